@@ -1,0 +1,30 @@
+import { Annotation, END, START, StateGraph } from "@langchain/langgraph";
+
+interface PlainMessage {
+  role: string;
+  content: unknown;
+}
+
+// Plain data, no message classes: the smallest state worth looking at.
+const State = Annotation.Root({
+  text: Annotation<string>(),
+  echo: Annotation<unknown>(),
+  messages: Annotation<PlainMessage[]>({
+    reducer: (before, added) => before.concat(added),
+    default: () => [],
+  }),
+});
+
+function echo(state: typeof State.State): typeof State.Update {
+  const last = state.messages.at(-1);
+  // On a thread, old messages stay in the state. One that already has its echo
+  // is not new, so this run must have been started with `text`.
+  if (last === undefined || last.role === "assistant") return { echo: state.text };
+  return { echo: last.content, messages: [{ role: "assistant", content: last.content }] };
+}
+
+export const graph = new StateGraph(State)
+  .addNode("echo_input", echo)
+  .addEdge(START, "echo_input")
+  .addEdge("echo_input", END)
+  .compile();

@@ -1,0 +1,64 @@
+import type { BaseChatModel } from "@langchain/core/language_models/chat_models";
+
+interface Provider {
+  key: string;
+  package: string;
+  className: string;
+  defaultModel: string;
+}
+
+const openai: Provider = {
+  key: "OPENAI_API_KEY",
+  package: "@langchain/openai",
+  className: "ChatOpenAI",
+  defaultModel: "gpt-5-mini",
+};
+
+const anthropic: Provider = {
+  key: "ANTHROPIC_API_KEY",
+  package: "@langchain/anthropic",
+  className: "ChatAnthropic",
+  defaultModel: "claude-sonnet-4-5",
+};
+
+/** The model to use, or a sentence for the user on what is missing. */
+export type Loaded = { model: BaseChatModel } | { missing: string };
+
+/** @param name a model name such as "gpt-5-mini" or "claude-sonnet-4-5"; without it, the default of whichever key is set */
+export async function loadModel(name?: string): Promise<Loaded> {
+  const provider = pickProvider(name);
+  if (!provider) {
+    return {
+      missing: `To talk to a real model, set ${openai.key} and install ${openai.package}, or set ${anthropic.key} and install ${anthropic.package}, then restart the server.`,
+    };
+  }
+  if (!process.env[provider.key]) {
+    return { missing: `To use ${name}, set ${provider.key} and install ${provider.package}, then restart the server.` };
+  }
+
+  try {
+    // Imported by a name in a variable: neither package is needed to load this
+    // graph, and the type checker does not look for them.
+    const found: Record<string, new (fields: { model: string }) => BaseChatModel> = await import(provider.package);
+    const Model = found[provider.className];
+    if (!Model) throw new Error(`${provider.package} has no ${provider.className}.`);
+    return { model: new Model({ model: name || provider.defaultModel }) };
+  } catch (error) {
+    if (!isNotInstalled(error, provider.package)) throw error;
+    return {
+      missing: `${provider.key} is set, but its package is missing: run "npm install ${provider.package}" and restart the server.`,
+    };
+  }
+}
+
+function pickProvider(name?: string): Provider | undefined {
+  if (name) return name.startsWith("claude") ? anthropic : openai;
+  return [openai, anthropic].find((provider) => process.env[provider.key]);
+}
+
+/** True when this very package is absent, and not something it needs itself. */
+function isNotInstalled(error: unknown, packageName: string): boolean {
+  if (!(error instanceof Error) || !("code" in error)) return false;
+  const absent = error.code === "ERR_MODULE_NOT_FOUND" || error.code === "MODULE_NOT_FOUND";
+  return absent && error.message.includes(`'${packageName}'`);
+}

@@ -1,0 +1,51 @@
+import { Annotation, END, type LangGraphRunnableConfig, Send, START, StateGraph } from "@langchain/langgraph";
+import { delayFor, pause } from "../shared/pause.ts";
+import { corpus, wordsOf } from "./corpus.ts";
+import { type Finding, study } from "./study.ts";
+
+const State = Annotation.Root({
+  question: Annotation<string>(),
+  topics: Annotation<string[]>(),
+  // Each branch adds its finding. `null` empties the list, so that a second
+  // question on the same thread starts afresh.
+  findings: Annotation<Finding[], Finding[] | null>({
+    reducer: (before, added) => (added === null ? [] : before.concat(added)),
+    default: () => [],
+  }),
+  report: Annotation<string>(),
+});
+
+function plan({ question }: typeof State.State, config: LangGraphRunnableConfig): typeof State.Update {
+  if (!question) throw new Error('Give a question: {"question": "How do bees find food?"}');
+  const wanted = wordsOf(question);
+  const matching = corpus.filter((topic) => topic.words.some((word) => wanted.has(word)));
+  const topics = (matching.length > 0 ? matching : corpus).map((topic) => topic.name);
+  config.writer?.({ step: "plan", done: topics.length, total: topics.length, topics });
+  return { topics, findings: null };
+}
+
+/** One branch for each topic; they run at the same time. */
+function fanOut({ question, topics }: typeof State.State): Send[] {
+  return topics.map((topic) => new Send("study", { topic, asked: question }));
+}
+
+async function write(state: typeof State.State, config: LangGraphRunnableConfig): Promise<typeof State.Update> {
+  const parts = [`# ${state.question}`];
+  for (const { topic, summary } of state.findings) {
+    await pause(delayFor(config, 60), config.signal);
+    parts.push(`## ${topic}`, summary);
+    config.writer?.({ step: "write", topic, done: (parts.length - 1) / 2, total: state.findings.length });
+  }
+  return { report: parts.join("\n\n") };
+}
+
+// Compiled without a checkpointer: the server brings its own.
+export const graph = new StateGraph(State)
+  .addNode("plan", plan)
+  .addNode("study", study)
+  .addNode("write", write)
+  .addEdge(START, "plan")
+  .addConditionalEdges("plan", fanOut, ["study"])
+  .addEdge("study", "write")
+  .addEdge("write", END)
+  .compile();

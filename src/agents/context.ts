@@ -1,0 +1,16 @@
+import type { Engine } from "../engine/engine.ts";
+import type { Database } from "../storage/database.ts";
+import type { GraphCatalog } from "./graph-catalog.ts";
+
+/** What the rules of the agent server work with. */
+export interface AgentContext {
+  database: Database;
+  engine: Engine;
+  catalog: GraphCatalog;
+}
+
+/** Who calls. Everything they can see belongs to their tenant. */
+export interface Caller {
+  tenant_id: string;
+  user_id: string;
+}

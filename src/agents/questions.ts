@@ -1,0 +1,20 @@
+import { ApiError } from "../errors.ts";
+import type { Question } from "../graphs/host.ts";
+import { QuestionError } from "../graphs/reader.ts";
+import type { AgentContext } from "./context.ts";
+
+/**
+ * Asks a graph host, and turns what the graph could not do into an error for the caller.
+ *
+ * @throws ApiError graph_not_found, graph_unavailable, graph_failed, or unavailable when no host answers
+ */
+export async function askGraph<Q extends Question>({ engine, catalog }: AgentContext, question: Q) {
+  catalog.require(question.graph.graph_id);
+  try {
+    return await engine.reader.ask(question);
+  } catch (error) {
+    if (!(error instanceof QuestionError)) throw error;
+    if (error.kind === "GraphHostError") throw new ApiError("unavailable", { reason: `The graph could not be read. ${error.message}` }, error);
+    throw new ApiError("graph_failed", { reason: `${error.kind}: ${error.message}` }, error);
+  }
+}

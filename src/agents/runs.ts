@@ -1,0 +1,244 @@
+import type { Run } from "../contract/records.ts";
+import type { RunCreate, StatelessRunCreate } from "../contract/run-create.ts";
+import type { Ending } from "../engine/event-log.ts";
+import { ApiError } from "../errors.ts";
+import { isoTime } from "../lib/clock.ts";
+import { newId } from "../lib/ids.ts";
+import type { JsonObject } from "../lib/json.ts";
+import type { Tx } from "../storage/database.ts";
+import { lastEventSeq, type StoredEvent } from "../storage/events.ts";
+import { deleteRun, findRun, insertRun, listActiveRuns, listRuns, lockRun } from "../storage/runs.ts";
+import type { AssistantRow, RunRow, ThreadRow } from "../storage/schema.ts";
+import { insertThread, lockThread, setThreadBusy } from "../storage/threads.ts";
+import { findAssistantOrGraph } from "./assistants.ts";
+import { cancelLocked, type PendingCancel } from "./cancel.ts";
+import type { AgentContext, Caller } from "./context.ts";
+import { mergeRequest, type RunRequest } from "./run-request.ts";
+import { requireThread } from "./threads.ts";
+
+/** Which run: on a thread of the caller, or a stateless one. */
+export interface RunPath {
+  run_id: string;
+  thread_id?: string;
+}
+
+/** Executions of an assistant on a thread. */
+export class Runs {
+  readonly #context: AgentContext;
+
+  constructor(context: AgentContext) {
+    this.#context = context;
+  }
+
+  /** Accepts a run on a thread. Answered means durable: the run will reach an end, whatever happens to this process. */
+  async create(caller: Caller, thread_id: string, body: RunCreate): Promise<RunRow> {
+    const assistant = await this.#requireAssistant(caller, body.assistant_id);
+    const cancels: PendingCancel[] = [];
+    const run = await this.#context.database.write(async (tx) => {
+      cancels.length = 0;
+      const thread = await this.#lockOrCreateThread(tx, caller, thread_id, assistant, body);
+      const active = thread.status === "busy" ? await listActiveRuns(tx, thread_id) : [];
+      if (active.length > 0) cancels.push(...(await makeWay(tx, body.multitask_strategy, active)));
+      return this.#insert(tx, caller, assistant, thread, body, active.length > 0);
+    });
+    for (const cancel of cancels) cancel.announce(this.#context.database, this.#context.engine.events);
+    this.#announce(run);
+    return run;
+  }
+
+  /** Accepts stateless runs, all or none; each gets a hidden thread of its own. */
+  async createStateless(caller: Caller, bodies: StatelessRunCreate[]): Promise<RunRow[]> {
+    const assistants = await Promise.all(bodies.map((body) => this.#requireAssistant(caller, body.assistant_id)));
+    const runs = await this.#context.database.write(async (tx) => {
+      const rows: RunRow[] = [];
+      for (const [i, body] of bodies.entries()) {
+        const assistant = assistants[i] as AssistantRow;
+        const temporary = body.on_completion === "delete";
+        const metadata = JSON.stringify({ ...body.metadata, graph_id: assistant.graph_id, assistant_id: assistant.assistant_id });
+        const thread = await insertThread(tx, { thread_id: newId(), tenant_id: caller.tenant_id, metadata, hidden: temporary ? 1 : 0 });
+        rows.push(await this.#insert(tx, caller, assistant, thread as ThreadRow, body, false, temporary));
+      }
+      return rows;
+    });
+    for (const run of runs) this.#announce(run);
+    return runs;
+  }
+
+  async get(caller: Caller, path: RunPath): Promise<Run> {
+    return toRun(await this.#require(caller, path));
+  }
+
+  /** Newest first. */
+  async list(caller: Caller, thread_id: string, filter: { status?: Run["status"]; limit: number; offset: number }): Promise<Run[]> {
+    const { read } = this.#context.database;
+    await requireThread(read, caller, thread_id);
+    return (await listRuns(read, { tenant_id: caller.tenant_id, thread_id, ...filter })).map(toRun);
+  }
+
+  /** Deletes a run that has ended, with the checkpoints it wrote. */
+  async delete(caller: Caller, thread_id: string, run_id: string): Promise<void> {
+    await this.#context.database.write(async (tx) => {
+      const run = await this.#lock(tx, caller, thread_id, run_id);
+      if (run.ended_at === null) throw new ApiError("run_active", { run_id, status: run.status });
+      await deleteRun(tx, run);
+    });
+  }
+
+  /**
+   * Cancels a run and keeps what it has done. Returns as soon as the intent is durable, or with `wait` when the
+   * run has stopped.
+   */
+  async cancel(caller: Caller, thread_id: string, run_id: string, { wait, reason }: { wait: boolean; reason?: string }, signal: AbortSignal): Promise<void> {
+    const { database, engine } = this.#context;
+    const cancel = await database.write(async (tx) => {
+      const run = await this.#lock(tx, caller, thread_id, run_id);
+      if (run.ended_at !== null) throw new ApiError("run_ended", { run_id, status: run.status });
+      return cancelLocked(tx, run, reason ?? null);
+    });
+    cancel.announce(database, engine.events);
+    if (wait) await engine.events.ending({ run_id, tenant_id: caller.tenant_id }, signal);
+  }
+
+  /** The run's output as JSON text, once it has ended. */
+  async output(caller: Caller, path: RunPath, signal: AbortSignal): Promise<string> {
+    const run = await this.#require(caller, path);
+    const ending: Ending | undefined =
+      run.ended_at === null
+        ? await this.#context.engine.events.ending({ run_id: run.run_id, tenant_id: caller.tenant_id }, signal)
+        : { status: run.status, output: run.output };
+    if (!ending) throw new ApiError("run_not_found");
+    // Clients look into the answer with `in`, so it is an object in every case.
+    return ending.output === null || ending.output === "null" ? "{}" : ending.output;
+  }
+
+  /** As {@link output}, for a run that this request has just created. */
+  async outputOfNew(run: RunRow, signal: AbortSignal): Promise<string> {
+    const ending = await this.#context.engine.events.ending(run, signal);
+    return ending?.output && ending.output !== "null" ? ending.output : "{}";
+  }
+
+  /**
+   * The events of a run. `after` is the id of the last event seen (0: from the start); undefined means from now
+   * on, and then the stream starts with a `metadata` event of its own, without id.
+   */
+  async events(caller: Caller, path: RunPath, after: number | undefined, signal: AbortSignal): Promise<AsyncGenerator<StreamedEvent[]>> {
+    const run = await this.#require(caller, path);
+    const seen = after ?? (await lastEventSeq(this.#context.database.read, run.run_id));
+    return this.#follow(run, seen, after === undefined && seen > 0, signal);
+  }
+
+  /** The events of a run that this request has just created. */
+  eventsOfNew(run: RunRow, signal: AbortSignal): AsyncGenerator<StreamedEvent[]> {
+    return this.#follow(run, 0, false, signal);
+  }
+
+  async *#follow(run: RunRow, seen: number, introduce: boolean, signal: AbortSignal): AsyncGenerator<StreamedEvent[]> {
+    if (introduce) yield [{ event: "metadata", data: JSON.stringify({ run_id: run.run_id, attempt: run.attempt }) }];
+    yield* this.#context.engine.events.follow(run, seen, signal);
+  }
+
+  async #requireAssistant(caller: Caller, assistant_id: string): Promise<AssistantRow> {
+    const assistant = await findAssistantOrGraph(this.#context.database.read, caller, assistant_id);
+    if (!assistant) throw new ApiError("no_such_assistant", { assistant_id });
+    this.#context.catalog.require(assistant.graph_id);
+    return assistant;
+  }
+
+  async #lockOrCreateThread(tx: Tx, caller: Caller, thread_id: string, assistant: AssistantRow, body: RunCreate): Promise<ThreadRow> {
+    const { tenant_id } = caller;
+    const thread = await lockThread(tx, tenant_id, thread_id);
+    if (thread && !thread.hidden) return thread;
+    if (thread || body.if_not_exists === "reject") throw new ApiError("thread_not_found", { thread_id });
+    const { graph_id, assistant_id } = assistant;
+    const metadata = JSON.stringify({ graph_id, assistant_id, ...body.metadata });
+    const created = await insertThread(tx, { thread_id, tenant_id, metadata, hidden: 0 });
+    // Taken meanwhile by another create, or by another tenant.
+    const found = created ?? (await lockThread(tx, tenant_id, thread_id));
+    if (!found) throw new ApiError("thread_not_found", { thread_id });
+    return found;
+  }
+
+  async #insert(
+    tx: Tx,
+    caller: Caller,
+    assistant: AssistantRow,
+    thread: ThreadRow,
+    request: RunRequest & { after_seconds?: number },
+    busy: boolean,
+    temporary = false,
+  ): Promise<RunRow> {
+    const { graph_id, assistant_id } = assistant;
+    const run_id = newId();
+    const threadMetadata = JSON.parse(thread.metadata) as JsonObject;
+    const { kwargs, metadata } = mergeRequest(request, assistant, { ...thread, metadata: threadMetadata }, { run_id, temporary }, caller);
+    const run = await insertRun(tx, {
+      run_id,
+      tenant_id: caller.tenant_id,
+      thread_id: thread.thread_id,
+      assistant_id,
+      graph_id,
+      metadata: JSON.stringify(metadata),
+      kwargs: JSON.stringify(kwargs),
+      multitask_strategy: request.multitask_strategy ?? "enqueue",
+      temporary: temporary ? 1 : 0,
+      delay_ms: Math.round((request.after_seconds ?? 0) * 1000),
+    });
+    // Says which graph reads the state later: the latest one, but not one that only waits behind another.
+    const changed = busy ? threadMetadata : { ...threadMetadata, graph_id, assistant_id };
+    await setThreadBusy(tx, thread.thread_id, JSON.stringify(changed));
+    return run;
+  }
+
+  #announce(run: RunRow): void {
+    this.#context.database.hints.emit({ kind: "runs", in_ms: Math.max(0, run.run_after - run.created_at) });
+  }
+
+  async #require(caller: Caller, { run_id, thread_id }: RunPath): Promise<RunRow> {
+    const run = await findRun(this.#context.database.read, { tenant_id: caller.tenant_id, run_id, thread_id });
+    if (!run) throw new ApiError("run_not_found");
+    return run;
+  }
+
+  /** Thread first, then run: the order in which everybody takes these locks. */
+  async #lock(tx: Tx, { tenant_id }: Caller, thread_id: string, run_id: string): Promise<RunRow> {
+    await lockThread(tx, tenant_id, thread_id);
+    const run = await lockRun(tx, { tenant_id, thread_id, run_id });
+    if (!run) throw new ApiError("run_not_found");
+    return run;
+  }
+}
+
+/** An event on its way to a reader. Without `seq` it is not part of the log and has no id. */
+export type StreamedEvent = Omit<StoredEvent, "seq"> & { seq?: number };
+
+/** What a new run does to the active runs of its thread. */
+async function makeWay(tx: Tx, strategy: RunCreate["multitask_strategy"], active: RunRow[]): Promise<PendingCancel[]> {
+  switch (strategy) {
+    case "reject":
+      throw new ApiError("thread_is_running");
+    case "interrupt": {
+      const cancels: PendingCancel[] = [];
+      for (const run of active) cancels.push(await cancelLocked(tx, run, null));
+      return cancels;
+    }
+    case "rollback":
+      throw new ApiError("invalid_request", { reason: "body.multitask_strategy: a busy thread can be given enqueue, reject or interrupt." });
+    default:
+      return [];
+  }
+}
+
+export function toRun(row: RunRow): Run {
+  return {
+    run_id: row.run_id,
+    thread_id: row.thread_id,
+    assistant_id: row.assistant_id,
+    created_at: isoTime(row.created_at),
+    updated_at: isoTime(row.updated_at),
+    status: row.status,
+    metadata: JSON.parse(row.metadata),
+    kwargs: JSON.parse(row.kwargs),
+    multitask_strategy: row.multitask_strategy,
+    ...(row.cancel_reason !== null && { cancel_reason: row.cancel_reason }),
+  };
+}

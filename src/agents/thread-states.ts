@@ -1,0 +1,113 @@
+import type { CheckpointRef } from "../contract/run-create.ts";
+import type { HistorySearch, StateUpdate } from "../contract/thread-state.ts";
+import { ApiError } from "../errors.ts";
+import type { CheckpointKey, GraphInUse, StagedUpdate, StateUpdate as GraphUpdate } from "../graphs/host.ts";
+import { cleanJsonText } from "../lib/json.ts";
+import { findAssistant } from "../storage/assistants.ts";
+import { findCheckpoint, findHead, insertCheckpoint, insertWrites } from "../storage/checkpoints.ts";
+import { listActiveRuns } from "../storage/runs.ts";
+import type { ThreadRow } from "../storage/schema.ts";
+import { lockThread, settleThread } from "../storage/threads.ts";
+import type { AgentContext, Caller } from "./context.ts";
+import { askGraph } from "./questions.ts";
+import { requireThread } from "./threads.ts";
+
+/** What a thread without a graph shows: nothing has run on it yet. */
+const EMPTY_STATE = JSON.stringify({ values: {}, next: [], tasks: [], created_at: null, checkpoint: null, parent_checkpoint: null });
+
+/** An update that met another one is worked out anew this many times. */
+const MOST_TRIES = 3;
+
+/** The state of threads: reading it, its history, and changing it from outside. Answers are JSON text. */
+export class ThreadStates {
+  readonly #context: AgentContext;
+
+  constructor(context: AgentContext) {
+    this.#context = context;
+  }
+
+  async get(caller: Caller, thread_id: string, at: CheckpointRef, subgraphs: boolean): Promise<string> {
+    const thread = await requireThread(this.#context.database.read, caller, thread_id);
+    const checkpoint = keyOf(thread_id, at);
+    const graph = await this.#graphOf(thread);
+    if (!graph) {
+      await this.#requireCheckpoint(checkpoint);
+      return EMPTY_STATE;
+    }
+    await this.#requireCheckpoint(checkpoint);
+    return askGraph(this.#context, { kind: "state", graph, checkpoint, subgraphs });
+  }
+
+  /** Newest first; a thread without a graph has none. */
+  async history(caller: Caller, thread_id: string, { limit, before, metadata, checkpoint = {} }: Omit<HistorySearch, "select">): Promise<string> {
+    const thread = await requireThread(this.#context.database.read, caller, thread_id);
+    const graph = await this.#graphOf(thread);
+    if (!graph) return "[]";
+    return askGraph(this.#context, { kind: "history", graph, checkpoint: keyOf(thread_id, checkpoint), before, metadata, limit });
+  }
+
+  /** Makes a checkpoint after the newest, or after the given one. Refused while a run is pending or running. */
+  async update(caller: Caller, thread_id: string, body: StateUpdate): Promise<{ checkpoint: CheckpointKey }> {
+    const { values, as_node, checkpoint = {}, checkpoint_id } = body;
+    const at = { ...checkpoint, checkpoint_id: checkpoint.checkpoint_id ?? checkpoint_id };
+    return this.#apply(caller, thread_id, at, [[{ values, as_node }]]);
+  }
+
+  /** Gives a new thread a history. */
+  async replay(caller: Caller, thread_id: string, supersteps: GraphUpdate[][]): Promise<void> {
+    await this.#apply(caller, thread_id, {}, supersteps);
+  }
+
+  async #apply(caller: Caller, thread_id: string, at: CheckpointRef, supersteps: GraphUpdate[][]): Promise<{ checkpoint: CheckpointKey }> {
+    const checkpoint = keyOf(thread_id, at);
+    for (let tries = 1; ; tries++) {
+      const thread = await requireThread(this.#context.database.read, caller, thread_id);
+      if (thread.status === "busy") throw new ApiError("thread_busy");
+      const graph = await this.#graphOf(thread);
+      if (!graph) throw new ApiError("thread_without_graph", { thread_id });
+      await this.#requireCheckpoint(checkpoint);
+      const staged = await askGraph(this.#context, { kind: "update", graph, checkpoint, supersteps });
+      if (await this.#store(caller, thread_id, staged)) return { checkpoint: staged.checkpoint };
+      if (tries === MOST_TRIES) throw new ApiError("state_changed", { thread_id });
+    }
+  }
+
+  /** Stores a worked-out update whole, if the thread is free and still where the update began. */
+  #store({ tenant_id }: Caller, thread_id: string, { puts, writes, base, state }: StagedUpdate): Promise<boolean> {
+    return this.#context.database.write(async (tx) => {
+      const thread = await lockThread(tx, tenant_id, thread_id);
+      if (!thread) throw new ApiError("thread_not_found", { thread_id });
+      if ((await listActiveRuns(tx, thread_id)).length > 0) throw new ApiError("thread_busy");
+      if ((await findHead(tx, thread_id)) !== base) return false;
+      const author = { tenant_id, thread_id, run_id: null, epoch: 0 };
+      for (const put of puts) await insertCheckpoint(tx, author, put);
+      for (const { writes: rows, ...at } of writes) await insertWrites(tx, author, at, rows);
+      const status = state.next.length > 0 ? "interrupted" : "idle";
+      const values = cleanJsonText(state.values);
+      await settleThread(tx, { thread_id, status, values, interrupts: cleanJsonText(state.interrupts), error: null });
+      return true;
+    });
+  }
+
+  /** The graph that last ran on the thread, with the configuration of its assistant for graphs that are built from one. */
+  async #graphOf({ metadata, tenant_id }: ThreadRow): Promise<GraphInUse | undefined> {
+    const { graph_id, assistant_id } = JSON.parse(metadata) as { graph_id?: unknown; assistant_id?: unknown };
+    if (typeof graph_id !== "string") return undefined;
+    const assistant = typeof assistant_id === "string" ? await findAssistant(this.#context.database.read, tenant_id, assistant_id) : undefined;
+    if (!assistant || assistant.graph_id !== graph_id) return { graph_id, config: {} };
+    return { graph_id, config: JSON.parse(assistant.config), context: JSON.parse(assistant.context) };
+  }
+
+  async #requireCheckpoint({ thread_id, checkpoint_ns = "", checkpoint_id }: CheckpointKey): Promise<void> {
+    if (checkpoint_id === undefined) return;
+    const found = await findCheckpoint(this.#context.database.read, { thread_id, checkpoint_ns, checkpoint_id });
+    if (!found) throw new ApiError("checkpoint_not_found", { thread_id, checkpoint_id });
+  }
+}
+
+/** The caller's pointer, on the thread of the path whatever thread it names. */
+const keyOf = (thread_id: string, { checkpoint_ns, checkpoint_id }: CheckpointRef): CheckpointKey => ({
+  thread_id,
+  checkpoint_ns,
+  checkpoint_id,
+});

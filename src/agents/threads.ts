@@ -1,0 +1,135 @@
+import type { Thread } from "../contract/records.ts";
+import type { ThreadCreate, ThreadFilter, ThreadPatch, ThreadSearch } from "../contract/threads.ts";
+import { ApiError } from "../errors.ts";
+import { isoTime } from "../lib/clock.ts";
+import { newId } from "../lib/ids.ts";
+import type { Tx } from "../storage/database.ts";
+import { listActiveRuns } from "../storage/runs.ts";
+import type { ThreadRow } from "../storage/schema.ts";
+import {
+  copyThread,
+  countThreads,
+  deleteThread,
+  findThread,
+  insertThread,
+  lockThread,
+  searchThreads,
+  setThreadMetadata,
+} from "../storage/threads.ts";
+import { cancelLocked, type PendingCancel } from "./cancel.ts";
+import type { AgentContext, Caller } from "./context.ts";
+import { extractPaths } from "./extract.ts";
+import type { ThreadStates } from "./thread-states.ts";
+
+/** Conversations: the state that runs leave behind and later runs start from. */
+export class Threads {
+  readonly #context: AgentContext;
+  readonly #states: ThreadStates;
+
+  constructor(context: AgentContext, states: ThreadStates) {
+    this.#context = context;
+    this.#states = states;
+  }
+
+  /** With `supersteps` the thread starts with a history; when that fails, there is no thread either. */
+  async create(caller: Caller, body: ThreadCreate): Promise<Thread> {
+    const { database } = this.#context;
+    const thread_id = body.thread_id ?? newId();
+    const metadata = JSON.stringify(body.metadata);
+    const { row, created } = await database.write(async (tx) => {
+      const inserted = await insertThread(tx, { thread_id, tenant_id: caller.tenant_id, metadata, hidden: 0 });
+      if (inserted) return { row: inserted, created: true };
+      const existing = body.if_exists === "do_nothing" ? await findThread(tx, caller.tenant_id, thread_id) : undefined;
+      if (!existing || existing.hidden) throw new ApiError("thread_exists");
+      return { row: existing, created: false };
+    });
+    if (!created || !body.supersteps?.length) return toThread(row);
+    try {
+      await this.#states.replay(caller, thread_id, body.supersteps.map((step) => step.updates));
+    } catch (error) {
+      await database.write((tx) => deleteThread(tx, thread_id));
+      throw error;
+    }
+    return this.get(caller, thread_id);
+  }
+
+  async get(caller: Caller, thread_id: string): Promise<Thread> {
+    return toThread(await requireThread(this.#context.database.read, caller, thread_id));
+  }
+
+  async patch(caller: Caller, thread_id: string, body: ThreadPatch): Promise<Thread> {
+    const row = await this.#context.database.write(async (tx) => {
+      const thread = await lockThread(tx, caller.tenant_id, thread_id);
+      if (!thread || thread.hidden) throw new ApiError("thread_not_found", { thread_id });
+      return setThreadMetadata(tx, thread_id, JSON.stringify({ ...JSON.parse(thread.metadata), ...body.metadata }));
+    });
+    return toThread(row);
+  }
+
+  /** Deletes the thread with all that belongs to it; its runs are stopped. */
+  async delete(caller: Caller, thread_id: string): Promise<void> {
+    const { database, engine } = this.#context;
+    const cancels = await database.write(async (tx) => {
+      const thread = await lockThread(tx, caller.tenant_id, thread_id);
+      if (!thread || thread.hidden) throw new ApiError("thread_not_found", { thread_id });
+      return removeThread(tx, thread);
+    });
+    for (const cancel of cancels) cancel.announce(database, engine.events);
+  }
+
+  async search({ tenant_id }: Caller, body: ThreadSearch): Promise<Thread[]> {
+    const { ids, metadata, values, status, extract, ...paging } = body;
+    const rows = await searchThreads(this.#context.database.read, tenant_id, { ids, metadata, values, status }, paging);
+    return rows.map((row) => {
+      const thread = toThread(row);
+      return extract ? { ...thread, extracted: extractPaths(thread, extract) } : thread;
+    });
+  }
+
+  count({ tenant_id }: Caller, filter: ThreadFilter): Promise<number> {
+    return countThreads(this.#context.database.read, tenant_id, filter);
+  }
+
+  /** A new thread with the same state and history, and no runs. */
+  async copy(caller: Caller, source_id: string): Promise<Thread> {
+    const row = await this.#context.database.write(async (tx) => {
+      const source = await lockThread(tx, caller.tenant_id, source_id);
+      if (!source || source.hidden) throw new ApiError("copy_source_not_found", { thread_id: source_id });
+      const thread_id = newId();
+      return copyThread(tx, source, { thread_id, metadata: JSON.stringify({ ...JSON.parse(source.metadata), thread_id }) });
+    });
+    return toThread(row);
+  }
+}
+
+/**
+ * @throws ApiError thread_not_found, also for the hidden thread of a stateless run
+ */
+export async function requireThread(tx: Tx, caller: Caller, thread_id: string): Promise<ThreadRow> {
+  const thread = await findThread(tx, caller.tenant_id, thread_id);
+  if (!thread || thread.hidden) throw new ApiError("thread_not_found", { thread_id });
+  return thread;
+}
+
+/** Deletes a locked thread; its active runs are to be told that they are gone. */
+export async function removeThread(tx: Tx, thread: ThreadRow): Promise<PendingCancel[]> {
+  const cancels: PendingCancel[] = [];
+  for (const run of await listActiveRuns(tx, thread.thread_id)) cancels.push(await cancelLocked(tx, run, null));
+  await deleteThread(tx, thread.thread_id);
+  return cancels;
+}
+
+export function toThread(row: ThreadRow): Thread {
+  return {
+    thread_id: row.thread_id,
+    created_at: isoTime(row.created_at),
+    updated_at: isoTime(row.updated_at),
+    state_updated_at: isoTime(row.state_updated_at),
+    metadata: JSON.parse(row.metadata),
+    config: JSON.parse(row.config),
+    status: row.status,
+    values: row.values === null ? null : JSON.parse(row.values),
+    interrupts: JSON.parse(row.interrupts),
+    error: row.error === null ? null : JSON.parse(row.error),
+  };
+}

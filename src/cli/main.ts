@@ -1,0 +1,110 @@
+import { Command, Option } from "commander";
+import { readConfig, type Config, type Flags } from "../config.ts";
+import { ConfigError } from "../errors.ts";
+import { createLog } from "../lib/log.ts";
+import { openDatabase, startThreadmill, type Threadmill } from "../main.ts";
+import { migrate } from "../storage/migrate.ts";
+import { watchGraphs } from "./watch.ts";
+
+/** Exit status for a mistake in configuration or usage. */
+const USAGE = 2;
+
+const OPTIONS = [
+  new Option("--config <file>", "langgraph.json of the project").default("langgraph.json", "./langgraph.json"),
+  new Option("--data <folder>", "folder of the embedded database (default: .threadmill)"),
+  new Option("--database-url <url>", "use Postgres: postgres://user:password@host/database (or DATABASE_URL)"),
+  new Option("--log-level <level>", "debug, info, warn, error or silent (default: info)"),
+];
+
+const SERVER_OPTIONS = [
+  new Option("--host <address>", "address to listen on (default: 127.0.0.1)"),
+  new Option("--port <number>", "port to listen on (default: 2024, or PORT)"),
+  new Option("--hosts <number>", "graph hosts for runs (default: cores - 1)"),
+  new Option("--inline", "run graphs on the serving thread, for debuggers"),
+];
+
+/** Reads the command line and does what it says. */
+export async function runCli(argv: string[]): Promise<void> {
+  const program = new Command("threadmill").description("An open, self-hosted home for running agents.").exitOverride();
+  const add = (name: Config["command"] | "migrate", description: string, options: Option[], run: (flags: Flags) => Promise<void>) => {
+    const command = program.command(name).description(description).exitOverride();
+    for (const option of options) command.addOption(option);
+    command.action(run);
+  };
+  add("dev", "serve for development: reloads when files change", [...OPTIONS, ...SERVER_OPTIONS], (flags) => serve("dev", flags));
+  add("serve", "serve for production", [...OPTIONS, ...SERVER_OPTIONS], (flags) => serve("serve", flags));
+  add("migrate", "bring the database to this version's schema, then exit", OPTIONS, migrateOnly);
+  try {
+    await program.parseAsync(argv);
+  } catch (error) {
+    exitWith(error);
+  }
+}
+
+function exitWith(error: unknown): never {
+  const { exitCode, code, message } = error as { exitCode?: number; code?: string; message: string };
+  // Commander has already printed what it has to say.
+  if (code?.startsWith("commander.")) process.exit(exitCode === 0 ? 0 : USAGE);
+  if (error instanceof ConfigError) {
+    console.error(message);
+    process.exit(USAGE);
+  }
+  if (code === "EADDRINUSE" || code === "EACCES" || code === "EADDRNOTAVAIL") {
+    console.error(`The address cannot be listened on (${message}): choose another with --port or --host.`);
+    process.exit(USAGE);
+  }
+  console.error(error);
+  process.exit(1);
+}
+
+async function serve(command: Config["command"], flags: Flags): Promise<void> {
+  const started_at = performance.now();
+  const config = readConfig(command, flags, process.env);
+  const log = createLog(config.log_level);
+  const service = await startThreadmill(config, log);
+  announce(config, service, started_at);
+  const watcher = command === "dev" ? watchGraphs(config, flags, service, log) : undefined;
+  if (command === "dev") reportFailures(await service.loaded.catch((error: Error) => ({ "(all)": error.message })));
+  let stopping = false;
+  for (const signal of ["SIGINT", "SIGTERM"] as const) {
+    process.on(signal, () => {
+      // The second one means: now. Leases cover the rest.
+      if (stopping) process.exit(1);
+      stopping = true;
+      void watcher?.close();
+      service.stop().then(
+        () => process.exit(0),
+        (error) => exitWith(error),
+      );
+    });
+  }
+}
+
+function announce(config: Config, service: Threadmill, started_at: number): void {
+  const ms = Math.round(performance.now() - started_at);
+  console.log(`
+  Threadmill ${config.threadmill_version} is up (${ms} ms)
+
+  API       ${service.url}
+  Docs      ${service.url}/docs
+  Graphs    ${config.graphs.map((graph) => graph.graph_id).join(", ")}
+  Database  ${service.database}
+`);
+}
+
+function reportFailures(failures: Record<string, string>): void {
+  for (const [graph_id, reason] of Object.entries(failures)) {
+    console.error(`The graph "${graph_id}" could not be loaded: ${reason}. Runs of it are refused until it is corrected.`);
+  }
+}
+
+async function migrateOnly(flags: Flags): Promise<void> {
+  const config = readConfig("dev", flags, process.env);
+  const database = openDatabase(config, createLog(config.log_level));
+  try {
+    const applied = await migrate(database);
+    console.log(applied.length > 0 ? `Applied ${applied.join(", ")} to ${database.description}.` : `${database.description} is up to date.`);
+  } finally {
+    await database.close();
+  }
+}

@@ -1,0 +1,251 @@
+import { readFileSync } from "node:fs";
+import { availableParallelism } from "node:os";
+import { dirname, resolve } from "node:path";
+import { parseEnv } from "node:util";
+import { ConfigError } from "./errors.ts";
+import { isObject, type JsonObject } from "./lib/json.ts";
+
+/** Everything that can be configured, read once at the start. The rest of the program never looks at the environment. */
+export interface Config extends Timing {
+  command: "dev" | "serve";
+  /** Version of this program, from its package.json. */
+  threadmill_version: string;
+  /** The folder of langgraph.json; paths in it are relative to this. */
+  project_dir: string;
+  config_file: string;
+  graphs: readonly GraphSpec[];
+  /** Environment of the graph hosts: that of this process, and what langgraph.json adds. */
+  graph_env: Readonly<Record<string, string>>;
+  host: string;
+  port: number;
+  data_dir: string;
+  database_url: string | undefined;
+  log_level: string;
+  /** Run graphs on the serving thread, for debuggers. */
+  inline: boolean;
+  /** Graph hosts for runs; reads have one of their own. */
+  hosts: number;
+  /** Runs that one host executes at a time. */
+  jobs_per_worker: number;
+  /** Heap limit of a graph host. */
+  host_memory_mb: number;
+  api_keys: readonly string[];
+  allowed_hosts: readonly string[];
+  cors_origins: readonly string[];
+  mount_prefix: string;
+  /** Config and context of the default assistants, by graph. */
+  default_assistants: Readonly<Record<string, { config: JsonObject; context: JsonObject }>>;
+  body_limit_bytes: number;
+}
+
+/** Graces, leases and retention; tests shorten them. All in milliseconds. */
+interface Timing {
+  /** How long a worker holds a run without a heartbeat. */
+  lease_ms: number;
+  heartbeat_ms: number;
+  /** How long a cancelled node may go on before it is given up. */
+  cancel_grace_ms: number;
+  /** A graph host that has not answered for this long gets no new runs. */
+  host_silent_ms: number;
+  /** ... and for this long is ended. */
+  host_dead_ms: number;
+  run_timeout_ms: number;
+  shutdown_grace_ms: number;
+  event_retention_ms: number;
+  /** Pollers look for themselves this often, in case a hint was lost. */
+  poll_ms: number;
+  sse_heartbeat_ms: number;
+}
+
+/** One entry of `graphs` in langgraph.json. */
+export interface GraphSpec {
+  graph_id: string;
+  /** Absolute path of the module. */
+  file: string;
+  /** Name of its export. */
+  export_name: string;
+  description: string | null;
+}
+
+/** What the command line says; it wins over the environment. */
+export interface Flags {
+  config?: string;
+  host?: string;
+  port?: string;
+  data?: string;
+  databaseUrl?: string;
+  logLevel?: string;
+  inline?: boolean;
+  hosts?: string;
+}
+
+type Env = Readonly<Record<string, string | undefined>>;
+
+/**
+ * @throws ConfigError with one sentence that names file, field and remedy
+ */
+export function readConfig(command: Config["command"], flags: Flags, env: Env): Config {
+  const config_file = resolve(flags.config ?? "langgraph.json");
+  const project = readProject(config_file);
+  const project_dir = dirname(config_file);
+  const api_keys = list(env.API_KEYS);
+  const host = flags.host ?? env.HOST ?? "127.0.0.1";
+  if (command === "serve" && !isLoopback(host) && api_keys.length === 0) {
+    throw new ConfigError(
+      `serve would be open to everybody on ${host}: set API_KEYS to one or more keys (comma-separated), or bind to 127.0.0.1 with --host.`,
+    );
+  }
+  const own = { ...(env as Record<string, string>), ...readEnvField(project.env, project_dir, config_file, env) };
+  return Object.freeze({
+    command,
+    threadmill_version: ownVersion(),
+    project_dir,
+    config_file,
+    graphs: readGraphs(project.graphs, project_dir, config_file),
+    graph_env: own,
+    host,
+    port: integer("--port (or PORT)", flags.port ?? env.PORT, 2024, 0, 65_535),
+    data_dir: resolve(flags.data ?? env.THREADMILL_DATA ?? ".threadmill"),
+    database_url: readDatabaseUrl(flags.databaseUrl ?? env.DATABASE_URL ?? env.POSTGRES_URI),
+    log_level: oneOf("--log-level (or LOG_LEVEL)", (flags.logLevel ?? env.LOG_LEVEL)?.toLowerCase(), ["debug", "info", "warn", "error", "silent"], "info"),
+    inline: flags.inline ?? false,
+    hosts: integer("--hosts", flags.hosts ?? env.THREADMILL_HOSTS, Math.max(1, availableParallelism() - 1), 1, 256),
+    jobs_per_worker: integer("N_JOBS_PER_WORKER", env.N_JOBS_PER_WORKER, 10, 1, 10_000),
+    host_memory_mb: integer("THREADMILL_HOST_MEMORY_MB", env.THREADMILL_HOST_MEMORY_MB, 2048, 64, 1_048_576),
+    api_keys,
+    allowed_hosts: list(env.ALLOWED_HOSTS),
+    cors_origins: list(env.CORS_ALLOW_ORIGINS ?? "*"),
+    mount_prefix: readPrefix(env.MOUNT_PREFIX ?? (isObject(project.http) ? project.http.mount_prefix : undefined), config_file),
+    default_assistants: readDefaultAssistants(env.LANGGRAPH_CONFIG),
+    body_limit_bytes: integer("HTTP_MAX_REQUEST_BODY_BYTES", env.HTTP_MAX_REQUEST_BODY_BYTES, 50_000_000, 1024, 2 ** 31),
+    ...readTiming(env),
+  });
+}
+
+function readTiming(env: Env): Timing {
+  const ms = (name: string, fallback: number) => integer(name, env[name], fallback, 1, 2 ** 31 - 1);
+  const seconds = (name: string, fallback: number) => Math.round(number(name, env[name], fallback) * 1000);
+  return {
+    lease_ms: ms("THREADMILL_LEASE_MS", 4_000),
+    heartbeat_ms: ms("THREADMILL_HEARTBEAT_MS", 1_000),
+    cancel_grace_ms: ms("THREADMILL_CANCEL_GRACE_MS", 5_000),
+    host_silent_ms: ms("THREADMILL_HOST_SILENT_MS", 1_000),
+    host_dead_ms: ms("THREADMILL_HOST_DEAD_MS", 60_000),
+    run_timeout_ms: seconds("BG_JOB_TIMEOUT_SECS", 3_600),
+    shutdown_grace_ms: seconds("BG_JOB_SHUTDOWN_GRACE_PERIOD_SECS", 20),
+    event_retention_ms: seconds("RESUMABLE_STREAM_TTL_SECONDS", 3_600),
+    poll_ms: ms("THREADMILL_POLL_MS", 200),
+    sse_heartbeat_ms: ms("THREADMILL_SSE_HEARTBEAT_MS", 5_000),
+  };
+}
+
+function readProject(file: string): JsonObject {
+  let text: string;
+  try {
+    text = readFileSync(file, "utf8");
+  } catch {
+    throw new ConfigError(`${file} does not exist or cannot be read: create it, or name another file with --config.`);
+  }
+  try {
+    const project: unknown = JSON.parse(text);
+    if (isObject(project)) return project;
+  } catch (error) {
+    throw new ConfigError(`${file} is not valid JSON (${(error as Error).message}): correct it.`);
+  }
+  throw new ConfigError(`${file} must hold a JSON object with a field "graphs".`);
+}
+
+function readGraphs(field: unknown, project_dir: string, file: string): GraphSpec[] {
+  if (!isObject(field) || Object.keys(field).length === 0) {
+    throw new ConfigError(`${file}: the field "graphs" must map graph names to paths, for example {"agent": "./agent.ts:graph"}.`);
+  }
+  return Object.entries(field).map(([graph_id, value]) => {
+    const path = isObject(value) ? value.path : value;
+    const parts = typeof path === "string" ? /^(.+):([\w$]+)$/.exec(path) : null;
+    if (!parts) {
+      throw new ConfigError(
+        `${file}: graphs.${graph_id} must be "./file.ts:exportName" (or {"path": "./file.ts:exportName"}), but is ${JSON.stringify(value)}.`,
+      );
+    }
+    const [, module = "", export_name = ""] = parts;
+    const description = isObject(value) && typeof value.description === "string" ? value.description : null;
+    return { graph_id, file: resolve(project_dir, module), export_name, description };
+  });
+}
+
+/** `env` of langgraph.json: the path of a .env file, a map, or a list of names that must be set. */
+function readEnvField(field: unknown, project_dir: string, file: string, env: Env): Record<string, string> {
+  if (field === undefined || field === null) return {};
+  if (typeof field === "string") {
+    try {
+      return parseEnv(readFileSync(resolve(project_dir, field), "utf8")) as Record<string, string>;
+    } catch {
+      throw new ConfigError(`${file}: the field "env" names ${field}, which cannot be read: create that file or remove the field.`);
+    }
+  }
+  if (Array.isArray(field)) {
+    const missing = field.filter((name) => env[String(name)] === undefined);
+    if (missing.length === 0) return {};
+    throw new ConfigError(`${file}: the field "env" asks for ${missing.join(", ")}, which is not set: set it in the environment.`);
+  }
+  if (isObject(field)) return Object.fromEntries(Object.entries(field).map(([name, value]) => [name, String(value)]));
+  throw new ConfigError(`${file}: the field "env" must be the path of a file, a map, or a list of names.`);
+}
+
+function readDefaultAssistants(text: string | undefined): Config["default_assistants"] {
+  if (!text) return {};
+  try {
+    const byGraph = JSON.parse(text) as Record<string, JsonObject>;
+    return Object.fromEntries(
+      Object.entries(byGraph).map(([graph_id, { context = {}, ...config }]) => [graph_id, { config, context: context as JsonObject }]),
+    );
+  } catch (error) {
+    throw new ConfigError(`LANGGRAPH_CONFIG must be JSON of the form {"graph": {"configurable": {}}}: ${(error as Error).message}.`);
+  }
+}
+
+function readDatabaseUrl(url: string | undefined): string | undefined {
+  if (!url) return undefined;
+  if (/^postgres(ql)?:\/\//.test(url) && URL.canParse(url)) return url;
+  throw new ConfigError("--database-url (or DATABASE_URL) must look like postgres://user:password@host:5432/database.");
+}
+
+function readPrefix(value: unknown, file: string): string {
+  if (value === undefined || value === null || value === "" || value === "/") return "";
+  if (typeof value === "string" && /^\/[\w./-]*[\w.-]$/.test(value)) return value;
+  throw new ConfigError(`${file}: http.mount_prefix (or MOUNT_PREFIX) must be a path like "/agents", but is ${JSON.stringify(value)}.`);
+}
+
+function integer(name: string, text: string | undefined, fallback: number, min: number, max: number): number {
+  if (text === undefined || text === "") return fallback;
+  const value = Number(text);
+  if (Number.isInteger(value) && value >= min && value <= max) return value;
+  throw new ConfigError(`${name} must be a whole number from ${min} to ${max}, but is "${text}".`);
+}
+
+function number(name: string, text: string | undefined, fallback: number): number {
+  if (text === undefined || text === "") return fallback;
+  const value = Number(text);
+  if (Number.isFinite(value) && value >= 0 && value < 2_000_000) return value;
+  throw new ConfigError(`${name} must be a number of seconds, but is "${text}".`);
+}
+
+function oneOf(name: string, value: string | undefined, allowed: string[], fallback: string): string {
+  if (value === undefined || value === "") return fallback;
+  if (allowed.includes(value)) return value;
+  throw new ConfigError(`${name} must be one of ${allowed.join(", ")}, but is "${value}".`);
+}
+
+const list = (text: string | undefined): string[] =>
+  (text ?? "")
+    .split(",")
+    .map((item) => item.trim())
+    .filter(Boolean);
+
+/** Whether an address is reachable from this machine alone. */
+export const isLoopback = (host: string): boolean => /^(localhost|127(\.\d+){3}|::1|\[::1\])$/.test(host);
+
+function ownVersion(): string {
+  const manifest = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8")) as { version: string };
+  return manifest.version;
+}

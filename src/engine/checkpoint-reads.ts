@@ -1,0 +1,15 @@
+import type { CheckpointRequest } from "../graphs/host.ts";
+import { findCheckpoint, listCheckpoints } from "../storage/checkpoints.ts";
+import type { Database } from "../storage/database.ts";
+
+/** Answers what a host's checkpointer wants to read. */
+export async function readCheckpoints(database: Database, request: CheckpointRequest): Promise<unknown> {
+  switch (request.op) {
+    case "get":
+      return findCheckpoint(database.read, request);
+    case "list":
+      return listCheckpoints(database.read, request);
+    default:
+      throw new Error("This graph is only being read: it cannot store checkpoints.");
+  }
+}

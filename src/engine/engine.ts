@@ -1,0 +1,116 @@
+import type { HostSetup, StartHost, StateSummary } from "../graphs/host.ts";
+import { HostPool } from "../graphs/pool.ts";
+import { GraphReader } from "../graphs/reader.ts";
+import type { Log } from "../lib/log.ts";
+import type { Service } from "../lib/service.ts";
+import type { Database } from "../storage/database.ts";
+import type { RunRow } from "../storage/schema.ts";
+import { readCheckpoints } from "./checkpoint-reads.ts";
+import { EventLog } from "./event-log.ts";
+import { Rescue } from "./maintenance/rescue.ts";
+import { retention } from "./maintenance/retention.ts";
+import { Worker } from "./worker.ts";
+
+/** Sizes, graces and leases; config.ts says what each means. */
+export interface EngineSettings {
+  hosts: number;
+  jobs_per_worker: number;
+  lease_ms: number;
+  heartbeat_ms: number;
+  cancel_grace_ms: number;
+  host_silent_ms: number;
+  host_dead_ms: number;
+  run_timeout_ms: number;
+  event_retention_ms: number;
+  poll_ms: number;
+}
+
+export interface EngineOptions {
+  settings: EngineSettings;
+  database: Database;
+  startHost: StartHost;
+  /** The graphs of now, for hosts that are started. */
+  setup: () => HostSetup;
+  log: Log;
+}
+
+/** How often a worker looks at the queue without a hint. */
+const IDLE_POLL_MS = 1_000;
+/** Questions about state and graphs that take longer than this are given up. */
+const QUESTION_TIMEOUT_MS = 30_000;
+
+/** Executes runs. Whoever accepts them writes a row and gives a hint; the engine does the rest. */
+export class Engine {
+  readonly events: EventLog;
+  readonly reader: GraphReader;
+  readonly #pool: HostPool;
+  readonly #worker: Worker;
+  readonly #rescue: Rescue;
+  readonly #maintenance: Service[];
+  readonly #options: EngineOptions;
+
+  constructor(options: EngineOptions) {
+    const { settings, database, log, startHost, setup } = options;
+    this.#options = options;
+    this.events = new EventLog(database, database.read.dialect.name === "sqlite" ? IDLE_POLL_MS : settings.poll_ms);
+    this.reader = new GraphReader({
+      startHost,
+      setup,
+      timeout_ms: QUESTION_TIMEOUT_MS,
+      log,
+      onRequest: (request) => readCheckpoints(database, request),
+    });
+    this.#pool = new HostPool(
+      { startHost, setup, log, size: settings.hosts, jobs_per_host: settings.jobs_per_worker, silent_ms: settings.host_silent_ms, dead_ms: settings.host_dead_ms },
+      {
+        onMessage: (message, host) => this.#worker.onMessage(message, host),
+        onHostLost: (runs, reason) => this.#worker.onHostLost(runs, reason),
+        onStuck: (runs) => this.#worker.onStuck(runs),
+        onRoom: () => this.#worker.onRoom(),
+      },
+    );
+    const readState = (run: RunRow) => this.#readState(run);
+    const shared = { ...settings, database, events: this.events, log, readState };
+    this.#worker = new Worker({ ...shared, pool: this.#pool, idle_poll_ms: IDLE_POLL_MS });
+    this.#rescue = new Rescue(shared);
+    this.#maintenance = [this.#rescue.service(), retention(database, settings.event_retention_ms, log)];
+  }
+
+  /** Starts the graph hosts; runs are claimed from now on. */
+  async start(): Promise<void> {
+    if (this.#options.database.read.dialect.name === "sqlite") await this.#rescue.rescueAll();
+    this.#pool.start();
+    this.#worker.start();
+    for (const service of this.#maintenance) service.start();
+  }
+
+  /** Reasons by graph, for the graphs that could not be loaded. */
+  get loadFailures(): Promise<Record<string, string>> {
+    return this.#pool.loaded;
+  }
+
+  /** New runs and questions see the graphs as they are in the files now. */
+  reload(): Promise<Record<string, string>> {
+    this.reader.reload();
+    return this.#pool.reload();
+  }
+
+  /** Lets runs end or hands them back, then stops everything. */
+  async stop(grace_ms: number): Promise<void> {
+    await this.#worker.drain(grace_ms);
+    await this.#worker.stop();
+    await Promise.all(this.#maintenance.map((service) => service.stop()));
+    await Promise.all([this.#pool.stop(), this.reader.stop()]);
+  }
+
+  async #readState(run: RunRow): Promise<StateSummary | undefined> {
+    const { config } = JSON.parse(run.kwargs);
+    const checkpoint = { thread_id: run.thread_id };
+    try {
+      return await this.reader.ask({ kind: "summary", graph: { graph_id: run.graph_id, config }, checkpoint });
+    } catch (error) {
+      this.#options.log.warn({ error, run_id: run.run_id }, "the state that a run has left could not be read");
+      return undefined;
+    }
+  }
+}

@@ -1,0 +1,198 @@
+import { LeaseLostError } from "../errors.ts";
+import type { AbortReason, CheckpointRequest, HostOutcome, RunKwargs, RunOrder, StateSummary } from "../graphs/host.ts";
+import type { HostPool, PooledHost } from "../graphs/pool.ts";
+import { cleanJsonText } from "../lib/json.ts";
+import type { Log } from "../lib/log.ts";
+import { insertCheckpoint, insertWrites } from "../storage/checkpoints.ts";
+import type { Database } from "../storage/database.ts";
+import { lastEventSeq } from "../storage/events.ts";
+import { returnRunIfHeld } from "../storage/runs.ts";
+import type { RunRow } from "../storage/schema.ts";
+import { readCheckpoints } from "./checkpoint-reads.ts";
+import type { EventLog, Feed } from "./event-log.ts";
+import { Journal } from "./journal.ts";
+import { MOST_ATTEMPTS, MOST_CRASHES, type Verdict, verdictOn } from "./run-endings.ts";
+import { settle } from "./settle.ts";
+
+export interface ExecutorOptions {
+  database: Database;
+  events: EventLog;
+  pool: HostPool;
+  log: Log;
+  cancel_grace_ms: number;
+  run_timeout_ms: number;
+  /** The state of a thread, read without the host that executed its run. */
+  readState(run: RunRow): Promise<StateSummary | undefined>;
+  /** The run is over, handed back or lost: there is room for another. */
+  onDone(run_id: string): void;
+}
+
+/**
+ * One claimed run from its start in a graph host to its end in the database. It ends in one of three ways:
+ * settled, handed back to the queue, or lost to another worker; in each the executor then falls silent.
+ */
+export class Executor {
+  readonly run: RunRow;
+  readonly #options: ExecutorOptions;
+  readonly #feed: Feed;
+  #journal!: Journal;
+  /** Why the graph was told to stop. */
+  #stopping: AbortReason | undefined;
+  #infrastructure_failed = false;
+  #ended = false;
+  readonly #timers: NodeJS.Timeout[] = [];
+
+  constructor(run: RunRow, options: ExecutorOptions) {
+    this.run = run;
+    this.#options = options;
+    this.#feed = options.events.hold(run.run_id);
+  }
+
+  /** Gives the run to a host. When none has room after all, the run goes back at no cost. */
+  async start(): Promise<void> {
+    const { database, pool } = this.#options;
+    const { run_id, epoch, tenant_id, attempt, crashes } = this.run;
+    const last_seq = attempt > 1 ? await lastEventSeq(database.read, run_id) : 0;
+    this.#journal = new Journal({
+      database,
+      lease: { run_id, epoch },
+      tenant_id,
+      feed: this.#feed,
+      last_seq,
+      onFailure: (error) => this.#onWriteFailure(error),
+    });
+    this.#feed.live = true;
+    this.#journal.append([["metadata", JSON.stringify({ run_id, attempt })]]);
+    if (!pool.assign(this.#order(), { alone: crashes > 0 })) return this.giveBack();
+    this.#after(this.#options.run_timeout_ms, () => this.stop("timeout"));
+  }
+
+  #order(): RunOrder {
+    const { run_id, epoch, attempt, thread_id, assistant_id, graph_id, kwargs } = this.run;
+    return { run_id, epoch, attempt, thread_id, assistant_id, graph_id, kwargs: JSON.parse(kwargs) as RunKwargs };
+  }
+
+  onEvents(events: [string, string][]): void {
+    this.#journal.append(events.map(([event, data]) => [event, cleanJsonText(data)]));
+  }
+
+  /** What the graph's checkpointer asks for. Writes pass the fence, reads need none. */
+  async onRequest(request: CheckpointRequest): Promise<unknown> {
+    const { run } = this;
+    switch (request.op) {
+      case "put":
+        return this.#journal.commit((tx) => insertCheckpoint(tx, run, request.checkpoint));
+      case "put_writes":
+        return this.#journal.commit((tx) => insertWrites(tx, run, request, request.writes));
+      default:
+        return readCheckpoints(this.#options.database, request);
+    }
+  }
+
+  /** Stops the run: the graph gets the signal, and after a grace it is given up. */
+  stop(reason: AbortReason): void {
+    if (this.#stopping || this.#ended) return;
+    this.#stopping = reason;
+    const { run_id, epoch } = this.run;
+    this.#options.pool.sendToRun(run_id, { type: "abort", run_id, epoch, reason });
+    if (reason === "lease_lost") void this.#end(async () => undefined);
+    else this.#after(this.#options.cancel_grace_ms, () => void this.#settleWithoutHost());
+  }
+
+  /** Asks the graph to stop at the next step boundary; then the run goes back to the queue. */
+  drain(): void {
+    const { run_id, epoch } = this.run;
+    this.#options.pool.sendToRun(run_id, { type: "drain", run_id, epoch });
+  }
+
+  /** The graph has come to an end in its host. */
+  async onDone(outcome: HostOutcome, host: PooledHost): Promise<void> {
+    await this.#end(() => this.#conclude(outcome));
+    this.#options.pool.release(this.run.run_id, host);
+  }
+
+  /** The host died with the run in it. */
+  async onHostLost(reason: string): Promise<void> {
+    const { crashes } = this.run;
+    if (this.#stopping) return this.#settleWithoutHost();
+    if (crashes + 1 >= MOST_CRASHES) {
+      const message = `The graph host died ${crashes + 1} times while it executed this run: ${reason}.`;
+      return this.#settleWithoutHost({ error: "GraphHostError", message });
+    }
+    // 0.5 s, then 1 s: whatever brought the host down may need a moment.
+    await this.#end(() => this.#return({ spent: 1, crashed: 1, delay_ms: 500 * 2 ** crashes }));
+  }
+
+  /** Puts the run back into the queue at no cost: it has not begun, or has stopped between two steps. */
+  giveBack(): Promise<void> {
+    return this.#end(() => this.#return({ spent: 0, crashed: 0, delay_ms: 0 }));
+  }
+
+  async #conclude(outcome: HostOutcome): Promise<void> {
+    if (outcome.ended === "drained" && !this.#stopping) return this.#return({ spent: 0, crashed: 0, delay_ms: 0 });
+    if (this.#infrastructure_failed && this.run.attempt < MOST_ATTEMPTS) {
+      return this.#return({ spent: 1, crashed: 0, delay_ms: 500 });
+    }
+    await this.#settle(verdictOn(outcome, this.#stopping), outcome.state);
+  }
+
+  /** Ends a run whose host is gone or does not listen: its state is what it last committed. */
+  async #settleWithoutHost(error?: HostOutcome["error"]): Promise<void> {
+    await this.#end(async () => {
+      const state = await this.#options.readState(this.run);
+      const output = state?.values ?? "null";
+      const ended = error ? "error" : "aborted";
+      await this.#settle(verdictOn({ ended, output, state, error }, this.#stopping), state);
+    });
+  }
+
+  async #settle(verdict: Verdict, state: StateSummary | undefined): Promise<void> {
+    const { database, events } = this.#options;
+    if (verdict.event) this.#journal.append([verdict.event]);
+    await settle(database, events, {
+      run: this.run,
+      status: verdict.status,
+      thread_status: verdict.thread_status,
+      output: cleanJsonText(verdict.output),
+      state: state && { ...state, values: cleanJsonText(state.values), interrupts: cleanJsonText(state.interrupts) },
+      error: verdict.event ? cleanJsonText(verdict.event[1]) : null,
+      events: await this.#journal.close(),
+    });
+  }
+
+  async #return(cost: { spent: 0 | 1; crashed: 0 | 1; delay_ms: number }): Promise<void> {
+    const { database } = this.#options;
+    await this.#journal.close();
+    await database.write((tx) => returnRunIfHeld(tx, { ...this.run, ...cost }));
+    database.hints.emit({ kind: "runs", in_ms: cost.delay_ms });
+  }
+
+  /** Runs the last thing that happens to the run here, once. */
+  async #end(work: () => Promise<void>): Promise<void> {
+    if (this.#ended) return;
+    this.#ended = true;
+    for (const timer of this.#timers) clearTimeout(timer);
+    try {
+      await work();
+    } catch (error) {
+      // The row still says running: when the lease runs out, the run is rescued.
+      this.#options.log.error({ error, run_id: this.run.run_id }, "a run could not be ended; it will be rescued");
+    }
+    await this.#journal.close();
+    this.#feed.live = false;
+    // Who still waits looks into the database from here on.
+    this.#feed.wake();
+    this.#options.events.release(this.run.run_id, this.#feed);
+    this.#options.onDone(this.run.run_id);
+  }
+
+  #onWriteFailure(error: unknown): void {
+    if (!(error instanceof LeaseLostError)) this.#infrastructure_failed = true;
+    // A fence that closed means a cancel, which comes by itself, or another holder, which the heartbeat finds.
+    else this.#options.log.debug({ run_id: this.run.run_id }, "a write was refused by the fence");
+  }
+
+  #after(ms: number, work: () => void): void {
+    this.#timers.push(setTimeout(work, ms).unref());
+  }
+}

@@ -1,0 +1,190 @@
+import type { FromHost, RunOrder } from "../graphs/host.ts";
+import type { PooledHost, PoolListener } from "../graphs/pool.ts";
+import type { Log } from "../lib/log.ts";
+import { repeating, type Service } from "../lib/service.ts";
+import type { Database } from "../storage/database.ts";
+import { claimRuns, msUntilNextRun, renewLeases } from "../storage/runs.ts";
+import { Executor, type ExecutorOptions } from "./executor.ts";
+
+export interface WorkerOptions extends Omit<ExecutorOptions, "onDone"> {
+  database: Database;
+  log: Log;
+  lease_ms: number;
+  heartbeat_ms: number;
+  /** Without any hint the queue is looked at this often. */
+  idle_poll_ms: number;
+}
+
+/**
+ * Claims runs while its hosts have room and sees each of them through. It is woken by hints: a run that was
+ * accepted in this process is claimed in the same turn of the event loop.
+ */
+export class Worker implements Service, PoolListener {
+  readonly #options: WorkerOptions;
+  readonly #running = new Map<string, Executor>();
+  readonly #heartbeat: Service;
+  readonly #polling: Service;
+  #claiming = false;
+  #again = false;
+  #stopped = false;
+  #idle = Promise.withResolvers<void>();
+  readonly #unlisten: (() => void)[] = [];
+
+  constructor(options: WorkerOptions) {
+    this.#options = options;
+    const { database, heartbeat_ms, idle_poll_ms, log } = options;
+    this.#heartbeat = repeating(heartbeat_ms, () => this.#beat(), (error) => log.error({ error }, "a heartbeat failed"));
+    this.#polling = repeating(idle_poll_ms, () => this.#poll(), (error) => log.error({ error }, "looking for runs failed"));
+    this.#unlisten.push(
+      database.hints.listen("runs", ({ in_ms }) => (in_ms ? this.#wakeIn(in_ms) : this.wake())),
+      database.hints.listen("cancel", ({ run_id }) => this.#running.get(run_id)?.stop("cancelled")),
+    );
+  }
+
+  start(): void {
+    this.#heartbeat.start();
+    this.#polling.start();
+    this.wake();
+  }
+
+  /**
+   * Claims nothing more, lets runs end for `grace_ms`, then asks those that are left to stop at their next step
+   * and hands them back; those that do not get there in another such time are left to be rescued.
+   */
+  async drain(grace_ms: number): Promise<void> {
+    this.#stopped = true;
+    await this.#idleWithin(grace_ms);
+    for (const executor of this.#running.values()) executor.drain();
+    await this.#idleWithin(Math.max(grace_ms, 1_000));
+    for (const executor of this.#running.values()) await executor.giveBack();
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    await this.#polling.stop();
+    for (const unlisten of this.#unlisten) unlisten();
+    await this.#heartbeat.stop();
+  }
+
+  /** Looks for work soon. Safe to call as often as you like. */
+  wake(): void {
+    if (this.#stopped) return;
+    if (this.#claiming) this.#again = true;
+    else void this.#claimAll();
+  }
+
+  async #claimAll(): Promise<void> {
+    this.#claiming = true;
+    try {
+      do {
+        this.#again = false;
+        await this.#claim();
+      } while (this.#again && !this.#stopped);
+    } catch (error) {
+      this.#options.log.error({ error }, "claiming runs failed");
+    }
+    this.#claiming = false;
+  }
+
+  async #claim(): Promise<void> {
+    const { database, lease_ms, pool } = this.#options;
+    const limit = pool.room();
+    if (limit === 0) return;
+    const runs = await database
+      .write((tx) => claimRuns(tx, { worker_id: database.worker_id, lease_ms, limit }))
+      .catch((error) => {
+        // Another process claimed a run of the same thread in the same moment.
+        if (database.read.dialect.isUniqueViolation(error)) return [];
+        throw error;
+      });
+    for (const run of runs) {
+      const executor = new Executor(run, { ...this.#options, onDone: (run_id) => this.#done(run_id) });
+      this.#running.set(run.run_id, executor);
+      executor.start().catch((error) => this.#options.log.error({ error, run_id: run.run_id }, "a run could not be started"));
+    }
+    if (runs.length === limit) this.#again = true;
+  }
+
+  /** Looks from time to time, in case a hint was lost, and on the dot when a delayed run is due before the next look. */
+  async #poll(): Promise<void> {
+    this.wake();
+    const next = await msUntilNextRun(this.#options.database.read);
+    if (next !== undefined && next < this.#options.idle_poll_ms) this.#wakeIn(next);
+  }
+
+  #wakeIn(ms: number): void {
+    setTimeout(() => this.wake(), ms).unref();
+  }
+
+  #done(run_id: string): void {
+    this.#running.delete(run_id);
+    if (this.#running.size === 0) this.#idle.resolve();
+    this.wake();
+  }
+
+  async #idleWithin(ms: number): Promise<void> {
+    if (this.#running.size === 0) return;
+    this.#idle = Promise.withResolvers();
+    const timer = setTimeout(() => this.#idle.resolve(), ms);
+    await this.#idle.promise;
+    clearTimeout(timer);
+  }
+
+  /** Renews the leases. A run that was not among them is somebody else's by now; one that is to stop is stopped. */
+  async #beat(): Promise<void> {
+    if (this.#running.size === 0) return;
+    const { database, lease_ms } = this.#options;
+    const before = [...this.#running.values()];
+    const held = await database.write((tx) => renewLeases(tx, { worker_id: database.worker_id, lease_ms }));
+    const byId = new Map(held.map((row) => [row.run_id, row]));
+    for (const executor of before) {
+      const row = byId.get(executor.run.run_id);
+      if (row?.epoch !== executor.run.epoch) {
+        if (this.#running.get(executor.run.run_id) === executor) executor.stop("lease_lost");
+      } else if (row.cancel_action !== null) executor.stop("cancelled");
+    }
+  }
+
+  onMessage(message: FromHost, host: PooledHost): void {
+    switch (message.type) {
+      case "events":
+        this.#executorOf(message)?.onEvents(message.events);
+        break;
+      case "request":
+        void this.#answer(message, host);
+        break;
+      case "done": {
+        const executor = this.#executorOf(message);
+        if (executor) void executor.onDone(message.outcome, host);
+        else this.#options.pool.release(message.run_id, host);
+      }
+    }
+  }
+
+  #executorOf({ run_id, epoch }: { run_id: string; epoch: number }): Executor | undefined {
+    const executor = this.#running.get(run_id);
+    return executor?.run.epoch === epoch ? executor : undefined;
+  }
+
+  async #answer({ id, run, request }: Extract<FromHost, { type: "request" }>, host: PooledHost): Promise<void> {
+    const executor = run && this.#executorOf(run);
+    try {
+      if (!executor) throw new Error("The run is no longer executed here.");
+      host.send({ type: "reply", id, value: await executor.onRequest(request) });
+    } catch (error) {
+      host.send({ type: "reply", id, error: (error as Error).message });
+    }
+  }
+
+  onHostLost(runs: RunOrder[], reason: string): void {
+    for (const run of runs) void this.#executorOf(run)?.onHostLost(reason);
+  }
+
+  onStuck(runs: RunOrder[]): void {
+    for (const run of runs) void this.#executorOf(run)?.giveBack();
+  }
+
+  onRoom(): void {
+    this.wake();
+  }
+}

@@ -1,0 +1,66 @@
+/**
+ * Every error that a caller can meet: code, HTTP status, and the sentence they read. `{placeholders}`
+ * are filled from the details. `docs/errors.md` lists the same rows; a test compares the two.
+ */
+export const ERRORS = {
+  invalid_request: [422, "{reason}"],
+  body_too_large: [413, "The request body is larger than {limit_bytes} bytes."],
+  unsupported_media_type: [415, "A request from a web page needs the content type application/json."],
+  unauthorized: [401, "An API key is needed: send it as X-Api-Key or as Authorization: Bearer."],
+  forbidden_host: [403, 'The Host "{host}" is not served here. Use localhost, or list the name in ALLOWED_HOSTS.'],
+  route_not_found: [404, "There is no {method} {path}."],
+  assistant_not_found: [404, "Assistant not found"],
+  no_such_assistant: [
+    404,
+    'No assistant found for "{assistant_id}". Make sure the assistant ID is for a valid assistant or a valid graph ID.',
+  ],
+  graph_not_found: [404, 'There is no graph "{graph_id}". The deployed graphs are: {graphs}.'],
+  graph_unavailable: [422, 'The graph "{graph_id}" could not be loaded: {reason}'],
+  assistant_exists: [409, "Assistant already exists"],
+  assistant_is_default: [409, 'Assistant "{assistant_id}" is the default assistant of a graph and cannot be deleted.'],
+  version_not_found: [404, "Assistant {assistant_id} has no version {version}."],
+  thread_not_found: [404, "Thread with ID {thread_id} not found"],
+  thread_exists: [409, "Thread already exists"],
+  thread_busy: [409, "Thread is busy with a running job. Cancel it or wait for it to end."],
+  copy_source_not_found: [409, "Thread with ID {thread_id} not found, so it cannot be copied."],
+  thread_without_graph: [400, "Thread {thread_id} has no graph ID: run an assistant on it first, or create it with metadata.graph_id."],
+  thread_is_running: [
+    409,
+    "Thread is already running a task. Wait for it to finish or choose a different multitask strategy.",
+  ],
+  state_changed: [409, "The state of thread {thread_id} changed meanwhile. Read it again and repeat the update."],
+  checkpoint_not_found: [404, "Thread {thread_id} has no checkpoint {checkpoint_id}."],
+  run_not_found: [404, "Run not found"],
+  run_ended: [409, "Run {run_id} has ended: its status is {status}. Only a pending or running run can be cancelled."],
+  run_active: [409, "Run {run_id} is {status}. Cancel it, or wait for it to end, before you delete it."],
+  graph_failed: [422, "The graph could not do this: {reason}"],
+  unavailable: [503, "{reason}"],
+  internal: [500, "Something went wrong on the server. The log has the details."],
+} as const satisfies Record<string, readonly [number, string]>;
+
+export type ErrorCode = keyof typeof ERRORS;
+
+/** An error for the caller: the public sentence of its row, and a private cause for the log. */
+export class ApiError extends Error {
+  readonly code: ErrorCode;
+  readonly status: number;
+
+  constructor(code: ErrorCode, details: Record<string, unknown> = {}, cause?: unknown) {
+    const [status, template] = ERRORS[code];
+    super(template.replaceAll(/\{(\w+)\}/g, (_, name) => String(details[name] ?? "")), { cause });
+    this.name = "ApiError";
+    this.code = code;
+    this.status = status;
+  }
+}
+
+/** A mistake in the configuration: one sentence naming file, field and remedy. Ends the program with status 2. */
+export class ConfigError extends Error {}
+
+/** A write that came from a worker which no longer holds the run: nothing was written. */
+export class LeaseLostError extends Error {
+  constructor(run_id: string) {
+    super(`The run ${run_id} is no longer held by this worker, so nothing was written.`);
+    this.name = "LeaseLostError";
+  }
+}

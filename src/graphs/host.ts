@@ -1,0 +1,195 @@
+/**
+ * The messages between the service and a graph host. A host is where users' graphs run: a worker thread, or
+ * the serving thread itself (`--inline`); anything that can pass plain data could be one. Values of the graph
+ * cross as bytes or as JSON text that the host has serialised, so the service passes them on unread.
+ */
+
+/** A graph to load; see GraphSpec in config.ts. */
+export interface GraphToLoad {
+  graph_id: string;
+  file: string;
+  export_name: string;
+}
+
+/** What a host is started with. */
+export interface HostSetup {
+  graphs: readonly GraphToLoad[];
+  project_dir: string;
+}
+
+/** A run to execute. All JSON in it is the client's, merged and checked by agents/runs.ts. */
+export interface RunOrder {
+  run_id: string;
+  epoch: number;
+  attempt: number;
+  thread_id: string;
+  assistant_id: string;
+  graph_id: string;
+  kwargs: RunKwargs;
+}
+
+/** What was asked for, as it is stored in the run's record. */
+export interface RunKwargs {
+  input: unknown;
+  command?: RunCommand | null;
+  config: RunConfig;
+  context?: Record<string, unknown> | null;
+  stream_mode: string[];
+  subgraphs: boolean;
+  interrupt_before?: "*" | string[] | null;
+  interrupt_after?: "*" | string[] | null;
+  durability?: "sync" | "async" | "exit" | null;
+  [other: string]: unknown;
+}
+
+export interface RunConfig {
+  tags?: string[];
+  recursion_limit?: number;
+  configurable?: Record<string, unknown>;
+  metadata?: Record<string, unknown>;
+  [other: string]: unknown;
+}
+
+export interface RunCommand {
+  resume?: unknown;
+  update?: unknown;
+  goto?: Destination | Destination[];
+}
+type Destination = string | { node: string; input?: unknown };
+
+export type AbortReason = "cancelled" | "lease_lost" | "timeout";
+
+/** How a run ended in its host. */
+export interface HostOutcome {
+  ended: "success" | "interrupted" | "error" | "aborted" | "drained";
+  /** The answer of wait and join, as JSON text. */
+  output: string;
+  state: StateSummary | undefined;
+  error: { error: string; message: string } | undefined;
+}
+
+/** What a thread's record says of its state. */
+export interface StateSummary {
+  /** JSON text. */
+  values: string;
+  next: string[];
+  /** `{task_id: [interrupt]}` as JSON text. */
+  interrupts: string;
+}
+
+/** A checkpoint with its contents, as stored. The columns are those of storage/checkpoints.ts. */
+export interface CheckpointData {
+  checkpoint_ns: string;
+  checkpoint_id: string;
+  parent_checkpoint_id: string | null;
+  checkpoint: string;
+  metadata: string;
+  values: ValueData[];
+  writes: WriteData[];
+}
+export interface ValueData {
+  channel: string;
+  version: string;
+  type: string;
+  value: Uint8Array;
+}
+export interface WriteData {
+  task_id: string;
+  idx: number;
+  channel: string;
+  type: string;
+  value: Uint8Array;
+}
+
+/** What the checkpointer of a host asks of the service. */
+export type CheckpointRequest =
+  | { op: "get"; thread_id: string; checkpoint_ns: string; checkpoint_id?: string }
+  | {
+      op: "list";
+      thread_id: string;
+      checkpoint_ns?: string;
+      checkpoint_id?: string;
+      before?: string;
+      metadata?: object;
+      limit: number;
+    }
+  | { op: "put"; checkpoint: Omit<CheckpointData, "writes"> }
+  | { op: "put_writes"; checkpoint_ns: string; checkpoint_id: string; writes: WriteData[] };
+
+/** What the service asks of a host outside of runs: only there the graph object lives. */
+export type Question =
+  | { kind: "state"; graph: GraphInUse; checkpoint: CheckpointKey; subgraphs: boolean }
+  | { kind: "history"; graph: GraphInUse; checkpoint: CheckpointKey; before?: string; metadata?: object; limit: number }
+  | { kind: "summary"; graph: GraphInUse; checkpoint: CheckpointKey }
+  | { kind: "update"; graph: GraphInUse; checkpoint: CheckpointKey; supersteps: StateUpdate[][] }
+  | { kind: "drawing"; graph: GraphInUse; xray: boolean | number }
+  | { kind: "schemas"; graph: GraphInUse }
+  | { kind: "subgraphs"; graph: GraphInUse; namespace?: string; recurse: boolean };
+
+/** Which graph, and the config a factory builds it with. */
+export interface GraphInUse {
+  graph_id: string;
+  config: RunConfig;
+  context?: Record<string, unknown> | null;
+}
+
+export interface CheckpointKey {
+  thread_id: string;
+  checkpoint_ns?: string;
+  checkpoint_id?: string;
+}
+
+export interface StateUpdate {
+  values?: unknown;
+  command?: RunCommand | null;
+  as_node?: string | null;
+}
+
+/** The answer to an "update": rows that the service stores in one transaction, and the state they make. */
+export interface StagedUpdate {
+  /** The newest checkpoint that the update was based on. */
+  base: string | undefined;
+  checkpoint: CheckpointKey;
+  puts: Omit<CheckpointData, "writes">[];
+  writes: { checkpoint_ns: string; checkpoint_id: string; writes: WriteData[] }[];
+  state: StateSummary;
+}
+
+/** From the service to a host. */
+export type ToHost =
+  | { type: "start"; order: RunOrder }
+  | { type: "abort"; run_id: string; epoch: number; reason: AbortReason }
+  /** Stop at the next step boundary; the run will go on elsewhere. */
+  | { type: "drain"; run_id: string; epoch: number }
+  | { type: "ask"; id: number; question: Question }
+  | { type: "reply"; id: number; value?: unknown; error?: string }
+  | { type: "ping"; id: number };
+
+/** From a host to the service. */
+export type FromHost =
+  /** Graphs are loaded, or could not be. */
+  | { type: "loaded"; failures: Record<string, string> }
+  | { type: "started"; run_id: string; epoch: number }
+  | { type: "events"; run_id: string; epoch: number; events: [event: string, data: string][] }
+  | { type: "done"; run_id: string; epoch: number; outcome: HostOutcome }
+  /** `run` is absent when the request belongs to a question. */
+  | { type: "request"; id: number; run?: { run_id: string; epoch: number }; request: CheckpointRequest }
+  /** `value` is JSON text, or a StagedUpdate. */
+  | { type: "answer"; id: number; value?: unknown; error?: { name: string; message: string } }
+  | { type: "pong"; id: number };
+
+/** A running host, seen from the service. */
+export interface GraphHost {
+  send(message: ToHost): void;
+  /** Ends the host at once, whatever it is doing. */
+  terminate(): Promise<void>;
+}
+
+export interface HostListener {
+  onMessage(message: FromHost): void;
+  /** The host is gone without having been asked to go. */
+  onExit(reason: string): void;
+}
+
+/** Starts a host; it answers "loaded" when its graphs are there. */
+export type StartHost = (setup: HostSetup, listener: HostListener) => GraphHost;

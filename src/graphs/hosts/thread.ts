@@ -1,0 +1,37 @@
+import { Worker } from "node:worker_threads";
+import type { FromHost, GraphHost, HostListener, HostSetup, StartHost } from "../host.ts";
+
+export interface ThreadHostOptions {
+  env: Readonly<Record<string, string>>;
+  memory_mb: number;
+}
+
+/** A host in a worker thread: own heap with a limit, own event loop. `process.exit` in a node ends only the thread. */
+export const threadHosts =
+  ({ env, memory_mb }: ThreadHostOptions): StartHost =>
+  (setup: HostSetup, listener: HostListener): GraphHost => {
+    let expected = false;
+    let reason: string | undefined;
+    // The same file with the extension that this module has: .ts in the repository, .js in the package.
+    const entry = new URL(`../inside/thread-entry${import.meta.url.slice(import.meta.url.lastIndexOf("."))}`, import.meta.url);
+    const worker = new Worker(entry, {
+      workerData: setup,
+      env: { ...env },
+      resourceLimits: { maxOldGenerationSizeMb: memory_mb },
+      name: "graph host",
+    });
+    worker.on("message", (message: FromHost) => listener.onMessage(message));
+    worker.on("error", (error) => {
+      reason = (error as { code?: string }).code === "ERR_WORKER_OUT_OF_MEMORY" ? `it ran out of memory (limit ${memory_mb} MB)` : error.message;
+    });
+    worker.on("exit", (code) => {
+      if (!expected) listener.onExit(reason ?? `a node ended it with exit code ${code}`);
+    });
+    return {
+      send: (message) => worker.postMessage(message),
+      async terminate() {
+        expected = true;
+        await worker.terminate();
+      },
+    };
+  };

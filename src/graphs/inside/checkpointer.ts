@@ -1,0 +1,165 @@
+import { randomBytes } from "node:crypto";
+import type { RunnableConfig } from "@langchain/core/runnables";
+import {
+  BaseCheckpointSaver,
+  type ChannelVersions,
+  type Checkpoint,
+  type CheckpointListOptions,
+  type CheckpointMetadata,
+  type CheckpointTuple,
+  getCheckpointId,
+  type PendingWrite,
+  WRITES_IDX_MAP,
+} from "@langchain/langgraph-checkpoint";
+import type { CheckpointData, ValueData, WriteData } from "../host.ts";
+import type { ServiceConnection } from "./connection.ts";
+import { describedBy, scopeOf } from "./scope.ts";
+import { StateSerializer } from "./serializer.ts";
+
+/** How many checkpoints one round trip brings when a whole history is walked. */
+const PAGE = 50;
+
+const EMPTY = new Uint8Array(0);
+
+/**
+ * LangGraph's checkpointer: serialises in the host and stores through the service, which lets only the holder of
+ * the run write. One instance serves all graphs and runs of a host; the scope in the config tells them apart.
+ */
+export class HostCheckpointer extends BaseCheckpointSaver<string> {
+  readonly #service: ServiceConnection;
+
+  constructor(service: ServiceConnection) {
+    super();
+    this.serde = new StateSerializer(this.serde);
+    this.#service = service;
+  }
+
+  /**
+   * Versions never repeat: a counter that orders them, and a random end. With plain integers a run that follows
+   * a rolled-back or forked one would use the same versions again and read the other's values.
+   */
+  override getNextVersion(current: string | undefined): string {
+    const counter = current === undefined ? 0 : Number.parseInt(String(current).split(".")[0] ?? "0", 10);
+    return `${String(counter + 1).padStart(32, "0")}.${randomBytes(8).toString("hex")}`;
+  }
+
+  override async getTuple(config: RunnableConfig): Promise<CheckpointTuple | undefined> {
+    const { thread_id, checkpoint_ns = "" } = config.configurable ?? {};
+    if (thread_id === undefined) return undefined;
+    const scope = scopeOf(config);
+    const checkpoint_id = getCheckpointId(config) || undefined;
+    const staged = stagedCheckpoint(scope.staged, checkpoint_ns, checkpoint_id);
+    const found = staged ?? (await this.#service.get(scope.run, { op: "get", thread_id, checkpoint_ns, checkpoint_id }));
+    return found && this.#toTuple(thread_id, found);
+  }
+
+  override async *list(config: RunnableConfig, options: CheckpointListOptions = {}): AsyncGenerator<CheckpointTuple> {
+    const { thread_id, checkpoint_ns, checkpoint_id } = config.configurable ?? {};
+    if (thread_id === undefined) return;
+    let before = options.before?.configurable?.checkpoint_id as string | undefined;
+    let left = options.limit ?? Number.POSITIVE_INFINITY;
+    while (left > 0) {
+      const limit = Math.min(left, PAGE);
+      const page = await this.#service.list(scopeOf(config).run, {
+        op: "list",
+        thread_id,
+        checkpoint_ns,
+        checkpoint_id,
+        before,
+        metadata: options.filter,
+        limit,
+      });
+      for (const found of page) yield await this.#toTuple(thread_id, found);
+      if (page.length < limit) return;
+      left -= page.length;
+      before = page.at(-1)?.checkpoint_id;
+    }
+  }
+
+  override async put(
+    config: RunnableConfig,
+    checkpoint: Checkpoint,
+    metadata: CheckpointMetadata,
+    newVersions: ChannelVersions,
+  ): Promise<RunnableConfig> {
+    const { thread_id, checkpoint_ns = "", checkpoint_id: parent } = config.configurable ?? {};
+    if (thread_id === undefined) throw new Error('A checkpoint needs a "thread_id" in the configurable part of its config.');
+    const { channel_values, ...rest } = checkpoint;
+    const scope = scopeOf(config);
+    const described = { ...describedBy(config.configurable), ...scope.metadata, ...metadata };
+    const [[, serialized], [, serializedMetadata]] = await Promise.all([this.serde.dumpsTyped(rest), this.serde.dumpsTyped(described)]);
+    const row = {
+      checkpoint_ns,
+      checkpoint_id: checkpoint.id,
+      parent_checkpoint_id: parent ?? null,
+      checkpoint: text(serialized),
+      metadata: text(serializedMetadata),
+      // A staged checkpoint must be readable before it is stored, so it carries all its values, not the new alone.
+      values: await this.#serializeValues(channel_values, scope.staged ? checkpoint.channel_versions : newVersions),
+    };
+    if (scope.staged) scope.staged.puts.push(row);
+    else await this.#service.request(scope.run, { op: "put", checkpoint: row });
+    return { configurable: { thread_id, checkpoint_ns, checkpoint_id: checkpoint.id } };
+  }
+
+  override async putWrites(config: RunnableConfig, writes: PendingWrite[], task_id: string): Promise<void> {
+    const { thread_id, checkpoint_ns = "", checkpoint_id } = config.configurable ?? {};
+    if (thread_id === undefined) throw new Error('Writes need a "thread_id" in the configurable part of their config.');
+    if (checkpoint_id === undefined) throw new Error('Writes need a "checkpoint_id" in the configurable part of their config.');
+    const rows: WriteData[] = await Promise.all(
+      writes.map(async ([channel, written], position) => {
+        const [type, value] = await this.serde.dumpsTyped(written);
+        return { task_id, idx: WRITES_IDX_MAP[channel] ?? position, channel, type, value };
+      }),
+    );
+    const scope = scopeOf(config);
+    const at = { checkpoint_ns, checkpoint_id, writes: rows };
+    if (scope.staged) scope.staged.writes.push(at);
+    else await this.#service.request(scope.run, { op: "put_writes", ...at });
+  }
+
+  override async deleteThread(): Promise<void> {
+    throw new Error("A graph does not delete threads: use DELETE /threads/{thread_id}.");
+  }
+
+  async #serializeValues(values: Record<string, unknown>, versions: ChannelVersions): Promise<ValueData[]> {
+    return Promise.all(
+      Object.entries(versions).map(async ([channel, version]) => {
+        const [type, value] = channel in values ? await this.serde.dumpsTyped(values[channel]) : ["empty", EMPTY];
+        return { channel, version: String(version), type, value };
+      }),
+    );
+  }
+
+  async #toTuple(thread_id: string, data: CheckpointData): Promise<CheckpointTuple> {
+    const { checkpoint_ns, checkpoint_id, parent_checkpoint_id } = data;
+    const load = (type: string, value: Uint8Array) => this.serde.loadsTyped(type, value);
+    const [checkpoint, metadata, values, pendingWrites] = await Promise.all([
+      this.serde.loadsTyped("json", data.checkpoint),
+      this.serde.loadsTyped("json", data.metadata),
+      Promise.all(data.values.filter(({ type }) => type !== "empty").map(async ({ channel, type, value }) => [channel, await load(type, value)])),
+      Promise.all(
+        data.writes.map(async ({ task_id, channel, type, value }): Promise<[string, string, unknown]> => [task_id, channel, await load(type, value)]),
+      ),
+    ]);
+    return {
+      config: { configurable: { thread_id, checkpoint_ns, checkpoint_id } },
+      checkpoint: { ...checkpoint, channel_values: Object.fromEntries(values) },
+      metadata,
+      pendingWrites,
+      ...(parent_checkpoint_id && {
+        parentConfig: { configurable: { thread_id, checkpoint_ns, checkpoint_id: parent_checkpoint_id } },
+      }),
+    };
+  }
+}
+
+/** A checkpoint of the update that is being gathered and not yet stored. */
+function stagedCheckpoint(staged: ReturnType<typeof scopeOf>["staged"], ns: string, id: string | undefined): CheckpointData | undefined {
+  const put = staged?.puts.findLast((row) => row.checkpoint_ns === ns && (id === undefined || row.checkpoint_id === id));
+  if (!staged || !put) return undefined;
+  const writes = staged.writes.filter((row) => row.checkpoint_id === put.checkpoint_id && row.checkpoint_ns === ns);
+  return { ...put, writes: writes.flatMap((row) => row.writes) };
+}
+
+const text = (bytes: Uint8Array) => new TextDecoder().decode(bytes);

@@ -1,0 +1,143 @@
+import type { StreamEvent } from "@langchain/core/tracers/log_stream";
+import { RunControl } from "@langchain/langgraph";
+import type { HostOutcome, RunOrder, StateSummary } from "../host.ts";
+import { toCommand } from "./commands.ts";
+import type { ServiceConnection } from "./connection.ts";
+import type { CompiledGraph, LoadedGraphs } from "./load.ts";
+import type { RunningInHost } from "./runtime.ts";
+import { type Scope, withScope } from "./scope.ts";
+import { summarize } from "./state.ts";
+import { StreamTranslator, sourceModes } from "./stream-modes.ts";
+import { toWire } from "./wire.ts";
+
+export interface Execution {
+  order: RunOrder;
+  graphs: LoadedGraphs;
+  run: RunningInHost;
+  connection: ServiceConnection;
+}
+
+/** Executes a run to its end, whatever that is: it answers how the run ended and never throws. */
+export async function executeRun(execution: Execution): Promise<HostOutcome> {
+  const { order, graphs, run, connection } = execution;
+  const outbox = connection.openOutbox(order);
+  const translator = new StreamTranslator(order.kwargs.stream_mode, (event, data) => outbox.add(event, data));
+  const scope: Scope = { run: order, metadata: checkpointMetadata(order) };
+  let graph: CompiledGraph | undefined;
+  try {
+    graph = await graphs.get(order.graph_id, order.kwargs.config, {
+      accessContext: "threads.create_run",
+      executionRuntime: { context: order.kwargs.context ?? undefined },
+    });
+    run.signal.throwIfAborted();
+    await stream(graph, execution, scope, translator);
+    run.signal.throwIfAborted();
+    return await finished(graph, order, scope, translator);
+  } catch (error) {
+    return await failed(error, graph, execution, scope);
+  } finally {
+    connection.closeOutbox(order);
+  }
+}
+
+async function stream(graph: CompiledGraph, execution: Execution, scope: Scope, translator: StreamTranslator): Promise<void> {
+  const { order, run } = execution;
+  const { kwargs } = order;
+  const resumed = order.attempt > 1 && (await hasOwnCheckpoint(execution));
+  const control = new RunControl();
+  run.onDrain(() => control.requestDrain("shutdown"));
+  const options = {
+    ...streamOptions(order, scope, resumed),
+    control,
+    signal: run.signal,
+    streamMode: sourceModes(kwargs.stream_mode),
+    subgraphs: kwargs.subgraphs,
+  };
+  const input = resumed ? null : kwargs.command ? toCommand(kwargs.command) : (kwargs.input ?? null);
+  const take = (chunk: unknown) => {
+    const [namespace, mode, data] = kwargs.subgraphs ? (chunk as [string[], string, unknown]) : [[], ...(chunk as [string, unknown])];
+    translator.take(namespace, mode, data);
+  };
+  if (!kwargs.stream_mode.includes("events")) {
+    const chunks = (await graph.stream(input as never, options as never)) as AsyncIterable<unknown>;
+    for await (const chunk of chunks) take(chunk);
+    return;
+  }
+  const events = graph.streamEvents(input as never, { ...options, version: "v2" } as never) as unknown as AsyncIterable<StreamEvent>;
+  for await (const event of events) {
+    // The root's own chunks are what graph.stream() would have yielded; everything else is a LangChain event.
+    if (event.event === "on_chain_stream" && event.run_id === order.run_id) take(event.data.chunk);
+    else translator.takeEvent(event);
+  }
+}
+
+/** Undefined options are left out: LangGraph would take them for a wish and forget the graph's own defaults. */
+function streamOptions({ run_id, kwargs, thread_id }: RunOrder, scope: Scope, resumed: boolean): Record<string, unknown> {
+  const { recursion_limit, tags, configurable = {} } = kwargs.config;
+  // A resumed run goes on from its own newest checkpoint, not from the one it once forked from.
+  const { checkpoint_id, ...own } = configurable;
+  const position = resumed || checkpoint_id === undefined ? own : configurable;
+  const options: Record<string, unknown> = {
+    configurable: withScope({ ...position, thread_id, run_id }, scope),
+    metadata: scope.metadata,
+    runId: run_id,
+    durability: kwargs.durability ?? "sync",
+    tags,
+    recursionLimit: recursion_limit,
+    context: kwargs.context ?? undefined,
+    interruptBefore: kwargs.interrupt_before ?? undefined,
+    interruptAfter: kwargs.interrupt_after ?? undefined,
+  };
+  return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
+}
+
+/** Metadata of the run's checkpoints; LangGraph recognises a retried run by the run id in it. */
+function checkpointMetadata({ run_id, thread_id, graph_id, assistant_id, attempt, kwargs }: RunOrder): Record<string, unknown> {
+  return { ...kwargs.config.metadata, run_id, thread_id, graph_id, assistant_id, run_attempt: attempt };
+}
+
+/** Whether an earlier attempt got as far as a checkpoint, so that this one goes on from there. */
+async function hasOwnCheckpoint({ order, connection }: Execution): Promise<boolean> {
+  const head = await connection.get(order, { op: "get", thread_id: order.thread_id, checkpoint_ns: "" });
+  return head !== undefined && (JSON.parse(head.metadata) as { run_id?: string }).run_id === order.run_id;
+}
+
+async function finished(graph: CompiledGraph, order: RunOrder, scope: Scope, translator: StreamTranslator): Promise<HostOutcome> {
+  const { lastValues, interrupts } = translator;
+  if (interrupts === undefined && lastValues !== undefined) {
+    // The graph ran to its end, so its last values are its state: no need to read that back.
+    const output = toWire(lastValues);
+    return { ended: "success", output, state: { values: output, next: [], interrupts: "{}" }, error: undefined };
+  }
+  const state = await readSummary(graph, order, scope);
+  const ended = interrupts !== undefined || state.next.length > 0 ? "interrupted" : "success";
+  const output =
+    interrupts === undefined ? state.values : toWire({ ...(lastValues as object | undefined), __interrupt__: interrupts });
+  return { ended, output, state, error: undefined };
+}
+
+async function failed(error: unknown, graph: CompiledGraph | undefined, { order, run }: Execution, scope: Scope): Promise<HostOutcome> {
+  const state = graph && (await readSummary(graph, order, scope).catch(() => undefined));
+  const output = state?.values ?? "null";
+  if (run.reason !== undefined) return { ended: "aborted", output, state, error: undefined };
+  const { name, message } = describeError(error);
+  if (name === "GraphDrained") return { ended: "drained", output, state, error: undefined };
+  return { ended: "error", output, state, error: { error: name, message } };
+}
+
+function describeError(error: unknown): { name: string; message: string } {
+  if (error instanceof Error) return { name: error.name, message: error.message };
+  return { name: "Error", message: typeof error === "string" ? error : safeWire(error) };
+}
+
+function safeWire(value: unknown): string {
+  try {
+    return toWire(value);
+  } catch {
+    return String(value);
+  }
+}
+
+const readSummary = async (graph: CompiledGraph, { thread_id }: RunOrder, scope: Scope): Promise<StateSummary> =>
+  summarize(await graph.getState({ configurable: withScope({ thread_id }, scope) }));
+

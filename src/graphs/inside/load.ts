@@ -1,0 +1,91 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import type { BaseCheckpointSaver, Pregel } from "@langchain/langgraph";
+import type { GraphToLoad, HostSetup, RunConfig } from "../host.ts";
+
+/** Any compiled graph. Its nodes and channels are the user's business. */
+// biome-ignore lint/suspicious/noExplicitAny: the type parameters of a graph whose source we do not know
+export type CompiledGraph = Pregel<any, any>;
+
+/** What a factory learns about its use; the names are those of the compatible servers. */
+export interface FactoryRuntime {
+  accessContext: "threads.create_run" | "threads.update" | "threads.read" | "assistants.read";
+  executionRuntime: { context?: unknown } | null;
+}
+
+type Factory = (config: RunConfig, runtime: FactoryRuntime) => unknown;
+
+export interface LoadedGraphs {
+  /** Reason by graph id, for the graphs that could not be loaded. */
+  failures: Record<string, string>;
+  /**
+   * The compiled graph; a factory is called anew each time.
+   *
+   * @throws Error when the graph is unknown or failed to load
+   */
+  get(graph_id: string, config: RunConfig, runtime: FactoryRuntime): Promise<CompiledGraph>;
+}
+
+/** Loads all graphs of the project, each on its own: one that fails does not keep the others away. */
+export async function loadGraphs(setup: HostSetup, checkpointer: BaseCheckpointSaver<string>): Promise<LoadedGraphs> {
+  const failures: Record<string, string> = {};
+  const exported = new Map<string, unknown>();
+  if (setup.graphs.some(({ file }) => /\.[cm]?tsx?$/.test(file))) await supportTypeScript(setup.project_dir);
+  for (const graph of setup.graphs) {
+    try {
+      exported.set(graph.graph_id, await importGraph(graph));
+    } catch (error) {
+      failures[graph.graph_id] = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
+    }
+  }
+  return {
+    failures,
+    async get(graph_id, config, runtime) {
+      if (graph_id in failures) throw new Error(failures[graph_id]);
+      const value = exported.get(graph_id);
+      if (value === undefined) throw new Error(`There is no graph "${graph_id}".`);
+      const graph = typeof value === "function" ? compile(await (value as Factory)(config, runtime), graph_id) : (value as CompiledGraph);
+      // Whatever checkpointer the graph was compiled with: its state belongs to the service.
+      graph.checkpointer = checkpointer as never;
+      return graph;
+    },
+  };
+}
+
+/** tsx understands all of TypeScript, and the path aliases of the project's tsconfig.json. */
+async function supportTypeScript(project_dir: string): Promise<void> {
+  const { register } = await import("tsx/esm/api");
+  const tsconfig = join(project_dir, "tsconfig.json");
+  register(existsSync(tsconfig) ? { tsconfig } : {});
+}
+
+async function importGraph({ file, export_name }: GraphToLoad): Promise<unknown> {
+  if (!existsSync(file)) throw new Error(`${file} does not exist`);
+  const module = (await import(pathToFileURL(file).href)) as Record<string, unknown>;
+  const found = module[export_name] ?? (module.default as Record<string, unknown> | undefined)?.[export_name];
+  if (found === undefined) {
+    throw new Error(`${file} has no export "${export_name}"; it exports ${Object.keys(module).join(", ") || "nothing"}`);
+  }
+  const value = await found;
+  return typeof value === "function" && !isGraph(value) ? value : compile(value, export_name);
+}
+
+interface GraphLike {
+  compile?: () => CompiledGraph;
+  /** Prebuilt agents wrap their graph. */
+  graph?: unknown;
+  stream?: unknown;
+}
+
+const isGraph = (value: unknown): boolean =>
+  typeof (value as GraphLike | null)?.compile === "function" || typeof (value as GraphLike | null)?.stream === "function";
+
+/** A compiled graph from any form in which people export one. */
+function compile(value: unknown, name: string): CompiledGraph {
+  const candidate = value as GraphLike | null | undefined;
+  if (typeof candidate?.compile === "function") return candidate.compile();
+  if (candidate?.graph !== undefined && isGraph(candidate.graph)) return compile(candidate.graph, name);
+  if (typeof candidate?.stream === "function") return candidate as unknown as CompiledGraph;
+  throw new Error(`"${name}" is not a graph: export a StateGraph, a compiled graph, a promise of one, or a function that returns one`);
+}

@@ -1,0 +1,106 @@
+import type { FromHost, GraphInUse, Question, StagedUpdate, StateUpdate, ToHost } from "../host.ts";
+import { toCommand } from "./commands.ts";
+import { draw } from "./drawing.ts";
+import type { CompiledGraph, FactoryRuntime, LoadedGraphs } from "./load.ts";
+import { schemasOf } from "./schemas.ts";
+import { type Scope, withScope } from "./scope.ts";
+import { summarize, toConfigurable, toThreadState } from "./state.ts";
+import { toWire } from "./wire.ts";
+
+type Ask = Extract<ToHost, { type: "ask" }>;
+type Answer = Extract<FromHost, { type: "answer" }>;
+
+/** Answers one question; a failure is an answer too. */
+export async function answerQuestion({ id, question }: Ask, graphs: LoadedGraphs): Promise<Answer> {
+  try {
+    return { type: "answer", id, value: await answer(question, graphs) };
+  } catch (error) {
+    const { name, message } = error instanceof Error ? error : { name: "Error", message: String(error) };
+    return { type: "answer", id, error: { name, message } };
+  }
+}
+
+async function answer(question: Question, graphs: LoadedGraphs): Promise<unknown> {
+  const graph = await useGraph(question.graph, graphs, ACCESS[question.kind]);
+  switch (question.kind) {
+    case "state": {
+      const config = { configurable: toConfigurable(question.checkpoint) };
+      return toWire(toThreadState(await graph.getState(config, { subgraphs: question.subgraphs })));
+    }
+    case "summary":
+      return summarize(await graph.getState({ configurable: toConfigurable(question.checkpoint) }));
+    case "history":
+      return toWire(await history(graph, question));
+    case "update":
+      return await stageUpdate(graph, question);
+    case "drawing":
+      return toWire(await draw(graph, question.xray));
+    case "schemas":
+      return toWire({ graph_id: question.graph.graph_id, ...schemasOf(graph) });
+    case "subgraphs":
+      return toWire(await subgraphs(graph, question));
+  }
+}
+
+const ACCESS: Record<Question["kind"], FactoryRuntime["accessContext"]> = {
+  state: "threads.read",
+  summary: "threads.read",
+  history: "threads.read",
+  update: "threads.update",
+  drawing: "assistants.read",
+  schemas: "assistants.read",
+  subgraphs: "assistants.read",
+};
+
+const useGraph = ({ graph_id, config, context }: GraphInUse, graphs: LoadedGraphs, accessContext: FactoryRuntime["accessContext"]) =>
+  graphs.get(graph_id, config, { accessContext, executionRuntime: context ? { context } : null });
+
+async function history(graph: CompiledGraph, question: Extract<Question, { kind: "history" }>): Promise<unknown[]> {
+  const { checkpoint, before, metadata, limit } = question;
+  const states: unknown[] = [];
+  const options = {
+    limit,
+    filter: metadata as Record<string, unknown> | undefined,
+    before: before === undefined ? undefined : { configurable: { checkpoint_id: before } },
+  };
+  for await (const snapshot of graph.getStateHistory({ configurable: toConfigurable(checkpoint) }, options)) {
+    states.push(toThreadState(snapshot));
+  }
+  return states;
+}
+
+/** Works an update out without storing anything: the service stores it whole, if the thread is still free. */
+async function stageUpdate(graph: CompiledGraph, question: Extract<Question, { kind: "update" }>): Promise<StagedUpdate> {
+  const { thread_id } = question.checkpoint;
+  const staged: Pick<StagedUpdate, "puts" | "writes"> = { puts: [], writes: [] };
+  const { graph_id, config } = question.graph;
+  const scope: Scope = { staged, metadata: { ...config.metadata, thread_id, graph_id } };
+  const start = { configurable: withScope(toConfigurable(question.checkpoint), scope) };
+  const head = await graph.getState({ configurable: { thread_id } });
+  let current: { configurable?: Record<string, unknown> } = start;
+  for (const updates of question.supersteps) {
+    current = await graph.bulkUpdateState(
+      { configurable: withScope({ ...start.configurable, ...current.configurable }, scope) },
+      [{ updates: updates.map(toStateUpdate) }],
+    );
+  }
+  // Without a checkpoint id: what is newest once the update is stored, pending writes included.
+  const state = summarize(await graph.getState({ configurable: withScope({ thread_id }, scope) }));
+  const { checkpoint_ns = "", checkpoint_id } = (current.configurable ?? {}) as { checkpoint_ns?: string; checkpoint_id?: string };
+  return {
+    ...staged,
+    base: head.config.configurable?.checkpoint_id,
+    checkpoint: { thread_id, checkpoint_ns, checkpoint_id },
+    state,
+  };
+}
+
+function toStateUpdate({ values, command, as_node }: StateUpdate) {
+  return { values: (command ? toCommand(command) : values) as Record<string, unknown>, asNode: as_node ?? undefined };
+}
+
+async function subgraphs(graph: CompiledGraph, { namespace, recurse }: Extract<Question, { kind: "subgraphs" }>) {
+  const found: Record<string, unknown> = {};
+  for await (const [name, subgraph] of graph.getSubgraphsAsync(namespace, recurse)) found[name] = schemasOf(subgraph as CompiledGraph);
+  return found;
+}

@@ -1,0 +1,84 @@
+import type { AbortReason, FromHost, HostSetup, RunOrder, ToHost } from "../host.ts";
+import { HostCheckpointer } from "./checkpointer.ts";
+import { ServiceConnection } from "./connection.ts";
+import { executeRun } from "./execute.ts";
+import { loadGraphs } from "./load.ts";
+import { answerQuestion } from "./questions.ts";
+
+export interface Runtime {
+  receive(message: ToHost): void;
+}
+
+/** Starts the inside of a graph host: loads the graphs, then executes runs and answers questions as they come. */
+export function startRuntime(setup: HostSetup, send: (message: FromHost) => void): Runtime {
+  const connection = new ServiceConnection(send);
+  const checkpointer = new HostCheckpointer(connection);
+  const loading = loadGraphs(setup, checkpointer);
+  const runs = new Map<string, RunningInHost>();
+  void loading.then((graphs) => send({ type: "loaded", failures: graphs.failures }));
+
+  async function start(order: RunOrder): Promise<void> {
+    const run = new RunningInHost();
+    runs.set(keyOf(order), run);
+    const graphs = await loading;
+    send({ type: "started", run_id: order.run_id, epoch: order.epoch });
+    const outcome = await executeRun({ order, graphs, run, connection });
+    runs.delete(keyOf(order));
+    send({ type: "done", run_id: order.run_id, epoch: order.epoch, outcome });
+  }
+
+  return {
+    receive(message) {
+      switch (message.type) {
+        case "start":
+          // In the next turn: when the thread was blocked, an abort that lies behind this message comes first.
+          setImmediate(() => void start(message.order));
+          break;
+        case "abort":
+          runs.get(keyOf(message))?.abort(message.reason);
+          break;
+        case "drain":
+          runs.get(keyOf(message))?.drain();
+          break;
+        case "ask":
+          void loading.then(async (graphs) => send(await answerQuestion(message, graphs)));
+          break;
+        case "reply":
+          connection.onReply(message);
+          break;
+        case "ping":
+          send({ type: "pong", id: message.id });
+      }
+    },
+  };
+}
+
+const keyOf = ({ run_id, epoch }: { run_id: string; epoch: number }) => `${run_id} ${epoch}`;
+
+/** The handles by which a run is stopped from outside. */
+export class RunningInHost {
+  readonly #controller = new AbortController();
+  /** LangGraph looks at it between two steps. */
+  #requestDrain: (() => void) | undefined;
+  #draining = false;
+  reason: AbortReason | undefined;
+
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  abort(reason: AbortReason): void {
+    this.reason ??= reason;
+    this.#controller.abort(new Error(`The run was stopped: ${reason.replace("_", " ")}.`));
+  }
+
+  drain(): void {
+    this.#draining = true;
+    this.#requestDrain?.();
+  }
+
+  onDrain(request: () => void): void {
+    this.#requestDrain = request;
+    if (this.#draining) request();
+  }
+}

@@ -1,0 +1,38 @@
+import type { RunnableConfig } from "@langchain/core/runnables";
+import type { StagedUpdate } from "../host.ts";
+import type { RunKey } from "./connection.ts";
+
+/**
+ * On whose behalf a graph is used. It travels in `configurable`, which LangGraph hands on to every call of the
+ * checkpointer, also from subgraphs; keys that start with two underscores never reach metadata or events.
+ */
+export interface Scope {
+  /** The run that writes; absent for questions. */
+  run?: RunKey;
+  /** Metadata for every checkpoint written. */
+  metadata: Record<string, unknown>;
+  /** Where the checkpoints of a state update are gathered instead of being stored one by one. */
+  staged?: Pick<StagedUpdate, "puts" | "writes">;
+}
+
+const SCOPE = "__threadmill_scope";
+
+/** `configurable` with the scope in it. */
+export const withScope = (configurable: Record<string, unknown>, scope: Scope): Record<string, unknown> => ({
+  ...configurable,
+  [SCOPE]: scope,
+});
+
+export const scopeOf = (config: RunnableConfig): Scope => (config.configurable?.[SCOPE] as Scope | undefined) ?? { metadata: {} };
+
+/** Configurable keys that are LangGraph's own or ours; they do not belong in metadata. */
+const BOOKKEEPING = new Set(["checkpoint_ns", "checkpoint_id", "checkpoint_map", "run_id", "thread_id"]);
+
+/** The part of `configurable` that belongs into checkpoint metadata: no bookkeeping, nothing of the caller's identity. */
+export function describedBy(configurable: Record<string, unknown> = {}): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(configurable).filter(
+      ([key]) => !key.startsWith("__") && !key.startsWith("langgraph_auth_") && !BOOKKEEPING.has(key),
+    ),
+  );
+}

@@ -1,0 +1,52 @@
+import type { StateSnapshot } from "@langchain/langgraph";
+import type { CheckpointKey, StateSummary } from "../host.ts";
+import { toWire } from "./wire.ts";
+
+/** What a thread's record shows of a state: values, what comes next, and the interrupts by task. */
+export function summarize(snapshot: StateSnapshot): StateSummary {
+  const interrupts = snapshot.tasks.filter((task) => task.interrupts.length > 0).map((task) => [task.id, task.interrupts]);
+  return {
+    values: toWire(snapshot.values ?? null),
+    next: [...snapshot.next],
+    interrupts: toWire(Object.fromEntries(interrupts)),
+  };
+}
+
+/** A state as the wire shows it. `subgraphs`: a task that is a subgraph carries its state instead of a pointer to it. */
+export function toThreadState(snapshot: StateSnapshot): Record<string, unknown> {
+  return {
+    values: snapshot.values,
+    next: snapshot.next,
+    tasks: snapshot.tasks.map(({ id, name, path, error, interrupts, state, ...rest }) => ({
+      id,
+      name,
+      path: path ?? [],
+      error: error === undefined ? null : typeof error === "object" && error !== null ? ((error as Error).message ?? String(error)) : error,
+      interrupts,
+      checkpoint: state && !isSnapshot(state) ? toCheckpointKey(state) : null,
+      state: state && isSnapshot(state) ? toThreadState(state) : null,
+      result: (rest as { result?: unknown }).result ?? null,
+    })),
+    metadata: snapshot.metadata ?? {},
+    created_at: snapshot.createdAt ?? null,
+    checkpoint: toCheckpointKey(snapshot.config),
+    parent_checkpoint: snapshot.parentConfig ? toCheckpointKey(snapshot.parentConfig) : null,
+    interrupts: snapshot.tasks.flatMap((task) => task.interrupts),
+  };
+}
+
+const isSnapshot = (state: object): state is StateSnapshot => "values" in state;
+
+/** The wire's pointer to a checkpoint; null when the config names none. */
+export function toCheckpointKey(config: { configurable?: Record<string, unknown> }): Record<string, unknown> | null {
+  const { thread_id, checkpoint_ns = "", checkpoint_id = null, checkpoint_map = null } = config.configurable ?? {};
+  if (checkpoint_id === null && checkpoint_ns === "") return null;
+  return { thread_id, checkpoint_ns, checkpoint_id, checkpoint_map };
+}
+
+/** The pointer as LangGraph's configurable. */
+export const toConfigurable = ({ thread_id, checkpoint_ns = "", checkpoint_id }: CheckpointKey): Record<string, unknown> => ({
+  thread_id,
+  checkpoint_ns,
+  ...(checkpoint_id !== undefined && { checkpoint_id }),
+});

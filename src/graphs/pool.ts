@@ -1,0 +1,230 @@
+import type { Log } from "../lib/log.ts";
+import { type Service, repeating } from "../lib/service.ts";
+import type { FromHost, GraphHost, HostSetup, RunOrder, StartHost, ToHost } from "./host.ts";
+
+export interface PoolOptions {
+  startHost: StartHost;
+  /** Read at each start of a host, so that a reload sees the graphs of now. */
+  setup: () => HostSetup;
+  size: number;
+  jobs_per_host: number;
+  /** A host that has not answered for this long gets no new runs, and another is started beside it. */
+  silent_ms: number;
+  /** ... and for this long is ended. */
+  dead_ms: number;
+  log: Log;
+}
+
+/** What the pool reports to whoever gave it runs. */
+export interface PoolListener {
+  onMessage(message: FromHost, host: PooledHost): void;
+  /** The host died with these runs in it. */
+  onHostLost(runs: RunOrder[], reason: string): void;
+  /** The host hangs, and these runs have not started in it. */
+  onStuck(runs: RunOrder[]): void;
+  /** There may be room again. */
+  onRoom(): void;
+}
+
+/** More hosts than this are not started beside silent ones: each costs 60-100 MB. */
+const MOST_EXTRA = 4;
+
+/** Hosts for one suspicious run each, at a time. */
+const MOST_ALONE = 2;
+
+const PING_MS = 250;
+
+/** One host of the pool. */
+export class PooledHost {
+  readonly runs = new Map<string, RunOrder & { started?: boolean }>();
+  /** Graph id -> reason, once the graphs are loaded. */
+  readonly loaded = Promise.withResolvers<Record<string, string>>();
+  /** For one run only, because that run has brought down a host before. */
+  readonly alone: boolean;
+  host!: GraphHost;
+  /** Since when a ping waits for its answer; undefined when none does. */
+  asked_at: number | undefined;
+  /** No new runs; ends with its last one. */
+  retiring = false;
+  ready = false;
+
+  constructor(alone: boolean) {
+    this.alone = alone;
+    // Somebody may be interested in the failure, nobody has to be.
+    this.loaded.promise.catch(() => undefined);
+  }
+
+  send(message: ToHost): void {
+    this.host.send(message);
+  }
+
+  isSilent(now: number, silent_ms: number): boolean {
+    return this.ready && this.asked_at !== undefined && now - this.asked_at > silent_ms;
+  }
+}
+
+/**
+ * The graph hosts that execute runs: hands runs to those that answer, starts others beside those that do not,
+ * and ends those that have hung for too long.
+ */
+export class HostPool implements Service {
+  readonly #options: PoolOptions;
+  readonly #listener: PoolListener;
+  readonly #hosts = new Set<PooledHost>();
+  readonly #pinging: Service;
+  #pings = 0;
+  #stopped = false;
+
+  constructor(options: PoolOptions, listener: PoolListener) {
+    this.#options = options;
+    this.#listener = listener;
+    this.#pinging = repeating(PING_MS, async () => this.#ping(), (error) => options.log.error({ error }, "pinging graph hosts failed"));
+  }
+
+  start(): void {
+    while (this.#serving().length < this.#options.size) this.#add(false);
+    this.#pinging.start();
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    await this.#pinging.stop();
+    await Promise.all([...this.#hosts].map((host) => host.host.terminate()));
+    this.#hosts.clear();
+  }
+
+  /** The load failures of the first host, by graph; rejects when the host did not get so far. */
+  get loaded(): Promise<Record<string, string>> {
+    const [first] = this.#hosts;
+    return first ? first.loaded.promise : Promise.resolve({});
+  }
+
+  /** How many more runs the hosts that answer can take. */
+  room(): number {
+    return this.#serving().reduce((sum, host) => sum + Math.max(0, this.#options.jobs_per_host - host.runs.size), 0);
+  }
+
+  /** Gives a run to the host with the fewest. False when there is none for it right now. */
+  assign(order: RunOrder, { alone }: { alone: boolean }): boolean {
+    const host = alone ? this.#addAlone() : this.#leastLoaded();
+    if (!host) return false;
+    host.runs.set(order.run_id, order);
+    host.send({ type: "start", order });
+    return true;
+  }
+
+  /** Passes a message to the host that has the run. */
+  sendToRun(run_id: string, message: ToHost): void {
+    for (const host of this.#hosts) if (host.runs.has(run_id)) host.send(message);
+  }
+
+  /** The run is over as far as the service is concerned; a node that ignores its abort may go on in the host. */
+  release(run_id: string, host: PooledHost): void {
+    host.runs.delete(run_id);
+    if (host.runs.size === 0 && (host.retiring || host.alone)) this.#end(host);
+    this.#listener.onRoom();
+  }
+
+  /** Replaces all hosts by fresh ones that load the graphs anew; running runs end where they are. */
+  reload(): Promise<Record<string, string>> {
+    const old = [...this.#hosts];
+    for (const host of old) host.retiring = true;
+    const fresh = this.#add(false);
+    while (this.#serving().length < this.#options.size) this.#add(false);
+    for (const host of old) if (host.runs.size === 0) this.#end(host);
+    return fresh.loaded.promise;
+  }
+
+  #serving(): PooledHost[] {
+    const now = performance.now();
+    return [...this.#hosts].filter((host) => !host.retiring && !host.alone && !host.isSilent(now, this.#options.silent_ms));
+  }
+
+  #leastLoaded(): PooledHost | undefined {
+    const free = this.#serving().filter((host) => host.runs.size < this.#options.jobs_per_host);
+    return free.toSorted((a, b) => a.runs.size - b.runs.size)[0];
+  }
+
+  #addAlone(): PooledHost | undefined {
+    const busy = [...this.#hosts].filter((host) => host.alone).length;
+    return busy < MOST_ALONE ? this.#add(true) : undefined;
+  }
+
+  #add(alone: boolean): PooledHost {
+    const pooled = new PooledHost(alone);
+    pooled.host = this.#options.startHost(this.#options.setup(), {
+      onMessage: (message) => this.#receive(pooled, message),
+      onExit: (reason) => this.#lose(pooled, reason),
+    });
+    this.#hosts.add(pooled);
+    return pooled;
+  }
+
+  #receive(host: PooledHost, message: FromHost): void {
+    if (message.type === "pong") {
+      host.asked_at = undefined;
+      this.#retireExtra(host);
+    } else if (message.type === "loaded") {
+      host.ready = true;
+      host.loaded.resolve(message.failures);
+      this.#listener.onRoom();
+    } else {
+      if (message.type === "started") {
+        const run = host.runs.get(message.run_id);
+        if (run) run.started = true;
+      }
+      this.#listener.onMessage(message, host);
+    }
+  }
+
+  #lose(host: PooledHost, reason: string): void {
+    host.loaded.reject(new Error(`The graph host ended while it loaded the graphs: ${reason}.`));
+    this.#hosts.delete(host);
+    if (this.#stopped) return;
+    this.#options.log.error({ reason, runs: [...host.runs.keys()] }, "a graph host died");
+    // One that died before it was ready would only die again.
+    if (host.ready && !host.alone && !host.retiring && this.#serving().length < this.#options.size) this.#add(false);
+    this.#listener.onHostLost([...host.runs.values()], reason);
+    this.#listener.onRoom();
+  }
+
+  #end(host: PooledHost): void {
+    this.#hosts.delete(host);
+    void host.host.terminate();
+  }
+
+  async #ping(): Promise<void> {
+    const now = performance.now();
+    for (const host of this.#hosts) {
+      if (host.asked_at === undefined) {
+        host.asked_at = now;
+        host.send({ type: "ping", id: ++this.#pings });
+      } else if (host.ready && now - host.asked_at > this.#options.dead_ms) {
+        this.#end(host);
+        this.#lose(host, `it has not answered for ${this.#options.dead_ms} ms`);
+      } else if (host.isSilent(now, this.#options.silent_ms)) {
+        this.#passBy(host);
+      }
+    }
+  }
+
+  /** A host hangs: what has not started in it goes elsewhere. */
+  #passBy(host: PooledHost): void {
+    const waiting = [...host.runs.values()].filter((run) => !run.started);
+    for (const run of waiting) {
+      host.runs.delete(run.run_id);
+      host.send({ type: "abort", run_id: run.run_id, epoch: run.epoch, reason: "lease_lost" });
+    }
+    const regular = [...this.#hosts].filter((other) => !other.alone && !other.retiring).length;
+    if (!host.alone && this.#serving().length < this.#options.size && regular < this.#options.size + MOST_EXTRA) this.#add(false);
+    if (waiting.length > 0) this.#listener.onStuck(waiting);
+    this.#listener.onRoom();
+  }
+
+  /** A host that answers again makes the one that was started beside it superfluous. */
+  #retireExtra(host: PooledHost): void {
+    if (host.alone || host.retiring || this.#serving().length <= this.#options.size) return;
+    const idle = this.#serving().find((other) => other !== host && other.runs.size === 0 && other.ready);
+    if (idle) this.#end(idle);
+  }
+}

@@ -1,0 +1,57 @@
+import { OpenAPIHono } from "@hono/zod-openapi";
+import { bodyLimit } from "hono/body-limit";
+import { cors } from "hono/cors";
+import type { Assistants } from "../agents/assistants.ts";
+import type { ThreadStates } from "../agents/thread-states.ts";
+import type { Threads } from "../agents/threads.ts";
+import { ApiError } from "../errors.ts";
+import type { Log } from "../lib/log.ts";
+import { serveAssistants } from "./assistants.ts";
+import { authenticate } from "./auth.ts";
+import { errorResponse } from "./error-response.ts";
+import { jsonFromPages, onlyKnownHosts } from "./guards.ts";
+import type { App, Env } from "./route.ts";
+import { type RunsOptions, serveRuns } from "./runs.ts";
+import { type SystemOptions, serveSystem } from "./system.ts";
+import { serveThreads } from "./threads.ts";
+
+export interface AppOptions extends RunsOptions, SystemOptions {
+  assistants: Assistants;
+  threads: Threads;
+  states: ThreadStates;
+  api_keys: readonly string[];
+  cors_origins: readonly string[];
+  body_limit_bytes: number;
+  /** Set on a loopback address: the names, besides loopback's own, that it is called by. */
+  allowed_hosts: readonly string[] | undefined;
+  log: Log;
+}
+
+/** Headers that clients in browsers need to see. */
+const EXPOSED = ["Content-Location", "Location", "X-Pagination-Total", "X-Pagination-Next"];
+
+/** The agent server's HTTP interface. */
+export function createApp(options: AppOptions): App {
+  const { prefix, log, cors_origins, body_limit_bytes } = options;
+  const root: App = new OpenAPIHono<Env>();
+  const app = (prefix === "" ? root : root.basePath(prefix)) as App;
+  root.onError((error, context) => errorResponse(error, context, log));
+  root.notFound((context) => errorResponse(new ApiError("route_not_found", { method: context.req.method, path: context.req.path }), context, log));
+
+  if (options.allowed_hosts) root.use(onlyKnownHosts(options.allowed_hosts));
+  root.use(cors({ origin: cors_origins.length === 1 ? (cors_origins[0] as string) : [...cors_origins], exposeHeaders: EXPOSED }));
+  root.use(authenticate(options.api_keys, prefix));
+  root.use(jsonFromPages());
+  root.use(
+    bodyLimit({
+      maxSize: body_limit_bytes,
+      onError: (context) => errorResponse(new ApiError("body_too_large", { limit_bytes: body_limit_bytes }), context, log),
+    }),
+  );
+
+  serveSystem(app, options);
+  serveAssistants(app, options.assistants);
+  serveThreads(app, options.threads, options.states);
+  serveRuns(app, options);
+  return root;
+}

@@ -1,0 +1,24 @@
+import type { Context } from "hono";
+import { ApiError } from "../errors.ts";
+import type { Log } from "../lib/log.ts";
+
+/** The agent server's answer to whatever was thrown: `{"detail": sentence}`. The cause goes to the log alone. */
+export function errorResponse(error: unknown, context: Context, log: Log): Response {
+  const known = error instanceof ApiError ? error : asUnavailable(error);
+  if (known.status >= 500) {
+    const { method, path } = context.req;
+    log.error({ method, path, code: known.code, cause: known.cause ?? error }, known.message);
+  }
+  const headers: Record<string, string> = known.status === 503 ? { "retry-after": "1" } : {};
+  if (known.status === 401) headers["www-authenticate"] = "Bearer";
+  return context.json({ detail: known.message }, known.status as 500, headers);
+}
+
+/** Errors of a database that is away for a moment: clients repeat a 503 and take a 500 for final. */
+const CONNECTION_ERRORS = new Set(["ECONNREFUSED", "ECONNRESET", "EPIPE", "ETIMEDOUT", "57P01", "57P02", "57P03", "08006", "08001", "53300"]);
+
+function asUnavailable(error: unknown): ApiError {
+  const { code = "", message = "" } = (error ?? {}) as { code?: string; message?: string };
+  const away = CONNECTION_ERRORS.has(code) || /connection terminated|timeout exceeded when trying to connect/i.test(message);
+  return away ? new ApiError("unavailable", { reason: "The database does not answer right now. Try again." }, error) : new ApiError("internal", {}, error);
+}

@@ -1,0 +1,56 @@
+import type { ThreadStates } from "../agents/thread-states.ts";
+import type { Threads } from "../agents/threads.ts";
+import { agentServerRoutes } from "../contract/routes.ts";
+import { type App, jsonText, serve } from "./route.ts";
+import { pageHeaders, selectFields, selectState } from "./select.ts";
+
+export function serveThreads(app: App, threads: Threads, states: ThreadStates): void {
+  const routes = agentServerRoutes.threads;
+
+  serve(app, routes.createThread, async ({ caller, body, context }) => context.json(await threads.create(caller, body)));
+
+  serve(app, routes.searchThreads, async ({ caller, body, context }) => {
+    const found = await threads.search(caller, body);
+    const select = body.select && body.extract ? [...body.select, "extracted"] : body.select;
+    return context.json(selectFields(found, select), 200, pageHeaders(body, found.length));
+  });
+
+  serve(app, routes.countThreads, async ({ caller, body, context }) => context.json(await threads.count(caller, body)));
+
+  serve(app, routes.getThread, async ({ caller, params, context }) => context.json(await threads.get(caller, params.thread_id)));
+
+  serve(app, routes.patchThread, async ({ caller, params, headers, body, context }) => {
+    const thread = await threads.patch(caller, params.thread_id, body);
+    return headers.Prefer === "return=minimal" ? context.body(null, 204) : context.json(thread);
+  });
+
+  serve(app, routes.deleteThread, async ({ caller, params, context }) => {
+    await threads.delete(caller, params.thread_id);
+    return context.body(null, 204);
+  });
+
+  serve(app, routes.copyThread, async ({ caller, params, context }) => context.json(await threads.copy(caller, params.thread_id)));
+
+  serve(app, routes.getThreadState, async ({ caller, params, query }) =>
+    jsonText(selectState(await states.get(caller, params.thread_id, {}, query.subgraphs), query.select)),
+  );
+
+  serve(app, routes.getThreadStateAt, async ({ caller, params, query }) => {
+    const { thread_id, checkpoint_id } = params;
+    return jsonText(selectState(await states.get(caller, thread_id, { checkpoint_id }, query.subgraphs), query.select));
+  });
+
+  serve(app, routes.getThreadStateAtCheckpoint, async ({ caller, params, body }) =>
+    jsonText(selectState(await states.get(caller, params.thread_id, body.checkpoint, body.subgraphs), body.select)),
+  );
+
+  serve(app, routes.updateThreadState, async ({ caller, params, body, context }) =>
+    context.json(await states.update(caller, params.thread_id, body)),
+  );
+
+  serve(app, routes.getThreadHistory, async ({ caller, params, query }) => jsonText(await states.history(caller, params.thread_id, query)));
+
+  serve(app, routes.postThreadHistory, async ({ caller, params, body }) =>
+    jsonText(selectState(await states.history(caller, params.thread_id, body), body.select)),
+  );
+}

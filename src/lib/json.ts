@@ -1,0 +1,93 @@
+import { parse as secureParse } from "secure-json-parse";
+
+/** Any JSON object. */
+export type JsonObject = Record<string, unknown>;
+
+/** Deeper documents are refused: nothing honest nests so far, and recursive readers would overflow. */
+export const MAX_DEPTH = 100;
+
+/** Why a text was not accepted as JSON. The message names the problem and where it is. */
+export class JsonError extends Error {}
+
+/**
+ * Reads JSON that came from outside. Refuses documents deeper than {@link MAX_DEPTH} and keys that
+ * would reach an object's prototype; replaces NUL and unpaired surrogates by U+FFFD, because a
+ * Postgres text or jsonb value cannot hold them.
+ *
+ * @throws JsonError with a sentence for the caller
+ */
+export function parseUntrusted(text: string): unknown {
+  const depth = depthOf(text);
+  if (depth > MAX_DEPTH) throw new JsonError(`nested ${depth} levels deep; the limit is ${MAX_DEPTH}`);
+  let value: unknown;
+  try {
+    value = secureParse(text, undefined, { protoAction: "error", constructorAction: "error" });
+  } catch (error) {
+    const reason = (error as Error).message;
+    if (reason.includes("forbidden prototype")) {
+      throw new JsonError("holds the key __proto__ or constructor.prototype, which is not allowed");
+    }
+    throw new JsonError(`is not valid JSON: ${reason}`);
+  }
+  return SUSPECT.test(text) ? cleanStrings(value) : value;
+}
+
+/** Matches JSON text that may hold a character which Postgres refuses. False alarms only cost time. */
+const SUSPECT = /\\u0000|\\u[dD][89a-fA-F]|[\ud800-\udfff]/;
+
+/** JSON text with NUL and unpaired surrogates replaced by U+FFFD. Costs one scan when there are none. */
+export function cleanJsonText(text: string): string {
+  return SUSPECT.test(text) ? JSON.stringify(cleanStrings(JSON.parse(text))) : text;
+}
+
+function cleanStrings(value: unknown): unknown {
+  if (typeof value === "string") return value.replaceAll("\0", "\ufffd").toWellFormed();
+  if (Array.isArray(value)) return value.map(cleanStrings);
+  if (value === null || typeof value !== "object") return value;
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [cleanStrings(key), cleanStrings(item)]));
+}
+
+/** How deep the brackets of a JSON text nest, without parsing it. */
+function depthOf(text: string): number {
+  let depth = 0;
+  let deepest = 0;
+  for (let i = 0; i < text.length; i++) {
+    switch (text.charCodeAt(i)) {
+      case 0x22: // a string: skip to its closing quote
+        for (i++; i < text.length && text.charCodeAt(i) !== 0x22; i++) {
+          if (text.charCodeAt(i) === 0x5c) i++;
+        }
+        break;
+      case 0x5b:
+      case 0x7b:
+        depth++;
+        if (depth > deepest) deepest = depth;
+        break;
+      case 0x5d:
+      case 0x7d:
+        depth--;
+        break;
+    }
+  }
+  return deepest;
+}
+
+/** Whether `value` is a JSON object (not an array, not null). */
+export function isObject(value: unknown): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/**
+ * JSON containment as Postgres' `@>` defines it: every part of `part` is found in `whole`. Arrays are
+ * compared as sets, and an array contains a bare scalar at its top level only.
+ */
+export function contains(whole: unknown, part: unknown, top = true): boolean {
+  if (Array.isArray(whole)) {
+    if (Array.isArray(part)) return part.every((p) => whole.some((w) => contains(w, p, false)));
+    return top && !isObject(part) && whole.includes(part);
+  }
+  if (isObject(whole)) {
+    return isObject(part) && Object.entries(part).every(([key, p]) => Object.hasOwn(whole, key) && contains(whole[key], p, false));
+  }
+  return whole === part;
+}

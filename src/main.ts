@@ -1,0 +1,134 @@
+import { once } from "node:events";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import { createAdaptorServer, type ServerType } from "@hono/node-server";
+import { Assistants } from "./agents/assistants.ts";
+import type { AgentContext } from "./agents/context.ts";
+import { syncDefaultAssistants } from "./agents/default-assistants.ts";
+import { GraphCatalog } from "./agents/graph-catalog.ts";
+import { Runs } from "./agents/runs.ts";
+import { ThreadStates } from "./agents/thread-states.ts";
+import { Threads } from "./agents/threads.ts";
+import { type Config, type GraphSpec, isLoopback } from "./config.ts";
+import { Engine } from "./engine/engine.ts";
+import { ConfigError } from "./errors.ts";
+import { inlineHosts } from "./graphs/hosts/inline.ts";
+import { threadHosts } from "./graphs/hosts/thread.ts";
+import { createApp } from "./http/app.ts";
+import { DEFAULT_TENANT } from "./http/auth.ts";
+import { systemClock } from "./lib/clock.ts";
+import type { Log } from "./lib/log.ts";
+import { lockFolder } from "./storage/folder-lock.ts";
+import type { Database } from "./storage/database.ts";
+import { migrate } from "./storage/migrate.ts";
+import { openPostgres } from "./storage/postgres.ts";
+import { openSqlite } from "./storage/sqlite.ts";
+import { ping } from "./storage/ping.ts";
+
+/** What clients compare to know which features of the API they may use. */
+const API_LEVEL = "0.16.0";
+
+/** The running service. */
+export interface Threadmill {
+  url: string;
+  database: string;
+  /** Reasons by graph, for graphs that could not be loaded. */
+  loaded: Promise<Record<string, string>>;
+  /** Load the graphs anew; what runs goes on with the old ones. */
+  reload(graphs: readonly GraphSpec[]): Promise<Record<string, string>>;
+  /** Answers no more requests, lets runs end or hands them back. */
+  stop(): Promise<void>;
+}
+
+/** Wires everything together and starts it. This is the only place that knows all parts. */
+export async function startThreadmill(config: Config, log: Log): Promise<Threadmill> {
+  const database = openDatabase(config, log);
+  const unlock = config.database_url ? () => undefined : lockFolder(config.data_dir);
+  await migrate(database);
+  const catalog = new GraphCatalog(config.graphs);
+  await syncDefaultAssistants(database, DEFAULT_TENANT, config.graphs, config.default_assistants);
+  const engine = createEngine(config, database, catalog, log);
+  await engine.start();
+  const loaded = engine.loadFailures.then((failures) => {
+    catalog.failures = failures;
+    return failures;
+  });
+  loaded.catch(() => undefined);
+  if (config.command === "serve") await refuseBrokenGraphs(loaded, config);
+  const server = createServer(config, { database, engine, catalog }, log);
+  server.listen(config.port, config.host);
+  await once(server, "listening");
+  return {
+    url: urlOf(config, server),
+    database: database.description,
+    loaded,
+    async reload(graphs) {
+      catalog.graphs = graphs;
+      await syncDefaultAssistants(database, DEFAULT_TENANT, graphs, config.default_assistants);
+      catalog.failures = await engine.reload();
+      return catalog.failures;
+    },
+    async stop() {
+      const closed = once(server, "close");
+      server.close();
+      await engine.stop(config.shutdown_grace_ms);
+      if ("closeAllConnections" in server) server.closeAllConnections();
+      await closed;
+      await database.close();
+      unlock();
+    },
+  };
+}
+
+/** Opens the configured database; the schema is not looked at. */
+export function openDatabase(config: Config, log: Log): Database {
+  if (config.database_url) return openPostgres({ url: config.database_url, log });
+  const synchronous = config.command === "serve" ? "full" : "normal";
+  return openSqlite({ file: join(config.data_dir, "threadmill.db"), synchronous, clock: systemClock });
+}
+
+function createEngine(config: Config, database: Database, catalog: GraphCatalog, log: Log): Engine {
+  const startHost = config.inline ? inlineHosts : threadHosts({ env: config.graph_env, memory_mb: config.host_memory_mb });
+  const setup = () => ({ graphs: catalog.graphs, project_dir: config.project_dir });
+  return new Engine({ settings: config, database, startHost, setup, log });
+}
+
+async function refuseBrokenGraphs(loaded: Promise<Record<string, string>>, config: Config): Promise<void> {
+  const failures = Object.entries(await loaded.catch((error: Error) => ({ "(all)": error.message })));
+  if (failures.length === 0) return;
+  const reasons = failures.map(([graph_id, reason]) => `graphs.${graph_id} could not be loaded (${reason})`);
+  throw new ConfigError(`${config.config_file}: ${reasons.join("; ")}. Correct it, or use "threadmill dev" to start without it.`);
+}
+
+function createServer(config: Config, context: AgentContext, log: Log): ServerType {
+  const states = new ThreadStates(context);
+  const app = createApp({
+    assistants: new Assistants(context),
+    threads: new Threads(context, states),
+    states,
+    runs: new Runs(context),
+    heartbeat_ms: config.sse_heartbeat_ms,
+    prefix: config.mount_prefix,
+    api_keys: config.api_keys,
+    cors_origins: config.cors_origins,
+    body_limit_bytes: config.body_limit_bytes,
+    allowed_hosts: isLoopback(config.host) ? config.allowed_hosts : undefined,
+    info: {
+      version: API_LEVEL,
+      threadmill_version: config.threadmill_version,
+      context: "js",
+      flags: { assistants: true, crons: false, langsmith: false },
+      metadata: {},
+    },
+    checkDatabase: () => ping(context.database),
+    log,
+  });
+  // A client may take its time with a large body, but not with its headers.
+  return createAdaptorServer({ fetch: app.fetch, serverOptions: { headersTimeout: 15_000, requestTimeout: 300_000 } });
+}
+
+function urlOf(config: Config, server: ServerType): string {
+  const { port } = server.address() as AddressInfo;
+  const host = config.host.includes(":") ? `[${config.host}]` : config.host;
+  return `http://${host}:${port}${config.mount_prefix}`;
+}

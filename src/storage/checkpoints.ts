@@ -1,0 +1,261 @@
+import { sql } from "kysely";
+import { nowMs, type Tx } from "./database.ts";
+import { prepared } from "./prepared.ts";
+import type { CheckpointRow, CheckpointValueRow, CheckpointWriteRow } from "./schema.ts";
+
+export type NewValue = Pick<CheckpointValueRow, "channel" | "version" | "type" | "value">;
+export type NewWrite = Pick<CheckpointWriteRow, "task_id" | "idx" | "channel" | "type" | "value">;
+
+/** Whose write it is: a run at an epoch, or (run_id null) an update of the state. */
+export interface Author {
+  tenant_id: string;
+  thread_id: string;
+  run_id: string | null;
+  epoch: number;
+}
+
+export interface NewCheckpoint {
+  checkpoint_ns: string;
+  checkpoint_id: string;
+  parent_checkpoint_id: string | null;
+  checkpoint: string;
+  metadata: string;
+  /** The channel values that this checkpoint has changed. */
+  values: NewValue[];
+}
+
+/** Stores a checkpoint and the channel values it changed. The caller has passed the fence. */
+export async function insertCheckpoint(tx: Tx, author: Author, { values, ...checkpoint }: NewCheckpoint): Promise<void> {
+  await tx.run(insertQuery(tx, { ...author, ...checkpoint }));
+  for (const value of values) await tx.run(insertValueQuery(tx, { ...author, checkpoint_ns: checkpoint.checkpoint_ns, ...value }));
+}
+
+const insertQuery = prepared<Omit<CheckpointRow, "created_at">, unknown>((k, p) =>
+  k
+    .insertInto("checkpoints")
+    .values({
+      thread_id: p("thread_id"),
+      checkpoint_ns: p("checkpoint_ns"),
+      checkpoint_id: p("checkpoint_id"),
+      tenant_id: p("tenant_id"),
+      parent_checkpoint_id: p("parent_checkpoint_id"),
+      run_id: p("run_id"),
+      epoch: p("epoch"),
+      checkpoint: p("checkpoint"),
+      metadata: p("metadata"),
+      created_at: nowMs,
+    })
+    // LangGraph writes the same checkpoint again when its metadata changed (durability "exit").
+    .onConflict((conflict) =>
+      conflict.columns(["thread_id", "checkpoint_ns", "checkpoint_id"]).doUpdateSet((e) => ({
+        checkpoint: e.ref("excluded.checkpoint"),
+        metadata: e.ref("excluded.metadata"),
+        epoch: e.ref("excluded.epoch"),
+      })),
+    ),
+);
+
+const insertValueQuery = prepared<CheckpointValueRow, unknown>((k, p) =>
+  k
+    .insertInto("checkpoint_values")
+    .values({
+      thread_id: p("thread_id"),
+      checkpoint_ns: p("checkpoint_ns"),
+      channel: p("channel"),
+      version: p("version"),
+      tenant_id: p("tenant_id"),
+      run_id: p("run_id"),
+      type: p("type"),
+      value: p("value"),
+    })
+    .onConflict((conflict) => conflict.columns(["thread_id", "checkpoint_ns", "version", "channel"]).doNothing()),
+);
+
+/**
+ * Stores what tasks of a checkpoint have written. A task that ran twice keeps its first writes; errors,
+ * interrupts and resume values (negative `idx`) are replaced.
+ */
+export async function insertWrites(
+  tx: Tx,
+  author: Author,
+  at: { checkpoint_ns: string; checkpoint_id: string },
+  writes: readonly NewWrite[],
+): Promise<void> {
+  const { epoch: _, ...owner } = author;
+  for (const write of writes) {
+    await tx.run((write.idx < 0 ? replaceWriteQuery : keepWriteQuery)(tx, { ...owner, ...at, ...write }));
+  }
+}
+
+const writeQuery = (replace: boolean) =>
+  prepared<CheckpointWriteRow, unknown>((k, p) =>
+    k
+      .insertInto("checkpoint_writes")
+      .values({
+        thread_id: p("thread_id"),
+        checkpoint_ns: p("checkpoint_ns"),
+        checkpoint_id: p("checkpoint_id"),
+        task_id: p("task_id"),
+        idx: p("idx"),
+        tenant_id: p("tenant_id"),
+        run_id: p("run_id"),
+        channel: p("channel"),
+        type: p("type"),
+        value: p("value"),
+      })
+      .onConflict((conflict) => {
+        const same = conflict.columns(["thread_id", "checkpoint_ns", "checkpoint_id", "task_id", "idx"]);
+        return replace
+          ? same.doUpdateSet((e) => ({
+              run_id: e.ref("excluded.run_id"),
+              channel: e.ref("excluded.channel"),
+              type: e.ref("excluded.type"),
+              value: e.ref("excluded.value"),
+            }))
+          : same.doNothing();
+      }),
+  );
+const keepWriteQuery = writeQuery(false);
+const replaceWriteQuery = writeQuery(true);
+
+/** A checkpoint with its channel values and the writes that are pending on it, as stored: bytes stay bytes. */
+export interface StoredCheckpoint {
+  checkpoint_ns: string;
+  checkpoint_id: string;
+  parent_checkpoint_id: string | null;
+  checkpoint: string;
+  metadata: string;
+  values: NewValue[];
+  writes: NewWrite[];
+}
+
+interface Namespace {
+  thread_id: string;
+  checkpoint_ns: string;
+}
+
+/** One checkpoint, or the newest of the namespace when no id is given. */
+export async function findCheckpoint(tx: Tx, at: Namespace & { checkpoint_id?: string }): Promise<StoredCheckpoint | undefined> {
+  const row = await tx.first(at.checkpoint_id ? findQuery(tx, { ...at, checkpoint_id: at.checkpoint_id }) : newestQuery(tx, at));
+  return row && (await withContents(tx, at.thread_id, [row]))[0];
+}
+
+const COLUMNS = ["checkpoint_ns", "checkpoint_id", "parent_checkpoint_id", "checkpoint", "metadata"] as const;
+type Row = Pick<CheckpointRow, (typeof COLUMNS)[number]>;
+
+const newestQuery = prepared<Namespace, Row>((k, p) =>
+  k
+    .selectFrom("checkpoints")
+    .select(COLUMNS)
+    .where("thread_id", "=", p("thread_id"))
+    .where("checkpoint_ns", "=", p("checkpoint_ns"))
+    .orderBy("checkpoint_id", "desc")
+    .limit(1),
+);
+
+const findQuery = prepared<Namespace & { checkpoint_id: string }, Row>((k, p) =>
+  k
+    .selectFrom("checkpoints")
+    .select(COLUMNS)
+    .where("thread_id", "=", p("thread_id"))
+    .where("checkpoint_ns", "=", p("checkpoint_ns"))
+    .where("checkpoint_id", "=", p("checkpoint_id")),
+);
+
+export interface CheckpointFilter {
+  thread_id: string;
+  checkpoint_ns?: string;
+  checkpoint_id?: string;
+  /** Only checkpoints older than this one. */
+  before?: string;
+  /** What their metadata contains. */
+  metadata?: object;
+  limit: number;
+}
+
+/** Newest first. */
+export async function listCheckpoints(tx: Tx, filter: CheckpointFilter): Promise<StoredCheckpoint[]> {
+  let query = tx.k.selectFrom("checkpoints").select(COLUMNS).where("thread_id", "=", filter.thread_id);
+  if (filter.checkpoint_ns !== undefined) query = query.where("checkpoint_ns", "=", filter.checkpoint_ns);
+  if (filter.checkpoint_id) query = query.where("checkpoint_id", "=", filter.checkpoint_id);
+  if (filter.before) query = query.where("checkpoint_id", "<", filter.before);
+  if (filter.metadata && Object.keys(filter.metadata).length > 0) {
+    query = query.where(sql<boolean>`json_contains(metadata, ${JSON.stringify(filter.metadata)})`);
+  }
+  return withContents(tx, filter.thread_id, await tx.all(query.orderBy("checkpoint_id", "desc").limit(filter.limit)));
+}
+
+async function withContents(tx: Tx, thread_id: string, rows: Row[]): Promise<StoredCheckpoint[]> {
+  const values = new Map<string, NewValue & { checkpoint_ns: string }>();
+  const versionsOf = new Map<Row, [string, string][]>();
+  const wanted = new Map<string, Set<string>>();
+  for (const row of rows) {
+    const { channel_versions = {} } = JSON.parse(row.checkpoint) as { channel_versions?: Record<string, string | number> };
+    const versions = Object.entries(channel_versions).map(([channel, version]): [string, string] => [channel, String(version)]);
+    versionsOf.set(row, versions);
+    const ofNamespace = wanted.get(row.checkpoint_ns) ?? new Set();
+    wanted.set(row.checkpoint_ns, ofNamespace);
+    for (const [, version] of versions) ofNamespace.add(version);
+  }
+  for (const [checkpoint_ns, versions] of wanted) {
+    for (const value of await findValues(tx, { thread_id, checkpoint_ns }, [...versions])) {
+      values.set(`${checkpoint_ns}\0${value.channel}\0${value.version}`, value);
+    }
+  }
+  const result: StoredCheckpoint[] = [];
+  for (const row of rows) {
+    result.push({
+      ...row,
+      values: (versionsOf.get(row) ?? []).flatMap(([channel, version]) => values.get(`${row.checkpoint_ns}\0${channel}\0${version}`) ?? []),
+      writes: await tx.all(writesQuery(tx, { thread_id, checkpoint_ns: row.checkpoint_ns, checkpoint_id: row.checkpoint_id })),
+    });
+  }
+  return result;
+}
+
+/** Postgres takes 65,535 parameters in a statement, SQLite 32,766. */
+const MOST_PARAMETERS = 1000;
+
+async function findValues(tx: Tx, { thread_id, checkpoint_ns }: Namespace, versions: string[]) {
+  const found: (NewValue & { checkpoint_ns: string })[] = [];
+  for (let at = 0; at < versions.length; at += MOST_PARAMETERS) {
+    const some = versions.slice(at, at + MOST_PARAMETERS);
+    const rows = await tx.all(
+      tx.k
+        .selectFrom("checkpoint_values")
+        .select(["checkpoint_ns", "channel", "version", "type", "value"])
+        .where("thread_id", "=", thread_id)
+        .where("checkpoint_ns", "=", checkpoint_ns)
+        .where("version", "in", some),
+    );
+    found.push(...rows);
+  }
+  return found;
+}
+
+const writesQuery = prepared<Namespace & { checkpoint_id: string }, NewWrite>((k, p) =>
+  k
+    .selectFrom("checkpoint_writes")
+    .select(["task_id", "idx", "channel", "type", "value"])
+    .where("thread_id", "=", p("thread_id"))
+    .where("checkpoint_ns", "=", p("checkpoint_ns"))
+    .where("checkpoint_id", "=", p("checkpoint_id"))
+    .orderBy("task_id")
+    .orderBy("idx"),
+);
+
+/** The id of the thread's newest root checkpoint. */
+export async function findHead(tx: Tx, thread_id: string): Promise<string | undefined> {
+  const row = await tx.first(headQuery(tx, { thread_id }));
+  return row?.checkpoint_id;
+}
+
+const headQuery = prepared<{ thread_id: string }, { checkpoint_id: string }>((k, p) =>
+  k
+    .selectFrom("checkpoints")
+    .select("checkpoint_id")
+    .where("thread_id", "=", p("thread_id"))
+    .where("checkpoint_ns", "=", "")
+    .orderBy("checkpoint_id", "desc")
+    .limit(1),
+);

@@ -1,0 +1,58 @@
+import { type CompiledQuery, type Kysely, type RawBuilder, type SelectQueryBuilder, sql } from "kysely";
+import type { Hints } from "./hints.ts";
+import type { Schema } from "./schema.ts";
+
+/** A query: a Kysely builder, or one compiled before (see prepared.ts). */
+export type Query<R> = { compile(): CompiledQuery<R> } | CompiledQuery<R>;
+
+/** Somewhere to run queries: a transaction, or the last committed state. */
+export interface Tx {
+  /** Builds queries; it executes nothing. */
+  readonly k: Kysely<Schema>;
+  readonly dialect: Dialect;
+  all<R>(query: Query<R>): Promise<R[]>;
+  first<R>(query: Query<R>): Promise<R | undefined>;
+  /** Runs a change and says how many rows it touched. */
+  run(query: Query<unknown>): Promise<number>;
+}
+
+export interface Database {
+  /** For people: which database this is, and where. */
+  readonly description: string;
+  /** Reads outside a transaction: what was committed last. */
+  readonly read: Tx;
+  readonly hints: Hints;
+  /** This process among those that share the database; a new one at each start, so that it is never taken for its predecessor. */
+  readonly worker_id: number;
+  /**
+   * Runs `work` in a transaction and answers after its commit. `work` awaits nothing but queries of its
+   * `tx`, and may be called again when the database asks for a repeat (deadlock, serialization).
+   */
+  write<T>(work: (tx: Tx) => Promise<T>): Promise<T>;
+  close(): Promise<void>;
+}
+
+type AnySelect<O> = SelectQueryBuilder<Schema, never, O>;
+
+/** What differs between the two databases, as named facts. `now_ms()` and `json_contains()` exist on both. */
+export interface Dialect {
+  readonly name: "sqlite" | "postgres";
+  /** Column types for migrations. */
+  readonly types: { readonly sequence: string; readonly bigint: string; readonly bytes: string };
+  /** Holds the selected rows until the transaction ends. SQLite has one writer at a time, so there it is nothing. */
+  forUpdate<Q>(query: Q): Q;
+  /** As {@link forUpdate}, but shared by several holders. */
+  forShare<Q>(query: Q): Q;
+  /** As {@link forUpdate}, but rows that somebody else holds are left out. */
+  skipLocked<Q>(query: Q): Q;
+  /** Whether the process that holds a run still has its connection. On SQLite there is one process: the lease decides. */
+  workerIsPresent(): RawBuilder<boolean>;
+  /** Whether an error says that a unique index would have been violated. */
+  isUniqueViolation(error: unknown): boolean;
+}
+
+/** Lets dialects call builder methods on queries whose tables they do not care about. */
+export const anySelect = (query: unknown): AnySelect<unknown> => query as AnySelect<unknown>;
+
+/** The time of the database, in milliseconds since the epoch: the one clock that all its processes share. */
+export const nowMs = sql<number>`now_ms()`;

@@ -1,0 +1,33 @@
+import { EventEmitter } from "node:events";
+
+/**
+ * A hint says that something changed which another part may be waiting for. It carries no truth: whoever
+ * waits also looks for himself from time to time, so a lost hint costs time and nothing else.
+ */
+export type Hint =
+  /** A run may be ready to be claimed, now or so many milliseconds from now. */
+  | { kind: "runs"; in_ms?: number }
+  /** The run's row says that it is to stop. */
+  | { kind: "cancel"; run_id: string }
+  /** The run has new events, or has ended. */
+  | { kind: "events"; run_id: string };
+
+export interface Hints {
+  emit(hint: Hint): void;
+  /** Calls `listener` at each hint until the returned function is called. */
+  listen<K extends Hint["kind"]>(kind: K, listener: (hint: Extract<Hint, { kind: K }>) => void): () => void;
+}
+
+/** Hints within this process. */
+export class LocalHints implements Hints {
+  readonly #emitter = new EventEmitter().setMaxListeners(0);
+
+  emit(hint: Hint): void {
+    this.#emitter.emit(hint.kind, hint);
+  }
+
+  listen<K extends Hint["kind"]>(kind: K, listener: (hint: Extract<Hint, { kind: K }>) => void): () => void {
+    this.#emitter.on(kind, listener);
+    return () => this.#emitter.off(kind, listener);
+  }
+}

@@ -1,0 +1,46 @@
+import { sql } from "kysely";
+import { ConfigError } from "../errors.ts";
+import type { Database, Dialect, Tx } from "./database.ts";
+import { agentServer } from "./migrations/001-agent-server.ts";
+
+export interface Migration {
+  name: string;
+  statements(dialect: Dialect): string[];
+}
+
+/** In the order in which they are applied. A migration that was published is never changed. */
+const MIGRATIONS: readonly Migration[] = [agentServer];
+
+/**
+ * Brings the database to this program's schema and returns the names of the migrations it applied. Safe when
+ * several processes start at once: on Postgres one lock lets one of them work, on SQLite the transaction does.
+ *
+ * @throws ConfigError when a newer program has been here: its data may mean things that this one does not know
+ */
+export async function migrate(database: Database): Promise<string[]> {
+  return database.write(async (tx) => {
+    await lock(tx);
+    await execute(tx, "create table if not exists schema_migrations (name text primary key, applied_at bigint not null)");
+    const rows = await tx.all(sql<{ name: string }>`select name from schema_migrations`.$castTo<{ name: string }>().compile(tx.k));
+    const applied = new Set(rows.map((row) => row.name));
+    const known = new Set(MIGRATIONS.map((migration) => migration.name));
+    const unknown = [...applied].filter((name) => !known.has(name));
+    if (unknown.length > 0) {
+      throw new ConfigError(
+        `The database (${database.description}) was made by a newer Threadmill (it has ${unknown.join(", ")}): start that version or newer on it.`,
+      );
+    }
+    const pending = MIGRATIONS.filter((migration) => !applied.has(migration.name));
+    for (const migration of pending) {
+      for (const statement of migration.statements(tx.dialect)) await execute(tx, statement);
+      await tx.run(sql`insert into schema_migrations (name, applied_at) values (${migration.name}, ${Date.now()})`.compile(tx.k));
+    }
+    return pending.map((migration) => migration.name);
+  });
+}
+
+const execute = (tx: Tx, statement: string) => tx.run(sql.raw(statement).compile(tx.k));
+
+async function lock(tx: Tx): Promise<void> {
+  if (tx.dialect.name === "postgres") await tx.run(sql`select pg_advisory_xact_lock(20240, 0)`.compile(tx.k));
+}

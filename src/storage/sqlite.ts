@@ -1,0 +1,186 @@
+import { mkdirSync } from "node:fs";
+import { dirname } from "node:path";
+import { DatabaseSync, type SQLInputValue, type StatementSync } from "node:sqlite";
+import { DummyDriver, Kysely, SqliteAdapter, SqliteIntrospector, SqliteQueryCompiler, sql } from "kysely";
+import type { Clock } from "../lib/clock.ts";
+import { contains } from "../lib/json.ts";
+import type { Database, Dialect, Query, Tx } from "./database.ts";
+import { LocalHints } from "./hints.ts";
+import type { Schema } from "./schema.ts";
+
+export interface SqliteOptions {
+  /** Path of the database file; its folder is made when missing. */
+  file: string;
+  /**
+   * `full` waits for the disk at each commit and survives a power cut; `normal` survives the death of the
+   * process, not of the machine.
+   */
+  synchronous: "full" | "normal";
+  clock: Clock;
+}
+
+/** Opens the embedded database. */
+export function openSqlite(options: SqliteOptions): Database {
+  mkdirSync(dirname(options.file), { recursive: true });
+  const writer = connect(options);
+  // A second connection only for reads sees the last commit while a group is being written (WAL).
+  const reader = connect(options);
+  const group = new GroupCommit(writer);
+  return {
+    description: `SQLite, ${options.file} (synchronous=${options.synchronous})`,
+    read: transactionOn(reader),
+    hints: new LocalHints(),
+    worker_id: options.clock.now(),
+    write: (work) => group.add(work),
+    async close() {
+      await group.drained();
+      reader.close();
+      writer.close();
+    },
+  };
+}
+
+function connect({ file, synchronous, clock }: SqliteOptions): DatabaseSync {
+  const connection = new DatabaseSync(file);
+  connection.exec("pragma journal_mode = wal");
+  connection.exec(`pragma synchronous = ${synchronous}`);
+  connection.exec("pragma busy_timeout = 2000");
+  connection.exec("pragma cache_size = -32000"); // KiB
+  connection.function("now_ms", () => clock.now());
+  connection.function("json_contains", { deterministic: true }, (whole, part) =>
+    contains(JSON.parse(String(whole ?? "null")), JSON.parse(String(part))) ? 1 : 0,
+  );
+  return connection;
+}
+
+const dialect: Dialect = {
+  name: "sqlite",
+  types: { sequence: "integer primary key autoincrement", bigint: "integer", bytes: "blob" },
+  forUpdate: (query) => query,
+  forShare: (query) => query,
+  skipLocked: (query) => query,
+  workerIsPresent: () => sql<boolean>`1 = 1`,
+  isUniqueViolation: (error) => /UNIQUE constraint failed/.test((error as Error)?.message),
+};
+
+/** Statements are compiled once and kept; past this many the oldest goes (rows-per-insert make variants). */
+const KEPT_STATEMENTS = 400;
+
+function transactionOn(connection: DatabaseSync): Tx {
+  const statements = new Map<string, StatementSync>();
+  const prepare = (query: Query<unknown>): [StatementSync, SQLInputValue[]] => {
+    const { sql, parameters } = "compile" in query ? query.compile() : query;
+    let statement = statements.get(sql);
+    if (!statement) {
+      statement = connection.prepare(sql);
+      statements.set(sql, statement);
+      if (statements.size > KEPT_STATEMENTS) statements.delete(statements.keys().next().value as string);
+    }
+    return [statement, parameters as SQLInputValue[]];
+  };
+  return {
+    k: new Kysely<Schema>({
+      dialect: {
+        createAdapter: () => new SqliteAdapter(),
+        createDriver: () => new DummyDriver(),
+        createIntrospector: (db) => new SqliteIntrospector(db),
+        createQueryCompiler: () => new SqliteQueryCompiler(),
+      },
+    }),
+    dialect,
+    async all<R>(query: Query<R>) {
+      const [statement, parameters] = prepare(query);
+      return statement.all(...parameters) as R[];
+    },
+    async first<R>(query: Query<R>) {
+      const [statement, parameters] = prepare(query);
+      return statement.get(...parameters) as R | undefined;
+    },
+    async run(query) {
+      const [statement, parameters] = prepare(query);
+      return Number(statement.run(...parameters).changes);
+    },
+  };
+}
+
+interface Work {
+  run(tx: Tx): Promise<unknown>;
+  resolve(value: unknown): void;
+  reject(reason: unknown): void;
+}
+
+/**
+ * All writes that arrive within one turn of the event loop share one transaction, and so one wait for the
+ * disk. Each has a savepoint of its own: one that fails undoes only itself.
+ *
+ * Queries on SQLite finish at once, so a whole group runs in one go of promise callbacks; no timer, socket
+ * or other group comes between.
+ */
+class GroupCommit {
+  readonly #connection: DatabaseSync;
+  readonly #tx: Tx;
+  readonly #queue: Work[] = [];
+  #scheduled = false;
+  #idle: Promise<void> = Promise.resolve();
+
+  constructor(connection: DatabaseSync) {
+    this.#connection = connection;
+    this.#tx = transactionOn(connection);
+  }
+
+  add<T>(run: (tx: Tx) => Promise<T>): Promise<T> {
+    return new Promise<T>((resolve, reject) => {
+      this.#queue.push({ run, resolve: resolve as (value: unknown) => void, reject });
+      this.#schedule();
+    });
+  }
+
+  async drained(): Promise<void> {
+    while (this.#scheduled || this.#queue.length > 0) {
+      await this.#idle;
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+  }
+
+  #schedule(): void {
+    if (this.#scheduled) return;
+    this.#scheduled = true;
+    setImmediate(() => {
+      this.#idle = this.#commitGroup().finally(() => {
+        this.#scheduled = false;
+        if (this.#queue.length > 0) this.#schedule();
+      });
+    });
+  }
+
+  async #commitGroup(): Promise<void> {
+    const group = this.#queue.splice(0);
+    const settle: (() => void)[] = [];
+    try {
+      this.#connection.exec("begin immediate");
+      for (const work of group) settle.push(await this.#runOne(work, group.length === 1));
+      this.#connection.exec("commit");
+    } catch (error) {
+      if (this.#connection.isTransaction) this.#connection.exec("rollback");
+      for (const work of group) work.reject(error);
+      return;
+    }
+    for (const done of settle) done();
+  }
+
+  /** Runs one piece of work and says how to report it once the group is committed. A lone one needs no savepoint. */
+  async #runOne(work: Work, alone: boolean): Promise<() => void> {
+    if (!alone) this.#connection.exec("savepoint work");
+    try {
+      const value = await work.run(this.#tx);
+      if (!alone) this.#connection.exec("release work");
+      return () => work.resolve(value);
+    } catch (error) {
+      if (!this.#connection.isTransaction) throw error;
+      this.#connection.exec(alone ? "rollback" : "rollback to work");
+      if (alone) this.#connection.exec("begin");
+      else this.#connection.exec("release work");
+      return () => work.reject(error);
+    }
+  }
+}
