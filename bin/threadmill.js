@@ -1,13 +1,13 @@
 #!/usr/bin/env node
 import { existsSync } from "node:fs";
-import { enableCompileCache } from "node:module";
+import module from "node:module";
 
 const [major, minor] = process.versions.node.split(".").map(Number);
 if (major < 22 || (major === 22 && minor < 13)) {
   console.error(`Threadmill needs Node.js 22.13 or newer, but this is ${process.versions.node}.`);
   process.exit(2);
 }
-enableCompileCache();
+module.enableCompileCache?.();
 // In the repository the source runs as it is; the package brings it compiled.
 const source = new URL("../src/cli/main.ts", import.meta.url);
 const { runCli } = await import(existsSync(source) ? source.href : new URL("../dist/cli/main.js", import.meta.url).href);

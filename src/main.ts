@@ -11,11 +11,11 @@ import { ThreadStates } from "./agents/thread-states.ts";
 import { Threads } from "./agents/threads.ts";
 import { type Config, type GraphSpec, isLoopback } from "./config.ts";
 import { Engine } from "./engine/engine.ts";
-import { ConfigError } from "./errors.ts";
 import { inlineHosts } from "./graphs/hosts/inline.ts";
 import { threadHosts } from "./graphs/hosts/thread.ts";
 import { createApp } from "./http/app.ts";
 import { DEFAULT_TENANT } from "./http/auth.ts";
+import type { App } from "./http/route.ts";
 import { systemClock } from "./lib/clock.ts";
 import type { Log } from "./lib/log.ts";
 import { lockFolder } from "./storage/folder-lock.ts";
@@ -28,22 +28,24 @@ import { ping } from "./storage/ping.ts";
 /** What clients compare to know which features of the API they may use. */
 const API_LEVEL = "0.16.0";
 
-/** The running service. */
+/** The service without a socket. */
 export interface Threadmill {
-  url: string;
+  /** Answers requests. */
+  fetch(request: Request): Response | Promise<Response>;
+  /** For people: which database it uses. */
   database: string;
   /** Reasons by graph, for graphs that could not be loaded. */
   loaded: Promise<Record<string, string>>;
-  /** Load the graphs anew; what runs goes on with the old ones. */
+  /** Loads the graphs anew; what runs goes on with the old ones. */
   reload(graphs: readonly GraphSpec[]): Promise<Record<string, string>>;
-  /** Answers no more requests, lets runs end or hands them back. */
+  /** Lets runs end or hands them back, then closes everything. */
   stop(): Promise<void>;
 }
 
 /** Wires everything together and starts it. This is the only place that knows all parts. */
 export async function startThreadmill(config: Config, log: Log): Promise<Threadmill> {
-  const database = openDatabase(config, log);
   const unlock = config.database_url ? () => undefined : lockFolder(config.data_dir);
+  const database = openDatabase(config, log);
   await migrate(database);
   const catalog = new GraphCatalog(config.graphs);
   await syncDefaultAssistants(database, DEFAULT_TENANT, config.graphs, config.default_assistants);
@@ -53,13 +55,11 @@ export async function startThreadmill(config: Config, log: Log): Promise<Threadm
     catalog.failures = failures;
     return failures;
   });
+  // Nobody has to ask how the loading went.
   loaded.catch(() => undefined);
-  if (config.command === "serve") await refuseBrokenGraphs(loaded, config);
-  const server = createServer(config, { database, engine, catalog }, log);
-  server.listen(config.port, config.host);
-  await once(server, "listening");
+  const app = createAgentServer(config, { database, engine, catalog }, log);
   return {
-    url: urlOf(config, server),
+    fetch: (request) => app.fetch(request),
     database: database.description,
     loaded,
     async reload(graphs) {
@@ -69,13 +69,33 @@ export async function startThreadmill(config: Config, log: Log): Promise<Threadm
       return catalog.failures;
     },
     async stop() {
-      const closed = once(server, "close");
-      server.close();
       await engine.stop(config.shutdown_grace_ms);
-      if ("closeAllConnections" in server) server.closeAllConnections();
-      await closed;
       await database.close();
       unlock();
+    },
+  };
+}
+
+/** The service on its address. */
+export interface Listening {
+  url: string;
+  /** Takes no more requests, stops the service, then drops the connections that are left. */
+  stop(): Promise<void>;
+}
+
+export async function listen(config: Config, service: Threadmill): Promise<Listening> {
+  // A client may take its time with a large body, but not with its headers.
+  const server = createAdaptorServer({ fetch: (request) => service.fetch(request), serverOptions: { headersTimeout: 15_000, requestTimeout: 300_000 } });
+  server.listen(config.port, config.host);
+  await once(server, "listening");
+  return {
+    url: urlOf(config, server),
+    async stop() {
+      const closed = once(server, "close");
+      server.close();
+      await service.stop();
+      if ("closeAllConnections" in server) server.closeAllConnections();
+      await closed;
     },
   };
 }
@@ -93,16 +113,9 @@ function createEngine(config: Config, database: Database, catalog: GraphCatalog,
   return new Engine({ settings: config, database, startHost, setup, log });
 }
 
-async function refuseBrokenGraphs(loaded: Promise<Record<string, string>>, config: Config): Promise<void> {
-  const failures = Object.entries(await loaded.catch((error: Error) => ({ "(all)": error.message })));
-  if (failures.length === 0) return;
-  const reasons = failures.map(([graph_id, reason]) => `graphs.${graph_id} could not be loaded (${reason})`);
-  throw new ConfigError(`${config.config_file}: ${reasons.join("; ")}. Correct it, or use "threadmill dev" to start without it.`);
-}
-
-function createServer(config: Config, context: AgentContext, log: Log): ServerType {
+function createAgentServer(config: Config, context: AgentContext, log: Log): App {
   const states = new ThreadStates(context);
-  const app = createApp({
+  return createApp({
     assistants: new Assistants(context),
     threads: new Threads(context, states),
     states,
@@ -123,8 +136,6 @@ function createServer(config: Config, context: AgentContext, log: Log): ServerTy
     checkDatabase: () => ping(context.database),
     log,
   });
-  // A client may take its time with a large body, but not with its headers.
-  return createAdaptorServer({ fetch: app.fetch, serverOptions: { headersTimeout: 15_000, requestTimeout: 300_000 } });
 }
 
 function urlOf(config: Config, server: ServerType): string {

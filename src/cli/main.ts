@@ -2,7 +2,7 @@ import { Command, Option } from "commander";
 import { readConfig, type Config, type Flags } from "../config.ts";
 import { ConfigError } from "../errors.ts";
 import { createLog } from "../lib/log.ts";
-import { openDatabase, startThreadmill, type Threadmill } from "../main.ts";
+import { listen, openDatabase, startThreadmill, type Threadmill } from "../main.ts";
 import { migrate } from "../storage/migrate.ts";
 import { watchGraphs } from "./watch.ts";
 
@@ -62,34 +62,47 @@ async function serve(command: Config["command"], flags: Flags): Promise<void> {
   const config = readConfig(command, flags, process.env);
   const log = createLog(config.log_level);
   const service = await startThreadmill(config, log);
-  announce(config, service, started_at);
+  const loaded = service.loaded.catch((error: Error) => ({ "(all)": error.message }));
+  if (command === "serve") refuseBroken(await loaded, config);
+  const listening = await listen(config, service);
+  announce(config, service, listening.url, started_at);
   const watcher = command === "dev" ? watchGraphs(config, flags, service, log) : undefined;
-  if (command === "dev") reportFailures(await service.loaded.catch((error: Error) => ({ "(all)": error.message })));
+  if (command === "dev") void loaded.then(reportFailures);
+  stopOnSignals(async () => {
+    await watcher?.close();
+    await listening.stop();
+  });
+}
+
+/** The first signal stops in good order. The second means: now; leases cover the rest. */
+function stopOnSignals(stop: () => Promise<void>): void {
   let stopping = false;
   for (const signal of ["SIGINT", "SIGTERM"] as const) {
     process.on(signal, () => {
-      // The second one means: now. Leases cover the rest.
       if (stopping) process.exit(1);
       stopping = true;
-      void watcher?.close();
-      service.stop().then(
-        () => process.exit(0),
-        (error) => exitWith(error),
-      );
+      stop().then(() => process.exit(0), exitWith);
     });
   }
 }
 
-function announce(config: Config, service: Threadmill, started_at: number): void {
+function announce(config: Config, service: Threadmill, url: string, started_at: number): void {
   const ms = Math.round(performance.now() - started_at);
   console.log(`
   Threadmill ${config.threadmill_version} is up (${ms} ms)
 
-  API       ${service.url}
-  Docs      ${service.url}/docs
+  API       ${url}
+  Docs      ${url}/docs
   Graphs    ${config.graphs.map((graph) => graph.graph_id).join(", ")}
   Database  ${service.database}
 `);
+}
+
+/** What goes into production must be whole. */
+function refuseBroken(failures: Record<string, string>, config: Config): void {
+  const reasons = Object.entries(failures).map(([graph_id, reason]) => `graphs.${graph_id} could not be loaded (${reason})`);
+  if (reasons.length === 0) return;
+  throw new ConfigError(`${config.config_file}: ${reasons.join("; ")}. Correct it, or use "threadmill dev" to start without it.`);
 }
 
 function reportFailures(failures: Record<string, string>): void {

@@ -1,0 +1,54 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { databases } from "../support/databases.ts";
+import { startService, type TestService } from "../support/service.ts";
+import { parseSse } from "../support/sse.ts";
+
+describe.each(databases)("the example agents on %s", (database) => {
+  let service: TestService;
+  beforeAll(async () => {
+    service = await startService({ database, config: "examples/langgraph.json" });
+  });
+  afterAll(() => service.stop());
+
+  const newThread = async (): Promise<string> => (await service.request("POST", "/threads", {})).body.thread_id;
+
+  it("echo answers a stateless run", async () => {
+    const { status, body } = await service.request("POST", "/runs/wait", { assistant_id: "echo", input: { text: "hi" } });
+    expect({ status, body }).toEqual({ status: 200, body: { text: "hi", echo: "hi", messages: [] } });
+  });
+
+  it("the support desk pauses for an approval and goes on with the answer", async () => {
+    const thread_id = await newThread();
+    const wait = (body: object) => service.request("POST", `/threads/${thread_id}/runs/wait`, { assistant_id: "support_desk", ...body });
+    const paused = await wait({ input: { messages: [{ role: "user", content: "refund order 1042" }] } });
+    expect(paused.body.__interrupt__[0].value.question).toBe("Refund $129.00 for order 1042 (walking boots)?");
+    const thread = (await service.request("GET", `/threads/${thread_id}`)).body;
+    expect(thread.status).toBe("interrupted");
+    expect(Object.values(thread.interrupts).flat()).toHaveLength(1);
+    const done = await wait({ command: { resume: { decision: "approve" } } });
+    expect(done.body.messages.at(-1).content).toBe("Done: $129.00 for order 1042 is on its way back to you. Your receipt is R-1042.");
+    expect((await service.request("GET", `/threads/${thread_id}`)).body).toMatchObject({ status: "idle", interrupts: {} });
+  });
+
+  it("research streams its progress from subgraphs and writes a report", async () => {
+    const { text } = await service.request("POST", "/runs/stream", {
+      assistant_id: "research",
+      input: { question: "How do bees find food?" },
+      stream_mode: ["custom", "values"],
+      stream_subgraphs: true,
+    });
+    const events = parseSse(text);
+    expect(events[0]).toMatchObject({ event: "metadata", data: { attempt: 1 }, id: "1" });
+    expect(events.filter(({ event }) => event.startsWith("custom|study:"))).toHaveLength(6);
+    expect(events.at(-1)?.data.report).toContain("A waggle dance tells other bees");
+    expect(events.map(({ id }) => Number(id))).toEqual(events.map((_, i) => i + 1));
+  });
+
+  it("the provider agent says what it needs when no key is set", async () => {
+    const { body } = await service.request("POST", "/runs/wait", {
+      assistant_id: "provider",
+      input: { messages: [{ role: "user", content: "hi" }] },
+    });
+    expect(body.messages.at(-1).content).toContain("set OPENAI_API_KEY and install @langchain/openai");
+  });
+});

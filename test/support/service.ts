@@ -1,0 +1,75 @@
+import { join } from "node:path";
+import { type Config, readConfig } from "../../src/config.ts";
+import { createLog } from "../../src/lib/log.ts";
+import { type Listening, listen, startThreadmill, type Threadmill } from "../../src/main.ts";
+import { createDatabase, type DatabaseName, type TestDatabase } from "./databases.ts";
+
+export interface TestService {
+  database: TestDatabase;
+  config: Config;
+  threadmill: Threadmill;
+  /** Sends a request without a socket. A body is sent as JSON. */
+  request(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>;
+  /** Puts the service on a port of its own, for real clients. */
+  listen(): Promise<string>;
+  /** Stops the service and drops its database. */
+  stop(): Promise<void>;
+}
+
+export interface Answer {
+  status: number;
+  headers: Headers;
+  /** The parsed JSON body; undefined without a body. */
+  // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every shape
+  body: any;
+  text: string;
+}
+
+/** Settings for tests: short graces, so that nothing is waited for longer than needed. */
+const SHORT = {
+  LOG_LEVEL: "silent",
+  BG_JOB_SHUTDOWN_GRACE_PERIOD_SECS: "0.1",
+  THREADMILL_CANCEL_GRACE_MS: "500",
+  EXAMPLES_DELAY_MS: "0",
+};
+
+/** Starts a whole service in this process, on a fresh database, with the graphs of a langgraph.json. */
+export async function startService(options: {
+  database: DatabaseName;
+  /** Path from the repository's root. */
+  config: string;
+  env?: Record<string, string>;
+  command?: "dev" | "serve";
+}): Promise<TestService> {
+  const database = await createDatabase(options.database);
+  const flags = { config: join(import.meta.dirname, "../..", options.config), port: "0", data: database.data_dir, databaseUrl: database.url };
+  const config = readConfig(options.command ?? "dev", flags, { ...process.env, ...SHORT, ...options.env });
+  const threadmill = await startThreadmill(config, createLog(config.log_level));
+  let listening: Listening | undefined;
+  return {
+    database,
+    config,
+    threadmill,
+    request: (method, path, body, headers) => send(threadmill, method, path, body, headers),
+    async listen() {
+      listening ??= await listen(config, threadmill);
+      return listening.url;
+    },
+    async stop() {
+      await (listening ?? threadmill).stop();
+      await database.drop();
+    },
+  };
+}
+
+async function send(threadmill: Threadmill, method: string, path: string, body: unknown, headers: Record<string, string> = {}): Promise<Answer> {
+  const request = new Request(`http://localhost${path}`, {
+    method,
+    headers: { ...(body !== undefined && { "content-type": "application/json" }), ...headers },
+    body: typeof body === "string" ? body : body === undefined ? undefined : JSON.stringify(body),
+  });
+  const response = await threadmill.fetch(request);
+  const text = await response.text();
+  const isJson = response.headers.get("content-type")?.startsWith("application/json") ?? false;
+  return { status: response.status, headers: response.headers, text, body: text !== "" && isJson ? JSON.parse(text) : undefined };
+}
