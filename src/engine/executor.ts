@@ -84,8 +84,11 @@ export class Executor {
         return this.#journal.commit((tx) => insertCheckpoint(tx, run, request.checkpoint));
       case "put_writes":
         return this.#journal.commit((tx) => insertWrites(tx, run, request, request.writes));
-      default:
+      case "get":
+      case "list":
         return readCheckpoints(this.#options.database, request);
+      case "delete_thread":
+        throw new Error("A running graph cannot delete threads: use DELETE /threads/{thread_id}.");
     }
   }
 

@@ -79,6 +79,7 @@ export interface StateSummary {
 
 /** A checkpoint with its contents, as stored. The columns are those of storage/checkpoints.ts. */
 export interface CheckpointData {
+  thread_id: string;
   checkpoint_ns: string;
   checkpoint_id: string;
   parent_checkpoint_id: string | null;
@@ -87,6 +88,7 @@ export interface CheckpointData {
   values: ValueData[];
   writes: WriteData[];
 }
+export type NewCheckpointData = Omit<CheckpointData, "writes">;
 export interface ValueData {
   channel: string;
   version: string;
@@ -106,15 +108,17 @@ export type CheckpointRequest =
   | { op: "get"; thread_id: string; checkpoint_ns: string; checkpoint_id?: string }
   | {
       op: "list";
-      thread_id: string;
+      /** Absent: of all threads. The service answers that to nobody; LangGraph's contract knows it. */
+      thread_id?: string;
       checkpoint_ns?: string;
       checkpoint_id?: string;
       before?: string;
       metadata?: object;
       limit: number;
     }
-  | { op: "put"; checkpoint: Omit<CheckpointData, "writes"> }
-  | { op: "put_writes"; checkpoint_ns: string; checkpoint_id: string; writes: WriteData[] };
+  | { op: "put"; checkpoint: NewCheckpointData }
+  | { op: "delete_thread"; thread_id: string }
+  | { op: "put_writes"; thread_id: string; checkpoint_ns: string; checkpoint_id: string; writes: WriteData[] };
 
 /** What the service asks of a host outside of runs: only there the graph object lives. */
 export type Question =
@@ -150,8 +154,8 @@ export interface StagedUpdate {
   /** The newest checkpoint that the update was based on. */
   base: string | undefined;
   checkpoint: CheckpointKey;
-  puts: Omit<CheckpointData, "writes">[];
-  writes: { checkpoint_ns: string; checkpoint_id: string; writes: WriteData[] }[];
+  puts: NewCheckpointData[];
+  writes: { thread_id: string; checkpoint_ns: string; checkpoint_id: string; writes: WriteData[] }[];
   state: StateSummary;
 }
 

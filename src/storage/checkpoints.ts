@@ -9,12 +9,12 @@ export type NewWrite = Pick<CheckpointWriteRow, "task_id" | "idx" | "channel" | 
 /** Whose write it is: a run at an epoch, or (run_id null) an update of the state. */
 export interface Author {
   tenant_id: string;
-  thread_id: string;
   run_id: string | null;
   epoch: number;
 }
 
 export interface NewCheckpoint {
+  thread_id: string;
   checkpoint_ns: string;
   checkpoint_id: string;
   parent_checkpoint_id: string | null;
@@ -27,7 +27,7 @@ export interface NewCheckpoint {
 /** Stores a checkpoint and the channel values it changed. The caller has passed the fence. */
 export async function insertCheckpoint(tx: Tx, author: Author, { values, ...checkpoint }: NewCheckpoint): Promise<void> {
   await tx.run(insertQuery(tx, { ...author, ...checkpoint }));
-  for (const value of values) await tx.run(insertValueQuery(tx, { ...author, checkpoint_ns: checkpoint.checkpoint_ns, ...value }));
+  for (const value of values) await tx.run(insertValueQuery(tx, { ...author, thread_id: checkpoint.thread_id, checkpoint_ns: checkpoint.checkpoint_ns, ...value }));
 }
 
 const insertQuery = prepared<Omit<CheckpointRow, "created_at">, unknown>((k, p) =>
@@ -78,7 +78,7 @@ const insertValueQuery = prepared<CheckpointValueRow, unknown>((k, p) =>
 export async function insertWrites(
   tx: Tx,
   author: Author,
-  at: { checkpoint_ns: string; checkpoint_id: string },
+  at: { thread_id: string; checkpoint_ns: string; checkpoint_id: string },
   writes: readonly NewWrite[],
 ): Promise<void> {
   const { epoch: _, ...owner } = author;
@@ -120,6 +120,7 @@ const replaceWriteQuery = writeQuery(true);
 
 /** A checkpoint with its channel values and the writes that are pending on it, as stored: bytes stay bytes. */
 export interface StoredCheckpoint {
+  thread_id: string;
   checkpoint_ns: string;
   checkpoint_id: string;
   parent_checkpoint_id: string | null;
@@ -137,10 +138,10 @@ interface Namespace {
 /** One checkpoint, or the newest of the namespace when no id is given. */
 export async function findCheckpoint(tx: Tx, at: Namespace & { checkpoint_id?: string }): Promise<StoredCheckpoint | undefined> {
   const row = await tx.first(at.checkpoint_id ? findQuery(tx, { ...at, checkpoint_id: at.checkpoint_id }) : newestQuery(tx, at));
-  return row && (await withContents(tx, at.thread_id, [row]))[0];
+  return row && (await withContents(tx, [row]))[0];
 }
 
-const COLUMNS = ["checkpoint_ns", "checkpoint_id", "parent_checkpoint_id", "checkpoint", "metadata"] as const;
+const COLUMNS = ["thread_id", "checkpoint_ns", "checkpoint_id", "parent_checkpoint_id", "checkpoint", "metadata"] as const;
 type Row = Pick<CheckpointRow, (typeof COLUMNS)[number]>;
 
 const newestQuery = prepared<Namespace, Row>((k, p) =>
@@ -163,7 +164,8 @@ const findQuery = prepared<Namespace & { checkpoint_id: string }, Row>((k, p) =>
 );
 
 export interface CheckpointFilter {
-  thread_id: string;
+  /** Absent: of all threads. */
+  thread_id?: string;
   checkpoint_ns?: string;
   checkpoint_id?: string;
   /** Only checkpoints older than this one. */
@@ -175,55 +177,64 @@ export interface CheckpointFilter {
 
 /** Newest first. */
 export async function listCheckpoints(tx: Tx, filter: CheckpointFilter): Promise<StoredCheckpoint[]> {
-  let query = tx.k.selectFrom("checkpoints").select(COLUMNS).where("thread_id", "=", filter.thread_id);
+  let query = tx.k.selectFrom("checkpoints").select(COLUMNS);
+  if (filter.thread_id !== undefined) query = query.where("thread_id", "=", filter.thread_id);
   if (filter.checkpoint_ns !== undefined) query = query.where("checkpoint_ns", "=", filter.checkpoint_ns);
   if (filter.checkpoint_id) query = query.where("checkpoint_id", "=", filter.checkpoint_id);
   if (filter.before) query = query.where("checkpoint_id", "<", filter.before);
   if (filter.metadata && Object.keys(filter.metadata).length > 0) {
     query = query.where(sql<boolean>`json_contains(metadata, ${JSON.stringify(filter.metadata)})`);
   }
-  return withContents(tx, filter.thread_id, await tx.all(query.orderBy("checkpoint_id", "desc").limit(filter.limit)));
+  return withContents(tx, await tx.all(query.orderBy("checkpoint_id", "desc").limit(filter.limit)));
 }
 
-async function withContents(tx: Tx, thread_id: string, rows: Row[]): Promise<StoredCheckpoint[]> {
-  const values = new Map<string, NewValue & { checkpoint_ns: string }>();
-  const versionsOf = new Map<Row, [string, string][]>();
-  const wanted = new Map<string, Set<string>>();
-  for (const row of rows) {
-    const { channel_versions = {} } = JSON.parse(row.checkpoint) as { channel_versions?: Record<string, string | number> };
-    const versions = Object.entries(channel_versions).map(([channel, version]): [string, string] => [channel, String(version)]);
-    versionsOf.set(row, versions);
-    const ofNamespace = wanted.get(row.checkpoint_ns) ?? new Set();
-    wanted.set(row.checkpoint_ns, ofNamespace);
-    for (const [, version] of versions) ofNamespace.add(version);
-  }
-  for (const [checkpoint_ns, versions] of wanted) {
-    for (const value of await findValues(tx, { thread_id, checkpoint_ns }, [...versions])) {
-      values.set(`${checkpoint_ns}\0${value.channel}\0${value.version}`, value);
+async function withContents(tx: Tx, rows: Row[]): Promise<StoredCheckpoint[]> {
+  const versionsOf = new Map(rows.map((row) => [row, versionsIn(row)]));
+  const values = new Map<string, NewValue>();
+  for (const [{ thread_id, checkpoint_ns }, versions] of groupByNamespace(versionsOf)) {
+    for (const value of await findValues(tx, { thread_id, checkpoint_ns }, versions)) {
+      values.set([thread_id, checkpoint_ns, value.channel, value.version].join("\0"), value);
     }
   }
   const result: StoredCheckpoint[] = [];
-  for (const row of rows) {
-    result.push({
-      ...row,
-      values: (versionsOf.get(row) ?? []).flatMap(([channel, version]) => values.get(`${row.checkpoint_ns}\0${channel}\0${version}`) ?? []),
-      writes: await tx.all(writesQuery(tx, { thread_id, checkpoint_ns: row.checkpoint_ns, checkpoint_id: row.checkpoint_id })),
-    });
+  for (const [row, versions] of versionsOf) {
+    const { thread_id, checkpoint_ns, checkpoint_id } = row;
+    const own = versions.flatMap(([channel, version]) => values.get([thread_id, checkpoint_ns, channel, version].join("\0")) ?? []);
+    result.push({ ...row, values: own, writes: await tx.all(writesQuery(tx, { thread_id, checkpoint_ns, checkpoint_id })) });
   }
   return result;
+}
+
+type ChannelVersion = [channel: string, version: string];
+
+function versionsIn(row: Row): ChannelVersion[] {
+  const { channel_versions = {} } = JSON.parse(row.checkpoint) as { channel_versions?: Record<string, string | number> };
+  return Object.entries(channel_versions).map(([channel, version]) => [channel, String(version)]);
+}
+
+/** All versions that are needed of a namespace together, so that a page of history takes one query and not one a row. */
+function groupByNamespace(versionsOf: Map<Row, ChannelVersion[]>): [Namespace, string[]][] {
+  const groups = new Map<string, [Namespace, Set<string>]>();
+  for (const [row, versions] of versionsOf) {
+    const key = `${row.thread_id}\0${row.checkpoint_ns}`;
+    const group = groups.get(key) ?? [row, new Set<string>()];
+    groups.set(key, group);
+    for (const [, version] of versions) group[1].add(version);
+  }
+  return [...groups.values()].map(([namespace, versions]) => [namespace, [...versions]]);
 }
 
 /** Postgres takes 65,535 parameters in a statement, SQLite 32,766. */
 const MOST_PARAMETERS = 1000;
 
-async function findValues(tx: Tx, { thread_id, checkpoint_ns }: Namespace, versions: string[]) {
-  const found: (NewValue & { checkpoint_ns: string })[] = [];
+async function findValues(tx: Tx, { thread_id, checkpoint_ns }: Namespace, versions: string[]): Promise<NewValue[]> {
+  const found: NewValue[] = [];
   for (let at = 0; at < versions.length; at += MOST_PARAMETERS) {
     const some = versions.slice(at, at + MOST_PARAMETERS);
     const rows = await tx.all(
       tx.k
         .selectFrom("checkpoint_values")
-        .select(["checkpoint_ns", "channel", "version", "type", "value"])
+        .select(["channel", "version", "type", "value"])
         .where("thread_id", "=", thread_id)
         .where("checkpoint_ns", "=", checkpoint_ns)
         .where("version", "in", some),

@@ -8,12 +8,14 @@ import {
   type CheckpointMetadata,
   type CheckpointTuple,
   getCheckpointId,
+  maxChannelVersion,
   type PendingWrite,
+  TASKS,
   WRITES_IDX_MAP,
 } from "@langchain/langgraph-checkpoint";
 import type { CheckpointData, ValueData, WriteData } from "../host.ts";
-import type { ServiceConnection } from "./connection.ts";
-import { describedBy, scopeOf } from "./scope.ts";
+import type { RunKey, ServiceConnection } from "./connection.ts";
+import { scopeOf } from "./scope.ts";
 import { StateSerializer } from "./serializer.ts";
 
 /** How many checkpoints one round trip brings when a whole history is walked. */
@@ -50,17 +52,17 @@ export class HostCheckpointer extends BaseCheckpointSaver<string> {
     const checkpoint_id = getCheckpointId(config) || undefined;
     const staged = stagedCheckpoint(scope.staged, checkpoint_ns, checkpoint_id);
     const found = staged ?? (await this.#service.get(scope.run, { op: "get", thread_id, checkpoint_ns, checkpoint_id }));
-    return found && this.#toTuple(thread_id, found);
+    return found && this.#toTuple(found, scope.run);
   }
 
   override async *list(config: RunnableConfig, options: CheckpointListOptions = {}): AsyncGenerator<CheckpointTuple> {
     const { thread_id, checkpoint_ns, checkpoint_id } = config.configurable ?? {};
-    if (thread_id === undefined) return;
     let before = options.before?.configurable?.checkpoint_id as string | undefined;
     let left = options.limit ?? Number.POSITIVE_INFINITY;
+    const { run } = scopeOf(config);
     while (left > 0) {
       const limit = Math.min(left, PAGE);
-      const page = await this.#service.list(scopeOf(config).run, {
+      const page = await this.#service.list(run, {
         op: "list",
         thread_id,
         checkpoint_ns,
@@ -69,7 +71,7 @@ export class HostCheckpointer extends BaseCheckpointSaver<string> {
         metadata: options.filter,
         limit,
       });
-      for (const found of page) yield await this.#toTuple(thread_id, found);
+      for (const found of page) yield await this.#toTuple(found, run);
       if (page.length < limit) return;
       left -= page.length;
       before = page.at(-1)?.checkpoint_id;
@@ -86,9 +88,10 @@ export class HostCheckpointer extends BaseCheckpointSaver<string> {
     if (thread_id === undefined) throw new Error('A checkpoint needs a "thread_id" in the configurable part of its config.');
     const { channel_values, ...rest } = checkpoint;
     const scope = scopeOf(config);
-    const described = { ...describedBy(config.configurable), ...scope.metadata, ...metadata };
+    const described = { ...scope.metadata, ...metadata };
     const [[, serialized], [, serializedMetadata]] = await Promise.all([this.serde.dumpsTyped(rest), this.serde.dumpsTyped(described)]);
     const row = {
+      thread_id,
       checkpoint_ns,
       checkpoint_id: checkpoint.id,
       parent_checkpoint_id: parent ?? null,
@@ -113,13 +116,24 @@ export class HostCheckpointer extends BaseCheckpointSaver<string> {
       }),
     );
     const scope = scopeOf(config);
-    const at = { checkpoint_ns, checkpoint_id, writes: rows };
+    const at = { thread_id, checkpoint_ns, checkpoint_id, writes: rows };
     if (scope.staged) scope.staged.writes.push(at);
     else await this.#service.request(scope.run, { op: "put_writes", ...at });
   }
 
-  override async deleteThread(): Promise<void> {
-    throw new Error("A graph does not delete threads: use DELETE /threads/{thread_id}.");
+  /** The service refuses this to running graphs: threads are deleted over its API. */
+  override async deleteThread(thread_id: string): Promise<void> {
+    await this.#service.request(undefined, { op: "delete_thread", thread_id });
+  }
+
+  /** Before version 4 the tasks sent to a step were writes of the parent; now they are a channel. */
+  async #migrateSends(checkpoint: Checkpoint, channel_values: Record<string, unknown>, child: CheckpointData, run: RunKey | undefined): Promise<void> {
+    const { thread_id, checkpoint_ns, parent_checkpoint_id } = child;
+    const parent = await this.#service.get(run, { op: "get", thread_id, checkpoint_ns, checkpoint_id: parent_checkpoint_id ?? undefined });
+    const sends = (parent?.writes ?? []).filter(({ channel }) => channel === TASKS);
+    channel_values[TASKS] = await Promise.all(sends.map(({ type, value }) => this.serde.loadsTyped(type, value)));
+    const versions = Object.values(checkpoint.channel_versions) as string[];
+    checkpoint.channel_versions[TASKS] = versions.length > 0 ? maxChannelVersion(...versions) : this.getNextVersion(undefined);
   }
 
   async #serializeValues(values: Record<string, unknown>, versions: ChannelVersions): Promise<ValueData[]> {
@@ -131,8 +145,8 @@ export class HostCheckpointer extends BaseCheckpointSaver<string> {
     );
   }
 
-  async #toTuple(thread_id: string, data: CheckpointData): Promise<CheckpointTuple> {
-    const { checkpoint_ns, checkpoint_id, parent_checkpoint_id } = data;
+  async #toTuple(data: CheckpointData, run: RunKey | undefined): Promise<CheckpointTuple> {
+    const { thread_id, checkpoint_ns, checkpoint_id, parent_checkpoint_id } = data;
     const load = (type: string, value: Uint8Array) => this.serde.loadsTyped(type, value);
     const [checkpoint, metadata, values, pendingWrites] = await Promise.all([
       this.serde.loadsTyped("json", data.checkpoint),
@@ -142,9 +156,11 @@ export class HostCheckpointer extends BaseCheckpointSaver<string> {
         data.writes.map(async ({ task_id, channel, type, value }): Promise<[string, string, unknown]> => [task_id, channel, await load(type, value)]),
       ),
     ]);
+    const channel_values: Record<string, unknown> = Object.fromEntries(values);
+    if (checkpoint.v < 4 && parent_checkpoint_id) await this.#migrateSends(checkpoint, channel_values, data, run);
     return {
       config: { configurable: { thread_id, checkpoint_ns, checkpoint_id } },
-      checkpoint: { ...checkpoint, channel_values: Object.fromEntries(values) },
+      checkpoint: { ...checkpoint, channel_values },
       metadata,
       pendingWrites,
       ...(parent_checkpoint_id && {

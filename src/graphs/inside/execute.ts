@@ -5,7 +5,7 @@ import { toCommand } from "./commands.ts";
 import type { ServiceConnection } from "./connection.ts";
 import type { CompiledGraph, LoadedGraphs } from "./load.ts";
 import type { RunningInHost } from "./runtime.ts";
-import { type Scope, withScope } from "./scope.ts";
+import { describedBy, type Scope, withScope } from "./scope.ts";
 import { summarize } from "./state.ts";
 import { StreamTranslator, sourceModes } from "./stream-modes.ts";
 import { toWire } from "./wire.ts";
@@ -93,7 +93,7 @@ function streamOptions({ run_id, kwargs, thread_id }: RunOrder, scope: Scope, re
 
 /** Metadata of the run's checkpoints; LangGraph recognises a retried run by the run id in it. */
 function checkpointMetadata({ run_id, thread_id, graph_id, assistant_id, attempt, kwargs }: RunOrder): Record<string, unknown> {
-  return { ...kwargs.config.metadata, run_id, thread_id, graph_id, assistant_id, run_attempt: attempt };
+  return { ...describedBy(kwargs.config.configurable), ...kwargs.config.metadata, run_id, thread_id, graph_id, assistant_id, run_attempt: attempt };
 }
 
 /** Whether an earlier attempt got as far as a checkpoint, so that this one goes on from there. */

@@ -1,0 +1,32 @@
+import type { CheckpointRequest, FromHost } from "../../src/graphs/host.ts";
+import type { ServiceConnection } from "../../src/graphs/inside/connection.ts";
+import { findCheckpoint, insertCheckpoint, insertWrites, listCheckpoints } from "../../src/storage/checkpoints.ts";
+import type { Database } from "../../src/storage/database.ts";
+import { deleteThreadState } from "../../src/storage/threads.ts";
+
+/** The service's side of a checkpointer, without runs and so without a fence. */
+export async function serveCheckpoints(database: Database, message: FromHost, connection: ServiceConnection): Promise<void> {
+  if (message.type !== "request") throw new Error(`unexpected message ${message.type}`);
+  try {
+    connection.onReply({ id: message.id, value: await carryOut(database, message.request) });
+  } catch (error) {
+    connection.onReply({ id: message.id, error: (error as Error).message });
+  }
+}
+
+const AUTHOR = { tenant_id: "t", run_id: null, epoch: 0 };
+
+function carryOut(database: Database, request: CheckpointRequest): Promise<unknown> {
+  switch (request.op) {
+    case "get":
+      return findCheckpoint(database.read, request);
+    case "list":
+      return listCheckpoints(database.read, request);
+    case "put":
+      return database.write((tx) => insertCheckpoint(tx, AUTHOR, request.checkpoint));
+    case "put_writes":
+      return database.write((tx) => insertWrites(tx, AUTHOR, request, request.writes));
+    case "delete_thread":
+      return database.write((tx) => deleteThreadState(tx, request.thread_id));
+  }
+}

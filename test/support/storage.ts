@@ -1,0 +1,35 @@
+import { join } from "node:path";
+import { systemClock } from "../../src/lib/clock.ts";
+import { createLog } from "../../src/lib/log.ts";
+import type { Database } from "../../src/storage/database.ts";
+import { migrate } from "../../src/storage/migrate.ts";
+import { openPostgres } from "../../src/storage/postgres.ts";
+import { openSqlite } from "../../src/storage/sqlite.ts";
+import { createDatabase, type DatabaseName, type TestDatabase } from "./databases.ts";
+
+export interface TestStorage {
+  database: Database;
+  at: TestDatabase;
+  close(): Promise<void>;
+}
+
+/** Opens a database of the service, by itself, on what {@link createDatabase} made. */
+export const openOn = (at: TestDatabase): Database =>
+  at.url
+    ? openPostgres({ url: at.url, log: createLog("silent") })
+    : openSqlite({ file: join(at.data_dir, "threadmill.db"), synchronous: "normal", clock: systemClock });
+
+/** A fresh, migrated database. */
+export async function openTestStorage(name: DatabaseName): Promise<TestStorage> {
+  const at = await createDatabase(name);
+  const database = openOn(at);
+  await migrate(database);
+  return {
+    database,
+    at,
+    async close() {
+      await database.close();
+      await at.drop();
+    },
+  };
+}
