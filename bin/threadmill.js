@@ -10,5 +10,7 @@ if (major < 22 || (major === 22 && minor < 13)) {
 module.enableCompileCache?.();
 // In the repository the source runs as it is; the package brings it compiled.
 const source = new URL("../src/cli/main.ts", import.meta.url);
-const { runCli } = await import(existsSync(source) ? source.href : new URL("../dist/cli/main.js", import.meta.url).href);
+const { runCli } = await import(
+  existsSync(source) ? source.href : new URL("../dist/cli/main.js", import.meta.url).href
+);
 await runCli(process.argv);

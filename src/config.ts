@@ -107,7 +107,12 @@ export function readConfig(command: Config["command"], flags: Flags, env: Env): 
     port: integer("--port (or PORT)", flags.port ?? env.PORT, 2024, 0, 65_535),
     data_dir: resolve(flags.data ?? env.THREADMILL_DATA ?? ".threadmill"),
     database_url: readDatabaseUrl(flags.databaseUrl ?? env.DATABASE_URL ?? env.POSTGRES_URI),
-    log_level: oneOf("--log-level (or LOG_LEVEL)", (flags.logLevel ?? env.LOG_LEVEL)?.toLowerCase(), ["debug", "info", "warn", "error", "silent"], "info"),
+    log_level: oneOf(
+      "--log-level (or LOG_LEVEL)",
+      (flags.logLevel ?? env.LOG_LEVEL)?.toLowerCase(),
+      ["debug", "info", "warn", "error", "silent"],
+      "info",
+    ),
     inline: flags.inline ?? false,
     hosts: integer("--hosts", flags.hosts ?? env.THREADMILL_HOSTS, Math.max(1, availableParallelism() - 1), 1, 256),
     jobs_per_worker: integer("N_JOBS_PER_WORKER", env.N_JOBS_PER_WORKER, 10, 1, 10_000),
@@ -115,9 +120,18 @@ export function readConfig(command: Config["command"], flags: Flags, env: Env): 
     api_keys,
     allowed_hosts: list(env.ALLOWED_HOSTS),
     cors_origins: list(env.CORS_ALLOW_ORIGINS ?? "*"),
-    mount_prefix: readPrefix(env.MOUNT_PREFIX ?? (isObject(project.http) ? project.http.mount_prefix : undefined), config_file),
+    mount_prefix: readPrefix(
+      env.MOUNT_PREFIX ?? (isObject(project.http) ? project.http.mount_prefix : undefined),
+      config_file,
+    ),
     default_assistants: readDefaultAssistants(env.LANGGRAPH_CONFIG),
-    body_limit_bytes: integer("HTTP_MAX_REQUEST_BODY_BYTES", env.HTTP_MAX_REQUEST_BODY_BYTES, 50_000_000, 1024, 2 ** 31),
+    body_limit_bytes: integer(
+      "HTTP_MAX_REQUEST_BODY_BYTES",
+      env.HTTP_MAX_REQUEST_BODY_BYTES,
+      50_000_000,
+      1024,
+      2 ** 31,
+    ),
     ...readTiming(env),
   });
 }
@@ -157,7 +171,9 @@ function readProject(file: string): JsonObject {
 
 function readGraphs(field: unknown, project_dir: string, file: string): GraphSpec[] {
   if (!isObject(field) || Object.keys(field).length === 0) {
-    throw new ConfigError(`${file}: the field "graphs" must map graph names to paths, for example {"agent": "./agent.ts:graph"}.`);
+    throw new ConfigError(
+      `${file}: the field "graphs" must map graph names to paths, for example {"agent": "./agent.ts:graph"}.`,
+    );
   }
   return Object.entries(field).map(([graph_id, value]) => {
     const path = isObject(value) ? value.path : value;
@@ -180,13 +196,17 @@ function readEnvField(field: unknown, project_dir: string, file: string, env: En
     try {
       return parseEnv(readFileSync(resolve(project_dir, field), "utf8")) as Record<string, string>;
     } catch {
-      throw new ConfigError(`${file}: the field "env" names ${field}, which cannot be read: create that file or remove the field.`);
+      throw new ConfigError(
+        `${file}: the field "env" names ${field}, which cannot be read: create that file or remove the field.`,
+      );
     }
   }
   if (Array.isArray(field)) {
     const missing = field.filter((name) => env[String(name)] === undefined);
     if (missing.length === 0) return {};
-    throw new ConfigError(`${file}: the field "env" asks for ${missing.join(", ")}, which is not set: set it in the environment.`);
+    throw new ConfigError(
+      `${file}: the field "env" asks for ${missing.join(", ")}, which is not set: set it in the environment.`,
+    );
   }
   if (isObject(field)) return Object.fromEntries(Object.entries(field).map(([name, value]) => [name, String(value)]));
   throw new ConfigError(`${file}: the field "env" must be the path of a file, a map, or a list of names.`);
@@ -197,10 +217,15 @@ function readDefaultAssistants(text: string | undefined): Config["default_assist
   try {
     const byGraph = JSON.parse(text) as Record<string, JsonObject>;
     return Object.fromEntries(
-      Object.entries(byGraph).map(([graph_id, { context = {}, ...config }]) => [graph_id, { config, context: context as JsonObject }]),
+      Object.entries(byGraph).map(([graph_id, { context = {}, ...config }]) => [
+        graph_id,
+        { config, context: context as JsonObject },
+      ]),
     );
   } catch (error) {
-    throw new ConfigError(`LANGGRAPH_CONFIG must be JSON of the form {"graph": {"configurable": {}}}: ${(error as Error).message}.`);
+    throw new ConfigError(
+      `LANGGRAPH_CONFIG must be JSON of the form {"graph": {"configurable": {}}}: ${(error as Error).message}.`,
+    );
   }
 }
 
@@ -213,7 +238,9 @@ function readDatabaseUrl(url: string | undefined): string | undefined {
 function readPrefix(value: unknown, file: string): string {
   if (value === undefined || value === null || value === "" || value === "/") return "";
   if (typeof value === "string" && /^\/[\w./-]*[\w.-]$/.test(value)) return value;
-  throw new ConfigError(`${file}: http.mount_prefix (or MOUNT_PREFIX) must be a path like "/agents", but is ${JSON.stringify(value)}.`);
+  throw new ConfigError(
+    `${file}: http.mount_prefix (or MOUNT_PREFIX) must be a path like "/agents", but is ${JSON.stringify(value)}.`,
+  );
 }
 
 function integer(name: string, text: string | undefined, fallback: number, min: number, max: number): number {

@@ -23,7 +23,10 @@ export const ERRORS = {
   thread_exists: [409, "Thread already exists"],
   thread_busy: [409, "Thread is busy with a running job. Cancel it or wait for it to end."],
   copy_source_not_found: [409, "Thread with ID {thread_id} not found, so it cannot be copied."],
-  thread_without_graph: [400, "Thread {thread_id} has no graph ID: run an assistant on it first, or create it with metadata.graph_id."],
+  thread_without_graph: [
+    400,
+    "Thread {thread_id} has no graph ID: run an assistant on it first, or create it with metadata.graph_id.",
+  ],
   thread_is_running: [
     409,
     "Thread is already running a task. Wait for it to finish or choose a different multitask strategy.",
@@ -47,7 +50,10 @@ export class ApiError extends Error {
 
   constructor(code: ErrorCode, details: Record<string, unknown> = {}, cause?: unknown) {
     const [status, template] = ERRORS[code];
-    super(template.replaceAll(/\{(\w+)\}/g, (_, name) => String(details[name] ?? "")), { cause });
+    super(
+      template.replaceAll(/\{(\w+)\}/g, (_, name) => String(details[name] ?? "")),
+      { cause },
+    );
     this.name = "ApiError";
     this.code = code;
     this.status = status;

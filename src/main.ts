@@ -18,12 +18,12 @@ import { DEFAULT_TENANT } from "./http/auth.ts";
 import type { App } from "./http/route.ts";
 import { systemClock } from "./lib/clock.ts";
 import type { Log } from "./lib/log.ts";
-import { lockFolder } from "./storage/folder-lock.ts";
 import type { Database } from "./storage/database.ts";
+import { lockFolder } from "./storage/folder-lock.ts";
 import { migrate } from "./storage/migrate.ts";
+import { ping } from "./storage/ping.ts";
 import { openPostgres } from "./storage/postgres.ts";
 import { openSqlite } from "./storage/sqlite.ts";
-import { ping } from "./storage/ping.ts";
 
 /** What clients compare to know which features of the API they may use. */
 const API_LEVEL = "0.16.0";
@@ -85,7 +85,10 @@ export interface Listening {
 
 export async function listen(config: Config, service: Threadmill): Promise<Listening> {
   // A client may take its time with a large body, but not with its headers.
-  const server = createAdaptorServer({ fetch: (request) => service.fetch(request), serverOptions: { headersTimeout: 15_000, requestTimeout: 300_000 } });
+  const server = createAdaptorServer({
+    fetch: (request) => service.fetch(request),
+    serverOptions: { headersTimeout: 15_000, requestTimeout: 300_000 },
+  });
   server.listen(config.port, config.host);
   await once(server, "listening");
   return {
@@ -108,7 +111,9 @@ export function openDatabase(config: Config, log: Log): Database {
 }
 
 function createEngine(config: Config, database: Database, catalog: GraphCatalog, log: Log): Engine {
-  const startHost = config.inline ? inlineHosts : threadHosts({ env: config.graph_env, memory_mb: config.host_memory_mb });
+  const startHost = config.inline
+    ? inlineHosts
+    : threadHosts({ env: config.graph_env, memory_mb: config.host_memory_mb });
   const setup = () => ({ graphs: catalog.graphs, project_dir: config.project_dir });
   return new Engine({ settings: config, database, startHost, setup, log });
 }

@@ -76,7 +76,8 @@ function askPerson(call: ToolCall): z.infer<typeof Decision> {
   // answer instead of stopping. An answer we cannot read must not move money: ask again.
   let answer = Decision.safeParse(interrupt(request));
   while (!answer.success) {
-    const problem = 'Answer with {"decision": "approve"}, {"decision": "edit", "amount": 10} or {"decision": "reject"}.';
+    const problem =
+      'Answer with {"decision": "approve"}, {"decision": "edit", "amount": 10} or {"decision": "reject"}.';
     answer = Decision.safeParse(interrupt({ ...request, problem }));
   }
   return answer.data;

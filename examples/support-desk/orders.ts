@@ -11,7 +11,13 @@ export interface Order {
 const orders: Order[] = [
   { id: "1042", item: "walking boots", total: 129, status: "shipped", note: "It should arrive on Thursday." },
   { id: "1043", item: "rain jacket", total: 89.5, status: "delivered", note: "It was left at the front desk." },
-  { id: "1044", item: "camping stove", total: 54.25, status: "being packed", note: "It leaves the warehouse tomorrow." },
+  {
+    id: "1044",
+    item: "camping stove",
+    total: 54.25,
+    status: "being packed",
+    note: "It leaves the warehouse tomorrow.",
+  },
   { id: "1045", item: "head torch", total: 32, status: "refunded", note: "The money was sent back on Monday." },
 ];
 

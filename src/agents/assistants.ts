@@ -40,7 +40,14 @@ export class Assistants {
     const assistant_id = body.assistant_id ?? newId();
     const row = await database.write(async (tx) => {
       const { graph_id, name, description } = body;
-      const created = await insertAssistant(tx, { assistant_id, tenant_id, graph_id, name, description, ...asText(body) });
+      const created = await insertAssistant(tx, {
+        assistant_id,
+        tenant_id,
+        graph_id,
+        name,
+        description,
+        ...asText(body),
+      });
       if (created) return created;
       const existing = body.if_exists === "do_nothing" ? await findAssistant(tx, tenant_id, assistant_id) : undefined;
       if (!existing) throw new ApiError("assistant_exists");
@@ -82,7 +89,8 @@ export class Assistants {
       if (!assistant) throw new ApiError("assistant_not_found");
       if (this.#isDefault(assistant)) throw new ApiError("assistant_is_default", { assistant_id });
       const stopped: PendingCancel[] = [];
-      for (const run of await listActiveRunsOfAssistant(tx, assistant.assistant_id)) stopped.push(await cancelLocked(tx, run, null));
+      for (const run of await listActiveRunsOfAssistant(tx, assistant.assistant_id))
+        stopped.push(await cancelLocked(tx, run, null));
       if (delete_threads) {
         for (const thread of await listThreadsOfAssistant(tx, caller.tenant_id, assistant.assistant_id)) {
           stopped.push(...(await removeThread(tx, thread)));
@@ -95,7 +103,9 @@ export class Assistants {
   }
 
   #isDefault(assistant: AssistantRow): boolean {
-    return this.#context.catalog.has(assistant.graph_id) && defaultAssistantId(assistant.graph_id) === assistant.assistant_id;
+    return (
+      this.#context.catalog.has(assistant.graph_id) && defaultAssistantId(assistant.graph_id) === assistant.assistant_id
+    );
   }
 
   async search({ tenant_id }: Caller, { metadata, graph_id, name, ...paging }: AssistantSearch): Promise<Assistant[]> {
@@ -107,7 +117,11 @@ export class Assistants {
     return countAssistants(this.#context.database.read, tenant_id, filter);
   }
 
-  async versions(caller: Caller, assistant_id: string, filter: { metadata?: object; limit: number; offset: number }): Promise<AssistantVersion[]> {
+  async versions(
+    caller: Caller,
+    assistant_id: string,
+    filter: { metadata?: object; limit: number; offset: number },
+  ): Promise<AssistantVersion[]> {
     const { read } = this.#context.database;
     const assistant = await requireAssistant(read, caller, assistant_id);
     return (await listVersions(read, assistant.assistant_id, filter)).map(toVersion);
@@ -151,7 +165,8 @@ type AboutGraph = DistributiveOmit<Extract<Question, { kind: "drawing" | "schema
 type DistributiveOmit<T, K extends PropertyKey> = T extends unknown ? Omit<T, K> : never;
 
 /** A graph's name stands for its default assistant. */
-const idOf = (assistant_id: string): string => (isUuid(assistant_id) ? assistant_id.toLowerCase() : defaultAssistantId(assistant_id));
+const idOf = (assistant_id: string): string =>
+  isUuid(assistant_id) ? assistant_id.toLowerCase() : defaultAssistantId(assistant_id);
 
 /**
  * The assistant with this id, or the default assistant of the graph with this name.
@@ -174,7 +189,14 @@ const asText = ({ config, context, metadata }: Pick<AssistantCreate, "config" | 
   metadata: JSON.stringify(metadata),
 });
 
-function toVersion({ tenant_id: _, config, context, metadata, created_at, ...row }: AssistantVersionRow): AssistantVersion {
+function toVersion({
+  tenant_id: _,
+  config,
+  context,
+  metadata,
+  created_at,
+  ...row
+}: AssistantVersionRow): AssistantVersion {
   return {
     ...row,
     config: JSON.parse(config),

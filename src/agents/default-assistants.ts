@@ -1,5 +1,5 @@
-import type { JsonObject } from "../lib/json.ts";
 import { idOfName } from "../lib/ids.ts";
+import type { JsonObject } from "../lib/json.ts";
 import { deleteAssistant, insertAssistant, listDefaultAssistants, setAssistant } from "../storage/assistants.ts";
 import type { Database } from "../storage/database.ts";
 import type { CatalogGraph } from "./graph-catalog.ts";
@@ -31,7 +31,17 @@ export async function syncDefaultAssistants(
       if (row) await setAssistant(tx, { ...row, ...settings, name: graph_id, description });
       else {
         const metadata = JSON.stringify({ created_by: "system" });
-        await insertAssistant(tx, { assistant_id, tenant_id, graph_id, name: graph_id, description, metadata, config: "{}", context: "{}", ...settings });
+        await insertAssistant(tx, {
+          assistant_id,
+          tenant_id,
+          graph_id,
+          name: graph_id,
+          description,
+          metadata,
+          config: "{}",
+          context: "{}",
+          ...settings,
+        });
       }
     }
     for (const row of existing.values()) {

@@ -23,7 +23,10 @@ export class GraphCatalog {
    */
   require(graph_id: string): void {
     if (!this.has(graph_id)) {
-      throw new ApiError("graph_not_found", { graph_id, graphs: this.graphs.map((graph) => graph.graph_id).join(", ") });
+      throw new ApiError("graph_not_found", {
+        graph_id,
+        graphs: this.graphs.map((graph) => graph.graph_id).join(", "),
+      });
     }
     const reason = this.failures[graph_id];
     if (reason !== undefined) throw new ApiError("graph_unavailable", { graph_id, reason });

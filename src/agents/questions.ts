@@ -14,7 +14,8 @@ export async function askGraph<Q extends Question>({ engine, catalog }: AgentCon
     return await engine.reader.ask(question);
   } catch (error) {
     if (!(error instanceof QuestionError)) throw error;
-    if (error.kind === "GraphHostError") throw new ApiError("unavailable", { reason: `The graph could not be read. ${error.message}` }, error);
+    if (error.kind === "GraphHostError")
+      throw new ApiError("unavailable", { reason: `The graph could not be read. ${error.message}` }, error);
     throw new ApiError("graph_failed", { reason: `${error.kind}: ${error.message}` }, error);
   }
 }

@@ -13,7 +13,8 @@ const RESERVED = new Set(["thread_id", "run_id", "graph_id", "assistant_id", "us
 const isReserved = (key: string) => RESERVED.has(key) || key.startsWith("__") || key.startsWith("langgraph_auth_");
 
 /** An object without the keys that belong to the service. */
-const ownKeys = (object: JsonObject = {}): JsonObject => Object.fromEntries(Object.entries(object).filter(([key]) => !isReserved(key)));
+const ownKeys = (object: JsonObject = {}): JsonObject =>
+  Object.fromEntries(Object.entries(object).filter(([key]) => !isReserved(key)));
 
 export interface Merged {
   kwargs: RunKwargs;
@@ -33,7 +34,11 @@ export function mergeRequest(
 ): Merged {
   const base = JSON.parse(assistant.config) as RunConfig;
   const { graph_id, assistant_id } = assistant;
-  const metadata = { ...(JSON.parse(assistant.metadata) as JsonObject), ...ownKeys(thread.metadata), ...ownKeys(request.metadata) };
+  const metadata = {
+    ...(JSON.parse(assistant.metadata) as JsonObject),
+    ...ownKeys(thread.metadata),
+    ...ownKeys(request.metadata),
+  };
   delete metadata.created_by; // says who made the assistant, not the run
   const config: RunConfig = {
     ...base,
@@ -52,7 +57,10 @@ export function mergeRequest(
     metadata,
   };
   const context = { ...(JSON.parse(assistant.context) as JsonObject), ...request.context };
-  return { metadata: { ...metadata, graph_id, assistant_id }, kwargs: toKwargs(request, config, context, run.temporary) };
+  return {
+    metadata: { ...metadata, graph_id, assistant_id },
+    kwargs: toKwargs(request, config, context, run.temporary),
+  };
 }
 
 function toKwargs(request: RunRequest, config: RunConfig, context: JsonObject, temporary: boolean): RunKwargs {

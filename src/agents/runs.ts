@@ -54,8 +54,17 @@ export class Runs {
       for (const [i, body] of bodies.entries()) {
         const assistant = assistants[i] as AssistantRow;
         const temporary = body.on_completion === "delete";
-        const metadata = JSON.stringify({ ...body.metadata, graph_id: assistant.graph_id, assistant_id: assistant.assistant_id });
-        const thread = await insertThread(tx, { thread_id: newId(), tenant_id: caller.tenant_id, metadata, hidden: temporary ? 1 : 0 });
+        const metadata = JSON.stringify({
+          ...body.metadata,
+          graph_id: assistant.graph_id,
+          assistant_id: assistant.assistant_id,
+        });
+        const thread = await insertThread(tx, {
+          thread_id: newId(),
+          tenant_id: caller.tenant_id,
+          metadata,
+          hidden: temporary ? 1 : 0,
+        });
         rows.push(await this.#insert(tx, caller, assistant, thread as ThreadRow, body, false, temporary));
       }
       return rows;
@@ -69,7 +78,11 @@ export class Runs {
   }
 
   /** Newest first. */
-  async list(caller: Caller, thread_id: string, filter: { status?: Run["status"]; limit: number; offset: number }): Promise<Run[]> {
+  async list(
+    caller: Caller,
+    thread_id: string,
+    filter: { status?: Run["status"]; limit: number; offset: number },
+  ): Promise<Run[]> {
     const { read } = this.#context.database;
     await requireThread(read, caller, thread_id);
     return (await listRuns(read, { tenant_id: caller.tenant_id, thread_id, ...filter })).map(toRun);
@@ -88,7 +101,13 @@ export class Runs {
    * Cancels a run and keeps what it has done. Returns as soon as the intent is durable, or with `wait` when the
    * run has stopped.
    */
-  async cancel(caller: Caller, thread_id: string, run_id: string, { wait, reason }: { wait: boolean; reason?: string }, signal: AbortSignal): Promise<void> {
+  async cancel(
+    caller: Caller,
+    thread_id: string,
+    run_id: string,
+    { wait, reason }: { wait: boolean; reason?: string },
+    signal: AbortSignal,
+  ): Promise<void> {
     const { database, engine } = this.#context;
     const cancel = await database.write(async (tx) => {
       const run = await this.#lock(tx, caller, thread_id, run_id);
@@ -121,7 +140,12 @@ export class Runs {
    * The events of a run. `after` is the id of the last event seen (0: from the start); undefined means from now
    * on, and then the stream starts with a `metadata` event of its own, without id.
    */
-  async events(caller: Caller, path: RunPath, after: number | undefined, signal: AbortSignal): Promise<AsyncGenerator<StreamedEvent[]>> {
+  async events(
+    caller: Caller,
+    path: RunPath,
+    after: number | undefined,
+    signal: AbortSignal,
+  ): Promise<AsyncGenerator<StreamedEvent[]>> {
     const run = await this.#require(caller, path);
     const seen = after ?? (await lastEventSeq(this.#context.database.read, run.run_id));
     return this.#follow(run, seen, after === undefined && seen > 0, signal);
@@ -144,7 +168,13 @@ export class Runs {
     return assistant;
   }
 
-  async #lockOrCreateThread(tx: Tx, caller: Caller, thread_id: string, assistant: AssistantRow, body: RunCreate): Promise<ThreadRow> {
+  async #lockOrCreateThread(
+    tx: Tx,
+    caller: Caller,
+    thread_id: string,
+    assistant: AssistantRow,
+    body: RunCreate,
+  ): Promise<ThreadRow> {
     const { tenant_id } = caller;
     const thread = await lockThread(tx, tenant_id, thread_id);
     if (thread && !thread.hidden) return thread;
@@ -170,7 +200,13 @@ export class Runs {
     const { graph_id, assistant_id } = assistant;
     const run_id = newId();
     const threadMetadata = JSON.parse(thread.metadata) as JsonObject;
-    const { kwargs, metadata } = mergeRequest(request, assistant, { ...thread, metadata: threadMetadata }, { run_id, temporary }, caller);
+    const { kwargs, metadata } = mergeRequest(
+      request,
+      assistant,
+      { ...thread, metadata: threadMetadata },
+      { run_id, temporary },
+      caller,
+    );
     const run = await insertRun(tx, {
       run_id,
       tenant_id: caller.tenant_id,
@@ -222,7 +258,9 @@ async function makeWay(tx: Tx, strategy: RunCreate["multitask_strategy"], active
       return cancels;
     }
     case "rollback":
-      throw new ApiError("invalid_request", { reason: "body.multitask_strategy: a busy thread can be given enqueue, reject or interrupt." });
+      throw new ApiError("invalid_request", {
+        reason: "body.multitask_strategy: a busy thread can be given enqueue, reject or interrupt.",
+      });
     default:
       return [];
   }

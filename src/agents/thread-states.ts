@@ -1,7 +1,7 @@
 import type { CheckpointRef } from "../contract/run-create.ts";
 import type { HistorySearch, StateUpdate } from "../contract/thread-state.ts";
 import { ApiError } from "../errors.ts";
-import type { CheckpointKey, GraphInUse, StagedUpdate, StateUpdate as GraphUpdate } from "../graphs/host.ts";
+import type { CheckpointKey, GraphInUse, StateUpdate as GraphUpdate, StagedUpdate } from "../graphs/host.ts";
 import { cleanJsonText } from "../lib/json.ts";
 import { findAssistant } from "../storage/assistants.ts";
 import { findCheckpoint, findHead, insertCheckpoint, insertWrites } from "../storage/checkpoints.ts";
@@ -13,7 +13,14 @@ import { askGraph } from "./questions.ts";
 import { requireThread } from "./threads.ts";
 
 /** What a thread without a graph shows: nothing has run on it yet. */
-const EMPTY_STATE = JSON.stringify({ values: {}, next: [], tasks: [], created_at: null, checkpoint: null, parent_checkpoint: null });
+const EMPTY_STATE = JSON.stringify({
+  values: {},
+  next: [],
+  tasks: [],
+  created_at: null,
+  checkpoint: null,
+  parent_checkpoint: null,
+});
 
 /** An update that met another one is worked out anew this many times. */
 const MOST_TRIES = 3;
@@ -39,11 +46,22 @@ export class ThreadStates {
   }
 
   /** Newest first; a thread without a graph has none. */
-  async history(caller: Caller, thread_id: string, { limit, before, metadata, checkpoint = {} }: Omit<HistorySearch, "select">): Promise<string> {
+  async history(
+    caller: Caller,
+    thread_id: string,
+    { limit, before, metadata, checkpoint = {} }: Omit<HistorySearch, "select">,
+  ): Promise<string> {
     const thread = await requireThread(this.#context.database.read, caller, thread_id);
     const graph = await this.#graphOf(thread);
     if (!graph) return "[]";
-    return askGraph(this.#context, { kind: "history", graph, checkpoint: keyOf(thread_id, checkpoint), before, metadata, limit });
+    return askGraph(this.#context, {
+      kind: "history",
+      graph,
+      checkpoint: keyOf(thread_id, checkpoint),
+      before,
+      metadata,
+      limit,
+    });
   }
 
   /** Makes a checkpoint after the newest, or after the given one. Refused while a run is pending or running. */
@@ -58,7 +76,12 @@ export class ThreadStates {
     await this.#apply(caller, thread_id, {}, supersteps);
   }
 
-  async #apply(caller: Caller, thread_id: string, at: CheckpointRef, supersteps: GraphUpdate[][]): Promise<{ checkpoint: CheckpointKey }> {
+  async #apply(
+    caller: Caller,
+    thread_id: string,
+    at: CheckpointRef,
+    supersteps: GraphUpdate[][],
+  ): Promise<{ checkpoint: CheckpointKey }> {
     const checkpoint = keyOf(thread_id, at);
     for (let tries = 1; ; tries++) {
       const thread = await requireThread(this.#context.database.read, caller, thread_id);
@@ -93,7 +116,10 @@ export class ThreadStates {
   async #graphOf({ metadata, tenant_id }: ThreadRow): Promise<GraphInUse | undefined> {
     const { graph_id, assistant_id } = JSON.parse(metadata) as { graph_id?: unknown; assistant_id?: unknown };
     if (typeof graph_id !== "string") return undefined;
-    const assistant = typeof assistant_id === "string" ? await findAssistant(this.#context.database.read, tenant_id, assistant_id) : undefined;
+    const assistant =
+      typeof assistant_id === "string"
+        ? await findAssistant(this.#context.database.read, tenant_id, assistant_id)
+        : undefined;
     if (!assistant || assistant.graph_id !== graph_id) return { graph_id, config: {} };
     return { graph_id, config: JSON.parse(assistant.config), context: JSON.parse(assistant.context) };
   }

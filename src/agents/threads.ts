@@ -45,7 +45,11 @@ export class Threads {
     });
     if (!created || !body.supersteps?.length) return toThread(row);
     try {
-      await this.#states.replay(caller, thread_id, body.supersteps.map((step) => step.updates));
+      await this.#states.replay(
+        caller,
+        thread_id,
+        body.supersteps.map((step) => step.updates),
+      );
     } catch (error) {
       await database.write((tx) => deleteThread(tx, thread_id));
       throw error;
@@ -96,7 +100,10 @@ export class Threads {
       const source = await lockThread(tx, caller.tenant_id, source_id);
       if (!source || source.hidden) throw new ApiError("copy_source_not_found", { thread_id: source_id });
       const thread_id = newId();
-      return copyThread(tx, source, { thread_id, metadata: JSON.stringify({ ...JSON.parse(source.metadata), thread_id }) });
+      return copyThread(tx, source, {
+        thread_id,
+        metadata: JSON.stringify({ ...JSON.parse(source.metadata), thread_id }),
+      });
     });
     return toThread(row);
   }

@@ -1,5 +1,5 @@
 import { Command, Option } from "commander";
-import { readConfig, type Config, type Flags } from "../config.ts";
+import { type Config, type Flags, readConfig } from "../config.ts";
 import { ConfigError } from "../errors.ts";
 import { createLog } from "../lib/log.ts";
 import { listen, openDatabase, startThreadmill, type Threadmill } from "../main.ts";
@@ -26,12 +26,19 @@ const SERVER_OPTIONS = [
 /** Reads the command line and does what it says. */
 export async function runCli(argv: string[]): Promise<void> {
   const program = new Command("threadmill").description("An open, self-hosted home for running agents.").exitOverride();
-  const add = (name: Config["command"] | "migrate", description: string, options: Option[], run: (flags: Flags) => Promise<void>) => {
+  const add = (
+    name: Config["command"] | "migrate",
+    description: string,
+    options: Option[],
+    run: (flags: Flags) => Promise<void>,
+  ) => {
     const command = program.command(name).description(description).exitOverride();
     for (const option of options) command.addOption(option);
     command.action(run);
   };
-  add("dev", "serve for development: reloads when files change", [...OPTIONS, ...SERVER_OPTIONS], (flags) => serve("dev", flags));
+  add("dev", "serve for development: reloads when files change", [...OPTIONS, ...SERVER_OPTIONS], (flags) =>
+    serve("dev", flags),
+  );
   add("serve", "serve for production", [...OPTIONS, ...SERVER_OPTIONS], (flags) => serve("serve", flags));
   add("migrate", "bring the database to this version's schema, then exit", OPTIONS, migrateOnly);
   try {
@@ -100,14 +107,20 @@ function announce(config: Config, service: Threadmill, url: string, started_at: 
 
 /** What goes into production must be whole. */
 function refuseBroken(failures: Record<string, string>, config: Config): void {
-  const reasons = Object.entries(failures).map(([graph_id, reason]) => `graphs.${graph_id} could not be loaded (${reason})`);
+  const reasons = Object.entries(failures).map(
+    ([graph_id, reason]) => `graphs.${graph_id} could not be loaded (${reason})`,
+  );
   if (reasons.length === 0) return;
-  throw new ConfigError(`${config.config_file}: ${reasons.join("; ")}. Correct it, or use "threadmill dev" to start without it.`);
+  throw new ConfigError(
+    `${config.config_file}: ${reasons.join("; ")}. Correct it, or use "threadmill dev" to start without it.`,
+  );
 }
 
 function reportFailures(failures: Record<string, string>): void {
   for (const [graph_id, reason] of Object.entries(failures)) {
-    console.error(`The graph "${graph_id}" could not be loaded: ${reason}. Runs of it are refused until it is corrected.`);
+    console.error(
+      `The graph "${graph_id}" could not be loaded: ${reason}. Runs of it are refused until it is corrected.`,
+    );
   }
 }
 
@@ -116,7 +129,11 @@ async function migrateOnly(flags: Flags): Promise<void> {
   const database = openDatabase(config, createLog(config.log_level));
   try {
     const applied = await migrate(database);
-    console.log(applied.length > 0 ? `Applied ${applied.join(", ")} to ${database.description}.` : `${database.description} is up to date.`);
+    console.log(
+      applied.length > 0
+        ? `Applied ${applied.join(", ")} to ${database.description}.`
+        : `${database.description} is up to date.`,
+    );
   } finally {
     await database.close();
   }

@@ -18,7 +18,8 @@ export function watchGraphs(config: Config, flags: Flags, service: Threadmill, l
       const { graphs } = readConfig("dev", flags, process.env);
       const failures = Object.entries(await service.reload(graphs));
       if (failures.length === 0) console.log("Graphs reloaded.");
-      for (const [graph_id, reason] of failures) console.error(`The graph "${graph_id}" could not be loaded: ${reason}.`);
+      for (const [graph_id, reason] of failures)
+        console.error(`The graph "${graph_id}" could not be loaded: ${reason}.`);
     } catch (error) {
       // A half-written langgraph.json: the graphs of before stay.
       log.error({ error: (error as Error).message }, "the graphs could not be reloaded");
@@ -26,7 +27,8 @@ export function watchGraphs(config: Config, flags: Flags, service: Threadmill, l
   };
   const watcher = watch(config.project_dir, {
     ignoreInitial: true,
-    ignored: (path, stats) => IGNORED.test(relative(config.project_dir, path)) || (stats?.isFile() === true && !SOURCE.test(path)),
+    ignored: (path, stats) =>
+      IGNORED.test(relative(config.project_dir, path)) || (stats?.isFile() === true && !SOURCE.test(path)),
   });
   watcher.on("all", () => {
     clearTimeout(timer);

@@ -8,7 +8,8 @@ export async function readCheckpoints(database: Database, request: CheckpointReq
     case "get":
       return findCheckpoint(database.read, request);
     case "list":
-      if (request.thread_id === undefined) throw new Error("A graph lists the checkpoints of one thread: name it in the config.");
+      if (request.thread_id === undefined)
+        throw new Error("A graph lists the checkpoints of one thread: name it in the config.");
       return listCheckpoints(database.read, request);
     default:
       throw new Error("This graph is only being read: it cannot store checkpoints.");

@@ -61,7 +61,15 @@ export class Engine {
       onRequest: (request) => readCheckpoints(database, request),
     });
     this.#pool = new HostPool(
-      { startHost, setup, log, size: settings.hosts, jobs_per_host: settings.jobs_per_worker, silent_ms: settings.host_silent_ms, dead_ms: settings.host_dead_ms },
+      {
+        startHost,
+        setup,
+        log,
+        size: settings.hosts,
+        jobs_per_host: settings.jobs_per_worker,
+        silent_ms: settings.host_silent_ms,
+        dead_ms: settings.host_dead_ms,
+      },
       {
         onMessage: (message, host) => this.#worker.onMessage(message, host),
         onHostLost: (runs, reason) => this.#worker.onHostLost(runs, reason),

@@ -131,7 +131,8 @@ export class EventLog {
         // Subscribe, then look: what is published after this line resolves `news`.
         const { news } = feed;
         const ended = feed.ending !== undefined || (!feed.live && (await this.#storedEnding(run)) !== undefined);
-        const events = feed.after(seen) ?? (await readEvents(this.#database.read, { run_id: run.run_id, after: seen, limit: PAGE }));
+        const events =
+          feed.after(seen) ?? (await readEvents(this.#database.read, { run_id: run.run_id, after: seen, limit: PAGE }));
         signal.throwIfAborted();
         const last = events.at(-1);
         if (last) {
@@ -163,7 +164,8 @@ export class EventLog {
     });
     try {
       const waiting: Promise<unknown>[] = [news, aborted];
-      if (!feed.live) waiting.push(delay(this.#poll_ms, undefined, { signal: stop.signal, ref: false }).catch(() => undefined));
+      if (!feed.live)
+        waiting.push(delay(this.#poll_ms, undefined, { signal: stop.signal, ref: false }).catch(() => undefined));
       await Promise.race(waiting);
     } finally {
       stop.abort();

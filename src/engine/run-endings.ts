@@ -18,9 +18,11 @@ export interface Verdict {
 
 /** Decides how a run ends, from how it ended in its host and whether it was told to stop. */
 export function verdictOn({ ended, output, error }: HostOutcome, stopping: AbortReason | undefined): Verdict {
-  if (stopping === "timeout") return failure("timeout", { error: "TimeoutError", message: "The run took longer than it may." });
+  if (stopping === "timeout")
+    return failure("timeout", { error: "TimeoutError", message: "The run took longer than it may." });
   // Whatever the graph did after a cancel was accepted does not count.
-  if (stopping === "cancelled" || ended === "aborted") return { status: "interrupted", thread_status: "idle", output, event: undefined };
+  if (stopping === "cancelled" || ended === "aborted")
+    return { status: "interrupted", thread_status: "idle", output, event: undefined };
   if (ended === "error") return failure("error", error ?? { error: "Error", message: "The run failed." });
   if (ended === "interrupted") return { status: "interrupted", thread_status: "interrupted", output, event: undefined };
   return { status: "success", thread_status: "idle", output, event: undefined };

@@ -49,7 +49,13 @@ async function settleItsThread(tx: Tx, { run, thread_status, state, error }: Set
 }
 
 /** Tells readers in this process and elsewhere that a run has ended, and workers that its thread is free. */
-export function announce(database: Database, log: EventLog, run_id: string, ending: Ending, events: readonly StoredEvent[] = []): void {
+export function announce(
+  database: Database,
+  log: EventLog,
+  run_id: string,
+  ending: Ending,
+  events: readonly StoredEvent[] = [],
+): void {
   const feed = log.hold(run_id);
   if (events.length > 0) feed.publish(events);
   feed.end(ending);

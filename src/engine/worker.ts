@@ -33,8 +33,16 @@ export class Worker implements Service, PoolListener {
   constructor(options: WorkerOptions) {
     this.#options = options;
     const { database, heartbeat_ms, idle_poll_ms, log } = options;
-    this.#heartbeat = repeating(heartbeat_ms, () => this.#beat(), (error) => log.error({ error }, "a heartbeat failed"));
-    this.#polling = repeating(idle_poll_ms, () => this.#poll(), (error) => log.error({ error }, "looking for runs failed"));
+    this.#heartbeat = repeating(
+      heartbeat_ms,
+      () => this.#beat(),
+      (error) => log.error({ error }, "a heartbeat failed"),
+    );
+    this.#polling = repeating(
+      idle_poll_ms,
+      () => this.#poll(),
+      (error) => log.error({ error }, "looking for runs failed"),
+    );
     this.#unlisten.push(
       database.hints.listen("runs", ({ in_ms }) => (in_ms ? this.#wakeIn(in_ms) : this.wake())),
       database.hints.listen("cancel", ({ run_id }) => this.#running.get(run_id)?.stop("cancelled")),
@@ -100,7 +108,9 @@ export class Worker implements Service, PoolListener {
     for (const run of runs) {
       const executor = new Executor(run, { ...this.#options, onDone: (run_id) => this.#done(run_id) });
       this.#running.set(run.run_id, executor);
-      executor.start().catch((error) => this.#options.log.error({ error, run_id: run.run_id }, "a run could not be started"));
+      executor
+        .start()
+        .catch((error) => this.#options.log.error({ error, run_id: run.run_id }, "a run could not be started"));
     }
     if (runs.length === limit) this.#again = true;
   }

@@ -1,5 +1,5 @@
 import type { Log } from "../lib/log.ts";
-import { type Service, repeating } from "../lib/service.ts";
+import { repeating, type Service } from "../lib/service.ts";
 import type { FromHost, GraphHost, HostSetup, RunOrder, StartHost, ToHost } from "./host.ts";
 
 export interface PoolOptions {
@@ -78,7 +78,11 @@ export class HostPool implements Service {
   constructor(options: PoolOptions, listener: PoolListener) {
     this.#options = options;
     this.#listener = listener;
-    this.#pinging = repeating(PING_MS, async () => this.#ping(), (error) => options.log.error({ error }, "pinging graph hosts failed"));
+    this.#pinging = repeating(
+      PING_MS,
+      async () => this.#ping(),
+      (error) => options.log.error({ error }, "pinging graph hosts failed"),
+    );
   }
 
   start(): void {
@@ -137,7 +141,9 @@ export class HostPool implements Service {
 
   #serving(): PooledHost[] {
     const now = performance.now();
-    return [...this.#hosts].filter((host) => !host.retiring && !host.alone && !host.isSilent(now, this.#options.silent_ms));
+    return [...this.#hosts].filter(
+      (host) => !host.retiring && !host.alone && !host.isSilent(now, this.#options.silent_ms),
+    );
   }
 
   #leastLoaded(): PooledHost | undefined {
@@ -216,7 +222,8 @@ export class HostPool implements Service {
       host.send({ type: "abort", run_id: run.run_id, epoch: run.epoch, reason: "lease_lost" });
     }
     const regular = [...this.#hosts].filter((other) => !other.alone && !other.retiring).length;
-    if (!host.alone && this.#serving().length < this.#options.size && regular < this.#options.size + MOST_EXTRA) this.#add(false);
+    if (!host.alone && this.#serving().length < this.#options.size && regular < this.#options.size + MOST_EXTRA)
+      this.#add(false);
     if (waiting.length > 0) this.#listener.onStuck(waiting);
     this.#listener.onRoom();
   }

@@ -1,5 +1,14 @@
 import type { Log } from "../lib/log.ts";
-import type { CheckpointRequest, FromHost, GraphHost, HostSetup, Question, StagedUpdate, StartHost, StateSummary } from "./host.ts";
+import type {
+  CheckpointRequest,
+  FromHost,
+  GraphHost,
+  HostSetup,
+  Question,
+  StagedUpdate,
+  StartHost,
+  StateSummary,
+} from "./host.ts";
 
 export interface ReaderOptions {
   startHost: StartHost;
@@ -22,7 +31,11 @@ export class QuestionError extends Error {
 }
 
 /** The type of an answer: JSON text, except where the service itself works with it. */
-type AnswerTo<Q extends Question> = Q extends { kind: "update" } ? StagedUpdate : Q extends { kind: "summary" } ? StateSummary : string;
+type AnswerTo<Q extends Question> = Q extends { kind: "update" }
+  ? StagedUpdate
+  : Q extends { kind: "summary" }
+    ? StateSummary
+    : string;
 
 interface Waiting {
   resolve(value: unknown): void;
@@ -47,7 +60,10 @@ export class GraphReader {
     this.#host ??= this.#start();
     const id = this.#nextId++;
     const answer = Promise.withResolvers<unknown>();
-    const timer = setTimeout(() => this.#giveUp(`It did not answer within ${this.#options.timeout_ms} ms.`), this.#options.timeout_ms);
+    const timer = setTimeout(
+      () => this.#giveUp(`It did not answer within ${this.#options.timeout_ms} ms.`),
+      this.#options.timeout_ms,
+    );
     this.#waiting.set(id, answer);
     this.#host.send({ type: "ask", id, question });
     return answer.promise.finally(() => clearTimeout(timer)) as Promise<AnswerTo<Q>>;

@@ -36,16 +36,28 @@ export function createApp(options: AppOptions): App {
   const root: App = new OpenAPIHono<Env>();
   const app = (prefix === "" ? root : root.basePath(prefix)) as App;
   root.onError((error, context) => errorResponse(error, context, log));
-  root.notFound((context) => errorResponse(new ApiError("route_not_found", { method: context.req.method, path: context.req.path }), context, log));
+  root.notFound((context) =>
+    errorResponse(
+      new ApiError("route_not_found", { method: context.req.method, path: context.req.path }),
+      context,
+      log,
+    ),
+  );
 
   if (options.allowed_hosts) root.use(onlyKnownHosts(options.allowed_hosts));
-  root.use(cors({ origin: cors_origins.length === 1 ? (cors_origins[0] as string) : [...cors_origins], exposeHeaders: EXPOSED }));
+  root.use(
+    cors({
+      origin: cors_origins.length === 1 ? (cors_origins[0] as string) : [...cors_origins],
+      exposeHeaders: EXPOSED,
+    }),
+  );
   root.use(authenticate(options.api_keys, prefix));
   root.use(jsonFromPages());
   root.use(
     bodyLimit({
       maxSize: body_limit_bytes,
-      onError: (context) => errorResponse(new ApiError("body_too_large", { limit_bytes: body_limit_bytes }), context, log),
+      onError: (context) =>
+        errorResponse(new ApiError("body_too_large", { limit_bytes: body_limit_bytes }), context, log),
     }),
   );
 

@@ -7,16 +7,22 @@ import { pageHeaders, selectFields } from "./select.ts";
 export function serveAssistants(app: App, assistants: Assistants): void {
   const routes = agentServerRoutes.assistants;
 
-  serve(app, routes.createAssistant, async ({ caller, body, context }) => context.json(await assistants.create(caller, body)));
+  serve(app, routes.createAssistant, async ({ caller, body, context }) =>
+    context.json(await assistants.create(caller, body)),
+  );
 
   serve(app, routes.searchAssistants, async ({ caller, body, context }) => {
     const found = await assistants.search(caller, body);
     return context.json(selectFields(found, body.select), 200, pageHeaders(body, found.length));
   });
 
-  serve(app, routes.countAssistants, async ({ caller, body, context }) => context.json(await assistants.count(caller, body)));
+  serve(app, routes.countAssistants, async ({ caller, body, context }) =>
+    context.json(await assistants.count(caller, body)),
+  );
 
-  serve(app, routes.getAssistant, async ({ caller, params, context }) => context.json(await assistants.get(caller, params.assistant_id)));
+  serve(app, routes.getAssistant, async ({ caller, params, context }) =>
+    context.json(await assistants.get(caller, params.assistant_id)),
+  );
 
   serve(app, routes.patchAssistant, async ({ caller, params, body, context }) =>
     context.json(await assistants.patch(caller, params.assistant_id, body)),
@@ -31,7 +37,9 @@ export function serveAssistants(app: App, assistants: Assistants): void {
     jsonText(await assistants.drawing(caller, params.assistant_id, query.xray)),
   );
 
-  serve(app, routes.getAssistantSchemas, async ({ caller, params }) => jsonText(await assistants.schemas(caller, params.assistant_id)));
+  serve(app, routes.getAssistantSchemas, async ({ caller, params }) =>
+    jsonText(await assistants.schemas(caller, params.assistant_id)),
+  );
 
   serve(app, routes.getAssistantSubgraphs, async ({ caller, params, query }) =>
     jsonText(await assistants.subgraphs(caller, params.assistant_id, undefined, query.recurse)),
@@ -47,7 +55,8 @@ export function serveAssistants(app: App, assistants: Assistants): void {
 
   serve(app, routes.setLatestAssistantVersion, async ({ caller, params, query, body, context }) => {
     const version = body.version ?? query.version;
-    if (version === undefined) throw new ApiError("invalid_request", { reason: "body.version: the number of the version is missing" });
+    if (version === undefined)
+      throw new ApiError("invalid_request", { reason: "body.version: the number of the version is missing" });
     return context.json(await assistants.setLatest(caller, params.assistant_id, version));
   });
 }

@@ -1,7 +1,7 @@
 import { createHash, timingSafeEqual } from "node:crypto";
 import type { MiddlewareHandler } from "hono";
-import { ApiError } from "../errors.ts";
 import type { Caller } from "../agents/context.ts";
+import { ApiError } from "../errors.ts";
 import type { Env } from "./route.ts";
 
 /** The workspace that exists from the start. */

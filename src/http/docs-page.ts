@@ -44,7 +44,14 @@ ${operations.filter((operation) => operation.tags?.includes(tag.name)).map(opera
 </html>`;
 }
 
-const operationPart = ({ method, path, summary, description, parameters = [], responses = {} }: Operation & { method: string; path: string }) =>
+const operationPart = ({
+  method,
+  path,
+  summary,
+  description,
+  parameters = [],
+  responses = {},
+}: Operation & { method: string; path: string }) =>
   html`<details><summary><b class="${method}">${method.toUpperCase()}</b> <code>${path}</code> <span>${summary}</span></summary>
 ${description ? html`<p>${description}</p>` : ""}
 ${parameters.length > 0 ? html`<dl>${parameters.map((p) => html`<dt><code>${p.name}</code> <small>${p.in}${p.required ? ", required" : ""}</small></dt><dd>${p.description ?? ""}</dd>`)}</dl>` : ""}

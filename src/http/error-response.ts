@@ -15,10 +15,24 @@ export function errorResponse(error: unknown, context: Context, log: Log): Respo
 }
 
 /** Errors of a database that is away for a moment: clients repeat a 503 and take a 500 for final. */
-const CONNECTION_ERRORS = new Set(["ECONNREFUSED", "ECONNRESET", "EPIPE", "ETIMEDOUT", "57P01", "57P02", "57P03", "08006", "08001", "53300"]);
+const CONNECTION_ERRORS = new Set([
+  "ECONNREFUSED",
+  "ECONNRESET",
+  "EPIPE",
+  "ETIMEDOUT",
+  "57P01",
+  "57P02",
+  "57P03",
+  "08006",
+  "08001",
+  "53300",
+]);
 
 function asUnavailable(error: unknown): ApiError {
   const { code = "", message = "" } = (error ?? {}) as { code?: string; message?: string };
-  const away = CONNECTION_ERRORS.has(code) || /connection terminated|timeout exceeded when trying to connect/i.test(message);
-  return away ? new ApiError("unavailable", { reason: "The database does not answer right now. Try again." }, error) : new ApiError("internal", {}, error);
+  const away =
+    CONNECTION_ERRORS.has(code) || /connection terminated|timeout exceeded when trying to connect/i.test(message);
+  return away
+    ? new ApiError("unavailable", { reason: "The database does not answer right now. Try again." }, error)
+    : new ApiError("internal", {}, error);
 }

@@ -10,7 +10,8 @@ const LOOPBACK_NAME = /^(localhost|127(\.\d+){3}|\[::1\]|([\w-]+\.)+localhost)$/
 export function onlyKnownHosts(allowed: readonly string[]): MiddlewareHandler {
   return async (context, next) => {
     const host = (context.req.header("host") ?? "").replace(/:\d+$/, "").toLowerCase();
-    if (host !== "" && !LOOPBACK_NAME.test(host) && !allowed.includes(host)) throw new ApiError("forbidden_host", { host });
+    if (host !== "" && !LOOPBACK_NAME.test(host) && !allowed.includes(host))
+      throw new ApiError("forbidden_host", { host });
     await next();
   };
 }
@@ -26,7 +27,8 @@ export function jsonFromPages(): MiddlewareHandler {
     const { req } = context;
     if (METHODS_WITH_BODY.has(req.method) && req.header("origin") !== undefined) {
       const type = req.header("content-type");
-      const hasBody = req.header("content-length") !== "0" && (type !== undefined || req.header("content-length") !== undefined);
+      const hasBody =
+        req.header("content-length") !== "0" && (type !== undefined || req.header("content-length") !== undefined);
       if (hasBody && !/^application\/json\b/i.test(type ?? "")) throw new ApiError("unsupported_media_type");
     }
     await next();

@@ -13,7 +13,8 @@ export type App = OpenAPIHono<Env>;
 
 type Output<S> = S extends z.ZodType ? z.output<S> : Record<string, never>;
 type RequestOf<R extends RouteConfig> = NonNullable<R["request"]>;
-type BodyOf<R extends RouteConfig> = RequestOf<R> extends { body: { content: { "application/json": { schema: infer S } } } } ? Output<S> : undefined;
+type BodyOf<R extends RouteConfig> =
+  RequestOf<R> extends { body: { content: { "application/json": { schema: infer S } } } } ? Output<S> : undefined;
 
 /** A request whose parts have been checked against its route. */
 export interface Checked<R extends RouteConfig> {
@@ -52,7 +53,9 @@ export function serve<R extends RouteConfig>(app: App, route: R, handler: Handle
 /** One value as itself, repeated ones as a list. */
 function queryOf(context: Context): Record<string, string | string[]> {
   const entries = Object.entries(context.req.queries());
-  return Object.fromEntries(entries.map(([name, values]) => [name, values.length === 1 ? (values[0] as string) : values]));
+  return Object.fromEntries(
+    entries.map(([name, values]) => [name, values.length === 1 ? (values[0] as string) : values]),
+  );
 }
 
 /** The declared headers under their declared spelling. */
@@ -77,7 +80,9 @@ function check(schema: z.ZodType | undefined, value: unknown, part: string): unk
   if (!schema) return {};
   const result = schema.safeParse(value);
   if (result.success) return result.data;
-  const reasons = result.error.issues.slice(0, 3).map((issue) => `${[part, ...issue.path].join(".")}: ${issue.message}`);
+  const reasons = result.error.issues
+    .slice(0, 3)
+    .map((issue) => `${[part, ...issue.path].join(".")}: ${issue.message}`);
   throw new ApiError("invalid_request", { reason: reasons.join("; ") });
 }
 

@@ -1,5 +1,5 @@
 import type { Context } from "hono";
-import { type Runs, type RunPath, type StreamedEvent, toRun } from "../agents/runs.ts";
+import { type RunPath, type Runs, type StreamedEvent, toRun } from "../agents/runs.ts";
 import { agentServerRoutes } from "../contract/routes.ts";
 import { ApiError } from "../errors.ts";
 import type { Log } from "../lib/log.ts";
@@ -47,10 +47,16 @@ export function serveRuns(app: App, options: RunsOptions): void {
     return context.body(null, 204);
   });
 
-  serve(app, routes.joinRun, async ({ caller, params, context }) => answer.wait(params, (gone) => runs.output(caller, params, gone), context));
+  serve(app, routes.joinRun, async ({ caller, params, context }) =>
+    answer.wait(params, (gone) => runs.output(caller, params, gone), context),
+  );
 
   serve(app, routes.joinRunStream, async ({ caller, params, query, headers, context }) =>
-    answer.stream((gone) => runs.events(caller, params, lastSeen(headers["Last-Event-ID"]), gone), context, query.stream_mode),
+    answer.stream(
+      (gone) => runs.events(caller, params, lastSeen(headers["Last-Event-ID"]), gone),
+      context,
+      query.stream_mode,
+    ),
   );
 
   serve(app, routes.cancelRun, async ({ caller, params, query, context, signal }) => {
@@ -73,14 +79,20 @@ export function serveRuns(app: App, options: RunsOptions): void {
     return answer.waitForNew(run as Row, context);
   });
 
-  serve(app, routes.createRunBatch, async ({ caller, body, context }) => context.json((await runs.createStateless(caller, body)).map(toRun)));
+  serve(app, routes.createRunBatch, async ({ caller, body, context }) =>
+    context.json((await runs.createStateless(caller, body)).map(toRun)),
+  );
 
   serve(app, routes.joinStatelessRun, async ({ caller, params, context }) =>
     answer.wait(params, (gone) => runs.output(caller, params, gone), context),
   );
 
   serve(app, routes.joinStatelessRunStream, async ({ caller, params, query, headers, context }) =>
-    answer.stream((gone) => runs.events(caller, params, lastSeen(headers["Last-Event-ID"]), gone), context, query.stream_mode),
+    answer.stream(
+      (gone) => runs.events(caller, params, lastSeen(headers["Last-Event-ID"]), gone),
+      context,
+      query.stream_mode,
+    ),
   );
 }
 
@@ -89,7 +101,9 @@ function lastSeen(id: string | undefined): number | undefined {
   if (id === undefined || id === "") return undefined;
   if (id === "-1") return 0;
   if (/^\d{1,15}$/.test(id)) return Number(id);
-  throw new ApiError("invalid_request", { reason: `header.Last-Event-ID: "${id}" is not the id of an event of this stream` });
+  throw new ApiError("invalid_request", {
+    reason: `header.Last-Event-ID: "${id}" is not the id of an event of this stream`,
+  });
 }
 
 /** The responses that runs have in common. */
@@ -124,14 +138,22 @@ class RunAnswers {
   ): Promise<Response> {
     const gone = goneWith(context);
     const batches = await open(gone.signal);
-    return sseResponse(batches, { modes, headers, gone, heartbeat_ms: this.#options.heartbeat_ms, onError: (error) => this.#log(error) });
+    return sseResponse(batches, {
+      modes,
+      headers,
+      gone,
+      heartbeat_ms: this.#options.heartbeat_ms,
+      onError: (error) => this.#log(error),
+    });
   }
 
   waitForNew(run: Row, context: Context): Promise<Response> {
     const created = this.createdAt(run);
     const headers = { ...created, Location: `${created["Content-Location"]}/join${queryOf(context)}` };
     const gone = goneWith(context);
-    return waitingResponse(this.#options.runs.outputOfNew(run, gone.signal), headers, gone, (error) => this.#log(error));
+    return waitingResponse(this.#options.runs.outputOfNew(run, gone.signal), headers, gone, (error) =>
+      this.#log(error),
+    );
   }
 
   wait(path: RunPath, output: (gone: AbortSignal) => Promise<string>, context: Context): Promise<Response> {

@@ -5,13 +5,17 @@ export const selectFields = <T extends object>(records: T[], fields: readonly st
   fields ? records.map((record) => pick(record, fields) as Partial<T>) : records;
 
 const pick = (record: object, fields: readonly string[]): JsonObject =>
-  Object.fromEntries(fields.filter((field) => Object.hasOwn(record, field)).map((field) => [field, (record as JsonObject)[field]]));
+  Object.fromEntries(
+    fields.filter((field) => Object.hasOwn(record, field)).map((field) => [field, (record as JsonObject)[field]]),
+  );
 
 /** Parts of a state: fields by name, single values as `values.<key>`. Takes and gives JSON text. */
 export function selectState(text: string, select: readonly string[] | undefined): string {
   if (!select) return text;
   const state: unknown = JSON.parse(text);
-  return JSON.stringify(Array.isArray(state) ? state.map((item) => selectOf(item, select)) : selectOf(state as JsonObject, select));
+  return JSON.stringify(
+    Array.isArray(state) ? state.map((item) => selectOf(item, select)) : selectOf(state as JsonObject, select),
+  );
 }
 
 function selectOf(state: JsonObject, select: readonly string[]): JsonObject {
@@ -22,7 +26,10 @@ function selectOf(state: JsonObject, select: readonly string[]): JsonObject {
 }
 
 /** Page headers. Clients read only Next, which must be absent on the last page. */
-export function pageHeaders({ limit, offset }: { limit: number; offset: number }, found: number): Record<string, string> {
+export function pageHeaders(
+  { limit, offset }: { limit: number; offset: number },
+  found: number,
+): Record<string, string> {
   const end = offset + found;
   if (found < limit) return { "X-Pagination-Total": String(end) };
   return { "X-Pagination-Total": String(end + 1), "X-Pagination-Next": String(end) };

@@ -54,7 +54,12 @@ export function sseResponse(batches: AsyncGenerator<StreamedEvent[]>, options: S
     { highWaterMark: 0 },
   );
   return new Response(body, {
-    headers: { "content-type": "text/event-stream", "cache-control": "no-store", "x-accel-buffering": "no", ...headers },
+    headers: {
+      "content-type": "text/event-stream",
+      "cache-control": "no-store",
+      "x-accel-buffering": "no",
+      ...headers,
+    },
   });
 }
 

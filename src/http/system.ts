@@ -20,4 +20,3 @@ export function serveSystem(app: App, { info, checkDatabase }: SystemOptions): v
   app.get("/openapi.json", (context) => context.json(app.getOpenAPI31Document(agentServerInfo)));
   app.get("/docs", (context) => context.html(docsPage(app.getOpenAPI31Document(agentServerInfo) as ApiDocument)));
 }
-

@@ -7,7 +7,9 @@ import { pageHeaders, selectFields, selectState } from "./select.ts";
 export function serveThreads(app: App, threads: Threads, states: ThreadStates): void {
   const routes = agentServerRoutes.threads;
 
-  serve(app, routes.createThread, async ({ caller, body, context }) => context.json(await threads.create(caller, body)));
+  serve(app, routes.createThread, async ({ caller, body, context }) =>
+    context.json(await threads.create(caller, body)),
+  );
 
   serve(app, routes.searchThreads, async ({ caller, body, context }) => {
     const found = await threads.search(caller, body);
@@ -17,7 +19,9 @@ export function serveThreads(app: App, threads: Threads, states: ThreadStates): 
 
   serve(app, routes.countThreads, async ({ caller, body, context }) => context.json(await threads.count(caller, body)));
 
-  serve(app, routes.getThread, async ({ caller, params, context }) => context.json(await threads.get(caller, params.thread_id)));
+  serve(app, routes.getThread, async ({ caller, params, context }) =>
+    context.json(await threads.get(caller, params.thread_id)),
+  );
 
   serve(app, routes.patchThread, async ({ caller, params, headers, body, context }) => {
     const thread = await threads.patch(caller, params.thread_id, body);
@@ -29,7 +33,9 @@ export function serveThreads(app: App, threads: Threads, states: ThreadStates): 
     return context.body(null, 204);
   });
 
-  serve(app, routes.copyThread, async ({ caller, params, context }) => context.json(await threads.copy(caller, params.thread_id)));
+  serve(app, routes.copyThread, async ({ caller, params, context }) =>
+    context.json(await threads.copy(caller, params.thread_id)),
+  );
 
   serve(app, routes.getThreadState, async ({ caller, params, query }) =>
     jsonText(selectState(await states.get(caller, params.thread_id, {}, query.subgraphs), query.select)),
@@ -48,7 +54,9 @@ export function serveThreads(app: App, threads: Threads, states: ThreadStates): 
     context.json(await states.update(caller, params.thread_id, body)),
   );
 
-  serve(app, routes.getThreadHistory, async ({ caller, params, query }) => jsonText(await states.history(caller, params.thread_id, query)));
+  serve(app, routes.getThreadHistory, async ({ caller, params, query }) =>
+    jsonText(await states.history(caller, params.thread_id, query)),
+  );
 
   serve(app, routes.postThreadHistory, async ({ caller, params, body }) =>
     jsonText(selectState(await states.history(caller, params.thread_id, body), body.select)),

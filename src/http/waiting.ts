@@ -11,7 +11,12 @@ const KEEP_ALIVE_MS = 5_000;
  *
  * @param gone aborted when the client hangs up
  */
-export async function waitingResponse(text: Promise<string>, headers: Record<string, string>, gone: AbortController, onError: (error: unknown) => void): Promise<Response> {
+export async function waitingResponse(
+  text: Promise<string>,
+  headers: Record<string, string>,
+  gone: AbortController,
+  onError: (error: unknown) => void,
+): Promise<Response> {
   const all = { "content-type": "application/json", ...headers };
   const soon = await within(text, SOON_MS);
   if (soon !== undefined) return new Response(soon, { headers: all });

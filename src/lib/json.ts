@@ -87,7 +87,10 @@ export function contains(whole: unknown, part: unknown, top = true): boolean {
     return top && !isObject(part) && whole.includes(part);
   }
   if (isObject(whole)) {
-    return isObject(part) && Object.entries(part).every(([key, p]) => Object.hasOwn(whole, key) && contains(whole[key], p, false));
+    return (
+      isObject(part) &&
+      Object.entries(part).every(([key, p]) => Object.hasOwn(whole, key) && contains(whole[key], p, false))
+    );
   }
   return whole === part;
 }

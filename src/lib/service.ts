@@ -8,7 +8,11 @@ export interface Service {
 }
 
 /** Calls `work` every `interval_ms`, never twice at once; a failure is reported and the next turn comes all the same. */
-export function repeating(interval_ms: number, work: () => Promise<unknown>, onError: (error: unknown) => void): Service {
+export function repeating(
+  interval_ms: number,
+  work: () => Promise<unknown>,
+  onError: (error: unknown) => void,
+): Service {
   let timer: NodeJS.Timeout | undefined;
   let current: Promise<unknown> = Promise.resolve();
   let stopped = false;

@@ -1,7 +1,7 @@
 import { sql } from "kysely";
 import { nowMs, type Tx } from "./database.ts";
-import { matching, type Paging, paged } from "./search.ts";
 import type { AssistantRow, AssistantVersionRow } from "./schema.ts";
+import { matching, type Paging, paged } from "./search.ts";
 
 export type NewAssistant = Omit<AssistantRow, "version" | "created_at" | "updated_at">;
 
@@ -22,13 +22,23 @@ const insertVersion = (tx: Tx, { updated_at: _, ...version }: AssistantRow) =>
   tx.run(tx.k.insertInto("assistant_versions").values({ ...version, created_at: nowMs }));
 
 export const findAssistant = (tx: Tx, tenant_id: string, assistant_id: string): Promise<AssistantRow | undefined> =>
-  tx.first(tx.k.selectFrom("assistants").selectAll().where("assistant_id", "=", assistant_id).where("tenant_id", "=", tenant_id));
+  tx.first(
+    tx.k
+      .selectFrom("assistants")
+      .selectAll()
+      .where("assistant_id", "=", assistant_id)
+      .where("tenant_id", "=", tenant_id),
+  );
 
 /** As {@link findAssistant}, and nobody else changes it until the transaction ends. */
 export const lockAssistant = (tx: Tx, tenant_id: string, assistant_id: string): Promise<AssistantRow | undefined> =>
   tx.first(
     tx.dialect.forUpdate(
-      tx.k.selectFrom("assistants").selectAll().where("assistant_id", "=", assistant_id).where("tenant_id", "=", tenant_id),
+      tx.k
+        .selectFrom("assistants")
+        .selectAll()
+        .where("assistant_id", "=", assistant_id)
+        .where("tenant_id", "=", tenant_id),
     ),
   );
 
@@ -46,7 +56,10 @@ export async function insertNextVersion(tx: Tx, assistant: Omit<AssistantRow, "v
 }
 
 /** Makes these fields the assistant's current ones. */
-export async function setAssistant(tx: Tx, assistant: Omit<AssistantRow, "created_at" | "updated_at">): Promise<AssistantRow> {
+export async function setAssistant(
+  tx: Tx,
+  assistant: Omit<AssistantRow, "created_at" | "updated_at">,
+): Promise<AssistantRow> {
   const { assistant_id, tenant_id: _, ...fields } = assistant;
   const { created_at: __, ...changed } = fields as Partial<AssistantRow>;
   const row = await tx.first(
@@ -61,7 +74,11 @@ export async function setAssistant(tx: Tx, assistant: Omit<AssistantRow, "create
 
 export const findVersion = (tx: Tx, assistant_id: string, version: number): Promise<AssistantVersionRow | undefined> =>
   tx.first(
-    tx.k.selectFrom("assistant_versions").selectAll().where("assistant_id", "=", assistant_id).where("version", "=", version),
+    tx.k
+      .selectFrom("assistant_versions")
+      .selectAll()
+      .where("assistant_id", "=", assistant_id)
+      .where("version", "=", version),
   );
 
 /** Newest first. */
@@ -93,11 +110,18 @@ export interface AssistantFilter {
   name?: string;
 }
 
-export const searchAssistants = (tx: Tx, tenant_id: string, filter: AssistantFilter, paging: Paging): Promise<AssistantRow[]> =>
+export const searchAssistants = (
+  tx: Tx,
+  tenant_id: string,
+  filter: AssistantFilter,
+  paging: Paging,
+): Promise<AssistantRow[]> =>
   tx.all(assistantsMatching(tx, tenant_id, filter).selectAll().$call(paged(paging, "assistant_id")));
 
 export async function countAssistants(tx: Tx, tenant_id: string, filter: AssistantFilter): Promise<number> {
-  const row = await tx.first(assistantsMatching(tx, tenant_id, filter).select((s) => s.fn.countAll<number>().as("count")));
+  const row = await tx.first(
+    assistantsMatching(tx, tenant_id, filter).select((s) => s.fn.countAll<number>().as("count")),
+  );
   return Number(row?.count ?? 0);
 }
 

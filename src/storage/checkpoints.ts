@@ -25,9 +25,21 @@ export interface NewCheckpoint {
 }
 
 /** Stores a checkpoint and the channel values it changed. The caller has passed the fence. */
-export async function insertCheckpoint(tx: Tx, author: Author, { values, ...checkpoint }: NewCheckpoint): Promise<void> {
+export async function insertCheckpoint(
+  tx: Tx,
+  author: Author,
+  { values, ...checkpoint }: NewCheckpoint,
+): Promise<void> {
   await tx.run(insertQuery(tx, { ...author, ...checkpoint }));
-  for (const value of values) await tx.run(insertValueQuery(tx, { ...author, thread_id: checkpoint.thread_id, checkpoint_ns: checkpoint.checkpoint_ns, ...value }));
+  for (const value of values)
+    await tx.run(
+      insertValueQuery(tx, {
+        ...author,
+        thread_id: checkpoint.thread_id,
+        checkpoint_ns: checkpoint.checkpoint_ns,
+        ...value,
+      }),
+    );
 }
 
 const insertQuery = prepared<Omit<CheckpointRow, "created_at">, unknown>((k, p) =>
@@ -136,12 +148,24 @@ interface Namespace {
 }
 
 /** One checkpoint, or the newest of the namespace when no id is given. */
-export async function findCheckpoint(tx: Tx, at: Namespace & { checkpoint_id?: string }): Promise<StoredCheckpoint | undefined> {
-  const row = await tx.first(at.checkpoint_id ? findQuery(tx, { ...at, checkpoint_id: at.checkpoint_id }) : newestQuery(tx, at));
+export async function findCheckpoint(
+  tx: Tx,
+  at: Namespace & { checkpoint_id?: string },
+): Promise<StoredCheckpoint | undefined> {
+  const row = await tx.first(
+    at.checkpoint_id ? findQuery(tx, { ...at, checkpoint_id: at.checkpoint_id }) : newestQuery(tx, at),
+  );
   return row && (await withContents(tx, [row]))[0];
 }
 
-const COLUMNS = ["thread_id", "checkpoint_ns", "checkpoint_id", "parent_checkpoint_id", "checkpoint", "metadata"] as const;
+const COLUMNS = [
+  "thread_id",
+  "checkpoint_ns",
+  "checkpoint_id",
+  "parent_checkpoint_id",
+  "checkpoint",
+  "metadata",
+] as const;
 type Row = Pick<CheckpointRow, (typeof COLUMNS)[number]>;
 
 const newestQuery = prepared<Namespace, Row>((k, p) =>
@@ -199,8 +223,14 @@ async function withContents(tx: Tx, rows: Row[]): Promise<StoredCheckpoint[]> {
   const result: StoredCheckpoint[] = [];
   for (const [row, versions] of versionsOf) {
     const { thread_id, checkpoint_ns, checkpoint_id } = row;
-    const own = versions.flatMap(([channel, version]) => values.get([thread_id, checkpoint_ns, channel, version].join("\0")) ?? []);
-    result.push({ ...row, values: own, writes: await tx.all(writesQuery(tx, { thread_id, checkpoint_ns, checkpoint_id })) });
+    const own = versions.flatMap(
+      ([channel, version]) => values.get([thread_id, checkpoint_ns, channel, version].join("\0")) ?? [],
+    );
+    result.push({
+      ...row,
+      values: own,
+      writes: await tx.all(writesQuery(tx, { thread_id, checkpoint_ns, checkpoint_id })),
+    });
   }
   return result;
 }
@@ -208,7 +238,9 @@ async function withContents(tx: Tx, rows: Row[]): Promise<StoredCheckpoint[]> {
 type ChannelVersion = [channel: string, version: string];
 
 function versionsIn(row: Row): ChannelVersion[] {
-  const { channel_versions = {} } = JSON.parse(row.checkpoint) as { channel_versions?: Record<string, string | number> };
+  const { channel_versions = {} } = JSON.parse(row.checkpoint) as {
+    channel_versions?: Record<string, string | number>;
+  };
   return Object.entries(channel_versions).map(([channel, version]) => [channel, String(version)]);
 }
 

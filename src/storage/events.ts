@@ -10,14 +10,19 @@ export interface StoredEvent {
 }
 
 /** Appends to a run's events. The caller has passed the fence and numbers the events. */
-export async function insertEvents(tx: Tx, run: { run_id: string; tenant_id: string }, events: readonly StoredEvent[]): Promise<void> {
+export async function insertEvents(
+  tx: Tx,
+  run: { run_id: string; tenant_id: string },
+  events: readonly StoredEvent[],
+): Promise<void> {
   if (tx.dialect.name === "sqlite") {
     // One compiled statement per row is faster here than building one statement for all rows.
     for (const event of events) await tx.run(insertQuery(tx, { ...run, ...event }));
     return;
   }
   const rows = events.map((event) => ({ run_id: run.run_id, tenant_id: run.tenant_id, ...event, created_at: nowMs }));
-  for (let at = 0; at < rows.length; at += 1000) await tx.run(tx.k.insertInto("run_events").values(rows.slice(at, at + 1000)));
+  for (let at = 0; at < rows.length; at += 1000)
+    await tx.run(tx.k.insertInto("run_events").values(rows.slice(at, at + 1000)));
 }
 
 const insertQuery = prepared<Omit<RunEventRow, "created_at">, unknown>((k, p) =>

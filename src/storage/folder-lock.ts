@@ -17,7 +17,9 @@ export function lockFolder(folder: string): () => void {
     lock.exec("pragma locking_mode = exclusive; begin exclusive;");
   } catch {
     lock.close();
-    throw new ConfigError(`The data folder ${folder} is in use by process ${readOwner(owner)}: stop that one, or choose another folder with --data.`);
+    throw new ConfigError(
+      `The data folder ${folder} is in use by process ${readOwner(owner)}: stop that one, or choose another folder with --data.`,
+    );
   }
   writeFileSync(owner, String(process.pid));
   return () => lock.close();

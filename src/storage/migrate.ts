@@ -20,8 +20,13 @@ const MIGRATIONS: readonly Migration[] = [agentServer];
 export async function migrate(database: Database): Promise<string[]> {
   return database.write(async (tx) => {
     await lock(tx);
-    await execute(tx, "create table if not exists schema_migrations (name text primary key, applied_at bigint not null)");
-    const rows = await tx.all(sql<{ name: string }>`select name from schema_migrations`.$castTo<{ name: string }>().compile(tx.k));
+    await execute(
+      tx,
+      "create table if not exists schema_migrations (name text primary key, applied_at bigint not null)",
+    );
+    const rows = await tx.all(
+      sql<{ name: string }>`select name from schema_migrations`.$castTo<{ name: string }>().compile(tx.k),
+    );
     const applied = new Set(rows.map((row) => row.name));
     const known = new Set(MIGRATIONS.map((migration) => migration.name));
     const unknown = [...applied].filter((name) => !known.has(name));
@@ -33,7 +38,9 @@ export async function migrate(database: Database): Promise<string[]> {
     const pending = MIGRATIONS.filter((migration) => !applied.has(migration.name));
     for (const migration of pending) {
       for (const statement of migration.statements(tx.dialect)) await execute(tx, statement);
-      await tx.run(sql`insert into schema_migrations (name, applied_at) values (${migration.name}, ${Date.now()})`.compile(tx.k));
+      await tx.run(
+        sql`insert into schema_migrations (name, applied_at) values (${migration.name}, ${Date.now()})`.compile(tx.k),
+      );
     }
     return pending.map((migration) => migration.name);
   });

@@ -41,7 +41,11 @@ export class PostgresHints implements Hints {
   /** Starts to hear what other processes say. */
   async connect(): Promise<void> {
     if (this.#closed) return;
-    const client = new pg.Client({ connectionString: this.#url, application_name: "threadmill hints", keepAlive: true });
+    const client = new pg.Client({
+      connectionString: this.#url,
+      application_name: "threadmill hints",
+      keepAlive: true,
+    });
     this.#client = client;
     client.on("notification", ({ payload }) => this.#receive(payload ?? ""));
     client.on("error", () => this.#reconnect(client));

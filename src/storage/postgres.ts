@@ -1,9 +1,9 @@
-import { DummyDriver, Kysely, PostgresAdapter, PostgresIntrospector, PostgresQueryCompiler, sql } from "kysely";
 import { randomInt } from "node:crypto";
+import { DummyDriver, Kysely, PostgresAdapter, PostgresIntrospector, PostgresQueryCompiler, sql } from "kysely";
 import pg from "pg";
 import type { Log } from "../lib/log.ts";
 import { anySelect, type Database, type Dialect, type Query, type Tx } from "./database.ts";
-import { PRESENCE, PostgresHints } from "./postgres-hints.ts";
+import { PostgresHints, PRESENCE } from "./postgres-hints.ts";
 import type { Schema } from "./schema.ts";
 
 export interface PostgresOptions {
@@ -36,7 +36,12 @@ const types: pg.CustomTypesConfig = {
 
 /** Opens a Postgres database. Connections are made when they are first needed. */
 export function openPostgres(options: PostgresOptions): Database {
-  const pool = new pg.Pool({ connectionString: options.url, max: options.pool_size ?? 10, types, application_name: "threadmill" });
+  const pool = new pg.Pool({
+    connectionString: options.url,
+    max: options.pool_size ?? 10,
+    types,
+    application_name: "threadmill",
+  });
   // An idle connection that breaks is replaced by the pool; without a listener it would end the process.
   pool.on("error", (error) => options.log.warn({ error: error.message }, "a database connection broke"));
   const worker_id = randomInt(1, 2 ** 31 - 1);

@@ -18,7 +18,9 @@ type Parameters<P> = <K extends keyof P>(name: K) => P[K];
  * Building costs 20-40 µs, as much as SQLite takes to execute it, so the engine's hot statements are made
  * this way; everything else builds its query on the spot.
  */
-export function prepared<P, R>(build: (k: Kysely<Schema>, p: Parameters<P>, tx: Tx) => Query<R>): (tx: Tx, values: P) => CompiledQuery<R> {
+export function prepared<P, R>(
+  build: (k: Kysely<Schema>, p: Parameters<P>, tx: Tx) => Query<R>,
+): (tx: Tx, values: P) => CompiledQuery<R> {
   const compiledFor = new WeakMap<Kysely<Schema>, CompiledQuery<R>>();
   return (tx, values) => {
     let compiled = compiledFor.get(tx.k);

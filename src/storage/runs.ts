@@ -5,13 +5,25 @@ import { prepared } from "./prepared.ts";
 import type { RunRow } from "./schema.ts";
 
 export interface NewRun
-  extends Pick<RunRow, "run_id" | "tenant_id" | "thread_id" | "assistant_id" | "graph_id" | "metadata" | "kwargs" | "multitask_strategy" | "temporary"> {
+  extends Pick<
+    RunRow,
+    | "run_id"
+    | "tenant_id"
+    | "thread_id"
+    | "assistant_id"
+    | "graph_id"
+    | "metadata"
+    | "kwargs"
+    | "multitask_strategy"
+    | "temporary"
+  > {
   /** How long after its acceptance the run may start. */
   delay_ms: number;
 }
 
 /** Puts a run into its thread's queue. The caller holds the thread's lock. */
-export const insertRun = async (tx: Tx, run: NewRun): Promise<RunRow> => (await tx.first(insertQuery(tx, run))) as RunRow;
+export const insertRun = async (tx: Tx, run: NewRun): Promise<RunRow> =>
+  (await tx.first(insertQuery(tx, run))) as RunRow;
 
 const insertQuery = prepared<NewRun, RunRow>((k, p) =>
   k
@@ -74,7 +86,15 @@ const claimQuery = prepared<Claim, RunRow>((k, p, tx) =>
           .where("r.status", "=", PENDING)
           .where("r.run_after", "<=", nowMs)
           .where((r) =>
-            r.not(r.exists(r.selectFrom("runs as x").select("x.seq").whereRef("x.thread_id", "=", "r.thread_id").where("x.status", "=", RUNNING))),
+            r.not(
+              r.exists(
+                r
+                  .selectFrom("runs as x")
+                  .select("x.seq")
+                  .whereRef("x.thread_id", "=", "r.thread_id")
+                  .where("x.status", "=", RUNNING),
+              ),
+            ),
           )
           .where((r) =>
             r.not(
@@ -118,7 +138,8 @@ export interface Lease {
  * The fence. True while the run is running at this epoch and has not been told to stop; the row is held until
  * the transaction ends, so that nobody takes the run away between the check and the write.
  */
-export const holdsLease = async (tx: Tx, lease: Lease): Promise<boolean> => (await tx.first(fenceQuery(tx, lease))) !== undefined;
+export const holdsLease = async (tx: Tx, lease: Lease): Promise<boolean> =>
+  (await tx.first(fenceQuery(tx, lease))) !== undefined;
 
 const fenceQuery = prepared<Lease, { seq: number }>((k, p, tx) =>
   tx.dialect.forShare(
@@ -152,7 +173,8 @@ export interface RunOutcome extends Lease {
 }
 
 /** Ends a run if it is still held at this epoch. Undefined when it is not: then nothing was written. */
-export const settleRunIfHeld = (tx: Tx, outcome: RunOutcome): Promise<RunRow | undefined> => tx.first(settleQuery(tx, outcome));
+export const settleRunIfHeld = (tx: Tx, outcome: RunOutcome): Promise<RunRow | undefined> =>
+  tx.first(settleQuery(tx, outcome));
 
 const settleQuery = prepared<RunOutcome, RunRow>((k, p) =>
   k
@@ -205,23 +227,37 @@ export const findLostRuns = (
       .where((e) =>
         e.or([
           e("lease_until", "<", nowMs),
-          e.and([e.not(tx.dialect.workerIsPresent()), e("lease_until", "<", sql<number>`now_ms() + ${lease_ms - missed_ms}`)]),
+          e.and([
+            e.not(tx.dialect.workerIsPresent()),
+            e("lease_until", "<", sql<number>`now_ms() + ${lease_ms - missed_ms}`),
+          ]),
         ]),
       )
       .limit(limit),
   );
 
 /** All running runs. At the start of the embedded database nobody but this process can hold one. */
-export const findRunningRuns = (tx: Tx): Promise<RunRow[]> => tx.all(tx.k.selectFrom("runs").selectAll().where("status", "=", RUNNING));
+export const findRunningRuns = (tx: Tx): Promise<RunRow[]> =>
+  tx.all(tx.k.selectFrom("runs").selectAll().where("status", "=", RUNNING));
 
 /** A run of the tenant, on this thread when one is given. */
-export const findRun = (tx: Tx, key: { tenant_id: string; run_id: string; thread_id?: string }): Promise<RunRow | undefined> => {
-  const query = tx.k.selectFrom("runs").selectAll().where("run_id", "=", key.run_id).where("tenant_id", "=", key.tenant_id);
+export const findRun = (
+  tx: Tx,
+  key: { tenant_id: string; run_id: string; thread_id?: string },
+): Promise<RunRow | undefined> => {
+  const query = tx.k
+    .selectFrom("runs")
+    .selectAll()
+    .where("run_id", "=", key.run_id)
+    .where("tenant_id", "=", key.tenant_id);
   return tx.first(key.thread_id === undefined ? query : query.where("thread_id", "=", key.thread_id));
 };
 
 /** As {@link findRun}, and nobody else changes it until the transaction ends. */
-export const lockRun = (tx: Tx, key: { tenant_id: string; run_id: string; thread_id: string }): Promise<RunRow | undefined> =>
+export const lockRun = (
+  tx: Tx,
+  key: { tenant_id: string; run_id: string; thread_id: string },
+): Promise<RunRow | undefined> =>
   tx.first(
     tx.dialect.forUpdate(
       tx.k
@@ -238,7 +274,11 @@ export const listRuns = (
   tx: Tx,
   filter: { tenant_id: string; thread_id: string; status?: RunStatus; limit: number; offset: number },
 ): Promise<RunRow[]> => {
-  let query = tx.k.selectFrom("runs").selectAll().where("thread_id", "=", filter.thread_id).where("tenant_id", "=", filter.tenant_id);
+  let query = tx.k
+    .selectFrom("runs")
+    .selectAll()
+    .where("thread_id", "=", filter.thread_id)
+    .where("tenant_id", "=", filter.tenant_id);
   if (filter.status) query = query.where("status", "=", filter.status);
   return tx.all(query.orderBy("seq", "desc").limit(filter.limit).offset(filter.offset));
 };
@@ -270,7 +310,13 @@ export const interruptIfPending = (tx: Tx, run_id: string, reason: string | null
   tx.run(
     tx.k
       .updateTable("runs")
-      .set({ status: "interrupted", cancel_action: "interrupt", cancel_reason: reason, updated_at: nowMs, ended_at: nowMs })
+      .set({
+        status: "interrupted",
+        cancel_action: "interrupt",
+        cancel_reason: reason,
+        updated_at: nowMs,
+        ended_at: nowMs,
+      })
       .where("run_id", "=", run_id)
       .where("status", "=", PENDING),
   );

@@ -2,8 +2,8 @@ import { sql } from "kysely";
 import type { ThreadStatus } from "../contract/records.ts";
 import { nowMs, type Tx } from "./database.ts";
 import { prepared } from "./prepared.ts";
-import { matching, type Paging, paged } from "./search.ts";
 import type { ThreadRow } from "./schema.ts";
+import { matching, type Paging, paged } from "./search.ts";
 
 export interface NewThread {
   thread_id: string;
@@ -13,7 +13,8 @@ export interface NewThread {
 }
 
 /** Stores a new, idle thread. Undefined when the id is taken. */
-export const insertThread = (tx: Tx, thread: NewThread): Promise<ThreadRow | undefined> => tx.first(insertQuery(tx, thread));
+export const insertThread = (tx: Tx, thread: NewThread): Promise<ThreadRow | undefined> =>
+  tx.first(insertQuery(tx, thread));
 
 const insertQuery = prepared<NewThread, ThreadRow>((k, p) =>
   k
@@ -75,7 +76,11 @@ export async function countThreads(tx: Tx, tenant_id: string, filter: ThreadFilt
 }
 
 function threadsMatching(tx: Tx, tenant_id: string, { ids, metadata, values, status }: ThreadFilter) {
-  let query = tx.k.selectFrom("threads").where("tenant_id", "=", tenant_id).where("hidden", "=", 0).$call(matching({ metadata, values }));
+  let query = tx.k
+    .selectFrom("threads")
+    .where("tenant_id", "=", tenant_id)
+    .where("hidden", "=", 0)
+    .$call(matching({ metadata, values }));
   if (ids) query = query.where("thread_id", "in", ids.length > 0 ? ids : [""]);
   if (status) query = query.where("status", "=", status);
   return query;
@@ -169,7 +174,11 @@ const deleteStateQueries = {
  * Copies a thread's state and checkpoints to a new thread. The old id is replaced by the new one in the
  * checkpoints' metadata too; both are UUIDs, so nothing else can match.
  */
-export async function copyThread(tx: Tx, source: ThreadRow, copy: { thread_id: string; metadata: string }): Promise<ThreadRow> {
+export async function copyThread(
+  tx: Tx,
+  source: ThreadRow,
+  copy: { thread_id: string; metadata: string },
+): Promise<ThreadRow> {
   const { thread_id, metadata } = copy;
   const newId = sql<string>`${thread_id}`.as("thread_id");
   const renamed = sql<string>`replace(metadata, ${source.thread_id}, ${thread_id})`.as("metadata");
@@ -187,13 +196,25 @@ export async function copyThread(tx: Tx, source: ThreadRow, copy: { thread_id: s
       })
       .returningAll(),
   );
-  const checkpointColumns = ["checkpoint_ns", "checkpoint_id", "tenant_id", "parent_checkpoint_id", "epoch", "checkpoint", "created_at"] as const;
+  const checkpointColumns = [
+    "checkpoint_ns",
+    "checkpoint_id",
+    "tenant_id",
+    "parent_checkpoint_id",
+    "epoch",
+    "checkpoint",
+    "created_at",
+  ] as const;
   await tx.run(
     tx.k
       .insertInto("checkpoints")
       .columns(["thread_id", "metadata", ...checkpointColumns])
       .expression((e) =>
-        e.selectFrom("checkpoints").select([newId, renamed]).select(checkpointColumns).where("thread_id", "=", source.thread_id),
+        e
+          .selectFrom("checkpoints")
+          .select([newId, renamed])
+          .select(checkpointColumns)
+          .where("thread_id", "=", source.thread_id),
       ),
   );
   const valueColumns = ["checkpoint_ns", "channel", "version", "tenant_id", "type", "value"] as const;
@@ -201,14 +222,27 @@ export async function copyThread(tx: Tx, source: ThreadRow, copy: { thread_id: s
     tx.k
       .insertInto("checkpoint_values")
       .columns(["thread_id", ...valueColumns])
-      .expression((e) => e.selectFrom("checkpoint_values").select(newId).select(valueColumns).where("thread_id", "=", source.thread_id)),
+      .expression((e) =>
+        e.selectFrom("checkpoint_values").select(newId).select(valueColumns).where("thread_id", "=", source.thread_id),
+      ),
   );
-  const writeColumns = ["checkpoint_ns", "checkpoint_id", "task_id", "idx", "tenant_id", "channel", "type", "value"] as const;
+  const writeColumns = [
+    "checkpoint_ns",
+    "checkpoint_id",
+    "task_id",
+    "idx",
+    "tenant_id",
+    "channel",
+    "type",
+    "value",
+  ] as const;
   await tx.run(
     tx.k
       .insertInto("checkpoint_writes")
       .columns(["thread_id", ...writeColumns])
-      .expression((e) => e.selectFrom("checkpoint_writes").select(newId).select(writeColumns).where("thread_id", "=", source.thread_id)),
+      .expression((e) =>
+        e.selectFrom("checkpoint_writes").select(newId).select(writeColumns).where("thread_id", "=", source.thread_id),
+      ),
   );
   return row as ThreadRow;
 }

@@ -1,9 +1,9 @@
 import * as vitest from "vitest";
 import { HostCheckpointer } from "../../src/graphs/inside/checkpointer.ts";
 import { ServiceConnection } from "../../src/graphs/inside/connection.ts";
+import { serveCheckpoints } from "../support/checkpoints.ts";
 import { databases } from "../support/databases.ts";
 import { openTestStorage, type TestStorage } from "../support/storage.ts";
-import { serveCheckpoints } from "../support/checkpoints.ts";
 
 // LangGraph's own validation suite expects the test functions as globals.
 Object.assign(globalThis, vitest);
@@ -15,7 +15,9 @@ for (const name of databases) {
     checkpointerName: `the checkpointer on ${name}`,
     async createCheckpointer() {
       const storage = await openTestStorage(name);
-      const connection: ServiceConnection = new ServiceConnection((message) => void serveCheckpoints(storage.database, message, connection));
+      const connection: ServiceConnection = new ServiceConnection(
+        (message) => void serveCheckpoints(storage.database, message, connection),
+      );
       const checkpointer = new HostCheckpointer(connection);
       opened.set(checkpointer, storage);
       return checkpointer;

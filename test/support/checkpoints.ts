@@ -5,7 +5,11 @@ import type { Database } from "../../src/storage/database.ts";
 import { deleteThreadState } from "../../src/storage/threads.ts";
 
 /** The service's side of a checkpointer, without runs and so without a fence. */
-export async function serveCheckpoints(database: Database, message: FromHost, connection: ServiceConnection): Promise<void> {
+export async function serveCheckpoints(
+  database: Database,
+  message: FromHost,
+  connection: ServiceConnection,
+): Promise<void> {
   if (message.type !== "request") throw new Error(`unexpected message ${message.type}`);
   try {
     connection.onReply({ id: message.id, value: await carryOut(database, message.request) });

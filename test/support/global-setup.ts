@@ -14,8 +14,12 @@ const DEFAULT_URL = "postgres://postgres@127.0.0.1:5432/postgres";
 export default async function setup(project: TestProject): Promise<void> {
   const url = process.env.TEST_DATABASE_URL ?? DEFAULT_URL;
   const reason = await unreachable(url);
-  if (reason && process.env.CI) throw new Error(`CI runs everything, but Postgres does not answer at ${url} (${reason}).`);
-  if (reason) console.warn(`\nNo Postgres at ${url} (${reason}): skipping it. Start one, or set TEST_DATABASE_URL, to run every suite on both databases.\n`);
+  if (reason && process.env.CI)
+    throw new Error(`CI runs everything, but Postgres does not answer at ${url} (${reason}).`);
+  if (reason)
+    console.warn(
+      `\nNo Postgres at ${url} (${reason}): skipping it. Start one, or set TEST_DATABASE_URL, to run every suite on both databases.\n`,
+    );
   project.provide("postgres", reason ? "" : url);
 }
 

@@ -42,7 +42,12 @@ export async function startService(options: {
   command?: "dev" | "serve";
 }): Promise<TestService> {
   const database = await createDatabase(options.database);
-  const flags = { config: join(import.meta.dirname, "../..", options.config), port: "0", data: database.data_dir, databaseUrl: database.url };
+  const flags = {
+    config: join(import.meta.dirname, "../..", options.config),
+    port: "0",
+    data: database.data_dir,
+    databaseUrl: database.url,
+  };
   const config = readConfig(options.command ?? "dev", flags, { ...process.env, ...SHORT, ...options.env });
   const threadmill = await startThreadmill(config, createLog(config.log_level));
   let listening: Listening | undefined;
@@ -62,7 +67,13 @@ export async function startService(options: {
   };
 }
 
-async function send(threadmill: Threadmill, method: string, path: string, body: unknown, headers: Record<string, string> = {}): Promise<Answer> {
+async function send(
+  threadmill: Threadmill,
+  method: string,
+  path: string,
+  body: unknown,
+  headers: Record<string, string> = {},
+): Promise<Answer> {
   const request = new Request(`http://localhost${path}`, {
     method,
     headers: { ...(body !== undefined && { "content-type": "application/json" }), ...headers },
@@ -71,5 +82,10 @@ async function send(threadmill: Threadmill, method: string, path: string, body: 
   const response = await threadmill.fetch(request);
   const text = await response.text();
   const isJson = response.headers.get("content-type")?.startsWith("application/json") ?? false;
-  return { status: response.status, headers: response.headers, text, body: text !== "" && isJson ? JSON.parse(text) : undefined };
+  return {
+    status: response.status,
+    headers: response.headers,
+    text,
+    body: text !== "" && isJson ? JSON.parse(text) : undefined,
+  };
 }

@@ -42,7 +42,9 @@ export class Rescue {
   async rescueLost(): Promise<void> {
     const { database, lease_ms, heartbeat_ms } = this.#options;
     // A process whose connection broke but which still renews its leases is alive: it must have missed one, too.
-    const lost = await database.write((tx) => findLostRuns(tx, { lease_ms, missed_ms: heartbeat_ms * 1.5, limit: BATCH }));
+    const lost = await database.write((tx) =>
+      findLostRuns(tx, { lease_ms, missed_ms: heartbeat_ms * 1.5, limit: BATCH }),
+    );
     for (const run of lost) await this.#rescue(run);
   }
 
@@ -56,7 +58,10 @@ export class Rescue {
     log.warn({ run_id: run.run_id, attempt: run.attempt }, "a run had lost its worker");
     if (run.cancel_action !== null) return this.#end(run, undefined);
     if (run.attempt >= MOST_ATTEMPTS) {
-      return this.#end(run, { error: "TooManyAttempts", message: `The run was lost ${run.attempt} times with the process that executed it.` });
+      return this.#end(run, {
+        error: "TooManyAttempts",
+        message: `The run was lost ${run.attempt} times with the process that executed it.`,
+      });
     }
     await database.write((tx) => returnRunIfHeld(tx, { ...run, spent: 1, crashed: 0, delay_ms: 0 }));
     database.hints.emit({ kind: "runs" });

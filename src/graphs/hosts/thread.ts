@@ -13,7 +13,10 @@ export const threadHosts =
     let expected = false;
     let reason: string | undefined;
     // The same file with the extension that this module has: .ts in the repository, .js in the package.
-    const entry = new URL(`../inside/thread-entry${import.meta.url.slice(import.meta.url.lastIndexOf("."))}`, import.meta.url);
+    const entry = new URL(
+      `../inside/thread-entry${import.meta.url.slice(import.meta.url.lastIndexOf("."))}`,
+      import.meta.url,
+    );
     const worker = new Worker(entry, {
       workerData: setup,
       env: { ...env },
@@ -22,7 +25,10 @@ export const threadHosts =
     });
     worker.on("message", (message: FromHost) => listener.onMessage(message));
     worker.on("error", (error) => {
-      reason = (error as { code?: string }).code === "ERR_WORKER_OUT_OF_MEMORY" ? `it ran out of memory (limit ${memory_mb} MB)` : error.message;
+      reason =
+        (error as { code?: string }).code === "ERR_WORKER_OUT_OF_MEMORY"
+          ? `it ran out of memory (limit ${memory_mb} MB)`
+          : error.message;
     });
     worker.on("exit", (code) => {
       if (!expected) listener.onExit(reason ?? `a node ended it with exit code ${code}`);

@@ -51,7 +51,8 @@ export class HostCheckpointer extends BaseCheckpointSaver<string> {
     const scope = scopeOf(config);
     const checkpoint_id = getCheckpointId(config) || undefined;
     const staged = stagedCheckpoint(scope.staged, checkpoint_ns, checkpoint_id);
-    const found = staged ?? (await this.#service.get(scope.run, { op: "get", thread_id, checkpoint_ns, checkpoint_id }));
+    const found =
+      staged ?? (await this.#service.get(scope.run, { op: "get", thread_id, checkpoint_ns, checkpoint_id }));
     return found && this.#toTuple(found, scope.run);
   }
 
@@ -85,11 +86,15 @@ export class HostCheckpointer extends BaseCheckpointSaver<string> {
     newVersions: ChannelVersions,
   ): Promise<RunnableConfig> {
     const { thread_id, checkpoint_ns = "", checkpoint_id: parent } = config.configurable ?? {};
-    if (thread_id === undefined) throw new Error('A checkpoint needs a "thread_id" in the configurable part of its config.');
+    if (thread_id === undefined)
+      throw new Error('A checkpoint needs a "thread_id" in the configurable part of its config.');
     const { channel_values, ...rest } = checkpoint;
     const scope = scopeOf(config);
     const described = { ...scope.metadata, ...metadata };
-    const [[, serialized], [, serializedMetadata]] = await Promise.all([this.serde.dumpsTyped(rest), this.serde.dumpsTyped(described)]);
+    const [[, serialized], [, serializedMetadata]] = await Promise.all([
+      this.serde.dumpsTyped(rest),
+      this.serde.dumpsTyped(described),
+    ]);
     const row = {
       thread_id,
       checkpoint_ns,
@@ -108,7 +113,8 @@ export class HostCheckpointer extends BaseCheckpointSaver<string> {
   override async putWrites(config: RunnableConfig, writes: PendingWrite[], task_id: string): Promise<void> {
     const { thread_id, checkpoint_ns = "", checkpoint_id } = config.configurable ?? {};
     if (thread_id === undefined) throw new Error('Writes need a "thread_id" in the configurable part of their config.');
-    if (checkpoint_id === undefined) throw new Error('Writes need a "checkpoint_id" in the configurable part of their config.');
+    if (checkpoint_id === undefined)
+      throw new Error('Writes need a "checkpoint_id" in the configurable part of their config.');
     const rows: WriteData[] = await Promise.all(
       writes.map(async ([channel, written], position) => {
         const [type, value] = await this.serde.dumpsTyped(written);
@@ -127,13 +133,24 @@ export class HostCheckpointer extends BaseCheckpointSaver<string> {
   }
 
   /** Before version 4 the tasks sent to a step were writes of the parent; now they are a channel. */
-  async #migrateSends(checkpoint: Checkpoint, channel_values: Record<string, unknown>, child: CheckpointData, run: RunKey | undefined): Promise<void> {
+  async #migrateSends(
+    checkpoint: Checkpoint,
+    channel_values: Record<string, unknown>,
+    child: CheckpointData,
+    run: RunKey | undefined,
+  ): Promise<void> {
     const { thread_id, checkpoint_ns, parent_checkpoint_id } = child;
-    const parent = await this.#service.get(run, { op: "get", thread_id, checkpoint_ns, checkpoint_id: parent_checkpoint_id ?? undefined });
+    const parent = await this.#service.get(run, {
+      op: "get",
+      thread_id,
+      checkpoint_ns,
+      checkpoint_id: parent_checkpoint_id ?? undefined,
+    });
     const sends = (parent?.writes ?? []).filter(({ channel }) => channel === TASKS);
     channel_values[TASKS] = await Promise.all(sends.map(({ type, value }) => this.serde.loadsTyped(type, value)));
     const versions = Object.values(checkpoint.channel_versions) as string[];
-    checkpoint.channel_versions[TASKS] = versions.length > 0 ? maxChannelVersion(...versions) : this.getNextVersion(undefined);
+    checkpoint.channel_versions[TASKS] =
+      versions.length > 0 ? maxChannelVersion(...versions) : this.getNextVersion(undefined);
   }
 
   async #serializeValues(values: Record<string, unknown>, versions: ChannelVersions): Promise<ValueData[]> {
@@ -151,9 +168,19 @@ export class HostCheckpointer extends BaseCheckpointSaver<string> {
     const [checkpoint, metadata, values, pendingWrites] = await Promise.all([
       this.serde.loadsTyped("json", data.checkpoint),
       this.serde.loadsTyped("json", data.metadata),
-      Promise.all(data.values.filter(({ type }) => type !== "empty").map(async ({ channel, type, value }) => [channel, await load(type, value)])),
       Promise.all(
-        data.writes.map(async ({ task_id, channel, type, value }): Promise<[string, string, unknown]> => [task_id, channel, await load(type, value)]),
+        data.values
+          .filter(({ type }) => type !== "empty")
+          .map(async ({ channel, type, value }) => [channel, await load(type, value)]),
+      ),
+      Promise.all(
+        data.writes.map(
+          async ({ task_id, channel, type, value }): Promise<[string, string, unknown]> => [
+            task_id,
+            channel,
+            await load(type, value),
+          ],
+        ),
       ),
     ]);
     const channel_values: Record<string, unknown> = Object.fromEntries(values);
@@ -171,8 +198,14 @@ export class HostCheckpointer extends BaseCheckpointSaver<string> {
 }
 
 /** A checkpoint of the update that is being gathered and not yet stored. */
-function stagedCheckpoint(staged: ReturnType<typeof scopeOf>["staged"], ns: string, id: string | undefined): CheckpointData | undefined {
-  const put = staged?.puts.findLast((row) => row.checkpoint_ns === ns && (id === undefined || row.checkpoint_id === id));
+function stagedCheckpoint(
+  staged: ReturnType<typeof scopeOf>["staged"],
+  ns: string,
+  id: string | undefined,
+): CheckpointData | undefined {
+  const put = staged?.puts.findLast(
+    (row) => row.checkpoint_ns === ns && (id === undefined || row.checkpoint_id === id),
+  );
   if (!staged || !put) return undefined;
   const writes = staged.writes.filter((row) => row.checkpoint_id === put.checkpoint_id && row.checkpoint_ns === ns);
   return { ...put, writes: writes.flatMap((row) => row.writes) };

@@ -7,7 +7,9 @@ export function toCommand({ resume, update, goto }: RunCommand): Command {
   if (resume !== undefined) fields.resume = resume;
   if (update !== undefined && update !== null) fields.update = update as Record<string, unknown>;
   if (goto !== undefined && goto !== null) {
-    fields.goto = [goto].flat().map((target) => (typeof target === "string" ? target : new Send(target.node, target.input)));
+    fields.goto = [goto]
+      .flat()
+      .map((target) => (typeof target === "string" ? target : new Send(target.node, target.input)));
   }
   return new Command(fields);
 }

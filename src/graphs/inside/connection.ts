@@ -31,7 +31,10 @@ export class ServiceConnection {
     });
   }
 
-  async get(run: RunKey | undefined, request: Extract<CheckpointRequest, { op: "get" }>): Promise<CheckpointData | undefined> {
+  async get(
+    run: RunKey | undefined,
+    request: Extract<CheckpointRequest, { op: "get" }>,
+  ): Promise<CheckpointData | undefined> {
     return (await this.request(run, request)) as CheckpointData | undefined;
   }
 
@@ -48,7 +51,9 @@ export class ServiceConnection {
 
   /** Opens the way for a run's events. Close it before the run is reported as done. */
   openOutbox(run: RunKey): EventOutbox {
-    const outbox = new EventOutbox((events) => this.#send({ type: "events", run_id: run.run_id, epoch: run.epoch, events }));
+    const outbox = new EventOutbox((events) =>
+      this.#send({ type: "events", run_id: run.run_id, epoch: run.epoch, events }),
+    );
     this.#outboxes.set(run.run_id, outbox);
     return outbox;
   }

@@ -40,7 +40,12 @@ export async function executeRun(execution: Execution): Promise<HostOutcome> {
   }
 }
 
-async function stream(graph: CompiledGraph, execution: Execution, scope: Scope, translator: StreamTranslator): Promise<void> {
+async function stream(
+  graph: CompiledGraph,
+  execution: Execution,
+  scope: Scope,
+  translator: StreamTranslator,
+): Promise<void> {
   const { order, run } = execution;
   const { kwargs } = order;
   const resumed = order.attempt > 1 && (await hasOwnCheckpoint(execution));
@@ -55,7 +60,9 @@ async function stream(graph: CompiledGraph, execution: Execution, scope: Scope, 
   };
   const input = resumed ? null : kwargs.command ? toCommand(kwargs.command) : (kwargs.input ?? null);
   const take = (chunk: unknown) => {
-    const [namespace, mode, data] = kwargs.subgraphs ? (chunk as [string[], string, unknown]) : [[], ...(chunk as [string, unknown])];
+    const [namespace, mode, data] = kwargs.subgraphs
+      ? (chunk as [string[], string, unknown])
+      : [[], ...(chunk as [string, unknown])];
     translator.take(namespace, mode, data);
   };
   if (!kwargs.stream_mode.includes("events")) {
@@ -63,7 +70,10 @@ async function stream(graph: CompiledGraph, execution: Execution, scope: Scope, 
     for await (const chunk of chunks) take(chunk);
     return;
   }
-  const events = graph.streamEvents(input as never, { ...options, version: "v2" } as never) as unknown as AsyncIterable<StreamEvent>;
+  const events = graph.streamEvents(
+    input as never,
+    { ...options, version: "v2" } as never,
+  ) as unknown as AsyncIterable<StreamEvent>;
   for await (const event of events) {
     // The root's own chunks are what graph.stream() would have yielded; everything else is a LangChain event.
     if (event.event === "on_chain_stream" && event.run_id === order.run_id) take(event.data.chunk);
@@ -72,7 +82,11 @@ async function stream(graph: CompiledGraph, execution: Execution, scope: Scope, 
 }
 
 /** Undefined options are left out: LangGraph would take them for a wish and forget the graph's own defaults. */
-function streamOptions({ run_id, kwargs, thread_id }: RunOrder, scope: Scope, resumed: boolean): Record<string, unknown> {
+function streamOptions(
+  { run_id, kwargs, thread_id }: RunOrder,
+  scope: Scope,
+  resumed: boolean,
+): Record<string, unknown> {
   const { recursion_limit, tags, configurable = {} } = kwargs.config;
   // A resumed run goes on from its own newest checkpoint, not from the one it once forked from.
   const { checkpoint_id, ...own } = configurable;
@@ -92,8 +106,23 @@ function streamOptions({ run_id, kwargs, thread_id }: RunOrder, scope: Scope, re
 }
 
 /** Metadata of the run's checkpoints; LangGraph recognises a retried run by the run id in it. */
-function checkpointMetadata({ run_id, thread_id, graph_id, assistant_id, attempt, kwargs }: RunOrder): Record<string, unknown> {
-  return { ...describedBy(kwargs.config.configurable), ...kwargs.config.metadata, run_id, thread_id, graph_id, assistant_id, run_attempt: attempt };
+function checkpointMetadata({
+  run_id,
+  thread_id,
+  graph_id,
+  assistant_id,
+  attempt,
+  kwargs,
+}: RunOrder): Record<string, unknown> {
+  return {
+    ...describedBy(kwargs.config.configurable),
+    ...kwargs.config.metadata,
+    run_id,
+    thread_id,
+    graph_id,
+    assistant_id,
+    run_attempt: attempt,
+  };
 }
 
 /** Whether an earlier attempt got as far as a checkpoint, so that this one goes on from there. */
@@ -102,7 +131,12 @@ async function hasOwnCheckpoint({ order, connection }: Execution): Promise<boole
   return head !== undefined && (JSON.parse(head.metadata) as { run_id?: string }).run_id === order.run_id;
 }
 
-async function finished(graph: CompiledGraph, order: RunOrder, scope: Scope, translator: StreamTranslator): Promise<HostOutcome> {
+async function finished(
+  graph: CompiledGraph,
+  order: RunOrder,
+  scope: Scope,
+  translator: StreamTranslator,
+): Promise<HostOutcome> {
   const { lastValues, interrupts } = translator;
   if (interrupts === undefined && lastValues !== undefined) {
     // The graph ran to its end, so its last values are its state: no need to read that back.
@@ -112,11 +146,18 @@ async function finished(graph: CompiledGraph, order: RunOrder, scope: Scope, tra
   const state = await readSummary(graph, order, scope);
   const ended = interrupts !== undefined || state.next.length > 0 ? "interrupted" : "success";
   const output =
-    interrupts === undefined ? state.values : toWire({ ...(lastValues as object | undefined), __interrupt__: interrupts });
+    interrupts === undefined
+      ? state.values
+      : toWire({ ...(lastValues as object | undefined), __interrupt__: interrupts });
   return { ended, output, state, error: undefined };
 }
 
-async function failed(error: unknown, graph: CompiledGraph | undefined, { order, run }: Execution, scope: Scope): Promise<HostOutcome> {
+async function failed(
+  error: unknown,
+  graph: CompiledGraph | undefined,
+  { order, run }: Execution,
+  scope: Scope,
+): Promise<HostOutcome> {
   const state = graph && (await readSummary(graph, order, scope).catch(() => undefined));
   const output = state?.values ?? "null";
   if (run.reason !== undefined) return { ended: "aborted", output, state, error: undefined };
@@ -140,4 +181,3 @@ function safeWire(value: unknown): string {
 
 const readSummary = async (graph: CompiledGraph, { thread_id }: RunOrder, scope: Scope): Promise<StateSummary> =>
   summarize(await graph.getState({ configurable: withScope({ thread_id }, scope) }));
-

@@ -45,7 +45,10 @@ export async function loadGraphs(setup: HostSetup, checkpointer: BaseCheckpointS
       if (graph_id in failures) throw new Error(failures[graph_id]);
       const value = exported.get(graph_id);
       if (value === undefined) throw new Error(`There is no graph "${graph_id}".`);
-      const graph = typeof value === "function" ? compile(await (value as Factory)(config, runtime), graph_id) : (value as CompiledGraph);
+      const graph =
+        typeof value === "function"
+          ? compile(await (value as Factory)(config, runtime), graph_id)
+          : (value as CompiledGraph);
       // Whatever checkpointer the graph was compiled with: its state belongs to the service.
       graph.checkpointer = checkpointer as never;
       return graph;
@@ -65,7 +68,9 @@ async function importGraph({ file, export_name }: GraphToLoad): Promise<unknown>
   const module = (await import(pathToFileURL(file).href)) as Record<string, unknown>;
   const found = module[export_name] ?? (module.default as Record<string, unknown> | undefined)?.[export_name];
   if (found === undefined) {
-    throw new Error(`${file} has no export "${export_name}"; it exports ${Object.keys(module).join(", ") || "nothing"}`);
+    throw new Error(
+      `${file} has no export "${export_name}"; it exports ${Object.keys(module).join(", ") || "nothing"}`,
+    );
   }
   const value = await found;
   return typeof value === "function" && !isGraph(value) ? value : compile(value, export_name);
@@ -79,7 +84,8 @@ interface GraphLike {
 }
 
 const isGraph = (value: unknown): boolean =>
-  typeof (value as GraphLike | null)?.compile === "function" || typeof (value as GraphLike | null)?.stream === "function";
+  typeof (value as GraphLike | null)?.compile === "function" ||
+  typeof (value as GraphLike | null)?.stream === "function";
 
 /** A compiled graph from any form in which people export one. */
 function compile(value: unknown, name: string): CompiledGraph {
@@ -87,5 +93,7 @@ function compile(value: unknown, name: string): CompiledGraph {
   if (typeof candidate?.compile === "function") return candidate.compile();
   if (candidate?.graph !== undefined && isGraph(candidate.graph)) return compile(candidate.graph, name);
   if (typeof candidate?.stream === "function") return candidate as unknown as CompiledGraph;
-  throw new Error(`"${name}" is not a graph: export a StateGraph, a compiled graph, a promise of one, or a function that returns one`);
+  throw new Error(
+    `"${name}" is not a graph: export a StateGraph, a compiled graph, a promise of one, or a function that returns one`,
+  );
 }

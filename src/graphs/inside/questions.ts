@@ -52,8 +52,11 @@ const ACCESS: Record<Question["kind"], FactoryRuntime["accessContext"]> = {
   subgraphs: "assistants.read",
 };
 
-const useGraph = ({ graph_id, config, context }: GraphInUse, graphs: LoadedGraphs, accessContext: FactoryRuntime["accessContext"]) =>
-  graphs.get(graph_id, config, { accessContext, executionRuntime: context ? { context } : null });
+const useGraph = (
+  { graph_id, config, context }: GraphInUse,
+  graphs: LoadedGraphs,
+  accessContext: FactoryRuntime["accessContext"],
+) => graphs.get(graph_id, config, { accessContext, executionRuntime: context ? { context } : null });
 
 async function history(graph: CompiledGraph, question: Extract<Question, { kind: "history" }>): Promise<unknown[]> {
   const { checkpoint, before, metadata, limit } = question;
@@ -70,7 +73,10 @@ async function history(graph: CompiledGraph, question: Extract<Question, { kind:
 }
 
 /** Works an update out without storing anything: the service stores it whole, if the thread is still free. */
-async function stageUpdate(graph: CompiledGraph, question: Extract<Question, { kind: "update" }>): Promise<StagedUpdate> {
+async function stageUpdate(
+  graph: CompiledGraph,
+  question: Extract<Question, { kind: "update" }>,
+): Promise<StagedUpdate> {
   const { thread_id } = question.checkpoint;
   const staged: Pick<StagedUpdate, "puts" | "writes"> = { puts: [], writes: [] };
   const { graph_id, config } = question.graph;
@@ -86,7 +92,10 @@ async function stageUpdate(graph: CompiledGraph, question: Extract<Question, { k
   }
   // Without a checkpoint id: what is newest once the update is stored, pending writes included.
   const state = summarize(await graph.getState({ configurable: withScope({ thread_id }, scope) }));
-  const { checkpoint_ns = "", checkpoint_id } = (current.configurable ?? {}) as { checkpoint_ns?: string; checkpoint_id?: string };
+  const { checkpoint_ns = "", checkpoint_id } = (current.configurable ?? {}) as {
+    checkpoint_ns?: string;
+    checkpoint_id?: string;
+  };
   return {
     ...staged,
     base: head.config.configurable?.checkpoint_id,
@@ -101,6 +110,7 @@ function toStateUpdate({ values, command, as_node }: StateUpdate) {
 
 async function subgraphs(graph: CompiledGraph, { namespace, recurse }: Extract<Question, { kind: "subgraphs" }>) {
   const found: Record<string, unknown> = {};
-  for await (const [name, subgraph] of graph.getSubgraphsAsync(namespace, recurse)) found[name] = schemasOf(subgraph as CompiledGraph);
+  for await (const [name, subgraph] of graph.getSubgraphsAsync(namespace, recurse))
+    found[name] = schemasOf(subgraph as CompiledGraph);
   return found;
 }

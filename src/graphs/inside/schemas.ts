@@ -1,4 +1,9 @@
-import { getConfigTypeSchema, getInputTypeSchema, getOutputTypeSchema, getStateTypeSchema } from "@langchain/langgraph/zod/schema";
+import {
+  getConfigTypeSchema,
+  getInputTypeSchema,
+  getOutputTypeSchema,
+  getStateTypeSchema,
+} from "@langchain/langgraph/zod/schema";
 import type { CompiledGraph } from "./load.ts";
 
 /**

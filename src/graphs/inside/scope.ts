@@ -23,7 +23,8 @@ export const withScope = (configurable: Record<string, unknown>, scope: Scope): 
   [SCOPE]: scope,
 });
 
-export const scopeOf = (config: RunnableConfig): Scope => (config.configurable?.[SCOPE] as Scope | undefined) ?? { metadata: {} };
+export const scopeOf = (config: RunnableConfig): Scope =>
+  (config.configurable?.[SCOPE] as Scope | undefined) ?? { metadata: {} };
 
 /** Configurable keys that are LangGraph's own or ours; they do not belong in metadata. */
 const BOOKKEEPING = new Set(["checkpoint_ns", "checkpoint_id", "checkpoint_map", "run_id", "thread_id"]);

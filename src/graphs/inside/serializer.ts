@@ -71,4 +71,3 @@ function reviveMessage(record: Record<string, unknown>): unknown {
   const fields = revive(record.kwargs);
   return fields === NEEDS_LOADER ? NEEDS_LOADER : new Message(fields as Record<string, unknown>);
 }
-

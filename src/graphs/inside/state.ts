@@ -4,7 +4,9 @@ import { toWire } from "./wire.ts";
 
 /** What a thread's record shows of a state: values, what comes next, and the interrupts by task. */
 export function summarize(snapshot: StateSnapshot): StateSummary {
-  const interrupts = snapshot.tasks.filter((task) => task.interrupts.length > 0).map((task) => [task.id, task.interrupts]);
+  const interrupts = snapshot.tasks
+    .filter((task) => task.interrupts.length > 0)
+    .map((task) => [task.id, task.interrupts]);
   return {
     values: toWire(snapshot.values ?? null),
     next: [...snapshot.next],
@@ -21,7 +23,12 @@ export function toThreadState(snapshot: StateSnapshot): Record<string, unknown> 
       id,
       name,
       path: path ?? [],
-      error: error === undefined ? null : typeof error === "object" && error !== null ? ((error as Error).message ?? String(error)) : error,
+      error:
+        error === undefined
+          ? null
+          : typeof error === "object" && error !== null
+            ? ((error as Error).message ?? String(error))
+            : error,
       interrupts,
       checkpoint: state && !isSnapshot(state) ? toCheckpointKey(state) : null,
       state: state && isSnapshot(state) ? toThreadState(state) : null,
@@ -45,7 +52,11 @@ export function toCheckpointKey(config: { configurable?: Record<string, unknown>
 }
 
 /** The pointer as LangGraph's configurable. */
-export const toConfigurable = ({ thread_id, checkpoint_ns = "", checkpoint_id }: CheckpointKey): Record<string, unknown> => ({
+export const toConfigurable = ({
+  thread_id,
+  checkpoint_ns = "",
+  checkpoint_id,
+}: CheckpointKey): Record<string, unknown> => ({
   thread_id,
   checkpoint_ns,
   ...(checkpoint_id !== undefined && { checkpoint_id }),

@@ -67,7 +67,10 @@ const named = (event: string, namespace: readonly string[]) => [event, ...namesp
 const SHAPES: Record<string, (chunk: unknown) => unknown> = {
   debug: (chunk) => {
     const debug = chunk as { type: string; payload: Record<string, unknown> };
-    return { ...debug, payload: debug.type === "checkpoint" ? checkpointShape(debug.payload) : taskShape(debug.payload) };
+    return {
+      ...debug,
+      payload: debug.type === "checkpoint" ? checkpointShape(debug.payload) : taskShape(debug.payload),
+    };
   },
   checkpoints: (chunk) => checkpointShape(chunk as Record<string, unknown>),
   tasks: (chunk) => taskShape(chunk as Record<string, unknown>),
@@ -75,7 +78,12 @@ const SHAPES: Record<string, (chunk: unknown) => unknown> = {
 
 type Config = { configurable?: Record<string, unknown> };
 
-function checkpointShape({ config, parentConfig, tasks, ...payload }: Record<string, unknown>): Record<string, unknown> {
+function checkpointShape({
+  config,
+  parentConfig,
+  tasks,
+  ...payload
+}: Record<string, unknown>): Record<string, unknown> {
   return {
     ...payload,
     config: publicConfig(config as Config | undefined),

@@ -1,0 +1,123 @@
+import { globSync, readFileSync } from "node:fs";
+import { dirname, join, relative, resolve } from "node:path";
+import { describe, expect, it } from "vitest";
+
+const SRC = resolve(import.meta.dirname, "../src");
+
+/**
+ * Which folder (or file at the top of src/) may import which, besides itself; the table of ARCHITECTURE.md. `contract
+ * (types)` allows `import type` alone.
+ */
+const MAY_IMPORT: Record<string, string[]> = {
+  lib: [],
+  "errors.ts": [],
+  "config.ts": ["lib", "errors.ts"],
+  contract: ["errors.ts"],
+  storage: ["contract (types)", "lib", "errors.ts"],
+  graphs: ["lib", "errors.ts"],
+  engine: ["storage", "graphs", "contract", "lib", "errors.ts"],
+  agents: ["engine", "storage", "graphs", "contract", "lib", "errors.ts"],
+  http: ["agents", "contract", "lib", "errors.ts"],
+  "main.ts": ["*"],
+  cli: ["*"],
+};
+
+/** Packages that belong to one place, so that they can be exchanged there. */
+const PACKAGE_HOMES: Record<string, RegExp> = {
+  kysely: /^storage\//,
+  pg: /^storage\//,
+  "node:sqlite": /^storage\//,
+  hono: /^http\//,
+  "@hono/zod-openapi": /^(contract|http)\//,
+  "@hono/node-server": /^main\.ts$/,
+  "@langchain/core": /^graphs\/inside\//,
+  "@langchain/langgraph": /^graphs\/inside\//,
+  "@langchain/langgraph-checkpoint": /^graphs\/inside\//,
+  tsx: /^graphs\/inside\//,
+  commander: /^cli\//,
+  chokidar: /^cli\//,
+  pino: /^lib\/log\.ts$/,
+};
+
+interface Import {
+  from: string;
+  to: string;
+  types: boolean;
+}
+
+const files = globSync("**/*.ts", { cwd: SRC }).sort();
+const sources = new Map(files.map((file) => [file, readFileSync(join(SRC, file), "utf8")]));
+
+const imports: Import[] = [...sources].flatMap(([from, text]) =>
+  [...text.matchAll(/(?:^|\n)\s*(?:import|export)\s+(type\s)?[^;"']*?from\s+"([^"]+)"|import\("([^"]+)"\)/g)].map(
+    (match) => ({
+      from,
+      to: match[2] ?? match[3] ?? "",
+      types: match[1] !== undefined,
+    }),
+  ),
+);
+
+const top = (file: string) => file.split("/")[0] as string;
+const targetOf = ({ from, to }: Import) => relative(SRC, resolve(SRC, dirname(from), to));
+
+describe("the source", () => {
+  it("imports only what the table allows", () => {
+    const wrong = imports
+      .filter(({ to }) => to.startsWith("."))
+      .filter((found) => {
+        const [home, target] = [top(found.from), top(targetOf(found))];
+        const allowed = MAY_IMPORT[home] ?? [];
+        if (home === target || allowed.includes("*") || allowed.includes(target)) return false;
+        return !(found.types && allowed.includes(`${target} (types)`));
+      })
+      .map(
+        (found) =>
+          `${found.from} imports ${targetOf(found)}, but ${top(found.from)} may import only ${MAY_IMPORT[top(found.from)]?.join(", ") || "nothing"}.`,
+      );
+    expect(wrong).toEqual([]);
+  });
+
+  it("uses each library in its own place", () => {
+    const wrong = imports
+      .filter(({ to }) => !to.startsWith("."))
+      .flatMap(({ from, to }) => {
+        const name = to.startsWith("@") ? to.split("/").slice(0, 2).join("/") : to.split("/")[0];
+        const home = PACKAGE_HOMES[to] ?? PACKAGE_HOMES[name as string];
+        return home && !home.test(from) ? [`${from} imports ${to}, which belongs in ${home.source}.`] : [];
+      });
+    expect(wrong).toEqual([]);
+  });
+
+  it("has no cycle of files", () => {
+    const graph = new Map(
+      files.map((file) => [
+        file,
+        imports.filter((i) => i.from === file && !i.types && i.to.startsWith(".")).map(targetOf),
+      ]),
+    );
+    const done = new Set<string>();
+    const cycles: string[] = [];
+    const visit = (file: string, path: string[]): void => {
+      if (path.includes(file)) cycles.push([...path.slice(path.indexOf(file)), file].join(" -> "));
+      else if (!done.has(file)) for (const next of graph.get(file) ?? []) visit(next, [...path, file]);
+      done.add(file);
+    };
+    for (const file of files) visit(file, []);
+    expect(cycles).toEqual([]);
+  });
+
+  it("reads the environment in cli/ alone, which hands it to config.ts", () => {
+    const wrong = [...sources]
+      .filter(([file, text]) => top(file) !== "cli" && /process\.env\b/.test(text))
+      .map(([file]) => file);
+    expect(wrong).toEqual([]);
+  });
+
+  it("keeps its files small", () => {
+    const large = [...sources]
+      .filter(([, text]) => text.split("\n").length > 320)
+      .map(([file, text]) => `${file}: ${text.split("\n").length} lines`);
+    expect(large).toEqual([]);
+  });
+});
