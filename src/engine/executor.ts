@@ -6,7 +6,7 @@ import type { Log } from "../lib/log.ts";
 import { insertCheckpoint, insertWrites } from "../storage/checkpoints.ts";
 import type { Database } from "../storage/database.ts";
 import { lastEventSeq } from "../storage/events.ts";
-import { returnRunIfHeld } from "../storage/runs.ts";
+import { returnRunIfHeld } from "../storage/run-leases.ts";
 import type { RunRow } from "../storage/schema.ts";
 import { readCheckpoints } from "./checkpoint-reads.ts";
 import type { EventLog, Feed } from "./event-log.ts";

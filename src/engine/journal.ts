@@ -1,7 +1,7 @@
 import { LeaseLostError } from "../errors.ts";
 import type { Database, Tx } from "../storage/database.ts";
 import { insertEvents, type StoredEvent } from "../storage/events.ts";
-import { holdsLease, type Lease } from "../storage/runs.ts";
+import { holdsLease, type Lease } from "../storage/run-leases.ts";
 import type { Feed } from "./event-log.ts";
 
 interface Entry {

@@ -2,7 +2,7 @@ import type { RunStatus, ThreadStatus } from "../contract/records.ts";
 import type { StateSummary } from "../graphs/host.ts";
 import type { Database, Tx } from "../storage/database.ts";
 import { insertEvents, type StoredEvent } from "../storage/events.ts";
-import { type Lease, settleRunIfHeld } from "../storage/runs.ts";
+import { type Lease, settleRunIfHeld } from "../storage/run-leases.ts";
 import type { RunRow } from "../storage/schema.ts";
 import { deleteThreadState, lockThread, setThreadStatus, settleThread } from "../storage/threads.ts";
 import type { Ending, EventLog } from "./event-log.ts";

@@ -3,7 +3,7 @@ import type { PooledHost, PoolListener } from "../graphs/pool.ts";
 import type { Log } from "../lib/log.ts";
 import { repeating, type Service } from "../lib/service.ts";
 import type { Database } from "../storage/database.ts";
-import { claimRuns, msUntilNextRun, renewLeases } from "../storage/runs.ts";
+import { claimRuns, msUntilNextRun, renewLeases } from "../storage/run-leases.ts";
 import { Executor, type ExecutorOptions } from "./executor.ts";
 
 export interface WorkerOptions extends Omit<ExecutorOptions, "onDone"> {

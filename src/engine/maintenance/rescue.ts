@@ -3,7 +3,7 @@ import type { Log } from "../../lib/log.ts";
 import { repeating, type Service } from "../../lib/service.ts";
 import type { Database } from "../../storage/database.ts";
 import { lastEventSeq } from "../../storage/events.ts";
-import { findLostRuns, findRunningRuns, returnRunIfHeld } from "../../storage/runs.ts";
+import { findLostRuns, findRunningRuns, returnRunIfHeld } from "../../storage/run-leases.ts";
 import type { RunRow } from "../../storage/schema.ts";
 import type { EventLog } from "../event-log.ts";
 import { MOST_ATTEMPTS, verdictOn } from "../run-endings.ts";

@@ -83,7 +83,7 @@ export class EventOutbox {
 
   add(event: string, data: string): void {
     this.#events.push([event, data]);
-    if (this.#events.length >= MOST_EVENTS) return this.flush();
+    if (this.#events.length >= MOST_EVENTS) this.flush();
     if (this.#scheduled) return;
     this.#scheduled = true;
     setImmediate(() => {

@@ -1,0 +1,192 @@
+import { sql } from "kysely";
+import type { RunStatus } from "../contract/records.ts";
+import { nowMs, type Tx } from "./database.ts";
+import { prepared } from "./prepared.ts";
+import { PENDING, RUNNING } from "./runs.ts";
+import type { RunRow } from "./schema.ts";
+
+export interface Claim {
+  worker_id: number;
+  lease_ms: number;
+  limit: number;
+}
+
+/**
+ * Takes the next runs to execute: of each thread without a running run the first in its queue, if its time has
+ * come. The queue of a thread is ordered by start time, then by acceptance; a delayed run stands behind those
+ * that may start earlier, a run in retry back-off keeps its place and holds the others up.
+ */
+export const claimRuns = (tx: Tx, claim: Claim): Promise<RunRow[]> => tx.all(claimQuery(tx, claim));
+
+const claimQuery = prepared<Claim, RunRow>((k, p, tx) =>
+  k
+    .updateTable("runs")
+    .set({
+      status: "running",
+      epoch: sql<number>`epoch + 1`,
+      attempt: sql<number>`attempt + 1`,
+      worker_id: p("worker_id"),
+      lease_until: sql<number>`now_ms() + ${p("lease_ms")}`,
+      updated_at: nowMs,
+    })
+    .where("seq", "in", (e) =>
+      tx.dialect.skipLocked(
+        e
+          .selectFrom("runs as r")
+          .select("r.seq")
+          .where("r.status", "=", PENDING)
+          .where("r.run_after", "<=", nowMs)
+          .where((r) =>
+            r.not(
+              r.exists(
+                r
+                  .selectFrom("runs as x")
+                  .select("x.seq")
+                  .whereRef("x.thread_id", "=", "r.thread_id")
+                  .where("x.status", "=", RUNNING),
+              ),
+            ),
+          )
+          .where((r) =>
+            r.not(
+              r.exists(
+                r
+                  .selectFrom("runs as y")
+                  .select("y.seq")
+                  .whereRef("y.thread_id", "=", "r.thread_id")
+                  .where("y.status", "=", PENDING)
+                  .where(sql<boolean>`(y.start_at, y.seq) < (r.start_at, r.seq)`),
+              ),
+            ),
+          )
+          .orderBy("r.start_at")
+          .orderBy("r.seq")
+          .limit(p("limit")),
+      ),
+    )
+    .returningAll(),
+);
+
+/** Milliseconds until the next pending run may start; undefined when none waits for its time. */
+export async function msUntilNextRun(tx: Tx): Promise<number | undefined> {
+  const row = await tx.first(
+    tx.k
+      .selectFrom("runs")
+      .select(sql<number | null>`min(run_after) - now_ms()`.as("ms"))
+      .where("status", "=", PENDING)
+      .where("run_after", ">", nowMs),
+  );
+  return row?.ms ?? undefined;
+}
+
+/** What a worker holds: its claim of a run. */
+export interface Lease {
+  run_id: string;
+  epoch: number;
+}
+
+/**
+ * The fence. True while the run is running at this epoch and has not been told to stop; the row is held until
+ * the transaction ends, so that nobody takes the run away between the check and the write.
+ */
+export const holdsLease = async (tx: Tx, lease: Lease): Promise<boolean> =>
+  (await tx.first(fenceQuery(tx, lease))) !== undefined;
+
+const fenceQuery = prepared<Lease, { seq: number }>((k, p, tx) =>
+  tx.dialect.forShare(
+    k
+      .selectFrom("runs")
+      .select("seq")
+      .where("run_id", "=", p("run_id"))
+      .where("epoch", "=", p("epoch"))
+      .where("status", "=", RUNNING)
+      .where("cancel_action", "is", null),
+  ),
+);
+
+/** Renews the leases of a worker's runs and says how each of them stands. */
+export const renewLeases = (
+  tx: Tx,
+  { worker_id, lease_ms }: { worker_id: number; lease_ms: number },
+): Promise<Pick<RunRow, "run_id" | "epoch" | "cancel_action">[]> =>
+  tx.all(
+    tx.k
+      .updateTable("runs")
+      .set({ lease_until: sql<number>`now_ms() + ${lease_ms}` })
+      .where("status", "=", RUNNING)
+      .where("worker_id", "=", worker_id)
+      .returning(["run_id", "epoch", "cancel_action"]),
+  );
+
+export interface RunOutcome extends Lease {
+  status: RunStatus;
+  output: string | null;
+}
+
+/** Ends a run if it is still held at this epoch. Undefined when it is not: then nothing was written. */
+export const settleRunIfHeld = (tx: Tx, outcome: RunOutcome): Promise<RunRow | undefined> =>
+  tx.first(settleQuery(tx, outcome));
+
+const settleQuery = prepared<RunOutcome, RunRow>((k, p) =>
+  k
+    .updateTable("runs")
+    .set({ status: p("status"), output: p("output"), lease_until: null, updated_at: nowMs, ended_at: nowMs })
+    .where("run_id", "=", p("run_id"))
+    .where("epoch", "=", p("epoch"))
+    .where("status", "=", RUNNING)
+    .returningAll(),
+);
+
+export interface Return extends Lease {
+  /** 1 when the attempt counts: the run was lost. 0 when it was handed back in good order. */
+  spent: 0 | 1;
+  /** 1 when the graph host died with the run in it. */
+  crashed: 0 | 1;
+  delay_ms: number;
+}
+
+/** Puts a held run back into the queue, at its old place. Its epoch goes up at once, so that whoever still works on it writes nothing more. */
+export const returnRunIfHeld = (tx: Tx, { run_id, epoch, spent, crashed, delay_ms }: Return): Promise<number> =>
+  tx.run(
+    tx.k
+      .updateTable("runs")
+      .set({
+        status: "pending",
+        epoch: sql<number>`epoch + 1`,
+        attempt: sql<number>`attempt - ${1 - spent}`,
+        crashes: sql<number>`crashes + ${crashed}`,
+        run_after: sql<number>`now_ms() + ${delay_ms}`,
+        worker_id: null,
+        lease_until: null,
+        updated_at: nowMs,
+      })
+      .where("run_id", "=", run_id)
+      .where("epoch", "=", epoch)
+      .where("status", "=", RUNNING),
+  );
+
+/** Running runs whose worker is gone: its lease has run out, or its process is gone and it has missed a heartbeat. */
+export const findLostRuns = (
+  tx: Tx,
+  { lease_ms, missed_ms, limit }: { lease_ms: number; missed_ms: number; limit: number },
+): Promise<RunRow[]> =>
+  tx.all(
+    tx.k
+      .selectFrom("runs")
+      .selectAll()
+      .where("status", "=", RUNNING)
+      .where((e) =>
+        e.or([
+          e("lease_until", "<", nowMs),
+          e.and([
+            e.not(tx.dialect.workerIsPresent()),
+            e("lease_until", "<", sql<number>`now_ms() + ${lease_ms - missed_ms}`),
+          ]),
+        ]),
+      )
+      .limit(limit),
+  );
+
+/** All running runs. At the start of the embedded database nobody but this process can hold one. */
+export const findRunningRuns = (tx: Tx): Promise<RunRow[]> =>
+  tx.all(tx.k.selectFrom("runs").selectAll().where("status", "=", RUNNING));
