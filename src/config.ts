@@ -115,7 +115,7 @@ export function readConfig(command: Config["command"], flags: Flags, env: Env): 
     ),
     inline: flags.inline ?? false,
     hosts: integer("--hosts", flags.hosts ?? env.THREADMILL_HOSTS, Math.max(1, availableParallelism() - 1), 1, 256),
-    jobs_per_worker: integer("N_JOBS_PER_WORKER", env.N_JOBS_PER_WORKER, 10, 1, 10_000),
+    jobs_per_worker: integer("N_JOBS_PER_WORKER", env.N_JOBS_PER_WORKER, 50, 1, 10_000),
     host_memory_mb: integer("THREADMILL_HOST_MEMORY_MB", env.THREADMILL_HOST_MEMORY_MB, 2048, 64, 1_048_576),
     api_keys,
     allowed_hosts: list(env.ALLOWED_HOSTS),

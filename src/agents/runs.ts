@@ -7,6 +7,7 @@ import { newId } from "../lib/ids.ts";
 import type { JsonObject } from "../lib/json.ts";
 import type { Tx } from "../storage/database.ts";
 import { lastEventSeq, type StoredEvent } from "../storage/events.ts";
+import type { Hint } from "../storage/hints.ts";
 import { deleteRun, findRun, insertRun, listActiveRuns, listRuns, lockRun } from "../storage/runs.ts";
 import type { AssistantRow, RunRow, ThreadRow } from "../storage/schema.ts";
 import { insertThread, lockThread, setThreadBusy } from "../storage/threads.ts";
@@ -40,37 +41,37 @@ export class Runs {
       const active = thread.status === "busy" ? await listActiveRuns(tx, thread_id) : [];
       if (active.length > 0) cancels.push(...(await makeWay(tx, body.multitask_strategy, active)));
       return this.#insert(tx, caller, assistant, thread, body, active.length > 0);
-    });
+    }, startHint(body));
     for (const cancel of cancels) cancel.announce(this.#context.database, this.#context.engine.events);
-    this.#announce(run);
     return run;
   }
 
   /** Accepts stateless runs, all or none; each gets a hidden thread of its own. */
   async createStateless(caller: Caller, bodies: StatelessRunCreate[]): Promise<RunRow[]> {
     const assistants = await Promise.all(bodies.map((body) => this.#requireAssistant(caller, body.assistant_id)));
-    const runs = await this.#context.database.write(async (tx) => {
-      const rows: RunRow[] = [];
-      for (const [i, body] of bodies.entries()) {
-        const assistant = assistants[i] as AssistantRow;
-        const temporary = body.on_completion === "delete";
-        const metadata = JSON.stringify({
-          ...body.metadata,
-          graph_id: assistant.graph_id,
-          assistant_id: assistant.assistant_id,
-        });
-        const thread = await insertThread(tx, {
-          thread_id: newId(),
-          tenant_id: caller.tenant_id,
-          metadata,
-          hidden: temporary ? 1 : 0,
-        });
-        rows.push(await this.#insert(tx, caller, assistant, thread as ThreadRow, body, false, temporary));
-      }
-      return rows;
-    });
-    for (const run of runs) this.#announce(run);
-    return runs;
+    return this.#context.database.write(
+      async (tx) => {
+        const rows: RunRow[] = [];
+        for (const [i, body] of bodies.entries()) {
+          const assistant = assistants[i] as AssistantRow;
+          const temporary = body.on_completion === "delete";
+          const metadata = JSON.stringify({
+            ...body.metadata,
+            graph_id: assistant.graph_id,
+            assistant_id: assistant.assistant_id,
+          });
+          const thread = await insertThread(tx, {
+            thread_id: newId(),
+            tenant_id: caller.tenant_id,
+            metadata,
+            hidden: temporary ? 1 : 0,
+          });
+          rows.push(await this.#insert(tx, caller, assistant, thread as ThreadRow, body, false, temporary));
+        }
+        return rows;
+      },
+      startHint(...bodies),
+    );
   }
 
   async get(caller: Caller, path: RunPath): Promise<Run> {
@@ -225,10 +226,6 @@ export class Runs {
     return run;
   }
 
-  #announce(run: RunRow): void {
-    this.#context.database.hints.emit({ kind: "runs", in_ms: Math.max(0, run.run_after - run.created_at) });
-  }
-
   async #require(caller: Caller, { run_id, thread_id }: RunPath): Promise<RunRow> {
     const run = await findRun(this.#context.database.read, { tenant_id: caller.tenant_id, run_id, thread_id });
     if (!run) throw new ApiError("run_not_found");
@@ -243,6 +240,12 @@ export class Runs {
     return run;
   }
 }
+
+/** Wakes the workers when the first of the new runs may start. */
+const startHint = (...bodies: { after_seconds?: number }[]): Hint => ({
+  kind: "runs",
+  in_ms: Math.min(...bodies.map(({ after_seconds = 0 }) => after_seconds * 1000)),
+});
 
 /** An event on its way to a reader. Without `seq` it is not part of the log and has no id. */
 export type StreamedEvent = Omit<StoredEvent, "seq"> & { seq?: number };

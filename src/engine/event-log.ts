@@ -1,4 +1,3 @@
-import { setTimeout as delay } from "node:timers/promises";
 import type { RunStatus } from "../contract/records.ts";
 import type { Database } from "../storage/database.ts";
 import { readEvents, type StoredEvent } from "../storage/events.ts";
@@ -156,19 +155,18 @@ export class EventLog {
   }
 
   /** Waits for news; looks again after a while when the run is somebody else's, whose hints can be lost. */
-  async #wait(feed: Feed, news: Promise<void>, signal: AbortSignal): Promise<void> {
+  #wait(feed: Feed, news: Promise<void>, signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
-    const stop = new AbortController();
-    const aborted = new Promise<void>((_, reject) => {
-      signal.addEventListener("abort", () => reject(signal.reason), { signal: stop.signal });
+    return new Promise((resolve, reject) => {
+      const timer = feed.live ? undefined : setTimeout(() => finish(resolve), this.#poll_ms);
+      const onAbort = () => finish(() => reject(signal.reason));
+      const finish = (settle: () => void) => {
+        clearTimeout(timer);
+        signal.removeEventListener("abort", onAbort);
+        settle();
+      };
+      signal.addEventListener("abort", onAbort);
+      void news.then(() => finish(resolve));
     });
-    try {
-      const waiting: Promise<unknown>[] = [news, aborted];
-      if (!feed.live)
-        waiting.push(delay(this.#poll_ms, undefined, { signal: stop.signal, ref: false }).catch(() => undefined));
-      await Promise.race(waiting);
-    } finally {
-      stop.abort();
-    }
   }
 }

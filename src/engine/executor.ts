@@ -3,7 +3,7 @@ import type { AbortReason, CheckpointRequest, HostOutcome, RunKwargs, RunOrder, 
 import type { HostPool, PooledHost } from "../graphs/pool.ts";
 import { cleanJsonText } from "../lib/json.ts";
 import type { Log } from "../lib/log.ts";
-import { insertCheckpoint, insertWrites } from "../storage/checkpoints.ts";
+import { findCheckpoint, insertCheckpoint, insertWrites } from "../storage/checkpoints.ts";
 import type { Database } from "../storage/database.ts";
 import { lastEventSeq } from "../storage/events.ts";
 import { returnRunIfHeld } from "../storage/run-leases.ts";
@@ -35,7 +35,7 @@ export class Executor {
   readonly run: RunRow;
   readonly #options: ExecutorOptions;
   readonly #feed: Feed;
-  #journal!: Journal;
+  readonly #journal: Journal;
   /** Why the graph was told to stop. */
   #stopping: AbortReason | undefined;
   #infrastructure_failed = false;
@@ -46,25 +46,30 @@ export class Executor {
     this.run = run;
     this.#options = options;
     this.#feed = options.events.hold(run.run_id);
+    this.#journal = new Journal({
+      database: options.database,
+      run,
+      feed: this.#feed,
+      onFailure: (error) => this.#onWriteFailure(error),
+    });
   }
 
   /** Gives the run to a host. When none has room after all, the run goes back at no cost. */
   async start(): Promise<void> {
-    const { database, pool } = this.#options;
-    const { run_id, epoch, tenant_id, attempt, crashes } = this.run;
-    const last_seq = attempt > 1 ? await lastEventSeq(database.read, run_id) : 0;
-    this.#journal = new Journal({
-      database,
-      lease: { run_id, epoch },
-      tenant_id,
-      feed: this.#feed,
-      last_seq,
-      onFailure: (error) => this.#onWriteFailure(error),
-    });
+    const { database, pool, run_timeout_ms } = this.#options;
+    const { run_id, epoch, thread_id, attempt, crashes } = this.run;
+    const order = this.#order();
+    // Before anything is awaited, so that the next claim knows how much room is left.
+    const host = pool.reserve(order, { alone: crashes > 0 });
+    // An earlier claim may have left events, also one that was handed back and is not counted as an attempt.
+    if (epoch > 1) this.#journal.continueAfter(await lastEventSeq(database.read, run_id));
     this.#feed.live = true;
+    if (!host) return this.giveBack();
     this.#journal.append([["metadata", JSON.stringify({ run_id, attempt })]]);
-    if (!pool.assign(this.#order(), { alone: crashes > 0 })) return this.giveBack();
-    this.#after(this.#options.run_timeout_ms, () => this.stop("timeout"));
+    const head = (await findCheckpoint(database.read, { thread_id, checkpoint_ns: "" })) ?? null;
+    if (this.#ended) return;
+    host.send({ type: "start", order, head });
+    this.#after(run_timeout_ms, () => this.stop("timeout"));
   }
 
   #order(): RunOrder {

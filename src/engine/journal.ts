@@ -18,11 +18,8 @@ const GATHER_MS = 10;
 
 export interface JournalOptions {
   database: Database;
-  lease: Lease;
-  tenant_id: string;
+  run: Lease & { tenant_id: string };
   feed: Feed;
-  /** Sequence number of the run's last event so far. */
-  last_seq: number;
   /** The database refused or failed; the run cannot go on here. */
   onFailure(error: unknown): void;
 }
@@ -35,7 +32,7 @@ export class Journal {
   readonly #options: JournalOptions;
   #events: StoredEvent[] = [];
   #entries: Entry[] = [];
-  #seq: number;
+  #seq = 0;
   #writing: Promise<void> | undefined;
   #timer: NodeJS.Timeout | undefined;
   #written_at = 0;
@@ -43,7 +40,11 @@ export class Journal {
 
   constructor(options: JournalOptions) {
     this.#options = options;
-    this.#seq = options.last_seq;
+  }
+
+  /** Numbers the coming events after those that earlier claims of the run have left. */
+  continueAfter(seq: number): void {
+    this.#seq = seq;
   }
 
   /** Adds events; they are saved, then shown to readers. The first after a pause goes at once. */
@@ -62,7 +63,7 @@ export class Journal {
    * @throws LeaseLostError when the run is no longer held, or is to stop: then nothing was written
    */
   commit(write: (tx: Tx) => Promise<void>): Promise<void> {
-    if (this.#closed) return Promise.reject(new LeaseLostError(this.#options.lease.run_id));
+    if (this.#closed) return Promise.reject(new LeaseLostError(this.#options.run.run_id));
     return new Promise((resolve, reject) => {
       this.#entries.push({ write, resolve, reject });
       if (!this.#writing) this.#write();
@@ -77,7 +78,7 @@ export class Journal {
     this.#closed = true;
     clearTimeout(this.#timer);
     await this.#writing;
-    for (const entry of this.#entries.splice(0)) entry.reject(new LeaseLostError(this.#options.lease.run_id));
+    for (const entry of this.#entries.splice(0)) entry.reject(new LeaseLostError(this.#options.run.run_id));
     return this.#events.splice(0);
   }
 
@@ -94,13 +95,17 @@ export class Journal {
   }
 
   async #writeOnce(): Promise<void> {
-    const { database, lease, tenant_id, feed } = this.#options;
-    const events = this.#events.splice(0);
-    const entries = this.#entries.splice(0);
+    const { database, run, feed } = this.#options;
+    let events: StoredEvent[] = [];
+    let entries: Entry[] = [];
     try {
       await database.write(async (tx) => {
-        if (!(await holdsLease(tx, lease))) throw new LeaseLostError(lease.run_id);
-        await insertEvents(tx, { run_id: lease.run_id, tenant_id }, events);
+        // Taken when the transaction begins, not when it was asked for: what has come meanwhile shares it. A
+        // repeated transaction keeps what the first one took.
+        events = [...events, ...this.#events.splice(0)];
+        entries = [...entries, ...this.#entries.splice(0)];
+        if (!(await holdsLease(tx, run))) throw new LeaseLostError(run.run_id);
+        await insertEvents(tx, run, events);
         for (const entry of entries) await entry.write(tx);
       });
     } catch (error) {
@@ -110,6 +115,6 @@ export class Journal {
     }
     if (events.length > 0) feed.publish(events);
     for (const entry of entries) entry.resolve();
-    if (events.length > 0) database.hints.emit({ kind: "events", run_id: lease.run_id });
+    if (events.length > 0) database.hints.emit({ kind: "events", run_id: run.run_id });
   }
 }

@@ -161,7 +161,8 @@ export interface StagedUpdate {
 
 /** From the service to a host. */
 export type ToHost =
-  | { type: "start"; order: RunOrder }
+  /** `head`: the thread's newest root checkpoint (null: there is none), which saves the run its first question. */
+  | { type: "start"; order: RunOrder; head: CheckpointData | null }
   | { type: "abort"; run_id: string; epoch: number; reason: AbortReason }
   /** Stop at the next step boundary; the run will go on elsewhere. */
   | { type: "drain"; run_id: string; epoch: number }

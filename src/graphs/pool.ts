@@ -108,13 +108,11 @@ export class HostPool implements Service {
     return this.#serving().reduce((sum, host) => sum + Math.max(0, this.#options.jobs_per_host - host.runs.size), 0);
   }
 
-  /** Gives a run to the host with the fewest. False when there is none for it right now. */
-  assign(order: RunOrder, { alone }: { alone: boolean }): boolean {
+  /** Keeps a place for a run in the host with the fewest. Undefined when there is none right now. */
+  reserve(order: RunOrder, { alone }: { alone: boolean }): PooledHost | undefined {
     const host = alone ? this.#addAlone() : this.#leastLoaded();
-    if (!host) return false;
-    host.runs.set(order.run_id, order);
-    host.send({ type: "start", order });
-    return true;
+    host?.runs.set(order.run_id, order);
+    return host;
   }
 
   /** Passes a message to the host that has the run. */

@@ -1,5 +1,5 @@
 import { type CompiledQuery, type Kysely, type RawBuilder, type SelectQueryBuilder, sql } from "kysely";
-import type { Hints } from "./hints.ts";
+import type { Hint, Hints } from "./hints.ts";
 import type { Schema } from "./schema.ts";
 
 /** A query: a Kysely builder, or one compiled before (see prepared.ts). */
@@ -27,8 +27,11 @@ export interface Database {
   /**
    * Runs `work` in a transaction and answers after its commit. `work` awaits nothing but queries of its
    * `tx`, and may be called again when the database asks for a repeat (deadlock, serialization).
+   *
+   * @param hint given as soon as a write that comes of it can see this one: after the commit on Postgres; on SQLite
+   *   at once, so that the two share one commit
    */
-  write<T>(work: (tx: Tx) => Promise<T>): Promise<T>;
+  write<T>(work: (tx: Tx) => Promise<T>, hint?: Hint): Promise<T>;
   close(): Promise<void>;
 }
 

@@ -17,7 +17,8 @@ export async function insertEvents(
 ): Promise<void> {
   if (tx.dialect.name === "sqlite") {
     // One compiled statement per row is faster here than building one statement for all rows.
-    for (const event of events) await tx.run(insertQuery(tx, { ...run, ...event }));
+    const { run_id, tenant_id } = run;
+    for (const event of events) await tx.run(insertQuery(tx, { run_id, tenant_id, ...event }));
     return;
   }
   const rows = events.map((event) => ({ run_id: run.run_id, tenant_id: run.tenant_id, ...event, created_at: nowMs }));

@@ -53,7 +53,11 @@ export function openPostgres(options: PostgresOptions): Database {
     read: transactionOn(pool, k),
     hints,
     worker_id,
-    write: (work) => inTransaction(pool, k, work),
+    async write(work, hint) {
+      const value = await inTransaction(pool, k, work);
+      if (hint) hints.emit(hint);
+      return value;
+    },
     async close() {
       await hints.close();
       await pool.end();

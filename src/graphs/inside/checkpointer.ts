@@ -50,6 +50,11 @@ export class HostCheckpointer extends BaseCheckpointSaver<string> {
     if (thread_id === undefined) return undefined;
     const scope = scopeOf(config);
     const checkpoint_id = getCheckpointId(config) || undefined;
+    if (scope.head && checkpoint_ns === "" && !checkpoint_id) {
+      const { data } = scope.head;
+      scope.head = undefined;
+      return data ? this.#toTuple(data, scope.run) : undefined;
+    }
     const staged = stagedCheckpoint(scope.staged, checkpoint_ns, checkpoint_id);
     const found =
       staged ?? (await this.#service.get(scope.run, { op: "get", thread_id, checkpoint_ns, checkpoint_id }));
@@ -105,6 +110,7 @@ export class HostCheckpointer extends BaseCheckpointSaver<string> {
       // A staged checkpoint must be readable before it is stored, so it carries all its values, not the new alone.
       values: await this.#serializeValues(channel_values, scope.staged ? checkpoint.channel_versions : newVersions),
     };
+    scope.head = undefined;
     if (scope.staged) scope.staged.puts.push(row);
     else await this.#service.request(scope.run, { op: "put", checkpoint: row });
     return { configurable: { thread_id, checkpoint_ns, checkpoint_id: checkpoint.id } };

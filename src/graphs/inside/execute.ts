@@ -1,8 +1,7 @@
 import type { StreamEvent } from "@langchain/core/tracers/log_stream";
 import { RunControl } from "@langchain/langgraph";
-import type { HostOutcome, RunOrder, StateSummary } from "../host.ts";
+import type { CheckpointData, HostOutcome, RunOrder, StateSummary } from "../host.ts";
 import { toCommand } from "./commands.ts";
-import type { ServiceConnection } from "./connection.ts";
 import type { CompiledGraph, LoadedGraphs } from "./load.ts";
 import type { RunningInHost } from "./runtime.ts";
 import { describedBy, type Scope, withScope } from "./scope.ts";
@@ -12,17 +11,19 @@ import { toWire } from "./wire.ts";
 
 export interface Execution {
   order: RunOrder;
+  /** The thread's newest root checkpoint. */
+  head: CheckpointData | null;
   graphs: LoadedGraphs;
   run: RunningInHost;
-  connection: ServiceConnection;
+  /** Where the run's events go. */
+  emit: (event: string, data: string) => void;
 }
 
 /** Executes a run to its end, whatever that is: it answers how the run ended and never throws. */
 export async function executeRun(execution: Execution): Promise<HostOutcome> {
-  const { order, graphs, run, connection } = execution;
-  const outbox = connection.openOutbox(order);
-  const translator = new StreamTranslator(order.kwargs.stream_mode, (event, data) => outbox.add(event, data));
-  const scope: Scope = { run: order, metadata: checkpointMetadata(order) };
+  const { order, head, graphs, run, emit } = execution;
+  const translator = new StreamTranslator(order.kwargs.stream_mode, emit);
+  const scope: Scope = { run: order, metadata: checkpointMetadata(order), head: { data: head } };
   let graph: CompiledGraph | undefined;
   try {
     graph = await graphs.get(order.graph_id, order.kwargs.config, {
@@ -35,8 +36,6 @@ export async function executeRun(execution: Execution): Promise<HostOutcome> {
     return await finished(graph, order, scope, translator);
   } catch (error) {
     return await failed(error, graph, execution, scope);
-  } finally {
-    connection.closeOutbox(order);
   }
 }
 
@@ -48,7 +47,7 @@ async function stream(
 ): Promise<void> {
   const { order, run } = execution;
   const { kwargs } = order;
-  const resumed = order.attempt > 1 && (await hasOwnCheckpoint(execution));
+  const resumed = hasOwnCheckpoint(execution);
   const control = new RunControl();
   run.onDrain(() => control.requestDrain("shutdown"));
   const options = {
@@ -126,9 +125,9 @@ function checkpointMetadata({
 }
 
 /** Whether an earlier attempt got as far as a checkpoint, so that this one goes on from there. */
-async function hasOwnCheckpoint({ order, connection }: Execution): Promise<boolean> {
-  const head = await connection.get(order, { op: "get", thread_id: order.thread_id, checkpoint_ns: "" });
-  return head !== undefined && (JSON.parse(head.metadata) as { run_id?: string }).run_id === order.run_id;
+function hasOwnCheckpoint({ order, head }: Execution): boolean {
+  if (order.attempt === 1 || !head) return false;
+  return (JSON.parse(head.metadata) as { run_id?: string }).run_id === order.run_id;
 }
 
 async function finished(

@@ -1,4 +1,4 @@
-import type { AbortReason, FromHost, HostSetup, RunOrder, ToHost } from "../host.ts";
+import type { AbortReason, FromHost, HostSetup, ToHost } from "../host.ts";
 import { HostCheckpointer } from "./checkpointer.ts";
 import { ServiceConnection } from "./connection.ts";
 import { executeRun } from "./execute.ts";
@@ -17,12 +17,15 @@ export function startRuntime(setup: HostSetup, send: (message: FromHost) => void
   const runs = new Map<string, RunningInHost>();
   void loading.then((graphs) => send({ type: "loaded", failures: graphs.failures }));
 
-  async function start(order: RunOrder): Promise<void> {
+  async function start({ order, head }: Extract<ToHost, { type: "start" }>): Promise<void> {
     const run = new RunningInHost();
     runs.set(keyOf(order), run);
     const graphs = await loading;
     send({ type: "started", run_id: order.run_id, epoch: order.epoch });
-    const outcome = await executeRun({ order, graphs, run, connection });
+    const outbox = connection.openOutbox(order);
+    const emit = (event: string, data: string) => outbox.add(event, data);
+    const outcome = await executeRun({ order, head, graphs, run, emit });
+    connection.closeOutbox(order);
     runs.delete(keyOf(order));
     send({ type: "done", run_id: order.run_id, epoch: order.epoch, outcome });
   }
@@ -32,7 +35,7 @@ export function startRuntime(setup: HostSetup, send: (message: FromHost) => void
       switch (message.type) {
         case "start":
           // In the next turn: when the thread was blocked, an abort that lies behind this message comes first.
-          setImmediate(() => void start(message.order));
+          setImmediate(() => void start(message));
           break;
         case "abort":
           runs.get(keyOf(message))?.abort(message.reason);

@@ -1,5 +1,5 @@
 import type { RunnableConfig } from "@langchain/core/runnables";
-import type { StagedUpdate } from "../host.ts";
+import type { CheckpointData, StagedUpdate } from "../host.ts";
 import type { RunKey } from "./connection.ts";
 
 /**
@@ -9,6 +9,8 @@ import type { RunKey } from "./connection.ts";
 export interface Scope {
   /** The run that writes; absent for questions. */
   run?: RunKey;
+  /** The thread's newest root checkpoint, until it is used or the run has written its own. */
+  head?: { data: CheckpointData | null };
   /** Metadata for every checkpoint written. */
   metadata: Record<string, unknown>;
   /** Where the checkpoints of a state update are gathered instead of being stored one by one. */

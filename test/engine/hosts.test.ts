@@ -1,0 +1,86 @@
+import { afterEach, describe, expect, it } from "vitest";
+import { databases } from "../support/databases.ts";
+import { startService, type TestService } from "../support/service.ts";
+import { readUntil } from "../support/stream.ts";
+
+const CONFIG = "test/graphs/hosts/langgraph.json";
+const GOOD = { assistant_id: "steps", input: { items: [] } };
+
+describe.each(databases)("graph hosts on %s", (database) => {
+  let service: TestService;
+  const start = async (env: Record<string, string> = {}) => {
+    service = await startService({ database, config: CONFIG, env });
+  };
+  afterEach(() => service.stop());
+
+  const create = async (assistant_id: string, input: object): Promise<{ thread_id: string; run_id: string }> => {
+    const { thread_id } = (await service.request("POST", "/threads", {})).body;
+    return (await service.request("POST", `/threads/${thread_id}/runs`, { assistant_id, input, stream_mode: "custom" })).body;
+  };
+  const join = ({ thread_id, run_id }: { thread_id: string; run_id: string }) =>
+    service.request("GET", `/threads/${thread_id}/runs/${run_id}/join`);
+  const statusOf = async ({ thread_id, run_id }: { thread_id: string; run_id: string }) =>
+    (await service.request("GET", `/threads/${thread_id}/runs/${run_id}`)).body.status;
+
+  it("a node that blocks its thread delays no request, no state read and no new run", async () => {
+    await start({ THREADMILL_HOST_SILENT_MS: "300" });
+    const blocked = await create("blocks", { ms: 6_000, items: [] });
+    await readUntil(service, blocked, ({ event }) => event === "custom");
+    const began = performance.now();
+    const other = (await service.request("POST", "/runs/wait", GOOD)).body;
+    expect(other.items).toEqual(["a", "b", "c"]);
+    expect((await service.request("GET", "/ok")).status).toBe(200);
+    expect((await service.request("GET", `/threads/${blocked.thread_id}/state`)).status).toBe(200);
+    // It answered while the first host was still blocked.
+    expect(await statusOf(blocked)).toBe("running");
+    expect(performance.now() - began).toBeLessThan(5_500);
+    expect((await join(blocked)).body.items).toEqual(["blocked"]);
+  });
+
+  it("a node that calls process.exit ends its own run with an error; its neighbours succeed", async () => {
+    await start();
+    const neighbour = await create("steps", { ms: 400, items: [] });
+    const culprit = await create("exits", { ms: 100, items: [] });
+    expect((await join(culprit)).body.__error__).toMatchObject({ error: "GraphHostError", message: expect.stringContaining("exit code 7") });
+    expect(await statusOf(culprit)).toBe("error");
+    expect((await join(neighbour)).body.items).toEqual(["a", "b", "c"]);
+    expect((await service.request("GET", `/threads/${culprit.thread_id}`)).body.status).toBe("error");
+    expect((await service.request("POST", "/runs/wait", GOOD)).body.items).toEqual(["a", "b", "c"]);
+  });
+
+  it("a node that exhausts its heap ends its own run with an error; its neighbours succeed", async () => {
+    await start({ THREADMILL_HOST_MEMORY_MB: "128" });
+    const neighbour = await create("steps", { ms: 300, items: [] });
+    const culprit = await create("eats", { items: [] });
+    expect((await join(culprit)).body.__error__.message).toContain("ran out of memory (limit 128 MB)");
+    expect((await join(neighbour)).body.items).toEqual(["a", "b", "c"]);
+  });
+
+  it("a host that hangs for too long is ended, and its run with it after three attempts", async () => {
+    await start({ THREADMILL_HOST_SILENT_MS: "200", THREADMILL_HOST_DEAD_MS: "600" });
+    const culprit = await create("blocks", { ms: 60_000, items: [] });
+    expect((await join(culprit)).body.__error__.message).toContain("has not answered for 600 ms");
+    expect((await service.request("POST", "/runs/wait", GOOD)).body.items).toEqual(["a", "b", "c"]);
+  });
+
+  it("a cancelled node that ignores the signal is given up after the grace, and what it writes is refused", async () => {
+    await start({ THREADMILL_CANCEL_GRACE_MS: "200" });
+    const run = await create("deaf", { ms: 1_500, items: [] });
+    await readUntil(service, run, ({ event }) => event === "custom");
+    const cancelled = await service.request("POST", `/threads/${run.thread_id}/runs/${run.run_id}/cancel?wait=1`);
+    expect(cancelled.status).toBe(204);
+    expect(await statusOf(run)).toBe("interrupted");
+    // The next run starts from the state that the cancelled one has left, and ends after it would have written.
+    const next = await service.request("POST", `/threads/${run.thread_id}/runs/wait`, { assistant_id: "steps", input: { ms: 700 } });
+    expect(next.body.items).toEqual(["a", "b", "c"]);
+    const history = (await service.request("POST", `/threads/${run.thread_id}/history`, { limit: 100 })).body;
+    expect(history.flatMap((state: { values: { items?: string[] } }) => state.values.items ?? [])).not.toContain("late");
+  });
+
+  it("a run that takes longer than it may ends as timeout", async () => {
+    await start({ BG_JOB_TIMEOUT_SECS: "0.2" });
+    const run = await create("waits", { items: [] });
+    expect((await join(run)).body.__error__.error).toBe("TimeoutError");
+    expect(await statusOf(run)).toBe("timeout");
+  });
+});

@@ -1,0 +1,73 @@
+import { Annotation, type LangGraphRunnableConfig, StateGraph } from "@langchain/langgraph";
+
+// Graphs that misbehave in all the ways in which a host must hold out, and one that behaves.
+
+const State = Annotation.Root({
+  items: Annotation<string[]>({ reducer: (a, b) => a.concat(b), default: () => [] }),
+  ms: Annotation<number>(),
+});
+
+type Node = (state: typeof State.State, config: LangGraphRunnableConfig) => Promise<{ items: string[] }>;
+
+const oneNode = (run: Node) =>
+  new StateGraph(State).addNode("node", run).addEdge("__start__", "node").addEdge("node", "__end__").compile();
+
+const pause = (ms: number, signal?: AbortSignal) =>
+  new Promise<void>((resolve, reject) => {
+    const timer = setTimeout(resolve, ms);
+    signal?.addEventListener("abort", () => {
+      clearTimeout(timer);
+      reject(signal.reason);
+    });
+  });
+
+/** Three steps of `ms` each; every step says when it begins. */
+export const steps = (() => {
+  const step = (name: string): Node => async (state, config) => {
+    config.writer?.({ step: name });
+    await pause(state.ms ?? 0, config.signal);
+    return { items: [name] };
+  };
+  return new StateGraph(State)
+    .addNode("a", step("a"))
+    .addNode("b", step("b"))
+    .addNode("c", step("c"))
+    .addEdge("__start__", "a")
+    .addEdge("a", "b")
+    .addEdge("b", "c")
+    .addEdge("c", "__end__")
+    .compile();
+})();
+
+/** Says that it begins, then holds its thread for `ms` without giving anything else a turn. */
+export const blocks = oneNode(async (state, config) => {
+  config.writer?.({ blocking: true });
+  await pause(20); // lets the event out
+  const end = Date.now() + state.ms;
+  while (Date.now() < end);
+  return { items: ["blocked"] };
+});
+
+export const exits = oneNode(async (state) => {
+  await pause(state.ms ?? 0);
+  process.exit(7);
+});
+
+export const eats = oneNode(async () => {
+  const kept: number[][] = [];
+  for (;;) kept.push(new Array(1_000_000).fill(Math.random()));
+});
+
+/** Ignores every signal. */
+export const deaf = oneNode(async (state, config) => {
+  config.writer?.({ started: true });
+  await pause(state.ms);
+  return { items: ["late"] };
+});
+
+/** Waits for its signal. */
+export const waits = oneNode(async (state, config) => {
+  config.writer?.({ started: true });
+  await pause(state.ms ?? 600_000, config.signal);
+  return { items: ["done"] };
+});
