@@ -2,8 +2,13 @@ import type { Context } from "hono";
 import { ApiError } from "../errors.ts";
 import type { Log } from "../lib/log.ts";
 
+/** What nginx writes into its log for a client that closed its connection. It is never sent. */
+const CLIENT_GONE = 499;
+
 /** The agent server's answer to whatever was thrown: `{"detail": sentence}`. The cause goes to the log alone. */
 export function errorResponse(error: unknown, context: Context, log: Log): Response {
+  // The client has hung up while it waited: nobody reads the answer, and nothing has failed.
+  if (context.req.raw.signal.aborted) return new Response(null, { status: CLIENT_GONE });
   const known = error instanceof ApiError ? error : asUnavailable(error);
   if (known.status >= 500) {
     const { method, path } = context.req;

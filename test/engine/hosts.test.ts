@@ -15,7 +15,8 @@ describe.each(databases)("graph hosts on %s", (database) => {
 
   const create = async (assistant_id: string, input: object): Promise<{ thread_id: string; run_id: string }> => {
     const { thread_id } = (await service.request("POST", "/threads", {})).body;
-    return (await service.request("POST", `/threads/${thread_id}/runs`, { assistant_id, input, stream_mode: "custom" })).body;
+    return (await service.request("POST", `/threads/${thread_id}/runs`, { assistant_id, input, stream_mode: "custom" }))
+      .body;
   };
   const join = ({ thread_id, run_id }: { thread_id: string; run_id: string }) =>
     service.request("GET", `/threads/${thread_id}/runs/${run_id}/join`);
@@ -24,7 +25,7 @@ describe.each(databases)("graph hosts on %s", (database) => {
 
   it("a node that blocks its thread delays no request, no state read and no new run", async () => {
     await start({ THREADMILL_HOST_SILENT_MS: "300" });
-    const blocked = await create("blocks", { ms: 6_000, items: [] });
+    const blocked = await create("blocks", { ms: 10_000, items: [] });
     await readUntil(service, blocked, ({ event }) => event === "custom");
     const began = performance.now();
     const other = (await service.request("POST", "/runs/wait", GOOD)).body;
@@ -33,7 +34,7 @@ describe.each(databases)("graph hosts on %s", (database) => {
     expect((await service.request("GET", `/threads/${blocked.thread_id}/state`)).status).toBe(200);
     // It answered while the first host was still blocked.
     expect(await statusOf(blocked)).toBe("running");
-    expect(performance.now() - began).toBeLessThan(5_500);
+    expect(performance.now() - began).toBeLessThan(9_500);
     expect((await join(blocked)).body.items).toEqual(["blocked"]);
   });
 
@@ -41,7 +42,10 @@ describe.each(databases)("graph hosts on %s", (database) => {
     await start();
     const neighbour = await create("steps", { ms: 400, items: [] });
     const culprit = await create("exits", { ms: 100, items: [] });
-    expect((await join(culprit)).body.__error__).toMatchObject({ error: "GraphHostError", message: expect.stringContaining("exit code 7") });
+    expect((await join(culprit)).body.__error__).toMatchObject({
+      error: "GraphHostError",
+      message: expect.stringContaining("exit code 7"),
+    });
     expect(await statusOf(culprit)).toBe("error");
     expect((await join(neighbour)).body.items).toEqual(["a", "b", "c"]);
     expect((await service.request("GET", `/threads/${culprit.thread_id}`)).body.status).toBe("error");
@@ -71,10 +75,15 @@ describe.each(databases)("graph hosts on %s", (database) => {
     expect(cancelled.status).toBe(204);
     expect(await statusOf(run)).toBe("interrupted");
     // The next run starts from the state that the cancelled one has left, and ends after it would have written.
-    const next = await service.request("POST", `/threads/${run.thread_id}/runs/wait`, { assistant_id: "steps", input: { ms: 700 } });
+    const next = await service.request("POST", `/threads/${run.thread_id}/runs/wait`, {
+      assistant_id: "steps",
+      input: { ms: 700 },
+    });
     expect(next.body.items).toEqual(["a", "b", "c"]);
     const history = (await service.request("POST", `/threads/${run.thread_id}/history`, { limit: 100 })).body;
-    expect(history.flatMap((state: { values: { items?: string[] } }) => state.values.items ?? [])).not.toContain("late");
+    expect(history.flatMap((state: { values: { items?: string[] } }) => state.values.items ?? [])).not.toContain(
+      "late",
+    );
   });
 
   it("a run that takes longer than it may ends as timeout", async () => {

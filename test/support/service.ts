@@ -27,7 +27,7 @@ export interface Answer {
 
 /** Settings for tests: short graces, so that nothing is waited for longer than needed. */
 const SHORT = {
-  LOG_LEVEL: "silent",
+  LOG_LEVEL: process.env.TEST_LOG_LEVEL ?? "silent",
   BG_JOB_SHUTDOWN_GRACE_PERIOD_SECS: "0.1",
   THREADMILL_CANCEL_GRACE_MS: "500",
   EXAMPLES_DELAY_MS: "0",

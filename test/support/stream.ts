@@ -13,7 +13,9 @@ export async function readUntil(
     signal: hangUp.signal,
   });
   const response = await threadmill.fetch(request);
-  const reader = (response.body as ReadableStream<Uint8Array>).pipeThrough(new TextDecoderStream() as never).getReader();
+  const reader = (response.body as ReadableStream<Uint8Array>)
+    .pipeThrough(new TextDecoderStream() as never)
+    .getReader();
   let text = "";
   for (;;) {
     const { done, value } = (await reader.read()) as { done: boolean; value: string };

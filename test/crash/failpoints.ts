@@ -1,0 +1,34 @@
+import { registerHooks } from "node:module";
+
+/**
+ * Loaded before the server (`node --import`): puts a call in front of named lines of its source, which kills the
+ * process at the n-th passage. The server itself knows nothing of it; a line that is not found any more is an
+ * error, so that a point cannot get lost.
+ */
+const POINTS: Record<string, { file: string; before: string }> = {
+  "after-insert": { file: "/src/agents/runs.ts", before: "for (const cancel of cancels) cancel.announce(" },
+  "after-claim": { file: "/src/engine/worker.ts", before: "for (const run of runs) {" },
+  "after-checkpoint": { file: "/src/engine/journal.ts", before: "if (events.length > 0) feed.publish(events);" },
+  "before-settle": { file: "/src/engine/settle.ts", before: "const settled = await database.write(" },
+};
+
+const point = POINTS[process.env.FAILPOINT ?? ""];
+let left = Number(process.env.FAIL_AFTER ?? "1");
+
+Object.assign(globalThis, {
+  failpoint() {
+    if (--left === 0) process.kill(process.pid, "SIGKILL");
+  },
+});
+
+if (point) {
+  registerHooks({
+    load(url, context, next) {
+      const loaded = next(url, context);
+      if (!url.endsWith(point.file)) return loaded;
+      const source = String(loaded.source);
+      if (!source.includes(point.before)) throw new Error(`The failpoint's line "${point.before}" is not in ${url}.`);
+      return { ...loaded, source: source.replace(point.before, `globalThis.failpoint(); ${point.before}`) };
+    },
+  });
+}

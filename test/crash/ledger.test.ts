@@ -1,0 +1,126 @@
+import { randomUUID } from "node:crypto";
+import { afterAll, describe, expect, it } from "vitest";
+import { createDatabase, databases } from "../support/databases.ts";
+import { EndedEarly, freePort, type ServerProcess, startProcess } from "../support/process.ts";
+import { randomOf } from "../support/random.ts";
+import { openOn } from "../support/storage.ts";
+import { type Violation, violations } from "./invariants.ts";
+
+const CLIENTS = 32;
+const KILLS = Number(process.env.CRASH_KILLS ?? 50);
+const SEED = Number(process.env.SEED ?? Date.now() % 1_000_000);
+const POINTS = ["after-insert", "after-claim", "in-step", "after-checkpoint", "before-settle"];
+
+/** A run that the server has acknowledged. */
+interface Acknowledged {
+  thread_id: string;
+  run_id: string;
+  n: number;
+}
+
+describe.each(databases)("acknowledged runs on %s", (name) => {
+  let server: ServerProcess | undefined;
+  afterAll(() => {
+    server?.child.kill("SIGKILL");
+  });
+
+  it(`all reach their end with the right output through ${KILLS} kills (seed ${SEED}; CRASH_KILLS and SEED change it)`, async () => {
+    const random = randomOf(SEED);
+    const database = await createDatabase(name);
+    const port = await freePort();
+    const ledger: Acknowledged[] = [];
+    const clients = new Clients(`http://127.0.0.1:${port}`, ledger);
+    const options = { database, port, config: "test/graphs/crash/langgraph.json", preload: "test/crash/failpoints.ts" };
+    const killed: Record<string, number> = {};
+    while (Object.values(killed).reduce((a, b) => a + b, 0) < KILLS) {
+      const point = random.pick(POINTS);
+      const env = { FAILPOINT: point, FAIL_AFTER: String(random.integer(1, 60)) };
+      try {
+        server = await startProcess({ ...options, env });
+        clients.resume();
+        await server.ended;
+        clients.pause();
+      } catch (error) {
+        // It may die while it resumes what the last one has left, before it is up.
+        if (!(error instanceof EndedEarly) || error.message !== "") throw error;
+      }
+      killed[point] = (killed[point] ?? 0) + 1;
+    }
+    await clients.stop();
+    server = await startProcess(options);
+    const outcomes = await Promise.all(ledger.map((entry) => outcomeOf(server as ServerProcess, entry)));
+    const wrong = outcomes.filter((outcome) => outcome !== undefined);
+    server.child.kill("SIGTERM");
+    await server.ended;
+    const storage = openOn(database);
+    const broken: Violation[] = await violations(storage.read);
+    await storage.close();
+    await database.drop();
+    console.log(`${name}: ${ledger.length} acknowledged runs, kills ${JSON.stringify(killed)}, seed ${SEED}`);
+    expect({ wrong, broken }).toEqual({ wrong: [], broken: [] });
+    expect(ledger.length).toBeGreaterThan(KILLS);
+  }, 900_000);
+});
+
+/** What is wrong with an acknowledged run; undefined when nothing is. */
+async function outcomeOf({ url }: ServerProcess, { thread_id, run_id, n }: Acknowledged): Promise<unknown> {
+  const path = `${url}/threads/${thread_id}/runs/${run_id}`;
+  const joined = await fetch(`${path}/join`);
+  const output = (await joined.json()) as { items?: string[] };
+  const { status } = (await (await fetch(path)).json()) as { status: string };
+  const right = status === "success" && JSON.stringify(output.items) === JSON.stringify([`a${n}`, `b${n}`, `c${n}`]);
+  return right ? undefined : { run_id, n, status, output };
+}
+
+/** Clients that create runs for as long as the server is there, and write down every run it acknowledges. */
+class Clients {
+  readonly #url: string;
+  readonly #ledger: Acknowledged[];
+  readonly #working: Promise<void>[];
+  #stopped = false;
+  #up = Promise.withResolvers<void>();
+  #n = 0;
+
+  constructor(url: string, ledger: Acknowledged[]) {
+    this.#url = url;
+    this.#ledger = ledger;
+    this.#working = Array.from({ length: CLIENTS }, () => this.#work());
+  }
+
+  resume(): void {
+    this.#up.resolve();
+  }
+
+  pause(): void {
+    this.#up = Promise.withResolvers();
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    this.#up.resolve();
+    await Promise.all(this.#working);
+  }
+
+  async #work(): Promise<void> {
+    for (;;) {
+      await this.#up.promise;
+      if (this.#stopped) return;
+      await this.#create(++this.#n).catch(() => undefined);
+    }
+  }
+
+  /** A refused or broken request acknowledges nothing. */
+  async #create(n: number): Promise<void> {
+    const body = JSON.stringify({
+      assistant_id: "ledger",
+      input: { n },
+      if_not_exists: "create",
+      stream_mode: "updates",
+    });
+    const headers = { "content-type": "application/json" };
+    const response = await fetch(`${this.#url}/threads/${randomUUID()}/runs`, { method: "POST", headers, body });
+    if (response.status !== 200) throw new Error(String(response.status));
+    const { thread_id, run_id } = (await response.json()) as Acknowledged;
+    this.#ledger.push({ thread_id, run_id, n });
+  }
+}
