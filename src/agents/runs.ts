@@ -133,7 +133,7 @@ export class Runs {
 
   /** As {@link output}, for a run that this request has just created. */
   async outputOfNew(run: RunRow, signal: AbortSignal): Promise<string> {
-    const ending = await this.#context.engine.events.ending(run, signal);
+    const ending = await this.#context.engine.events.ending(run, signal, { isNew: true });
     return ending?.output && ending.output !== "null" ? ending.output : "{}";
   }
 
@@ -244,6 +244,7 @@ export class Runs {
 /** Wakes the workers when the first of the new runs may start. */
 const startHint = (...bodies: { after_seconds?: number }[]): Hint => ({
   kind: "runs",
+  isNew: true,
   in_ms: Math.min(...bodies.map(({ after_seconds = 0 }) => after_seconds * 1000)),
 });
 

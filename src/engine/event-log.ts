@@ -101,11 +101,13 @@ export class EventLog {
   /**
    * Waits until the run has ended. Undefined when there is no such run (any more).
    *
+   * @param isNew the run was accepted a moment ago, so there is no use in looking whether it has ended
    * @throws the reason of `signal`
    */
-  async ending(run: RunKey, signal: AbortSignal): Promise<Ending | undefined> {
+  async ending(run: RunKey, signal: AbortSignal, { isNew = false } = {}): Promise<Ending | undefined> {
     const feed = this.hold(run.run_id);
     try {
+      if (isNew) await this.#wait(feed, feed.news, signal);
       for (;;) {
         const { news } = feed;
         const ending = feed.ending ?? (feed.live ? undefined : await this.#storedEnding(run));

@@ -3,7 +3,7 @@ import type { PooledHost, PoolListener } from "../graphs/pool.ts";
 import type { Log } from "../lib/log.ts";
 import { repeating, type Service } from "../lib/service.ts";
 import type { Database } from "../storage/database.ts";
-import { claimRuns, msUntilNextRun, renewLeases } from "../storage/run-leases.ts";
+import { claimRuns, mayClaim, msUntilNextRun, renewLeases } from "../storage/run-leases.ts";
 import { Executor, type ExecutorOptions } from "./executor.ts";
 
 export interface WorkerOptions extends Omit<ExecutorOptions, "onDone"> {
@@ -26,6 +26,7 @@ export class Worker implements Service, PoolListener {
   readonly #polling: Service;
   #claiming = false;
   #again = false;
+  #sure = false;
   #stopped = false;
   #idle = Promise.withResolvers<void>();
   readonly #unlisten: (() => void)[] = [];
@@ -44,7 +45,7 @@ export class Worker implements Service, PoolListener {
       (error) => log.error({ error }, "looking for runs failed"),
     );
     this.#unlisten.push(
-      database.hints.listen("runs", ({ in_ms }) => (in_ms ? this.#wakeIn(in_ms) : this.wake())),
+      database.hints.listen("runs", ({ in_ms, isNew }) => (in_ms ? this.#wakeIn(in_ms) : this.wake(isNew))),
       database.hints.listen("cancel", ({ run_id }) => this.#running.get(run_id)?.stop("cancelled")),
     );
   }
@@ -74,9 +75,15 @@ export class Worker implements Service, PoolListener {
     await this.#heartbeat.stop();
   }
 
-  /** Looks for work soon. Safe to call as often as you like. */
-  wake(): void {
+  /**
+   * Looks for work soon. Safe to call as often as you like.
+   *
+   * @param sure there is work, perhaps not yet committed: then the claim joins that commit. Otherwise a look at the
+   *   queue comes first, since most of these calls find nothing.
+   */
+  wake(sure = false): void {
     if (this.#stopped) return;
+    if (sure) this.#sure = true;
     if (this.#claiming) this.#again = true;
     else void this.#claimAll();
   }
@@ -98,6 +105,9 @@ export class Worker implements Service, PoolListener {
     const { database, lease_ms, pool } = this.#options;
     const limit = pool.room();
     if (limit === 0) return;
+    const sure = this.#sure;
+    this.#sure = false;
+    if (!sure && !(await mayClaim(database.read))) return;
     const runs = await database
       .write((tx) => claimRuns(tx, { worker_id: database.worker_id, lease_ms, limit }))
       .catch((error) => {

@@ -1,7 +1,7 @@
 /**
  * The messages between the service and a graph host. A host is where users' graphs run: a worker thread, or
  * the serving thread itself (`--inline`); anything that can pass plain data could be one. Values of the graph
- * cross as bytes or as JSON text that the host has serialised, so the service passes them on unread.
+ * cross as JSON text that the host has serialised, so the service passes them on unread.
  */
 
 /** A graph to load; see GraphSpec in config.ts. */
@@ -93,14 +93,14 @@ export interface ValueData {
   channel: string;
   version: string;
   type: string;
-  value: Uint8Array;
+  value: string;
 }
 export interface WriteData {
   task_id: string;
   idx: number;
   channel: string;
   type: string;
-  value: Uint8Array;
+  value: string;
 }
 
 /** What the checkpointer of a host asks of the service. */

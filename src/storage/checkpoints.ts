@@ -130,7 +130,7 @@ const writeQuery = (replace: boolean) =>
 const keepWriteQuery = writeQuery(false);
 const replaceWriteQuery = writeQuery(true);
 
-/** A checkpoint with its channel values and the writes that are pending on it, as stored: bytes stay bytes. */
+/** A checkpoint with its channel values and the writes that are pending on it, as stored. */
 export interface StoredCheckpoint {
   thread_id: string;
   checkpoint_ns: string;

@@ -41,7 +41,7 @@ type AnySelect<O> = SelectQueryBuilder<Schema, never, O>;
 export interface Dialect {
   readonly name: "sqlite" | "postgres";
   /** Column types for migrations. */
-  readonly types: { readonly sequence: string; readonly bigint: string; readonly bytes: string };
+  readonly types: { readonly sequence: string; readonly bigint: string };
   /** Holds the selected rows until the transaction ends. SQLite has one writer at a time, so there it is nothing. */
   forUpdate<Q>(query: Q): Q;
   /** As {@link forUpdate}, but shared by several holders. */

@@ -5,8 +5,8 @@ import { EventEmitter } from "node:events";
  * waits also looks for himself from time to time, so a lost hint costs time and nothing else.
  */
 export type Hint =
-  /** A run may be ready to be claimed, now or so many milliseconds from now. */
-  | { kind: "runs"; in_ms?: number }
+  /** A run may be ready to be claimed, now or so many milliseconds from now. A new one may not be committed yet. */
+  | { kind: "runs"; in_ms?: number; isNew?: boolean }
   /** The run's row says that it is to stop. */
   | { kind: "cancel"; run_id: string }
   /** The run has new events, or has ended. */

@@ -29,7 +29,8 @@ export function prepared<P, R>(
       compiled = "compile" in query ? query.compile() : query;
       compiledFor.set(tx.k, compiled);
     }
+    const { sql, query, queryId } = compiled;
     const parameters = compiled.parameters.map((p) => (p instanceof Slot ? values[p.name as keyof P] : p));
-    return { ...compiled, parameters };
+    return { sql, query, queryId, parameters };
   };
 }

@@ -5,6 +5,13 @@ import { prepared } from "./prepared.ts";
 import { PENDING, RUNNING } from "./runs.ts";
 import type { RunRow } from "./schema.ts";
 
+/** Whether any run may be claimable: cheap, and without a transaction. It may be wrong only in saying yes. */
+export const mayClaim = async (tx: Tx): Promise<boolean> => (await tx.first(dueQuery(tx, {}))) !== undefined;
+
+const dueQuery = prepared<object, { seq: number }>((k) =>
+  k.selectFrom("runs").select("seq").where("status", "=", PENDING).where("run_after", "<=", nowMs).limit(1),
+);
+
 export interface Claim {
   worker_id: number;
   lease_ms: number;

@@ -124,8 +124,10 @@ export interface CheckpointValueRow {
   version: string;
   tenant_id: string;
   run_id: string | null;
+  /** `json`, `bytes`, or `empty` for a channel without a value. */
   type: string;
-  value: Uint8Array;
+  /** JSON text; base64 for bytes. */
+  value: string;
 }
 
 export interface CheckpointWriteRow {
@@ -138,5 +140,5 @@ export interface CheckpointWriteRow {
   run_id: string | null;
   channel: string;
   type: string;
-  value: Uint8Array;
+  value: string;
 }

@@ -51,6 +51,8 @@ function connect({ file, synchronous, clock }: SqliteOptions): DatabaseSync {
   connection.exec(`pragma synchronous = ${synchronous}`);
   connection.exec("pragma busy_timeout = 2000");
   connection.exec("pragma cache_size = -32000"); // KiB
+  // Pages of WAL before they are moved into the database: hot pages move once in 16 MB instead of once in 4 MB.
+  connection.exec("pragma wal_autocheckpoint = 4000");
   connection.function("now_ms", () => clock.now());
   connection.function("json_contains", { deterministic: true }, (whole, part) =>
     contains(JSON.parse(String(whole ?? "null")), JSON.parse(String(part))) ? 1 : 0,
@@ -60,7 +62,7 @@ function connect({ file, synchronous, clock }: SqliteOptions): DatabaseSync {
 
 const dialect: Dialect = {
   name: "sqlite",
-  types: { sequence: "integer primary key autoincrement", bigint: "integer", bytes: "blob" },
+  types: { sequence: "integer primary key autoincrement", bigint: "integer" },
   forUpdate: (query) => query,
   forShare: (query) => query,
   skipLocked: (query) => query,

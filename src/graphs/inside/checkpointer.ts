@@ -16,12 +16,13 @@ import {
 import type { CheckpointData, ValueData, WriteData } from "../host.ts";
 import type { RunKey, ServiceConnection } from "./connection.ts";
 import { scopeOf } from "./scope.ts";
-import { StateSerializer } from "./serializer.ts";
+import { StateSerializer, type Stored } from "./serializer.ts";
 
 /** How many checkpoints one round trip brings when a whole history is walked. */
 const PAGE = 50;
 
-const EMPTY = new Uint8Array(0);
+/** A channel without a value. */
+const EMPTY: Stored = { type: "empty", value: "" };
 
 /**
  * LangGraph's checkpointer: serialises in the host and stores through the service, which lets only the holder of
@@ -29,10 +30,12 @@ const EMPTY = new Uint8Array(0);
  */
 export class HostCheckpointer extends BaseCheckpointSaver<string> {
   readonly #service: ServiceConnection;
+  readonly #serializer: StateSerializer;
+  readonly #random = new RandomHex();
 
   constructor(service: ServiceConnection) {
     super();
-    this.serde = new StateSerializer(this.serde);
+    this.#serializer = new StateSerializer(this.serde);
     this.#service = service;
   }
 
@@ -42,7 +45,7 @@ export class HostCheckpointer extends BaseCheckpointSaver<string> {
    */
   override getNextVersion(current: string | undefined): string {
     const counter = current === undefined ? 0 : Number.parseInt(String(current).split(".")[0] ?? "0", 10);
-    return `${String(counter + 1).padStart(32, "0")}.${randomBytes(8).toString("hex")}`;
+    return `${String(counter + 1).padStart(32, "0")}.${this.#random.next()}`;
   }
 
   override async getTuple(config: RunnableConfig): Promise<CheckpointTuple | undefined> {
@@ -96,17 +99,13 @@ export class HostCheckpointer extends BaseCheckpointSaver<string> {
     const { channel_values, ...rest } = checkpoint;
     const scope = scopeOf(config);
     const described = { ...scope.metadata, ...metadata };
-    const [[, serialized], [, serializedMetadata]] = await Promise.all([
-      this.serde.dumpsTyped(rest),
-      this.serde.dumpsTyped(described),
-    ]);
     const row = {
       thread_id,
       checkpoint_ns,
       checkpoint_id: checkpoint.id,
       parent_checkpoint_id: parent ?? null,
-      checkpoint: text(serialized),
-      metadata: text(serializedMetadata),
+      checkpoint: JSON.stringify(rest),
+      metadata: JSON.stringify(described),
       // A staged checkpoint must be readable before it is stored, so it carries all its values, not the new alone.
       values: await this.#serializeValues(channel_values, scope.staged ? checkpoint.channel_versions : newVersions),
     };
@@ -123,8 +122,8 @@ export class HostCheckpointer extends BaseCheckpointSaver<string> {
       throw new Error('Writes need a "checkpoint_id" in the configurable part of their config.');
     const rows: WriteData[] = await Promise.all(
       writes.map(async ([channel, written], position) => {
-        const [type, value] = await this.serde.dumpsTyped(written);
-        return { task_id, idx: WRITES_IDX_MAP[channel] ?? position, channel, type, value };
+        const stored = await this.#serializer.dump(written);
+        return { task_id, idx: WRITES_IDX_MAP[channel] ?? position, channel, ...stored };
       }),
     );
     const scope = scopeOf(config);
@@ -153,7 +152,7 @@ export class HostCheckpointer extends BaseCheckpointSaver<string> {
       checkpoint_id: parent_checkpoint_id ?? undefined,
     });
     const sends = (parent?.writes ?? []).filter(({ channel }) => channel === TASKS);
-    channel_values[TASKS] = await Promise.all(sends.map(({ type, value }) => this.serde.loadsTyped(type, value)));
+    channel_values[TASKS] = await Promise.all(sends.map((write) => this.#serializer.load(write)));
     const versions = Object.values(checkpoint.channel_versions) as string[];
     checkpoint.channel_versions[TASKS] =
       versions.length > 0 ? maxChannelVersion(...versions) : this.getNextVersion(undefined);
@@ -162,39 +161,34 @@ export class HostCheckpointer extends BaseCheckpointSaver<string> {
   async #serializeValues(values: Record<string, unknown>, versions: ChannelVersions): Promise<ValueData[]> {
     return Promise.all(
       Object.entries(versions).map(async ([channel, version]) => {
-        const [type, value] = channel in values ? await this.serde.dumpsTyped(values[channel]) : ["empty", EMPTY];
-        return { channel, version: String(version), type, value };
+        const stored = channel in values ? await this.#serializer.dump(values[channel]) : EMPTY;
+        return { channel, version: String(version), ...stored };
       }),
     );
   }
 
   async #toTuple(data: CheckpointData, run: RunKey | undefined): Promise<CheckpointTuple> {
     const { thread_id, checkpoint_ns, checkpoint_id, parent_checkpoint_id } = data;
-    const load = (type: string, value: Uint8Array) => this.serde.loadsTyped(type, value);
-    const [checkpoint, metadata, values, pendingWrites] = await Promise.all([
-      this.serde.loadsTyped("json", data.checkpoint),
-      this.serde.loadsTyped("json", data.metadata),
-      Promise.all(
-        data.values
-          .filter(({ type }) => type !== "empty")
-          .map(async ({ channel, type, value }) => [channel, await load(type, value)]),
+    const checkpoint = JSON.parse(data.checkpoint) as Checkpoint;
+    const present = data.values.filter(({ type }) => type !== "empty");
+    const values = await Promise.all(
+      present.map(async (stored) => [stored.channel, await this.#serializer.load(stored)] as const),
+    );
+    const pendingWrites = await Promise.all(
+      data.writes.map(
+        async (write): Promise<[string, string, unknown]> => [
+          write.task_id,
+          write.channel,
+          await this.#serializer.load(write),
+        ],
       ),
-      Promise.all(
-        data.writes.map(
-          async ({ task_id, channel, type, value }): Promise<[string, string, unknown]> => [
-            task_id,
-            channel,
-            await load(type, value),
-          ],
-        ),
-      ),
-    ]);
+    );
     const channel_values: Record<string, unknown> = Object.fromEntries(values);
     if (checkpoint.v < 4 && parent_checkpoint_id) await this.#migrateSends(checkpoint, channel_values, data, run);
     return {
       config: { configurable: { thread_id, checkpoint_ns, checkpoint_id } },
       checkpoint: { ...checkpoint, channel_values },
-      metadata,
+      metadata: JSON.parse(data.metadata),
       pendingWrites,
       ...(parent_checkpoint_id && {
         parentConfig: { configurable: { thread_id, checkpoint_ns, checkpoint_id: parent_checkpoint_id } },
@@ -217,4 +211,17 @@ function stagedCheckpoint(
   return { ...put, writes: writes.flatMap((row) => row.writes) };
 }
 
-const text = (bytes: Uint8Array) => new TextDecoder().decode(bytes);
+/** Sixteen random hexadecimal digits at a time, drawn in bulk: one call to the generator costs as much as 200 digits. */
+class RandomHex {
+  #pool = "";
+  #at = 0;
+
+  next(): string {
+    if (this.#at >= this.#pool.length) {
+      this.#pool = randomBytes(2048).toString("hex");
+      this.#at = 0;
+    }
+    this.#at += 16;
+    return this.#pool.slice(this.#at - 16, this.#at);
+  }
+}

@@ -139,7 +139,7 @@ async function finished(
   const { lastValues, interrupts } = translator;
   if (interrupts === undefined && lastValues !== undefined) {
     // The graph ran to its end, so its last values are its state: no need to read that back.
-    const output = toWire(lastValues);
+    const output = translator.lastText ?? toWire(lastValues);
     return { ended: "success", output, state: { values: output, next: [], interrupts: "{}" }, error: undefined };
   }
   const state = await readSummary(graph, order, scope);

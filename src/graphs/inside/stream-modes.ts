@@ -24,6 +24,8 @@ export class StreamTranslator {
   readonly #messages: MessageEvents;
   /** The last full state of the root graph. */
   lastValues: unknown;
+  /** The same as JSON text, if it was told as an event. */
+  lastText: string | undefined;
   /** The interrupts on which the root graph has stopped; empty for a breakpoint, undefined when it has not stopped. */
   interrupts: unknown[] | undefined;
 
@@ -43,7 +45,9 @@ export class StreamTranslator {
     if (mode === "messages") {
       if (this.#wanted.has("messages-tuple")) this.#emit(named("messages", namespace), toWire(chunk));
     } else if (this.#wanted.has(mode)) {
-      this.#emit(named(mode, namespace), toWire(SHAPES[mode]?.(chunk) ?? chunk));
+      const text = toWire(SHAPES[mode]?.(chunk) ?? chunk);
+      if (chunk === this.lastValues) this.lastText = text;
+      this.#emit(named(mode, namespace), text);
     }
   }
 
@@ -57,6 +61,7 @@ export class StreamTranslator {
       this.interrupts = [...(this.interrupts ?? []), ...(chunk.__interrupt__ as unknown[])];
     } else {
       this.lastValues = chunk;
+      this.lastText = undefined;
     }
   }
 }

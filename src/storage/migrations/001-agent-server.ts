@@ -44,12 +44,12 @@ export const agentServer: Migration = {
       primary key (thread_id, checkpoint_ns, checkpoint_id))`,
     `create table checkpoint_values (
       thread_id text not null, checkpoint_ns text not null, channel text not null, version text not null,
-      tenant_id text not null, run_id text, type text not null, value ${types.bytes} not null,
+      tenant_id text not null, run_id text, type text not null, value text not null,
       primary key (thread_id, checkpoint_ns, version, channel))`,
     `create table checkpoint_writes (
       thread_id text not null, checkpoint_ns text not null, checkpoint_id text not null, task_id text not null,
       idx integer not null, tenant_id text not null, run_id text, channel text not null, type text not null,
-      value ${types.bytes} not null,
+      value text not null,
       primary key (thread_id, checkpoint_ns, checkpoint_id, task_id, idx))`,
   ],
 };

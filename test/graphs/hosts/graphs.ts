@@ -23,11 +23,13 @@ const pause = (ms: number, signal?: AbortSignal) =>
 
 /** Three steps of `ms` each; every step says when it begins. */
 export const steps = (() => {
-  const step = (name: string): Node => async (state, config) => {
-    config.writer?.({ step: name });
-    await pause(state.ms ?? 0, config.signal);
-    return { items: [name] };
-  };
+  const step =
+    (name: string): Node =>
+    async (state, config) => {
+      config.writer?.({ step: name });
+      await pause(state.ms ?? 0, config.signal);
+      return { items: [name] };
+    };
   return new StateGraph(State)
     .addNode("a", step("a"))
     .addNode("b", step("b"))
@@ -42,7 +44,7 @@ export const steps = (() => {
 /** Says that it begins, then holds its thread for `ms` without giving anything else a turn. */
 export const blocks = oneNode(async (state, config) => {
   config.writer?.({ blocking: true });
-  await pause(20); // lets the event out
+  await new Promise((resolve) => setImmediate(resolve)); // lets the event out, and nothing in
   const end = Date.now() + state.ms;
   while (Date.now() < end);
   return { items: ["blocked"] };
