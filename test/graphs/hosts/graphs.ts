@@ -44,7 +44,8 @@ export const steps = (() => {
 /** Says that it begins, then holds its thread for `ms` without giving anything else a turn. */
 export const blocks = oneNode(async (state, config) => {
   config.writer?.({ blocking: true });
-  await new Promise((resolve) => setImmediate(resolve)); // lets the event out, and nothing in
+  // Three turns of the event loop let the event out, and are too short for a new run to get in.
+  for (let turn = 0; turn < 3; turn++) await new Promise((resolve) => setImmediate(resolve));
   const end = Date.now() + state.ms;
   while (Date.now() < end);
   return { items: ["blocked"] };
