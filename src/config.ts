@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { dirname, resolve } from "node:path";
 import { parseEnv } from "node:util";
@@ -95,7 +95,13 @@ export function readConfig(command: Config["command"], flags: Flags, env: Env): 
       `serve would be open to everybody on ${host}: set API_KEYS to one or more keys (comma-separated), or bind to 127.0.0.1 with --host.`,
     );
   }
-  const own = { ...(env as Record<string, string>), ...readEnvField(project.env, project_dir, config_file, env) };
+  const tsconfig = resolve(project_dir, "tsconfig.json");
+  const own = {
+    // Where tsx looks for path aliases; otherwise in the folder in which the program was started.
+    ...(existsSync(tsconfig) && { TSX_TSCONFIG_PATH: tsconfig }),
+    ...(env as Record<string, string>),
+    ...readEnvField(project.env, project_dir, config_file, env),
+  };
   return Object.freeze({
     command,
     threadmill_version: ownVersion(),

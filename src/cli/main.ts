@@ -67,6 +67,8 @@ function exitWith(error: unknown): never {
 async function serve(command: Config["command"], flags: Flags): Promise<void> {
   const started_at = performance.now();
   const config = readConfig(command, flags, process.env);
+  // Graphs on the serving thread have no environment of their own.
+  if (config.inline) Object.assign(process.env, config.graph_env);
   const log = createLog(config.log_level);
   const service = await startThreadmill(config, log);
   const loaded = service.loaded.catch((error: Error) => ({ "(all)": error.message }));

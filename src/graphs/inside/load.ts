@@ -1,4 +1,4 @@
-import { existsSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import type { BaseCheckpointSaver, Pregel } from "@langchain/langgraph";
@@ -31,10 +31,10 @@ export interface LoadedGraphs {
 export async function loadGraphs(setup: HostSetup, checkpointer: BaseCheckpointSaver<string>): Promise<LoadedGraphs> {
   const failures: Record<string, string> = {};
   const exported = new Map<string, unknown>();
-  if (setup.graphs.some(({ file }) => /\.[cm]?tsx?$/.test(file))) await supportTypeScript(setup.project_dir);
+  const importModule = importerFor(setup.project_dir);
   for (const graph of setup.graphs) {
     try {
-      exported.set(graph.graph_id, await importGraph(graph));
+      exported.set(graph.graph_id, await importGraph(graph, importModule));
     } catch (error) {
       failures[graph.graph_id] = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
     }
@@ -56,16 +56,57 @@ export async function loadGraphs(setup: HostSetup, checkpointer: BaseCheckpointS
   };
 }
 
-/** tsx understands all of TypeScript, and the path aliases of the project's tsconfig.json. */
-async function supportTypeScript(project_dir: string): Promise<void> {
-  const { register } = await import("tsx/esm/api");
-  const tsconfig = join(project_dir, "tsconfig.json");
-  register(existsSync(tsconfig) ? { tsconfig } : {});
+type ImportModule = (file: string) => Promise<Record<string, unknown>>;
+
+/**
+ * How modules of the project are imported. Node itself runs TypeScript whose types can simply be erased, and starts
+ * 200 ms sooner and 20 MB smaller than with tsx. tsx understands all of TypeScript, path aliases and imports without
+ * extension, and is loaded once a module needs it.
+ */
+function importerFor(project_dir: string): ImportModule {
+  let full: Promise<void> | undefined = needsAliases(project_dir) ? supportTypeScript(project_dir) : undefined;
+  return async (file) => {
+    await full;
+    const { href } = pathToFileURL(file);
+    try {
+      return await import(href);
+    } catch (error) {
+      // These say that Node could not link the module, so nothing of it has run yet.
+      if (full || !LINK_ERRORS.has((error as { code?: string }).code ?? "")) throw error;
+      full = supportTypeScript(project_dir);
+      await full;
+      return import(href);
+    }
+  };
 }
 
-async function importGraph({ file, export_name }: GraphToLoad): Promise<unknown> {
+const LINK_ERRORS = new Set([
+  "ERR_MODULE_NOT_FOUND",
+  "ERR_UNKNOWN_FILE_EXTENSION",
+  "ERR_UNSUPPORTED_DIR_IMPORT",
+  "ERR_UNSUPPORTED_NODE_MODULES_TYPE_STRIPPING",
+  "ERR_UNSUPPORTED_TYPESCRIPT_SYNTAX",
+  "ERR_INVALID_TYPESCRIPT_SYNTAX",
+  "ERR_PACKAGE_PATH_NOT_EXPORTED",
+]);
+
+/** Whether the project's tsconfig.json maps paths, which Node does not know of. */
+function needsAliases(project_dir: string): boolean {
+  const file = join(project_dir, "tsconfig.json");
+  return existsSync(file) && /"(paths|baseUrl|extends)"\s*:/.test(readFileSync(file, "utf8"));
+}
+
+/** For both module systems: a .ts file of a package without "type": "module" is CommonJS. */
+async function supportTypeScript(project_dir: string): Promise<void> {
+  const [esm, cjs] = await Promise.all([import("tsx/esm/api"), import("tsx/cjs/api")]);
+  const tsconfig = join(project_dir, "tsconfig.json");
+  esm.register(existsSync(tsconfig) ? { tsconfig } : {});
+  cjs.register();
+}
+
+async function importGraph({ file, export_name }: GraphToLoad, importModule: ImportModule): Promise<unknown> {
   if (!existsSync(file)) throw new Error(`${file} does not exist`);
-  const module = (await import(pathToFileURL(file).href)) as Record<string, unknown>;
+  const module = await importModule(file);
   const found = module[export_name] ?? (module.default as Record<string, unknown> | undefined)?.[export_name];
   if (found === undefined) {
     throw new Error(
