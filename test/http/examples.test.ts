@@ -13,21 +13,30 @@ describe.each(databases)("the example agents on %s", (database) => {
   const newThread = async (): Promise<string> => (await service.request("POST", "/threads", {})).body.thread_id;
 
   it("echo answers a stateless run", async () => {
-    const { status, body } = await service.request("POST", "/runs/wait", { assistant_id: "echo", input: { text: "hi" } });
+    const { status, body } = await service.request("POST", "/runs/wait", {
+      assistant_id: "echo",
+      input: { text: "hi" },
+    });
     expect({ status, body }).toEqual({ status: 200, body: { text: "hi", echo: "hi", messages: [] } });
   });
 
   it("the support desk pauses for an approval and goes on with the answer", async () => {
     const thread_id = await newThread();
-    const wait = (body: object) => service.request("POST", `/threads/${thread_id}/runs/wait`, { assistant_id: "support_desk", ...body });
+    const wait = (body: object) =>
+      service.request("POST", `/threads/${thread_id}/runs/wait`, { assistant_id: "support_desk", ...body });
     const paused = await wait({ input: { messages: [{ role: "user", content: "refund order 1042" }] } });
     expect(paused.body.__interrupt__[0].value.question).toBe("Refund $129.00 for order 1042 (walking boots)?");
     const thread = (await service.request("GET", `/threads/${thread_id}`)).body;
     expect(thread.status).toBe("interrupted");
     expect(Object.values(thread.interrupts).flat()).toHaveLength(1);
     const done = await wait({ command: { resume: { decision: "approve" } } });
-    expect(done.body.messages.at(-1).content).toBe("Done: $129.00 for order 1042 is on its way back to you. Your receipt is R-1042.");
-    expect((await service.request("GET", `/threads/${thread_id}`)).body).toMatchObject({ status: "idle", interrupts: {} });
+    expect(done.body.messages.at(-1).content).toBe(
+      "Done: $129.00 for order 1042 is on its way back to you. Your receipt is R-1042.",
+    );
+    expect((await service.request("GET", `/threads/${thread_id}`)).body).toMatchObject({
+      status: "idle",
+      interrupts: {},
+    });
   });
 
   it("research streams its progress from subgraphs and writes a report", async () => {

@@ -1,0 +1,112 @@
+/**
+ * The benchmark: measures Threadmill beside bare LangGraph (the floor) and beside the in-memory development server
+ * (the peer), in rounds that alternate between them.
+ *
+ * Usage: node bench/main.ts [--rounds N] [--only name,...] [--quick]
+ *   --rounds  how often everything is taken (3, with --quick 1)
+ *   --only    measurements (startup, create-wait, stateless-wait, custom-events, growing-thread, memory) and subjects
+ *             (threadmill-normal, threadmill-full, floor, peer)
+ *   --quick   tiny sizes, to see that everything works
+ */
+import { mkdirSync, statfsSync, writeFileSync } from "node:fs";
+import { cpus, loadavg, tmpdir, totalmem } from "node:os";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import { FULL, QUICK } from "./measurement.ts";
+import { measurements } from "./measurements/all.ts";
+import { type Report, toJson, toMarkdown } from "./report.ts";
+import { Results } from "./results.ts";
+import { takeAllRounds } from "./rounds.ts";
+import { type Subject, subjects } from "./subjects.ts";
+
+const folder = join(import.meta.dirname, "results");
+
+interface Options {
+  rounds: number;
+  quick: boolean;
+  /** Names of measurements and subjects; empty for all. */
+  only: string[];
+}
+
+for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => process.exit(1));
+const options = readOptions();
+const results = new Results();
+const report: Report = {
+  facts: facts(options),
+  measurements: choose(measurements, options.only),
+  subjects: await prepare(choose(subjects, options.only), results),
+  results,
+};
+const sizes = options.quick ? QUICK : FULL;
+for (const measurement of report.measurements) {
+  await takeAllRounds(measurement, report.subjects, { rounds: options.rounds, sizes, results });
+}
+writeReport(report);
+
+function readOptions(): Options {
+  const flags = {
+    rounds: { type: "string" },
+    only: { type: "string", multiple: true },
+    quick: { type: "boolean" },
+  } as const;
+  const { values } = parseArgs({ options: flags });
+  const { quick = false } = values;
+  const rounds = Number(values.rounds ?? (quick ? 1 : 3));
+  if (!Number.isInteger(rounds) || rounds < 1) refuse("--rounds must be a whole number from 1.");
+  const only = (values.only ?? []).flatMap((names) => names.split(","));
+  const known = [...measurements, ...subjects].map(({ name }) => name as string);
+  const unknown = only.filter((name) => !known.includes(name));
+  if (unknown.length > 0) refuse(`--only ${unknown.join(",")}: there are only ${known.join(", ")}.`);
+  return { rounds, quick, only };
+}
+
+function refuse(reason: string): never {
+  console.error(reason);
+  process.exit(2);
+}
+
+/** Those that were asked for by name; all of them when none was. */
+function choose<T extends { name: string }>(all: readonly T[], only: readonly string[]): readonly T[] {
+  const named = all.filter(({ name }) => only.includes(name));
+  return named.length > 0 ? named : all;
+}
+
+/** @returns those that can be measured here */
+async function prepare(all: readonly Subject[], results: Results): Promise<Subject[]> {
+  const ready: Subject[] = [];
+  for (const subject of all) {
+    try {
+      await subject.prepare?.();
+      ready.push(subject);
+    } catch (error) {
+      results.failures.push(`The ${subject.name} is skipped: ${(error as Error).message}`);
+      console.log(results.failures.at(-1));
+    }
+  }
+  return ready;
+}
+
+/** What figures depend on besides the program. */
+function facts({ rounds, quick }: Options): string[] {
+  const [first, ...others] = cpus();
+  const load = loadavg().map((value) => value.toFixed(2));
+  return [
+    `${new Date().toISOString()}, ${rounds} rounds${quick ? ", **quick: sizes so small that the figures say little**" : ""}`,
+    `Node.js ${process.version}, ${process.platform} ${process.arch}, ${1 + others.length} × ${first?.model}, ${Math.round(totalmem() / 1e9)} GB`,
+    `load average before it began: ${load.join(", ")}; the load generator shares the cores with the servers`,
+    `SQLite writes to ${tmpdir()} (${isMemory(tmpdir()) ? "**in memory**: synchronous=full costs nothing there" : "on a disk"})`,
+  ];
+}
+
+/** Whether a folder is on Linux' tmpfs. */
+function isMemory(path: string): boolean {
+  return statfsSync(path).type === 0x01021994;
+}
+
+function writeReport(report: Report): void {
+  const markdown = toMarkdown(report);
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(join(folder, "latest.md"), markdown);
+  writeFileSync(join(folder, "latest.json"), toJson(report));
+  console.log(`\n${markdown}\nWritten to ${folder} (git ignores it).`);
+}

@@ -1,0 +1,65 @@
+import type { Target } from "./target.ts";
+
+/** One thing that is measured, in the same way of every subject. */
+export interface Measurement {
+  /** For the command line. */
+  name: string;
+  figures: readonly Figure[];
+  /** How many times it is taken in each round; 1 when not given. */
+  times_per_round?: number;
+  /** Takes it once, of a target that it starts itself and stops. Figures that cannot be had here are left out. */
+  measure(start: () => Promise<Target>, sizes: Sizes): Promise<Values>;
+}
+
+/** Values by the figure's key. */
+export type Values = Record<string, number>;
+
+/** A row of the table. */
+export interface Figure {
+  key: string;
+  /** What it is, with its unit. */
+  label: string;
+  goal?: Goal;
+}
+
+/** Compared with another subject as a ratio; with `itself`, the figure as it is. */
+export type Goal = { against: "floor" | "peer" | "itself" } & ({ at_most: number } | { at_least: number });
+
+/** How much of everything is done. */
+export interface Sizes {
+  /** Load before a measurement that does not count, in seconds. */
+  warm_up_seconds: number;
+  /** Load at each concurrency, in seconds. */
+  load_seconds: number;
+  /** Streams one after another. */
+  single_streams: number;
+  /** How often many streams at once are taken. */
+  stream_batches: number;
+  /** Runs on a growing thread. */
+  growing_runs: number;
+  /** The first and the last this many of them are compared. */
+  growing_window: number;
+  /** Runs after which memory is read again. */
+  memory_runs: number;
+}
+
+export const FULL: Sizes = {
+  warm_up_seconds: 3,
+  load_seconds: 5,
+  single_streams: 10,
+  stream_batches: 2,
+  growing_runs: 500,
+  growing_window: 100,
+  memory_runs: 5_000,
+};
+
+/** Enough to see that everything works; the figures say little. */
+export const QUICK: Sizes = {
+  warm_up_seconds: 0.5,
+  load_seconds: 1,
+  single_streams: 3,
+  stream_batches: 1,
+  growing_runs: 40,
+  growing_window: 10,
+  memory_runs: 200,
+};

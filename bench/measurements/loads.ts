@@ -1,0 +1,32 @@
+import { drive } from "../load.ts";
+import type { Figure, Goal, Sizes, Values } from "../measurement.ts";
+
+/** What a load's rows may have to reach. */
+export interface LoadGoals {
+  rate?: Goal;
+  p50?: Goal;
+}
+
+/** The rows of a load of so many calls at once. */
+export const loadFigures = (title: string, concurrency: number, goals: LoadGoals = {}): Figure[] => [
+  { key: `c${concurrency}_per_second`, label: `${title}, ${concurrency} at once: runs/s`, goal: goals.rate },
+  { key: `c${concurrency}_p50_ms`, label: `${title}, ${concurrency} at once: p50, ms`, goal: goals.p50 },
+  { key: `c${concurrency}_p99_ms`, label: `${title}, ${concurrency} at once: p99, ms` },
+];
+
+/** Warms up, then loads a target at one concurrency after the other. */
+export async function measureLoads(
+  concurrencies: readonly number[],
+  sizes: Sizes,
+  call: () => Promise<unknown>,
+): Promise<Values> {
+  await drive(8, { seconds: sizes.warm_up_seconds }, call);
+  const values: Values = {};
+  for (const concurrency of concurrencies) {
+    const load = await drive(concurrency, { seconds: sizes.load_seconds }, call);
+    values[`c${concurrency}_per_second`] = load.per_second;
+    values[`c${concurrency}_p50_ms`] = load.p50_ms;
+    values[`c${concurrency}_p99_ms`] = load.p99_ms;
+  }
+  return values;
+}

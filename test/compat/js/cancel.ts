@@ -1,0 +1,68 @@
+import { describe, expect, it } from "vitest";
+import { gather, httpError, type NewClient, startWaiting } from "./support.ts";
+
+export function cancelScenarios(newClient: NewClient): void {
+  describe("cancelling", () => {
+    it("with wait answers when the run has stopped; what it did stays", async () => {
+      const { runs, threads } = newClient();
+      const { thread_id, run_id, rest } = await startWaiting(newClient());
+      expect(await runs.get(thread_id, run_id)).toMatchObject({ status: "running" });
+      expect(await threads.get(thread_id)).toMatchObject({ status: "busy" });
+      expect(await runs.cancel(thread_id, run_id, true)).toBeUndefined();
+      expect(await runs.get(thread_id, run_id)).toMatchObject({ status: "interrupted" });
+      expect(await threads.get(thread_id)).toMatchObject({ status: "idle", values: { steps: ["arrived"] } });
+      expect(await threads.getState(thread_id)).toMatchObject({ values: { steps: ["arrived"] }, next: ["wait"] });
+      expect((await rest).map(({ event }) => event)).not.toContain("error");
+    });
+
+    it("without wait answers at once; join tells when it has stopped", async () => {
+      const { runs } = newClient();
+      const { thread_id, run_id, rest } = await startWaiting(newClient());
+      expect(await runs.cancel(thread_id, run_id)).toBeUndefined();
+      expect(await runs.join(thread_id, run_id)).toEqual({ steps: ["arrived"] });
+      expect(await runs.get(thread_id, run_id)).toMatchObject({ status: "interrupted" });
+      await rest;
+    });
+
+    it("a run that has not begun keeps it from ever beginning", async () => {
+      const { runs } = newClient();
+      const { thread_id, run_id, rest } = await startWaiting(newClient());
+      const pending = await runs.create(thread_id, "echo", { input: { text: "never" } });
+      await runs.cancel(thread_id, pending.run_id);
+      expect(await runs.get(thread_id, pending.run_id)).toMatchObject({ status: "interrupted" });
+      expect(await runs.get(thread_id, run_id)).toMatchObject({ status: "running" });
+      await runs.cancel(thread_id, run_id, true);
+      await rest;
+      expect((await newClient().threads.getState(thread_id)).values).toEqual({ steps: ["arrived"] });
+    });
+
+    it("a run that has ended is refused", async () => {
+      const { runs, threads } = newClient();
+      const { thread_id } = await threads.create();
+      const { run_id } = await runs.create(thread_id, "echo", { input: {} });
+      await runs.join(thread_id, run_id);
+      await expect(runs.cancel(thread_id, run_id)).rejects.toEqual(httpError(409, "has ended"));
+      await expect(runs.cancel(thread_id, run_id, true)).rejects.toEqual(httpError(409, "has ended"));
+      await expect(runs.cancel(thread_id, thread_id)).rejects.toEqual(httpError(404, "Run not found"));
+    });
+
+    it("frees the thread for the next run, which finds what the first one left", async () => {
+      const { runs } = newClient();
+      const { thread_id, run_id, rest } = await startWaiting(newClient());
+      await runs.cancel(thread_id, run_id, true);
+      await rest;
+      const input = { steps: ["asked again"] };
+      const paused = await runs.wait(thread_id, "waiting", { input, interruptBefore: ["wait"] });
+      expect(paused).toMatchObject({ steps: ["arrived", "asked again", "arrived"] });
+    });
+
+    it("ends what joins the run, without an error", async () => {
+      const { runs } = newClient();
+      const { thread_id, run_id, rest } = await startWaiting(newClient());
+      const joined = gather(runs.joinStream(thread_id, run_id, { lastEventId: "-1" }));
+      await runs.cancel(thread_id, run_id, true);
+      expect((await joined).map(({ event }) => event)).toEqual(["metadata", "values", "custom"]);
+      expect(await rest).toEqual([]);
+    });
+  });
+}

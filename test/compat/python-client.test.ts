@@ -1,0 +1,76 @@
+import { spawn } from "node:child_process";
+import { join } from "node:path";
+import { text } from "node:stream/consumers";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { databases } from "../support/databases.ts";
+import { startService, type TestService } from "../support/service.ts";
+import { openBreakingProxy } from "./js/breaking-proxy.ts";
+import { pythonEnv } from "./python-env.ts";
+
+/** The scenarios of python/scenarios.py; a test below fails when this list is not complete. */
+const SCENARIOS = [
+  "async: assistants are created, changed, searched and deleted",
+  "async: a graph is drawn, and gives its schemas and subgraphs",
+  "async: threads are created, changed, searched, copied and deleted",
+  "async: runs are streamed in every mode that clients use",
+  "async: subgraphs are streamed under their namespace, in both formats of the client",
+  "async: runs are waited for, and a failed one is an exception",
+  "async: runs are created, joined and listed",
+  "async: a run is read again from the start, after an event, and in some modes",
+  "async: runs are cancelled, and refused on a busy thread",
+  "async: an interrupt is shown, and resumed with an answer",
+  "async: states and their history are read and changed",
+  "async: a run starts from an earlier checkpoint",
+  "async: stateless runs are waited for, streamed and created in batches",
+  "async: a connection that breaks costs the reader of a run nothing",
+  "sync: an assistant is created, found and deleted",
+  "sync: runs are waited for, streamed, joined and listed",
+  "sync: a run is read again from the start",
+  "sync: an interrupt is resumed, and the states are read",
+  "sync: a run is cancelled, and another refused meanwhile",
+  "sync: stateless runs are created in batches",
+];
+
+interface Line {
+  scenario: string;
+  ok: boolean;
+  reason?: string;
+}
+
+const { python } = await pythonEnv();
+
+describe.skipIf(!python).each(databases)("the official Python client against %s", (database) => {
+  let service: TestService;
+  let lines: Line[];
+  let complaints: string;
+  let breaks: number;
+  beforeAll(async () => {
+    service = await startService({ database, config: "test/graphs/compat/langgraph.json" });
+    const script = join(import.meta.dirname, "python/scenarios.py");
+    const url = await service.listen();
+    const proxy = await openBreakingProxy(url, "id: 3\n\n");
+    const child = spawn(python as string, ["-B", script, url, proxy.url], {
+      stdio: ["ignore", "pipe", "pipe"],
+      timeout: 120_000,
+    });
+    const [printed, stderr] = await Promise.all([text(child.stdout), text(child.stderr)]);
+    breaks = proxy.broken();
+    await proxy.close();
+    lines = printed
+      .split("\n")
+      .filter(Boolean)
+      .map((line) => JSON.parse(line) as Line);
+    complaints = stderr;
+  }, 150_000);
+  afterAll(() => service.stop());
+
+  it("goes through all scenarios, without complaining", () => {
+    expect(complaints).toBe("");
+    expect(breaks).toBe(1);
+    expect(lines.map(({ scenario }) => scenario)).toEqual(SCENARIOS);
+  });
+
+  it.each(SCENARIOS)("%s", (name) => {
+    expect(lines.find(({ scenario }) => scenario === name)).toEqual({ scenario: name, ok: true });
+  });
+});

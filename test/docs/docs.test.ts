@@ -1,0 +1,157 @@
+import { existsSync, globSync, readFileSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
+import { sql } from "kysely";
+import { describe, expect, it } from "vitest";
+import { RunStatus, StreamMode, ThreadStatus } from "../../src/contract/records.ts";
+import { ERRORS } from "../../src/errors.ts";
+import { openTestStorage } from "../support/storage.ts";
+
+const ROOT = resolve(import.meta.dirname, "../..");
+const read = (file: string) => readFileSync(join(ROOT, file), "utf8");
+
+/** The cells of all table rows of a page, or of a part of it. */
+const rowsOf = (text: string): string[][] =>
+  [...text.matchAll(/^\| (.*)\|$/gm)].map(([, row]) => (row as string).split("|").map((cell) => cell.trim()));
+
+const bare = (cell: string | undefined) => /^`(.*)`$/.exec(cell ?? "")?.[1];
+
+/** The part of a page under a heading, to the next heading of the same level or above. */
+function section(text: string, heading: string): string {
+  const [, part] = text.split(`${heading}\n`);
+  if (part === undefined) throw new Error(`There is no heading "${heading}".`);
+  const level = heading.indexOf(" ");
+  return part.split(new RegExp(`^#{1,${level}} `, "m"))[0] as string;
+}
+
+const namesIn = (cell: string) => [...cell.matchAll(/`([^`]+)`/g)].map(([, name]) => name as string);
+
+const config = read("src/config.ts");
+const environment = [
+  ...new Set([...config.matchAll(/\benv\.([A-Z][A-Z_]+)|\b(?:ms|seconds)\("([A-Z_]+)"/g)].map(([, a, b]) => a ?? b)),
+].sort();
+
+describe("docs/errors.md", () => {
+  it("has exactly the rows of ERRORS", () => {
+    const table = rowsOf(read("docs/errors.md")).filter((cells) => /^\d{3}$/.test(cells[1] ?? ""));
+    const documented = table.map(([code, status, sentence]) => [bare(code), Number(status), bare(sentence)]);
+    expect(documented).toEqual(Object.entries(ERRORS).map(([code, row]) => [code, ...row]));
+    for (const cells of table)
+      expect(
+        cells.filter((cell) => cell !== ""),
+        cells[0],
+      ).toHaveLength(5);
+  });
+});
+
+describe("ARCHITECTURE.md", () => {
+  const page = read("ARCHITECTURE.md");
+
+  it("has the import table of the architecture test", () => {
+    const [, literal = ""] =
+      /const MAY_IMPORT: Record<string, string\[\]> = \{(.*?)\n\};/s.exec(read("test/architecture.test.ts")) ?? [];
+    const enforced = [...literal.matchAll(/"?([\w.]+)"?:\s*\[([^\]]*)\]/g)].map(([, part, list]) => [
+      part,
+      [...(list as string).matchAll(/"([^"]+)"/g)].map(([, name]) => name),
+    ]);
+    const documented = rowsOf(section(page, "### Who may import whom"))
+      .slice(1)
+      .map(([part, list = ""]) => [bare(part), list === "everything" ? ["*"] : namesIn(list)]);
+    expect(enforced.length).toBeGreaterThan(5);
+    expect(documented).toEqual(enforced);
+  });
+
+  it("names every table of the database with exactly its columns", async () => {
+    const storage = await openTestStorage("sqlite");
+    const { read: tx } = storage.database;
+    const select = (query: string) =>
+      tx.all(sql.raw<{ name: string }>(query).$castTo<{ name: string }>().compile(tx.k));
+    const tables: Record<string, string[]> = {};
+    for (const { name } of await select("select name from sqlite_master where type = 'table'")) {
+      if (name.startsWith("sqlite_")) continue;
+      tables[name] = (await select(`select name from pragma_table_info('${name}')`))
+        .map((column) => column.name)
+        .sort();
+    }
+    await storage.close();
+    const documented = [...page.matchAll(/^#### `(\w+)`$/gm)].map(([heading, name]) => {
+      const [, ...rows] = rowsOf(section(page, heading));
+      return [name, rows.map(([column]) => bare(column)).sort()];
+    });
+    expect(Object.keys(tables).length).toBeGreaterThan(5);
+    expect(Object.fromEntries(documented)).toEqual(tables);
+  });
+});
+
+describe("the settings", () => {
+  it("that config.ts reads are those of docs/configuration.md", () => {
+    const documented = rowsOf(section(read("docs/configuration.md"), "## Environment"))
+      .map(([variable]) => bare(variable))
+      .filter((name) => name !== undefined);
+    expect(documented.sort()).toEqual(environment);
+  });
+
+  it("that config.ts reads, and the flags of the command line, are those of README.md", () => {
+    const table = rowsOf(section(read("README.md"), "### Flags and environment"));
+    const variables = table.flatMap(([, cell = ""]) => namesIn(cell)).filter((name) => /^[A-Z_]+$/.test(name));
+    expect(variables.sort()).toEqual(environment);
+    const flags = table.map(([flag]) => bare(flag)).filter((flag) => flag?.startsWith("--"));
+    expect(flags.sort()).toEqual(
+      [...read("src/cli/main.ts").matchAll(/new Option\("([^"]+)"/g)].map(([, flag]) => flag).sort(),
+    );
+  });
+
+  it("have the defaults that the pages tell", () => {
+    const fixed = [...config.matchAll(/(?:(?:ms|seconds)\("|env\.)([A-Z_]+)"?,\s*([\d_]+)\b/g)];
+    const defaults = fixed.map(([, name = "", value = ""]) => [name, value.replaceAll("_", "")]);
+    expect(defaults.length).toBeGreaterThan(10);
+    const rows = rowsOf(read("docs/configuration.md"));
+    const readme = rowsOf(section(read("README.md"), "### Flags and environment"));
+    for (const [name, value] of defaults) {
+      expect(bare(rows.find(([variable]) => bare(variable) === name)?.[2]), name).toBe(value);
+      expect(namesIn(readme.find(([, cell]) => bare(cell) === name)?.[2] ?? "")[0]?.split(" ")[0], name).toBe(value);
+    }
+  });
+});
+
+describe("the states and modes", () => {
+  const firstCells = (file: string) => rowsOf(read(file)).map(([cell]) => bare(cell));
+
+  it.each(RunStatus.options)("of runs are explained: %s", (status) => {
+    expect(firstCells("docs/run-states.md")).toContain(status);
+  });
+
+  it.each(ThreadStatus.options)("of threads are explained: %s", (status) => {
+    expect(rowsOf(section(read("docs/run-states.md"), "## Threads")).map(([cell]) => bare(cell))).toContain(status);
+  });
+
+  it.each(StreamMode.options)("of streams are explained: %s", (mode) => {
+    expect(firstCells("docs/streaming.md")).toContain(mode);
+  });
+});
+
+describe("the links", () => {
+  const pages = globSync(["*.md", "docs/*.md"], { cwd: ROOT }).sort();
+
+  it.each(pages)("of %s point to something that exists", (page) => {
+    const text = read(page).replaceAll(/```.*?```/gs, "");
+    const links = [...text.matchAll(/\]\(([^)\s]+)\)/g)].map(([, link]) => link as string);
+    const broken = links.filter((link) => !/^[a-z]+:/.test(link)).filter((link) => !exists(page, link));
+    expect(broken).toEqual([]);
+  });
+});
+
+/** Whether a relative link leads to a file, and its anchor to a heading of that file. */
+function exists(page: string, link: string): boolean {
+  const [path = "", anchor] = link.split("#");
+  const file = path === "" ? join(ROOT, page) : resolve(ROOT, dirname(page), path);
+  if (!existsSync(file)) return false;
+  if (anchor === undefined) return true;
+  const headings = [...readFileSync(file, "utf8").matchAll(/^#{1,6} (.*)$/gm)].map(([, heading]) => heading as string);
+  return headings.some((heading) => slug(heading) === anchor);
+}
+
+const slug = (heading: string) =>
+  heading
+    .toLowerCase()
+    .replaceAll(/[^\p{L}\p{N} _-]/gu, "")
+    .replaceAll(" ", "-");

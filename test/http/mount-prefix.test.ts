@@ -1,0 +1,52 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { databases } from "../support/databases.ts";
+import { parseSse } from "../support/sse.ts";
+import { Scenario } from "./scenario.ts";
+
+const KEY = "key-one-0123456789abcdef";
+
+describe.each(databases)("under a mount prefix on %s", (database) => {
+  let api: Scenario;
+  beforeAll(async () => {
+    api = await Scenario.start(database, { MOUNT_PREFIX: "/agents", API_KEYS: KEY });
+  });
+  afterAll(() => api.stop());
+
+  const send = (method: string, path: string, body?: object) =>
+    api.send(method as "GET", path, body, { "X-Api-Key": KEY });
+  const CHAIN = { assistant_id: "chain", input: { steps: ["in"] } };
+
+  it("everything is served below it, and nothing elsewhere", async () => {
+    expect((await send("GET", "/agents/ok")).status).toBe(200);
+    expect((await send("GET", "/agents/openapi.json")).status).toBe(200);
+    expect((await send("GET", "/agents/assistants/chain")).body.name).toBe("chain");
+    for (const path of ["/ok", "/assistants/chain", "/agentsok", "/agents", "/other/ok"]) {
+      expect([path, (await send("GET", path)).status]).toEqual([path, 404]);
+    }
+  });
+
+  it("keys are asked for as everywhere", async () => {
+    expect((await api.send("GET", "/agents/ok")).status).toBe(200);
+    for (const path of ["/agents/info", "/agents/assistants/chain", "/agents/nowhere", "/info", "/nowhere"]) {
+      expect([path, (await api.send("GET", path)).status]).toEqual([path, 401]);
+    }
+  });
+
+  // Clients put the header behind their base URL, which ends with the prefix already.
+  it.each(["/runs", "/runs/wait", "/runs/stream"])("the headers of POST %s hold the path below it", async (path) => {
+    const { thread_id } = (await send("POST", "/agents/threads", {})).body;
+    const answer = await send("POST", `/agents/threads/${thread_id}${path}`, CHAIN);
+    expect(answer.headers.get("content-location")).toMatch(new RegExp(`^/threads/${thread_id}/runs/[0-9a-f-]{36}$`));
+    const location = answer.headers.get("location");
+    if (path !== "/runs") expect((await send("GET", `/agents${location}`)).status).toBe(200);
+  });
+
+  it("a broken stream goes on where its Location says", async () => {
+    const answer = await send("POST", "/agents/runs/stream", CHAIN);
+    const again = await api.send("GET", `/agents${answer.headers.get("location")}`, undefined, {
+      "X-Api-Key": KEY,
+      "Last-Event-ID": "2",
+    });
+    expect(parseSse(again.text)).toEqual(parseSse(answer.text).slice(2));
+  });
+});
