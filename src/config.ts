@@ -88,11 +88,16 @@ export function readConfig(command: Config["command"], flags: Flags, env: Env): 
   const config_file = resolve(flags.config ?? "langgraph.json");
   const project = readProject(config_file);
   const project_dir = dirname(config_file);
-  const api_keys = list(env.API_KEYS);
-  const host = flags.host ?? env.HOST ?? "127.0.0.1";
-  if (command === "serve" && !isLoopback(host) && api_keys.length === 0) {
+  if (project.auth) {
     throw new ConfigError(
-      `serve would be open to everybody on ${host}: set API_KEYS to one or more keys (comma-separated), or bind to 127.0.0.1 with --host.`,
+      `${config_file}: the field "auth" names a module that this version does not run, so everybody would get in: remove the field and use API_KEYS.`,
+    );
+  }
+  const api_keys = list(env.API_KEYS);
+  const host = flags.host ?? "127.0.0.1";
+  if (!isLoopback(host) && api_keys.length === 0) {
+    throw new ConfigError(
+      `${command} would be open to everybody on ${host}: set API_KEYS to one or more keys (comma-separated), or bind to 127.0.0.1 with --host.`,
     );
   }
   const tsconfig = resolve(project_dir, "tsconfig.json");
@@ -111,14 +116,7 @@ export function readConfig(command: Config["command"], flags: Flags, env: Env): 
     graph_env: own,
     host,
     port: integer("--port (or PORT)", flags.port ?? env.PORT, 2024, 0, 65_535),
-    data_dir: resolve(flags.data ?? env.THREADMILL_DATA ?? ".threadmill"),
-    database_url: readDatabaseUrl(flags.databaseUrl ?? env.DATABASE_URL ?? env.POSTGRES_URI),
-    log_level: oneOf(
-      "--log-level (or LOG_LEVEL)",
-      (flags.logLevel ?? env.LOG_LEVEL)?.toLowerCase(),
-      ["debug", "info", "warn", "error", "silent"],
-      "info",
-    ),
+    ...readStorageConfig(flags, env),
     inline: flags.inline ?? false,
     hosts: integer("--hosts", flags.hosts ?? env.THREADMILL_HOSTS, Math.max(1, availableParallelism() - 1), 1, 256),
     jobs_per_worker: integer("N_JOBS_PER_WORKER", env.N_JOBS_PER_WORKER, 50, 1, 10_000),
@@ -142,12 +140,35 @@ export function readConfig(command: Config["command"], flags: Flags, env: Env): 
   });
 }
 
+export type StorageConfig = Pick<Config, "data_dir" | "database_url" | "log_level">;
+
+/** What `migrate` needs to know; it has no use for a langgraph.json. */
+export function readStorageConfig(flags: Flags, env: Env): StorageConfig {
+  return {
+    data_dir: resolve(flags.data || env.THREADMILL_DATA || ".threadmill"),
+    database_url: readDatabaseUrl(flags.databaseUrl ?? env.DATABASE_URL ?? env.POSTGRES_URI),
+    log_level: oneOf(
+      "--log-level (or LOG_LEVEL)",
+      (flags.logLevel ?? env.LOG_LEVEL)?.toLowerCase(),
+      ["debug", "info", "warn", "error", "silent"],
+      "info",
+    ),
+  };
+}
+
 function readTiming(env: Env): Timing {
   const ms = (name: string, fallback: number) => integer(name, env[name], fallback, 1, 2 ** 31 - 1);
   const seconds = (name: string, fallback: number) => Math.round(number(name, env[name], fallback) * 1000);
+  const lease_ms = ms("THREADMILL_LEASE_MS", 4_000);
+  const heartbeat_ms = ms("THREADMILL_HEARTBEAT_MS", 1_000);
+  if (lease_ms < 2 * heartbeat_ms) {
+    throw new ConfigError(
+      `THREADMILL_LEASE_MS (${lease_ms}) must be at least twice THREADMILL_HEARTBEAT_MS (${heartbeat_ms}).`,
+    );
+  }
   return {
-    lease_ms: ms("THREADMILL_LEASE_MS", 4_000),
-    heartbeat_ms: ms("THREADMILL_HEARTBEAT_MS", 1_000),
+    lease_ms,
+    heartbeat_ms,
     cancel_grace_ms: ms("THREADMILL_CANCEL_GRACE_MS", 5_000),
     host_silent_ms: ms("THREADMILL_HOST_SILENT_MS", 1_000),
     host_dead_ms: ms("THREADMILL_HOST_DEAD_MS", 60_000),

@@ -9,7 +9,7 @@ import { GraphCatalog } from "./agents/graph-catalog.ts";
 import { Runs } from "./agents/runs.ts";
 import { ThreadStates } from "./agents/thread-states.ts";
 import { Threads } from "./agents/threads.ts";
-import { type Config, type GraphSpec, isLoopback } from "./config.ts";
+import { type Config, isLoopback, type StorageConfig } from "./config.ts";
 import { Engine } from "./engine/engine.ts";
 import { inlineHosts } from "./graphs/hosts/inline.ts";
 import { threadHosts } from "./graphs/hosts/thread.ts";
@@ -37,7 +37,7 @@ export interface Threadmill {
   /** Reasons by graph, for graphs that could not be loaded. */
   loaded: Promise<Record<string, string>>;
   /** Loads the graphs anew; what runs goes on with the old ones. */
-  reload(graphs: readonly GraphSpec[]): Promise<Record<string, string>>;
+  reload(changed: Pick<Config, "graphs" | "graph_env">): Promise<Record<string, string>>;
   /** Lets runs end or hands them back, then closes everything. */
   stop(): Promise<void>;
 }
@@ -45,9 +45,9 @@ export interface Threadmill {
 /** Wires everything together and starts it. This is the only place that knows all parts. */
 export async function startThreadmill(config: Config, log: Log): Promise<Threadmill> {
   const unlock = config.database_url ? () => undefined : lockFolder(config.data_dir);
-  const database = openDatabase(config, log);
+  const database = openDatabase(config, config.command === "serve" ? "full" : "normal", log);
   await migrate(database);
-  const catalog = new GraphCatalog(config.graphs);
+  const catalog = new GraphCatalog(config.graphs, config.graph_env);
   await syncDefaultAssistants(database, DEFAULT_TENANT, config.graphs, config.default_assistants);
   const engine = createEngine(config, database, catalog, log);
   await engine.start();
@@ -62,8 +62,9 @@ export async function startThreadmill(config: Config, log: Log): Promise<Threadm
     fetch: (request) => app.fetch(request),
     database: database.description,
     loaded,
-    async reload(graphs) {
+    async reload({ graphs, graph_env }) {
       catalog.graphs = graphs;
+      catalog.env = graph_env;
       await syncDefaultAssistants(database, DEFAULT_TENANT, graphs, config.default_assistants);
       catalog.failures = await engine.reload();
       return catalog.failures;
@@ -104,17 +105,14 @@ export async function listen(config: Config, service: Threadmill): Promise<Liste
 }
 
 /** Opens the configured database; the schema is not looked at. */
-export function openDatabase(config: Config, log: Log): Database {
+export function openDatabase(config: StorageConfig, synchronous: "full" | "normal", log: Log): Database {
   if (config.database_url) return openPostgres({ url: config.database_url, log });
-  const synchronous = config.command === "serve" ? "full" : "normal";
   return openSqlite({ file: join(config.data_dir, "threadmill.db"), synchronous, clock: systemClock });
 }
 
 function createEngine(config: Config, database: Database, catalog: GraphCatalog, log: Log): Engine {
-  const startHost = config.inline
-    ? inlineHosts
-    : threadHosts({ env: config.graph_env, memory_mb: config.host_memory_mb });
-  const setup = () => ({ graphs: catalog.graphs, project_dir: config.project_dir });
+  const startHost = config.inline ? inlineHosts : threadHosts(config.host_memory_mb);
+  const setup = () => ({ graphs: catalog.graphs, env: catalog.env, project_dir: config.project_dir });
   return new Engine({ settings: config, database, startHost, setup, log });
 }
 
@@ -124,7 +122,7 @@ function createAgentServer(config: Config, context: AgentContext, log: Log): App
     assistants: new Assistants(context),
     threads: new Threads(context, states),
     states,
-    runs: new Runs(context),
+    runs: new Runs(context, states),
     heartbeat_ms: config.sse_heartbeat_ms,
     prefix: config.mount_prefix,
     api_keys: config.api_keys,

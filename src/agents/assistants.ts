@@ -19,7 +19,7 @@ import {
 import type { Tx } from "../storage/database.ts";
 import { listActiveRunsOfAssistant } from "../storage/runs.ts";
 import type { AssistantRow, AssistantVersionRow } from "../storage/schema.ts";
-import { listThreadsOfAssistant } from "../storage/threads.ts";
+import { listThreadsOfAssistant, lockThread } from "../storage/threads.ts";
 import { cancelLocked, type PendingCancel } from "./cancel.ts";
 import type { AgentContext, Caller } from "./context.ts";
 import { defaultAssistantId } from "./default-assistants.ts";
@@ -89,10 +89,13 @@ export class Assistants {
       if (!assistant) throw new ApiError("assistant_not_found");
       if (this.#isDefault(assistant)) throw new ApiError("assistant_is_default", { assistant_id });
       const stopped: PendingCancel[] = [];
-      for (const run of await listActiveRunsOfAssistant(tx, assistant.assistant_id))
+      for (const run of await listActiveRunsOfAssistant(tx, assistant.assistant_id)) {
+        await lockThread(tx, caller.tenant_id, run.thread_id);
         stopped.push(await cancelLocked(tx, run, null));
+      }
       if (delete_threads) {
         for (const thread of await listThreadsOfAssistant(tx, caller.tenant_id, assistant.assistant_id)) {
+          await lockThread(tx, caller.tenant_id, thread.thread_id);
           stopped.push(...(await removeThread(tx, thread)));
         }
       }

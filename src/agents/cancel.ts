@@ -3,7 +3,7 @@ import { announce } from "../engine/settle.ts";
 import type { Database, Tx } from "../storage/database.ts";
 import { interruptIfPending, requestCancelIfRunning } from "../storage/runs.ts";
 import type { RunRow } from "../storage/schema.ts";
-import { setThreadStatus } from "../storage/threads.ts";
+import { restThread } from "../storage/threads.ts";
 
 /** A cancel that is written down; to be announced once its transaction is committed. */
 export interface PendingCancel {
@@ -16,7 +16,7 @@ export interface PendingCancel {
  */
 export async function cancelLocked(tx: Tx, run: RunRow, reason: string | null): Promise<PendingCancel> {
   if ((await interruptIfPending(tx, run.run_id, reason)) === 1) {
-    await setThreadStatus(tx, run.thread_id, "idle");
+    await restThread(tx, run.thread_id);
     return {
       announce: (database, events) => announce(database, events, run.run_id, { status: "interrupted", output: null }),
     };

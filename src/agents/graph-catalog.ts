@@ -8,10 +8,13 @@ export interface CatalogGraph extends GraphToLoad {
 /** The graphs that are deployed now, and which of them could not be loaded. `dev` replaces both when files change. */
 export class GraphCatalog {
   graphs: readonly CatalogGraph[];
+  /** Environment variables of the graphs. */
+  env: Readonly<Record<string, string>>;
   failures: Readonly<Record<string, string>> = {};
 
-  constructor(graphs: readonly CatalogGraph[]) {
+  constructor(graphs: readonly CatalogGraph[], env: Readonly<Record<string, string>>) {
     this.graphs = graphs;
+    this.env = env;
   }
 
   has(graph_id: string): boolean {

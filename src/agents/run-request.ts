@@ -1,4 +1,4 @@
-import type { RunCreate, StatelessRunCreate } from "../contract/run-create.ts";
+import type { CheckpointRef, RunCreate, StatelessRunCreate } from "../contract/run-create.ts";
 import type { RunConfig, RunKwargs } from "../graphs/host.ts";
 import type { JsonObject } from "../lib/json.ts";
 import type { AssistantRow } from "../storage/schema.ts";
@@ -13,7 +13,7 @@ const RESERVED = new Set(["thread_id", "run_id", "graph_id", "assistant_id", "us
 const isReserved = (key: string) => RESERVED.has(key) || key.startsWith("__") || key.startsWith("langgraph_auth_");
 
 /** An object without the keys that belong to the service. */
-const ownKeys = (object: JsonObject = {}): JsonObject =>
+export const ownKeys = (object: JsonObject = {}): JsonObject =>
   Object.fromEntries(Object.entries(object).filter(([key]) => !isReserved(key)));
 
 export interface Merged {
@@ -81,13 +81,18 @@ function toKwargs(request: RunRequest, config: RunConfig, context: JsonObject, t
   };
 }
 
-/** Where the run starts from, when not from the thread's newest state. */
-function startingPoint({ checkpoint, checkpoint_id }: RunRequest): JsonObject {
-  const id = checkpoint?.checkpoint_id ?? checkpoint_id;
+/** Where the run starts from, when not from the thread's newest state. The body's own field wins over `config`. */
+export function startingCheckpoint({ checkpoint, checkpoint_id, config }: RunRequest): CheckpointRef {
+  const id = checkpoint?.checkpoint_id ?? checkpoint_id ?? config.configurable?.checkpoint_id;
+  return { ...checkpoint, checkpoint_id: typeof id === "string" && id !== "" ? id : undefined };
+}
+
+function startingPoint(request: RunRequest): JsonObject {
+  const { checkpoint_ns, checkpoint_map, checkpoint_id } = startingCheckpoint(request);
   return {
-    ...(checkpoint?.checkpoint_ns !== undefined && { checkpoint_ns: checkpoint.checkpoint_ns }),
-    ...(checkpoint?.checkpoint_map !== undefined && { checkpoint_map: checkpoint.checkpoint_map }),
-    ...(id !== undefined && { checkpoint_id: id }),
+    ...(checkpoint_ns !== undefined && { checkpoint_ns }),
+    ...(checkpoint_map !== undefined && { checkpoint_map }),
+    ...(checkpoint_id !== undefined && { checkpoint_id }),
   };
 }
 

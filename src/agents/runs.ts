@@ -1,20 +1,23 @@
 import type { Run } from "../contract/records.ts";
-import type { RunCreate, StatelessRunCreate } from "../contract/run-create.ts";
+import type { CheckpointRef, RunCreate, StatelessRunCreate } from "../contract/run-create.ts";
 import type { Ending } from "../engine/event-log.ts";
 import { ApiError } from "../errors.ts";
 import { isoTime } from "../lib/clock.ts";
 import { newId } from "../lib/ids.ts";
 import type { JsonObject } from "../lib/json.ts";
+import { findCheckpoint } from "../storage/checkpoints.ts";
 import type { Tx } from "../storage/database.ts";
 import { lastEventSeq, type StoredEvent } from "../storage/events.ts";
 import type { Hint } from "../storage/hints.ts";
-import { deleteRun, findRun, insertRun, listActiveRuns, listRuns, lockRun } from "../storage/runs.ts";
+import { deleteRun } from "../storage/run-deletion.ts";
+import { findRun, insertRun, listActiveRuns, listRuns, lockRun } from "../storage/runs.ts";
 import type { AssistantRow, RunRow, ThreadRow } from "../storage/schema.ts";
 import { insertThread, lockThread, setThreadBusy } from "../storage/threads.ts";
 import { findAssistantOrGraph } from "./assistants.ts";
 import { cancelLocked, type PendingCancel } from "./cancel.ts";
 import type { AgentContext, Caller } from "./context.ts";
-import { mergeRequest, type RunRequest } from "./run-request.ts";
+import { mergeRequest, ownKeys, type RunRequest, startingCheckpoint } from "./run-request.ts";
+import type { ThreadStates } from "./thread-states.ts";
 import { requireThread } from "./threads.ts";
 
 /** Which run: on a thread of the caller, or a stateless one. */
@@ -26,9 +29,11 @@ export interface RunPath {
 /** Executions of an assistant on a thread. */
 export class Runs {
   readonly #context: AgentContext;
+  readonly #states: ThreadStates;
 
-  constructor(context: AgentContext) {
+  constructor(context: AgentContext, states: ThreadStates) {
     this.#context = context;
+    this.#states = states;
   }
 
   /** Accepts a run on a thread. Answered means durable: the run will reach an end, whatever happens to this process. */
@@ -38,6 +43,7 @@ export class Runs {
     const run = await this.#context.database.write(async (tx) => {
       cancels.length = 0;
       const thread = await this.#lockOrCreateThread(tx, caller, thread_id, assistant, body);
+      await requireCheckpoint(tx, thread_id, startingCheckpoint(body));
       const active = thread.status === "busy" ? await listActiveRuns(tx, thread_id) : [];
       if (active.length > 0) cancels.push(...(await makeWay(tx, body.multitask_strategy, active)));
       return this.#insert(tx, caller, assistant, thread, body, active.length > 0);
@@ -96,6 +102,7 @@ export class Runs {
       if (run.ended_at === null) throw new ApiError("run_active", { run_id, status: run.status });
       await deleteRun(tx, run);
     });
+    await this.#states.refresh(caller, thread_id);
   }
 
   /**
@@ -106,10 +113,12 @@ export class Runs {
     caller: Caller,
     thread_id: string,
     run_id: string,
-    { wait, reason }: { wait: boolean; reason?: string },
+    { action, wait, reason }: { action: string; wait: boolean; reason?: string },
     signal: AbortSignal,
   ): Promise<void> {
     const { database, engine } = this.#context;
+    if (action !== "interrupt")
+      throw new ApiError("invalid_request", { reason: "query.action: a run can be cancelled with interrupt." });
     const cancel = await database.write(async (tx) => {
       const run = await this.#lock(tx, caller, thread_id, run_id);
       if (run.ended_at !== null) throw new ApiError("run_ended", { run_id, status: run.status });
@@ -158,8 +167,15 @@ export class Runs {
   }
 
   async *#follow(run: RunRow, seen: number, introduce: boolean, signal: AbortSignal): AsyncGenerator<StreamedEvent[]> {
-    if (introduce) yield [{ event: "metadata", data: JSON.stringify({ run_id: run.run_id, attempt: run.attempt }) }];
-    yield* this.#context.engine.events.follow(run, seen, signal);
+    const metadata = [{ event: "metadata", data: JSON.stringify({ run_id: run.run_id, attempt: run.attempt }) }];
+    if (introduce) yield metadata;
+    let told = introduce || seen > 0;
+    for await (const events of this.#context.engine.events.follow(run, seen, signal)) {
+      told = true;
+      yield events;
+    }
+    // A run that ended before it began has no events, and yet every stream begins with this one.
+    if (!told) yield metadata;
   }
 
   async #requireAssistant(caller: Caller, assistant_id: string): Promise<AssistantRow> {
@@ -181,7 +197,7 @@ export class Runs {
     if (thread && !thread.hidden) return thread;
     if (thread || body.if_not_exists === "reject") throw new ApiError("thread_not_found", { thread_id });
     const { graph_id, assistant_id } = assistant;
-    const metadata = JSON.stringify({ graph_id, assistant_id, ...body.metadata });
+    const metadata = JSON.stringify({ graph_id, assistant_id, ...ownKeys(body.metadata) });
     const created = await insertThread(tx, { thread_id, tenant_id, metadata, hidden: 0 });
     // Taken meanwhile by another create, or by another tenant.
     const found = created ?? (await lockThread(tx, tenant_id, thread_id));
@@ -250,6 +266,17 @@ const startHint = (...bodies: { after_seconds?: number }[]): Hint => ({
 
 /** An event on its way to a reader. Without `seq` it is not part of the log and has no id. */
 export type StreamedEvent = Omit<StoredEvent, "seq"> & { seq?: number };
+
+/** A run from a checkpoint that is not there would start from nothing, and look as if the thread had lost its state. */
+async function requireCheckpoint(
+  tx: Tx,
+  thread_id: string,
+  { checkpoint_ns = "", checkpoint_id }: CheckpointRef,
+): Promise<void> {
+  if (checkpoint_id === undefined) return;
+  const found = await findCheckpoint(tx, { thread_id, checkpoint_ns, checkpoint_id });
+  if (!found) throw new ApiError("checkpoint_not_found", { thread_id, checkpoint_id });
+}
 
 /** What a new run does to the active runs of its thread. */
 async function makeWay(tx: Tx, strategy: RunCreate["multitask_strategy"], active: RunRow[]): Promise<PendingCancel[]> {

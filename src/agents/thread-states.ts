@@ -1,13 +1,20 @@
 import type { CheckpointRef } from "../contract/run-create.ts";
 import type { HistorySearch, StateUpdate } from "../contract/thread-state.ts";
 import { ApiError } from "../errors.ts";
-import type { CheckpointKey, GraphInUse, StateUpdate as GraphUpdate, StagedUpdate } from "../graphs/host.ts";
+import type {
+  CheckpointKey,
+  GraphInUse,
+  StateUpdate as GraphUpdate,
+  StagedUpdate,
+  StateSummary,
+} from "../graphs/host.ts";
 import { cleanJsonText } from "../lib/json.ts";
 import { findAssistant } from "../storage/assistants.ts";
 import { findCheckpoint, findHead, insertCheckpoint, insertWrites } from "../storage/checkpoints.ts";
+import type { Tx } from "../storage/database.ts";
 import { listActiveRuns } from "../storage/runs.ts";
 import type { ThreadRow } from "../storage/schema.ts";
-import { lockThread, settleThread } from "../storage/threads.ts";
+import { findThread, lockThread, settleThread } from "../storage/threads.ts";
 import type { AgentContext, Caller } from "./context.ts";
 import { askGraph } from "./questions.ts";
 import { requireThread } from "./threads.ts";
@@ -76,6 +83,22 @@ export class ThreadStates {
     await this.#apply(caller, thread_id, {}, supersteps);
   }
 
+  /** Brings the thread's record up to date with its newest checkpoint, after checkpoints were deleted. */
+  async refresh({ tenant_id }: Caller, thread_id: string): Promise<void> {
+    const { database } = this.#context;
+    const thread = await findThread(database.read, tenant_id, thread_id);
+    const graph = thread && (await this.#graphOf(thread));
+    if (!graph) return;
+    const base = await findHead(database.read, thread_id);
+    const state = await askGraph(this.#context, { kind: "summary", graph, checkpoint: { thread_id } });
+    await database.write(async (tx) => {
+      await lockThread(tx, tenant_id, thread_id);
+      // Somebody who came in between has written the record already.
+      if ((await listActiveRuns(tx, thread_id)).length > 0 || (await findHead(tx, thread_id)) !== base) return;
+      await this.#write(tx, thread_id, state);
+    });
+  }
+
   async #apply(
     caller: Caller,
     thread_id: string,
@@ -105,10 +128,18 @@ export class ThreadStates {
       const author = { tenant_id, run_id: null, epoch: 0 };
       for (const put of puts) await insertCheckpoint(tx, author, put);
       for (const { writes: rows, ...at } of writes) await insertWrites(tx, author, at, rows);
-      const status = state.next.length > 0 ? "interrupted" : "idle";
-      const values = cleanJsonText(state.values);
-      await settleThread(tx, { thread_id, status, values, interrupts: cleanJsonText(state.interrupts), error: null });
+      await this.#write(tx, thread_id, state);
       return true;
+    });
+  }
+
+  async #write(tx: Tx, thread_id: string, { values, interrupts, next }: StateSummary): Promise<void> {
+    await settleThread(tx, {
+      thread_id,
+      status: next.length > 0 ? "interrupted" : "idle",
+      values: cleanJsonText(values),
+      interrupts: cleanJsonText(interrupts),
+      error: null,
     });
   }
 

@@ -1,5 +1,5 @@
 import { Command, Option } from "commander";
-import { type Config, type Flags, readConfig } from "../config.ts";
+import { type Config, type Flags, readConfig, readStorageConfig } from "../config.ts";
 import { ConfigError } from "../errors.ts";
 import { createLog } from "../lib/log.ts";
 import { listen, openDatabase, startThreadmill, type Threadmill } from "../main.ts";
@@ -9,14 +9,15 @@ import { watchGraphs } from "./watch.ts";
 /** Exit status for a mistake in configuration or usage. */
 const USAGE = 2;
 
-const OPTIONS = [
-  new Option("--config <file>", "langgraph.json of the project").default("langgraph.json", "./langgraph.json"),
+const STORAGE_OPTIONS = [
   new Option("--data <folder>", "folder of the embedded database (default: .threadmill)"),
   new Option("--database-url <url>", "use Postgres: postgres://user:password@host/database (or DATABASE_URL)"),
   new Option("--log-level <level>", "debug, info, warn, error or silent (default: info)"),
 ];
 
 const SERVER_OPTIONS = [
+  new Option("--config <file>", "langgraph.json of the project").default("langgraph.json", "./langgraph.json"),
+  ...STORAGE_OPTIONS,
   new Option("--host <address>", "address to listen on (default: 127.0.0.1)"),
   new Option("--port <number>", "port to listen on (default: 2024, or PORT)"),
   new Option("--hosts <number>", "graph hosts for runs (default: cores - 1)"),
@@ -36,11 +37,9 @@ export async function runCli(argv: string[]): Promise<void> {
     for (const option of options) command.addOption(option);
     command.action(run);
   };
-  add("dev", "serve for development: reloads when files change", [...OPTIONS, ...SERVER_OPTIONS], (flags) =>
-    serve("dev", flags),
-  );
-  add("serve", "serve for production", [...OPTIONS, ...SERVER_OPTIONS], (flags) => serve("serve", flags));
-  add("migrate", "bring the database to this version's schema, then exit", OPTIONS, migrateOnly);
+  add("dev", "serve for development: reloads when files change", SERVER_OPTIONS, (flags) => serve("dev", flags));
+  add("serve", "serve for production", SERVER_OPTIONS, (flags) => serve("serve", flags));
+  add("migrate", "bring the database to this version's schema, then exit", STORAGE_OPTIONS, migrateOnly);
   try {
     await program.parseAsync(argv);
   } catch (error) {
@@ -75,7 +74,8 @@ async function serve(command: Config["command"], flags: Flags): Promise<void> {
   if (command === "serve") refuseBroken(await loaded, config);
   const listening = await listen(config, service);
   announce(config, service, listening.url, started_at);
-  const watcher = command === "dev" ? watchGraphs(config, flags, service, log) : undefined;
+  // Modules that the serving thread itself has loaded stay loaded.
+  const watcher = command === "dev" && !config.inline ? watchGraphs(config, flags, service, log) : undefined;
   if (command === "dev") void loaded.then(reportFailures);
   stopOnSignals(async () => {
     await watcher?.close();
@@ -127,8 +127,8 @@ function reportFailures(failures: Record<string, string>): void {
 }
 
 async function migrateOnly(flags: Flags): Promise<void> {
-  const config = readConfig("dev", flags, process.env);
-  const database = openDatabase(config, createLog(config.log_level));
+  const config = readStorageConfig(flags, process.env);
+  const database = openDatabase(config, "full", createLog(config.log_level));
   try {
     const applied = await migrate(database);
     console.log(

@@ -15,8 +15,7 @@ export function watchGraphs(config: Config, flags: Flags, service: Threadmill, l
   let timer: NodeJS.Timeout | undefined;
   const reload = async () => {
     try {
-      const { graphs } = readConfig("dev", flags, process.env);
-      const failures = Object.entries(await service.reload(graphs));
+      const failures = Object.entries(await service.reload(readConfig("dev", flags, process.env)));
       if (failures.length === 0) console.log("Graphs reloaded.");
       for (const [graph_id, reason] of failures)
         console.error(`The graph "${graph_id}" could not be loaded: ${reason}.`);

@@ -7,6 +7,7 @@ import { findCheckpoint, insertCheckpoint, insertWrites } from "../storage/check
 import type { Database } from "../storage/database.ts";
 import { lastEventSeq } from "../storage/events.ts";
 import { returnRunIfHeld } from "../storage/run-leases.ts";
+import { findRun } from "../storage/runs.ts";
 import type { RunRow } from "../storage/schema.ts";
 import { readCheckpoints } from "./checkpoint-reads.ts";
 import type { EventLog, Feed } from "./event-log.ts";
@@ -27,6 +28,9 @@ export interface ExecutorOptions {
   onDone(run_id: string): void;
 }
 
+/** A run for which there is no host right now is tried again after this. */
+const NO_HOST_DELAY_MS = 250;
+
 /**
  * One claimed run from its start in a graph host to its end in the database. It ends in one of three ways:
  * settled, handed back to the queue, or lost to another worker; in each the executor then falls silent.
@@ -39,6 +43,8 @@ export class Executor {
   /** Why the graph was told to stop. */
   #stopping: AbortReason | undefined;
   #infrastructure_failed = false;
+  /** The fence has refused a write. */
+  #refused = false;
   #ended = false;
   readonly #timers: NodeJS.Timeout[] = [];
 
@@ -64,7 +70,8 @@ export class Executor {
     // An earlier claim may have left events, also one that was handed back and is not counted as an attempt.
     if (epoch > 1) this.#journal.continueAfter(await lastEventSeq(database.read, run_id));
     this.#feed.live = true;
-    if (!host) return this.giveBack();
+    // Hosts for a run of its own are few: it waits for its turn.
+    if (!host) return this.giveBack(NO_HOST_DELAY_MS);
     this.#journal.append([["metadata", JSON.stringify({ run_id, attempt })]]);
     const head = (await findCheckpoint(database.read, { thread_id, checkpoint_ns: "" })) ?? null;
     if (this.#ended) return;
@@ -132,11 +139,12 @@ export class Executor {
   }
 
   /** Puts the run back into the queue at no cost: it has not begun, or has stopped between two steps. */
-  giveBack(): Promise<void> {
-    return this.#end(() => this.#return({ spent: 0, crashed: 0, delay_ms: 0 }));
+  giveBack(delay_ms = 0): Promise<void> {
+    return this.#end(() => this.#return({ spent: 0, crashed: 0, delay_ms }));
   }
 
   async #conclude(outcome: HostOutcome): Promise<void> {
+    if (this.#refused) await this.#learnWhy();
     if (outcome.ended === "drained" && !this.#stopping) return this.#return({ spent: 0, crashed: 0, delay_ms: 0 });
     if (this.#infrastructure_failed && this.run.attempt < MOST_ATTEMPTS) {
       return this.#return({ spent: 1, crashed: 0, delay_ms: 500 });
@@ -195,9 +203,14 @@ export class Executor {
   }
 
   #onWriteFailure(error: unknown): void {
-    if (!(error instanceof LeaseLostError)) this.#infrastructure_failed = true;
-    // A fence that closed means a cancel, which comes by itself, or another holder, which the heartbeat finds.
-    else this.#options.log.debug({ run_id: this.run.run_id }, "a write was refused by the fence");
+    if (error instanceof LeaseLostError) this.#refused = true;
+    else this.#infrastructure_failed = true;
+  }
+
+  /** The fence closes before the hint of a cancel arrives, and the graph may fail over it: the row says what it was. */
+  async #learnWhy(): Promise<void> {
+    const row = await findRun(this.#options.database.read, this.run);
+    if (row?.epoch === this.run.epoch && row.cancel_action !== null) this.#stopping ??= "cancelled";
   }
 
   #after(ms: number, work: () => void): void {

@@ -37,6 +37,8 @@ export class Journal {
   #timer: NodeJS.Timeout | undefined;
   #written_at = 0;
   #closed = false;
+  /** A write was refused, and the next would be. */
+  #refused = false;
 
   constructor(options: JournalOptions) {
     this.#options = options;
@@ -51,7 +53,7 @@ export class Journal {
   append(events: readonly (readonly [event: string, data: string])[]): void {
     if (this.#closed) return;
     for (const [event, data] of events) this.#events.push({ seq: ++this.#seq, event, data });
-    if (this.#writing || this.#timer) return;
+    if (this.#writing || this.#timer || this.#refused) return;
     const due = this.#written_at + GATHER_MS - performance.now();
     if (due <= 0) this.#write();
     else this.#timer = setTimeout(() => this.#write(), due);
@@ -90,7 +92,7 @@ export class Journal {
       this.#writing = undefined;
       if (this.#closed) return;
       if (this.#entries.length > 0) this.#write();
-      else if (this.#events.length > 0) this.append([]);
+      else if (this.#events.length > 0 && !this.#refused) this.append([]);
     });
   }
 
@@ -109,7 +111,10 @@ export class Journal {
         for (const entry of entries) await entry.write(tx);
       });
     } catch (error) {
+      // Of a cancelled run they are still told: it settles with them.
+      this.#events = [...events, ...this.#events];
       for (const entry of entries) entry.reject(error);
+      this.#refused = true;
       this.#options.onFailure(error);
       return;
     }

@@ -4,6 +4,7 @@ import type { Log } from "../lib/log.ts";
 import { repeating, type Service } from "../lib/service.ts";
 import type { Database } from "../storage/database.ts";
 import { claimRuns, mayClaim, msUntilNextRun, renewLeases } from "../storage/run-leases.ts";
+import { readCheckpoints } from "./checkpoint-reads.ts";
 import { Executor, type ExecutorOptions } from "./executor.ts";
 
 export interface WorkerOptions extends Omit<ExecutorOptions, "onDone"> {
@@ -14,6 +15,9 @@ export interface WorkerOptions extends Omit<ExecutorOptions, "onDone"> {
   /** Without any hint the queue is looked at this often. */
   idle_poll_ms: number;
 }
+
+/** setTimeout fires at once when it is given more. */
+const MOST_TIMER_MS = 2 ** 31 - 1;
 
 /**
  * Claims runs while its hosts have room and sees each of them through. It is woken by hints: a run that was
@@ -58,7 +62,8 @@ export class Worker implements Service, PoolListener {
 
   /**
    * Claims nothing more, lets runs end for `grace_ms`, then asks those that are left to stop at their next step
-   * and hands them back; those that do not get there in another such time are left to be rescued.
+   * and hands them back. Those that do not get there in another such time are handed back all the same: the step
+   * they are in runs again elsewhere, and what it still writes here is refused.
    */
   async drain(grace_ms: number): Promise<void> {
     this.#stopped = true;
@@ -133,6 +138,8 @@ export class Worker implements Service, PoolListener {
   }
 
   #wakeIn(ms: number): void {
+    // Longer delays than a timer can hold (24 days) are found by the polls.
+    if (ms > MOST_TIMER_MS) return;
     setTimeout(() => this.wake(), ms).unref();
   }
 
@@ -189,8 +196,10 @@ export class Worker implements Service, PoolListener {
   async #answer({ id, run, request }: Extract<FromHost, { type: "request" }>, host: PooledHost): Promise<void> {
     const executor = run && this.#executorOf(run);
     try {
-      if (!executor) throw new Error("The run is no longer executed here.");
-      host.send({ type: "reply", id, value: await executor.onRequest(request) });
+      if (run && !executor) throw new Error("The run is no longer executed here.");
+      // LangGraph asks some things without saying for which run: reads, which need no right.
+      const value = executor ? executor.onRequest(request) : readCheckpoints(this.#options.database, request);
+      host.send({ type: "reply", id, value: await value });
     } catch (error) {
       host.send({ type: "reply", id, error: (error as Error).message });
     }

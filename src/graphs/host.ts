@@ -14,6 +14,7 @@ export interface GraphToLoad {
 /** What a host is started with. */
 export interface HostSetup {
   graphs: readonly GraphToLoad[];
+  env: Readonly<Record<string, string>>;
   project_dir: string;
 }
 

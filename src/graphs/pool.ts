@@ -26,13 +26,16 @@ export interface PoolListener {
   onRoom(): void;
 }
 
-/** More hosts than this are not started beside silent ones: each costs 60-100 MB. */
+/** More hosts than this are not started beside silent ones: each costs some 60 MB. */
 const MOST_EXTRA = 4;
 
 /** Hosts for one suspicious run each, at a time. */
 const MOST_ALONE = 2;
 
 const PING_MS = 250;
+
+/** After a host died while it loaded the graphs, the next is started after this. */
+const RELOAD_PAUSE_MS = 1_000;
 
 /** One host of the pool. */
 export class PooledHost {
@@ -86,7 +89,7 @@ export class HostPool implements Service {
   }
 
   start(): void {
-    while (this.#serving().length < this.#options.size) this.#add(false);
+    this.#fill();
     this.#pinging.start();
   }
 
@@ -132,7 +135,7 @@ export class HostPool implements Service {
     const old = [...this.#hosts];
     for (const host of old) host.retiring = true;
     const fresh = this.#add(false);
-    while (this.#serving().length < this.#options.size) this.#add(false);
+    this.#fill();
     for (const host of old) if (host.runs.size === 0) this.#end(host);
     return fresh.loaded.promise;
   }
@@ -147,6 +150,13 @@ export class HostPool implements Service {
   #leastLoaded(): PooledHost | undefined {
     const free = this.#serving().filter((host) => host.runs.size < this.#options.jobs_per_host);
     return free.toSorted((a, b) => a.runs.size - b.runs.size)[0];
+  }
+
+  /** As many hosts that answer as there should be. */
+  #fill(): void {
+    if (this.#stopped) return;
+    while (this.#serving().length < this.#options.size) this.#add(false);
+    this.#listener.onRoom();
   }
 
   #addAlone(): PooledHost | undefined {
@@ -186,8 +196,9 @@ export class HostPool implements Service {
     this.#hosts.delete(host);
     if (this.#stopped) return;
     this.#options.log.error({ reason, runs: [...host.runs.keys()] }, "a graph host died");
-    // One that died before it was ready would only die again.
-    if (host.ready && !host.alone && !host.retiring && this.#serving().length < this.#options.size) this.#add(false);
+    // One that died while it loaded the graphs may do so again and again: not at full speed.
+    const pause_ms = host.ready ? 0 : RELOAD_PAUSE_MS;
+    if (!host.alone && !host.retiring) setTimeout(() => this.#fill(), pause_ms).unref();
     this.#listener.onHostLost([...host.runs.values()], reason);
     this.#listener.onRoom();
   }
@@ -203,7 +214,7 @@ export class HostPool implements Service {
       if (host.asked_at === undefined) {
         host.asked_at = now;
         host.send({ type: "ping", id: ++this.#pings });
-      } else if (host.ready && now - host.asked_at > this.#options.dead_ms) {
+      } else if (now - host.asked_at > this.#options.dead_ms) {
         this.#end(host);
         this.#lose(host, `it has not answered for ${this.#options.dead_ms} ms`);
       } else if (host.isSilent(now, this.#options.silent_ms)) {

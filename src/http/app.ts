@@ -11,11 +11,14 @@ import { authenticate } from "./auth.ts";
 import { errorResponse } from "./error-response.ts";
 import { jsonFromPages, onlyKnownHosts } from "./guards.ts";
 import type { App, Env } from "./route.ts";
-import { type RunsOptions, serveRuns } from "./runs.ts";
+import type { AnswerOptions } from "./run-answers.ts";
+import { serveRuns } from "./runs.ts";
 import { type SystemOptions, serveSystem } from "./system.ts";
 import { serveThreads } from "./threads.ts";
 
-export interface AppOptions extends RunsOptions, SystemOptions {
+export interface AppOptions extends AnswerOptions, SystemOptions {
+  /** Path prefix of all routes; empty for none. */
+  prefix: string;
   assistants: Assistants;
   threads: Threads;
   states: ThreadStates;

@@ -38,7 +38,7 @@ export function serve<R extends RouteConfig>(app: App, route: R, handler: Handle
   // Hono writes :name where OpenAPI writes {name}.
   app.on(route.method.toUpperCase(), route.path.replaceAll(/\{(\w+)\}/g, ":$1"), async (context) => {
     const checked = {
-      params: check(params as z.ZodType | undefined, context.req.param(), "path"),
+      params: check(params as z.ZodType | undefined, pathOf(context), "path"),
       query: check(query as z.ZodType | undefined, queryOf(context), "query"),
       headers: check(headers as z.ZodType | undefined, headersOf(context, headers), "header"),
       body: bodySchema ? check(bodySchema, await bodyOf(context), "body") : undefined,
@@ -50,13 +50,26 @@ export function serve<R extends RouteConfig>(app: App, route: R, handler: Handle
   });
 }
 
-/** One value as itself, repeated ones as a list. */
+/**
+ * One value as itself, repeated ones as a list. Clients send an empty value for "not set", and their own query
+ * again when they reconnect to a Location that has it: neither counts.
+ */
 function queryOf(context: Context): Record<string, string | string[]> {
-  const entries = Object.entries(context.req.queries());
+  const given = Object.entries(context.req.queries()).map(([name, values]) => [
+    name,
+    [...new Set(values.filter((value) => value !== "").map(withoutNul))],
+  ]) as [string, string[]][];
+  const entries = given.filter(([, values]) => values.length > 0);
   return Object.fromEntries(
     entries.map(([name, values]) => [name, values.length === 1 ? (values[0] as string) : values]),
   );
 }
+
+/** No database can hold a NUL in a text. */
+const withoutNul = (text: string): string => text.replaceAll("\0", "\ufffd");
+
+const pathOf = (context: Context): Record<string, string> =>
+  Object.fromEntries(Object.entries(context.req.param()).map(([name, value]) => [name, withoutNul(String(value))]));
 
 /** The declared headers under their declared spelling. */
 function headersOf(context: Context, schema: unknown): Record<string, string | undefined> {

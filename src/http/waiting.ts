@@ -27,8 +27,12 @@ export async function waitingResponse(
         controller.enqueue(encoder.encode(done ?? "\n"));
         if (done !== undefined) controller.close();
       } catch (error) {
-        if (!gone.signal.aborted) onError(error);
-        controller.error(error);
+        if (gone.signal.aborted) return controller.error(error);
+        onError(error);
+        // The status is out; a failure in the form of a failed run is what clients understand.
+        const { name, message } = error as Error;
+        controller.enqueue(encoder.encode(JSON.stringify({ __error__: { error: name, message } })));
+        controller.close();
       }
     },
     cancel: () => gone.abort(new Error("The client is gone.")),

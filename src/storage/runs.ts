@@ -144,25 +144,3 @@ export const requestCancelIfRunning = (tx: Tx, run_id: string, reason: string | 
       .where("run_id", "=", run_id)
       .where("status", "=", RUNNING),
   );
-
-/** Deletes a run with its events and the checkpoints that it wrote. */
-export async function deleteRun(tx: Tx, { run_id, thread_id }: { run_id: string; thread_id: string }): Promise<void> {
-  // Also what later runs have written on its checkpoints, such as the answer to its interrupt.
-  const own = tx.k
-    .selectFrom("checkpoints")
-    .select(sql<string>`checkpoint_ns || ' ' || checkpoint_id`.as("at"))
-    .where("thread_id", "=", thread_id)
-    .where("run_id", "=", run_id);
-  await tx.run(
-    tx.k
-      .deleteFrom("checkpoint_writes")
-      .where("thread_id", "=", thread_id)
-      .where(sql<string>`checkpoint_ns || ' ' || checkpoint_id`, "in", own),
-  );
-  for (const table of ["checkpoint_writes", "checkpoint_values", "checkpoints"] as const) {
-    // The thread leads the primary key of these tables; by run alone they would be read from end to end.
-    await tx.run(tx.k.deleteFrom(table).where("thread_id", "=", thread_id).where("run_id", "=", run_id));
-  }
-  await tx.run(tx.k.deleteFrom("run_events").where("run_id", "=", run_id));
-  await tx.run(tx.k.deleteFrom("runs").where("run_id", "=", run_id));
-}

@@ -36,6 +36,8 @@ export interface ThreadRow {
   thread_id: string;
   tenant_id: string;
   status: ThreadStatus;
+  /** What the status is when no run is pending or running. */
+  rest_status: ThreadStatus;
   metadata: string;
   config: string;
   /** State values after the last step, as JSON; null until a run or an update has written state. */

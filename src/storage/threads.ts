@@ -1,4 +1,4 @@
-import { sql } from "kysely";
+import { type RawBuilder, sql } from "kysely";
 import type { ThreadStatus } from "../contract/records.ts";
 import { nowMs, type Tx } from "./database.ts";
 import { prepared } from "./prepared.ts";
@@ -25,6 +25,7 @@ const insertQuery = prepared<NewThread, ThreadRow>((k, p) =>
       metadata: p("metadata"),
       hidden: p("hidden"),
       status: "idle",
+      rest_status: "idle",
       config: "{}",
       values: null,
       interrupts: "{}",
@@ -122,7 +123,8 @@ const settleQuery = prepared<ThreadOutcome, unknown>((k, p) =>
   k
     .updateTable("threads")
     .set({
-      status: statusUnlessBusy(p("status")),
+      status: unlessBusy(sql.val(p("status"))),
+      rest_status: p("status"),
       values: p("values"),
       interrupts: p("interrupts"),
       error: p("error"),
@@ -132,18 +134,27 @@ const settleQuery = prepared<ThreadOutcome, unknown>((k, p) =>
     .where("thread_id", "=", p("thread_id")),
 );
 
-/** Gives a thread that lost a run its status, and leaves its state as it is. */
+/** Gives a thread whose run has ended a status, and leaves its state as it is. */
 export const setThreadStatus = (tx: Tx, thread_id: string, status: ThreadStatus): Promise<number> =>
   tx.run(
     tx.k
       .updateTable("threads")
-      .set({ status: statusUnlessBusy(status), updated_at: nowMs })
+      .set({ status: unlessBusy(sql.val(status)), rest_status: status, updated_at: nowMs })
       .where("thread_id", "=", thread_id),
   );
 
-const statusUnlessBusy = (status: ThreadStatus) =>
+/** Gives a thread that has lost a run which never began the status it would have without it. */
+export const restThread = (tx: Tx, thread_id: string): Promise<number> =>
+  tx.run(
+    tx.k
+      .updateTable("threads")
+      .set({ status: unlessBusy(sql.ref("rest_status")), updated_at: nowMs })
+      .where("thread_id", "=", thread_id),
+  );
+
+const unlessBusy = (status: RawBuilder<unknown>) =>
   sql<ThreadStatus>`case when exists (select 1 from runs where runs.thread_id = threads.thread_id
-    and runs.status in ('pending', 'running')) then 'busy' else ${sql.val(status)} end`;
+    and runs.status in ('pending', 'running')) then 'busy' else ${status} end`;
 
 /** Deletes a thread with its runs, their events, and its checkpoints. */
 export async function deleteThread(tx: Tx, thread_id: string): Promise<void> {
@@ -189,7 +200,7 @@ export async function copyThread(
         ...source,
         thread_id,
         metadata,
-        status: source.status === "busy" ? "idle" : source.status,
+        status: source.rest_status,
         created_at: nowMs,
         updated_at: nowMs,
         state_updated_at: nowMs,

@@ -1,20 +1,15 @@
 import { Worker } from "node:worker_threads";
 import type { FromHost, GraphHost, HostListener, HostSetup, StartHost } from "../host.ts";
 
-export interface ThreadHostOptions {
-  env: Readonly<Record<string, string>>;
-  memory_mb: number;
-}
-
 /**
  * Loading LangGraph alone makes V8 grow its default young generation to 100 MB, which it never gives back; with
  * this limit a fresh host takes 70 MB less, and executes as many runs.
  */
 const YOUNG_GENERATION_MB = 24;
 
-/** A host in a worker thread: own heap with a limit, own event loop. `process.exit` in a node ends only the thread. */
+/** Hosts in worker threads: own heap with a limit (in MB), own event loop. `process.exit` in a node ends only the thread. */
 export const threadHosts =
-  ({ env, memory_mb }: ThreadHostOptions): StartHost =>
+  (memory_mb: number): StartHost =>
   (setup: HostSetup, listener: HostListener): GraphHost => {
     let expected = false;
     let reason: string | undefined;
@@ -25,7 +20,7 @@ export const threadHosts =
     );
     const worker = new Worker(entry, {
       workerData: setup,
-      env: { ...env },
+      env: { ...setup.env },
       resourceLimits: { maxOldGenerationSizeMb: memory_mb, maxYoungGenerationSizeMb: YOUNG_GENERATION_MB },
       name: "graph host",
     });

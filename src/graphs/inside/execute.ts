@@ -5,7 +5,7 @@ import { toCommand } from "./commands.ts";
 import type { CompiledGraph, LoadedGraphs } from "./load.ts";
 import type { RunningInHost } from "./runtime.ts";
 import { describedBy, type Scope, withScope } from "./scope.ts";
-import { summarize } from "./state.ts";
+import { openTasks, summarize } from "./state.ts";
 import { StreamTranslator, sourceModes } from "./stream-modes.ts";
 import { toWire } from "./wire.ts";
 
@@ -57,7 +57,7 @@ async function stream(
     streamMode: sourceModes(kwargs.stream_mode),
     subgraphs: kwargs.subgraphs,
   };
-  const input = resumed ? null : kwargs.command ? toCommand(kwargs.command) : (kwargs.input ?? null);
+  const input = resumed ? null : await inputOf(graph, order, scope);
   const take = (chunk: unknown) => {
     const [namespace, mode, data] = kwargs.subgraphs
       ? (chunk as [string[], string, unknown])
@@ -78,6 +78,16 @@ async function stream(
     if (event.event === "on_chain_stream" && event.run_id === order.run_id) take(event.data.chunk);
     else translator.takeEvent(event);
   }
+}
+
+async function inputOf(graph: CompiledGraph, order: RunOrder, scope: Scope): Promise<unknown> {
+  const { command, input } = order.kwargs;
+  if (!command) return input ?? null;
+  // LangGraph takes an answer that is false in a condition (null, 0, "") for none, unless it is given by id.
+  if (!("resume" in command) || command.resume) return toCommand(command);
+  const [waiting] = openTasks(await graph.getState(stateConfig(order, scope)));
+  const id = waiting?.interrupts[0]?.id;
+  return toCommand(id === undefined ? command : { ...command, resume: { [id]: command.resume } });
 }
 
 /** Undefined options are left out: LangGraph would take them for a wish and forget the graph's own defaults. */
@@ -124,9 +134,9 @@ function checkpointMetadata({
   };
 }
 
-/** Whether an earlier attempt got as far as a checkpoint, so that this one goes on from there. */
+/** Whether an earlier claim of the run got as far as a checkpoint, so that this one goes on from there. */
 function hasOwnCheckpoint({ order, head }: Execution): boolean {
-  if (order.attempt === 1 || !head) return false;
+  if (order.epoch === 1 || !head) return false;
   return (JSON.parse(head.metadata) as { run_id?: string }).run_id === order.run_id;
 }
 
@@ -178,5 +188,11 @@ function safeWire(value: unknown): string {
   }
 }
 
-const readSummary = async (graph: CompiledGraph, { thread_id }: RunOrder, scope: Scope): Promise<StateSummary> =>
-  summarize(await graph.getState({ configurable: withScope({ thread_id }, scope) }));
+const readSummary = async (graph: CompiledGraph, order: RunOrder, scope: Scope): Promise<StateSummary> =>
+  summarize(await graph.getState(stateConfig(order, scope)));
+
+/** Where the newest state of the run's thread is. */
+const stateConfig = ({ thread_id }: RunOrder, scope: Scope) => ({
+  // The checkpoint that came with the order is for the run itself, and only while it is the newest.
+  configurable: withScope({ thread_id }, { ...scope, head: undefined }),
+});

@@ -25,6 +25,12 @@ export const withScope = (configurable: Record<string, unknown>, scope: Scope): 
   [SCOPE]: scope,
 });
 
+/** `configurable` with the scope of `config`, if that has one: for configs that LangGraph will come back with. */
+export function keepScope(config: RunnableConfig, configurable: Record<string, unknown>): Record<string, unknown> {
+  const scope = config.configurable?.[SCOPE] as Scope | undefined;
+  return scope ? withScope(configurable, scope) : configurable;
+}
+
 export const scopeOf = (config: RunnableConfig): Scope =>
   (config.configurable?.[SCOPE] as Scope | undefined) ?? { metadata: {} };
 

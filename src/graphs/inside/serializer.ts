@@ -23,6 +23,7 @@ export class StateSerializer {
   async dump(value: unknown): Promise<Stored> {
     if (isPlain(value)) return { type: "json", value: JSON.stringify(value) };
     const [type, bytes] = await this.#original.dumpsTyped(value);
+    if (type === "json" && bytes.length === 0) throw new TypeError(`A ${typeof value} cannot be stored in the state.`);
     return { type, value: Buffer.from(bytes).toString(type === "json" ? "utf8" : "base64") };
   }
 
@@ -32,39 +33,36 @@ export class StateSerializer {
     // Only records made by a serializer carry this key; plain data is done.
     if (!text.includes('"lc":')) return value;
     const revived = revive(value);
-    return revived === NEEDS_LOADER ? this.#original.loadsTyped(type, text) : revived;
+    if (revived !== NEEDS_LOADER) return revived;
+    // Data that only looks like a record of something cannot be made into it: then it is what it is.
+    return this.#original.loadsTyped(type, text).catch(() => JSON.parse(text));
   }
 }
+
+/** Deeper values, and those that contain themselves, are left to the original. */
+const MOST_LEVELS = 100;
 
 /** Whether JSON.stringify alone writes the value as the original would. */
-function isPlain(value: unknown): boolean {
-  switch (typeof value) {
-    case "string":
-    case "boolean":
-      return true;
-    case "number":
-      return true;
-    case "object":
-      return value === null || isPlainObject(value);
-    default:
-      return false;
-  }
+function isPlain(value: unknown, levels = MOST_LEVELS): boolean {
+  if (value === null || typeof value === "string" || typeof value === "boolean" || typeof value === "number")
+    return true;
+  return typeof value === "object" && levels > 0 && isPlainObject(value, levels - 1);
 }
 
-function isPlainObject(value: object): boolean {
-  if (Array.isArray(value)) return value.every(isPlain);
-  if ((value as { lc_serializable?: unknown }).lc_serializable === true) return isPlainMessage(value);
+function isPlainObject(value: object, levels: number): boolean {
+  if (Array.isArray(value)) return value.every((item) => isPlain(item, levels));
+  if ((value as { lc_serializable?: unknown }).lc_serializable === true) return isPlainMessage(value, levels);
   const prototype = Object.getPrototypeOf(value);
   if ((prototype !== Object.prototype && prototype !== null) || "toJSON" in value || "lg_name" in value) return false;
-  for (const key in value) if (!isPlain((value as Record<string, unknown>)[key])) return false;
+  for (const key in value) if (!isPlain((value as Record<string, unknown>)[key], levels)) return false;
   return true;
 }
 
 /** Messages write themselves; a field that is unset is left out. */
-function isPlainMessage(value: object): boolean {
+function isPlainMessage(value: object, levels: number): boolean {
   const { lc_kwargs: fields } = value as { lc_kwargs?: Record<string, unknown> };
   if (typeof fields !== "object" || fields === null) return false;
-  for (const key in fields) if (fields[key] !== undefined && !isPlain(fields[key])) return false;
+  for (const key in fields) if (fields[key] !== undefined && !isPlain(fields[key], levels)) return false;
   return true;
 }
 

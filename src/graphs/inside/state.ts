@@ -4,15 +4,17 @@ import { toWire } from "./wire.ts";
 
 /** What a thread's record shows of a state: values, what comes next, and the interrupts by task. */
 export function summarize(snapshot: StateSnapshot): StateSummary {
-  const interrupts = snapshot.tasks
-    .filter((task) => task.interrupts.length > 0)
-    .map((task) => [task.id, task.interrupts]);
+  const interrupts = openTasks(snapshot).map((task) => [task.id, task.interrupts]);
   return {
     values: toWire(snapshot.values ?? null),
     next: [...snapshot.next],
     interrupts: toWire(Object.fromEntries(interrupts)),
   };
 }
+
+/** The tasks that wait for an answer. LangGraph keeps the interrupts of a task that has been answered and is done. */
+export const openTasks = ({ tasks }: StateSnapshot) =>
+  tasks.filter((task) => task.interrupts.length > 0 && (task as { result?: unknown }).result === undefined);
 
 /** A state as the wire shows it. `subgraphs`: a task that is a subgraph carries its state instead of a pointer to it. */
 export function toThreadState(snapshot: StateSnapshot): Record<string, unknown> {
@@ -38,7 +40,7 @@ export function toThreadState(snapshot: StateSnapshot): Record<string, unknown> 
     created_at: snapshot.createdAt ?? null,
     checkpoint: toCheckpointKey(snapshot.config),
     parent_checkpoint: snapshot.parentConfig ? toCheckpointKey(snapshot.parentConfig) : null,
-    interrupts: snapshot.tasks.flatMap((task) => task.interrupts),
+    interrupts: openTasks(snapshot).flatMap((task) => task.interrupts),
   };
 }
 

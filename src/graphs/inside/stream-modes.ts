@@ -81,7 +81,7 @@ const SHAPES: Record<string, (chunk: unknown) => unknown> = {
   tasks: (chunk) => taskShape(chunk as Record<string, unknown>),
 };
 
-type Config = { configurable?: Record<string, unknown> };
+type Config = { configurable?: Record<string, unknown>; [field: string]: unknown };
 
 function checkpointShape({
   config,
@@ -104,10 +104,14 @@ function taskShape({ state, ...task }: Record<string, unknown>): Record<string, 
   return { ...task, state: null, checkpoint: toCheckpointKey(state as Config) };
 }
 
+/** Fields of a config that are the library's own objects. */
+const PRIVATE_FIELDS = new Set(["callbacks", "signal", "store", "writer", "interrupt", "control", "serverInfo"]);
+
 function publicConfig(config: Config | undefined): Config | null {
   if (!config) return null;
-  const entries = Object.entries(config.configurable ?? {}).filter(([key]) => !key.startsWith("__"));
-  return { configurable: Object.fromEntries(entries) };
+  const fields = Object.entries(config).filter(([name]) => !PRIVATE_FIELDS.has(name));
+  const configurable = Object.entries(config.configurable ?? {}).filter(([key]) => !key.startsWith("__"));
+  return { ...Object.fromEntries(fields), configurable: Object.fromEntries(configurable) };
 }
 
 /** The mode `messages`: tokens as growing messages, and each message once when it is in the state. */
@@ -121,7 +125,8 @@ class MessageEvents {
   }
 
   takeToken([message, metadata]: [unknown, Record<string, unknown>]): void {
-    if (!isBaseMessageChunk(message as never)) return;
+    // A node's output may be a chunk too; the pieces that a model streams are told by its name in the metadata.
+    if (!isBaseMessageChunk(message as never) || metadata.ls_model_type === undefined) return;
     const chunk = message as BaseMessageChunk;
     const id = chunk.id;
     if (!id) return;

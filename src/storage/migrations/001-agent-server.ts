@@ -15,8 +15,8 @@ export const agentServer: Migration = {
       name text not null, description text, config text not null, context text not null, metadata text not null,
       created_at ${types.bigint} not null, primary key (assistant_id, version))`,
     `create table threads (
-      thread_id text primary key, tenant_id text not null, status text not null, metadata text not null,
-      config text not null, "values" text, interrupts text not null, error text, hidden integer not null,
+      thread_id text primary key, tenant_id text not null, status text not null, rest_status text not null,
+      metadata text not null, config text not null, "values" text, interrupts text not null, error text, hidden integer not null,
       created_at ${types.bigint} not null, updated_at ${types.bigint} not null,
       state_updated_at ${types.bigint} not null)`,
     "create index threads_by_update on threads (tenant_id, updated_at)",
