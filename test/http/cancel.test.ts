@@ -168,7 +168,6 @@ describe.each(databases)("cancelling runs on %s", (database) => {
   it.each([
     ["?wait=maybe", "query.wait"],
     ["?wait=2", "query.wait"],
-    ["?wait=", "query.wait"],
     ["?wait=1&wait=0", "query.wait"],
     ["?action=stop", "query.action"],
   ])("with the unreadable query %s is refused, and the run goes on", async (query, where) => {

@@ -12,9 +12,9 @@ export function summarize(snapshot: StateSnapshot): StateSummary {
   };
 }
 
-/** The tasks that wait for an answer. LangGraph keeps the interrupts of a task that has been answered and is done. */
-export const openTasks = ({ tasks }: StateSnapshot) =>
-  tasks.filter((task) => task.interrupts.length > 0 && (task as { result?: unknown }).result === undefined);
+/** The tasks that wait for an answer. LangGraph keeps the interrupts of one that has been answered, but not in `next`. */
+export const openTasks = ({ tasks, next }: StateSnapshot) =>
+  tasks.filter((task) => task.interrupts.length > 0 && next.includes(task.name));
 
 /** A state as the wire shows it. `subgraphs`: a task that is a subgraph carries its state instead of a pointer to it. */
 export function toThreadState(snapshot: StateSnapshot): Record<string, unknown> {
