@@ -98,7 +98,6 @@ export type AssistantSearch = z.output<typeof assistantSearch>;
 
 /** A page of an assistant's versions. */
 export const versionSearch = z.object({ metadata: optional(jsonObject), limit, offset }).openapi("VersionSearch");
-export type VersionSearch = z.output<typeof versionSearch>;
 
 /** POST /assistants. 404: no such graph. 409: the id is taken. */
 export const createAssistant = createRoute({

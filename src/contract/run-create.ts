@@ -25,7 +25,6 @@ export const command = z
     }),
   })
   .openapi("Command");
-export type Command = z.output<typeof command>;
 
 /** A checkpoint as callers name it. Clients leave the thread out, since the path has it. */
 export const checkpointRef = z
@@ -113,4 +112,3 @@ export const MAX_BATCH = 100;
 
 /** Several stateless runs, accepted or refused together. */
 export const runBatchCreate = z.array(statelessRunCreate).min(1).max(MAX_BATCH).openapi("RunBatchCreate");
-export type RunBatchCreate = z.output<typeof runBatchCreate>;

@@ -29,7 +29,6 @@ export const threadTtl = z
     strategy: withDefault(z.enum(["delete", "keep_latest"]), "delete"),
   })
   .openapi("ThreadTtl");
-export type ThreadTtl = z.output<typeof threadTtl>;
 
 // State updates that a new thread starts with, one checkpoint a superstep.
 const superstep = z.object({
