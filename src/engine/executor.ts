@@ -5,7 +5,7 @@ import { cleanJsonText } from "../lib/json.ts";
 import type { Log } from "../lib/log.ts";
 import { findCheckpoint, insertCheckpoint, insertWrites } from "../storage/checkpoints.ts";
 import type { Database } from "../storage/database.ts";
-import { lastEventSeq } from "../storage/events.ts";
+import { lastEventSeq, type StoredEvent } from "../storage/events.ts";
 import { returnRunIfHeld } from "../storage/run-leases.ts";
 import { findRun } from "../storage/runs.ts";
 import type { RunRow } from "../storage/schema.ts";
@@ -27,6 +27,13 @@ export interface ExecutorOptions {
   /** The run is over, handed back or lost: there is room for another. */
   onDone(run_id: string): void;
 }
+
+/** The event that begins each attempt of a run. */
+export const metadataEvent = ({ run_id, attempt }: Pick<RunRow, "run_id" | "attempt">, seq: number): StoredEvent => ({
+  seq,
+  event: "metadata",
+  data: JSON.stringify({ run_id, attempt }),
+});
 
 /** A run for which there is no host right now is tried again after this. */
 const NO_HOST_DELAY_MS = 250;
@@ -63,16 +70,20 @@ export class Executor {
   /** Gives the run to a host. When none has room after all, the run goes back at no cost. */
   async start(): Promise<void> {
     const { database, pool, run_timeout_ms } = this.#options;
-    const { run_id, epoch, thread_id, attempt, crashes } = this.run;
+    const { run_id, epoch, thread_id, crashes } = this.run;
     const order = this.#order();
     // Before anything is awaited, so that the next claim knows how much room is left.
     const host = pool.reserve(order, { alone: crashes > 0 });
     // An earlier claim may have left events, also one that was handed back and is not counted as an attempt.
-    if (epoch > 1) this.#journal.continueAfter(await lastEventSeq(database.read, run_id));
+    const seq = epoch > 1 ? await lastEventSeq(database.read, run_id) : 1;
+    this.#journal.continueAfter(seq);
     this.#feed.live = true;
     // Hosts for a run of its own are few: it waits for its turn.
     if (!host) return this.giveBack(NO_HOST_DELAY_MS);
-    this.#journal.append([["metadata", JSON.stringify({ run_id, attempt })]]);
+    const metadata = metadataEvent(this.run, seq);
+    // The first claim has saved it already.
+    if (epoch === 1) this.#feed.publish([metadata]);
+    else this.#journal.append([[metadata.event, metadata.data]]);
     const head = (await findCheckpoint(database.read, { thread_id, checkpoint_ns: "" })) ?? null;
     if (this.#ended) return;
     host.send({ type: "start", order, head });

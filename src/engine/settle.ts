@@ -30,8 +30,7 @@ export async function settle(database: Database, log: EventLog, settlement: Sett
   const settled = await database.write(async (tx) => {
     // The thread first, as everybody who decides over its runs: two orders of locks would be a deadlock.
     await lockThread(tx, run.tenant_id, run.thread_id);
-    const row = await settleRunIfHeld(tx, { run_id: run.run_id, epoch: run.epoch, status, output });
-    if (!row) return false;
+    if (!(await settleRunIfHeld(tx, { run_id: run.run_id, epoch: run.epoch, status, output }))) return false;
     await insertEvents(tx, run, events);
     await settleItsThread(tx, settlement);
     return true;

@@ -3,9 +3,10 @@ import type { PooledHost, PoolListener } from "../graphs/pool.ts";
 import type { Log } from "../lib/log.ts";
 import { repeating, type Service } from "../lib/service.ts";
 import type { Database } from "../storage/database.ts";
+import { insertEvents } from "../storage/events.ts";
 import { claimRuns, mayClaim, msUntilNextRun, renewLeases } from "../storage/run-leases.ts";
 import { readCheckpoints } from "./checkpoint-reads.ts";
-import { Executor, type ExecutorOptions } from "./executor.ts";
+import { Executor, type ExecutorOptions, metadataEvent } from "./executor.ts";
 
 export interface WorkerOptions extends Omit<ExecutorOptions, "onDone"> {
   database: Database;
@@ -114,7 +115,12 @@ export class Worker implements Service, PoolListener {
     this.#sure = false;
     if (!sure && !(await mayClaim(database.read))) return;
     const runs = await database
-      .write((tx) => claimRuns(tx, { worker_id: database.worker_id, lease_ms, limit }))
+      .write(async (tx) => {
+        const claimed = await claimRuns(tx, { worker_id: database.worker_id, lease_ms, limit });
+        // The first event of a run shares the commit of its first claim; later claims must look for their number first.
+        for (const run of claimed) if (run.epoch === 1) await insertEvents(tx, run, [metadataEvent(run, 1)]);
+        return claimed;
+      })
       .catch((error) => {
         // Another process claimed a run of the same thread in the same moment.
         if (database.read.dialect.isUniqueViolation(error)) return [];

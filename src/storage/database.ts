@@ -40,8 +40,8 @@ type AnySelect<O> = SelectQueryBuilder<Schema, never, O>;
 /** What differs between the two databases, as named facts. `now_ms()` and `json_contains()` exist on both. */
 export interface Dialect {
   readonly name: "sqlite" | "postgres";
-  /** Column types for migrations. */
-  readonly types: { readonly sequence: string; readonly bigint: string };
+  /** Column types for migrations, and what makes a table keep its rows in the order of its primary key. */
+  readonly types: { readonly sequence: string; readonly bigint: string; readonly clustered: string };
   /** Holds the selected rows until the transaction ends. SQLite has one writer at a time, so there it is nothing. */
   forUpdate<Q>(query: Q): Q;
   /** As {@link forUpdate}, but shared by several holders. */

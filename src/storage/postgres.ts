@@ -20,7 +20,7 @@ const MAX_REPEATS = 5;
 
 const dialect: Dialect = {
   name: "postgres",
-  types: { sequence: "bigint generated always as identity primary key", bigint: "bigint" },
+  types: { sequence: "bigint generated always as identity primary key", bigint: "bigint", clustered: "" },
   forUpdate: (query) => anySelect(query).forUpdate() as typeof query,
   forShare: (query) => anySelect(query).forShare() as typeof query,
   skipLocked: (query) => anySelect(query).forUpdate().skipLocked() as typeof query,

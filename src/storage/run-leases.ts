@@ -130,18 +130,17 @@ export interface RunOutcome extends Lease {
   output: string | null;
 }
 
-/** Ends a run if it is still held at this epoch. Undefined when it is not: then nothing was written. */
-export const settleRunIfHeld = (tx: Tx, outcome: RunOutcome): Promise<RunRow | undefined> =>
-  tx.first(settleQuery(tx, outcome));
+/** Ends a run if it is still held at this epoch. False when it is not: then nothing was written. */
+export const settleRunIfHeld = async (tx: Tx, outcome: RunOutcome): Promise<boolean> =>
+  (await tx.run(settleQuery(tx, outcome))) === 1;
 
-const settleQuery = prepared<RunOutcome, RunRow>((k, p) =>
+const settleQuery = prepared<RunOutcome, unknown>((k, p) =>
   k
     .updateTable("runs")
     .set({ status: p("status"), output: p("output"), lease_until: null, updated_at: nowMs, ended_at: nowMs })
     .where("run_id", "=", p("run_id"))
     .where("epoch", "=", p("epoch"))
-    .where("status", "=", RUNNING)
-    .returningAll(),
+    .where("status", "=", RUNNING),
 );
 
 export interface Return extends Lease {

@@ -13,12 +13,12 @@ export const agentServer: Migration = {
     `create table assistant_versions (
       assistant_id text not null, version integer not null, tenant_id text not null, graph_id text not null,
       name text not null, description text, config text not null, context text not null, metadata text not null,
-      created_at ${types.bigint} not null, primary key (assistant_id, version))`,
+      created_at ${types.bigint} not null, primary key (assistant_id, version)) ${types.clustered}`,
     `create table threads (
       thread_id text primary key, tenant_id text not null, status text not null, rest_status text not null,
       metadata text not null, config text not null, "values" text, interrupts text not null, error text, hidden integer not null,
       created_at ${types.bigint} not null, updated_at ${types.bigint} not null,
-      state_updated_at ${types.bigint} not null)`,
+      state_updated_at ${types.bigint} not null) ${types.clustered}`,
     "create index threads_by_update on threads (tenant_id, updated_at)",
     `create table runs (
       seq ${types.sequence}, run_id text not null unique, tenant_id text not null, thread_id text not null,
@@ -36,21 +36,21 @@ export const agentServer: Migration = {
     "create index runs_ended on runs (ended_at) where ended_at is not null",
     `create table run_events (
       run_id text not null, seq integer not null, tenant_id text not null, event text not null, data text not null,
-      created_at ${types.bigint} not null, primary key (run_id, seq))`,
+      created_at ${types.bigint} not null, primary key (run_id, seq)) ${types.clustered}`,
     `create table checkpoints (
       thread_id text not null, checkpoint_ns text not null, checkpoint_id text not null, tenant_id text not null,
       parent_checkpoint_id text, run_id text, epoch ${types.bigint} not null, checkpoint text not null,
       metadata text not null, created_at ${types.bigint} not null,
-      primary key (thread_id, checkpoint_ns, checkpoint_id))`,
+      primary key (thread_id, checkpoint_ns, checkpoint_id)) ${types.clustered}`,
     `create table checkpoint_values (
       thread_id text not null, checkpoint_ns text not null, channel text not null, version text not null,
       tenant_id text not null, run_id text, type text not null, value text not null,
-      primary key (thread_id, checkpoint_ns, version, channel))`,
+      primary key (thread_id, checkpoint_ns, version, channel)) ${types.clustered}`,
     `create table checkpoint_writes (
       thread_id text not null, checkpoint_ns text not null, checkpoint_id text not null, task_id text not null,
       idx integer not null, tenant_id text not null, run_id text, channel text not null, type text not null,
       value text not null,
-      primary key (thread_id, checkpoint_ns, checkpoint_id, task_id, idx))`,
+      primary key (thread_id, checkpoint_ns, checkpoint_id, task_id, idx)) ${types.clustered}`,
   ],
 };
 
