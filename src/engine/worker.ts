@@ -32,6 +32,7 @@ export class Worker implements Service, PoolListener {
   #claiming = false;
   #again = false;
   #sure = false;
+  #looking = false;
   #stopped = false;
   #idle = Promise.withResolvers<void>();
   readonly #unlisten: (() => void)[] = [];
@@ -91,7 +92,19 @@ export class Worker implements Service, PoolListener {
     if (this.#stopped) return;
     if (sure) this.#sure = true;
     if (this.#claiming) this.#again = true;
-    else void this.#claimAll();
+    else if (sure) void this.#claimAll();
+    else this.#lookSoon();
+  }
+
+  /** The end of a run calls for a look three times over: one is enough. */
+  #lookSoon(): void {
+    if (this.#looking) return;
+    this.#looking = true;
+    setImmediate(() => {
+      this.#looking = false;
+      if (this.#claiming) this.#again = true;
+      else if (!this.#stopped) void this.#claimAll();
+    });
   }
 
   async #claimAll(): Promise<void> {

@@ -15,8 +15,8 @@ for (const name of databases) {
     checkpointerName: `the checkpointer on ${name}`,
     async createCheckpointer() {
       const storage = await openTestStorage(name);
-      const connection: ServiceConnection = new ServiceConnection(
-        (message) => void serveCheckpoints(storage.database, message, connection),
+      const connection: ServiceConnection = new ServiceConnection((messages) =>
+        messages.forEach((message) => void serveCheckpoints(storage.database, message, connection)),
       );
       const checkpointer = new HostCheckpointer(connection);
       opened.set(checkpointer, storage);

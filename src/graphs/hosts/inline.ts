@@ -6,8 +6,11 @@ import type { FromHost, GraphHost, HostListener, HostSetup, StartHost, ToHost } 
  */
 export const inlineHosts: StartHost = (setup: HostSetup, listener: HostListener): GraphHost => {
   let gone = false;
-  const receive = (message: FromHost) => {
-    if (!gone) setImmediate(() => listener.onMessage(message));
+  const receive = (messages: FromHost[]) => {
+    if (gone) return;
+    setImmediate(() => {
+      for (const message of messages) listener.onMessage(message);
+    });
   };
   // Loaded on demand: with worker threads the serving thread never loads LangGraph.
   const runtime = import("../inside/runtime.ts").then(({ startRuntime }) => startRuntime(setup, receive));

@@ -1,5 +1,5 @@
 import { Worker } from "node:worker_threads";
-import type { FromHost, GraphHost, HostListener, HostSetup, StartHost } from "../host.ts";
+import type { FromHost, GraphHost, HostListener, HostSetup, StartHost, ToHost } from "../host.ts";
 
 /**
  * Loading LangGraph alone makes V8 grow its default young generation to 100 MB, which it never gives back; with
@@ -13,6 +13,7 @@ export const threadHosts =
   (setup: HostSetup, listener: HostListener): GraphHost => {
     let expected = false;
     let reason: string | undefined;
+    const batch: ToHost[] = [];
     // The same file with the extension that this module has: .ts in the repository, .js in the package.
     const entry = new URL(
       `../inside/thread-entry${import.meta.url.slice(import.meta.url.lastIndexOf("."))}`,
@@ -24,7 +25,9 @@ export const threadHosts =
       resourceLimits: { maxOldGenerationSizeMb: memory_mb, maxYoungGenerationSizeMb: YOUNG_GENERATION_MB },
       name: "graph host",
     });
-    worker.on("message", (message: FromHost) => listener.onMessage(message));
+    worker.on("message", (messages: FromHost[]) => {
+      for (const message of messages) listener.onMessage(message);
+    });
     worker.on("error", (error) => {
       reason =
         (error as { code?: string }).code === "ERR_WORKER_OUT_OF_MEMORY"
@@ -35,7 +38,10 @@ export const threadHosts =
       if (!expected) listener.onExit(reason ?? `a node ended it with exit code ${code}`);
     });
     return {
-      send: (message) => worker.postMessage(message),
+      send(message) {
+        // What one commit has brought about is told in one message.
+        if (batch.push(message) === 1) queueMicrotask(() => worker.postMessage(batch.splice(0)));
+      },
       async terminate() {
         expected = true;
         await worker.terminate();

@@ -5,15 +5,48 @@ interface Waiting {
   reject(reason: Error): void;
 }
 
-/** A host's side of the conversation with the service. */
+export interface RunKey {
+  run_id: string;
+  epoch: number;
+}
+
+/** Past this many events a batch goes out although more may come in the same turn. */
+const MOST_EVENTS = 64;
+
+/**
+ * A host's side of the conversation with the service. What is said in one turn of the event loop travels together: a
+ * message costs 10-20 µs whatever it holds, and what arrives together is committed together.
+ */
 export class ServiceConnection {
-  readonly #send: (message: FromHost) => void;
+  readonly #send: (messages: FromHost[]) => void;
   readonly #waiting = new Map<number, Waiting>();
-  readonly #outboxes = new Map<string, EventOutbox>();
+  #batch: FromHost[] = [];
+  #scheduled = false;
   #nextId = 1;
 
-  constructor(send: (message: FromHost) => void) {
+  constructor(send: (messages: FromHost[]) => void) {
     this.#send = send;
+  }
+
+  post(message: FromHost): void {
+    this.#batch.push(message);
+    if (this.#scheduled) return;
+    this.#scheduled = true;
+    setImmediate(() => {
+      this.#scheduled = false;
+      this.#flush();
+    });
+  }
+
+  /** An event of a run. Order is kept among events and requests, so a checkpoint never overtakes what led to it. */
+  emit({ run_id, epoch }: RunKey, event: string, data: string): void {
+    const last = this.#batch.at(-1);
+    if (last?.type !== "events" || last.run_id !== run_id || last.epoch !== epoch) {
+      this.post({ type: "events", run_id, epoch, events: [[event, data]] });
+      return;
+    }
+    last.events.push([event, data]);
+    if (last.events.length >= MOST_EVENTS) this.#flush();
   }
 
   /**
@@ -22,12 +55,10 @@ export class ServiceConnection {
    * @throws Error when it refuses: the run is no longer this host's, or the database failed
    */
   request(run: RunKey | undefined, request: CheckpointRequest): Promise<unknown> {
-    // What the run has emitted goes first: the service stores it together with the checkpoint.
-    if (run) this.#outboxes.get(run.run_id)?.flush();
     const id = this.#nextId++;
     return new Promise((resolve, reject) => {
       this.#waiting.set(id, { resolve, reject });
-      this.#send({ type: "request", id, run: run && { run_id: run.run_id, epoch: run.epoch }, request });
+      this.post({ type: "request", id, run: run && { run_id: run.run_id, epoch: run.epoch }, request });
     });
   }
 
@@ -49,53 +80,10 @@ export class ServiceConnection {
     else waiting?.reject(new Error(error));
   }
 
-  /** Opens the way for a run's events. Close it before the run is reported as done. */
-  openOutbox(run: RunKey): EventOutbox {
-    const outbox = new EventOutbox((events) =>
-      this.#send({ type: "events", run_id: run.run_id, epoch: run.epoch, events }),
-    );
-    this.#outboxes.set(run.run_id, outbox);
-    return outbox;
-  }
-
-  closeOutbox(run: RunKey): void {
-    this.#outboxes.get(run.run_id)?.flush();
-    this.#outboxes.delete(run.run_id);
-  }
-}
-
-export interface RunKey {
-  run_id: string;
-  epoch: number;
-}
-
-/** A message costs 10-20 µs whatever it holds, so events that come in one go travel together, this many at most. */
-const MOST_EVENTS = 64;
-
-export class EventOutbox {
-  readonly #send: (events: [string, string][]) => void;
-  #events: [string, string][] = [];
-  #scheduled = false;
-
-  constructor(send: (events: [string, string][]) => void) {
-    this.#send = send;
-  }
-
-  add(event: string, data: string): void {
-    this.#events.push([event, data]);
-    if (this.#events.length >= MOST_EVENTS) this.flush();
-    if (this.#scheduled) return;
-    this.#scheduled = true;
-    setImmediate(() => {
-      this.#scheduled = false;
-      this.flush();
-    });
-  }
-
-  flush(): void {
-    if (this.#events.length === 0) return;
-    const events = this.#events;
-    this.#events = [];
-    this.#send(events);
+  #flush(): void {
+    if (this.#batch.length === 0) return;
+    const messages = this.#batch;
+    this.#batch = [];
+    this.#send(messages);
   }
 }

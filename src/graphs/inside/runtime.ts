@@ -10,33 +10,32 @@ export interface Runtime {
 }
 
 /** Starts the inside of a graph host: loads the graphs, then executes runs and answers questions as they come. */
-export function startRuntime(setup: HostSetup, send: (message: FromHost) => void): Runtime {
+export function startRuntime(setup: HostSetup, send: (messages: FromHost[]) => void): Runtime {
   const connection = new ServiceConnection(send);
   const checkpointer = new HostCheckpointer(connection);
   const loading = loadGraphs(setup, checkpointer);
   const runs = new Map<string, RunningInHost>();
-  void loading.then((graphs) => send({ type: "loaded", failures: graphs.failures }));
+  void loading.then((graphs) => connection.post({ type: "loaded", failures: graphs.failures }));
 
-  async function start({ order, head }: Extract<ToHost, { type: "start" }>): Promise<void> {
-    const run = new RunningInHost();
-    runs.set(keyOf(order), run);
+  async function start({ order, head }: Extract<ToHost, { type: "start" }>, run: RunningInHost): Promise<void> {
     const graphs = await loading;
-    send({ type: "started", run_id: order.run_id, epoch: order.epoch });
-    const outbox = connection.openOutbox(order);
-    const emit = (event: string, data: string) => outbox.add(event, data);
+    connection.post({ type: "started", run_id: order.run_id, epoch: order.epoch });
+    const emit = (event: string, data: string) => connection.emit(order, event, data);
     const outcome = await executeRun({ order, head, graphs, run, emit });
-    connection.closeOutbox(order);
     runs.delete(keyOf(order));
-    send({ type: "done", run_id: order.run_id, epoch: order.epoch, outcome });
+    connection.post({ type: "done", run_id: order.run_id, epoch: order.epoch, outcome });
   }
 
   return {
     receive(message) {
       switch (message.type) {
-        case "start":
+        case "start": {
+          const run = new RunningInHost();
+          runs.set(keyOf(message.order), run);
           // In the next turn: when the thread was blocked, an abort that lies behind this message comes first.
-          setImmediate(() => void start(message));
+          setImmediate(() => void start(message, run));
           break;
+        }
         case "abort":
           runs.get(keyOf(message))?.abort(message.reason);
           break;
@@ -44,13 +43,13 @@ export function startRuntime(setup: HostSetup, send: (message: FromHost) => void
           runs.get(keyOf(message))?.drain();
           break;
         case "ask":
-          void loading.then(async (graphs) => send(await answerQuestion(message, graphs)));
+          void loading.then(async (graphs) => connection.post(await answerQuestion(message, graphs)));
           break;
         case "reply":
           connection.onReply(message);
           break;
         case "ping":
-          send({ type: "pong", id: message.id });
+          connection.post({ type: "pong", id: message.id });
       }
     },
   };

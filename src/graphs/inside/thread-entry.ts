@@ -8,5 +8,7 @@ const { startRuntime } = await import("./runtime.ts");
 
 const port = parentPort;
 if (!port) throw new Error("This module is the start of a graph host's thread and runs nowhere else.");
-const runtime = startRuntime(workerData as HostSetup, (message) => port.postMessage(message));
-port.on("message", (message: ToHost) => runtime.receive(message));
+const runtime = startRuntime(workerData as HostSetup, (messages) => port.postMessage(messages));
+port.on("message", (messages: ToHost[]) => {
+  for (const message of messages) runtime.receive(message);
+});
