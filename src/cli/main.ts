@@ -73,9 +73,9 @@ async function serve(command: Config["command"], flags: Flags): Promise<void> {
   const loaded = service.loaded.catch((error: Error) => ({ "(all)": error.message }));
   if (command === "serve") refuseBroken(await loaded, config);
   const listening = await listen(config, service);
-  announce(config, service, listening.url, started_at);
   // Modules that the serving thread itself has loaded stay loaded.
-  const watcher = command === "dev" && !config.inline ? watchGraphs(config, flags, service, log) : undefined;
+  const watcher = command === "dev" && !config.inline ? await watchGraphs(config, flags, service, log) : undefined;
+  announce(config, service, listening.url, started_at);
   if (command === "dev") void loaded.then(reportFailures);
   stopOnSignals(async () => {
     await watcher?.close();

@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { relative } from "node:path";
 import { type FSWatcher, watch } from "chokidar";
 import { type Config, type Flags, readConfig } from "../config.ts";
@@ -10,8 +11,11 @@ const SETTLE_MS = 150;
 const SOURCE = /\.([cm]?[jt]sx?|json)$|(^|\/)\.env[^/]*$/;
 const IGNORED = /(^|[\\/])(node_modules|dist|\.git|\.threadmill)([\\/]|$)/;
 
-/** Loads the graphs anew when a source file of the project changes. Runs that are under way end with the old ones. */
-export function watchGraphs(config: Config, flags: Flags, service: Threadmill, log: Log): FSWatcher {
+/**
+ * Loads the graphs anew when a source file of the project changes. Runs that are under way end with the old ones.
+ * Resolves when the files are being watched.
+ */
+export async function watchGraphs(config: Config, flags: Flags, service: Threadmill, log: Log): Promise<FSWatcher> {
   let timer: NodeJS.Timeout | undefined;
   const reload = async () => {
     try {
@@ -33,5 +37,6 @@ export function watchGraphs(config: Config, flags: Flags, service: Threadmill, l
     clearTimeout(timer);
     timer = setTimeout(() => void reload(), SETTLE_MS);
   });
+  await once(watcher, "ready");
   return watcher;
 }

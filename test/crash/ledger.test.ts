@@ -30,7 +30,13 @@ describe.each(databases)("acknowledged runs on %s", (name) => {
     const port = await freePort();
     const ledger: Acknowledged[] = [];
     const clients = new Clients(`http://127.0.0.1:${port}`, ledger);
-    const options = { database, port, config: "test/graphs/crash/langgraph.json", preload: "test/crash/failpoints.ts" };
+    const options = {
+      data: database.data_dir,
+      databaseUrl: database.url,
+      port,
+      config: "test/graphs/crash/langgraph.json",
+      preload: "test/crash/failpoints.ts",
+    };
     const killed: Record<string, number> = {};
     while (Object.values(killed).reduce((a, b) => a + b, 0) < KILLS) {
       const point = random.pick(POINTS);

@@ -1,8 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { createServer } from "node:net";
-import { join } from "node:path";
-import type { TestDatabase } from "./databases.ts";
+import { join, resolve } from "node:path";
 
 const ROOT = join(import.meta.dirname, "../..");
 
@@ -11,12 +10,15 @@ export interface ServerProcess {
   child: ChildProcess;
   /** Resolves when the process has ended, whatever ended it. */
   ended: Promise<unknown>;
+  /** Resolves when the text has been printed on standard output. */
+  printed(text: string): Promise<void>;
 }
 
 export interface ServerOptions {
-  database: TestDatabase;
-  /** Path from the repository's root. */
+  /** Absolute path, or from the repository's root. */
   config: string;
+  data: string;
+  databaseUrl?: string;
   port: number;
   command?: "dev" | "serve";
   env?: Record<string, string>;
@@ -26,28 +28,62 @@ export interface ServerOptions {
 
 /** Starts the real program as a process of its own. Resolves when it answers; rejects when it ends before that. */
 export async function startProcess(options: ServerOptions): Promise<ServerProcess> {
-  const { database, port, command = "serve" } = options;
-  const preload = options.preload ? ["--import", join(ROOT, options.preload)] : [];
-  const args = [...preload, join(ROOT, "bin/threadmill.js"), command, "--config", join(ROOT, options.config)];
-  args.push("--port", String(port), "--data", database.data_dir, "--log-level", "error");
-  if (database.url) args.push("--database-url", database.url);
-  const child = spawn(process.execPath, args, {
-    env: { ...process.env, ...options.env },
-    stdio: ["ignore", "pipe", "pipe"],
-  });
+  const { data, databaseUrl, port, command = "serve", config, env, preload } = options;
+  const args = [
+    command,
+    "--config",
+    resolve(ROOT, config),
+    "--port",
+    String(port),
+    "--data",
+    data,
+    "--log-level",
+    "error",
+  ];
+  if (databaseUrl) args.push("--database-url", databaseUrl);
+  const child = startCli(args, { env, preload });
   const ended = once(child, "exit");
   let output = "";
-  child.stderr?.on("data", (chunk) => {
+  let complaints = "";
+  child.stdout?.on("data", (chunk) => {
     output += chunk;
   });
-  const up = new Promise<void>((resolve) => {
-    child.stdout?.on("data", (chunk) => {
-      if (String(chunk).includes(" is up ")) resolve();
-    });
+  child.stderr?.on("data", (chunk) => {
+    complaints += chunk;
   });
-  const state = await Promise.race([up.then(() => "up"), ended.then(() => "ended")]);
-  if (state === "ended") throw new EndedEarly(output);
-  return { url: `http://127.0.0.1:${port}`, child, ended };
+  const printed = (text: string) =>
+    new Promise<void>((found) => {
+      const look = () => output.includes(text) && found();
+      child.stdout?.on("data", look);
+      look();
+    });
+  const state = await Promise.race([printed(" is up ").then(() => "up"), ended.then(() => "ended")]);
+  if (state === "ended") throw new EndedEarly(complaints);
+  return { url: `http://127.0.0.1:${port}`, child, ended, printed };
+}
+
+function startCli(args: string[], { env, preload }: { env?: Record<string, string>; preload?: string }): ChildProcess {
+  const imports = preload ? ["--import", join(ROOT, preload)] : [];
+  const command = [...imports, join(ROOT, "bin/threadmill.js"), ...args];
+  return spawn(process.execPath, command, { env: { ...process.env, ...env }, stdio: ["ignore", "pipe", "pipe"] });
+}
+
+/** Runs the program to its end. */
+export async function runCli(
+  args: string[],
+  env: Record<string, string> = {},
+): Promise<{ status: number; stdout: string; stderr: string }> {
+  const child = startCli(args, { env });
+  let stdout = "";
+  let stderr = "";
+  child.stdout?.on("data", (chunk) => {
+    stdout += chunk;
+  });
+  child.stderr?.on("data", (chunk) => {
+    stderr += chunk;
+  });
+  const [status] = await once(child, "close");
+  return { status, stdout, stderr };
 }
 
 /** The process ended before it was up. */

@@ -1,4 +1,4 @@
-import { join } from "node:path";
+import { resolve } from "node:path";
 import { type Config, readConfig } from "../../src/config.ts";
 import { createLog } from "../../src/lib/log.ts";
 import { type Listening, listen, startThreadmill, type Threadmill } from "../../src/main.ts";
@@ -43,7 +43,7 @@ export async function startService(options: {
 }): Promise<TestService> {
   const database = await createDatabase(options.database);
   const flags = {
-    config: join(import.meta.dirname, "../..", options.config),
+    config: resolve(import.meta.dirname, "../..", options.config),
     port: "0",
     data: database.data_dir,
     databaseUrl: database.url,

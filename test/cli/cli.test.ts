@@ -1,0 +1,195 @@
+import { rmSync, writeFileSync } from "node:fs";
+import { sql } from "kysely";
+import { afterEach, describe, expect, it } from "vitest";
+import { freePort, runCli, type ServerProcess, startProcess } from "../support/process.ts";
+import { createProject, oneNodeGraph, type TestProject } from "../support/project.ts";
+import { openOn } from "../support/storage.ts";
+
+let project: TestProject;
+const servers: ServerProcess[] = [];
+
+afterEach(async () => {
+  for (const { child, ended } of servers.splice(0)) {
+    child.kill("SIGKILL");
+    await ended;
+  }
+  project?.drop();
+});
+
+const GOOD = { "langgraph.json": '{"graphs": {"good": "./good.mjs:graph"}}', "good.mjs": oneNodeGraph("one") };
+
+const start = async (command: "dev" | "serve" = "serve", env?: Record<string, string>): Promise<ServerProcess> => {
+  const server = await startProcess({
+    command,
+    config: project.config,
+    data: project.data,
+    port: await freePort(),
+    env,
+  });
+  servers.push(server);
+  return server;
+};
+
+const post = async ({ url }: ServerProcess, path: string, body: object) => {
+  const response = await fetch(`${url}${path}`, { method: "POST", body: JSON.stringify(body) });
+  // biome-ignore lint/suspicious/noExplicitAny: answers of every shape
+  return { status: response.status, body: (await response.json()) as any };
+};
+const wait = async (server: ServerProcess, assistant_id: string) =>
+  (await post(server, "/runs/wait", { assistant_id, input: {} })).body;
+
+describe("a mistake in the configuration", () => {
+  it.each([
+    ["no file", {}, [], "langgraph.json does not exist or cannot be read"],
+    ["no JSON", { "langgraph.json": "{" }, [], "is not valid JSON"],
+    ["no graphs", { "langgraph.json": "{}" }, [], 'the field "graphs" must map graph names to paths'],
+    ["no export", { "langgraph.json": '{"graphs": {"a": "./a.ts"}}' }, [], "graphs.a must be"],
+    [
+      "no env file",
+      { "langgraph.json": '{"graphs": {"a": "./a.ts:g"}, "env": ".env"}' },
+      [],
+      'the field "env" names .env',
+    ],
+    ["an unset variable", { "langgraph.json": '{"graphs": {"a": "./a.ts:g"}, "env": ["NOT_SET_X"]}' }, [], "NOT_SET_X"],
+    [
+      "auth",
+      { "langgraph.json": '{"graphs": {"a": "./a.ts:g"}, "auth": {"path": "./a.ts:x"}}' },
+      [],
+      'the field "auth"',
+    ],
+    ["a bad port", GOOD, ["--port", "99999"], "--port (or PORT) must be a whole number from 0 to 65535"],
+    ["a bad database", GOOD, ["--database-url", "mysql://x"], "must look like postgres://"],
+    ["an open address without a key", GOOD, ["--host", "0.0.0.0"], "set API_KEYS"],
+    ["an unknown option", GOOD, ["--nope"], "unknown option"],
+  ])("(%s) ends the program with status 2 and one sentence that helps", async (_, files, args, sentence) => {
+    project = createProject(files as Record<string, string>);
+    for (const command of ["serve", "dev"]) {
+      const { status, stderr } = await runCli([command, "--config", project.config, "--data", project.data, ...args]);
+      expect({ status, stderr }).toEqual({ status: 2, stderr: expect.stringContaining(sentence) });
+      expect(stderr.trim().split("\n").length).toBeLessThanOrEqual(2);
+    }
+  });
+
+  it("a data folder that is in use names the process that has it", async () => {
+    project = createProject(GOOD);
+    const server = await start();
+    const { status, stderr } = await runCli([
+      "serve",
+      "--config",
+      project.config,
+      "--data",
+      project.data,
+      "--port",
+      "0",
+    ]);
+    expect(status).toBe(2);
+    expect(stderr).toContain(`is in use by process ${server.child.pid}`);
+  });
+
+  it("a database of a newer version is refused", async () => {
+    project = createProject(GOOD);
+    const args = ["--data", project.data];
+    expect((await runCli(["migrate", ...args])).stdout).toContain("Applied 001-agent-server");
+    expect((await runCli(["migrate", ...args])).stdout).toContain("is up to date");
+    const database = openOn({ data_dir: project.data, url: undefined, drop: async () => undefined });
+    const { k } = database.read;
+    await database.write((tx) => tx.run(sql`insert into schema_migrations values ('999-later', 0)`.compile(k)));
+    await database.close();
+    const { status, stderr } = await runCli(["serve", "--config", project.config, ...args]);
+    expect(status).toBe(2);
+    expect(stderr).toContain("made by a newer Threadmill (it has 999-later)");
+  });
+});
+
+describe("a graph that cannot be loaded", () => {
+  const files = {
+    "langgraph.json": '{"graphs": {"good": "./good.mjs:graph", "bad": "./bad.mjs:graph"}}',
+    "good.mjs": oneNodeGraph("one"),
+    "bad.mjs": 'throw new RangeError("at load");',
+  };
+
+  it("keeps serve from starting", async () => {
+    project = createProject(files);
+    const { status, stderr } = await runCli([
+      "serve",
+      "--config",
+      project.config,
+      "--data",
+      project.data,
+      "--port",
+      "0",
+    ]);
+    expect(status).toBe(2);
+    expect(stderr).toContain("graphs.bad could not be loaded (RangeError: at load)");
+  });
+
+  it("lets dev start, which answers its use with the reason", async () => {
+    project = createProject(files);
+    const server = await start("dev");
+    expect((await wait(server, "good")).answer).toBe("one");
+    const { status, body } = await post(server, "/runs/wait", { assistant_id: "bad", input: {} });
+    expect({ status, detail: body.detail }).toEqual({
+      status: 422,
+      detail: 'The graph "bad" could not be loaded: RangeError: at load',
+    });
+  });
+});
+
+describe("dev", () => {
+  it("loads the graphs anew when a file changes, and lets runs end with the old ones", async () => {
+    project = createProject({ ...GOOD, "good.mjs": oneNodeGraph("old", 1_500) });
+    const server = await start("dev");
+    const { thread_id } = (await post(server, "/threads", {})).body;
+    const { run_id } = (
+      await post(server, `/threads/${thread_id}/runs`, { assistant_id: "good", input: {}, stream_mode: "custom" })
+    ).body;
+    const stream = await fetch(`${server.url}/threads/${thread_id}/runs/${run_id}/stream`, {
+      headers: { "last-event-id": "-1" },
+    });
+    const reader = (stream.body as ReadableStream<Uint8Array>).getReader();
+    let seen = "";
+    while (!seen.includes("event: custom")) seen += new TextDecoder().decode((await reader.read()).value);
+    await reader.cancel();
+    project.write("good.mjs", oneNodeGraph("new"));
+    await server.printed("Graphs reloaded.");
+    expect((await wait(server, "good")).answer).toBe("new");
+    const joined = await fetch(`${server.url}/threads/${thread_id}/runs/${run_id}/join`);
+    expect(((await joined.json()) as { answer: string }).answer).toBe("old");
+  });
+
+  it("sees graphs and variables that are added", async () => {
+    project = createProject(GOOD);
+    const server = await start("dev");
+    const more = `${oneNodeGraph("x").replace('"x"', "process.env.COLOUR")}`;
+    writeFileSync(`${project.folder}/more.mjs`, more);
+    project.write(
+      "langgraph.json",
+      '{"graphs": {"good": "./good.mjs:graph", "more": "./more.mjs:graph"}, "env": {"COLOUR": "blue"}}',
+    );
+    await server.printed("Graphs reloaded.");
+    expect((await wait(server, "more")).answer).toBe("blue");
+    rmSync(`${project.folder}/more.mjs`);
+  });
+});
+
+describe("a stop in good order", () => {
+  it("hands a run that takes long back without spending its attempt, and the next start ends it", async () => {
+    const steps = `${oneNodeGraph("x")}`.replace(
+      /export const graph[\s\S]*/,
+      `const step = async () => { await new Promise((r) => setTimeout(r, 400)); return { answer: "done" }; };
+       const graphOf = (names) => names.reduce((g, n, i) => g.addNode(n, step).addEdge(names[i - 1] ?? "__start__", n), new StateGraph(State));
+       export const graph = graphOf(["a", "b", "c", "d", "e", "f"]).addEdge("f", "__end__").compile();`,
+    );
+    project = createProject({ ...GOOD, "good.mjs": steps });
+    const first = await start("serve", { BG_JOB_SHUTDOWN_GRACE_PERIOD_SECS: "0.1" });
+    const { thread_id } = (await post(first, "/threads", {})).body;
+    const run = (await post(first, `/threads/${thread_id}/runs`, { assistant_id: "good", input: {} })).body;
+    first.child.kill("SIGTERM");
+    await first.ended;
+    const second = await start();
+    const path = `${second.url}/threads/${thread_id}/runs/${run.run_id}`;
+    expect(await (await fetch(`${path}/join`)).json()).toEqual({ answer: "done" });
+    const events = await (await fetch(`${path}/stream`, { headers: { "last-event-id": "-1" } })).text();
+    expect([...events.matchAll(/"attempt":(\d+)/g)].map((match) => match[1])).toEqual(["1", "1"]);
+  });
+});

@@ -1,0 +1,258 @@
+import { sql } from "kysely";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { newId } from "../../src/lib/ids.ts";
+import { insertEvents, readEvents } from "../../src/storage/events.ts";
+import { migrate } from "../../src/storage/migrate.ts";
+import {
+  claimRuns,
+  findLostRuns,
+  holdsLease,
+  mayClaim,
+  msUntilNextRun,
+  returnRunIfHeld,
+  settleRunIfHeld,
+} from "../../src/storage/run-leases.ts";
+import { insertRun, interruptIfPending, requestCancelIfRunning } from "../../src/storage/runs.ts";
+import type { RunRow } from "../../src/storage/schema.ts";
+import { findThread, insertThread, restThread, searchThreads, setThreadBusy } from "../../src/storage/threads.ts";
+import { createDatabase, databases } from "../support/databases.ts";
+import { openOn, openTestStorage, type TestStorage } from "../support/storage.ts";
+
+const TENANT = "tenant";
+
+describe.each(databases)("storage on %s", (name) => {
+  let storage: TestStorage;
+  beforeEach(async () => {
+    storage = await openTestStorage(name);
+  });
+  afterEach(() => storage.close());
+
+  const newThread = async (metadata: object = {}): Promise<string> => {
+    const thread_id = newId();
+    await storage.database.write((tx) =>
+      insertThread(tx, { thread_id, tenant_id: TENANT, metadata: JSON.stringify(metadata), hidden: 0 }),
+    );
+    return thread_id;
+  };
+  const enqueue = (thread_id: string, delay_ms = 0): Promise<RunRow> =>
+    storage.database.write((tx) =>
+      insertRun(tx, {
+        run_id: newId(),
+        tenant_id: TENANT,
+        thread_id,
+        assistant_id: newId(),
+        graph_id: "g",
+        metadata: "{}",
+        kwargs: "{}",
+        multitask_strategy: "enqueue",
+        temporary: 0,
+        delay_ms,
+      }),
+    );
+  const claim = (limit = 10, lease_ms = 60_000): Promise<RunRow[]> =>
+    storage.database.write((tx) => claimRuns(tx, { worker_id: 1, lease_ms, limit }));
+  const settle = (run: RunRow) =>
+    storage.database.write((tx) => settleRunIfHeld(tx, { ...run, status: "success", output: "{}" }));
+  const giveBack = (run: RunRow, delay_ms = 0) =>
+    storage.database.write((tx) => returnRunIfHeld(tx, { ...run, spent: 0, crashed: 0, delay_ms }));
+  const ids = (runs: RunRow[]) => runs.map((run) => run.run_id);
+
+  describe("the queue", () => {
+    it("gives out one run of a thread at a time, in the order of acceptance", async () => {
+      const thread = await newThread();
+      const [a, b, c] = [await enqueue(thread), await enqueue(thread), await enqueue(thread)];
+      for (const expected of [a, b, c]) {
+        const claimed = await claim();
+        expect(ids(claimed)).toEqual([expected.run_id]);
+        expect(await claim()).toEqual([]);
+        await settle(claimed[0] as RunRow);
+      }
+    });
+
+    it("gives out runs of several threads together, the oldest first, up to the limit", async () => {
+      const runs = [
+        await enqueue(await newThread()),
+        await enqueue(await newThread()),
+        await enqueue(await newThread()),
+      ];
+      expect(ids(await claim(2)).toSorted()).toEqual(ids(runs.slice(0, 2)).toSorted());
+      expect(ids(await claim(2))).toEqual(ids(runs.slice(2)));
+    });
+
+    it("lets a delayed run hold up nobody, and says when it is due", async () => {
+      const thread = await newThread();
+      await enqueue(thread, 60_000);
+      const now = await enqueue(thread);
+      expect(ids(await claim())).toEqual([now.run_id]);
+      const ms = await msUntilNextRun(storage.database.read);
+      expect(ms).toBeGreaterThan(50_000);
+      expect(ms).toBeLessThanOrEqual(60_000);
+      expect(await mayClaim(storage.database.read)).toBe(false);
+    });
+
+    it("lets a run in back-off hold up the runs behind it", async () => {
+      const thread = await newThread();
+      await enqueue(thread);
+      await enqueue(thread);
+      const [first] = await claim();
+      await giveBack(first as RunRow, 60_000);
+      expect(await claim()).toEqual([]);
+    });
+
+    it("never gives one run to two, however many ask at once", async () => {
+      const threads = await Promise.all(Array.from({ length: 10 }, () => newThread()));
+      for (const thread of [...threads, ...threads]) await enqueue(thread);
+      const asked = await Promise.allSettled(Array.from({ length: 8 }, () => claim(3)));
+      const claimed = asked.flatMap((answer) => (answer.status === "fulfilled" ? ids(answer.value) : []));
+      expect(new Set(claimed).size).toBe(claimed.length);
+      const left = await claim(100);
+      expect(claimed.length + left.length).toBe(10);
+    });
+
+    it("cannot hold two running runs of a thread, whatever a program does", async () => {
+      const thread = await newThread();
+      await enqueue(thread);
+      await claim();
+      const second = await enqueue(thread);
+      const { k, dialect } = storage.database.read;
+      const force = k.updateTable("runs").set({ status: "running" }).where("run_id", "=", second.run_id);
+      const error = await storage.database.write((tx) => tx.run(force)).catch((thrown) => thrown);
+      expect(dialect.isUniqueViolation(error)).toBe(true);
+    });
+  });
+
+  describe("the fence", () => {
+    const held = (run: RunRow) => storage.database.write((tx) => holdsLease(tx, run));
+
+    it("is open to the holder alone", async () => {
+      await enqueue(await newThread());
+      const [run] = (await claim()) as [RunRow];
+      expect(await held(run)).toBe(true);
+      expect(await held({ ...run, epoch: run.epoch - 1 })).toBe(false);
+      await giveBack(run);
+      expect(await held(run)).toBe(false);
+      const [again] = (await claim()) as [RunRow];
+      expect([again.run_id, again.epoch > run.epoch, again.attempt]).toEqual([run.run_id, true, 1]);
+      expect(await settle(run)).toBe(false);
+      expect(await settle(again)).toBe(true);
+      expect(await held(again)).toBe(false);
+    });
+
+    it("closes when a cancel is written down", async () => {
+      await enqueue(await newThread());
+      const [run] = (await claim()) as [RunRow];
+      await storage.database.write((tx) => requestCancelIfRunning(tx, run.run_id, null));
+      expect(await held(run)).toBe(false);
+      expect(await settle(run)).toBe(true);
+    });
+
+    it("finds the runs whose lease has run out", async () => {
+      await enqueue(await newThread());
+      await claim(1, -1);
+      const lost = await storage.database.write((tx) =>
+        findLostRuns(tx, { lease_ms: 4_000, missed_ms: 1_500, limit: 10 }),
+      );
+      expect(lost).toHaveLength(1);
+    });
+  });
+
+  describe("a transaction", () => {
+    it("that fails undoes itself and leaves its neighbours alone", async () => {
+      const kept = newId();
+      const thread = (thread_id: string) => ({ thread_id, tenant_id: TENANT, metadata: "{}", hidden: 0 as const });
+      const failed = newId();
+      const results = await Promise.allSettled([
+        storage.database.write((tx) => insertThread(tx, thread(kept))),
+        storage.database.write(async (tx) => {
+          await insertThread(tx, thread(failed));
+          throw new Error("no");
+        }),
+        storage.database.write((tx) => setThreadBusy(tx, kept, "{}")),
+      ]);
+      expect(results.map((result) => result.status)).toEqual(["fulfilled", "rejected", "fulfilled"]);
+      expect(await findThread(storage.database.read, TENANT, failed)).toBeUndefined();
+      expect(await findThread(storage.database.read, TENANT, kept)).toBeDefined();
+    });
+
+    it("is not seen by readers before its end", async () => {
+      const thread_id = newId();
+      let seen: unknown = "nothing read";
+      await storage.database.write(async (tx) => {
+        await insertThread(tx, { thread_id, tenant_id: TENANT, metadata: "{}", hidden: 0 });
+        seen = await findThread(storage.database.read, TENANT, thread_id);
+      });
+      expect(seen).toBeUndefined();
+      expect(await findThread(storage.database.read, TENANT, thread_id)).toBeDefined();
+    });
+  });
+
+  it("a thread that loses a pending run has the status from before", async () => {
+    const thread = await newThread();
+    await storage.database.write((tx) =>
+      tx.run(
+        tx.k
+          .updateTable("threads")
+          .set({ status: "interrupted", rest_status: "interrupted" })
+          .where("thread_id", "=", thread),
+      ),
+    );
+    const run = await enqueue(thread);
+    await storage.database.write((tx) => setThreadBusy(tx, thread, "{}"));
+    await storage.database.write(async (tx) => {
+      expect(await interruptIfPending(tx, run.run_id, null)).toBe(1);
+      await restThread(tx, thread);
+    });
+    expect((await findThread(storage.database.read, TENANT, thread))?.status).toBe("interrupted");
+  });
+
+  it("events are read in order, page by page, and kept to the byte", async () => {
+    const run = await enqueue(await newThread());
+    const events = Array.from({ length: 30 }, (_, i) => ({
+      seq: i + 1,
+      event: "custom",
+      data: `{"z":1.0,"a":"${i} ü"}`,
+    }));
+    await storage.database.write((tx) => insertEvents(tx, run, events));
+    const page = (after: number) => readEvents(storage.database.read, { run_id: run.run_id, after, limit: 20 });
+    expect([...(await page(0)), ...(await page(20)), ...(await page(30))]).toEqual(events);
+  });
+
+  it.each([
+    [{ a: 1 }, { a: 1 }, true],
+    [{ a: 1, b: 2 }, { a: 1 }, true],
+    [{ a: { b: [1, 2, { c: 3 }] } }, { a: { b: [{ c: 3 }] } }, true],
+    [{ a: [1, 2] }, { a: [2, 1, 1] }, true],
+    [{ a: 1 }, { a: "1" }, false],
+    [{ a: null }, { a: null }, true],
+    [{}, { a: null }, false],
+    [{ a: { b: 1 } }, { a: {} }, true],
+    [{ a: [[1]] }, { a: [1] }, false],
+    [{ "a'b": '"' }, { "a'b": '"' }, true],
+  ])("whether %j contains %j is %s", async (metadata, part, expected) => {
+    const thread = await newThread(metadata);
+    const paging = { sort_by: "created_at", sort_order: "asc", limit: 10, offset: 0 } as const;
+    const found = await searchThreads(storage.database.read, TENANT, { metadata: part }, paging);
+    expect(found.map((row) => row.thread_id)).toEqual(expected ? [thread] : []);
+  });
+
+  it("the time is that of the database, in milliseconds", async () => {
+    const { read } = storage.database;
+    const row = await read.first(sql<{ now: number }>`select now_ms() as now`.compile(read.k));
+    expect(Math.abs((row as { now: number }).now - Date.now())).toBeLessThan(60_000);
+  });
+});
+
+describe.each(databases)("migrating %s", (name) => {
+  it("is done once when several processes start together", async () => {
+    const at = await createDatabase(name);
+    // SQLite files have one owner at a time; there the processes come one after the other.
+    const programs = Array.from({ length: name === "postgres" ? 4 : 2 }, () => openOn(at));
+    const applied =
+      name === "postgres"
+        ? await Promise.all(programs.map(migrate))
+        : [await migrate(programs[0] as never), await migrate(programs[1] as never)];
+    expect(applied.flat()).toEqual(["001-agent-server"]);
+    for (const program of programs) await program.close();
+    await at.drop();
+  });
+});
