@@ -9,6 +9,9 @@ const build = (x) => new StateGraph(S).addNode("a", () => ({ x })).addEdge("__st
 `;
 
 const FILES: Record<string, string> = {
+  // What `npm init` writes: .ts files are CommonJS, whatever they look like.
+  "package.json": '{"type": "commonjs"}',
+  "typed.ts": `${STATE} export const graph = build("typed" as string).compile();`,
   "tsconfig.json": '{"compilerOptions": {"paths": {"@lib/*": ["./lib-*"]}}}',
   "lib-one.ts": `${STATE} export const make = (x: unknown) => build(x).compile();`,
   "alias.ts": 'import { make } from "@lib/one"; export const graph = make("alias");',
@@ -27,7 +30,7 @@ const FILES: Record<string, string> = {
 
 const graphs = Object.fromEntries(
   ["alias.ts", "extensionless.ts", "enums.ts", "plain.mjs", "uncompiled.mjs", "promise.mjs", "factory.mjs", "agent.mjs"]
-    .concat(["env.mjs", "number.mjs", "other.mjs", "missing.mjs", "fallback.mjs"])
+    .concat(["typed.ts", "env.mjs", "number.mjs", "other.mjs", "missing.mjs", "fallback.mjs"])
     .map((file) => [
       file.split(".")[0],
       file === "plain.mjs" ? { path: `./${file}:graph`, description: "Plain." } : `./${file}:graph`,
@@ -56,6 +59,7 @@ describe("a project's graphs", () => {
     ["extensionless", "extensionless"],
     ["enums", "enum"],
     ["plain", "plain"],
+    ["typed", "typed"],
     ["uncompiled", "uncompiled"],
     ["promise", "promise"],
     ["fallback", "default"],

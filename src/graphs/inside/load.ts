@@ -71,14 +71,18 @@ function importerFor(project_dir: string): ImportModule {
     try {
       return await import(href);
     } catch (error) {
-      // These say that Node could not link the module, so nothing of it has run yet.
-      if (full || !LINK_ERRORS.has((error as { code?: string }).code ?? "")) throw error;
+      // Node could not read or link the module, so nothing of it has run yet.
+      if (full || !isLinkError(error)) throw error;
       full = supportTypeScript(project_dir);
       await full;
       return import(href);
     }
   };
 }
+
+/** A SyntaxError is also what a .ts file with imports is in a package whose type is commonjs. */
+const isLinkError = (error: unknown): boolean =>
+  error instanceof SyntaxError || LINK_ERRORS.has((error as { code?: string } | null)?.code ?? "");
 
 const LINK_ERRORS = new Set([
   "ERR_MODULE_NOT_FOUND",
