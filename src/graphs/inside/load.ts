@@ -75,7 +75,8 @@ function importerFor(project_dir: string): ImportModule {
       if (full || !isLinkError(error)) throw error;
       full = supportTypeScript(project_dir);
       await full;
-      return import(href);
+      // Under another name: Node remembers that the first one failed.
+      return import(`${href}?full`);
     }
   };
 }
