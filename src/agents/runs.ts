@@ -16,6 +16,7 @@ import { insertThread, lockThread, setThreadBusy } from "../storage/threads.ts";
 import { findAssistantOrGraph } from "./assistants.ts";
 import { cancelLocked, type PendingCancel } from "./cancel.ts";
 import type { AgentContext, Caller } from "./context.ts";
+import { makeWay } from "./multitask.ts";
 import { mergeRequest, ownKeys, type RunRequest, startingCheckpoint } from "./run-request.ts";
 import type { ThreadStates } from "./thread-states.ts";
 import { requireThread } from "./threads.ts";
@@ -276,25 +277,6 @@ async function requireCheckpoint(
   if (checkpoint_id === undefined) return;
   const found = await findCheckpoint(tx, { thread_id, checkpoint_ns, checkpoint_id });
   if (!found) throw new ApiError("checkpoint_not_found", { thread_id, checkpoint_id });
-}
-
-/** What a new run does to the active runs of its thread. */
-async function makeWay(tx: Tx, strategy: RunCreate["multitask_strategy"], active: RunRow[]): Promise<PendingCancel[]> {
-  switch (strategy) {
-    case "reject":
-      throw new ApiError("thread_is_running");
-    case "interrupt": {
-      const cancels: PendingCancel[] = [];
-      for (const run of active) cancels.push(await cancelLocked(tx, run, null));
-      return cancels;
-    }
-    case "rollback":
-      throw new ApiError("invalid_request", {
-        reason: "body.multitask_strategy: a busy thread can be given enqueue, reject or interrupt.",
-      });
-    default:
-      return [];
-  }
 }
 
 export function toRun(row: RunRow): Run {

@@ -1,0 +1,33 @@
+import type { RunCreate } from "../contract/run-create.ts";
+import { ApiError } from "../errors.ts";
+import type { Tx } from "../storage/database.ts";
+import type { RunRow } from "../storage/schema.ts";
+import { cancelLocked, type PendingCancel } from "./cancel.ts";
+
+/**
+ * What a new run does to the active runs of its thread, in a transaction that holds the thread.
+ *
+ * @returns cancels to announce after the commit
+ * @throws ApiError thread_is_running for the strategy `reject`
+ */
+export async function makeWay(
+  tx: Tx,
+  strategy: RunCreate["multitask_strategy"],
+  active: RunRow[],
+): Promise<PendingCancel[]> {
+  switch (strategy) {
+    case "reject":
+      throw new ApiError("thread_is_running");
+    case "interrupt": {
+      const cancels: PendingCancel[] = [];
+      for (const run of active) cancels.push(await cancelLocked(tx, run, null));
+      return cancels;
+    }
+    case "rollback":
+      throw new ApiError("invalid_request", {
+        reason: "body.multitask_strategy: a busy thread can be given enqueue, reject or interrupt.",
+      });
+    default:
+      return [];
+  }
+}
