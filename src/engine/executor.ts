@@ -1,18 +1,26 @@
 import { LeaseLostError } from "../errors.ts";
-import type { AbortReason, CheckpointRequest, HostOutcome, RunKwargs, RunOrder, StateSummary } from "../graphs/host.ts";
+import type {
+  AbortReason,
+  CheckpointRequest,
+  CheckpointWrite,
+  HostOutcome,
+  RunKwargs,
+  RunOrder,
+  StateSummary,
+} from "../graphs/host.ts";
 import type { HostPool, PooledHost } from "../graphs/pool.ts";
 import { cleanJsonText } from "../lib/json.ts";
 import type { Log } from "../lib/log.ts";
 import { findCheckpoint, insertCheckpoint, insertWrites } from "../storage/checkpoints.ts";
-import type { Database } from "../storage/database.ts";
+import type { Database, Tx } from "../storage/database.ts";
 import { lastEventSeq, type StoredEvent } from "../storage/events.ts";
 import { returnRunIfHeld } from "../storage/run-leases.ts";
 import { findRun } from "../storage/runs.ts";
 import type { RunRow } from "../storage/schema.ts";
 import { readCheckpoints } from "./checkpoint-reads.ts";
 import type { EventLog, Feed } from "./event-log.ts";
-import { Journal } from "./journal.ts";
-import { MOST_ATTEMPTS, MOST_CRASHES, type Verdict, verdictOn } from "./run-endings.ts";
+import { Journal, type Unwritten } from "./journal.ts";
+import { MOST_ATTEMPTS, MOST_CRASHES, verdictOn } from "./run-endings.ts";
 import { settle } from "./settle.ts";
 
 export interface ExecutorOptions {
@@ -99,16 +107,26 @@ export class Executor {
     this.#journal.append(events.map(([event, data]) => [event, cleanJsonText(data)]));
   }
 
+  /** Stores what the graph's checkpointer does not wait for. A failure shows when the run ends. */
+  onStore(write: CheckpointWrite): void {
+    this.#journal.store((tx) => this.#insert(tx, write));
+  }
+
+  #insert(tx: Tx, write: CheckpointWrite): Promise<void> {
+    if (write.op === "put") return insertCheckpoint(tx, this.run, write.checkpoint);
+    return insertWrites(tx, this.run, write, write.writes);
+  }
+
   /** What the graph's checkpointer asks for. Writes pass the fence, reads need none. */
   async onRequest(request: CheckpointRequest): Promise<unknown> {
-    const { run } = this;
     switch (request.op) {
       case "put":
-        return this.#journal.commit((tx) => insertCheckpoint(tx, run, request.checkpoint));
       case "put_writes":
-        return this.#journal.commit((tx) => insertWrites(tx, run, request, request.writes));
+        return this.#journal.commit((tx) => this.#insert(tx, request));
       case "get":
       case "list":
+        // A run reads what it has written, also what it did not wait for.
+        await this.#journal.written();
         return readCheckpoints(this.#options.database, request);
       case "delete_thread":
         throw new Error("A running graph cannot delete threads: use DELETE /threads/{thread_id}.");
@@ -155,40 +173,56 @@ export class Executor {
   }
 
   async #conclude(outcome: HostOutcome): Promise<void> {
-    if (this.#refused) await this.#learnWhy();
     if (outcome.ended === "drained" && !this.#stopping) return this.#return({ spent: 0, crashed: 0, delay_ms: 0 });
-    if (this.#infrastructure_failed && this.run.attempt < MOST_ATTEMPTS) {
-      return this.#return({ spent: 1, crashed: 0, delay_ms: 500 });
+    const unwritten = await this.#journal.close();
+    if (this.#infrastructure_failed) {
+      if (this.run.attempt < MOST_ATTEMPTS) return this.#return({ spent: 1, crashed: 0, delay_ms: 500 });
+      const message = `The database failed in attempt ${this.run.attempt}; the server's log has the reason.`;
+      return this.#settle({ ...outcome, ended: "error", error: { error: "DatabaseError", message } }, unwritten);
     }
-    await this.#settle(verdictOn(outcome, this.#stopping), outcome.state);
+    try {
+      if (!this.#refused) return await this.#settle(outcome, unwritten);
+    } catch (error) {
+      if (!(error instanceof LeaseLostError)) throw error;
+    }
+    await this.#learnWhy();
+    // The last steps were refused, and what a graph that ran to its end says of its state includes them.
+    const state = outcome.ended === "success" ? await this.#options.readState(this.run) : outcome.state;
+    await this.#settle({ ...outcome, output: state?.values ?? outcome.output, state }, { ...unwritten, steps: [] });
   }
 
   /** Ends a run whose host is gone or does not listen: its state is what it last committed. */
   async #settleWithoutHost(error?: HostOutcome["error"]): Promise<void> {
     await this.#end(async () => {
+      await this.#journal.written();
       const state = await this.#options.readState(this.run);
-      const output = state?.values ?? "null";
-      const ended = error ? "error" : "aborted";
-      await this.#settle(verdictOn({ ended, output, state, error }, this.#stopping), state);
+      const outcome: HostOutcome = {
+        ended: error ? "error" : "aborted",
+        output: state?.values ?? "null",
+        state,
+        error,
+      };
+      await this.#settle(outcome, await this.#journal.close());
     });
   }
 
-  async #settle(verdict: Verdict, state: StateSummary | undefined): Promise<void> {
-    const { database, events } = this.#options;
-    if (verdict.event) this.#journal.append([verdict.event]);
-    await settle(database, events, {
+  async #settle(outcome: HostOutcome, { events, steps }: Unwritten): Promise<void> {
+    const { state } = outcome;
+    const { status, thread_status, output, event } = verdictOn(outcome, this.#stopping);
+    await settle(this.#options.database, this.#options.events, {
       run: this.run,
-      status: verdict.status,
-      thread_status: verdict.thread_status,
-      output: cleanJsonText(verdict.output),
+      status,
+      thread_status,
+      output: cleanJsonText(output),
       state: state && { ...state, values: cleanJsonText(state.values), interrupts: cleanJsonText(state.interrupts) },
-      error: verdict.event ? cleanJsonText(verdict.event[1]) : null,
-      events: await this.#journal.close(),
+      error: event ? cleanJsonText(event[1]) : null,
+      unwritten: { events: event ? [...events, this.#journal.number(event)] : events, steps },
     });
   }
 
   async #return(cost: { spent: 0 | 1; crashed: 0 | 1; delay_ms: number }): Promise<void> {
     const { database } = this.#options;
+    await this.#journal.written();
     await this.#journal.close();
     await database.write((tx) => returnRunIfHeld(tx, { ...this.run, ...cost }));
     database.hints.emit({ kind: "runs", in_ms: cost.delay_ms });

@@ -4,10 +4,20 @@ import { insertEvents, type StoredEvent } from "../storage/events.ts";
 import { holdsLease, type Lease } from "../storage/run-leases.ts";
 import type { Feed } from "./event-log.ts";
 
+/** A step of the graph, written behind the fence. */
+type Step = (tx: Tx) => Promise<void>;
+
 interface Entry {
-  write(tx: Tx): Promise<void>;
-  resolve(): void;
-  reject(reason: unknown): void;
+  write: Step;
+  /** Absent when nobody waits. */
+  waiting?: { resolve(): void; reject(reason: unknown): void };
+}
+
+/** What a closed journal has not written; it belongs into the transaction that ends the run. */
+export interface Unwritten {
+  events: StoredEvent[];
+  /** Steps of the graph; they need the fence. */
+  steps: Step[];
 }
 
 /**
@@ -36,9 +46,11 @@ export class Journal {
   #writing: Promise<void> | undefined;
   #timer: NodeJS.Timeout | undefined;
   #written_at = 0;
+  /** The transaction of `#writing` has begun: what arrives now is for the next. */
+  #begun = false;
   #closed = false;
-  /** A write was refused, and the next would be. */
-  #refused = false;
+  /** Why a write failed. Nothing is written after it, so that what is stored has no holes. */
+  #failure: unknown;
 
   constructor(options: JournalOptions) {
     this.#options = options;
@@ -49,39 +61,60 @@ export class Journal {
     this.#seq = seq;
   }
 
+  /** Gives an event the next number. */
+  number([event, data]: readonly [event: string, data: string]): StoredEvent {
+    return { seq: ++this.#seq, event, data };
+  }
+
   /** Adds events; they are saved, then shown to readers. The first after a pause goes at once. */
   append(events: readonly (readonly [event: string, data: string])[]): void {
     if (this.#closed) return;
-    for (const [event, data] of events) this.#events.push({ seq: ++this.#seq, event, data });
-    if (this.#writing || this.#timer || this.#refused) return;
+    this.#events.push(...events.map((event) => this.number(event)));
+    if (this.#writing || this.#timer || this.#failure) return;
     const due = this.#written_at + GATHER_MS - performance.now();
     if (due <= 0) this.#write();
     else this.#timer = setTimeout(() => this.#write(), due);
   }
 
   /**
-   * Writes within the run's next transaction.
+   * Writes a step of the graph within the run's next transaction.
    *
    * @throws LeaseLostError when the run is no longer held, or is to stop: then nothing was written
    */
-  commit(write: (tx: Tx) => Promise<void>): Promise<void> {
+  commit(write: Step): Promise<void> {
+    if (this.#failure) return Promise.reject(this.#failure);
     if (this.#closed) return Promise.reject(new LeaseLostError(this.#options.run.run_id));
-    return new Promise((resolve, reject) => {
-      this.#entries.push({ write, resolve, reject });
-      if (!this.#writing) this.#write();
-    });
+    return new Promise((resolve, reject) => this.#add({ write, waiting: { resolve, reject } }));
   }
 
-  /**
-   * Ends the journal: nothing more is accepted, what is under way is awaited, and the remaining events are
-   * given back, to be saved in the transaction that settles the run.
-   */
-  async close(): Promise<StoredEvent[]> {
+  /** The same for a step that nobody waits for: what comes later is written only if it was. */
+  store(write: Step): void {
+    if (!this.#failure && !this.#closed) this.#add({ write });
+  }
+
+  #add(entry: Entry): void {
+    this.#entries.push(entry);
+    if (!this.#writing) this.#write();
+  }
+
+  /** Resolves once all that has come so far is written, or has failed. */
+  async written(): Promise<void> {
+    while (!this.#failure && (this.#writing || this.#events.length > 0 || this.#entries.length > 0)) {
+      if (!this.#writing) this.#write();
+      await this.#writing;
+    }
+  }
+
+  /** Ends the journal: nothing more is accepted, what is under way is awaited, and the rest is given back. */
+  async close(): Promise<Unwritten> {
     this.#closed = true;
     clearTimeout(this.#timer);
-    await this.#writing;
-    for (const entry of this.#entries.splice(0)) entry.reject(new LeaseLostError(this.#options.run.run_id));
-    return this.#events.splice(0);
+    // A transaction that has been asked for and not begun will find nothing to do.
+    if (this.#begun) await this.#writing;
+    const entries = this.#entries.splice(0);
+    for (const { waiting } of entries) waiting?.reject(new LeaseLostError(this.#options.run.run_id));
+    const steps = this.#failure ? [] : entries.map(({ write }) => write);
+    return { events: this.#events.splice(0), steps };
   }
 
   #write(): void {
@@ -92,7 +125,7 @@ export class Journal {
       this.#writing = undefined;
       if (this.#closed) return;
       if (this.#entries.length > 0) this.#write();
-      else if (this.#events.length > 0 && !this.#refused) this.append([]);
+      else if (this.#events.length > 0) this.append([]);
     });
   }
 
@@ -102,10 +135,12 @@ export class Journal {
     let entries: Entry[] = [];
     try {
       await database.write(async (tx) => {
+        this.#begun = true;
         // Taken when the transaction begins, not when it was asked for: what has come meanwhile shares it. A
         // repeated transaction keeps what the first one took.
         events = [...events, ...this.#events.splice(0)];
         entries = [...entries, ...this.#entries.splice(0)];
+        if (events.length + entries.length === 0) return;
         if (!(await holdsLease(tx, run))) throw new LeaseLostError(run.run_id);
         await insertEvents(tx, run, events);
         for (const entry of entries) await entry.write(tx);
@@ -113,13 +148,15 @@ export class Journal {
     } catch (error) {
       // Of a cancelled run they are still told: it settles with them.
       this.#events = [...events, ...this.#events];
-      for (const entry of entries) entry.reject(error);
-      this.#refused = true;
+      this.#failure = error;
+      for (const entry of [...entries, ...this.#entries.splice(0)]) entry.waiting?.reject(error);
       this.#options.onFailure(error);
       return;
+    } finally {
+      this.#begun = false;
     }
     if (events.length > 0) feed.publish(events);
-    for (const entry of entries) entry.resolve();
+    for (const entry of entries) entry.waiting?.resolve();
     if (events.length > 0) database.hints.emit({ kind: "events", run_id: run.run_id });
   }
 }

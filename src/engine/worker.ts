@@ -196,6 +196,9 @@ export class Worker implements Service, PoolListener {
       case "events":
         this.#executorOf(message)?.onEvents(message.events);
         break;
+      case "store":
+        this.#executorOf(message)?.onStore(message.write);
+        break;
       case "request":
         void this.#answer(message, host);
         break;

@@ -121,6 +121,9 @@ export type CheckpointRequest =
   | { op: "delete_thread"; thread_id: string }
   | { op: "put_writes"; thread_id: string; checkpoint_ns: string; checkpoint_id: string; writes: WriteData[] };
 
+/** What a run stores without waiting for an answer: whatever it says later lies behind it. */
+export type CheckpointWrite = Extract<CheckpointRequest, { op: "put" | "put_writes" }>;
+
 /** What the service asks of a host outside of runs: only there the graph object lives. */
 export type Question =
   | { kind: "state"; graph: GraphInUse; checkpoint: CheckpointKey; subgraphs: boolean }
@@ -180,6 +183,8 @@ export type FromHost =
   | { type: "done"; run_id: string; epoch: number; outcome: HostOutcome }
   /** `run` is absent when the request belongs to a question. */
   | { type: "request"; id: number; run?: { run_id: string; epoch: number }; request: CheckpointRequest }
+  /** Like a request to store, but nobody waits: when it cannot be stored, nothing that the run says later is. */
+  | { type: "store"; run_id: string; epoch: number; write: CheckpointWrite }
   /** `value` is JSON text, or a StagedUpdate. */
   | { type: "answer"; id: number; value?: unknown; error?: { name: string; message: string } }
   | { type: "pong"; id: number };

@@ -74,6 +74,12 @@ export class Rescue {
     const verdict = verdictOn({ ended, output: state?.values ?? "null", state, error }, undefined);
     const seq = (await lastEventSeq(database.read, run.run_id)) + 1;
     const last = verdict.event ? [{ seq, event: verdict.event[0], data: verdict.event[1] }] : [];
-    await settle(database, events, { run, ...verdict, state, error: verdict.event?.[1] ?? null, events: last });
+    await settle(database, events, {
+      run,
+      ...verdict,
+      state,
+      error: verdict.event?.[1] ?? null,
+      unwritten: { events: last, steps: [] },
+    });
   }
 }

@@ -13,9 +13,9 @@ import {
   TASKS,
   WRITES_IDX_MAP,
 } from "@langchain/langgraph-checkpoint";
-import type { CheckpointData, ValueData, WriteData } from "../host.ts";
+import type { CheckpointData, CheckpointWrite, ValueData, WriteData } from "../host.ts";
 import type { RunKey, ServiceConnection } from "./connection.ts";
-import { keepScope, scopeOf } from "./scope.ts";
+import { keepScope, type Scope, scopeOf } from "./scope.ts";
 import { StateSerializer, type Stored } from "./serializer.ts";
 
 /** How many checkpoints one round trip brings when a whole history is walked. */
@@ -99,6 +99,8 @@ export class HostCheckpointer extends BaseCheckpointSaver<string> {
     const { channel_values, ...rest } = checkpoint;
     const scope = scopeOf(config);
     const described = { ...scope.metadata, ...metadata };
+    const changed = Object.keys(newVersions);
+    const mustWait = scope.commits?.mustWaitFor({ checkpoint_ns, checkpoint, metadata, changed }) ?? true;
     const row = {
       thread_id,
       checkpoint_ns,
@@ -111,7 +113,7 @@ export class HostCheckpointer extends BaseCheckpointSaver<string> {
     };
     scope.head = undefined;
     if (scope.staged) scope.staged.puts.push(row);
-    else await this.#service.request(scope.run, { op: "put", checkpoint: row });
+    else await this.#store(scope, { op: "put", checkpoint: row }, mustWait);
     return { configurable: keepScope(config, { thread_id, checkpoint_ns, checkpoint_id: checkpoint.id }) };
   }
 
@@ -129,7 +131,13 @@ export class HostCheckpointer extends BaseCheckpointSaver<string> {
     const scope = scopeOf(config);
     const at = { thread_id, checkpoint_ns, checkpoint_id, writes: rows };
     if (scope.staged) scope.staged.writes.push(at);
-    else await this.#service.request(scope.run, { op: "put_writes", ...at });
+    // What tasks have written counts once the checkpoint behind it does.
+    else await this.#store(scope, { op: "put_writes", ...at }, false);
+  }
+
+  async #store({ run }: Scope, write: CheckpointWrite, mustWait: boolean): Promise<void> {
+    if (run && !mustWait) this.#service.store(run, write);
+    else await this.#service.request(run, write);
   }
 
   /** The service refuses this to running graphs: threads are deleted over its API. */

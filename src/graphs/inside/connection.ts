@@ -1,4 +1,4 @@
-import type { CheckpointData, CheckpointRequest, FromHost } from "../host.ts";
+import type { CheckpointData, CheckpointRequest, CheckpointWrite, FromHost } from "../host.ts";
 
 interface Waiting {
   resolve(value: unknown): void;
@@ -60,6 +60,11 @@ export class ServiceConnection {
       this.#waiting.set(id, { resolve, reject });
       this.post({ type: "request", id, run: run && { run_id: run.run_id, epoch: run.epoch }, request });
     });
+  }
+
+  /** Stores something of a run without waiting. When that fails, nothing that the run says later is stored either. */
+  store({ run_id, epoch }: RunKey, write: CheckpointWrite): void {
+    this.post({ type: "store", run_id, epoch, write });
   }
 
   async get(

@@ -2,6 +2,7 @@ import type { StreamEvent } from "@langchain/core/tracers/log_stream";
 import { RunControl } from "@langchain/langgraph";
 import type { CheckpointData, HostOutcome, RunOrder, StateSummary } from "../host.ts";
 import { toCommand } from "./commands.ts";
+import { CommitPoints } from "./commit-points.ts";
 import type { CompiledGraph, LoadedGraphs } from "./load.ts";
 import type { RunningInHost } from "./runtime.ts";
 import { describedBy, type Scope, withScope } from "./scope.ts";
@@ -30,6 +31,7 @@ export async function executeRun(execution: Execution): Promise<HostOutcome> {
       accessContext: "threads.create_run",
       executionRuntime: { context: order.kwargs.context ?? undefined },
     });
+    scope.commits = new CommitPoints(order.kwargs.durability, graph);
     run.signal.throwIfAborted();
     await stream(graph, execution, scope, translator);
     run.signal.throwIfAborted();

@@ -1,5 +1,6 @@
 import type { RunnableConfig } from "@langchain/core/runnables";
 import type { CheckpointData, StagedUpdate } from "../host.ts";
+import type { CommitPoints } from "./commit-points.ts";
 import type { RunKey } from "./connection.ts";
 
 /**
@@ -11,6 +12,8 @@ export interface Scope {
   run?: RunKey;
   /** The thread's newest root checkpoint, until it is used or the run has written its own. */
   head?: { data: CheckpointData | null };
+  /** Where the run waits for the database. */
+  commits?: CommitPoints;
   /** Metadata for every checkpoint written. */
   metadata: Record<string, unknown>;
   /** Where the checkpoints of a state update are gathered instead of being stored one by one. */
