@@ -91,7 +91,7 @@ export class Assistants {
       const stopped: PendingCancel[] = [];
       for (const run of await listActiveRunsOfAssistant(tx, assistant.assistant_id)) {
         await lockThread(tx, caller.tenant_id, run.thread_id);
-        stopped.push(await cancelLocked(tx, run, null));
+        stopped.push(await cancelLocked(tx, run, { action: "interrupt", reason: null }));
       }
       if (delete_threads) {
         for (const thread of await listThreadsOfAssistant(tx, caller.tenant_id, assistant.assistant_id)) {

@@ -18,15 +18,14 @@ export async function makeWay(
   switch (strategy) {
     case "reject":
       throw new ApiError("thread_is_running");
-    case "interrupt": {
+    case "interrupt":
+    case "rollback": {
       const cancels: PendingCancel[] = [];
-      for (const run of active) cancels.push(await cancelLocked(tx, run, null));
+      // The newest first: each finds the thread as it was when it was accepted.
+      for (const run of active.toReversed())
+        cancels.push(await cancelLocked(tx, run, { action: strategy, reason: null }));
       return cancels;
     }
-    case "rollback":
-      throw new ApiError("invalid_request", {
-        reason: "body.multitask_strategy: a busy thread can be given enqueue, reject or interrupt.",
-      });
     default:
       return [];
   }

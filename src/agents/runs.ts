@@ -1,6 +1,7 @@
-import type { Run } from "../contract/records.ts";
+import type { CancelAction, Run } from "../contract/records.ts";
 import type { CheckpointRef, RunCreate, StatelessRunCreate } from "../contract/run-create.ts";
 import type { Ending } from "../engine/event-log.ts";
+import { threadBefore } from "../engine/take-thread.ts";
 import { ApiError } from "../errors.ts";
 import { isoTime } from "../lib/clock.ts";
 import { newId } from "../lib/ids.ts";
@@ -43,11 +44,14 @@ export class Runs {
     const cancels: PendingCancel[] = [];
     const run = await this.#context.database.write(async (tx) => {
       cancels.length = 0;
-      const thread = await this.#lockOrCreateThread(tx, caller, thread_id, assistant, body);
+      const thread = await this.#lockOrCreateThread(tx, caller, thread_id, body);
       await requireCheckpoint(tx, thread_id, startingCheckpoint(body));
       const active = thread.status === "busy" ? await listActiveRuns(tx, thread_id) : [];
       if (active.length > 0) cancels.push(...(await makeWay(tx, body.multitask_strategy, active)));
-      return this.#insert(tx, caller, assistant, thread, body, active.length > 0);
+      if (cancels.length === 0) return this.#insert(tx, caller, assistant, thread, body, active.length > 0);
+      // What was cancelled may be gone already, and have left the thread as it was before.
+      const now = (await lockThread(tx, caller.tenant_id, thread_id)) as ThreadRow;
+      return this.#insert(tx, caller, assistant, now, body, now.status === "busy");
     }, startHint(body));
     for (const cancel of cancels) cancel.announce(this.#context.database, this.#context.engine.events);
     return run;
@@ -107,23 +111,21 @@ export class Runs {
   }
 
   /**
-   * Cancels a run and keeps what it has done. Returns as soon as the intent is durable, or with `wait` when the
-   * run has stopped.
+   * Cancels a run, and keeps (`interrupt`) or undoes (`rollback`) what it has done. Returns as soon as the intent is
+   * durable, or with `wait` when the run has stopped.
    */
   async cancel(
     caller: Caller,
     thread_id: string,
     run_id: string,
-    { action, wait, reason }: { action: string; wait: boolean; reason?: string },
+    { action, wait, reason }: { action: CancelAction; wait: boolean; reason?: string },
     signal: AbortSignal,
   ): Promise<void> {
     const { database, engine } = this.#context;
-    if (action !== "interrupt")
-      throw new ApiError("invalid_request", { reason: "query.action: a run can be cancelled with interrupt." });
     const cancel = await database.write(async (tx) => {
       const run = await this.#lock(tx, caller, thread_id, run_id);
       if (run.ended_at !== null) throw new ApiError("run_ended", { run_id, status: run.status });
-      return cancelLocked(tx, run, reason ?? null);
+      return cancelLocked(tx, run, { action, reason: reason ?? null });
     });
     cancel.announce(database, engine.events);
     if (wait) await engine.events.ending({ run_id, tenant_id: caller.tenant_id }, signal);
@@ -136,15 +138,13 @@ export class Runs {
       run.ended_at === null
         ? await this.#context.engine.events.ending({ run_id: run.run_id, tenant_id: caller.tenant_id }, signal)
         : { status: run.status, output: run.output };
-    if (!ending) throw new ApiError("run_not_found");
-    // Clients look into the answer with `in`, so it is an object in every case.
-    return ending.output === null || ending.output === "null" ? "{}" : ending.output;
+    return outputOf(ending);
   }
 
   /** As {@link output}, for a run that this request has just created. */
   async outputOfNew(run: RunRow, signal: AbortSignal): Promise<string> {
     const ending = await this.#context.engine.events.ending(run, signal, { isNew: true });
-    return ending?.output && ending.output !== "null" ? ending.output : "{}";
+    return outputOf(ending);
   }
 
   /**
@@ -186,19 +186,12 @@ export class Runs {
     return assistant;
   }
 
-  async #lockOrCreateThread(
-    tx: Tx,
-    caller: Caller,
-    thread_id: string,
-    assistant: AssistantRow,
-    body: RunCreate,
-  ): Promise<ThreadRow> {
+  async #lockOrCreateThread(tx: Tx, caller: Caller, thread_id: string, body: RunCreate): Promise<ThreadRow> {
     const { tenant_id } = caller;
     const thread = await lockThread(tx, tenant_id, thread_id);
     if (thread && !thread.hidden) return thread;
     if (thread || body.if_not_exists === "reject") throw new ApiError("thread_not_found", { thread_id });
-    const { graph_id, assistant_id } = assistant;
-    const metadata = JSON.stringify({ graph_id, assistant_id, ...ownKeys(body.metadata) });
+    const metadata = JSON.stringify(ownKeys(body.metadata));
     const created = await insertThread(tx, { thread_id, tenant_id, metadata, hidden: 0 });
     // Taken meanwhile by another create, or by another tenant.
     const found = created ?? (await lockThread(tx, tenant_id, thread_id));
@@ -225,7 +218,11 @@ export class Runs {
       { run_id, temporary },
       caller,
     );
-    const run = await insertRun(tx, {
+    // Says which graph reads the state later: the latest one, but not one that only waits behind another.
+    const changed = busy ? threadMetadata : { ...threadMetadata, graph_id, assistant_id };
+    const changed_at = await setThreadBusy(tx, thread.thread_id, JSON.stringify(changed));
+    const before = threadBefore(threadMetadata, thread.updated_at, changed_at);
+    return insertRun(tx, {
       run_id,
       tenant_id: caller.tenant_id,
       thread_id: thread.thread_id,
@@ -236,11 +233,8 @@ export class Runs {
       multitask_strategy: request.multitask_strategy ?? "enqueue",
       temporary: temporary ? 1 : 0,
       delay_ms: Math.round((request.after_seconds ?? 0) * 1000),
+      thread_before: busy ? null : JSON.stringify(before),
     });
-    // Says which graph reads the state later: the latest one, but not one that only waits behind another.
-    const changed = busy ? threadMetadata : { ...threadMetadata, graph_id, assistant_id };
-    await setThreadBusy(tx, thread.thread_id, JSON.stringify(changed));
-    return run;
   }
 
   async #require(caller: Caller, { run_id, thread_id }: RunPath): Promise<RunRow> {
@@ -256,6 +250,16 @@ export class Runs {
     if (!run) throw new ApiError("run_not_found");
     return run;
   }
+}
+
+/**
+ * Clients look into the answer with `in`, so it is an object in every case.
+ *
+ * @throws ApiError run_not_found for a run that was rolled back
+ */
+function outputOf(ending: Ending | undefined): string {
+  if (!ending) throw new ApiError("run_not_found");
+  return ending.output === null || ending.output === "null" ? "{}" : ending.output;
 }
 
 /** Wakes the workers when the first of the new runs may start. */

@@ -125,7 +125,7 @@ export class ThreadStates {
       if (!thread) throw new ApiError("thread_not_found", { thread_id });
       if ((await listActiveRuns(tx, thread_id)).length > 0) throw new ApiError("thread_busy");
       if ((await findHead(tx, thread_id)) !== base) return false;
-      const author = { tenant_id, run_id: null, epoch: 0 };
+      const author = { tenant_id, run_id: null, epoch: 0, seq: 0 };
       for (const put of puts) await insertCheckpoint(tx, author, put);
       for (const { writes: rows, ...at } of writes) await insertWrites(tx, author, at, rows);
       await this.#write(tx, thread_id, state);

@@ -121,7 +121,8 @@ export async function requireThread(tx: Tx, caller: Caller, thread_id: string): 
 /** Deletes a locked thread; its active runs are to be told that they are gone. */
 export async function removeThread(tx: Tx, thread: ThreadRow): Promise<PendingCancel[]> {
   const cancels: PendingCancel[] = [];
-  for (const run of await listActiveRuns(tx, thread.thread_id)) cancels.push(await cancelLocked(tx, run, null));
+  for (const run of await listActiveRuns(tx, thread.thread_id))
+    cancels.push(await cancelLocked(tx, run, { action: "interrupt", reason: null }));
   await deleteThread(tx, thread.thread_id);
   return cancels;
 }

@@ -17,6 +17,12 @@ export const MultitaskStrategy = z
   .openapi("MultitaskStrategy", { description: "What to do when the thread already has an unfinished run." });
 export type MultitaskStrategy = z.infer<typeof MultitaskStrategy>;
 
+/** What becomes of what a cancelled run has done. */
+export const CancelAction = z
+  .enum(["interrupt", "rollback"])
+  .openapi("CancelAction", { description: "`interrupt` keeps the run and its steps, `rollback` undoes them." });
+export type CancelAction = z.infer<typeof CancelAction>;
+
 /** What a stream carries. `messages-tuple` arrives as event `messages`, `messages` as `messages/partial` and its kin. */
 export const StreamMode = z
   .enum([

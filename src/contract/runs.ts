@@ -10,7 +10,7 @@ import {
   threadParams,
   uuid,
 } from "./fields.ts";
-import { PartialRun, Run, RunStatus } from "./records.ts";
+import { CancelAction, PartialRun, Run, RunStatus } from "./records.ts";
 import { runCreate } from "./run-create.ts";
 import {
   joinedEvents,
@@ -154,7 +154,7 @@ export const cancelRun = createRoute({
     params: runParams,
     query: z.object({
       wait: queryFlag("Answer only when the run has stopped."),
-      action: z.enum(["interrupt", "rollback"]).default("interrupt"),
+      action: CancelAction.default("interrupt"),
       reason: z.string().max(1000).optional().openapi({ description: "Kept as the run's cancel_reason." }),
     }),
   },

@@ -5,10 +5,13 @@ import { findRun } from "../storage/runs.ts";
 
 /** How a run ended. */
 export interface Ending {
-  status: RunStatus;
+  /** `gone`: the run was rolled back or deleted. */
+  status: RunStatus | "gone";
   /** JSON text of the run's output. */
   output: string | null;
 }
+
+export const GONE: Ending = { status: "gone", output: null };
 
 /** A run that somebody waits for: which, and whose. */
 export interface RunKey {
@@ -111,7 +114,7 @@ export class EventLog {
       for (;;) {
         const { news } = feed;
         const ending = feed.ending ?? (feed.live ? undefined : await this.#storedEnding(run));
-        if (ending) return ending.status === "gone" ? undefined : (ending as Ending);
+        if (ending) return ending.status === "gone" ? undefined : ending;
         await this.#wait(feed, news, signal);
       }
     } finally {
@@ -150,9 +153,9 @@ export class EventLog {
     }
   }
 
-  async #storedEnding(run: RunKey): Promise<Ending | { status: "gone" } | undefined> {
+  async #storedEnding(run: RunKey): Promise<Ending | undefined> {
     const row = await findRun(this.#database.read, run);
-    if (!row) return { status: "gone" };
+    if (!row) return GONE;
     return row.ended_at === null ? undefined : { status: row.status, output: row.output };
   }
 

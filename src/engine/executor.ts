@@ -22,6 +22,7 @@ import type { EventLog, Feed } from "./event-log.ts";
 import { Journal, type Unwritten } from "./journal.ts";
 import { MOST_ATTEMPTS, MOST_CRASHES, verdictOn } from "./run-endings.ts";
 import { settle } from "./settle.ts";
+import { takeThread } from "./take-thread.ts";
 
 export interface ExecutorOptions {
   database: Database;
@@ -82,6 +83,7 @@ export class Executor {
     const order = this.#order();
     // Before anything is awaited, so that the next claim knows how much room is left.
     const host = pool.reserve(order, { alone: crashes > 0 });
+    if (this.run.thread_before === null) await takeThread(database, this.run);
     // An earlier claim may have left events, also one that was handed back and is not counted as an attempt.
     const seq = epoch > 1 ? await lastEventSeq(database.read, run_id) : 1;
     this.#journal.continueAfter(seq);
@@ -213,6 +215,7 @@ export class Executor {
       run: this.run,
       status,
       thread_status,
+      cancelled: this.#stopping === "cancelled",
       output: cleanJsonText(output),
       state: state && { ...state, values: cleanJsonText(state.values), interrupts: cleanJsonText(state.interrupts) },
       error: event ? cleanJsonText(event[1]) : null,

@@ -3,17 +3,20 @@ import { LeaseLostError } from "../errors.ts";
 import type { StateSummary } from "../graphs/host.ts";
 import type { Database, Tx } from "../storage/database.ts";
 import { insertEvents } from "../storage/events.ts";
-import { holdsLease, type Lease, settleRunIfHeld } from "../storage/run-leases.ts";
+import { endHeldRun, endRunIfHeld, holdsLease, type Lease, lockRunIfHeld } from "../storage/run-leases.ts";
 import type { RunRow } from "../storage/schema.ts";
 import { deleteThreadState, lockThread, setThreadStatus, settleThread } from "../storage/threads.ts";
-import type { Ending, EventLog } from "./event-log.ts";
+import { type Ending, type EventLog, GONE } from "./event-log.ts";
 import type { Unwritten } from "./journal.ts";
+import { rollBack } from "./rollback.ts";
 
 /** How a run is to end. */
 export interface Settlement {
   run: Pick<RunRow, "run_id" | "tenant_id" | "thread_id" | "temporary"> & Lease;
   status: RunStatus;
   thread_status: ThreadStatus;
+  /** The run ends because of a cancel, so one that is written down is no surprise. */
+  cancelled: boolean;
   /** The answer of wait and join, as JSON text. */
   output: string;
   /** What the thread's record will show; undefined leaves it as it is. */
@@ -25,28 +28,54 @@ export interface Settlement {
 
 /**
  * Ends a run: its last events, its status, its thread's status and values, in one transaction, and only if the
- * run is still held. Readers hear of it after the commit. False when somebody else holds the run by now.
+ * run is still held. A run that is to be rolled back is undone instead. Readers hear of it after the commit. False when
+ * somebody else holds the run by now.
  *
- * @throws LeaseLostError when a cancel was accepted before the run's last steps were written: then nothing was
+ * @throws LeaseLostError when a cancel was accepted that the settlement does not know of: then nothing was written
  */
 export async function settle(database: Database, log: EventLog, settlement: Settlement): Promise<boolean> {
-  const { run, status, output } = settlement;
-  const { events, steps } = settlement.unwritten;
-  const settled = await database.write(async (tx) => {
+  const { run, unwritten } = settlement;
+  const ending = await database.write(async (tx) => {
     // The thread first, as everybody who decides over its runs: two orders of locks would be a deadlock.
     await lockThread(tx, run.tenant_id, run.thread_id);
-    if (steps.length > 0 && !(await holdsLease(tx, run))) throw new LeaseLostError(run.run_id);
-    for (const write of steps) await write(tx);
-    if (!(await settleRunIfHeld(tx, { run_id: run.run_id, epoch: run.epoch, status, output }))) return false;
-    await insertEvents(tx, run, events);
-    await settleItsThread(tx, settlement);
-    return true;
+    return settlement.cancelled ? endCancelled(tx, settlement) : end(tx, settlement);
   });
-  if (settled) announce(database, log, run.run_id, { status, output }, events);
-  return settled;
+  if (ending) announce(database, log, run.run_id, ending, ending.status === "gone" ? [] : unwritten.events);
+  return ending !== undefined;
 }
 
-async function settleItsThread(tx: Tx, { run, thread_status, state, error }: Settlement): Promise<void> {
+async function end(tx: Tx, { unwritten, ...settlement }: Settlement): Promise<Ending | undefined> {
+  const { run, status, output } = settlement;
+  if (unwritten.steps.length > 0 && !(await holdsLease(tx, run))) throw new LeaseLostError(run.run_id);
+  for (const write of unwritten.steps) await write(tx);
+  if (!(await endRunIfHeld(tx, { run_id: run.run_id, epoch: run.epoch, status, output }))) {
+    // Not held, or to stop: the difference matters only to who holds it.
+    if (await lockRunIfHeld(tx, run)) throw new LeaseLostError(run.run_id);
+    return undefined;
+  }
+  await insertEvents(tx, run, unwritten.events);
+  await settleItsThread(tx, settlement);
+  return { status, output };
+}
+
+async function endCancelled(tx: Tx, settlement: Settlement): Promise<Ending | undefined> {
+  const { run, status, output, unwritten } = settlement;
+  const held = await lockRunIfHeld(tx, run);
+  if (!held) return undefined;
+  if (held.cancel_action === "rollback") {
+    await rollBack(tx, held);
+    return GONE;
+  }
+  await endHeldRun(tx, { run_id: run.run_id, epoch: run.epoch, status, output });
+  await insertEvents(tx, run, unwritten.events);
+  await settleItsThread(tx, settlement);
+  return { status, output };
+}
+
+async function settleItsThread(
+  tx: Tx,
+  { run, thread_status, state, error }: Omit<Settlement, "unwritten">,
+): Promise<void> {
   // The thread of a stateless run goes with it; the events stay for those who read them.
   if (run.temporary) return deleteThreadState(tx, run.thread_id);
   if (!state) return void (await setThreadStatus(tx, run.thread_id, thread_status));

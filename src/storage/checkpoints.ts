@@ -11,6 +11,8 @@ export interface Author {
   tenant_id: string;
   run_id: string | null;
   epoch: number;
+  /** The run's place in the order of acceptance; 0 for an update. */
+  seq: number;
 }
 
 export interface NewCheckpoint {
@@ -57,13 +59,17 @@ const insertQuery = prepared<Omit<CheckpointRow, "created_at">, unknown>((k, p) 
       metadata: p("metadata"),
       created_at: nowMs,
     })
-    // LangGraph writes the same checkpoint again when its metadata changed (durability "exit").
+    // LangGraph writes the same checkpoint again when its metadata changed (durability "exit"). What another run has
+    // written stays, or the rollback of this one could not restore it.
     .onConflict((conflict) =>
-      conflict.columns(["thread_id", "checkpoint_ns", "checkpoint_id"]).doUpdateSet((e) => ({
-        checkpoint: e.ref("excluded.checkpoint"),
-        metadata: e.ref("excluded.metadata"),
-        epoch: e.ref("excluded.epoch"),
-      })),
+      conflict
+        .columns(["thread_id", "checkpoint_ns", "checkpoint_id"])
+        .doUpdateSet((e) => ({
+          checkpoint: e.ref("excluded.checkpoint"),
+          metadata: e.ref("excluded.metadata"),
+          epoch: e.ref("excluded.epoch"),
+        }))
+        .whereRef("checkpoints.run_id", "=", "excluded.run_id"),
     ),
 );
 
@@ -84,8 +90,8 @@ const insertValueQuery = prepared<CheckpointValueRow, unknown>((k, p) =>
 );
 
 /**
- * Stores what tasks of a checkpoint have written. A task that ran twice keeps its first writes; errors,
- * interrupts and resume values (negative `idx`) are replaced.
+ * Stores what tasks of a checkpoint have written. A task that ran twice keeps its first writes; of errors, interrupts
+ * and resume values (negative `idx`) the newest counts, and those of earlier runs stay beneath it.
  */
 export async function insertWrites(
   tx: Tx,
@@ -93,9 +99,10 @@ export async function insertWrites(
   at: { thread_id: string; checkpoint_ns: string; checkpoint_id: string },
   writes: readonly NewWrite[],
 ): Promise<void> {
-  const { epoch: _, ...owner } = author;
+  const { tenant_id, run_id, seq } = author;
   for (const write of writes) {
-    await tx.run((write.idx < 0 ? replaceWriteQuery : keepWriteQuery)(tx, { ...owner, ...at, ...write }));
+    const [query, layer] = write.idx < 0 ? [replaceWriteQuery, seq] : [keepWriteQuery, 0];
+    await tx.run(query(tx, { tenant_id, run_id, layer, ...at, ...write }));
   }
 }
 
@@ -109,6 +116,7 @@ const writeQuery = (replace: boolean) =>
         checkpoint_id: p("checkpoint_id"),
         task_id: p("task_id"),
         idx: p("idx"),
+        layer: p("layer"),
         tenant_id: p("tenant_id"),
         run_id: p("run_id"),
         channel: p("channel"),
@@ -116,7 +124,7 @@ const writeQuery = (replace: boolean) =>
         value: p("value"),
       })
       .onConflict((conflict) => {
-        const same = conflict.columns(["thread_id", "checkpoint_ns", "checkpoint_id", "task_id", "idx"]);
+        const same = conflict.columns(["thread_id", "checkpoint_ns", "checkpoint_id", "task_id", "idx", "layer"]);
         return replace
           ? same.doUpdateSet((e) => ({
               run_id: e.ref("excluded.run_id"),
@@ -229,10 +237,17 @@ async function withContents(tx: Tx, rows: Row[]): Promise<StoredCheckpoint[]> {
     result.push({
       ...row,
       values: own,
-      writes: await tx.all(writesQuery(tx, { thread_id, checkpoint_ns, checkpoint_id })),
+      writes: newestLayer(await tx.all(writesQuery(tx, { thread_id, checkpoint_ns, checkpoint_id }))),
     });
   }
   return result;
+}
+
+/** Of the writes of a task at one position the last counts; they come in the order of their layers. */
+function newestLayer(writes: (NewWrite & { layer: number })[]): NewWrite[] {
+  return writes
+    .filter(({ task_id, idx }, i) => writes[i + 1]?.task_id !== task_id || writes[i + 1]?.idx !== idx)
+    .map(({ layer: _, ...write }) => write);
 }
 
 type ChannelVersion = [channel: string, version: string];
@@ -276,15 +291,16 @@ async function findValues(tx: Tx, { thread_id, checkpoint_ns }: Namespace, versi
   return found;
 }
 
-const writesQuery = prepared<Namespace & { checkpoint_id: string }, NewWrite>((k, p) =>
+const writesQuery = prepared<Namespace & { checkpoint_id: string }, NewWrite & { layer: number }>((k, p) =>
   k
     .selectFrom("checkpoint_writes")
-    .select(["task_id", "idx", "channel", "type", "value"])
+    .select(["task_id", "idx", "layer", "channel", "type", "value"])
     .where("thread_id", "=", p("thread_id"))
     .where("checkpoint_ns", "=", p("checkpoint_ns"))
     .where("checkpoint_id", "=", p("checkpoint_id"))
     .orderBy("task_id")
-    .orderBy("idx"),
+    .orderBy("idx")
+    .orderBy("layer"),
 );
 
 /** The id of the thread's newest root checkpoint. */

@@ -14,8 +14,22 @@ export async function deleteRun(tx: Tx, run: RunOfThread): Promise<void> {
   await deleteWrites(tx, run);
   await tx.run(tx.k.deleteFrom("checkpoints").where("thread_id", "=", run.thread_id).where("run_id", "=", run.run_id));
   await deleteUnusedValues(tx, run);
-  await tx.run(tx.k.deleteFrom("run_events").where("run_id", "=", run.run_id));
-  await tx.run(tx.k.deleteFrom("runs").where("run_id", "=", run.run_id));
+  await deleteRecord(tx, run.run_id);
+}
+
+/**
+ * Undoes a run that is the last of its thread to have run: nothing is left of it, so that the thread's state and history are
+ * what they were before. Nobody else can have built on its checkpoints.
+ */
+export async function deleteLastRun(tx: Tx, { thread_id, run_id }: RunOfThread): Promise<void> {
+  for (const table of ["checkpoint_writes", "checkpoint_values", "checkpoints"] as const)
+    await tx.run(tx.k.deleteFrom(table).where("thread_id", "=", thread_id).where("run_id", "=", run_id));
+  await deleteRecord(tx, run_id);
+}
+
+async function deleteRecord(tx: Tx, run_id: string): Promise<void> {
+  await tx.run(tx.k.deleteFrom("run_events").where("run_id", "=", run_id));
+  await tx.run(tx.k.deleteFrom("runs").where("run_id", "=", run_id));
 }
 
 /** Also what later runs have written on its checkpoints, such as the answer to its interrupt. */

@@ -130,18 +130,43 @@ export interface RunOutcome extends Lease {
   output: string | null;
 }
 
-/** Ends a run if it is still held at this epoch. False when it is not: then nothing was written. */
-export const settleRunIfHeld = async (tx: Tx, outcome: RunOutcome): Promise<boolean> =>
-  (await tx.run(settleQuery(tx, outcome))) === 1;
+/** A run if it is still held at this epoch, held also in the database until the transaction ends. */
+export const lockRunIfHeld = (tx: Tx, lease: Lease): Promise<RunRow | undefined> => tx.first(heldQuery(tx, lease));
 
-const settleQuery = prepared<RunOutcome, unknown>((k, p) =>
+const heldQuery = prepared<Lease, RunRow>((k, p, tx) =>
+  tx.dialect.forUpdate(
+    k
+      .selectFrom("runs")
+      .selectAll()
+      .where("run_id", "=", p("run_id"))
+      .where("epoch", "=", p("epoch"))
+      .where("status", "=", RUNNING),
+  ),
+);
+
+/** Ends a run if it is still held at this epoch and not to stop. False when it is not: then nothing was written. */
+export const endRunIfHeld = async (tx: Tx, outcome: RunOutcome): Promise<boolean> =>
+  (await tx.run(endQuery(tx, outcome))) === 1;
+
+const endQuery = prepared<RunOutcome, unknown>((k, p) =>
   k
     .updateTable("runs")
     .set({ status: p("status"), output: p("output"), lease_until: null, updated_at: nowMs, ended_at: nowMs })
     .where("run_id", "=", p("run_id"))
     .where("epoch", "=", p("epoch"))
-    .where("status", "=", RUNNING),
+    .where("status", "=", RUNNING)
+    .where("cancel_action", "is", null),
 );
+
+/** Ends a run that {@link lockRunIfHeld} has found, also one that is to stop. */
+export const endHeldRun = (tx: Tx, { run_id, epoch, status, output }: RunOutcome): Promise<number> =>
+  tx.run(
+    tx.k
+      .updateTable("runs")
+      .set({ status, output, lease_until: null, updated_at: nowMs, ended_at: nowMs })
+      .where("run_id", "=", run_id)
+      .where("epoch", "=", epoch),
+  );
 
 export interface Return extends Lease {
   /** 1 when the attempt counts: the run was lost. 0 when it was handed back in good order. */

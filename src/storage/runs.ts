@@ -1,8 +1,8 @@
 import { sql } from "kysely";
-import type { RunStatus } from "../contract/records.ts";
+import type { CancelAction, RunStatus } from "../contract/records.ts";
 import { nowMs, type Tx } from "./database.ts";
 import { prepared } from "./prepared.ts";
-import type { RunRow } from "./schema.ts";
+import type { RunRow, ThreadBefore } from "./schema.ts";
 
 export interface NewRun
   extends Pick<
@@ -16,6 +16,7 @@ export interface NewRun
     | "kwargs"
     | "multitask_strategy"
     | "temporary"
+    | "thread_before"
   > {
   /** How long after its acceptance the run may start. */
   delay_ms: number;
@@ -38,6 +39,7 @@ const insertQuery = prepared<NewRun, RunRow>((k, p) =>
       kwargs: p("kwargs"),
       multitask_strategy: p("multitask_strategy"),
       temporary: p("temporary"),
+      thread_before: p("thread_before"),
       status: "pending",
       start_at: sql<number>`now_ms() + ${p("delay_ms")}`,
       run_after: sql<number>`now_ms() + ${p("delay_ms")}`,
@@ -119,7 +121,7 @@ export const listActiveRunsOfAssistant = (tx: Tx, assistant_id: string): Promise
       .where((e) => e.or([e("status", "=", PENDING), e("status", "=", RUNNING)])),
   );
 
-/** Ends a run that never started. 0 when it was not pending any more. */
+/** Ends a run that never started. */
 export const interruptIfPending = (tx: Tx, run_id: string, reason: string | null): Promise<number> =>
   tx.run(
     tx.k
@@ -135,12 +137,35 @@ export const interruptIfPending = (tx: Tx, run_id: string, reason: string | null
       .where("status", "=", PENDING),
   );
 
-/** Writes down that a running run is to stop. From here on the fence lets none of its steps through. */
-export const requestCancelIfRunning = (tx: Tx, run_id: string, reason: string | null): Promise<number> =>
+/**
+ * Writes down that an active run is to stop. From here on the fence lets none of its steps through. A pending one, which
+ * has run before, is taken out of the queue as if its worker had died, so that it is ended like a running one.
+ */
+export const requestCancel = (
+  tx: Tx,
+  run_id: string,
+  intent: { action: CancelAction; reason: string | null },
+): Promise<number> =>
   tx.run(
     tx.k
       .updateTable("runs")
-      .set({ cancel_action: "interrupt", cancel_reason: reason, updated_at: nowMs })
+      .set({
+        status: "running",
+        lease_until: sql<number>`case when status = 'pending' then 0 else lease_until end`,
+        // Undoing goes further than stopping, whatever order they are asked for in.
+        cancel_action: sql<CancelAction>`case when cancel_action = 'rollback' then cancel_action else ${intent.action} end`,
+        cancel_reason: intent.reason,
+        updated_at: nowMs,
+      })
       .where("run_id", "=", run_id)
-      .where("status", "=", RUNNING),
+      .where("ended_at", "is", null),
+  );
+
+/** Notes what a run found in its thread's record. */
+export const setThreadBefore = (tx: Tx, run_id: string, before: ThreadBefore): Promise<number> =>
+  tx.run(
+    tx.k
+      .updateTable("runs")
+      .set({ thread_before: JSON.stringify(before) })
+      .where("run_id", "=", run_id),
   );

@@ -1,5 +1,5 @@
 import type { Generated } from "kysely";
-import type { MultitaskStrategy, RunStatus, ThreadStatus } from "../contract/records.ts";
+import type { CancelAction, MultitaskStrategy, RunStatus, ThreadStatus } from "../contract/records.ts";
 
 /**
  * The tables, as both databases hold them. Times are milliseconds since the epoch in 64-bit integers;
@@ -81,16 +81,27 @@ export interface RunRow {
   crashes: number;
   worker_id: number | null;
   lease_until: number | null;
-  /** The durable intent to stop: `interrupt`, or null. */
-  cancel_action: string | null;
+  /** The durable intent to stop. */
+  cancel_action: CancelAction | null;
   cancel_reason: string | null;
   /** The answer of wait and join, as JSON; null until the run has ended. */
   output: string | null;
   /** 1: the run's thread goes when the run ends. */
   temporary: number;
+  /** A ThreadBefore as JSON, once the run has changed its thread's record. */
+  thread_before: string | null;
   created_at: number;
   updated_at: number;
   ended_at: number | null;
+}
+
+/** What a run found in its thread's record before it put its own there. */
+export interface ThreadBefore {
+  graph_id?: unknown;
+  assistant_id?: unknown;
+  updated_at: number;
+  /** The `updated_at` that the run gave it: while it stands, nobody else has changed the record. */
+  changed_at: number;
 }
 
 export interface RunEventRow {
@@ -137,7 +148,10 @@ export interface CheckpointWriteRow {
   checkpoint_ns: string;
   checkpoint_id: string;
   task_id: string;
+  /** Position among the task's writes; below 0 for errors, interrupts and resume values, of which the newest counts. */
   idx: number;
+  /** For `idx` below 0 the `seq` of the run that wrote it, else 0: a later run's write covers an earlier one's, and uncovers it when it is rolled back. */
+  layer: number;
   tenant_id: string;
   run_id: string | null;
   channel: string;

@@ -96,15 +96,18 @@ export async function setThreadMetadata(tx: Tx, thread_id: string, metadata: str
   return (await tx.first(query.returningAll())) as ThreadRow;
 }
 
-/** Marks a thread as having work to do. */
-export const setThreadBusy = (tx: Tx, thread_id: string, metadata: string): Promise<number> =>
-  tx.run(busyQuery(tx, { thread_id, metadata }));
+/** Marks a thread as having work to do. Returns its new `updated_at`. */
+export async function setThreadBusy(tx: Tx, thread_id: string, metadata: string): Promise<number> {
+  const row = await tx.first(busyQuery(tx, { thread_id, metadata }));
+  return (row as { updated_at: number }).updated_at;
+}
 
-const busyQuery = prepared<{ thread_id: string; metadata: string }, unknown>((k, p) =>
+const busyQuery = prepared<{ thread_id: string; metadata: string }, { updated_at: number }>((k, p) =>
   k
     .updateTable("threads")
     .set({ status: "busy", metadata: p("metadata"), updated_at: nowMs })
-    .where("thread_id", "=", p("thread_id")),
+    .where("thread_id", "=", p("thread_id"))
+    .returning("updated_at"),
 );
 
 export interface ThreadOutcome {
@@ -149,6 +152,18 @@ export const restThread = (tx: Tx, thread_id: string): Promise<number> =>
     tx.k
       .updateTable("threads")
       .set({ status: unlessBusy(sql.ref("rest_status")), updated_at: nowMs })
+      .where("thread_id", "=", thread_id),
+  );
+
+/** Gives a thread back the record that it had before a run which is gone. */
+export const restoreThread = (
+  tx: Tx,
+  { thread_id, metadata, updated_at }: { thread_id: string; metadata: string; updated_at: number | undefined },
+): Promise<number> =>
+  tx.run(
+    tx.k
+      .updateTable("threads")
+      .set({ status: unlessBusy(sql.ref("rest_status")), metadata, updated_at: updated_at ?? nowMs })
       .where("thread_id", "=", thread_id),
   );
 
@@ -242,6 +257,7 @@ export async function copyThread(
     "checkpoint_id",
     "task_id",
     "idx",
+    "layer",
     "tenant_id",
     "channel",
     "type",

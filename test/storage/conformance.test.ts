@@ -5,14 +5,14 @@ import { insertEvents, readEvents } from "../../src/storage/events.ts";
 import { migrate } from "../../src/storage/migrate.ts";
 import {
   claimRuns,
+  endRunIfHeld,
   findLostRuns,
   holdsLease,
   mayClaim,
   msUntilNextRun,
   returnRunIfHeld,
-  settleRunIfHeld,
 } from "../../src/storage/run-leases.ts";
-import { insertRun, interruptIfPending, requestCancelIfRunning } from "../../src/storage/runs.ts";
+import { insertRun, interruptIfPending, requestCancel } from "../../src/storage/runs.ts";
 import type { RunRow } from "../../src/storage/schema.ts";
 import { findThread, insertThread, restThread, searchThreads, setThreadBusy } from "../../src/storage/threads.ts";
 import { createDatabase, databases } from "../support/databases.ts";
@@ -46,13 +46,14 @@ describe.each(databases)("storage on %s", (name) => {
         kwargs: "{}",
         multitask_strategy: "enqueue",
         temporary: 0,
+        thread_before: null,
         delay_ms,
       }),
     );
   const claim = (limit = 10, lease_ms = 60_000): Promise<RunRow[]> =>
     storage.database.write((tx) => claimRuns(tx, { worker_id: 1, lease_ms, limit }));
   const settle = (run: RunRow) =>
-    storage.database.write((tx) => settleRunIfHeld(tx, { ...run, status: "success", output: "{}" }));
+    storage.database.write((tx) => endRunIfHeld(tx, { ...run, status: "success", output: "{}" }));
   const giveBack = (run: RunRow, delay_ms = 0) =>
     storage.database.write((tx) => returnRunIfHeld(tx, { ...run, spent: 0, crashed: 0, delay_ms }));
   const ids = (runs: RunRow[]) => runs.map((run) => run.run_id);
@@ -141,9 +142,9 @@ describe.each(databases)("storage on %s", (name) => {
     it("closes when a cancel is written down", async () => {
       await enqueue(await newThread());
       const [run] = (await claim()) as [RunRow];
-      await storage.database.write((tx) => requestCancelIfRunning(tx, run.run_id, null));
+      await storage.database.write((tx) => requestCancel(tx, run.run_id, { action: "interrupt", reason: null }));
       expect(await held(run)).toBe(false);
-      expect(await settle(run)).toBe(true);
+      expect(await settle(run)).toBe(false);
     });
 
     it("finds the runs whose lease has run out", async () => {

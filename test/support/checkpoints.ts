@@ -18,7 +18,7 @@ export async function serveCheckpoints(
   }
 }
 
-const AUTHOR = { tenant_id: "t", run_id: null, epoch: 0 };
+const AUTHOR = { tenant_id: "t", run_id: null, epoch: 0, seq: 0 };
 
 function carryOut(database: Database, request: CheckpointRequest): Promise<unknown> {
   switch (request.op) {

@@ -69,7 +69,7 @@ export class Rescue {
 
   async #end(run: RunRow, error: { error: string; message: string } | undefined): Promise<void> {
     const { database, events, readState } = this.#options;
-    const state = await readState(run);
+    const state = run.cancel_action === "rollback" ? undefined : await readState(run);
     const ended = error ? "error" : "aborted";
     const verdict = verdictOn({ ended, output: state?.values ?? "null", state, error }, undefined);
     const seq = (await lastEventSeq(database.read, run.run_id)) + 1;
@@ -77,6 +77,7 @@ export class Rescue {
     await settle(database, events, {
       run,
       ...verdict,
+      cancelled: run.cancel_action !== null,
       state,
       error: verdict.event?.[1] ?? null,
       unwritten: { events: last, steps: [] },

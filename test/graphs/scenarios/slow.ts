@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { setTimeout as pause } from "node:timers/promises";
-import { Annotation, END, type LangGraphRunnableConfig, START, StateGraph } from "@langchain/langgraph";
+import { Annotation, END, interrupt, type LangGraphRunnableConfig, START, StateGraph } from "@langchain/langgraph";
 import { adds, Steps } from "./chain.ts";
 
 const Door = Annotation.Root({ ...Steps.spec, door: Annotation<string | null>() });
@@ -26,4 +26,36 @@ export const deaf = new StateGraph(Steps)
   .addEdge(START, "begin")
   .addEdge("begin", "wait")
   .addEdge("wait", END)
+  .compile();
+
+/** Asks, waits for its door, asks again, and waits for a second door: all its runs write on one checkpoint. */
+export const slowgate = new StateGraph(Door)
+  .addNode("begin", adds("begin"))
+  .addNode("ask", async ({ door, steps }, config: LangGraphRunnableConfig) => {
+    const first = interrupt("first?");
+    await wait({ door, steps }, config);
+    const second = interrupt("second?");
+    await wait({ door: door && `${door}-second`, steps }, config);
+    return { steps: [String(first), String(second)] };
+  })
+  .addEdge(START, "begin")
+  .addEdge("begin", "ask")
+  .addEdge("ask", END)
+  .compile();
+
+const inner = new StateGraph(Door)
+  .addNode("in", adds("in"))
+  .addNode("wait", wait)
+  .addEdge(START, "in")
+  .addEdge("in", "wait")
+  .addEdge("wait", END)
+  .compile();
+
+/** Waits within a subgraph. */
+export const nested = new StateGraph(Door)
+  .addNode("begin", adds("begin"))
+  .addNode("inner", inner)
+  .addEdge(START, "begin")
+  .addEdge("begin", "inner")
+  .addEdge("inner", END)
   .compile();

@@ -1,0 +1,19 @@
+import type { Migration } from "../migrate.ts";
+
+/** What the exact undoing of a run needs: what its thread was before, and writes that cover others without replacing them. */
+export const rollback: Migration = {
+  name: "002-rollback",
+  statements: ({ types }) => [
+    "alter table runs add column thread_before text",
+    "alter table checkpoint_writes rename to checkpoint_writes_001",
+    `create table checkpoint_writes (
+      thread_id text not null, checkpoint_ns text not null, checkpoint_id text not null, task_id text not null,
+      idx integer not null, layer ${types.bigint} not null, tenant_id text not null, run_id text, channel text not null,
+      type text not null, value text not null,
+      constraint checkpoint_writes_key primary key (thread_id, checkpoint_ns, checkpoint_id, task_id, idx, layer)) ${types.clustered}`,
+    `insert into checkpoint_writes
+      select thread_id, checkpoint_ns, checkpoint_id, task_id, idx, 0, tenant_id, run_id, channel, type, value
+      from checkpoint_writes_001`,
+    "drop table checkpoint_writes_001",
+  ],
+};

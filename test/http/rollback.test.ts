@@ -1,0 +1,206 @@
+import { writeFileSync } from "node:fs";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { databases } from "../support/databases.ts";
+import { rowsOfRun, rowsOfThread } from "../support/rows.ts";
+import { parseSse } from "../support/sse.ts";
+import { Scenario, until, type Wire } from "./scenario.ts";
+
+describe.each(databases)("rolling back runs on %s", (database) => {
+  let api: Scenario;
+  beforeAll(async () => {
+    api = await Scenario.start(database);
+  });
+  afterAll(() => api.stop());
+
+  const CHAIN = { assistant_id: "chain", input: { steps: ["in"] } };
+  const ROLLBACK = "?action=rollback&wait=1";
+
+  /** All that a client and the database can say of a thread. */
+  const picture = async (thread_id: string) => ({
+    thread: await api.thread(thread_id),
+    state: await api.get(`/threads/${thread_id}/state?subgraphs=true`),
+    history: await api.history(thread_id),
+    runs: await api.get(`/threads/${thread_id}/runs`),
+    rows: await rowsOfThread(api.service.database, thread_id),
+  });
+
+  async function expectUndone(run: Wire, before: Wire): Promise<void> {
+    expect(await api.send("GET", `/threads/${run.thread_id}/runs/${run.run_id}`)).toMatchObject({
+      status: 404,
+      body: { detail: "Run not found" },
+    });
+    expect(await picture(run.thread_id)).toEqual(before);
+    expect(await rowsOfRun(api.service.database, run.run_id)).toBe(0);
+  }
+
+  /** Threads that a run can find. */
+  const THREADS: [string, () => Promise<string>][] = [
+    ["a new thread", () => api.newThread({ metadata: { color: "red" } })],
+    [
+      "a thread with a history",
+      async () => {
+        const thread_id = await api.newThread();
+        await api.wait(thread_id, CHAIN);
+        await api.post(`/threads/${thread_id}/state`, { values: { steps: ["by hand"] } });
+        return thread_id;
+      },
+    ],
+    [
+      "a paused thread",
+      async () => {
+        const thread_id = await api.newThread();
+        await api.wait(thread_id, { assistant_id: "slowgate", input: { steps: ["in"], door: null } });
+        return thread_id;
+      },
+    ],
+    [
+      "a failed thread",
+      async () => {
+        const thread_id = await api.newThread();
+        await api.wait(thread_id, { assistant_id: "fails", input: { kind: "type_error" } });
+        return thread_id;
+      },
+    ],
+  ];
+
+  describe.each(THREADS)("on %s", (_, newThread) => {
+    it("a pending one is undone at once", async () => {
+      const thread_id = await newThread();
+      const before = await picture(thread_id);
+      const run = await api.newRun(thread_id, { ...CHAIN, after_seconds: 3600 });
+      expect(await api.cancel(run, "?action=rollback")).toMatchObject({ status: 202, text: "" });
+      await expectUndone(run, before);
+    });
+
+    it.each(["slow", "nested", "deaf"])("a running one of the graph %s is undone", async (assistant_id) => {
+      const thread_id = await newThread();
+      const before = await picture(thread_id);
+      const run = await api.newRun(thread_id, { assistant_id, input: { steps: ["in"], door: null } });
+      const node = assistant_id === "nested" ? "inner" : "wait";
+      await until("it has begun", async () => (await api.state(thread_id)).next?.includes(node));
+      expect(await api.cancel(run, ROLLBACK)).toMatchObject({ status: 204, text: "" });
+      await expectUndone(run, before);
+      const after = await api.wait(thread_id, CHAIN);
+      expect(after.steps.slice(-4)).toEqual(["in", "a", "b", "c"]);
+      expect(after.steps).toHaveLength((before.thread.values?.steps?.length ?? 0) + 4);
+      expect((await api.state(thread_id)).values.steps).toEqual(after.steps);
+    });
+  });
+
+  it("one that answers a question is undone, and the question stands, also one on another run's checkpoint", async () => {
+    const thread_id = await api.newThread();
+    const door = api.newDoor();
+    const answer = (resume: string) => ({ assistant_id: "slowgate", command: { resume } });
+    const undoOne = async () => {
+      const before = await picture(thread_id);
+      expect(before.thread).toMatchObject({ status: "interrupted" });
+      const streamed = api.send("POST", `/threads/${thread_id}/runs/stream`, answer("wrong"));
+      const run = await until("it has taken the answer", async () => {
+        const [first] = await api.get(`/threads/${thread_id}/runs?status=running`);
+        return first && (await rowsOfRun(api.service.database, first.run_id)) > 2 ? first : undefined;
+      });
+      expect((await api.cancel(run, ROLLBACK)).status).toBe(204);
+      expect((await streamed).text).not.toContain("event: error");
+      await expectUndone(run, before);
+    };
+
+    await api.wait(thread_id, { assistant_id: "slowgate", input: { steps: ["in"], door: door.path } });
+    await undoOne();
+    door.open();
+    expect((await api.wait(thread_id, answer("right"))).__interrupt__).toMatchObject([{ value: "second?" }]);
+    await undoOne();
+    writeFileSync(`${door.path}-second`, "");
+    expect((await api.wait(thread_id, answer("then"))).steps).toEqual(["in", "begin", "right", "then"]);
+  });
+
+  it("ends streams cleanly and joins with 404", async () => {
+    const thread_id = await api.newThread();
+    const run = await api.runningSlow(thread_id);
+    const path = `/threads/${thread_id}/runs/${run.run_id}`;
+    const streamed = api.send("GET", `${path}/stream`, undefined, { "Last-Event-ID": "-1" });
+    const joined = api.send("GET", `${path}/join`);
+    const waited = api.send("POST", `/threads/${thread_id}/runs/wait`, { ...CHAIN, after_seconds: 3600 });
+    const [queued] = await until("it waits", async () => {
+      const runs = await api.get(`/threads/${thread_id}/runs?status=pending`);
+      return runs.length > 0 && runs;
+    });
+    expect((await api.cancel(queued, ROLLBACK)).status).toBe(204);
+    expect(await waited).toMatchObject({ status: 404 });
+    expect((await api.cancel(run, ROLLBACK)).status).toBe(204);
+    expect(await joined).toMatchObject({ status: 404, body: { detail: "Run not found" } });
+    const events = parseSse((await streamed).text);
+    expect(events[0]?.event).toBe("metadata");
+    expect(new Set(events.map(({ event }) => event))).toEqual(new Set(["metadata", "values"]));
+  });
+
+  it("goes further than an interrupt that came before it, and cannot be taken back by one", async () => {
+    for (const [first, second] of [
+      ["interrupt", "rollback"],
+      ["rollback", "interrupt"],
+    ]) {
+      const thread_id = await api.newThread();
+      const before = await picture(thread_id);
+      const run = await api.newRun(thread_id, { assistant_id: "deaf", input: { steps: ["in"] } });
+      await until("it has begun", async () => (await api.state(thread_id)).next?.includes("wait"));
+      // The node hears nothing, so there is the grace to come between.
+      await api.cancel(run, `?action=${first}`);
+      await api.cancel(run, `?action=${second}&wait=1`);
+      await expectUndone(run, before);
+    }
+  });
+
+  it("leaves what others changed meanwhile in the thread's metadata", async () => {
+    const thread_id = await api.newThread();
+    await api.wait(thread_id, CHAIN);
+    const run = await api.runningSlow(thread_id);
+    await api.call("PATCH", `/threads/${thread_id}`, { metadata: { color: "blue" } });
+    await api.cancel(run, ROLLBACK);
+    const { metadata } = await api.thread(thread_id);
+    expect(metadata).toMatchObject({ graph_id: "chain", color: "blue" });
+  });
+
+  describe("as the strategy of a new run", () => {
+    const over = { ...CHAIN, input: { steps: ["over"] }, multitask_strategy: "rollback" };
+
+    it("undoes the running run and those that wait", async () => {
+      const thread_id = await api.newThread();
+      await api.wait(thread_id, CHAIN);
+      const running = await api.runningSlow(thread_id);
+      const waiting = await api.newRun(thread_id, CHAIN);
+      const run = await api.newRun(thread_id, over);
+      expect(run).toMatchObject({ status: "pending", multitask_strategy: "rollback" });
+      expect((await api.join(run)).steps).toEqual(["in", "a", "b", "c", "over", "a", "b", "c"]);
+      for (const gone of [running, waiting]) {
+        expect((await api.send("GET", `/threads/${thread_id}/runs/${gone.run_id}`)).status).toBe(404);
+        expect(await rowsOfRun(api.service.database, gone.run_id)).toBe(0);
+      }
+      expect(await api.history(thread_id)).toHaveLength(10);
+      expect(await api.thread(thread_id)).toMatchObject({ status: "idle", metadata: { graph_id: "chain" } });
+    });
+
+    it("over one that only waits leaves a thread as if that had never been", async () => {
+      const thread_id = await api.newThread();
+      const before = await picture(thread_id);
+      await api.newRun(thread_id, { assistant_id: "slow", input: {}, after_seconds: 3600 });
+      const run = await api.newRun(thread_id, { ...over, after_seconds: 3600 });
+      expect((await api.thread(thread_id)).metadata.graph_id).toBe("chain");
+      await api.cancel(run, ROLLBACK);
+      expect((await api.thread(thread_id)).metadata).toEqual(before.thread.metadata);
+    });
+
+    it("keeps of many at a time the last", async () => {
+      const thread_id = await api.newThread();
+      await api.runningSlow(thread_id);
+      const runs: Wire[] = await Promise.all(Array.from({ length: 5 }, () => api.newRun(thread_id, over)));
+      const ends = await Promise.all(
+        runs.map(({ run_id }) => api.send("GET", `/threads/${thread_id}/runs/${run_id}/join`)),
+      );
+      const kept = ends.filter(({ status }) => status === 200);
+      expect(kept.length).toBeGreaterThan(0);
+      const left: Wire[] = await api.get(`/threads/${thread_id}/runs`);
+      expect(left.length).toBe(kept.length);
+      expect((await api.thread(thread_id)).values.steps).toHaveLength(4 * kept.length);
+      expect((await api.thread(thread_id)).status).toBe("idle");
+    });
+  });
+});

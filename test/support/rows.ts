@@ -1,0 +1,39 @@
+import { sql } from "kysely";
+import type { TestDatabase } from "./databases.ts";
+import { openOn } from "./storage.ts";
+
+const OF_A_THREAD = ["threads", "runs", "checkpoints", "checkpoint_values", "checkpoint_writes"];
+
+/** Every row that belongs to a thread, by table, read from the database beside the service; the order says nothing. */
+export async function rowsOfThread(at: TestDatabase, thread_id: string): Promise<Record<string, string[]>> {
+  const database = openOn(at);
+  try {
+    const rows: Record<string, string[]> = {};
+    const read = async (table: string, where: ReturnType<typeof sql>) => {
+      const found = await database.read.all(
+        sql`select * from ${sql.table(table)} where ${where}`.compile(database.read.k),
+      );
+      rows[table] = found.map((row) => JSON.stringify(row)).sort();
+    };
+    for (const table of OF_A_THREAD) await read(table, sql`thread_id = ${thread_id}`);
+    await read("run_events", sql`run_id in (select run_id from runs where thread_id = ${thread_id})`);
+    return rows;
+  } finally {
+    await database.close();
+  }
+}
+
+/** How many rows of any table still name a run. */
+export async function rowsOfRun(at: TestDatabase, run_id: string): Promise<number> {
+  const database = openOn(at);
+  try {
+    let count = 0;
+    for (const table of ["runs", "run_events", "checkpoints", "checkpoint_values", "checkpoint_writes"]) {
+      const query = sql`select run_id from ${sql.table(table)} where run_id = ${run_id}`.compile(database.read.k);
+      count += (await database.read.all(query)).length;
+    }
+    return count;
+  } finally {
+    await database.close();
+  }
+}
