@@ -10,7 +10,8 @@ import type {
 } from "../graphs/host.ts";
 import { cleanJsonText } from "../lib/json.ts";
 import { findAssistant } from "../storage/assistants.ts";
-import { findCheckpoint, findHead, insertCheckpoint, insertWrites } from "../storage/checkpoints.ts";
+import { insertCheckpoint, insertWrites } from "../storage/checkpoint-inserts.ts";
+import { findCheckpoint, findHead } from "../storage/checkpoints.ts";
 import type { Tx } from "../storage/database.ts";
 import { listActiveRuns } from "../storage/runs.ts";
 import type { ThreadRow } from "../storage/schema.ts";

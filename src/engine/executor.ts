@@ -11,7 +11,8 @@ import type {
 import type { HostPool, PooledHost } from "../graphs/pool.ts";
 import { cleanJsonText } from "../lib/json.ts";
 import type { Log } from "../lib/log.ts";
-import { findCheckpoint, insertCheckpoint, insertWrites } from "../storage/checkpoints.ts";
+import { insertCheckpoint, insertWrites } from "../storage/checkpoint-inserts.ts";
+import { findCheckpoint } from "../storage/checkpoints.ts";
 import type { Database, Tx } from "../storage/database.ts";
 import { lastEventSeq, type StoredEvent } from "../storage/events.ts";
 import { returnRunIfHeld } from "../storage/run-leases.ts";

@@ -252,7 +252,7 @@ describe.each(databases)("migrating %s", (name) => {
       name === "postgres"
         ? await Promise.all(programs.map(migrate))
         : [await migrate(programs[0] as never), await migrate(programs[1] as never)];
-    expect(applied.flat()).toEqual(["001-agent-server"]);
+    expect(applied.flat()).toEqual(["001-agent-server", "002-rollback"]);
     for (const program of programs) await program.close();
     await at.drop();
   });

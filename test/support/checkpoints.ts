@@ -1,6 +1,7 @@
 import type { CheckpointRequest, FromHost } from "../../src/graphs/host.ts";
 import type { ServiceConnection } from "../../src/graphs/inside/connection.ts";
-import { findCheckpoint, insertCheckpoint, insertWrites, listCheckpoints } from "../../src/storage/checkpoints.ts";
+import { insertCheckpoint, insertWrites } from "../../src/storage/checkpoint-inserts.ts";
+import { findCheckpoint, listCheckpoints } from "../../src/storage/checkpoints.ts";
 import type { Database } from "../../src/storage/database.ts";
 import { deleteThreadState } from "../../src/storage/threads.ts";
 

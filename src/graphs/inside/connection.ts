@@ -12,6 +12,9 @@ export interface RunKey {
 
 /** Past this many events a batch goes out although more may come in the same turn. */
 const MOST_EVENTS = 64;
+/** A stream of events that has sent this many messages within {@link GATHER_MS} gathers its next ones for as long. */
+const MANY_MESSAGES = 4;
+const GATHER_MS = 1;
 
 /**
  * A host's side of the conversation with the service. What is said in one turn of the event loop travels together: a
@@ -21,8 +24,13 @@ export class ServiceConnection {
   readonly #send: (messages: FromHost[]) => void;
   readonly #waiting = new Map<number, Waiting>();
   #batch: FromHost[] = [];
+  /** The batch goes out at the end of this turn, or with a timer later. */
   #scheduled = false;
+  #timer: NodeJS.Timeout | undefined;
   #nextId = 1;
+  /** Messages since `#since`. */
+  #sent = 0;
+  #since = 0;
 
   constructor(send: (messages: FromHost[]) => void) {
     this.#send = send;
@@ -38,11 +46,29 @@ export class ServiceConnection {
     });
   }
 
+  /**
+   * Events alone can wait a little when many have gone out just now: one a turn costs the service a message each, and
+   * together they cost it one.
+   */
+  #postEvents(message: FromHost): void {
+    const now = performance.now();
+    if (now - this.#since > GATHER_MS) {
+      this.#since = now;
+      this.#sent = 0;
+    }
+    if (++this.#sent <= MANY_MESSAGES) {
+      this.post(message);
+    } else {
+      this.#batch.push(message);
+      this.#timer ??= setTimeout(() => this.#flush(), GATHER_MS);
+    }
+  }
+
   /** An event of a run. Order is kept among events and requests, so a checkpoint never overtakes what led to it. */
   emit({ run_id, epoch }: RunKey, event: string, data: string): void {
     const last = this.#batch.at(-1);
     if (last?.type !== "events" || last.run_id !== run_id || last.epoch !== epoch) {
-      this.post({ type: "events", run_id, epoch, events: [[event, data]] });
+      this.#postEvents({ type: "events", run_id, epoch, events: [[event, data]] });
       return;
     }
     last.events.push([event, data]);
@@ -86,6 +112,8 @@ export class ServiceConnection {
   }
 
   #flush(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
     if (this.#batch.length === 0) return;
     const messages = this.#batch;
     this.#batch = [];
