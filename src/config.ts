@@ -55,6 +55,8 @@ interface Timing {
   /** Pollers look for themselves this often, in case a hint was lost. */
   poll_ms: number;
   sse_heartbeat_ms: number;
+  /** How long a client that wants its run cancelled when it is gone may take to come back. */
+  disconnect_grace_ms: number;
 }
 
 /** One entry of `graphs` in langgraph.json. */
@@ -177,6 +179,7 @@ function readTiming(env: Env): Timing {
     event_retention_ms: seconds("RESUMABLE_STREAM_TTL_SECONDS", 3_600),
     poll_ms: ms("THREADMILL_POLL_MS", 200),
     sse_heartbeat_ms: ms("THREADMILL_SSE_HEARTBEAT_MS", 5_000),
+    disconnect_grace_ms: ms("THREADMILL_DISCONNECT_GRACE_MS", 2_000),
   };
 }
 

@@ -3,8 +3,10 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { createAdaptorServer, type ServerType } from "@hono/node-server";
 import { Assistants } from "./agents/assistants.ts";
+import { Cancellations } from "./agents/cancellations.ts";
 import type { AgentContext } from "./agents/context.ts";
 import { syncDefaultAssistants } from "./agents/default-assistants.ts";
+import { Disconnects } from "./agents/disconnects.ts";
 import { GraphCatalog } from "./agents/graph-catalog.ts";
 import { Runs } from "./agents/runs.ts";
 import { ThreadStates } from "./agents/thread-states.ts";
@@ -56,7 +58,14 @@ export async function startThreadmill(config: Config, log: Log): Promise<Threadm
   });
   // Nobody has to ask how the loading went.
   loaded.catch(() => undefined);
-  const app = await createAgentServer(config, { database, engine, catalog }, log);
+  const context = { database, engine, catalog };
+  const cancellations = new Cancellations(context);
+  const disconnects = new Disconnects({
+    cancel: (run) => cancellations.cancelIfActive(run),
+    grace_ms: config.disconnect_grace_ms,
+    log,
+  });
+  const app = await createAgentServer(config, context, { cancellations, disconnects }, log);
   return {
     fetch: (request) => app.fetch(request),
     database: database.description,
@@ -69,6 +78,7 @@ export async function startThreadmill(config: Config, log: Log): Promise<Threadm
       return catalog.failures;
     },
     async stop() {
+      disconnects.stop();
       await engine.stop(config.shutdown_grace_ms);
       await database.close();
       unlock();
@@ -115,7 +125,12 @@ function createEngine(config: Config, database: Database, catalog: GraphCatalog,
   return new Engine({ settings: config, database, startHost, setup, log });
 }
 
-async function createAgentServer(config: Config, context: AgentContext, log: Log): Promise<App> {
+async function createAgentServer(
+  config: Config,
+  context: AgentContext,
+  parts: { cancellations: Cancellations; disconnects: Disconnects },
+  log: Log,
+): Promise<App> {
   // Loaded while the graph hosts load the graphs on another core: 60 ms of the start.
   const { createApp } = await import("./http/app.ts");
   const states = new ThreadStates(context);
@@ -124,6 +139,7 @@ async function createAgentServer(config: Config, context: AgentContext, log: Log
     threads: new Threads(context, states),
     states,
     runs: new Runs(context, states),
+    ...parts,
     heartbeat_ms: config.sse_heartbeat_ms,
     prefix: config.mount_prefix,
     api_keys: config.api_keys,

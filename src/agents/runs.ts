@@ -1,4 +1,4 @@
-import type { CancelAction, Run } from "../contract/records.ts";
+import type { Run } from "../contract/records.ts";
 import type { CheckpointRef, RunCreate, StatelessRunCreate } from "../contract/run-create.ts";
 import type { Ending } from "../engine/event-log.ts";
 import { threadBefore } from "../engine/take-thread.ts";
@@ -15,7 +15,7 @@ import { findRun, insertRun, listActiveRuns, listRuns, lockRun } from "../storag
 import type { AssistantRow, RunRow, ThreadRow } from "../storage/schema.ts";
 import { insertThread, lockThread, setThreadBusy } from "../storage/threads.ts";
 import { findAssistantOrGraph } from "./assistants.ts";
-import { cancelLocked, type PendingCancel } from "./cancel.ts";
+import type { PendingCancel } from "./cancel.ts";
 import type { AgentContext, Caller } from "./context.ts";
 import { makeWay } from "./multitask.ts";
 import { mergeRequest, ownKeys, type RunRequest, startingCheckpoint } from "./run-request.ts";
@@ -85,8 +85,15 @@ export class Runs {
     );
   }
 
+  /** The run as it is stored. */
+  async find(caller: Caller, { run_id, thread_id }: RunPath): Promise<RunRow> {
+    const run = await findRun(this.#context.database.read, { tenant_id: caller.tenant_id, run_id, thread_id });
+    if (!run) throw new ApiError("run_not_found");
+    return run;
+  }
+
   async get(caller: Caller, path: RunPath): Promise<Run> {
-    return toRun(await this.#require(caller, path));
+    return toRun(await this.find(caller, path));
   }
 
   /** Newest first. */
@@ -110,33 +117,11 @@ export class Runs {
     await this.#states.refresh(caller, thread_id);
   }
 
-  /**
-   * Cancels a run, and keeps (`interrupt`) or undoes (`rollback`) what it has done. Returns as soon as the intent is
-   * durable, or with `wait` when the run has stopped.
-   */
-  async cancel(
-    caller: Caller,
-    thread_id: string,
-    run_id: string,
-    { action, wait, reason }: { action: CancelAction; wait: boolean; reason?: string },
-    signal: AbortSignal,
-  ): Promise<void> {
-    const { database, engine } = this.#context;
-    const cancel = await database.write(async (tx) => {
-      const run = await this.#lock(tx, caller, thread_id, run_id);
-      if (run.ended_at !== null) throw new ApiError("run_ended", { run_id, status: run.status });
-      return cancelLocked(tx, run, { action, reason: reason ?? null });
-    });
-    cancel.announce(database, engine.events);
-    if (wait) await engine.events.ending({ run_id, tenant_id: caller.tenant_id }, signal);
-  }
-
   /** The run's output as JSON text, once it has ended. */
-  async output(caller: Caller, path: RunPath, signal: AbortSignal): Promise<string> {
-    const run = await this.#require(caller, path);
+  async output(run: RunRow, signal: AbortSignal): Promise<string> {
     const ending: Ending | undefined =
       run.ended_at === null
-        ? await this.#context.engine.events.ending({ run_id: run.run_id, tenant_id: caller.tenant_id }, signal)
+        ? await this.#context.engine.events.ending(run, signal)
         : { status: run.status, output: run.output };
     return outputOf(ending);
   }
@@ -156,10 +141,10 @@ export class Runs {
     path: RunPath,
     after: number | undefined,
     signal: AbortSignal,
-  ): Promise<AsyncGenerator<StreamedEvent[]>> {
-    const run = await this.#require(caller, path);
+  ): Promise<{ run: RunRow; events: AsyncGenerator<StreamedEvent[]> }> {
+    const run = await this.find(caller, path);
     const seen = after ?? (await lastEventSeq(this.#context.database.read, run.run_id));
-    return this.#follow(run, seen, after === undefined && seen > 0, signal);
+    return { run, events: this.#follow(run, seen, after === undefined && seen > 0, signal) };
   }
 
   /** The events of a run that this request has just created. */
@@ -235,12 +220,6 @@ export class Runs {
       delay_ms: Math.round((request.after_seconds ?? 0) * 1000),
       thread_before: busy ? null : JSON.stringify(before),
     });
-  }
-
-  async #require(caller: Caller, { run_id, thread_id }: RunPath): Promise<RunRow> {
-    const run = await findRun(this.#context.database.read, { tenant_id: caller.tenant_id, run_id, thread_id });
-    if (!run) throw new ApiError("run_not_found");
-    return run;
   }
 
   /** Thread first, then run: the order in which everybody takes these locks. */

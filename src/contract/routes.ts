@@ -48,6 +48,7 @@ export const agentServerRoutes = {
     joinRun: runs.joinRun, // GET /threads/{thread_id}/runs/{run_id}/join
     joinRunStream: runs.joinRunStream, // GET /threads/{thread_id}/runs/{run_id}/stream
     cancelRun: runs.cancelRun, // POST /threads/{thread_id}/runs/{run_id}/cancel
+    cancelRuns: runs.cancelRuns, // POST /runs/cancel
     createStatelessRun: runs.createStatelessRun, // POST /runs
     createStatelessRunStream: runs.createStatelessRunStream, // POST /runs/stream
     createStatelessRunWait: runs.createStatelessRunWait, // POST /runs/wait

@@ -5,8 +5,15 @@ import { OnDisconnect } from "./run-create.ts";
 
 // What the routes of thread runs and of stateless runs share: queries, headers, answers.
 
+const onDisconnect = {
+  cancel_on_disconnect: queryCancel.optional().openapi({
+    description: "Cancel the run when this reader is gone and does not come back. `cancel` means true.",
+  }),
+  on_disconnect: OnDisconnect.optional().openapi({ description: "Another way to say `cancel_on_disconnect`." }),
+};
+
 /** Query of the requests that create a run and wait for it. The body's `on_disconnect` wins. */
-export const waitQuery = z.object({ on_disconnect: OnDisconnect.optional() });
+export const waitQuery = z.object(onDisconnect);
 
 /** Query of the requests that create a run and read its events. */
 export const streamQuery = waitQuery.extend({
@@ -14,12 +21,7 @@ export const streamQuery = waitQuery.extend({
 });
 
 /** Query of the requests that wait for a run which exists. */
-export const joinQuery = z.object({
-  cancel_on_disconnect: queryCancel.default(false).openapi({
-    default: false,
-    description: "Cancel the run when this reader is gone. `cancel` means true.",
-  }),
-});
+export const joinQuery = z.object(onDisconnect);
 
 /** Query of the requests that read the events of a run which exists. */
 export const joinStreamQuery = joinQuery.extend({

@@ -164,3 +164,36 @@ export const cancelRun = createRoute({
     ...errorResponses(404, 409, 422),
   },
 });
+
+const cancelByIds = z.object({ thread_id: uuid, run_ids: z.array(uuid).min(1).max(1000) });
+const cancelByStatus = z.object({ status: z.enum(["pending", "running", "all"]) });
+const cancelKeys = ["thread_id", "run_ids", "status"] as const;
+
+/** Which runs to cancel: those named, of one thread, or all with a status. */
+export const runCancelMany = z
+  .record(z.string(), z.unknown())
+  .superRefine((body, context) => {
+    const given = cancelKeys.filter((key) => body[key] !== undefined && body[key] !== null);
+    const [schema, others] = given.includes("status") ? [cancelByStatus, given.length > 1] : [cancelByIds, false];
+    if (given.length === 0 || others)
+      return context.addIssue({ code: "custom", message: "must have either thread_id and run_ids, or status" });
+    for (const issue of schema.safeParse(body).error?.issues ?? [])
+      context.addIssue({ code: "custom", path: issue.path, message: issue.message });
+  })
+  .transform((body) => body as z.infer<typeof cancelByIds> | z.infer<typeof cancelByStatus>)
+  .openapi("RunCancelMany", { type: "object" });
+export type RunCancelMany = z.output<typeof runCancelMany>;
+
+/** POST /runs/cancel. 404: one of the runs is unknown; 409: one has ended; then none is cancelled. */
+export const cancelRuns = createRoute({
+  method: "post",
+  path: "/runs/cancel",
+  operationId: "cancelRuns",
+  summary: "Cancel several runs",
+  description:
+    "Either runs of one thread, all or none, or by status over all threads; then there may be nothing to cancel. " +
+    "Answers when the cancels are durable; the runs stop soon after.",
+  tags,
+  request: { query: z.object({ action: CancelAction.default("interrupt") }), body: jsonBody(runCancelMany) },
+  responses: { 204: { description: "The runs will stop." }, ...errorResponses(404, 409, 422) },
+});

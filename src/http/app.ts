@@ -11,12 +11,11 @@ import { authenticate } from "./auth.ts";
 import { errorResponse } from "./error-response.ts";
 import { jsonFromPages, onlyKnownHosts } from "./guards.ts";
 import type { App, Env } from "./route.ts";
-import type { AnswerOptions } from "./run-answers.ts";
-import { serveRuns } from "./runs.ts";
+import { type RunRoutesOptions, serveRuns } from "./runs.ts";
 import { type SystemOptions, serveSystem } from "./system.ts";
 import { serveThreads } from "./threads.ts";
 
-export interface AppOptions extends AnswerOptions, SystemOptions {
+export interface AppOptions extends RunRoutesOptions, SystemOptions {
   /** Path prefix of all routes; empty for none. */
   prefix: string;
   assistants: Assistants;

@@ -1,17 +1,43 @@
 import type { Context } from "hono";
 import type { Caller } from "../agents/context.ts";
+import type { Disconnects } from "../agents/disconnects.ts";
 import type { RunPath, Runs, StreamedEvent } from "../agents/runs.ts";
+import type { OnDisconnect } from "../contract/runs.ts";
 import type { Log } from "../lib/log.ts";
 import { sseResponse } from "./sse.ts";
 import { waitingResponse } from "./waiting.ts";
 
 export interface AnswerOptions {
   runs: Runs;
+  disconnects: Disconnects;
   heartbeat_ms: number;
   log: Log;
 }
 
 type NewRun = Parameters<Runs["eventsOfNew"]>[0];
+
+/** What a request says of the time after its client is gone. */
+interface Wish {
+  on_disconnect?: OnDisconnect;
+  cancel_on_disconnect?: boolean;
+}
+
+/** A request for a run that exists. */
+export interface Join {
+  caller: Caller;
+  path: RunPath;
+  context: Context;
+  cancel: boolean;
+}
+
+/** The first of the places that says something decides; without any the run goes on. */
+export function isToCancel(...places: Wish[]): boolean {
+  for (const { on_disconnect, cancel_on_disconnect } of places) {
+    if (on_disconnect !== undefined) return on_disconnect === "cancel";
+    if (cancel_on_disconnect !== undefined) return cancel_on_disconnect;
+  }
+  return false;
+}
 
 /** The responses that runs have in common: a stream, an output that is waited for, and headers that say where. */
 export class RunAnswers {
@@ -26,31 +52,37 @@ export class RunAnswers {
     return { "Content-Location": pathOf(path) };
   }
 
-  joinAt(path: RunPath, context: Context): Record<string, string> {
-    return { Location: `${pathOf(path)}/join${queryOf(context)}` };
+  /** Where a client waits for the end of a run. */
+  joinAt(path: RunPath, context: Context, cancel = false): Record<string, string> {
+    return { Location: `${pathOf(path)}/join${queryOf(context, cancel)}` };
   }
 
   /** Where a client goes on when its stream breaks, with the query it had. */
-  #streamAt(path: RunPath, context: Context): Record<string, string> {
-    return { Location: `${pathOf(path)}/stream${queryOf(context)}` };
+  #streamAt(path: RunPath, context: Context, cancel: boolean): Record<string, string> {
+    return { Location: `${pathOf(path)}/stream${queryOf(context, cancel)}` };
   }
 
-  streamNew(run: NewRun, path: RunPath, context: Context): Response {
+  streamNew(run: NewRun, path: RunPath, context: Context, cancel: boolean): Response {
     const gone = goneWith(context);
-    const headers = { ...this.createdAt(path), ...this.#streamAt(path, context) };
+    if (cancel) this.#options.disconnects.watch(run, gone.signal);
+    const headers = { ...this.createdAt(path), ...this.#streamAt(path, context, cancel) };
     return this.#stream(this.#options.runs.eventsOfNew(run, gone.signal), undefined, headers, gone);
   }
 
   async joinStream(
-    caller: Caller,
-    path: RunPath,
+    { caller, path, context, cancel }: Join,
     after: number | undefined,
     modes: readonly string[] | undefined,
-    context: Context,
   ): Promise<Response> {
     const gone = goneWith(context);
-    const events = await this.#options.runs.events(caller, path, after, gone.signal);
-    return this.#stream(events, modes, this.#streamAt(path, context), gone);
+    const { run, events } = await this.#options.runs.events(caller, path, after, gone.signal);
+    this.#attend(run, gone, cancel);
+    return this.#stream(events, modes, this.#streamAt(path, context, cancel), gone);
+  }
+
+  #attend(run: NewRun, gone: AbortController, cancel: boolean): void {
+    this.#options.disconnects.arrived(run.run_id);
+    if (cancel) this.#options.disconnects.watch(run, gone.signal);
   }
 
   #stream(
@@ -63,15 +95,18 @@ export class RunAnswers {
     return sseResponse(events, { modes, headers, gone, heartbeat_ms, onError: (error) => this.#log(error) });
   }
 
-  waitForNew(run: NewRun, path: RunPath, context: Context): Promise<Response> {
+  waitForNew(run: NewRun, path: RunPath, context: Context, cancel: boolean): Promise<Response> {
     const gone = goneWith(context);
-    const headers = { ...this.createdAt(path), ...this.joinAt(path, context) };
+    if (cancel) this.#options.disconnects.watch(run, gone.signal);
+    const headers = { ...this.createdAt(path), ...this.joinAt(path, context, cancel) };
     return this.#wait(this.#options.runs.outputOfNew(run, gone.signal), headers, gone);
   }
 
-  join(caller: Caller, path: RunPath, context: Context): Promise<Response> {
+  async join({ caller, path, context, cancel }: Join): Promise<Response> {
     const gone = goneWith(context);
-    return this.#wait(this.#options.runs.output(caller, path, gone.signal), this.joinAt(path, context), gone);
+    const run = await this.#options.runs.find(caller, path);
+    this.#attend(run, gone, cancel);
+    return this.#wait(this.#options.runs.output(run, gone.signal), this.joinAt(path, context, cancel), gone);
   }
 
   #wait(output: Promise<string>, headers: Record<string, string>, gone: AbortController): Promise<Response> {
@@ -87,7 +122,12 @@ export class RunAnswers {
 const pathOf = ({ thread_id, run_id }: RunPath): string =>
   `${thread_id === undefined ? "" : `/threads/${thread_id}`}/runs/${run_id}`;
 
-const queryOf = (context: Context): string => new URL(context.req.url).search;
+/** The query of the request. What its body said of a disconnect goes with it, since a GET has no body. */
+function queryOf(context: Context, cancel: boolean): string {
+  const { search, searchParams } = new URL(context.req.url);
+  if (!cancel || searchParams.has("cancel_on_disconnect")) return search;
+  return `${search}${search === "" ? "?" : "&"}cancel_on_disconnect=true`;
+}
 
 /** Aborted when the client of this request is gone. */
 function goneWith(context: Context): AbortController {

@@ -1,12 +1,17 @@
+import type { Cancellations } from "../agents/cancellations.ts";
 import { type Runs, toRun } from "../agents/runs.ts";
 import { agentServerRoutes } from "../contract/routes.ts";
 import { ApiError } from "../errors.ts";
 import { type App, serve } from "./route.ts";
-import { type AnswerOptions, RunAnswers } from "./run-answers.ts";
+import { type AnswerOptions, isToCancel, RunAnswers } from "./run-answers.ts";
 import { selectFields } from "./select.ts";
 
-export function serveRuns(app: App, options: AnswerOptions): void {
-  const { runs } = options;
+export interface RunRoutesOptions extends AnswerOptions {
+  cancellations: Cancellations;
+}
+
+export function serveRuns(app: App, options: RunRoutesOptions): void {
+  const { runs, cancellations } = options;
   const routes = agentServerRoutes.runs;
   const answer = new RunAnswers(options);
 
@@ -15,14 +20,14 @@ export function serveRuns(app: App, options: AnswerOptions): void {
     return context.json(toRun(run), 200, answer.createdAt(run));
   });
 
-  serve(app, routes.createRunStream, async ({ caller, params, body, context }) => {
+  serve(app, routes.createRunStream, async ({ caller, params, query, body, context }) => {
     const run = await runs.create(caller, params.thread_id, body);
-    return answer.streamNew(run, run, context);
+    return answer.streamNew(run, run, context, isToCancel(body, query));
   });
 
-  serve(app, routes.createRunWait, async ({ caller, params, body, context }) => {
+  serve(app, routes.createRunWait, async ({ caller, params, query, body, context }) => {
     const run = await runs.create(caller, params.thread_id, body);
-    return answer.waitForNew(run, run, context);
+    return answer.waitForNew(run, run, context, isToCancel(body, query));
   });
 
   serve(app, routes.listRuns, async ({ caller, params, query, context }) =>
@@ -36,15 +41,25 @@ export function serveRuns(app: App, options: AnswerOptions): void {
     return context.body(null, 204);
   });
 
-  serve(app, routes.joinRun, async ({ caller, params, context }) => answer.join(caller, params, context));
-
-  serve(app, routes.joinRunStream, async ({ caller, params, query, headers, context }) =>
-    answer.joinStream(caller, params, lastSeen(headers["Last-Event-ID"]), query.stream_mode, context),
+  serve(app, routes.joinRun, ({ caller, params, query, context }) =>
+    answer.join({ caller, path: params, context, cancel: isToCancel(query) }),
   );
 
+  serve(app, routes.joinRunStream, ({ caller, params, query, headers, context }) => {
+    const after = lastSeen(headers["Last-Event-ID"]);
+    return answer.joinStream({ caller, path: params, context, cancel: isToCancel(query) }, after, query.stream_mode);
+  });
+
   serve(app, routes.cancelRun, async ({ caller, params, query, context, signal }) => {
-    await runs.cancel(caller, params.thread_id, params.run_id, query, signal);
+    const { action, reason = null, wait } = query;
+    const { thread_id, run_id } = params;
+    await cancellations.cancel(caller, thread_id, run_id, { action, reason }, wait ? signal : undefined);
     return context.body(null, query.wait ? 204 : 202, query.wait ? answer.joinAt(params, context) : {});
+  });
+
+  serve(app, routes.cancelRuns, async ({ caller, query, body, context }) => {
+    await cancellations.cancelMany(caller, body, { action: query.action, reason: null });
+    return context.body(null, 204);
   });
 
   serve(app, routes.createStatelessRun, async ({ caller, body, context }) => {
@@ -52,25 +67,28 @@ export function serveRuns(app: App, options: AnswerOptions): void {
     return context.json(toRun(run), 200, answer.createdAt({ run_id: run.run_id }));
   });
 
-  serve(app, routes.createStatelessRunStream, async ({ caller, body, context }) => {
+  serve(app, routes.createStatelessRunStream, async ({ caller, query, body, context }) => {
     const run = await createOne(runs, caller, body);
-    return answer.streamNew(run, { run_id: run.run_id }, context);
+    return answer.streamNew(run, { run_id: run.run_id }, context, isToCancel(body, query));
   });
 
-  serve(app, routes.createStatelessRunWait, async ({ caller, body, context }) => {
+  serve(app, routes.createStatelessRunWait, async ({ caller, query, body, context }) => {
     const run = await createOne(runs, caller, body);
-    return answer.waitForNew(run, { run_id: run.run_id }, context);
+    return answer.waitForNew(run, { run_id: run.run_id }, context, isToCancel(body, query));
   });
 
   serve(app, routes.createRunBatch, async ({ caller, body, context }) =>
     context.json((await runs.createStateless(caller, body)).map(toRun)),
   );
 
-  serve(app, routes.joinStatelessRun, async ({ caller, params, context }) => answer.join(caller, params, context));
-
-  serve(app, routes.joinStatelessRunStream, async ({ caller, params, query, headers, context }) =>
-    answer.joinStream(caller, params, lastSeen(headers["Last-Event-ID"]), query.stream_mode, context),
+  serve(app, routes.joinStatelessRun, ({ caller, params, query, context }) =>
+    answer.join({ caller, path: params, context, cancel: isToCancel(query) }),
   );
+
+  serve(app, routes.joinStatelessRunStream, ({ caller, params, query, headers, context }) => {
+    const after = lastSeen(headers["Last-Event-ID"]);
+    return answer.joinStream({ caller, path: params, context, cancel: isToCancel(query) }, after, query.stream_mode);
+  });
 }
 
 type StatelessArguments = Parameters<Runs["createStateless"]>;

@@ -111,6 +111,20 @@ const activeQuery = prepared<{ thread_id: string }, RunRow>((k, p) =>
     .orderBy("seq"),
 );
 
+/** Pending and running runs of a tenant, the newest first, from before a `seq`. */
+export const listActiveRunsOfTenant = (
+  tx: Tx,
+  { tenant_id, before, limit }: { tenant_id: string; before: number | undefined; limit: number },
+): Promise<RunRow[]> => {
+  const active = tx.k
+    .selectFrom("runs")
+    .selectAll()
+    .where("tenant_id", "=", tenant_id)
+    .where((e) => e.or([e("status", "=", PENDING), e("status", "=", RUNNING)]));
+  const page = before === undefined ? active : active.where("seq", "<", before);
+  return tx.all(page.orderBy("seq", "desc").limit(limit));
+};
+
 /** The pending and running runs of an assistant. */
 export const listActiveRunsOfAssistant = (tx: Tx, assistant_id: string): Promise<RunRow[]> =>
   tx.all(
