@@ -157,6 +157,7 @@ export class Runs {
     if (introduce) yield metadata;
     let told = introduce || seen > 0;
     for await (const events of this.#context.engine.events.follow(run, seen, signal)) {
+      if (!told && events[0]?.event === "gap") yield metadata;
       told = true;
       yield events;
     }

@@ -123,7 +123,8 @@ export class EventLog {
   }
 
   /**
-   * The run's events after `seq`, in order, as they come, until the run has ended and all are told.
+   * The run's events after `seq`, in order, as they come, until the run has ended and all are told. In place of events
+   * that have expired one `gap` says which they were.
    *
    * @throws the reason of `signal`
    */
@@ -143,6 +144,8 @@ export class EventLog {
           yield events;
           seen = last.seq;
         } else if (ended) {
+          const gap = await this.#gapAfter(run, seen);
+          if (gap) yield [gap];
           return;
         } else {
           await this.#wait(feed, news, signal);
@@ -151,6 +154,15 @@ export class EventLog {
     } finally {
       this.release(run.run_id, feed);
     }
+  }
+
+  /** What to tell a reader of events that have expired since, or before it came. */
+  async #gapAfter(run: RunKey, seen: number): Promise<StoredEvent | undefined> {
+    const row = await findRun(this.#database.read, run);
+    const until = row?.expired_seq ?? 0;
+    if (until <= seen) return undefined;
+    const data = { run_id: run.run_id, after: seen, until, reason: "These events have expired." };
+    return { seq: until, event: "gap", data: JSON.stringify(data) };
   }
 
   async #storedEnding(run: RunKey): Promise<Ending | undefined> {

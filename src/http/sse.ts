@@ -86,7 +86,7 @@ const format = ({ event, data, seq }: StreamedEvent): string =>
 /** Whether an event belongs to one of the modes: `updates|ns` to updates, `messages/partial` to messages. */
 function isOfMode(event: string, wanted: ReadonlySet<string>): boolean {
   const base = event.split("|")[0] ?? event;
-  if (base === "metadata" || base === "error") return true;
+  if (base === "metadata" || base === "error" || base === "gap") return true;
   if (base === "messages") return wanted.has("messages-tuple");
   return wanted.has(base.split("/")[0] ?? base);
 }

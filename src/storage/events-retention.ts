@@ -4,20 +4,27 @@ import type { Tx } from "./database.ts";
 const endedBefore = (older_than_ms: number) =>
   sql<boolean>`ended_at is not null and ended_at < now_ms() - ${older_than_ms}`;
 
-/** Deletes the events of runs that ended before the given age, of so many runs at a time. Returns how many rows went. */
-export const deleteExpiredEvents = (tx: Tx, older_than_ms: number, limit: number): Promise<number> =>
-  tx.run(
-    tx.k.deleteFrom("run_events").where("run_id", "in", (e) =>
-      e
-        .selectFrom("runs")
-        .select("run_id")
-        .where(endedBefore(older_than_ms))
-        .where((r) =>
-          r.exists(r.selectFrom("run_events as v").select("v.seq").whereRef("v.run_id", "=", "runs.run_id")),
-        )
-        .limit(limit),
-    ),
+/**
+ * Deletes the events of runs that ended before the given age, of so many runs at a time, and notes in each run how far
+ * they went. Returns how many runs that were.
+ */
+export async function deleteExpiredEvents(tx: Tx, older_than_ms: number, limit: number): Promise<number> {
+  const expired = await tx.all(
+    tx.k
+      .selectFrom("runs")
+      .select("run_id")
+      .where(endedBefore(older_than_ms))
+      .where("expired_seq", "is", null)
+      .orderBy("ended_at")
+      .limit(limit),
   );
+  if (expired.length === 0) return 0;
+  const ids = expired.map(({ run_id }) => run_id);
+  const last = sql<number>`coalesce((select max(seq) from run_events where run_events.run_id = runs.run_id), 0)`;
+  await tx.run(tx.k.updateTable("runs").set({ expired_seq: last }).where("run_id", "in", ids));
+  await tx.run(tx.k.deleteFrom("run_events").where("run_id", "in", ids));
+  return ids.length;
+}
 
 /** Deletes stateless runs that ended before the given age; their threads went with their end. */
 export const deleteEndedTemporaryRuns = (tx: Tx, older_than_ms: number, limit: number): Promise<number> =>

@@ -90,6 +90,8 @@ export interface RunRow {
   temporary: number;
   /** A ThreadBefore as JSON, once the run has changed its thread's record. */
   thread_before: string | null;
+  /** The last of its events, once they have expired. */
+  expired_seq: number | null;
   created_at: number;
   updated_at: number;
   ended_at: number | null;

@@ -3,6 +3,7 @@ import { repeating, type Service } from "../../lib/service.ts";
 import type { Database } from "../../storage/database.ts";
 import { deleteEndedTemporaryRuns, deleteExpiredEvents } from "../../storage/events-retention.ts";
 
+/** Not more often than events can expire, and at most this often. */
 const EVERY_MS = 10_000;
 /** Runs whose events go in one transaction, so that no other write waits for long. */
 const BATCH = 200;
@@ -13,5 +14,7 @@ export function retention(database: Database, retention_ms: number, log: Log): S
     while ((await database.write((tx) => deleteExpiredEvents(tx, retention_ms, BATCH))) > 0);
     while ((await database.write((tx) => deleteEndedTemporaryRuns(tx, retention_ms, BATCH))) > 0);
   };
-  return repeating(EVERY_MS, sweep, (error) => log.error({ error }, "deleting old events failed"));
+  return repeating(Math.min(EVERY_MS, Math.max(retention_ms, 50)), sweep, (error) =>
+    log.error({ error }, "deleting old events failed"),
+  );
 }

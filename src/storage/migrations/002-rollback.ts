@@ -1,10 +1,18 @@
 import type { Migration } from "../migrate.ts";
 
-/** What the exact undoing of a run needs: what its thread was before, and writes that cover others without replacing them. */
+/**
+ * What the exact undoing of a run needs: what its thread was before, and writes that cover others without replacing them.
+ * And which events of a run have expired, so that a late reader can be told.
+ */
 export const rollback: Migration = {
   name: "002-rollback",
   statements: ({ types }) => [
     "alter table runs add column thread_before text",
+    "alter table runs add column expired_seq integer",
+    // Ended runs stay, so a sweep that looked at all of them would take ever longer.
+    "drop index runs_ended",
+    "create index runs_to_expire on runs (ended_at) where ended_at is not null and expired_seq is null",
+    "create index runs_temporary on runs (ended_at) where temporary = 1",
     "alter table checkpoint_writes rename to checkpoint_writes_001",
     `create table checkpoint_writes (
       thread_id text not null, checkpoint_ns text not null, checkpoint_id text not null, task_id text not null,
