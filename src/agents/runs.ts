@@ -250,7 +250,7 @@ const startHint = (...bodies: { after_seconds?: number }[]): Hint => ({
 });
 
 /** An event on its way to a reader. Without `seq` it is not part of the log and has no id. */
-export type StreamedEvent = Omit<StoredEvent, "seq"> & { seq?: number };
+export type StreamedEvent = Omit<StoredEvent, "seq"> & { seq?: number | string };
 
 /** A run from a checkpoint that is not there would start from nothing, and look as if the thread had lost its state. */
 async function requireCheckpoint(

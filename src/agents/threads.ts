@@ -1,5 +1,6 @@
-import type { Thread } from "../contract/records.ts";
+import type { Thread, ThreadStreamMode } from "../contract/records.ts";
 import type { ThreadCreate, ThreadFilter, ThreadPatch, ThreadSearch } from "../contract/threads.ts";
+import { type Position, START, type ThreadEvent } from "../engine/thread-log.ts";
 import { ApiError } from "../errors.ts";
 import { isoTime } from "../lib/clock.ts";
 import { newId } from "../lib/ids.ts";
@@ -19,6 +20,7 @@ import {
 import { cancelLocked, type PendingCancel } from "./cancel.ts";
 import type { AgentContext, Caller } from "./context.ts";
 import { extractPaths } from "./extract.ts";
+import type { StreamedEvent } from "./runs.ts";
 import type { ThreadStates } from "./thread-states.ts";
 
 /** Conversations: the state that runs leave behind and later runs start from. */
@@ -79,6 +81,26 @@ export class Threads {
       return removeThread(tx, thread);
     });
     for (const cancel of cancels) cancel.announce(database, engine.events);
+    database.hints.emit({ kind: "thread", thread_id });
+  }
+
+  /**
+   * What happens on a thread, run after run, for as long as it is there. `after` is the id of the last event seen (`-`: from
+   * the start); undefined means from now on.
+   *
+   * @throws ApiError thread_not_found; invalid_request for an id that is none of this stream's
+   */
+  async events(
+    caller: Caller,
+    thread_id: string,
+    modes: readonly ThreadStreamMode[],
+    after: string | undefined,
+    signal: AbortSignal,
+  ): Promise<AsyncGenerator<StreamedEvent[]>> {
+    const { database, engine } = this.#context;
+    const thread = await requireThread(database.read, caller, thread_id);
+    const position = after === undefined ? await engine.threadEvents.now(thread) : positionOf(after);
+    return told(engine.threadEvents.follow(thread, position, signal), modes);
   }
 
   async search({ tenant_id }: Caller, body: ThreadSearch): Promise<Thread[]> {
@@ -107,6 +129,28 @@ export class Threads {
     });
     return toThread(row);
   }
+}
+
+async function* told(
+  batches: AsyncGenerator<ThreadEvent[]>,
+  modes: readonly ThreadStreamMode[],
+): AsyncGenerator<StreamedEvent[]> {
+  for await (const events of batches) {
+    const wanted = events.filter(({ mode }) => modes.includes(mode));
+    if (wanted.length > 0) yield wanted.map(({ event, data, at }) => ({ event, data, seq: idOf(at) }));
+  }
+}
+
+const idOf = ({ started_at, seq, event }: Position): string => `${started_at}-${seq}-${event}`;
+
+function positionOf(id: string): Position {
+  if (id === "-" || id === "-1") return START;
+  const [, started_at, seq, event] = /^(\d{1,15})-(\d{1,15})-(\d{1,15})$/.exec(id) ?? [];
+  if (event === undefined)
+    throw new ApiError("invalid_request", {
+      reason: `header.Last-Event-ID: "${id}" is not the id of an event of this stream`,
+    });
+  return { started_at: Number(started_at), seq: Number(seq), event: Number(event) };
 }
 
 /**

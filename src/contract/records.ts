@@ -23,6 +23,10 @@ export const CancelAction = z
   .openapi("CancelAction", { description: "`interrupt` keeps the run and its steps, `rollback` undoes them." });
 export type CancelAction = z.infer<typeof CancelAction>;
 
+/** What the stream of a thread carries: the events of its runs, their starts and ends, the state after each. */
+export const ThreadStreamMode = z.enum(["run_modes", "lifecycle", "state_update"]).openapi("ThreadStreamMode");
+export type ThreadStreamMode = z.infer<typeof ThreadStreamMode>;
+
 /** What a stream carries. `messages-tuple` arrives as event `messages`, `messages` as `messages/partial` and its kin. */
 export const StreamMode = z
   .enum([

@@ -31,6 +31,7 @@ export const agentServerRoutes = {
     patchThread: threads.patchThread, // PATCH /threads/{thread_id}
     deleteThread: threads.deleteThread, // DELETE /threads/{thread_id}
     copyThread: threads.copyThread, // POST /threads/{thread_id}/copy
+    streamThread: threads.streamThread, // GET /threads/{thread_id}/stream
     getThreadState: threads.getThreadState, // GET /threads/{thread_id}/state
     getThreadStateAt: threads.getThreadStateAt, // GET /threads/{thread_id}/state/{checkpoint_id}
     getThreadStateAtCheckpoint: threads.getThreadStateAtCheckpoint, // POST /threads/{thread_id}/state/checkpoint

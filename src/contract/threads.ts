@@ -1,6 +1,7 @@
 import { createRoute, z } from "@hono/zod-openapi";
 import {
   errorResponses,
+  eventStream,
   jsonBody,
   jsonObject,
   jsonResponse,
@@ -15,7 +16,7 @@ import {
   uuid,
   withDefault,
 } from "./fields.ts";
-import { PartialThread, Thread, ThreadStatus } from "./records.ts";
+import { PartialThread, Thread, ThreadStatus, ThreadStreamMode } from "./records.ts";
 import { command } from "./run-create.ts";
 
 export * from "./thread-state.ts";
@@ -202,4 +203,29 @@ export const copyThread = createRoute({
   tags,
   request: { params: threadParams },
   responses: { 200: jsonResponse(Thread, "The copy."), ...errorResponses(409, 422) },
+});
+
+const streamModes = repeated(ThreadStreamMode).optional();
+
+/** GET /threads/{thread_id}/stream. Stays open over all runs of the thread until it is deleted. */
+export const streamThread = createRoute({
+  method: "get",
+  path: "/threads/{thread_id}/stream",
+  operationId: "streamThread",
+  summary: "Read what happens on a thread",
+  description: "The events of all its runs, one run after the other. The stream ends when the thread is deleted.",
+  tags,
+  request: {
+    params: threadParams,
+    query: z.object({
+      stream_mode: streamModes.openapi({ description: "Default: run_modes." }),
+      stream_modes: streamModes.openapi({ description: "Another name of `stream_mode`." }),
+    }),
+    headers: z.object({
+      "Last-Event-ID": z.string().optional().openapi({
+        description: "Id of the last event that was seen; `-` for none. Without it: from now on.",
+      }),
+    }),
+  },
+  responses: { 200: eventStream("Events, after `Last-Event-ID` if given."), ...errorResponses(404, 422) },
 });

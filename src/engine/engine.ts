@@ -9,6 +9,7 @@ import { readCheckpoints } from "./checkpoint-reads.ts";
 import { EventLog } from "./event-log.ts";
 import { Rescue } from "./maintenance/rescue.ts";
 import { retention } from "./maintenance/retention.ts";
+import { ThreadLog } from "./thread-log.ts";
 import { Worker } from "./worker.ts";
 
 /** Sizes, graces and leases; config.ts says what each means. */
@@ -42,6 +43,7 @@ const QUESTION_TIMEOUT_MS = 30_000;
 /** Executes runs. Whoever accepts them writes a row and gives a hint; the engine does the rest. */
 export class Engine {
   readonly events: EventLog;
+  readonly threadEvents: ThreadLog;
   readonly reader: GraphReader;
   readonly #pool: HostPool;
   readonly #worker: Worker;
@@ -53,6 +55,7 @@ export class Engine {
     const { settings, database, log, startHost, setup } = options;
     this.#options = options;
     this.events = new EventLog(database, database.read.dialect.name === "sqlite" ? IDLE_POLL_MS : settings.poll_ms);
+    this.threadEvents = new ThreadLog(database, this.events, IDLE_POLL_MS);
     this.reader = new GraphReader({
       startHost,
       setup,

@@ -140,6 +140,7 @@ export class Worker implements Service, PoolListener {
         throw error;
       });
     for (const run of runs) {
+      database.hints.emit({ kind: "thread", thread_id: run.thread_id });
       const executor = new Executor(run, { ...this.#options, onDone: (run_id) => this.#done(run_id) });
       this.#running.set(run.run_id, executor);
       executor

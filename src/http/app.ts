@@ -13,9 +13,9 @@ import { jsonFromPages, onlyKnownHosts } from "./guards.ts";
 import type { App, Env } from "./route.ts";
 import { type RunRoutesOptions, serveRuns } from "./runs.ts";
 import { type SystemOptions, serveSystem } from "./system.ts";
-import { serveThreads } from "./threads.ts";
+import { serveThreads, type ThreadRoutesOptions } from "./threads.ts";
 
-export interface AppOptions extends RunRoutesOptions, SystemOptions {
+export interface AppOptions extends RunRoutesOptions, ThreadRoutesOptions, SystemOptions {
   /** Path prefix of all routes; empty for none. */
   prefix: string;
   assistants: Assistants;
@@ -65,7 +65,7 @@ export function createApp(options: AppOptions): App {
 
   serveSystem(app, options);
   serveAssistants(app, options.assistants);
-  serveThreads(app, options.threads, options.states);
+  serveThreads(app, options);
   serveRuns(app, options);
   return root;
 }

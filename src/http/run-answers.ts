@@ -4,6 +4,7 @@ import type { Disconnects } from "../agents/disconnects.ts";
 import type { RunPath, Runs, StreamedEvent } from "../agents/runs.ts";
 import type { OnDisconnect } from "../contract/runs.ts";
 import type { Log } from "../lib/log.ts";
+import { goneWith } from "./gone.ts";
 import { sseResponse } from "./sse.ts";
 import { waitingResponse } from "./waiting.ts";
 
@@ -127,13 +128,4 @@ function queryOf(context: Context, cancel: boolean): string {
   const { search, searchParams } = new URL(context.req.url);
   if (!cancel || searchParams.has("cancel_on_disconnect")) return search;
   return `${search}${search === "" ? "?" : "&"}cancel_on_disconnect=true`;
-}
-
-/** Aborted when the client of this request is gone. */
-function goneWith(context: Context): AbortController {
-  const gone = new AbortController();
-  const { signal } = context.req.raw;
-  if (signal.aborted) gone.abort(signal.reason);
-  else signal.addEventListener("abort", () => gone.abort(signal.reason), { once: true });
-  return gone;
 }

@@ -1,10 +1,20 @@
 import type { ThreadStates } from "../agents/thread-states.ts";
 import type { Threads } from "../agents/threads.ts";
 import { agentServerRoutes } from "../contract/routes.ts";
+import type { Log } from "../lib/log.ts";
+import { goneWith } from "./gone.ts";
 import { type App, jsonText, serve } from "./route.ts";
 import { pageHeaders, selectFields, selectState } from "./select.ts";
+import { sseResponse } from "./sse.ts";
 
-export function serveThreads(app: App, threads: Threads, states: ThreadStates): void {
+export interface ThreadRoutesOptions {
+  threads: Threads;
+  states: ThreadStates;
+  heartbeat_ms: number;
+  log: Log;
+}
+
+export function serveThreads(app: App, { threads, states, heartbeat_ms, log }: ThreadRoutesOptions): void {
   const routes = agentServerRoutes.threads;
 
   serve(app, routes.createThread, async ({ caller, body, context }) =>
@@ -36,6 +46,24 @@ export function serveThreads(app: App, threads: Threads, states: ThreadStates): 
   serve(app, routes.copyThread, async ({ caller, params, context }) =>
     context.json(await threads.copy(caller, params.thread_id)),
   );
+
+  serve(app, routes.streamThread, async ({ caller, params, query, headers, context }) => {
+    const gone = goneWith(context);
+    const modes = query.stream_mode ?? query.stream_modes ?? ["run_modes"];
+    const events = await threads.events(
+      caller,
+      params.thread_id,
+      modes,
+      headers["Last-Event-ID"] || undefined,
+      gone.signal,
+    );
+    return sseResponse(events, {
+      headers: { Location: `/threads/${params.thread_id}/stream${new URL(context.req.url).search}` },
+      gone,
+      heartbeat_ms,
+      onError: (error) => log.warn({ error }, "a thread's stream broke off"),
+    });
+  });
 
   serve(app, routes.getThreadState, async ({ caller, params, query }) =>
     jsonText(selectState(await states.get(caller, params.thread_id, {}, query.subgraphs), query.select)),

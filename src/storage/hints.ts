@@ -9,6 +9,8 @@ export type Hint =
   | { kind: "runs"; in_ms?: number; isNew?: boolean }
   /** The run's row says that it is to stop. */
   | { kind: "cancel"; run_id: string }
+  /** A run of the thread has started, or the thread is gone. */
+  | { kind: "thread"; thread_id: string }
   /** The run has new events, or has ended. */
   | { kind: "events"; run_id: string };
 

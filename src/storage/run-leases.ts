@@ -34,6 +34,7 @@ const claimQuery = prepared<Claim, RunRow>((k, p, tx) =>
       attempt: sql<number>`attempt + 1`,
       worker_id: p("worker_id"),
       lease_until: sql<number>`now_ms() + ${p("lease_ms")}`,
+      started_at: sql<number>`coalesce(started_at, now_ms())`,
       updated_at: nowMs,
     })
     .where("seq", "in", (e) =>

@@ -111,6 +111,56 @@ const activeQuery = prepared<{ thread_id: string }, RunRow>((k, p) =>
     .orderBy("seq"),
 );
 
+/** A run that has started, as the stream of its thread needs it. */
+export type StartedRun = Pick<
+  RunRow,
+  "run_id" | "tenant_id" | "thread_id" | "assistant_id" | "graph_id" | "seq" | "ended_at"
+> & { started_at: number };
+
+const STARTED = [
+  "run_id",
+  "tenant_id",
+  "thread_id",
+  "assistant_id",
+  "graph_id",
+  "seq",
+  "started_at",
+  "ended_at",
+] as const;
+
+/** The first run of the thread that started behind a place in its stream. */
+export const nextStartedRun = (
+  tx: Tx,
+  thread_id: string,
+  after: { started_at: number; seq: number },
+): Promise<StartedRun | undefined> =>
+  tx.first(
+    tx.k
+      .selectFrom("runs")
+      .select(STARTED)
+      .where("thread_id", "=", thread_id)
+      .where("started_at", "is not", null)
+      .where(sql<boolean>`(started_at, seq) > (${after.started_at}, ${after.seq})`)
+      .orderBy("started_at")
+      .orderBy("seq")
+      .limit(1)
+      .$narrowType<{ started_at: number }>(),
+  );
+
+/** The run of the thread that started last. */
+export const lastStartedRun = (tx: Tx, thread_id: string): Promise<StartedRun | undefined> =>
+  tx.first(
+    tx.k
+      .selectFrom("runs")
+      .select(STARTED)
+      .where("thread_id", "=", thread_id)
+      .where("started_at", "is not", null)
+      .orderBy("started_at", "desc")
+      .orderBy("seq", "desc")
+      .limit(1)
+      .$narrowType<{ started_at: number }>(),
+  );
+
 /** Pending and running runs of a tenant, the newest first, from before a `seq`. */
 export const listActiveRunsOfTenant = (
   tx: Tx,

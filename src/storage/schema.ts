@@ -94,6 +94,8 @@ export interface RunRow {
   expired_seq: number | null;
   created_at: number;
   updated_at: number;
+  /** Its first claim. Runs of a thread start one after the other. */
+  started_at: number | null;
   ended_at: number | null;
 }
 

@@ -2,13 +2,15 @@ import type { Migration } from "../migrate.ts";
 
 /**
  * What the exact undoing of a run needs: what its thread was before, and writes that cover others without replacing them.
- * And which events of a run have expired, so that a late reader can be told.
+ * And which events of a run have expired, so that a late reader can be told,
+ * and when it started, which is the order of the thread's stream.
  */
 export const rollback: Migration = {
   name: "002-rollback",
   statements: ({ types }) => [
     "alter table runs add column thread_before text",
     "alter table runs add column expired_seq integer",
+    `alter table runs add column started_at ${types.bigint}`,
     // Ended runs stay, so a sweep that looked at all of them would take ever longer.
     "drop index runs_ended",
     "create index runs_to_expire on runs (ended_at) where ended_at is not null and expired_seq is null",
