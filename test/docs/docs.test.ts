@@ -3,6 +3,7 @@ import { dirname, join, resolve } from "node:path";
 import { sql } from "kysely";
 import { describe, expect, it } from "vitest";
 import { RunStatus, StreamMode, ThreadStatus } from "../../src/contract/records.ts";
+import { RUN_TRANSITIONS, THREAD_TRANSITIONS, type Transition } from "../../src/engine/run-states.ts";
 import { ERRORS } from "../../src/errors.ts";
 import { openTestStorage } from "../support/storage.ts";
 
@@ -29,6 +30,20 @@ const config = read("src/config.ts");
 const environment = [
   ...new Set([...config.matchAll(/\benv\.([A-Z][A-Z_]+)|\b(?:ms|seconds)\("([A-Z_]+)"/g)].map(([, a, b]) => a ?? b)),
 ].sort();
+
+describe("docs/run-states.md", () => {
+  const arrows = (transitions: readonly Transition<string>[]) =>
+    transitions.map(({ from, to, because }) => `${from ?? "[*]"} --> ${to ?? "[*]"}: ${because}`);
+
+  it.each([
+    ["## Runs", RUN_TRANSITIONS],
+    ["## Threads", THREAD_TRANSITIONS],
+  ])("draws under %j the moves of the program", (heading, transitions) => {
+    const lines = section(read("docs/run-states.md"), heading).split("\n");
+    const drawn = lines.map((line) => line.trim()).filter((line) => line.includes("-->"));
+    expect(drawn).toEqual(arrows(transitions));
+  });
+});
 
 describe("docs/errors.md", () => {
   it("has exactly the rows of ERRORS", () => {

@@ -57,3 +57,10 @@ export const nonsense = new StateGraph(Kind)
   .addEdge("first", "odd")
   .addEdge("odd", END)
   .compile();
+
+/** Takes its graph host with it. */
+export const dies = new StateGraph(Steps)
+  .addNode("die", () => process.exit(1))
+  .addEdge(START, "die")
+  .addEdge("die", END)
+  .compile();
