@@ -1,0 +1,175 @@
+import { randomUUID } from "node:crypto";
+import { setTimeout as pause } from "node:timers/promises";
+import { afterAll, describe, expect, it } from "vitest";
+import { createDatabase, databases } from "../support/databases.ts";
+import { freePort, type ServerProcess, startProcess } from "../support/process.ts";
+import { type Random, randomOf } from "../support/random.ts";
+import { openOn } from "../support/storage.ts";
+import { violations } from "./invariants.ts";
+import { readThrough, type Told } from "./reader.ts";
+
+const KILLS = Number(process.env.CRASH_KILLS ?? 50);
+const SEED = Number(process.env.SEED ?? Date.now() % 1_000_000);
+const RUNS_AT_ONCE = 6;
+const READERS = 3;
+/** One run in so many is cancelled. */
+const CANCELS = 3;
+
+type Action = "interrupt" | "rollback";
+
+interface Outcome {
+  run_id: string;
+  /** A cancel that was acknowledged. */
+  cancelled: Action | undefined;
+  status: string | undefined;
+  complaints: string[];
+  /** How often the run was told that it began. */
+  attempts: number;
+}
+
+describe.each(databases)("readers and cancels on %s", (name) => {
+  let server: ServerProcess | undefined;
+  afterAll(() => {
+    server?.child.kill("SIGKILL");
+  });
+
+  it(`come through ${KILLS} kills with every event once, and every cancel kept (seed ${SEED}; CRASH_KILLS and SEED change it)`, async () => {
+    const random = randomOf(SEED);
+    const database = await createDatabase(name);
+    const port = await freePort();
+    const options = {
+      data: database.data_dir,
+      databaseUrl: database.url,
+      port,
+      config: "test/graphs/crash/langgraph.json",
+      env: { THREADMILL_CANCEL_GRACE_MS: "500" },
+    };
+    const traffic = new Traffic(`http://127.0.0.1:${port}`, random);
+    for (let kills = 0; kills < KILLS; kills++) {
+      server = await startProcess(options);
+      // Runs are at work: so many events have been read since the start.
+      await traffic.events(random.integer(1, 600));
+      server.child.kill("SIGKILL");
+      await server.ended;
+    }
+    server = await startProcess(options);
+    const outcomes = await traffic.finish();
+    server.child.kill("SIGTERM");
+    await server.ended;
+    const storage = openOn(database);
+    const broken = await violations(storage.read);
+    await storage.close();
+    await database.drop();
+
+    const wrong = outcomes.filter(
+      ({ cancelled, status, complaints }) => complaints.length > 0 || status !== ENDS[cancelled ?? "none"],
+    );
+    const again = outcomes.filter(({ attempts }) => attempts > 1).length;
+    console.log(
+      `${name}: ${outcomes.length} runs with ${READERS} readers each, ${again} of them went through a kill, seed ${SEED}`,
+    );
+    expect({ wrong, broken }).toEqual({ wrong: [], broken: [] });
+    expect(again).toBeGreaterThan(KILLS / 4);
+  }, 900_000);
+});
+
+/** The status of a run at last, by the cancel that was acknowledged. */
+const ENDS: Record<Action | "none", string | undefined> = {
+  none: "success",
+  interrupt: "interrupted",
+  rollback: undefined,
+};
+
+/** Clients that start runs one after the other, read each with several readers, and cancel some. */
+class Traffic {
+  readonly #url: string;
+  readonly #random: Random;
+  readonly #working: Promise<Outcome[]>[];
+  #stopped = false;
+  #count = 0;
+  #wanted: { count: number; resolve(): void } = { count: 0, resolve: () => undefined };
+
+  constructor(url: string, random: Random) {
+    this.#url = url;
+    this.#random = random;
+    this.#working = Array.from({ length: RUNS_AT_ONCE }, () => this.#work());
+  }
+
+  /** Resolves when readers have been told so many more events. */
+  events(more: number): Promise<void> {
+    return new Promise((resolve) => {
+      this.#wanted = { count: this.#count + more, resolve };
+    });
+  }
+
+  async finish(): Promise<Outcome[]> {
+    this.#stopped = true;
+    return (await Promise.all(this.#working)).flat();
+  }
+
+  async #work(): Promise<Outcome[]> {
+    const outcomes: Outcome[] = [];
+    while (!this.#stopped) {
+      const run = await this.#create().catch(() => undefined);
+      if (run) outcomes.push(await this.#attend(run));
+      else await pause(5);
+    }
+    return outcomes;
+  }
+
+  async #create(): Promise<{ url: string; run_id: string }> {
+    const runs = `${this.#url}/threads/${randomUUID()}/runs`;
+    const body = JSON.stringify({
+      assistant_id: "ticker",
+      input: { n: this.#random.integer(1, 1000) },
+      if_not_exists: "create",
+      stream_mode: ["custom", "values"],
+    });
+    const response = await fetch(runs, { method: "POST", headers: { "content-type": "application/json" }, body });
+    const { run_id } = (await response.json()) as { run_id: string };
+    return { url: `${runs}/${run_id}`, run_id };
+  }
+
+  async #attend(run: { url: string; run_id: string }): Promise<Outcome> {
+    const told: Told = new Map();
+    const cancelAt =
+      this.#random.integer(0, CANCELS - 1) === 0 ? this.#random.integer(1, 60) : Number.POSITIVE_INFINITY;
+    const action = this.#random.pick<Action>(["interrupt", "rollback"]);
+    let cancelling: Promise<Action | undefined> | undefined;
+    const onEvent = () => {
+      if (++this.#count >= this.#wanted.count) this.#wanted.resolve();
+      if (told.size >= cancelAt) cancelling ??= cancel(run.url, action);
+    };
+    const readers = Array.from({ length: READERS }, () => readThrough(run, told, onEvent));
+    const complaints = (await Promise.all(readers)).flat();
+    const cancelled = await cancelling;
+    const { status } = (await untilAnswered(run.url)) as { status?: string };
+    const attempts = [...told.values()].filter((content) => content.startsWith('["metadata"')).length;
+    // A cancel that was not answered may have been written down all the same, or have come too late.
+    const unknown = cancelling !== undefined && cancelled === undefined;
+    return { run_id: run.run_id, cancelled, status: unknown ? "success" : status, complaints, attempts };
+  }
+}
+
+/** Asks for a cancel once; undefined when it was not acknowledged. */
+async function cancel(url: string, action: Action): Promise<Action | undefined> {
+  try {
+    const { status } = await fetch(`${url}/cancel?action=${action}`, { method: "POST" });
+    return status === 202 ? action : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Asks until a server is there to answer. */
+async function untilAnswered(url: string): Promise<unknown> {
+  for (;;) {
+    try {
+      const response = await fetch(url);
+      if (response.status < 500) return await response.json();
+    } catch {
+      // The next server will know.
+    }
+    await pause(5);
+  }
+}
