@@ -16,7 +16,7 @@ import { findCheckpoint } from "../storage/checkpoints.ts";
 import type { Database, Tx } from "../storage/database.ts";
 import { lastEventSeq, type StoredEvent } from "../storage/events.ts";
 import { returnRunIfHeld } from "../storage/run-leases.ts";
-import { findRun } from "../storage/runs.ts";
+import { findLastOutput, findRun } from "../storage/runs.ts";
 import type { RunRow } from "../storage/schema.ts";
 import { readCheckpoints } from "./checkpoint-reads.ts";
 import type { EventLog, Feed } from "./event-log.ts";
@@ -96,9 +96,16 @@ export class Executor {
     if (epoch === 1) this.#feed.publish([metadata]);
     else this.#journal.append([[metadata.event, metadata.data]]);
     const head = (await findCheckpoint(database.read, { thread_id, checkpoint_ns: "" })) ?? null;
+    if (head && order.kwargs.stream_mode.includes("values")) await this.#beginWithLastOutput();
     if (this.#ended) return;
     host.send({ type: "start", order, head });
     this.#after(run_timeout_ms, () => this.stop("timeout"));
+  }
+
+  /** The first state of the run is mostly what the run before it has left. */
+  async #beginWithLastOutput(): Promise<void> {
+    const last = await findLastOutput(this.#options.database.read, this.run.thread_id);
+    if (last?.output) this.#journal.beginWith({ run_id: last.run_id, output: last.output });
   }
 
   #order(): RunOrder {

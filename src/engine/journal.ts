@@ -1,7 +1,8 @@
 import { LeaseLostError } from "../errors.ts";
 import type { Database, Tx } from "../storage/database.ts";
-import { insertEvents, type StoredEvent } from "../storage/events.ts";
+import { insertEvents, type NewEvent } from "../storage/events.ts";
 import { holdsLease, type Lease } from "../storage/run-leases.ts";
+import { EventEncoder, type OutputBase } from "./event-encoder.ts";
 import type { Feed } from "./event-log.ts";
 
 /** A step of the graph, written behind the fence. */
@@ -15,7 +16,7 @@ interface Entry {
 
 /** What a closed journal has not written; it belongs into the transaction that ends the run. */
 export interface Unwritten {
-  events: StoredEvent[];
+  events: NewEvent[];
   /** Steps of the graph; they need the fence. */
   steps: Step[];
 }
@@ -40,7 +41,8 @@ export interface JournalOptions {
  */
 export class Journal {
   readonly #options: JournalOptions;
-  #events: StoredEvent[] = [];
+  readonly #encoder = new EventEncoder();
+  #events: NewEvent[] = [];
   #entries: Entry[] = [];
   #seq = 0;
   #writing: Promise<void> | undefined;
@@ -61,9 +63,14 @@ export class Journal {
     this.#seq = seq;
   }
 
+  /** Events may be stored as changes of this. */
+  beginWith(base: OutputBase): void {
+    this.#encoder.beginWith(base);
+  }
+
   /** Gives an event the next number. */
-  number([event, data]: readonly [event: string, data: string]): StoredEvent {
-    return { seq: ++this.#seq, event, data };
+  number([event, data]: readonly [event: string, data: string]): NewEvent {
+    return this.#encoder.encode({ seq: ++this.#seq, event, data });
   }
 
   /** Adds events; they are saved, then shown to readers. The first after a pause goes at once. */
@@ -131,7 +138,7 @@ export class Journal {
 
   async #writeOnce(): Promise<void> {
     const { database, run, feed } = this.#options;
-    let events: StoredEvent[] = [];
+    let events: NewEvent[] = [];
     let entries: Entry[] = [];
     try {
       await database.write(async (tx) => {

@@ -1,3 +1,5 @@
+import type { TextDelta } from "../lib/text-delta.ts";
+import { applyDelta } from "../lib/text-delta.ts";
 import { nowMs, type Tx } from "./database.ts";
 import { prepared } from "./prepared.ts";
 import type { RunEventRow } from "./schema.ts";
@@ -9,21 +11,51 @@ export interface StoredEvent {
   data: string;
 }
 
+/** What an event's data is stored as a change of: an earlier event of the run, or (`base_seq` 0) the output of another run. */
+export interface EventBase {
+  base_seq: number;
+  base_run_id: string | null;
+}
+
+/** An event to store, whole or as a change. */
+export interface NewEvent extends StoredEvent {
+  stored?: EventBase & TextDelta;
+}
+
+type Row = Omit<RunEventRow, "created_at" | "tenant_id" | "run_id">;
+
+const WHOLE = { base_seq: null, base_run_id: null, prefix: null, suffix: null };
+
+function rowOf({ seq, event, data, stored }: NewEvent): Row {
+  if (!stored) return { seq, event, data, ...WHOLE };
+  const { middle, ...base } = stored;
+  return { seq, event, data: middle, ...base };
+}
+
 /** Appends to a run's events. The caller has passed the fence and numbers the events. */
 export async function insertEvents(
   tx: Tx,
   run: { run_id: string; tenant_id: string },
-  events: readonly StoredEvent[],
+  given: readonly NewEvent[],
 ): Promise<void> {
+  const { run_id, tenant_id } = run;
+  const events: NewEvent[] = [];
+  for (const event of given) events.push((await hasBase(tx, event)) ? event : { ...event, stored: undefined });
   if (tx.dialect.name === "sqlite") {
     // One compiled statement per row is faster here than building one statement for all rows.
-    const { run_id, tenant_id } = run;
-    for (const event of events) await tx.run(insertQuery(tx, { run_id, tenant_id, ...event }));
+    for (const event of events) await tx.run(insertQuery(tx, { run_id, tenant_id, ...rowOf(event) }));
     return;
   }
-  const rows = events.map((event) => ({ run_id: run.run_id, tenant_id: run.tenant_id, ...event, created_at: nowMs }));
+  const rows = events.map((event) => ({ run_id, tenant_id, ...rowOf(event), created_at: nowMs }));
   for (let at = 0; at < rows.length; at += 1000)
     await tx.run(tx.k.insertInto("run_events").values(rows.slice(at, at + 1000)));
+}
+
+/** The run whose output an event is a change of may have been deleted meanwhile; if not, it stays until the commit. */
+async function hasBase(tx: Tx, { stored }: NewEvent): Promise<boolean> {
+  if (!stored?.base_run_id) return true;
+  const query = tx.k.selectFrom("runs").select("seq").where("run_id", "=", stored.base_run_id);
+  return (await tx.first(tx.dialect.forShare(query))) !== undefined;
 }
 
 const insertQuery = prepared<Omit<RunEventRow, "created_at">, unknown>((k, p) =>
@@ -33,6 +65,10 @@ const insertQuery = prepared<Omit<RunEventRow, "created_at">, unknown>((k, p) =>
     seq: p("seq"),
     event: p("event"),
     data: p("data"),
+    base_seq: p("base_seq"),
+    base_run_id: p("base_run_id"),
+    prefix: p("prefix"),
+    suffix: p("suffix"),
     created_at: nowMs,
   }),
 );
@@ -44,17 +80,89 @@ interface Page {
 }
 
 /** The events after a sequence number, in order. */
-export const readEvents = (tx: Tx, page: Page): Promise<StoredEvent[]> => tx.all(readQuery(tx, page));
+export async function readEvents(tx: Tx, page: Page): Promise<StoredEvent[]> {
+  const rows = await tx.all(readQuery(tx, page));
+  if (rows.every(({ base_seq }) => base_seq === null))
+    return rows.map(({ seq, event, data }) => ({ seq, event, data }));
+  const before = await chainsBefore(tx, page.run_id, rows);
+  return (await unfold(tx, [...before, ...rows])).slice(before.length);
+}
 
-const readQuery = prepared<Page, StoredEvent>((k, p) =>
+const COLUMNS = ["seq", "event", "data", "base_seq", "base_run_id", "prefix", "suffix"] as const;
+
+const readQuery = prepared<Page, Row>((k, p) =>
   k
     .selectFrom("run_events")
-    .select(["seq", "event", "data"])
+    .select(COLUMNS)
     .where("run_id", "=", p("run_id"))
     .where("seq", ">", p("after"))
     .orderBy("seq")
     .limit(p("limit")),
 );
+
+/** The earlier events that those of a page are changes of, back to the last whole one of each name. */
+async function chainsBefore(tx: Tx, run_id: string, rows: Row[]): Promise<Row[]> {
+  const before: Row[] = [];
+  const isMet = new Set<string>();
+  for (const { event, base_seq } of rows) {
+    if (isMet.has(event)) continue;
+    isMet.add(event);
+    // A change is of the event before it with the same name, so the first of a page says where its chain goes on.
+    for (let at = base_seq; at !== null && at > 0; ) {
+      const row = await tx.first(
+        tx.k.selectFrom("run_events").select(COLUMNS).where("run_id", "=", run_id).where("seq", "=", at),
+      );
+      if (!row) break;
+      before.push(row);
+      at = row.base_seq;
+    }
+  }
+  return before.sort((a, b) => a.seq - b.seq);
+}
+
+/** Puts the data of each event together; what it is a change of comes before it. */
+async function unfold(tx: Tx, rows: Row[]): Promise<StoredEvent[]> {
+  const texts = new Map<number, string>();
+  const events: StoredEvent[] = [];
+  for (const { seq, event, data, base_seq, base_run_id, prefix, suffix } of rows) {
+    const base = base_run_id === null ? texts.get(base_seq ?? 0) : await outputOf(tx, base_run_id);
+    const text =
+      base_seq === null ? data : applyDelta(base ?? "", { prefix: prefix ?? 0, suffix: suffix ?? 0, middle: data });
+    texts.set(seq, text);
+    events.push({ seq, event, data: text });
+  }
+  return events;
+}
+
+async function outputOf(tx: Tx, run_id: string): Promise<string> {
+  const row = await tx.first(tx.k.selectFrom("runs").select("output").where("run_id", "=", run_id));
+  return row?.output ?? "";
+}
+
+/** Before a run goes, the events of others that are changes of its output are stored whole. */
+export async function releaseOutput(
+  tx: Tx,
+  { run_id, thread_id }: { run_id: string; thread_id: string },
+): Promise<void> {
+  const others = tx.k.selectFrom("runs").select("run_id").where("thread_id", "=", thread_id);
+  const rows = await tx.all(
+    tx.k
+      .selectFrom("run_events")
+      .select([...COLUMNS, "run_id"])
+      .where("run_id", "in", others)
+      .where("base_run_id", "=", run_id),
+  );
+  for (const row of rows) {
+    const [whole] = await unfold(tx, [row]);
+    await tx.run(
+      tx.k
+        .updateTable("run_events")
+        .set({ data: whole?.data ?? row.data, ...WHOLE })
+        .where("run_id", "=", row.run_id)
+        .where("seq", "=", row.seq),
+    );
+  }
+}
 
 /** The highest sequence number of a run's events; 0 when it has none. */
 export async function lastEventSeq(tx: Tx, run_id: string): Promise<number> {

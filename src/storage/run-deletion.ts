@@ -1,5 +1,6 @@
 import { sql } from "kysely";
 import type { Tx } from "./database.ts";
+import { releaseOutput } from "./events.ts";
 
 interface RunOfThread {
   run_id: string;
@@ -11,6 +12,7 @@ interface RunOfThread {
  * on stay.
  */
 export async function deleteRun(tx: Tx, run: RunOfThread): Promise<void> {
+  await releaseOutput(tx, run);
   await deleteWrites(tx, run);
   await tx.run(tx.k.deleteFrom("checkpoints").where("thread_id", "=", run.thread_id).where("run_id", "=", run.run_id));
   await deleteUnusedValues(tx, run);

@@ -111,6 +111,23 @@ const activeQuery = prepared<{ thread_id: string }, RunRow>((k, p) =>
     .orderBy("seq"),
 );
 
+/** What the last run of a thread to end has left, if that is long enough to be worth referring to. */
+export const findLastOutput = (
+  tx: Tx,
+  thread_id: string,
+): Promise<{ run_id: string; output: string | null } | undefined> => tx.first(lastOutputQuery(tx, { thread_id }));
+
+const lastOutputQuery = prepared<{ thread_id: string }, { run_id: string; output: string | null }>((k, p) =>
+  k
+    .selectFrom("runs")
+    .select(["run_id", "output"])
+    .where("thread_id", "=", p("thread_id"))
+    .where("ended_at", "is not", null)
+    .where(sql<boolean>`length(output) > 1000`)
+    .orderBy("seq", "desc")
+    .limit(1),
+);
+
 /** A run that has started, as the stream of its thread needs it. */
 export type StartedRun = Pick<
   RunRow,

@@ -11,6 +11,10 @@ export const rollback: Migration = {
     "alter table runs add column thread_before text",
     "alter table runs add column expired_seq integer",
     `alter table runs add column started_at ${types.bigint}`,
+    "alter table run_events add column base_seq integer",
+    "alter table run_events add column base_run_id text",
+    "alter table run_events add column prefix integer",
+    "alter table run_events add column suffix integer",
     // Ended runs stay, so a sweep that looked at all of them would take ever longer.
     "drop index runs_ended",
     "create index runs_to_expire on runs (ended_at) where ended_at is not null and expired_seq is null",
