@@ -7,7 +7,7 @@
 import { randomUUID } from "node:crypto";
 import { MemorySaver, type Pregel } from "@langchain/langgraph";
 import type { Sizes } from "./measurement.ts";
-import { measurements } from "./measurements/all.ts";
+import { everywhere } from "./measurements/everywhere.ts";
 import type { State, StreamTimes, Target, Usage } from "./target.ts";
 
 /** What the process that starts this one tells it. */
@@ -79,7 +79,7 @@ class InProcessTarget implements Target {
 }
 
 const order = JSON.parse(process.argv[2] ?? "{}") as FloorOrder;
-const measurement = measurements.find(({ name }) => name === order.measurement);
+const measurement = everywhere.find(({ name }) => name === order.measurement);
 if (!measurement) throw new Error(`There is no measurement "${order.measurement}".`);
 const saver = new MemorySaver();
 const graphs = new Map<string, Graph>();

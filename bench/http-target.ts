@@ -1,6 +1,6 @@
-import { once } from "node:events";
-import { Agent, type ClientRequest, type IncomingMessage, request } from "node:http";
-import type { State, StreamTimes, Target, Usage } from "./target.ts";
+import type { IncomingMessage } from "node:http";
+import { HttpApi } from "./http-api.ts";
+import type { Server, State, StreamTimes, Target, Usage } from "./target.ts";
 
 /** A server process that answers on a port of this machine. */
 export interface ServerProcess {
@@ -11,6 +11,8 @@ export interface ServerProcess {
   ready_ms: number;
   usage(): Usage | undefined;
   stop(): Promise<void>;
+  /** Starts it again, on what it has left behind; it must have been stopped. */
+  startAgain(): Promise<ServerProcess>;
 }
 
 /** How a server's stream begins a custom event. */
@@ -18,11 +20,22 @@ const CUSTOM_EVENT = "event: custom";
 
 /** Asks a server for runs, over connections that stay open. The same client for all servers, and as little of one as will do. */
 export class HttpTarget implements Target {
-  readonly #server: ServerProcess;
-  readonly #agent = new Agent({ keepAlive: true, maxSockets: Number.POSITIVE_INFINITY, maxFreeSockets: 256 });
+  #server: ServerProcess;
+  #api: HttpApi;
+  readonly server: Server;
 
   constructor(server: ServerProcess) {
     this.#server = server;
+    this.#api = new HttpApi(server.port);
+    const api = () => this.#api;
+    this.server = {
+      get port() {
+        return api().port;
+      },
+      ask: (...asked) => api().ask(...asked),
+      open: (...asked) => api().open(...asked),
+      restart: () => this.#restart(),
+    };
   }
 
   get ready_ms(): number {
@@ -42,8 +55,9 @@ export class HttpTarget implements Target {
   }
 
   async streamCustom(graph: string, input: object): Promise<StreamTimes> {
+    const body = { assistant_id: graph, input, stream_mode: ["custom"] };
     const asked_at = performance.now();
-    const response = await this.#post("/runs/stream", { assistant_id: graph, input, stream_mode: ["custom"] });
+    const response = await this.#api.open("POST", "/runs/stream", { body });
     return await timeEvents(response, asked_at);
   }
 
@@ -52,46 +66,22 @@ export class HttpTarget implements Target {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#agent.destroy();
+    this.#api.close();
     await this.#server.stop();
   }
 
+  async #restart(): Promise<void> {
+    this.#api.close();
+    await this.#server.stop();
+    this.#server = await this.#server.startAgain();
+    this.#api = new HttpApi(this.#server.port);
+  }
+
   async #wait(path: string, body: object): Promise<State> {
-    const state = JSON.parse(await textOf(await this.#post(path, body))) as State;
+    const state = JSON.parse(await this.#api.ask("POST", path, { body })) as State;
     if ("__error__" in state) throw new Error(`The run of POST ${path} failed: ${JSON.stringify(state)}.`);
     return state;
   }
-
-  async #post(path: string, body: object): Promise<IncomingMessage> {
-    const text = JSON.stringify(body);
-    const sent = request({
-      host: "127.0.0.1",
-      port: this.#server.port,
-      path,
-      method: "POST",
-      agent: this.#agent,
-      headers: { "content-type": "application/json", "content-length": Buffer.byteLength(text) },
-    });
-    // Errors after the response has begun also reach its reader.
-    sent.on("error", () => undefined);
-    sent.end(text);
-    const response = await responseOf(sent);
-    if (response.statusCode !== 200)
-      throw new Error(`POST ${path} answered ${response.statusCode}: ${await textOf(response)}`);
-    return response;
-  }
-}
-
-async function responseOf(sent: ClientRequest): Promise<IncomingMessage> {
-  const [response] = (await once(sent, "response")) as [IncomingMessage];
-  return response;
-}
-
-async function textOf(response: IncomingMessage): Promise<string> {
-  response.setEncoding("utf8");
-  let text = "";
-  for await (const chunk of response) text += chunk;
-  return text;
 }
 
 /** Notes when the events of a stream come, without parsing them. */

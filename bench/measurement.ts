@@ -7,6 +7,8 @@ export interface Measurement {
   figures: readonly Figure[];
   /** How many times it is taken in each round; 1 when not given. */
   times_per_round?: number;
+  /** Subjects that do not take part, since they have nothing to be measured. */
+  without?: readonly ("floor" | "peer")[];
   /** Takes it once, of a target that it starts itself and stops. Figures that cannot be had here are left out. */
   measure(start: () => Promise<Target>, sizes: Sizes): Promise<Values>;
 }
@@ -20,6 +22,8 @@ export interface Figure {
   /** What it is, with its unit. */
   label: string;
   goal?: Goal;
+  /** A figure of the same process; the report says in brackets how many times that this one is. */
+  beside?: Figure;
 }
 
 /** Compared with another subject as a ratio; with `itself`, the figure as it is. */
@@ -41,6 +45,18 @@ export interface Sizes {
   growing_window: number;
   /** Runs after which memory is read again. */
   memory_runs: number;
+  /** Requests of GET /ok that other latencies are put beside. */
+  ok_calls: number;
+  /** Cancelled runs at each concurrency. */
+  cancels: number;
+  rollbacks: number;
+  /** Readers of one run at the same time, and the events that it tells them. */
+  readers: number;
+  reader_events: number;
+  /** Streams that are open at the same time. */
+  open_streams: number;
+  /** Events of a run that are read again after a restart. */
+  replay_events: number;
 }
 
 export const FULL: Sizes = {
@@ -51,6 +67,13 @@ export const FULL: Sizes = {
   growing_runs: 500,
   growing_window: 100,
   memory_runs: 5_000,
+  ok_calls: 1_000,
+  cancels: 200,
+  rollbacks: 50,
+  readers: 1_000,
+  reader_events: 1_000,
+  open_streams: 10_000,
+  replay_events: 10_000,
 };
 
 /** Enough to see that everything works; the figures say little. */
@@ -62,4 +85,11 @@ export const QUICK: Sizes = {
   growing_runs: 40,
   growing_window: 10,
   memory_runs: 200,
+  ok_calls: 50,
+  cancels: 10,
+  rollbacks: 3,
+  readers: 50,
+  reader_events: 200,
+  open_streams: 500,
+  replay_events: 1_000,
 };

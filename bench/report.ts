@@ -28,6 +28,8 @@ export function toMarkdown(report: Report): string {
     "",
     "## Medians and ratios",
     "",
+    "In brackets: how many times GET /ok takes, of the same process while nothing else goes on.",
+    "",
     ...ratioTable(report),
     ...failures,
     "",
@@ -52,6 +54,7 @@ export function toJson({ facts, subjects, measurements, results }: Report): stri
           {
             median: results.get(figure, subject.name),
             rounds: results.all(figure, subject.name),
+            times_beside: besideRatio(figure, subject.name, results),
             met: OWN.includes(subject.name) ? isMet(figure, subject.name, results) : undefined,
           },
         ]),
@@ -69,7 +72,7 @@ function ratioTable({ subjects, measurements, results }: Report): string[] {
   const rows = measurements.flatMap(({ figures }) =>
     figures.map((figure) => [
       figure.label,
-      ...names.map((name) => number(results.get(figure, name))),
+      ...names.map((name) => number(results.get(figure, name)) + besideText(figure, name, results)),
       ...pairs.map(([own, other]) => times(ratio(figure, own, other, results))),
       figure.goal ? goalText(figure.goal) : "",
       figure.goal ? verdict(figure, results) : "",
@@ -117,6 +120,17 @@ function verdict(figure: Figure, results: Results): string {
 function goalText(goal: Goal): string {
   const limit = "at_most" in goal ? `≤ ${goal.at_most}` : `≥ ${goal.at_least}`;
   return goal.against === "itself" ? limit : `${limit} × ${goal.against}`;
+}
+
+/** How many times the figure beside it, in brackets; empty when there is none. */
+function besideText(figure: Figure, name: SubjectName, results: Results): string {
+  const ratio = besideRatio(figure, name, results);
+  return ratio === undefined ? "" : ` (${times(ratio)})`;
+}
+
+function besideRatio(figure: Figure, name: SubjectName, results: Results): number | undefined {
+  const [value, base] = [results.get(figure, name), figure.beside && results.get(figure.beside, name)];
+  return value === undefined || !base ? undefined : value / base;
 }
 
 /** Three digits that count, without a power of ten. */

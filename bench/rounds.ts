@@ -11,9 +11,10 @@ const REPEAT_LIMIT_MS = 4 * 60_000;
 /** Takes one measurement of all subjects again and again; each time another subject begins. */
 export async function takeAllRounds(
   measurement: Measurement,
-  subjects: readonly Subject[],
+  all: readonly Subject[],
   options: { rounds: number; sizes: Sizes; results: Results },
 ): Promise<void> {
+  const subjects = all.filter(({ name }) => !(measurement.without as readonly string[] | undefined)?.includes(name));
   let left = subjects;
   const times = options.rounds * (measurement.times_per_round ?? 1);
   for (let time = 0; time < times; time++) {

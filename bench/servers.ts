@@ -19,7 +19,14 @@ export async function startServer(command: (port: number) => string[], cwd: stri
   try {
     const ready_ms = (await untilReady(port, started, spawned_at)) - spawned_at;
     const pid = started.child.pid as number;
-    return { port, spawned_at, ready_ms, usage: () => processUsage(pid), stop: () => stop(started) };
+    return {
+      port,
+      spawned_at,
+      ready_ms,
+      usage: () => processUsage(pid),
+      stop: () => stop(started),
+      startAgain: () => startServer(command, cwd),
+    };
   } catch (error) {
     await stop(started);
     throw error;

@@ -1,3 +1,5 @@
+import type { IncomingMessage } from "node:http";
+
 /** Something that executes runs: a server over HTTP, or LangGraph in this very process. Measurements know only this. */
 export interface Target extends AsyncDisposable {
   /** From the start of its process until it could take work: the first 200 of GET /ok, or all graphs imported. In ms. */
@@ -12,6 +14,25 @@ export interface Target extends AsyncDisposable {
   streamCustom(graph: string, input: object): Promise<StreamTimes>;
   /** Of the target's process; undefined where the system has no /proc. */
   usage(): Usage | undefined;
+  /** For what only servers do; undefined where there is none. */
+  readonly server?: Server;
+}
+
+/** A server's HTTP interface. */
+export interface Server {
+  readonly port: number;
+  /** Sends a request and reads its answer. The status is to be 200 unless another is given. */
+  ask(method: string, path: string, asked?: { body?: object; status?: number }): Promise<string>;
+  /** The same for an answer that is read as it comes. */
+  open(method: string, path: string, asked?: { body?: object; status?: number }): Promise<IncomingMessage>;
+  /** Stops it in good order and starts it again on the same data; resolves when it answers. The port changes. */
+  restart(): Promise<void>;
+}
+
+/** @throws Error when the target is no server; measurements that ask for one leave the others out by `without` */
+export function serverOf({ server }: Target): Server {
+  if (!server) throw new Error("This measurement needs a server.");
+  return server;
 }
 
 export type State = Record<string, unknown>;

@@ -1,17 +1,10 @@
 import type { Measurement } from "../measurement.ts";
-import { createWait } from "./create-wait.ts";
-import { customEvents } from "./custom-events.ts";
-import { growingThread } from "./growing-thread.ts";
-import { memory } from "./memory.ts";
-import { startup } from "./startup.ts";
-import { statelessWait } from "./stateless-wait.ts";
+import { cancel } from "./cancel.ts";
+import { everywhere } from "./everywhere.ts";
+import { openStreams } from "./open-streams.ts";
+import { readers } from "./readers.ts";
+import { replay } from "./replay.ts";
+import { rollback } from "./rollback.ts";
 
 /** In the order in which they are taken. */
-export const measurements: readonly Measurement[] = [
-  startup,
-  createWait,
-  statelessWait,
-  customEvents,
-  growingThread,
-  memory,
-];
+export const measurements: readonly Measurement[] = [...everywhere, cancel, rollback, readers, openStreams, replay];

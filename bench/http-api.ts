@@ -1,0 +1,55 @@
+import { once } from "node:events";
+import { Agent, type IncomingMessage, request } from "node:http";
+
+interface Asked {
+  body?: object;
+  /** The status that is expected; 200 when not given. */
+  status?: number;
+}
+
+/** Requests to a server of this machine, over connections that stay open; as little of a client as will do. */
+export class HttpApi {
+  readonly port: number;
+  readonly #agent = new Agent({ keepAlive: true, maxSockets: Number.POSITIVE_INFINITY, maxFreeSockets: 256 });
+
+  constructor(port: number) {
+    this.port = port;
+  }
+
+  /** @returns the text of the answer */
+  async ask(method: string, path: string, asked: Asked = {}): Promise<string> {
+    return await textOf(await this.open(method, path, asked));
+  }
+
+  /** @returns the answer, whose body is still to be read */
+  async open(method: string, path: string, { body, status = 200 }: Asked = {}): Promise<IncomingMessage> {
+    const text = body && JSON.stringify(body);
+    const headers = text && { "content-type": "application/json", "content-length": Buffer.byteLength(text) };
+    const sent = request({
+      host: "127.0.0.1",
+      port: this.port,
+      path,
+      method,
+      agent: this.#agent,
+      headers: headers || {},
+    });
+    // Errors after the response has begun also reach its reader.
+    sent.on("error", () => undefined);
+    sent.end(text);
+    const [response] = (await once(sent, "response")) as [IncomingMessage];
+    if (response.statusCode !== status)
+      throw new Error(`${method} ${path} answered ${response.statusCode}: ${await textOf(response)}`);
+    return response;
+  }
+
+  close(): void {
+    this.#agent.destroy();
+  }
+}
+
+async function textOf(response: IncomingMessage): Promise<string> {
+  response.setEncoding("utf8");
+  let text = "";
+  for await (const chunk of response) text += chunk;
+  return text;
+}
