@@ -1,4 +1,3 @@
-import v8 from "node:v8";
 import { Command, Option } from "commander";
 import { type Config, type Flags, readConfig, readStorageConfig } from "../config.ts";
 import { ConfigError } from "../errors.ts";
@@ -6,6 +5,7 @@ import { createLog } from "../lib/log.ts";
 import { listen, openDatabase, startThreadmill, type Threadmill } from "../main.ts";
 import { migrate } from "../storage/migrate.ts";
 import { watchGraphs } from "./watch.ts";
+import { letYoungGenerationGrow } from "./young-generation.ts";
 
 /** Exit status for a mistake in configuration or usage. */
 const USAGE = 2;
@@ -77,8 +77,7 @@ async function serve(command: Config["command"], flags: Flags): Promise<void> {
   // Modules that the serving thread itself has loaded stay loaded.
   const watcher = command === "dev" && !config.inline ? await watchGraphs(config, flags, service, log) : undefined;
   announce(config, service, listening.url, started_at);
-  // Work needs room for short-lived objects; see bin/threadmill.js. 2 is V8's own factor.
-  void loaded.then(() => v8.setFlagsFromString("--semi-space-growth-factor=2"));
+  void loaded.then(letYoungGenerationGrow);
   if (command === "dev") void loaded.then(reportFailures);
   stopOnSignals(async () => {
     await watcher?.close();

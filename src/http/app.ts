@@ -32,6 +32,8 @@ export interface AppOptions extends RunRoutesOptions, ThreadRoutesOptions, Syste
 /** Headers that clients in browsers need to see. */
 const EXPOSED = ["Content-Location", "Location", "X-Pagination-Total", "X-Pagination-Next"];
 
+const BODILESS = new Set(["GET", "HEAD", "OPTIONS"]);
+
 /** The agent server's HTTP interface. */
 export function createApp(options: AppOptions): App {
   const { prefix, log, cors_origins, body_limit_bytes } = options;
@@ -55,13 +57,13 @@ export function createApp(options: AppOptions): App {
   );
   root.use(authenticate(options.api_keys, prefix));
   root.use(jsonFromPages());
-  root.use(
-    bodyLimit({
-      maxSize: body_limit_bytes,
-      onError: (context) =>
-        errorResponse(new ApiError("body_too_large", { limit_bytes: body_limit_bytes }), context, log),
-    }),
-  );
+  const limitBody = bodyLimit({
+    maxSize: body_limit_bytes,
+    onError: (context) =>
+      errorResponse(new ApiError("body_too_large", { limit_bytes: body_limit_bytes }), context, log),
+  });
+  // It makes a whole Request of each, 4 KB that a stream would hold on to for as long as it is open.
+  root.use((context, next) => (BODILESS.has(context.req.method) ? next() : limitBody(context, next)));
 
   serveSystem(app, options);
   serveAssistants(app, options.assistants);

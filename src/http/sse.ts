@@ -80,8 +80,17 @@ async function withHeartbeat<T>(promise: Promise<T>, ms: number): Promise<T | ty
 /** Event and id on one line each, whatever a graph calls its namespaces. */
 const oneLine = (text: string) => text.replaceAll(/[\r\n]/g, " ");
 
-const format = ({ event, data, seq }: StreamedEvent): string =>
-  `event: ${oneLine(event)}\ndata: ${data}\n${seq === undefined ? "" : `id: ${seq}\n`}\n`;
+/** All readers of a run are told the same events: each is put into words once. */
+const formatted = new WeakMap<StreamedEvent, string>();
+
+function format(event: StreamedEvent): string {
+  const known = formatted.get(event);
+  if (known !== undefined) return known;
+  const { data, seq } = event;
+  const text = `event: ${oneLine(event.event)}\ndata: ${data}\n${seq === undefined ? "" : `id: ${seq}\n`}\n`;
+  formatted.set(event, text);
+  return text;
+}
 
 /** Whether an event belongs to one of the modes: `updates|ns` to updates, `messages/partial` to messages. */
 function isOfMode(event: string, wanted: ReadonlySet<string>): boolean {
