@@ -18,6 +18,7 @@ const SCENARIOS = [
   "async: runs are created, joined and listed",
   "async: a run is read again from the start, after an event, and in some modes",
   "async: runs are cancelled, and refused on a busy thread",
+  "async: a run is undone, alone, among several, and by one that takes its place",
   "async: an interrupt is shown, and resumed with an answer",
   "async: states and their history are read and changed",
   "async: a run starts from an earlier checkpoint",

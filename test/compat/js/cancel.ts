@@ -36,6 +36,44 @@ export function cancelScenarios(newClient: NewClient): void {
       expect((await newClient().threads.getState(thread_id)).values).toEqual({ steps: ["arrived"] });
     });
 
+    it("with rollback undoes the run, for whoever waits for it too", async () => {
+      const { runs, threads } = newClient();
+      const { thread_id, run_id, rest } = await startWaiting(newClient());
+      const joined = runs.join(thread_id, run_id);
+      const refused = expect(joined).rejects.toEqual(httpError(404, "Run not found"));
+      expect(await runs.cancel(thread_id, run_id, true, "rollback")).toBeUndefined();
+      await refused;
+      expect((await rest).map(({ event }) => event)).not.toContain("error");
+      await expect(runs.get(thread_id, run_id)).rejects.toEqual(httpError(404, "Run not found"));
+      expect(await runs.list(thread_id)).toEqual([]);
+      expect(await threads.get(thread_id)).toMatchObject({ status: "idle", values: null });
+      expect((await threads.getState(thread_id)).values).toEqual({});
+    });
+
+    it("several runs, by their ids and by their status", async () => {
+      const { runs } = newClient();
+      // Version 2.0.0 is older than this method.
+      if (!runs.cancelMany) return;
+      const { thread_id, run_id, rest } = await startWaiting(newClient());
+      const pending = await runs.create(thread_id, "echo", { input: {} });
+      await runs.cancelMany({ threadId: thread_id, runIds: [run_id, pending.run_id], action: "rollback" });
+      await rest;
+      expect(await runs.list(thread_id)).toEqual([]);
+      await runs.cancelMany({ status: "all" });
+      await expect(runs.cancelMany({ threadId: thread_id, runIds: [run_id] })).rejects.toEqual(
+        httpError(404, "Run not found"),
+      );
+    });
+
+    it("by a new run that takes the place of the old", async () => {
+      const { runs } = newClient();
+      const { thread_id, run_id, rest } = await startWaiting(newClient());
+      const run = await runs.create(thread_id, "echo", { input: { text: "instead" }, multitaskStrategy: "rollback" });
+      expect(await runs.join(thread_id, run.run_id)).toMatchObject({ text: "instead" });
+      await rest;
+      await expect(runs.get(thread_id, run_id)).rejects.toEqual(httpError(404, "Run not found"));
+    });
+
     it("a run that has ended is refused", async () => {
       const { runs, threads } = newClient();
       const { thread_id } = await threads.create();

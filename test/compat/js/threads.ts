@@ -122,5 +122,30 @@ export function threadScenarios(newClient: NewClient): void {
         metadata: { graph_id: "echo", assistant_id: echo.assistant_id },
       });
     });
+
+    it("stream what their runs tell, from the start when asked", async () => {
+      const { runs, threads } = newClient();
+      // Version 2.0.0 is older than this method.
+      if (!threads.joinStream) return;
+      const { thread_id } = await threads.create();
+      const first = await runs.create(thread_id, "echo", { input: { text: "1" } });
+      await runs.join(thread_id, first.run_id);
+      const hangUp = new AbortController();
+      const stream = threads.joinStream(thread_id, {
+        lastEventId: "-",
+        streamMode: ["lifecycle", "run_modes"],
+        signal: hangUp.signal,
+      });
+      const told: string[] = [];
+      for await (const { event, data } of stream as AsyncIterable<{ event: string; data: { event?: string } }>) {
+        told.push(event === "lifecycle" ? (data.event as string) : event);
+        if (told.at(-1) !== "completed") continue;
+        if (told.filter((name) => name === "completed").length === 2) break;
+        await runs.create(thread_id, "echo", { input: { text: "2" } });
+      }
+      hangUp.abort();
+      const run = ["started", "metadata", "values", "values", "completed"];
+      expect(told).toEqual([...run, ...run]);
+    });
   });
 }

@@ -188,6 +188,24 @@ async def cancels(client: LangGraphClient) -> None:
     await rest
 
 
+async def rollbacks(client: LangGraphClient) -> None:
+    """a run is undone, alone, among several, and by one that takes its place"""
+    thread_id, run_id, rest = await start_waiting(client)
+    same(await client.runs.cancel(thread_id, run_id, wait=True, action="rollback"), None)
+    await rest
+    await refused(client.runs.get(thread_id, run_id), NotFoundError, "Run not found")
+    has(await client.threads.get(thread_id), {"status": "idle", "values": None})
+    thread_id, run_id, rest = await start_waiting(client)
+    await client.runs.cancel_many(thread_id=thread_id, run_ids=[run_id], action="rollback")
+    await rest
+    same(await client.runs.list(thread_id), [])
+    thread_id, run_id, rest = await start_waiting(client)
+    run = await client.runs.create(thread_id, "echo", input={"text": "instead"}, multitask_strategy="rollback")
+    has(await client.runs.join(thread_id, run["run_id"]), {"text": "instead"})
+    await rest
+    same([r["run_id"] for r in await client.runs.list(thread_id)], [run["run_id"]])
+
+
 async def interrupts(client: LangGraphClient) -> None:
     """an interrupt is shown, and resumed with an answer"""
     thread_id = await new_thread(client)
@@ -251,7 +269,7 @@ async def stateless(client: LangGraphClient) -> None:
     await refused(wrong, httpx.HTTPStatusError, "404")
 
 
-SCENARIOS = [assistants, graphs, threads, streams, subgraphs, waits, joins, replays, cancels, interrupts, states, forks, stateless]
+SCENARIOS = [assistants, graphs, threads, streams, subgraphs, waits, joins, replays, cancels, rollbacks, interrupts, states, forks, stateless]
 
 # With a client whose connection breaks once, after the third event of a stream.
 BREAKING = [breaks]
