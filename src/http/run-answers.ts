@@ -123,9 +123,13 @@ export class RunAnswers {
 const pathOf = ({ thread_id, run_id }: RunPath): string =>
   `${thread_id === undefined ? "" : `/threads/${thread_id}`}/runs/${run_id}`;
 
-/** The query of the request. What its body said of a disconnect goes with it, since a GET has no body. */
+/** The query of the request, with what was decided of disconnects: its body may have said so, and a GET has none. */
 function queryOf(context: Context, cancel: boolean): string {
   const { search, searchParams } = new URL(context.req.url);
-  if (!cancel || searchParams.has("cancel_on_disconnect")) return search;
-  return `${search}${search === "" ? "?" : "&"}cancel_on_disconnect=true`;
+  const isCancel = (name: string) => ["cancel", "true", "1"].includes(searchParams.get(name) ?? "");
+  if ((isCancel("on_disconnect") || isCancel("cancel_on_disconnect")) === cancel) return search;
+  searchParams.delete("on_disconnect");
+  searchParams.delete("cancel_on_disconnect");
+  if (cancel) searchParams.set("cancel_on_disconnect", "true");
+  return searchParams.size === 0 ? "" : `?${searchParams}`;
 }

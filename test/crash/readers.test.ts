@@ -47,8 +47,9 @@ describe.each(databases)("readers and cancels on %s", (name) => {
     const traffic = new Traffic(`http://127.0.0.1:${port}`, random);
     for (let kills = 0; kills < KILLS; kills++) {
       server = await startProcess(options);
-      // Runs are at work: so many events have been read since the start.
-      await traffic.events(random.integer(1, 600));
+      // Runs are at work: so many events have been read since the start. A run tells its readers 320, and is given up after 20
+      // losses.
+      await traffic.events(random.integer(1, 1500));
       server.child.kill("SIGKILL");
       await server.ended;
     }
