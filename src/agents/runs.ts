@@ -107,11 +107,16 @@ export class Runs {
     return (await listRuns(read, { tenant_id: caller.tenant_id, thread_id, ...filter })).map(toRun);
   }
 
-  /** Deletes a run that has ended, with the checkpoints it wrote. */
+  /**
+   * Deletes a run that has ended, with the checkpoints it wrote.
+   *
+   * @throws ApiError run_active; thread_busy when another run of the thread builds on those checkpoints, or soon will
+   */
   async delete(caller: Caller, thread_id: string, run_id: string): Promise<void> {
     await this.#context.database.write(async (tx) => {
       const run = await this.#lock(tx, caller, thread_id, run_id);
       if (run.ended_at === null) throw new ApiError("run_active", { run_id, status: run.status });
+      if ((await listActiveRuns(tx, thread_id)).length > 0) throw new ApiError("thread_busy");
       await deleteRun(tx, run);
     });
     await this.#states.refresh(caller, thread_id);

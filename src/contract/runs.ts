@@ -106,13 +106,14 @@ export const getRun = createRoute({
   responses: { 200: jsonResponse(Run, "The run."), ...errorResponses(404, 422) },
 });
 
-/** DELETE /threads/{thread_id}/runs/{run_id}. 409: it is pending or running. */
+/** DELETE /threads/{thread_id}/runs/{run_id}. 409: it, or another run of the thread, is pending or running. */
 export const deleteRun = createRoute({
   method: "delete",
   path: "/threads/{thread_id}/runs/{run_id}",
   operationId: "deleteRun",
   summary: "Delete a run",
-  description: "Deletes the checkpoints that it wrote too. A pending or running run is refused: cancel it first.",
+  description:
+    "Deletes the checkpoints that it wrote too. Refused while this or another run of the thread is pending or running.",
   tags,
   request: { params: runParams },
   responses: { 204: { description: "Deleted." }, ...errorResponses(404, 409, 422) },

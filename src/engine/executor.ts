@@ -190,13 +190,15 @@ export class Executor {
       const message = `The database failed in attempt ${this.run.attempt}; the server's log has the reason.`;
       return this.#settle({ ...outcome, ended: "error", error: { error: "DatabaseError", message } }, unwritten);
     }
+    // After a cancel its last steps are refused.
+    const isWhole = !this.#refused && !(this.#stopping === "cancelled" && unwritten.steps.length > 0);
     try {
-      if (!this.#refused) return await this.#settle(outcome, unwritten);
+      if (isWhole) return await this.#settle(outcome, unwritten);
     } catch (error) {
       if (!(error instanceof LeaseLostError)) throw error;
     }
     await this.#learnWhy();
-    // The last steps were refused, and what a graph that ran to its end says of its state includes them.
+    // What a graph that ran to its end says of its state includes them.
     const state = outcome.ended === "success" ? await this.#options.readState(this.run) : outcome.state;
     await this.#settle({ ...outcome, output: state?.values ?? outcome.output, state }, { ...unwritten, steps: [] });
   }

@@ -6,17 +6,17 @@ export const KNOWN = {
    * A run is deleted while another one is active that never begins: nobody brings the thread's record up to date, so
    * its values stay what they were.
    */
-  stale_after_delete: true,
+  stale_after_delete: false,
   /**
    * A run that comes to its end while a cancel is on its way: its last step is not committed, and yet its output and the
    * thread's values have it.
    */
-  output_ahead: true,
+  output_ahead: false,
   /**
    * A run is deleted while its successor is under way: what the successor then stores builds on checkpoints and
    * values that are gone.
    */
-  deleted_under_successor: true,
+  deleted_under_successor: false,
 };
 
 /** Whether the thread's record may show other values than its state. */

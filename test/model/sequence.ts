@@ -227,7 +227,9 @@ export class Sequence {
     const change = this.ledger.newChange(thread, "delete", note?.token ?? "nobody");
     const allowed = note ? [204, 404, 409] : [404];
     const answer = await this.ledger.ask(change, `delete ${name}`, allowed, thread, "DELETE", path);
-    if (answer.status === 409 && note && note.ended < change.issued) throw new Breach(`${name} had ended already.`);
+    // Refused while the run itself, or another that builds on it, is at work.
+    if (answer.status === 409 && thread.runs.every(({ ended }) => ended < change.issued))
+      throw new Breach(`${name} and all others had ended already.`);
     if (answer.status === 204) this.ledger.ended(note, change);
     else thread.changes.splice(thread.changes.indexOf(change), 1);
   }
