@@ -92,6 +92,8 @@ function stopOnSignals(stop: () => Promise<void>): void {
     process.on(signal, () => {
       if (stopping) process.exit(1);
       stopping = true;
+      if (process.stdout.isTTY)
+        console.log("\n  Stopping: runs may end or are handed back. The same again stops at once.");
       stop().then(() => process.exit(0), exitWith);
     });
   }

@@ -17,7 +17,7 @@ export const waitQuery = z.object(onDisconnect);
 
 /** Query of the requests that create a run and read its events. */
 export const streamQuery = waitQuery.extend({
-  namespace: repeated(z.string()).optional().openapi({ description: "Only events of these namespaces." }),
+  namespace: repeated(z.string()).optional().openapi({ description: "Accepted; has no effect yet." }),
 });
 
 /** Query of the requests that wait for a run which exists. */

@@ -182,7 +182,18 @@ export const runCancelMany = z
       context.addIssue({ code: "custom", path: issue.path, message: issue.message });
   })
   .transform((body) => body as z.infer<typeof cancelByIds> | z.infer<typeof cancelByStatus>)
-  .openapi("RunCancelMany", { type: "object" });
+  .openapi("RunCancelMany", {
+    type: "object",
+    properties: {
+      thread_id: { type: "string", format: "uuid", description: "With `run_ids`: their thread." },
+      run_ids: { type: "array", items: { type: "string", format: "uuid" }, description: "All of these, or none." },
+      status: {
+        type: "string",
+        enum: ["pending", "running", "all"],
+        description: "Instead: all runs with this status.",
+      },
+    },
+  });
 export type RunCancelMany = z.output<typeof runCancelMany>;
 
 /** POST /runs/cancel. 404: one of the runs is unknown; 409: one has ended; then none is cancelled. */

@@ -16,8 +16,6 @@ import { type SystemOptions, serveSystem } from "./system.ts";
 import { serveThreads, type ThreadRoutesOptions } from "./threads.ts";
 
 export interface AppOptions extends RunRoutesOptions, ThreadRoutesOptions, SystemOptions {
-  /** Path prefix of all routes; empty for none. */
-  prefix: string;
   assistants: Assistants;
   threads: Threads;
   states: ThreadStates;

@@ -5,6 +5,21 @@ export interface ApiDocument {
   info: { title: string; description?: string; version: string };
   tags?: { name: string; description?: string }[];
   paths?: Record<string, Record<string, unknown>>;
+  components?: { schemas?: Record<string, unknown> };
+}
+
+/** A JSON Schema, as far as the page shows it. */
+interface Schema {
+  $ref?: string;
+  type?: string | string[];
+  description?: string;
+  enum?: unknown[];
+  default?: unknown;
+  properties?: Record<string, Schema>;
+  required?: string[];
+  items?: Schema;
+  anyOf?: Schema[];
+  oneOf?: Schema[];
 }
 
 interface Operation {
@@ -12,6 +27,7 @@ interface Operation {
   description?: string;
   tags?: string[];
   parameters?: { name: string; in: string; required?: boolean; description?: string }[];
+  requestBody?: { content?: Record<string, { schema?: Schema }> };
   responses?: Record<string, { description?: string }>;
 }
 
@@ -21,6 +37,7 @@ interface Operation {
  */
 export function docsPage(document: ApiDocument) {
   const { info, tags = [], paths = {} } = document;
+  const schemas = (document.components?.schemas ?? {}) as Record<string, Schema>;
   const operations = Object.entries(paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => ({ path, method, ...(operation as Operation) })),
   );
@@ -34,28 +51,60 @@ export function docsPage(document: ApiDocument) {
 <body>
 <main>
 <h1>${info.title} <small>${info.version}</small></h1>
-<p>${info.description} <a href="openapi.json">openapi.json</a></p>
+<p>${text(info.description)} <a href="openapi.json">openapi.json</a></p>
+<nav>${tags.map((tag) => html`<a href="#${idOf(tag.name)}">${tag.name}</a> `)}</nav>
 ${tags.map(
-  (tag) => html`<h2>${tag.name}</h2><p>${tag.description}</p>
-${operations.filter((operation) => operation.tags?.includes(tag.name)).map(operationPart)}`,
+  (tag) => html`<h2 id="${idOf(tag.name)}">${tag.name}</h2><p>${text(tag.description)}</p>
+${operations.filter((operation) => operation.tags?.includes(tag.name)).map((operation) => operationPart(operation, schemas))}`,
 )}
 </main>
 </body>
 </html>`;
 }
 
-const operationPart = ({
-  method,
-  path,
-  summary,
-  description,
-  parameters = [],
-  responses = {},
-}: Operation & { method: string; path: string }) =>
-  html`<details><summary><b class="${method}">${method.toUpperCase()}</b> <code>${path}</code> <span>${summary}</span></summary>
-${description ? html`<p>${description}</p>` : ""}
-${parameters.length > 0 ? html`<dl>${parameters.map((p) => html`<dt><code>${p.name}</code> <small>${p.in}${p.required ? ", required" : ""}</small></dt><dd>${p.description ?? ""}</dd>`)}</dl>` : ""}
-<dl>${Object.entries(responses).map(([status, response]) => html`<dt><code>${status}</code></dt><dd>${response.description ?? ""}</dd>`)}</dl></details>`;
+const idOf = (name: string) => name.toLowerCase().replaceAll(" ", "-");
+
+/** A sentence in which backticks mean code. */
+const text = (sentence = "") =>
+  sentence.split("`").map((part, i) => (i % 2 === 1 ? html`<code>${part}</code>` : html`${part}`));
+
+function operationPart(operation: Operation & { method: string; path: string }, schemas: Record<string, Schema>) {
+  const { method, path, summary, description, parameters = [], requestBody, responses = {} } = operation;
+  const body = requestBody?.content?.["application/json"]?.schema;
+  return html`<details><summary><b class="${method}">${method.toUpperCase()}</b><code>${path}</code><span>${summary}</span></summary>
+${description ? html`<p>${text(description)}</p>` : ""}
+${parameters.length > 0 ? html`<h3>Parameters</h3><dl>${parameters.map((p) => row(p.name, `${p.in}${p.required ? ", required" : ""}`, p.description))}</dl>` : ""}
+${body ? html`<h3>Body</h3><dl>${bodyRows(body, schemas)}</dl>` : ""}
+<h3>Answers</h3><dl>${Object.entries(responses).map(([status, response]) => row(status, "", response.description))}</dl></details>`;
+}
+
+const row = (name: string, kind: string, description = "") =>
+  html`<dt><code>${name}</code> <small>${kind}</small></dt><dd>${text(description)}</dd>`;
+
+function bodyRows(body: Schema, schemas: Record<string, Schema>) {
+  const schema = resolve(body, schemas);
+  if (schema.items) return bodyRows(schema.items, schemas);
+  if (!schema.properties) return row("", typeOf(schema, schemas), schema.description);
+  return Object.entries(schema.properties).map(([name, given]) => {
+    const field = resolve(given, schemas);
+    const isDefault = field.default === undefined ? "" : `, default ${JSON.stringify(field.default)}`;
+    const isRequired = schema.required?.includes(name) && field.default === undefined ? ", required" : "";
+    return row(name, `${typeOf(field, schemas)}${isRequired}${isDefault}`, given.description ?? field.description);
+  });
+}
+
+const resolve = (schema: Schema, schemas: Record<string, Schema>): Schema =>
+  schema.$ref ? { ...schemas[schema.$ref.split("/").at(-1) as string], ...schema } : schema;
+
+/** A type in a few words. */
+function typeOf(schema: Schema, schemas: Record<string, Schema>): string {
+  const { type, enum: values, items, anyOf, oneOf } = resolve(schema, schemas);
+  if (values) return values.map(String).join(" | ");
+  const choices = anyOf ?? oneOf;
+  if (choices) return [...new Set(choices.map((choice) => typeOf(choice, schemas)))].join(" | ");
+  if (type === "array" && items) return `list of ${typeOf(items, schemas)}`;
+  return [type ?? "any"].flat().join(" | ");
+}
 
 const STYLE = `
 :root { color-scheme: light dark; font: 15px/1.5 system-ui, sans-serif; }
@@ -63,10 +112,15 @@ main { max-width: 54rem; margin: 2rem auto; padding: 0 1rem; }
 h1 small { font-weight: normal; opacity: .6; font-size: 1rem; }
 h2 { margin: 2rem 0 0; }
 details { border-top: 1px solid color-mix(in srgb, currentColor 18%, transparent); padding: .4rem 0; }
-summary { cursor: pointer; overflow-wrap: anywhere; }
-summary span { opacity: .75; }
-b { display: inline-block; min-width: 4.2rem; font-size: .8rem; }
+nav { display: flex; flex-wrap: wrap; gap: 0 1rem; }
+h3 { margin: .6rem 0 0 1rem; font-size: .85rem; opacity: .7; }
+summary { cursor: pointer; overflow-wrap: anywhere; padding-left: 1rem; text-indent: -1rem; }
+summary span { opacity: .75; margin-left: .8rem; }
+details p { margin: .5rem 1rem; }
+b { display: inline-block; min-width: 4.2rem; font-size: .8rem; text-indent: 0; }
 .get { color: #0a7; } .post { color: #26c; } .delete { color: #c33; } .patch { color: #a60; }
 @media (prefers-color-scheme: dark) { .get { color: #3d9; } .post { color: #7af; } .delete { color: #f77; } .patch { color: #fb5; } }
-dl { display: grid; grid-template-columns: max-content 1fr; gap: .1rem 1rem; margin: .5rem 0 .5rem 1rem; }
-dd { margin: 0; }`;
+dl { display: grid; grid-template-columns: minmax(0, max-content) minmax(0, 1fr); gap: .1rem 1rem; margin: .2rem 0 .5rem 1rem; overflow-wrap: anywhere; }
+dt { max-width: 22rem; }
+dd { margin: 0; }
+@media (max-width: 40rem) { dl { grid-template-columns: minmax(0, 1fr); } dd { margin-left: 1rem; } summary span { display: block; margin-left: 1rem; } }`;

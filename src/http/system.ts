@@ -5,11 +5,13 @@ import { type App, serve } from "./route.ts";
 
 export interface SystemOptions {
   info: ServerInfo;
+  /** Path prefix of all routes; empty for none. */
+  prefix: string;
   /** Rejects when the database does not answer. */
   checkDatabase(): Promise<unknown>;
 }
 
-export function serveSystem(app: App, { info, checkDatabase }: SystemOptions): void {
+export function serveSystem(app: App, { info, prefix, checkDatabase }: SystemOptions): void {
   serve(app, agentServerRoutes.system.ok, async ({ query, context }) => {
     if (query.check_db) await checkDatabase();
     return context.json({ ok: true });
@@ -17,6 +19,8 @@ export function serveSystem(app: App, { info, checkDatabase }: SystemOptions): v
 
   serve(app, agentServerRoutes.system.info, ({ context }) => context.json(info));
 
+  // Who opens the address that the program prints wants to know what is there.
+  app.get("/", (context) => context.redirect(`${prefix}/docs`));
   app.get("/openapi.json", (context) => context.json(app.getOpenAPI31Document(agentServerInfo)));
   app.get("/docs", (context) => context.html(docsPage(app.getOpenAPI31Document(agentServerInfo) as ApiDocument)));
 }

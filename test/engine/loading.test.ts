@@ -88,3 +88,38 @@ describe("a project's graphs", () => {
     expect((await run(graph)).detail).toContain(reason);
   });
 });
+
+describe("a project as npm init makes it", () => {
+  let project: TestProject;
+  let service: TestService;
+  beforeAll(async () => {
+    project = createProject({
+      "package.json": '{"type": "commonjs"}',
+      "agent.ts": `${STATE} export const one = build("one" as string).compile(); export const two = build("two").compile();`,
+      "lacking.ts": 'import { nothing } from "not-installed"; export const graph = nothing;',
+      "langgraph.json": JSON.stringify({
+        graphs: { one: "./agent.ts:one", two: "./agent.ts:two", lacking: "./lacking.ts:graph" },
+      }),
+    });
+    service = await startService({ database: "sqlite", config: project.config });
+    await service.threadmill.loaded;
+  });
+  afterAll(async () => {
+    await service.stop();
+    project.drop();
+  });
+
+  const run = async (assistant_id: string) =>
+    (await service.request("POST", "/runs/wait", { assistant_id, input: {} })).body;
+
+  it("may have several graphs in one TypeScript file", async () => {
+    expect([await run("one"), await run("two")]).toEqual([{ x: "one" }, { x: "two" }]);
+  });
+
+  it("is told which package it lacks, and what to do", async () => {
+    const { detail } = await run("lacking");
+    expect(detail).toBe(
+      `The graph "lacking" could not be loaded: not-installed is not installed in ${project.folder}; run "npm install not-installed" there`,
+    );
+  });
+});

@@ -36,7 +36,7 @@ export async function loadGraphs(setup: HostSetup, checkpointer: BaseCheckpointS
     try {
       exported.set(graph.graph_id, await importGraph(graph, importModule));
     } catch (error) {
-      failures[graph.graph_id] = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
+      failures[graph.graph_id] = reasonOf(error, setup.project_dir);
     }
   }
   return {
@@ -65,20 +65,37 @@ type ImportModule = (file: string) => Promise<Record<string, unknown>>;
  */
 function importerFor(project_dir: string): ImportModule {
   let full: Promise<void> | undefined = needsAliases(project_dir) ? supportTypeScript(project_dir) : undefined;
+  const failed = new Set<string>();
   return async (file) => {
+    const hadFull = full !== undefined;
     await full;
     const { href } = pathToFileURL(file);
+    // Under another name: Node remembers that the first one failed.
+    if (failed.has(href)) return import(`${href}${AGAIN}`);
     try {
       return await import(href);
     } catch (error) {
       // Node could not read or link the module, so nothing of it has run yet.
-      if (full || !isLinkError(error)) throw error;
-      full = supportTypeScript(project_dir);
+      if (hadFull || !isLinkError(error)) throw error;
+      failed.add(href);
+      full ??= supportTypeScript(project_dir);
       await full;
-      // Under another name: Node remembers that the first one failed.
-      return import(`${href}?full`);
+      return import(`${href}${AGAIN}`);
     }
   };
+}
+
+const AGAIN = "?full";
+
+/** Why a graph could not be loaded, for its author: without what this file and Node add to names. */
+function reasonOf(error: unknown, project_dir: string): string {
+  if (!(error instanceof Error)) return String(error);
+  const [, name] = /^Cannot find (?:module|package) '([^'./][^']*)'/.exec(error.message) ?? [];
+  if (name !== undefined && !name.startsWith("node:")) {
+    return `${name} is not installed in ${project_dir}; run "npm install ${name}" there`;
+  }
+  const [message = ""] = error.message.split("\nRequire stack:");
+  return `${error.name}: ${message.replaceAll(/\?full=?/g, "")}`;
 }
 
 /** A SyntaxError is also what a .ts file with imports is in a package whose type is commonjs. */
