@@ -84,7 +84,9 @@ export class Executor {
     const order = this.#order();
     // Before anything is awaited, so that the next claim knows how much room is left.
     const host = pool.reserve(order, { alone: crashes > 0 });
-    if (this.run.thread_before === null) await takeThread(database, this.run);
+    const { thread_before, start_at, created_at } = this.run;
+    // Others may have run on the thread since this one was accepted.
+    if (thread_before === null || start_at > created_at) await takeThread(database, this.run);
     // An earlier claim may have left events, also one that was handed back and is not counted as an attempt.
     const seq = epoch > 1 ? await lastEventSeq(database.read, run_id) : 1;
     this.#journal.continueAfter(seq);

@@ -1,5 +1,6 @@
 import type { Tx } from "../storage/database.ts";
 import { deleteLastRun } from "../storage/run-deletion.ts";
+import { wasOvertaken } from "../storage/runs.ts";
 import type { RunRow, ThreadBefore } from "../storage/schema.ts";
 import { deleteThreadState, findThread, restoreThread, restThread } from "../storage/threads.ts";
 
@@ -12,7 +13,9 @@ export async function rollBack(tx: Tx, run: RunRow): Promise<void> {
   const { thread_id } = run;
   await deleteLastRun(tx, run);
   if (run.temporary) return deleteThreadState(tx, thread_id);
-  const before = run.thread_before === null ? undefined : (JSON.parse(run.thread_before) as ThreadBefore);
+  // A delayed run that others overtook before it began leaves the thread to them.
+  const isTheirs = run.started_at === null && (await wasOvertaken(tx, run));
+  const before = run.thread_before && !isTheirs ? (JSON.parse(run.thread_before) as ThreadBefore) : undefined;
   const thread = before && (await findThread(tx, run.tenant_id, thread_id));
   if (!before || !thread) return void (await restThread(tx, thread_id));
   // Whoever has touched the record since keeps what he wrote.

@@ -164,6 +164,12 @@ export const nextStartedRun = (
       .$narrowType<{ started_at: number }>(),
   );
 
+/** Whether a run of the thread that was accepted later has started already. */
+export async function wasOvertaken(tx: Tx, { thread_id, seq }: Pick<RunRow, "thread_id" | "seq">): Promise<boolean> {
+  const query = tx.k.selectFrom("runs").select("seq").where("thread_id", "=", thread_id).where("seq", ">", seq);
+  return (await tx.first(query.where("started_at", "is not", null).limit(1))) !== undefined;
+}
+
 /** The run of the thread that started last. */
 export const lastStartedRun = (tx: Tx, thread_id: string): Promise<StartedRun | undefined> =>
   tx.first(

@@ -149,6 +149,25 @@ describe.each(databases)("rolling back runs on %s", (database) => {
     }
   });
 
+  it("of a delayed run leaves the thread to those that overtook it", async () => {
+    const thread_id = await api.newThread();
+    const delayed = await api.newRun(thread_id, { assistant_id: "agent", input: {}, after_seconds: 3600 });
+    await api.wait(thread_id, { ...CHAIN, assistant_id: "agent" });
+    await api.cancel(delayed, ROLLBACK);
+    expect(await api.thread(thread_id)).toMatchObject({ status: "idle", metadata: { graph_id: "agent" } });
+    expect((await api.state(thread_id)).values.steps).toHaveLength(4);
+  });
+
+  it("of a delayed run that has begun leaves the thread as those left it that overtook it", async () => {
+    const thread_id = await api.newThread();
+    const delayed = await api.newRun(thread_id, { assistant_id: "slow", input: { door: null }, after_seconds: 0.5 });
+    await api.wait(thread_id, CHAIN);
+    await until("it has begun", async () => (await api.state(thread_id)).next?.includes("wait"));
+    expect((await api.thread(thread_id)).metadata.graph_id).toBe("slow");
+    await api.cancel(delayed, ROLLBACK);
+    expect(await api.thread(thread_id)).toMatchObject({ status: "idle", metadata: { graph_id: "chain" } });
+  });
+
   it("leaves what others changed meanwhile in the thread's metadata", async () => {
     const thread_id = await api.newThread();
     await api.wait(thread_id, CHAIN);

@@ -31,6 +31,7 @@ const PACES = [
   "await all ends",
   "await a failure",
   "await a timeout",
+  "take an answer back",
 ] as const;
 type Pace = (typeof PACES)[number];
 
@@ -68,6 +69,7 @@ export const command: fc.Arbitrary<Command> = fc.record({
       "await all ends": 24,
       "await a failure": 6,
       "await a timeout": 4,
+      "take an answer back": 3,
     },
     [...ROWS, ...PACES],
   ),

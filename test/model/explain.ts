@@ -1,5 +1,5 @@
 import type { RunStatus } from "../../src/contract/records.ts";
-import { KNOWN } from "./known.ts";
+import { outputMayBeAhead } from "./known.ts";
 import { before, type ChangeNote, type RunNote, type ThreadNotes, type WireRun } from "./notes.ts";
 import { deleted, EMPTY, headOf, type Outcome, outcomesOf, updated, type World } from "./reference.ts";
 
@@ -85,7 +85,7 @@ function answered(run: RunNote, { world, untouched }: Outcome): boolean {
     if (status !== 200 || body.__error__) return true;
     if (body.items === undefined) return untouched || headOf(world).items.length === 0;
     const { items, todo } = headOf(world);
-    if (KNOWN.output_ahead && todo.length === 1 && same(body.items, [...items, ...(todo[0]?.items ?? [])])) return true;
+    if (outputMayBeAhead() && todo.length === 1 && same(body.items, [...items, ...(todo[0]?.items ?? [])])) return true;
     return same(body.items, items);
   });
 }

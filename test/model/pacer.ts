@@ -3,9 +3,9 @@ import { join } from "node:path";
 import { Unanswered } from "./api.ts";
 import type { Command, Row } from "./commands.ts";
 import type { Ledger, Target } from "./ledger.ts";
-import type { RunNote, WireRun } from "./notes.ts";
+import type { RunNote, ThreadNotes, WireRun } from "./notes.ts";
 
-type Pace = Exclude<Command["name"], Row | "await a failure" | "await a timeout">;
+type Pace = Exclude<Command["name"], Row | "await a failure" | "await a timeout" | "take an answer back">;
 
 /** Moves the runs of a sequence on, so that commands meet them in every state, and in the end to their ends. */
 export class Pacer {
@@ -91,7 +91,14 @@ export class Pacer {
   }
 
   async #restOnce(): Promise<number> {
-    const { thread } = this.#ledger;
+    let active = 0;
+    for (const thread of this.#ledger.threads) active += await this.#restThread(thread);
+    await Promise.all(this.#joins);
+    return active;
+  }
+
+  /** Also a thread that was to be deleted: when nobody heard of it, that may not have happened. */
+  async #restThread(thread: ThreadNotes): Promise<number> {
     const runs = (await this.#ledger.list(thread)) ?? [];
     const active = runs.filter(isActive);
     for (const run of active) {
@@ -100,7 +107,6 @@ export class Pacer {
     }
     // Also those that have ended long since: each has an output of its own, for ever.
     for (const run of runs) void this.join(this.#ledger.target(thread, run));
-    await Promise.all(this.#joins);
     return active.length;
   }
 

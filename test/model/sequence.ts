@@ -3,7 +3,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import type { MultitaskStrategy } from "../../src/contract/records.ts";
 import { type Answer, type Api, Unanswered } from "./api.ts";
 import { CLIENTS, type Command, type Row } from "./commands.ts";
-import { Ledger } from "./ledger.ts";
+import { Ledger, type Target } from "./ledger.ts";
 import type { Met } from "./met.ts";
 import { Breach, type RunNote } from "./notes.ts";
 import { Pacer } from "./pacer.ts";
@@ -16,6 +16,8 @@ export interface Setting {
   /** Whether the service has POST /runs/cancel. */
   bulk: boolean;
 }
+
+type CancelRow = Extract<Row, `cancel ${string}`>;
 
 const ABOUT_THREADS = new Set<Command["name"]>([
   "create reject",
@@ -102,9 +104,25 @@ export class Sequence {
         await this.#pacer.pace("await all ends");
         await this.#create(undefined, { kind: name === "await a failure" ? "fails" : "endless", ...FIRST_COME }, 0);
         return this.#pacer.pace("await all ends");
+      case "take an answer back":
+        return this.#takeAnswerBack();
       default:
         return this.#pacer.pace(name);
     }
+  }
+
+  /** Runs that write on the checkpoint of another one, which chance alone would hardly bring together. */
+  async #takeAnswerBack(): Promise<void> {
+    await this.#pacer.pace("await all ends");
+    await this.#create(undefined, { ...FIRST_COME, kind: "gate" }, 0);
+    await this.#pacer.pace("await all ends");
+    await this.#create(undefined, { ...FIRST_COME, kind: "gate", mode: "resume" }, 0);
+    await this.#pacer.pace("await all ends");
+    await this.#create(undefined, { ...FIRST_COME, kind: "gate", mode: "resume" }, 0);
+    await this.#pacer.pace("await a begin");
+    const running = (await this.ledger.list(this.ledger.thread))?.find(({ status }) => status === "running");
+    if (running) await this.#cancelTarget("cancel rollback wait", this.ledger.target(this.ledger.thread, running));
+    await this.#create(undefined, { ...FIRST_COME, kind: "gate", mode: "continue" }, 0);
   }
 
   #bodyOf({ token, kind, mode, graph_id, strategy }: RunNote, more: object = {}): object {
@@ -172,8 +190,11 @@ export class Sequence {
     this.ledger.say(note, `${row} ${note.token} ${kind} ${note.run_id ? "" : "unseen"}`);
   }
 
-  async #cancel(row: Extract<Row, `cancel ${string}`>, pick: number): Promise<void> {
-    const { note, name, path, thread } = await this.ledger.choose(row, pick);
+  async #cancel(row: CancelRow, pick: number): Promise<void> {
+    await this.#cancelTarget(row, await this.ledger.choose(row, pick));
+  }
+
+  async #cancelTarget(row: CancelRow, { note, name, path, thread }: Target): Promise<void> {
     const action = row.startsWith("cancel rollback") ? "rollback" : "interrupt";
     const wait = row.endsWith("wait");
     const span = { ...this.ledger.span(), action, sure: true } as const;

@@ -2,7 +2,7 @@ import { sql } from "kysely";
 import type { Database } from "../../src/storage/database.ts";
 import type { Api } from "./api.ts";
 import { possibleWorlds } from "./explain.ts";
-import { recordMayBeWrong, stateMayBeWrong } from "./known.ts";
+import { graphMayBeForgotten, recordMayBeWrong, stateMayBeWrong } from "./known.ts";
 import { Breach, before, type RunNote, type Span, type ThreadNotes, type WireRun } from "./notes.ts";
 import { headOf, type World } from "./reference.ts";
 
@@ -24,6 +24,8 @@ export class Verdict {
     const left = runs.body as WireRun[];
     this.#identify(notes, left);
     for (const note of notes.runs) await this.#oneRun(note, notes, left);
+    const { body: thread } = await this.#api.send("GET", `/threads/${thread_id}`);
+    if (thread.metadata.graph_id === undefined && graphMayBeForgotten(notes, left)) return;
     await this.#thread(notes, left);
     await this.#history(notes, left);
     await this.#nextRun(notes);
