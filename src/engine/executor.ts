@@ -1,6 +1,7 @@
 import { LeaseLostError } from "../errors.ts";
 import type {
   AbortReason,
+  Begun,
   CheckpointRequest,
   CheckpointWrite,
   HostOutcome,
@@ -12,7 +13,7 @@ import type { HostPool, PooledHost } from "../graphs/pool.ts";
 import { cleanJsonText } from "../lib/json.ts";
 import type { Log } from "../lib/log.ts";
 import { insertCheckpoint, insertWrites } from "../storage/checkpoint-inserts.ts";
-import { findCheckpoint } from "../storage/checkpoints.ts";
+import { findCheckpoint, findWritesOfRun } from "../storage/checkpoints.ts";
 import type { Database, Tx } from "../storage/database.ts";
 import { lastEventSeq, type StoredEvent } from "../storage/events.ts";
 import { returnRunIfHeld } from "../storage/run-leases.ts";
@@ -100,8 +101,21 @@ export class Executor {
     const head = (await findCheckpoint(database.read, { thread_id, checkpoint_ns: "" })) ?? null;
     if (head && order.kwargs.stream_mode.includes("values")) await this.#beginWithLastOutput();
     if (this.#ended) return;
-    host.send({ type: "start", order, head });
+    const begun = epoch > 1 && head !== null ? await this.#begunAt(head) : undefined;
+    if (this.#ended) return;
+    host.send({ type: "start", order, head, begun });
     this.#after(run_timeout_ms, () => this.stop("timeout"));
+  }
+
+  /** What an earlier claim has left on the checkpoint that the run starts from. */
+  async #begunAt(head: { checkpoint_id: string }): Promise<Begun | undefined> {
+    const { run_id, thread_id, kwargs } = this.run;
+    const { checkpoint_id = head.checkpoint_id } = (JSON.parse(kwargs) as RunKwargs).config.configurable ?? {};
+    const at = { run_id, thread_id, checkpoint_id: String(checkpoint_id) };
+    const writes = await findWritesOfRun(this.#options.database.read, at);
+    if (writes.length === 0) return undefined;
+    // The answer itself is filed under the task of commands, whose id is all zeros; a node that has taken it has a copy.
+    return { answered: writes.some(({ task_id, channel }) => channel === "__resume__" && !/^[0-]+$/.test(task_id)) };
   }
 
   /** The first state of the run is mostly what the run before it has left. */
@@ -270,7 +284,8 @@ export class Executor {
   /** The fence closes before the hint of a cancel arrives, and the graph may fail over it: the row says what it was. */
   async #learnWhy(): Promise<void> {
     const row = await findRun(this.#options.database.read, this.run);
-    if (row?.epoch === this.run.epoch && row.cancel_action !== null) this.#stopping ??= "cancelled";
+    // Also when it was to stop for another reason: only a settlement that knows of the cancel can end it.
+    if (row?.epoch === this.run.epoch && row.cancel_action !== null) this.#stopping = "cancelled";
   }
 
   #after(ms: number, work: () => void): void {

@@ -182,7 +182,8 @@ export class Worker implements Service, PoolListener {
     if (this.#running.size === 0) return;
     const { database, lease_ms } = this.#options;
     const before = [...this.#running.values()];
-    const held = await database.write((tx) => renewLeases(tx, { worker_id: database.worker_id, lease_ms }));
+    const run_ids = [...this.#running.keys()];
+    const held = await database.write((tx) => renewLeases(tx, { worker_id: database.worker_id, lease_ms, run_ids }));
     const byId = new Map(held.map((row) => [row.run_id, row]));
     for (const executor of before) {
       const row = byId.get(executor.run.run_id);

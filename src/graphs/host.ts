@@ -58,6 +58,11 @@ export interface RunCommand {
 }
 type Destination = string | { node: string; input?: unknown };
 
+/** An earlier claim of the run has taken its command in; its answer may have been given to a question already. */
+export interface Begun {
+  answered: boolean;
+}
+
 export type AbortReason = "cancelled" | "lease_lost" | "timeout";
 
 /** How a run ended in its host. */
@@ -165,8 +170,11 @@ export interface StagedUpdate {
 
 /** From the service to a host. */
 export type ToHost =
-  /** `head`: the thread's newest root checkpoint (null: there is none), which saves the run its first question. */
-  | { type: "start"; order: RunOrder; head: CheckpointData | null }
+  /**
+   * `head`: the thread's newest root checkpoint (null: there is none), which saves the run its first question. `begun`: what
+   * an earlier claim of the run has left on the checkpoint that it starts from, if anything.
+   */
+  | { type: "start"; order: RunOrder; head: CheckpointData | null; begun: Begun | undefined }
   | { type: "abort"; run_id: string; epoch: number; reason: AbortReason }
   /** Stop at the next step boundary; the run will go on elsewhere. */
   | { type: "drain"; run_id: string; epoch: number }

@@ -169,6 +169,21 @@ const writesQuery = prepared<Namespace & { checkpoint_id: string }, NewWrite & {
     .orderBy("layer"),
 );
 
+/** What a run has written on a root checkpoint. */
+export const findWritesOfRun = (
+  tx: Tx,
+  { run_id, thread_id, checkpoint_id }: { run_id: string; thread_id: string; checkpoint_id: string },
+): Promise<Pick<NewWrite, "task_id" | "channel">[]> =>
+  tx.all(
+    tx.k
+      .selectFrom("checkpoint_writes")
+      .select(["task_id", "channel"])
+      .where("thread_id", "=", thread_id)
+      .where("checkpoint_ns", "=", "")
+      .where("checkpoint_id", "=", checkpoint_id)
+      .where("run_id", "=", run_id),
+  );
+
 /** The id of the thread's newest root checkpoint. */
 export async function findHead(tx: Tx, thread_id: string): Promise<string | undefined> {
   const row = await tx.first(headQuery(tx, { thread_id }));

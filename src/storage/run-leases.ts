@@ -112,10 +112,13 @@ const fenceQuery = prepared<Lease, { seq: number }>((k, p, tx) =>
   ),
 );
 
-/** Renews the leases of a worker's runs and says how each of them stands. */
+/**
+ * Renews the leases of the runs that a worker executes, and says how each of them stands. One that it holds and does not
+ * execute, because it could not end it, is left to the rescue.
+ */
 export const renewLeases = (
   tx: Tx,
-  { worker_id, lease_ms }: { worker_id: number; lease_ms: number },
+  { worker_id, lease_ms, run_ids }: { worker_id: number; lease_ms: number; run_ids: string[] },
 ): Promise<Pick<RunRow, "run_id" | "epoch" | "cancel_action">[]> =>
   tx.all(
     tx.k
@@ -123,6 +126,7 @@ export const renewLeases = (
       .set({ lease_until: sql<number>`now_ms() + ${lease_ms}` })
       .where("status", "=", RUNNING)
       .where("worker_id", "=", worker_id)
+      .where("run_id", "in", run_ids)
       .returning(["run_id", "epoch", "cancel_action"]),
   );
 

@@ -43,4 +43,37 @@ describe.each(databases)("a kill in a step on %s", (name) => {
     expect(await joined.json()).toMatchObject({ done: ["a", "b", "c"] });
     expect(readFileSync(log, "utf8")).toBe(began);
   });
+
+  it("gives an answer once, to the question that it was for", async () => {
+    const port = await freePort();
+    const options = {
+      data: database.data_dir,
+      databaseUrl: database.url,
+      port,
+      config: "test/graphs/crash/langgraph.json",
+    };
+    const runs = `http://127.0.0.1:${port}/threads/${randomUUID()}/runs`;
+    const post = async (path: string, body: object) => {
+      const headers = { "content-type": "application/json" };
+      const answer = await fetch(`${runs}${path}`, { method: "POST", headers, body: JSON.stringify(body) });
+      return (await answer.json()) as { run_id: string };
+    };
+    server = await startProcess(options);
+    await post("/wait", { assistant_id: "asks", input: {}, if_not_exists: "create" });
+    server.child.kill("SIGKILL");
+    await server.ended;
+
+    // It dies when the graph has asked its second question, before that is stored.
+    const env = { FAILPOINT: "before-settle", FAIL_AFTER: "1" };
+    server = await startProcess({ ...options, env, preload: "test/crash/failpoints.ts" });
+    const { run_id } = await post("", { assistant_id: "asks", command: { resume: "one" } });
+    await server.ended;
+
+    server = await startProcess(options);
+    const joined = await (await fetch(`${runs}/${run_id}/join`)).json();
+    expect(joined).toMatchObject({ __interrupt__: [{ value: "second?" }] });
+    expect(await post("/wait", { assistant_id: "asks", command: { resume: "two" } })).toMatchObject({
+      done: ["one", "two"],
+    });
+  });
 });

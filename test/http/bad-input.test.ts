@@ -132,7 +132,6 @@ describe.each(databases)("what clients should not have sent on %s", (database) =
 
   it.each([
     ["GET", "/nowhere"],
-    ["GET", "/"],
     ["PUT", "/threads"],
     ["GET", "/assistants"],
     ["POST", "/threads/{t}/nothing"],

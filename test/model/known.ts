@@ -1,6 +1,6 @@
 import type { Database } from "../../src/storage/database.ts";
 import { type Violation, violations } from "../crash/invariants.ts";
-import type { ThreadNotes, WireRun } from "./notes.ts";
+import type { RunNote, ThreadNotes, WireRun } from "./notes.ts";
 
 /** Faults of the service that are known and passed over. Set one to false once it is mended, so that it stays so. */
 const KNOWN = {
@@ -24,6 +24,11 @@ const KNOWN = {
    * shows no state, until the next run names it again.
    */
   graph_forgotten: false,
+  /**
+   * A run that answers a question is lost after the graph has asked the next one: begun again, it gives the same answer to
+   * that one, too.
+   */
+  answers_twice: false,
 };
 
 export const graphMayBeForgotten = ({ runs }: ThreadNotes, left: readonly WireRun[]): boolean =>
@@ -35,6 +40,10 @@ export const graphMayBeForgotten = ({ runs }: ThreadNotes, left: readonly WireRu
 export const recordMayBeWrong = ({ changes }: ThreadNotes, left: readonly WireRun[]): boolean =>
   (KNOWN.stale_after_delete && changes.some(({ kind }) => kind === "delete")) ||
   (KNOWN.output_ahead && left[0]?.status === "interrupted");
+
+/** Whether a run may have answered more than it was to. */
+export const mayAnswerTwice = ({ mode, retried }: RunNote): boolean =>
+  KNOWN.answers_twice && mode === "resume" && retried === true;
 
 /** Whether the output of a cancelled run may be a step ahead of its state. */
 export const outputMayBeAhead = (): boolean => KNOWN.output_ahead;

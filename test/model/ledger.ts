@@ -92,6 +92,8 @@ export class Ledger {
       if (!(error instanceof Unanswered)) throw error;
       span.answered = this.now();
       if (span.sure !== undefined) span.sure = false;
+      for (const run of this.threads.flatMap(({ runs }) => runs))
+        if (run.ended === Number.POSITIVE_INFINITY) run.retried = true;
       this.say(span, `${what}: no answer`);
       throw error;
     }

@@ -24,6 +24,8 @@ export interface RunNote extends Span {
   created?: WireRun;
   /** From here on it is known to have ended. */
   ended: number;
+  /** The process was killed before its end was known, so it may have been begun again. */
+  retried?: boolean;
   /** What all answers to join and wait said; they must be the same. */
   outputs: Answer[];
   /** Accepted cancels. `sure` is false when the answer was lost, or the client only went away. */

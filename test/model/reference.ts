@@ -1,5 +1,6 @@
 import type { RunStatus, ThreadStatus } from "../../src/contract/records.ts";
 import type { Kind } from "./commands.ts";
+import { mayAnswerTwice } from "./known.ts";
 import type { RunNote } from "./notes.ts";
 
 /** A step of a run that is still to come. */
@@ -84,7 +85,7 @@ interface Walk {
 }
 
 /** Carries a run out, and says where on its way it could have been stopped. */
-function walk(run: RunNote, from: World): Walk {
+function walk(run: RunNote, from: World, twice = false): Walk {
   const stops: Stop[] = [];
   let world = from;
   let given = run.mode === "resume" ? run.token : undefined;
@@ -119,6 +120,7 @@ function walk(run: RunNote, from: World): Walk {
     // LangGraph keeps the answer it was given, and gives it again to a run that brings none of its own.
     const one = head.given.at(-1)?.value;
     if (answers.length < 2 && one !== undefined) answers.push(one);
+    if (answers.length < 2 && one !== undefined && twice) answers.push(one);
     if (answers.length > 0) {
       stop(true);
       world = write(world, "taken", { by: run.token, value: answers });
@@ -153,7 +155,17 @@ export interface Outcome {
 
 /** All that a run can have left behind which ended like this. */
 export function outcomesOf(run: RunNote, status: RunStatus, cancelled: boolean, from: World): Outcome[] {
-  const { stops, end, final } = walk(run, from);
+  const walks = mayAnswerTwice(run) ? [walk(run, from), walk(run, from, true)] : [walk(run, from)];
+  return walks.flatMap((one) => outcomesAlong(one, run, status, cancelled, from));
+}
+
+function outcomesAlong(
+  { stops, end, final }: Walk,
+  run: RunNote,
+  status: RunStatus,
+  cancelled: boolean,
+  from: World,
+): Outcome[] {
   const outcomes: Outcome[] = [];
   const finish = (rest: ThreadStatus) => outcomes.push({ world: { ...final, rest }, untouched: final === from });
   if (status === "success" && end === "success") finish("idle");

@@ -10,6 +10,7 @@ import {
   getCheckpointId,
   maxChannelVersion,
   type PendingWrite,
+  RESUME,
   TASKS,
   WRITES_IDX_MAP,
 } from "@langchain/langgraph-checkpoint";
@@ -20,6 +21,9 @@ import { StateSerializer, type Stored } from "./serializer.ts";
 
 /** How many checkpoints one round trip brings when a whole history is walked. */
 const PAGE = 50;
+
+/** The task that a command is filed under. */
+const NULL_TASK = "00000000-0000-0000-0000-000000000000";
 
 /** A channel without a value. */
 const EMPTY: Stored = { type: "empty", value: "" };
@@ -182,14 +186,17 @@ export class HostCheckpointer extends BaseCheckpointSaver<string> {
     const values = await Promise.all(
       present.map(async (stored) => [stored.channel, await this.#serializer.load(stored)] as const),
     );
+    const isSpent = ({ task_id, channel }: WriteData) => task_id === NULL_TASK && channel === RESUME;
     const pendingWrites = await Promise.all(
-      data.writes.map(
-        async (write): Promise<[string, string, unknown]> => [
-          write.task_id,
-          write.channel,
-          await this.#serializer.load(write),
-        ],
-      ),
+      data.writes
+        .filter((write) => !scopeOf(asked).answered || !isSpent(write))
+        .map(
+          async (write): Promise<[string, string, unknown]> => [
+            write.task_id,
+            write.channel,
+            await this.#serializer.load(write),
+          ],
+        ),
     );
     const channel_values: Record<string, unknown> = Object.fromEntries(values);
     if (checkpoint.v < 4 && parent_checkpoint_id)

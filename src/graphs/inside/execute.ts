@@ -1,6 +1,6 @@
 import type { StreamEvent } from "@langchain/core/tracers/log_stream";
 import { RunControl } from "@langchain/langgraph";
-import type { CheckpointData, HostOutcome, RunOrder, StateSummary } from "../host.ts";
+import type { Begun, CheckpointData, HostOutcome, RunOrder, StateSummary } from "../host.ts";
 import { toCommand } from "./commands.ts";
 import { CommitPoints } from "./commit-points.ts";
 import type { CompiledGraph, LoadedGraphs } from "./load.ts";
@@ -14,6 +14,7 @@ export interface Execution {
   order: RunOrder;
   /** The thread's newest root checkpoint. */
   head: CheckpointData | null;
+  begun: Begun | undefined;
   graphs: LoadedGraphs;
   run: RunningInHost;
   /** Where the run's events go. */
@@ -25,6 +26,8 @@ export async function executeRun(execution: Execution): Promise<HostOutcome> {
   const { order, head, graphs, run, emit } = execution;
   const translator = new StreamTranslator(order.kwargs.stream_mode, emit);
   const scope: Scope = { run: order, metadata: checkpointMetadata(order), head: { data: head } };
+  // LangGraph forgets in memory alone that an answer was given: it would give it to the next question, too.
+  scope.answered = execution.begun?.answered;
   let graph: CompiledGraph | undefined;
   try {
     graph = await graphs.get(order.graph_id, order.kwargs.config, {
@@ -47,7 +50,7 @@ async function stream(
   scope: Scope,
   translator: StreamTranslator,
 ): Promise<void> {
-  const { order, run } = execution;
+  const { order, run, begun } = execution;
   const { kwargs } = order;
   const resumed = hasOwnCheckpoint(execution);
   const control = new RunControl();
@@ -59,7 +62,7 @@ async function stream(
     streamMode: sourceModes(kwargs.stream_mode),
     subgraphs: kwargs.subgraphs,
   };
-  const input = resumed ? null : await inputOf(graph, order, scope);
+  const input = resumed || begun ? null : await inputOf(graph, order, scope);
   const take = (chunk: unknown) => {
     const [namespace, mode, data] = kwargs.subgraphs
       ? (chunk as [string[], string, unknown])

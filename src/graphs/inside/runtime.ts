@@ -17,11 +17,11 @@ export function startRuntime(setup: HostSetup, send: (messages: FromHost[]) => v
   const runs = new Map<string, RunningInHost>();
   void loading.then((graphs) => connection.post({ type: "loaded", failures: graphs.failures }));
 
-  async function start({ order, head }: Extract<ToHost, { type: "start" }>, run: RunningInHost): Promise<void> {
+  async function start({ order, head, begun }: Extract<ToHost, { type: "start" }>, run: RunningInHost): Promise<void> {
     const graphs = await loading;
     connection.post({ type: "started", run_id: order.run_id, epoch: order.epoch });
     const emit = (event: string, data: string) => connection.emit(order, event, data);
-    const outcome = await executeRun({ order, head, graphs, run, emit });
+    const outcome = await executeRun({ order, head, begun, graphs, run, emit });
     runs.delete(keyOf(order));
     connection.post({ type: "done", run_id: order.run_id, epoch: order.epoch, outcome });
   }

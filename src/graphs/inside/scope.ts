@@ -14,6 +14,8 @@ export interface Scope {
   head?: { data: CheckpointData | null };
   /** Where the run waits for the database. */
   commits?: CommitPoints;
+  /** The run's answer, which is stored beside the checkpoint it started from, has been given. */
+  answered?: boolean;
   /** Metadata for every checkpoint written. */
   metadata: Record<string, unknown>;
   /** Where the checkpoints of a state update are gathered instead of being stored one by one. */

@@ -1,5 +1,6 @@
 import { appendFileSync, existsSync, readFileSync } from "node:fs";
-import { Annotation, StateGraph } from "@langchain/langgraph";
+import { setTimeout as pause } from "node:timers/promises";
+import { Annotation, interrupt, StateGraph } from "@langchain/langgraph";
 
 /** Three steps that write their names into a file as they begin; one of them takes the process with it the first time. */
 
@@ -25,4 +26,15 @@ export const steps = new StateGraph(State)
   .addEdge("a", "b")
   .addEdge("b", "c")
   .addEdge("c", "__end__")
+  .compile();
+
+/** Asks twice in one node, with time between for what it was answered to be stored. */
+export const asks = new StateGraph(State)
+  .addNode("ask", async () => {
+    const first = interrupt("first?");
+    await pause(50);
+    return { done: [String(first), String(interrupt("second?"))] };
+  })
+  .addEdge("__start__", "ask")
+  .addEdge("ask", "__end__")
   .compile();
