@@ -168,7 +168,7 @@ describe.each(databases)("storage on %s", (name) => {
           await insertThread(tx, thread(failed));
           throw new Error("no");
         }),
-        storage.database.write((tx) => setThreadBusy(tx, kept, "{}")),
+        storage.database.write((tx) => restThread(tx, kept)),
       ]);
       expect(results.map((result) => result.status)).toEqual(["fulfilled", "rejected", "fulfilled"]);
       expect(await findThread(storage.database.read, TENANT, failed)).toBeUndefined();
