@@ -20,7 +20,8 @@ describe.each(databases)("under a mount prefix on %s", (database) => {
     expect((await send("GET", "/agents/ok")).status).toBe(200);
     expect((await send("GET", "/agents/openapi.json")).status).toBe(200);
     expect((await send("GET", "/agents/assistants/chain")).body.name).toBe("chain");
-    for (const path of ["/ok", "/assistants/chain", "/agentsok", "/agents", "/other/ok"]) {
+    expect((await send("GET", "/agents")).headers.get("location")).toBe("/agents/docs");
+    for (const path of ["/ok", "/assistants/chain", "/agentsok", "/other/ok"]) {
       expect([path, (await send("GET", path)).status]).toEqual([path, 404]);
     }
   });
