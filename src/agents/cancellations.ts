@@ -6,6 +6,7 @@ import type { RunRow } from "../storage/schema.ts";
 import { lockThread } from "../storage/threads.ts";
 import { type CancelIntent, cancelLocked, type PendingCancel } from "./cancel.ts";
 import type { AgentContext, Caller } from "./context.ts";
+import { lockRunAndThread } from "./locked-run.ts";
 
 /** Runs that a cancel by status takes at a time. */
 const BATCH = 200;
@@ -34,7 +35,7 @@ export class Cancellations {
     wait?: AbortSignal,
   ): Promise<void> {
     const run = { tenant_id: caller.tenant_id, thread_id, run_id };
-    await this.#write(async (tx) => [await cancelActive(tx, run, intent)]);
+    await this.#write(async (tx) => [await cancelLocked(tx, requireActive(await lockRunAndThread(tx, run)), intent)]);
     if (wait) await this.#context.engine.events.ending(run, wait);
   }
 
@@ -47,9 +48,9 @@ export class Cancellations {
     if ("status" in selection) return this.#cancelByStatus(tenant_id, selection.status, intent);
     const { thread_id, run_ids } = selection;
     await this.#write(async (tx) => {
-      await lockThread(tx, tenant_id, thread_id);
       const runs = [];
-      for (const run_id of new Set(run_ids)) runs.push(await requireActive(tx, { tenant_id, thread_id, run_id }));
+      for (const run_id of new Set(run_ids))
+        runs.push(requireActive(await lockRunAndThread(tx, { tenant_id, thread_id, run_id })));
       const cancels = [];
       // The newest first: each is undone on top of what was there when it was accepted.
       for (const run of runs.sort((a, b) => b.seq - a.seq)) cancels.push(await cancelLocked(tx, run, intent));
@@ -94,15 +95,7 @@ export class Cancellations {
   }
 }
 
-async function cancelActive(tx: Tx, run: RunKey, intent: CancelIntent): Promise<PendingCancel> {
-  // Thread first, then run: the order in which everybody takes these locks.
-  await lockThread(tx, run.tenant_id, run.thread_id);
-  return cancelLocked(tx, await requireActive(tx, run), intent);
-}
-
-async function requireActive(tx: Tx, key: RunKey): Promise<RunRow> {
-  const run = await lockRun(tx, key);
-  if (!run) throw new ApiError("run_not_found");
+function requireActive(run: RunRow): RunRow {
   if (run.ended_at !== null) throw new ApiError("run_ended", { run_id: run.run_id, status: run.status });
   return run;
 }

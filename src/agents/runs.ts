@@ -11,12 +11,13 @@ import type { Tx } from "../storage/database.ts";
 import { lastEventSeq, type StoredEvent } from "../storage/events.ts";
 import type { Hint } from "../storage/hints.ts";
 import { deleteRun } from "../storage/run-deletion.ts";
-import { findRun, insertRun, listActiveRuns, listRuns, lockRun } from "../storage/runs.ts";
+import { findRun, insertRun, listActiveRuns, listRuns } from "../storage/runs.ts";
 import type { AssistantRow, RunRow, ThreadRow } from "../storage/schema.ts";
 import { insertThread, lockThread, setThreadBusy } from "../storage/threads.ts";
 import { findAssistantOrGraph } from "./assistants.ts";
 import type { PendingCancel } from "./cancel.ts";
 import type { AgentContext, Caller } from "./context.ts";
+import { lockRunAndThread } from "./locked-run.ts";
 import { makeWay } from "./multitask.ts";
 import { mergeRequest, ownKeys, type RunRequest, startingCheckpoint } from "./run-request.ts";
 import type { ThreadStates } from "./thread-states.ts";
@@ -114,7 +115,7 @@ export class Runs {
    */
   async delete(caller: Caller, thread_id: string, run_id: string): Promise<void> {
     await this.#context.database.write(async (tx) => {
-      const run = await this.#lock(tx, caller, thread_id, run_id);
+      const run = await lockRunAndThread(tx, { tenant_id: caller.tenant_id, thread_id, run_id });
       if (run.ended_at === null) throw new ApiError("run_active", { run_id, status: run.status });
       if ((await listActiveRuns(tx, thread_id)).length > 0) throw new ApiError("thread_busy");
       await deleteRun(tx, run);
@@ -226,14 +227,6 @@ export class Runs {
       delay_ms: Math.round((request.after_seconds ?? 0) * 1000),
       thread_before: busy ? null : JSON.stringify(before),
     });
-  }
-
-  /** Thread first, then run: the order in which everybody takes these locks. */
-  async #lock(tx: Tx, { tenant_id }: Caller, thread_id: string, run_id: string): Promise<RunRow> {
-    await lockThread(tx, tenant_id, thread_id);
-    const run = await lockRun(tx, { tenant_id, thread_id, run_id });
-    if (!run) throw new ApiError("run_not_found");
-    return run;
   }
 }
 

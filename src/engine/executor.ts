@@ -1,13 +1,13 @@
 import { LeaseLostError } from "../errors.ts";
 import type {
   AbortReason,
-  Begun,
   CheckpointRequest,
   CheckpointWrite,
   HostOutcome,
   RunKwargs,
   RunOrder,
   StateSummary,
+  WriteKey,
 } from "../graphs/host.ts";
 import type { HostPool, PooledHost } from "../graphs/pool.ts";
 import { cleanJsonText } from "../lib/json.ts";
@@ -101,21 +101,17 @@ export class Executor {
     const head = (await findCheckpoint(database.read, { thread_id, checkpoint_ns: "" })) ?? null;
     if (head && order.kwargs.stream_mode.includes("values")) await this.#beginWithLastOutput();
     if (this.#ended) return;
-    const begun = epoch > 1 && head !== null ? await this.#begunAt(head) : undefined;
+    const begun = epoch > 1 && head ? await this.#writesOn(head, order) : [];
     if (this.#ended) return;
     host.send({ type: "start", order, head, begun });
     this.#after(run_timeout_ms, () => this.stop("timeout"));
   }
 
-  /** What an earlier claim has left on the checkpoint that the run starts from. */
-  async #begunAt(head: { checkpoint_id: string }): Promise<Begun | undefined> {
-    const { run_id, thread_id, kwargs } = this.run;
-    const { checkpoint_id = head.checkpoint_id } = (JSON.parse(kwargs) as RunKwargs).config.configurable ?? {};
-    const at = { run_id, thread_id, checkpoint_id: String(checkpoint_id) };
-    const writes = await findWritesOfRun(this.#options.database.read, at);
-    if (writes.length === 0) return undefined;
-    // The answer itself is filed under the task of commands, whose id is all zeros; a node that has taken it has a copy.
-    return { answered: writes.some(({ task_id, channel }) => channel === "__resume__" && !/^[0-]+$/.test(task_id)) };
+  /** What an earlier claim has written on the checkpoint that the run starts from. */
+  #writesOn(head: { checkpoint_id: string }, { kwargs }: RunOrder): Promise<WriteKey[]> {
+    const { run_id, thread_id } = this.run;
+    const checkpoint_id = String(kwargs.config.configurable?.checkpoint_id ?? head.checkpoint_id);
+    return findWritesOfRun(this.#options.database.read, { run_id, thread_id, checkpoint_id });
   }
 
   /** The first state of the run is mostly what the run before it has left. */

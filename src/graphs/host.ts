@@ -58,11 +58,6 @@ export interface RunCommand {
 }
 type Destination = string | { node: string; input?: unknown };
 
-/** An earlier claim of the run has taken its command in; its answer may have been given to a question already. */
-export interface Begun {
-  answered: boolean;
-}
-
 export type AbortReason = "cancelled" | "lease_lost" | "timeout";
 
 /** How a run ended in its host. */
@@ -108,6 +103,9 @@ export interface WriteData {
   type: string;
   value: string;
 }
+
+/** Which write: of what task, to what channel. */
+export type WriteKey = Pick<WriteData, "task_id" | "channel">;
 
 /** What the checkpointer of a host asks of the service. */
 export type CheckpointRequest =
@@ -172,9 +170,9 @@ export interface StagedUpdate {
 export type ToHost =
   /**
    * `head`: the thread's newest root checkpoint (null: there is none), which saves the run its first question. `begun`: what
-   * an earlier claim of the run has left on the checkpoint that it starts from, if anything.
+   * an earlier claim of the run has written on the checkpoint that it starts from.
    */
-  | { type: "start"; order: RunOrder; head: CheckpointData | null; begun: Begun | undefined }
+  | { type: "start"; order: RunOrder; head: CheckpointData | null; begun: WriteKey[] }
   | { type: "abort"; run_id: string; epoch: number; reason: AbortReason }
   /** Stop at the next step boundary; the run will go on elsewhere. */
   | { type: "drain"; run_id: string; epoch: number }

@@ -1,18 +1,11 @@
 import { sql } from "kysely";
-import type { NewValue, NewWrite } from "./checkpoint-inserts.ts";
+import type { NewCheckpoint, NewValue, NewWrite } from "./checkpoint-inserts.ts";
 import type { Tx } from "./database.ts";
 import { prepared } from "./prepared.ts";
 import type { CheckpointRow } from "./schema.ts";
 
 /** A checkpoint with its channel values and the writes that are pending on it, as stored. */
-export interface StoredCheckpoint {
-  thread_id: string;
-  checkpoint_ns: string;
-  checkpoint_id: string;
-  parent_checkpoint_id: string | null;
-  checkpoint: string;
-  metadata: string;
-  values: NewValue[];
+export interface StoredCheckpoint extends NewCheckpoint {
   writes: NewWrite[];
 }
 

@@ -40,7 +40,10 @@ export async function insertEvents(
 ): Promise<void> {
   const { run_id, tenant_id } = run;
   const events: NewEvent[] = [];
-  for (const event of given) events.push((await hasBase(tx, event)) ? event : { ...event, stored: undefined });
+  for (const event of given) {
+    const base = event.stored?.base_run_id;
+    events.push(base && !(await isThere(tx, base)) ? { ...event, stored: undefined } : event);
+  }
   if (tx.dialect.name === "sqlite") {
     // One compiled statement per row is faster here than building one statement for all rows.
     for (const event of events) await tx.run(insertQuery(tx, { run_id, tenant_id, ...rowOf(event) }));
@@ -52,9 +55,8 @@ export async function insertEvents(
 }
 
 /** The run whose output an event is a change of may have been deleted meanwhile; if not, it stays until the commit. */
-async function hasBase(tx: Tx, { stored }: NewEvent): Promise<boolean> {
-  if (!stored?.base_run_id) return true;
-  const query = tx.k.selectFrom("runs").select("seq").where("run_id", "=", stored.base_run_id);
+async function isThere(tx: Tx, run_id: string): Promise<boolean> {
+  const query = tx.k.selectFrom("runs").select("seq").where("run_id", "=", run_id);
   return (await tx.first(tx.dialect.forShare(query))) !== undefined;
 }
 

@@ -145,6 +145,15 @@ const STARTED = [
   "ended_at",
 ] as const;
 
+const startedRuns = (tx: Tx, thread_id: string) =>
+  tx.k
+    .selectFrom("runs")
+    .select(STARTED)
+    .where("thread_id", "=", thread_id)
+    .where("started_at", "is not", null)
+    .$narrowType<{ started_at: number }>()
+    .limit(1);
+
 /** The first run of the thread that started behind a place in its stream. */
 export const nextStartedRun = (
   tx: Tx,
@@ -152,37 +161,21 @@ export const nextStartedRun = (
   after: { started_at: number; seq: number },
 ): Promise<StartedRun | undefined> =>
   tx.first(
-    tx.k
-      .selectFrom("runs")
-      .select(STARTED)
-      .where("thread_id", "=", thread_id)
-      .where("started_at", "is not", null)
+    startedRuns(tx, thread_id)
       .where(sql<boolean>`(started_at, seq) > (${after.started_at}, ${after.seq})`)
       .orderBy("started_at")
-      .orderBy("seq")
-      .limit(1)
-      .$narrowType<{ started_at: number }>(),
+      .orderBy("seq"),
   );
+
+/** The run of the thread that started last. */
+export const lastStartedRun = (tx: Tx, thread_id: string): Promise<StartedRun | undefined> =>
+  tx.first(startedRuns(tx, thread_id).orderBy("started_at", "desc").orderBy("seq", "desc"));
 
 /** Whether a run of the thread that was accepted later has started already. */
 export async function wasOvertaken(tx: Tx, { thread_id, seq }: Pick<RunRow, "thread_id" | "seq">): Promise<boolean> {
   const query = tx.k.selectFrom("runs").select("seq").where("thread_id", "=", thread_id).where("seq", ">", seq);
   return (await tx.first(query.where("started_at", "is not", null).limit(1))) !== undefined;
 }
-
-/** The run of the thread that started last. */
-export const lastStartedRun = (tx: Tx, thread_id: string): Promise<StartedRun | undefined> =>
-  tx.first(
-    tx.k
-      .selectFrom("runs")
-      .select(STARTED)
-      .where("thread_id", "=", thread_id)
-      .where("started_at", "is not", null)
-      .orderBy("started_at", "desc")
-      .orderBy("seq", "desc")
-      .limit(1)
-      .$narrowType<{ started_at: number }>(),
-  );
 
 /** Pending and running runs of a tenant, the newest first, from before a `seq`. */
 export const listActiveRunsOfTenant = (

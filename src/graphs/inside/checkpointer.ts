@@ -10,20 +10,17 @@ import {
   getCheckpointId,
   maxChannelVersion,
   type PendingWrite,
-  RESUME,
   TASKS,
   WRITES_IDX_MAP,
 } from "@langchain/langgraph-checkpoint";
 import type { CheckpointData, CheckpointWrite, ValueData, WriteData } from "../host.ts";
+import { isAnswer } from "./answers.ts";
 import type { RunKey, ServiceConnection } from "./connection.ts";
 import { keepScope, type Scope, scopeOf } from "./scope.ts";
 import { StateSerializer, type Stored } from "./serializer.ts";
 
 /** How many checkpoints one round trip brings when a whole history is walked. */
 const PAGE = 50;
-
-/** The task that a command is filed under. */
-const NULL_TASK = "00000000-0000-0000-0000-000000000000";
 
 /** A channel without a value. */
 const EMPTY: Stored = { type: "empty", value: "" };
@@ -186,10 +183,10 @@ export class HostCheckpointer extends BaseCheckpointSaver<string> {
     const values = await Promise.all(
       present.map(async (stored) => [stored.channel, await this.#serializer.load(stored)] as const),
     );
-    const isSpent = ({ task_id, channel }: WriteData) => task_id === NULL_TASK && channel === RESUME;
+    const { answered } = scopeOf(asked);
     const pendingWrites = await Promise.all(
       data.writes
-        .filter((write) => !scopeOf(asked).answered || !isSpent(write))
+        .filter((write) => !(answered && isAnswer(write)))
         .map(
           async (write): Promise<[string, string, unknown]> => [
             write.task_id,

@@ -1,6 +1,7 @@
 import type { StreamEvent } from "@langchain/core/tracers/log_stream";
 import { RunControl } from "@langchain/langgraph";
-import type { Begun, CheckpointData, HostOutcome, RunOrder, StateSummary } from "../host.ts";
+import type { CheckpointData, HostOutcome, RunOrder, StateSummary, WriteKey } from "../host.ts";
+import { isGivenAnswer } from "./answers.ts";
 import { toCommand } from "./commands.ts";
 import { CommitPoints } from "./commit-points.ts";
 import type { CompiledGraph, LoadedGraphs } from "./load.ts";
@@ -14,7 +15,8 @@ export interface Execution {
   order: RunOrder;
   /** The thread's newest root checkpoint. */
   head: CheckpointData | null;
-  begun: Begun | undefined;
+  /** What an earlier claim of the run has written on the checkpoint that it starts from. */
+  begun: readonly WriteKey[];
   graphs: LoadedGraphs;
   run: RunningInHost;
   /** Where the run's events go. */
@@ -27,7 +29,7 @@ export async function executeRun(execution: Execution): Promise<HostOutcome> {
   const translator = new StreamTranslator(order.kwargs.stream_mode, emit);
   const scope: Scope = { run: order, metadata: checkpointMetadata(order), head: { data: head } };
   // LangGraph forgets in memory alone that an answer was given: it would give it to the next question, too.
-  scope.answered = execution.begun?.answered;
+  scope.answered = execution.begun.some(isGivenAnswer);
   let graph: CompiledGraph | undefined;
   try {
     graph = await graphs.get(order.graph_id, order.kwargs.config, {
@@ -62,7 +64,7 @@ async function stream(
     streamMode: sourceModes(kwargs.stream_mode),
     subgraphs: kwargs.subgraphs,
   };
-  const input = resumed || begun ? null : await inputOf(graph, order, scope);
+  const input = resumed || begun.length > 0 ? null : await inputOf(graph, order, scope);
   const take = (chunk: unknown) => {
     const [namespace, mode, data] = kwargs.subgraphs
       ? (chunk as [string[], string, unknown])

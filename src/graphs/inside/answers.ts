@@ -1,0 +1,11 @@
+import { RESUME } from "@langchain/langgraph-checkpoint";
+import type { WriteKey } from "../host.ts";
+
+/** The task that LangGraph files a command under. */
+const NULL_TASK = "00000000-0000-0000-0000-000000000000";
+
+/** The answer of a run as it came in, for whichever node asks first. */
+export const isAnswer = ({ task_id, channel }: WriteKey): boolean => channel === RESUME && task_id === NULL_TASK;
+
+/** The copy of an answer that a node has taken. */
+export const isGivenAnswer = ({ task_id, channel }: WriteKey): boolean => channel === RESUME && task_id !== NULL_TASK;
