@@ -31,7 +31,7 @@ export const ERRORS = {
     409,
     "Thread is already running a task. Wait for it to finish or choose a different multitask strategy.",
   ],
-  state_changed: [409, "The state of thread {thread_id} changed meanwhile. Read it again and repeat the update."],
+  state_changed: [409, "The state of thread {thread_id} changed meanwhile. Read it again, and try once more."],
   checkpoint_not_found: [404, "Thread {thread_id} has no checkpoint {checkpoint_id}."],
   run_not_found: [404, "Run not found"],
   run_ended: [409, "Run {run_id} has ended: its status is {status}. Only a pending or running run can be cancelled."],

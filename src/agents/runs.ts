@@ -20,7 +20,7 @@ import type { AgentContext, Caller } from "./context.ts";
 import { lockRunAndThread } from "./locked-run.ts";
 import { makeWay } from "./multitask.ts";
 import { mergeRequest, ownKeys, type RunRequest, startingCheckpoint } from "./run-request.ts";
-import type { ThreadStates } from "./thread-states.ts";
+import { MOST_TRIES, type ThreadStates } from "./thread-states.ts";
 import { requireThread } from "./threads.ts";
 
 /** Which run: on a thread of the caller, or a stateless one. */
@@ -114,13 +114,21 @@ export class Runs {
    * @throws ApiError run_active; thread_busy when another run of the thread builds on those checkpoints, or soon will
    */
   async delete(caller: Caller, thread_id: string, run_id: string): Promise<void> {
-    await this.#context.database.write(async (tx) => {
-      const run = await lockRunAndThread(tx, { tenant_id: caller.tenant_id, thread_id, run_id });
-      if (run.ended_at === null) throw new ApiError("run_active", { run_id, status: run.status });
-      if ((await listActiveRuns(tx, thread_id)).length > 0) throw new ApiError("thread_busy");
-      await deleteRun(tx, run);
-    });
-    await this.#states.refresh(caller, thread_id);
+    const { database } = this.#context;
+    for (let tries = 1; ; tries++) {
+      await this.find(caller, { thread_id, run_id });
+      const foreseen = await this.#states.without(caller, thread_id, run_id);
+      const done = await database.write(async (tx) => {
+        const run = await lockRunAndThread(tx, { tenant_id: caller.tenant_id, thread_id, run_id });
+        if (run.ended_at === null) throw new ApiError("run_active", { run_id, status: run.status });
+        if ((await listActiveRuns(tx, thread_id)).length > 0) throw new ApiError("thread_busy");
+        if (!(await this.#states.settle(tx, caller, thread_id, foreseen))) return false;
+        await deleteRun(tx, run);
+        return true;
+      });
+      if (done) return;
+      if (tries === MOST_TRIES) throw new ApiError("state_changed", { thread_id });
+    }
   }
 
   /** The run's output as JSON text, once it has ended. */

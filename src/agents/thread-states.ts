@@ -30,8 +30,16 @@ const EMPTY_STATE = JSON.stringify({
   parent_checkpoint: null,
 });
 
-/** An update that met another one is worked out anew this many times. */
-const MOST_TRIES = 3;
+/** A change that met another one is worked out anew this many times. */
+export const MOST_TRIES = 3;
+
+/** A thread's record as it will be, and the state of the thread for which that holds. */
+interface Foreseen {
+  base: string | undefined;
+  updated_at: number;
+  /** Absent: the thread has no graph, and so no state. */
+  state: StateSummary | undefined;
+}
 
 /** The state of threads: reading it, its history, and changing it from outside. Answers are JSON text. */
 export class ThreadStates {
@@ -84,20 +92,31 @@ export class ThreadStates {
     await this.#apply(caller, thread_id, {}, supersteps);
   }
 
-  /** Brings the thread's record up to date with its newest checkpoint, after checkpoints were deleted. */
-  async refresh({ tenant_id }: Caller, thread_id: string): Promise<void> {
+  /**
+   * What the thread's record will show once a run is deleted. Only the graph can tell, and a transaction cannot wait for it:
+   * so it is asked before, and {@link settle} sees whether the answer still holds.
+   */
+  async without(caller: Caller, thread_id: string, run_id: string): Promise<Foreseen> {
     const { database } = this.#context;
-    const thread = await findThread(database.read, tenant_id, thread_id);
-    const graph = thread && (await this.#graphOf(thread));
-    if (!graph) return;
+    const thread = await requireThread(database.read, caller, thread_id);
     const base = await findHead(database.read, thread_id);
-    const state = await askGraph(this.#context, { kind: "summary", graph, checkpoint: { thread_id } });
-    await database.write(async (tx) => {
-      await lockThread(tx, tenant_id, thread_id);
-      // Somebody who came in between has written the record already.
-      if ((await listActiveRuns(tx, thread_id)).length > 0 || (await findHead(tx, thread_id)) !== base) return;
-      await this.#write(tx, thread_id, state);
-    });
+    const graph = await this.#graphOf(thread);
+    const state =
+      graph && (await askGraph(this.#context, { kind: "summary", graph, checkpoint: { thread_id }, without: run_id }));
+    return { base, updated_at: thread.updated_at, state };
+  }
+
+  /** Writes the record that was foreseen, unless the thread, which is locked, has changed since. */
+  async settle(
+    tx: Tx,
+    { tenant_id }: Caller,
+    thread_id: string,
+    { base, updated_at, state }: Foreseen,
+  ): Promise<boolean> {
+    const thread = await findThread(tx, tenant_id, thread_id);
+    if (thread?.updated_at !== updated_at || (await findHead(tx, thread_id)) !== base) return false;
+    if (state) await this.#write(tx, thread_id, state);
+    return true;
   }
 
   async #apply(

@@ -109,7 +109,8 @@ export type WriteKey = Pick<WriteData, "task_id" | "channel">;
 
 /** What the checkpointer of a host asks of the service. */
 export type CheckpointRequest =
-  | { op: "get"; thread_id: string; checkpoint_ns: string; checkpoint_id?: string }
+  /** `without`: as if this run had never written anything. */
+  | { op: "get"; thread_id: string; checkpoint_ns: string; checkpoint_id?: string; without?: string }
   | {
       op: "list";
       /** Absent: of all threads. The service answers that to nobody; LangGraph's contract knows it. */
@@ -131,7 +132,8 @@ export type CheckpointWrite = Extract<CheckpointRequest, { op: "put" | "put_writ
 export type Question =
   | { kind: "state"; graph: GraphInUse; checkpoint: CheckpointKey; subgraphs: boolean }
   | { kind: "history"; graph: GraphInUse; checkpoint: CheckpointKey; before?: string; metadata?: object; limit: number }
-  | { kind: "summary"; graph: GraphInUse; checkpoint: CheckpointKey }
+  /** `without`: as if this run had never written anything. */
+  | { kind: "summary"; graph: GraphInUse; checkpoint: CheckpointKey; without?: string }
   | { kind: "update"; graph: GraphInUse; checkpoint: CheckpointKey; supersteps: StateUpdate[][] }
   | { kind: "drawing"; graph: GraphInUse; xray: boolean | number }
   | { kind: "schemas"; graph: GraphInUse }

@@ -14,16 +14,24 @@ interface Namespace {
   checkpoint_ns: string;
 }
 
-/** One checkpoint, or the newest of the namespace when no id is given. */
+/**
+ * One checkpoint, or the newest of the namespace when no id is given. `without`: as it is once what this run has written is
+ * deleted.
+ */
 export async function findCheckpoint(
   tx: Tx,
-  at: Namespace & { checkpoint_id?: string },
+  { without = NO_RUN, ...at }: Namespace & { checkpoint_id?: string; without?: string },
 ): Promise<StoredCheckpoint | undefined> {
   const row = await tx.first(
-    at.checkpoint_id ? findQuery(tx, { ...at, checkpoint_id: at.checkpoint_id }) : newestQuery(tx, at),
+    at.checkpoint_id
+      ? findQuery(tx, { ...at, checkpoint_id: at.checkpoint_id, without })
+      : newestQuery(tx, { ...at, without }),
   );
-  return row && (await withContents(tx, [row]))[0];
+  return row && (await withContents(tx, [row], without))[0];
 }
+
+/** What no run is called. */
+const NO_RUN = "";
 
 const COLUMNS = [
   "thread_id",
@@ -35,20 +43,22 @@ const COLUMNS = [
 ] as const;
 type Row = Pick<CheckpointRow, (typeof COLUMNS)[number]>;
 
-const newestQuery = prepared<Namespace, Row>((k, p) =>
+const newestQuery = prepared<Namespace & { without: string }, Row>((k, p) =>
   k
     .selectFrom("checkpoints")
     .select(COLUMNS)
+    .where("run_id", "is distinct from", p("without"))
     .where("thread_id", "=", p("thread_id"))
     .where("checkpoint_ns", "=", p("checkpoint_ns"))
     .orderBy("checkpoint_id", "desc")
     .limit(1),
 );
 
-const findQuery = prepared<Namespace & { checkpoint_id: string }, Row>((k, p) =>
+const findQuery = prepared<Namespace & { checkpoint_id: string; without: string }, Row>((k, p) =>
   k
     .selectFrom("checkpoints")
     .select(COLUMNS)
+    .where("run_id", "is distinct from", p("without"))
     .where("thread_id", "=", p("thread_id"))
     .where("checkpoint_ns", "=", p("checkpoint_ns"))
     .where("checkpoint_id", "=", p("checkpoint_id")),
@@ -79,7 +89,7 @@ export async function listCheckpoints(tx: Tx, filter: CheckpointFilter): Promise
   return withContents(tx, await tx.all(query.orderBy("checkpoint_id", "desc").limit(filter.limit)));
 }
 
-async function withContents(tx: Tx, rows: Row[]): Promise<StoredCheckpoint[]> {
+async function withContents(tx: Tx, rows: Row[], without = NO_RUN): Promise<StoredCheckpoint[]> {
   const versionsOf = new Map(rows.map((row) => [row, versionsIn(row)]));
   const values = new Map<string, NewValue>();
   for (const [{ thread_id, checkpoint_ns }, versions] of groupByNamespace(versionsOf)) {
@@ -96,7 +106,7 @@ async function withContents(tx: Tx, rows: Row[]): Promise<StoredCheckpoint[]> {
     result.push({
       ...row,
       values: own,
-      writes: newestLayer(await tx.all(writesQuery(tx, { thread_id, checkpoint_ns, checkpoint_id }))),
+      writes: newestLayer(await tx.all(writesQuery(tx, { thread_id, checkpoint_ns, checkpoint_id, without }))),
     });
   }
   return result;
@@ -150,16 +160,18 @@ async function findValues(tx: Tx, { thread_id, checkpoint_ns }: Namespace, versi
   return found;
 }
 
-const writesQuery = prepared<Namespace & { checkpoint_id: string }, NewWrite & { layer: number }>((k, p) =>
-  k
-    .selectFrom("checkpoint_writes")
-    .select(["task_id", "idx", "layer", "channel", "type", "value"])
-    .where("thread_id", "=", p("thread_id"))
-    .where("checkpoint_ns", "=", p("checkpoint_ns"))
-    .where("checkpoint_id", "=", p("checkpoint_id"))
-    .orderBy("task_id")
-    .orderBy("idx")
-    .orderBy("layer"),
+const writesQuery = prepared<Namespace & { checkpoint_id: string; without: string }, NewWrite & { layer: number }>(
+  (k, p) =>
+    k
+      .selectFrom("checkpoint_writes")
+      .select(["task_id", "idx", "layer", "channel", "type", "value"])
+      .where("thread_id", "=", p("thread_id"))
+      .where("checkpoint_ns", "=", p("checkpoint_ns"))
+      .where("checkpoint_id", "=", p("checkpoint_id"))
+      .where("run_id", "is distinct from", p("without"))
+      .orderBy("task_id")
+      .orderBy("idx")
+      .orderBy("layer"),
 );
 
 /** What a run has written on a root checkpoint. */

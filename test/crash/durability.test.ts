@@ -7,9 +7,11 @@ import { freePort, type ServerProcess, startProcess } from "../support/process.t
 
 describe.each(databases)("a kill in a step on %s", (name) => {
   let database: TestDatabase;
+  let port: number;
   let server: ServerProcess | undefined;
   beforeEach(async () => {
     database = await createDatabase(name);
+    port = await freePort();
   });
   afterEach(async () => {
     server?.child.kill("SIGKILL");
@@ -17,59 +19,71 @@ describe.each(databases)("a kill in a step on %s", (name) => {
     await database.drop();
   });
 
+  const start = async (failpoint?: string): Promise<ServerProcess> => {
+    server = await startProcess({
+      data: database.data_dir,
+      databaseUrl: database.url,
+      port,
+      config: "test/graphs/crash/langgraph.json",
+      ...(failpoint && { env: { FAILPOINT: failpoint }, preload: "test/crash/failpoints.ts" }),
+    });
+    return server;
+  };
+
   it.each([
     { dies_in: "a", began: "aabc" },
     { dies_in: "b", began: "abbc" },
     { dies_in: "c", began: "abcc" },
   ])("makes that step run again and no other ($dies_in: $began)", async ({ dies_in, began }) => {
-    const port = await freePort();
-    const options = {
-      data: database.data_dir,
-      databaseUrl: database.url,
-      port,
-      config: "test/graphs/crash/langgraph.json",
-    };
     const log = join(database.data_dir, "log.txt");
     const runs = `http://127.0.0.1:${port}/threads/${randomUUID()}/runs`;
-    server = await startProcess(options);
+    const { ended } = await start();
     const body = JSON.stringify({ assistant_id: "steps", input: { log, dies_in }, if_not_exists: "create" });
     const created = await fetch(runs, { method: "POST", headers: { "content-type": "application/json" }, body });
     const { run_id } = (await created.json()) as { run_id: string };
-    await server.ended;
+    await ended;
 
-    server = await startProcess(options);
+    await start();
     const joined = await fetch(`${runs}/${run_id}/join`);
 
     expect(await joined.json()).toMatchObject({ done: ["a", "b", "c"] });
     expect(readFileSync(log, "utf8")).toBe(began);
   });
 
+  it("of a deletion leaves a thread that shows no more than it has", async () => {
+    const thread = `http://127.0.0.1:${port}/threads/${randomUUID()}`;
+    const { ended } = await start("after-delete");
+    const body = JSON.stringify({ assistant_id: "ledger", input: { n: 1 }, if_not_exists: "create" });
+    const headers = { "content-type": "application/json" };
+    for (let n = 0; n < 2; n++) await (await fetch(`${thread}/runs/wait`, { method: "POST", headers, body })).json();
+    const [{ run_id }] = (await (await fetch(`${thread}/runs`)).json()) as [{ run_id: string }];
+    await expect(fetch(`${thread}/runs/${run_id}`, { method: "DELETE" })).rejects.toThrow();
+    await ended;
+
+    await start();
+    expect((await fetch(`${thread}/runs/${run_id}`)).status).toBe(404);
+    const { values } = (await (await fetch(thread)).json()) as { values: { items: string[] } };
+    expect(values.items).toEqual(["a1", "b1", "c1"]);
+  });
+
   it("gives an answer once, to the question that it was for", async () => {
-    const port = await freePort();
-    const options = {
-      data: database.data_dir,
-      databaseUrl: database.url,
-      port,
-      config: "test/graphs/crash/langgraph.json",
-    };
     const runs = `http://127.0.0.1:${port}/threads/${randomUUID()}/runs`;
     const post = async (path: string, body: object) => {
       const headers = { "content-type": "application/json" };
       const answer = await fetch(`${runs}${path}`, { method: "POST", headers, body: JSON.stringify(body) });
       return (await answer.json()) as { run_id: string };
     };
-    server = await startProcess(options);
+    const first = await start();
     await post("/wait", { assistant_id: "asks", input: {}, if_not_exists: "create" });
-    server.child.kill("SIGKILL");
-    await server.ended;
+    first.child.kill("SIGKILL");
+    await first.ended;
 
     // It dies when the graph has asked its second question, before that is stored.
-    const env = { FAILPOINT: "before-settle", FAIL_AFTER: "1" };
-    server = await startProcess({ ...options, env, preload: "test/crash/failpoints.ts" });
+    const second = await start("before-settle");
     const { run_id } = await post("", { assistant_id: "asks", command: { resume: "one" } });
-    await server.ended;
+    await second.ended;
 
-    server = await startProcess(options);
+    await start();
     const joined = await (await fetch(`${runs}/${run_id}/join`)).json();
     expect(joined).toMatchObject({ __interrupt__: [{ value: "second?" }] });
     expect(await post("/wait", { assistant_id: "asks", command: { resume: "two" } })).toMatchObject({

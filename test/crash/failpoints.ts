@@ -9,6 +9,7 @@ const POINTS: Record<string, { file: string; before: string }> = {
   "after-insert": { file: "/src/agents/runs.ts", before: "for (const cancel of cancels) cancel.announce(" },
   "after-claim": { file: "/src/engine/worker.ts", before: "for (const run of runs) {" },
   "after-checkpoint": { file: "/src/engine/journal.ts", before: "if (events.length > 0) feed.publish(events);" },
+  "after-delete": { file: "/src/agents/runs.ts", before: "if (done) return;" },
   "before-settle": { file: "/src/engine/settle.ts", before: "const ending = await database.write(" },
 };
 

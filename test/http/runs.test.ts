@@ -143,6 +143,34 @@ describe.each(databases)("runs on %s", (database) => {
       expect((await api.state(thread_id)).values).toEqual(before);
     });
 
+    it("asks again the question that it had answered", async () => {
+      const thread_id = await api.newThread();
+      await api.wait(thread_id, { assistant_id: "gate", input: {} });
+      const before = await api.thread(thread_id);
+      await api.wait(thread_id, { assistant_id: "gate", command: { resume: "Ada" } });
+      const [{ run_id }] = await api.get(`/threads/${thread_id}/runs`);
+      await api.call("DELETE", `/threads/${thread_id}/runs/${run_id}`);
+      const { status, values, interrupts } = await api.thread(thread_id);
+      expect({ status, values, interrupts }).toEqual({
+        status: "interrupted",
+        values: before.values,
+        interrupts: before.interrupts,
+      });
+    });
+
+    it("leaves the thread as its state is, also when several are deleted at once", async () => {
+      const thread_id = await api.newThread();
+      for (let n = 0; n < 6; n++) await api.wait(thread_id, CHAIN);
+      const runs = await api.get(`/threads/${thread_id}/runs`);
+      const paths = runs.slice(0, 3).map(({ run_id }: { run_id: string }) => `/threads/${thread_id}/runs/${run_id}`);
+      const answers = await Promise.all(paths.map((path: string) => api.send("DELETE", path)));
+      const deleted = answers.filter(({ status }) => status === 204).length;
+      expect(deleted).toBeGreaterThan(0);
+      for (const { status } of answers) expect([204, 409]).toContain(status);
+      expect(await api.get(`/threads/${thread_id}/runs`)).toHaveLength(6 - deleted);
+      expect((await api.thread(thread_id)).values).toEqual((await api.state(thread_id)).values);
+    });
+
     it("is refused while it is pending or running", async () => {
       const thread_id = await api.newThread();
       const running = await api.runningSlow(thread_id);

@@ -15,7 +15,7 @@ import {
 } from "@langchain/langgraph-checkpoint";
 import type { CheckpointData, CheckpointWrite, ValueData, WriteData } from "../host.ts";
 import { isAnswer } from "./answers.ts";
-import type { RunKey, ServiceConnection } from "./connection.ts";
+import type { ServiceConnection } from "./connection.ts";
 import { keepScope, type Scope, scopeOf } from "./scope.ts";
 import { StateSerializer, type Stored } from "./serializer.ts";
 
@@ -59,9 +59,10 @@ export class HostCheckpointer extends BaseCheckpointSaver<string> {
       scope.head = undefined;
       return data ? this.#toTuple(data, config) : undefined;
     }
-    const staged = stagedCheckpoint(scope.staged, checkpoint_ns, checkpoint_id);
+    const { run, without } = scope;
     const found =
-      staged ?? (await this.#service.get(scope.run, { op: "get", thread_id, checkpoint_ns, checkpoint_id }));
+      stagedCheckpoint(scope.staged, checkpoint_ns, checkpoint_id) ??
+      (await this.#service.get(run, { op: "get", thread_id, checkpoint_ns, checkpoint_id, without }));
     return found && this.#toTuple(found, config);
   }
 
@@ -151,7 +152,7 @@ export class HostCheckpointer extends BaseCheckpointSaver<string> {
     checkpoint: Checkpoint,
     channel_values: Record<string, unknown>,
     child: CheckpointData,
-    run: RunKey | undefined,
+    { run, without }: Scope,
   ): Promise<void> {
     const { thread_id, checkpoint_ns, parent_checkpoint_id } = child;
     const parent = await this.#service.get(run, {
@@ -159,6 +160,7 @@ export class HostCheckpointer extends BaseCheckpointSaver<string> {
       thread_id,
       checkpoint_ns,
       checkpoint_id: parent_checkpoint_id ?? undefined,
+      without,
     });
     const sends = (parent?.writes ?? []).filter(({ channel }) => channel === TASKS);
     channel_values[TASKS] = await Promise.all(sends.map((write) => this.#serializer.load(write)));
@@ -197,7 +199,7 @@ export class HostCheckpointer extends BaseCheckpointSaver<string> {
     );
     const channel_values: Record<string, unknown> = Object.fromEntries(values);
     if (checkpoint.v < 4 && parent_checkpoint_id)
-      await this.#migrateSends(checkpoint, channel_values, data, scopeOf(asked).run);
+      await this.#migrateSends(checkpoint, channel_values, data, scopeOf(asked));
     return {
       config: { configurable: keepScope(asked, { thread_id, checkpoint_ns, checkpoint_id }) },
       checkpoint: { ...checkpoint, channel_values },

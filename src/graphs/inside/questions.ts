@@ -27,8 +27,10 @@ async function answer(question: Question, graphs: LoadedGraphs): Promise<unknown
       const config = { configurable: toConfigurable(question.checkpoint) };
       return toWire(toThreadState(await graph.getState(config, { subgraphs: question.subgraphs })));
     }
-    case "summary":
-      return summarize(await graph.getState({ configurable: toConfigurable(question.checkpoint) }));
+    case "summary": {
+      const scope: Scope = { without: question.without, metadata: {} };
+      return summarize(await graph.getState({ configurable: withScope(toConfigurable(question.checkpoint), scope) }));
+    }
     case "history":
       return toWire(await history(graph, question));
     case "update":

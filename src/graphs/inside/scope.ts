@@ -16,6 +16,8 @@ export interface Scope {
   commits?: CommitPoints;
   /** The run's answer, which is stored beside the checkpoint it started from, has been given. */
   answered?: boolean;
+  /** A run whose checkpoints and writes are not to be seen. */
+  without?: string;
   /** Metadata for every checkpoint written. */
   metadata: Record<string, unknown>;
   /** Where the checkpoints of a state update are gathered instead of being stored one by one. */
