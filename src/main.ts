@@ -1,4 +1,5 @@
 import { once } from "node:events";
+import type { ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { createAdaptorServer, type ServerType } from "@hono/node-server";
@@ -17,6 +18,7 @@ import { inlineHosts } from "./graphs/hosts/inline.ts";
 import { threadHosts } from "./graphs/hosts/thread.ts";
 import { DEFAULT_TENANT } from "./http/auth.ts";
 import type { App } from "./http/route.ts";
+import { sendDirectly } from "./http/send-directly.ts";
 import { systemClock } from "./lib/clock.ts";
 import type { Log } from "./lib/log.ts";
 import type { Database } from "./storage/database.ts";
@@ -96,7 +98,7 @@ export interface Listening {
 export async function listen(config: Config, service: Threadmill): Promise<Listening> {
   // A client may take its time with a large body, but not with its headers.
   const server = createAdaptorServer({
-    fetch: (request) => service.fetch(request),
+    fetch: async (request, { outgoing }) => sendDirectly(await service.fetch(request), outgoing as ServerResponse),
     serverOptions: { headersTimeout: 15_000, requestTimeout: 300_000 },
   });
   server.listen(config.port, config.host);

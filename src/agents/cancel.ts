@@ -1,5 +1,6 @@
 import type { CancelAction } from "../contract/records.ts";
-import { type EventLog, GONE } from "../engine/event-log.ts";
+import type { EventLog } from "../engine/event-log.ts";
+import { GONE } from "../engine/feed.ts";
 import { rollBack } from "../engine/rollback.ts";
 import { announce } from "../engine/settle.ts";
 import type { Database, Tx } from "../storage/database.ts";

@@ -1,6 +1,6 @@
 import type { Run } from "../contract/records.ts";
 import type { CheckpointRef, RunCreate, StatelessRunCreate } from "../contract/run-create.ts";
-import type { Ending } from "../engine/event-log.ts";
+import type { Ending } from "../engine/feed.ts";
 import { threadBefore } from "../engine/take-thread.ts";
 import { ApiError } from "../errors.ts";
 import { isoTime } from "../lib/clock.ts";
@@ -155,18 +155,23 @@ export class Runs {
     path: RunPath,
     after: number | undefined,
     signal: AbortSignal,
-  ): Promise<{ run: RunRow; events: AsyncGenerator<StreamedEvent[]> }> {
+  ): Promise<{ run: RunRow; events: AsyncGenerator<readonly StreamedEvent[]> }> {
     const run = await this.find(caller, path);
     const seen = after ?? (await lastEventSeq(this.#context.database.read, run.run_id));
-    return { run, events: this.#follow(run, seen, after === undefined && seen > 0, signal) };
+    return { run, events: this.#follow(followed(run), seen, after === undefined && seen > 0, signal) };
   }
 
   /** The events of a run that this request has just created. */
-  eventsOfNew(run: RunRow, signal: AbortSignal): AsyncGenerator<StreamedEvent[]> {
-    return this.#follow(run, 0, false, signal);
+  eventsOfNew(run: RunRow, signal: AbortSignal): AsyncGenerator<readonly StreamedEvent[]> {
+    return this.#follow(followed(run), 0, false, signal);
   }
 
-  async *#follow(run: RunRow, seen: number, introduce: boolean, signal: AbortSignal): AsyncGenerator<StreamedEvent[]> {
+  async *#follow(
+    run: Followed,
+    seen: number,
+    introduce: boolean,
+    signal: AbortSignal,
+  ): AsyncGenerator<readonly StreamedEvent[]> {
     const metadata = [{ event: "metadata", data: JSON.stringify({ run_id: run.run_id, attempt: run.attempt }) }];
     if (introduce) yield metadata;
     let told = introduce || seen > 0;
@@ -257,6 +262,11 @@ const startHint = (...bodies: { after_seconds?: number }[]): Hint => ({
 
 /** An event on its way to a reader. Without `seq` it is not part of the log and has no id. */
 export type StreamedEvent = Omit<StoredEvent, "seq"> & { seq?: number | string };
+
+/** What a stream keeps of its run. The whole row of each would be 3 KB a stream, and much more with a large input. */
+type Followed = Pick<RunRow, "run_id" | "tenant_id" | "attempt">;
+
+const followed = ({ run_id, tenant_id, attempt }: RunRow): Followed => ({ run_id, tenant_id, attempt });
 
 /** A run from a checkpoint that is not there would start from nothing, and look as if the thread had lost its state. */
 async function requireCheckpoint(

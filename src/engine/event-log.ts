@@ -1,17 +1,7 @@
-import type { RunStatus } from "../contract/records.ts";
 import type { Database } from "../storage/database.ts";
 import { readEvents, type StoredEvent } from "../storage/events.ts";
 import { findRun } from "../storage/runs.ts";
-
-/** How a run ended. */
-export interface Ending {
-  /** `gone`: the run was rolled back or deleted. */
-  status: RunStatus | "gone";
-  /** JSON text of the run's output. */
-  output: string | null;
-}
-
-export const GONE: Ending = { status: "gone", output: null };
+import { type Ending, Feed, GONE, type Watcher } from "./feed.ts";
 
 /** A run that somebody waits for: which, and whose. */
 export interface RunKey {
@@ -19,60 +9,8 @@ export interface RunKey {
   tenant_id: string;
 }
 
-/** Most events kept in memory for the live readers of a run; who falls further behind reads from the database. */
-const KEPT_EVENTS = 2_000;
-/** ... and the most of their text, in UTF-16 units. */
-const KEPT_LENGTH = 4_000_000;
-
 /** Events read from the database at a time. */
 const PAGE = 1_000;
-
-/**
- * What the readers of one run share: its last events and the news that there are more. A reader is a number,
- * the last sequence it has seen; it costs no memory of its own however slow it is.
- */
-export class Feed {
-  readonly #events: StoredEvent[] = [];
-  #length = 0;
-  #news = Promise.withResolvers<void>();
-  /** True while this process executes the run, so that everything new comes by here. */
-  live = false;
-  ending: Ending | undefined;
-  holders = 0;
-
-  /** The saved events after `seq`; undefined when they reach further back than what is kept. */
-  after(seq: number): StoredEvent[] | undefined {
-    const first = this.#events[0];
-    if (!this.live || !first || seq + 1 < first.seq) return undefined;
-    return this.#events.slice(seq + 1 - first.seq);
-  }
-
-  publish(events: readonly StoredEvent[]): void {
-    for (const event of events) {
-      this.#events.push(event);
-      this.#length += event.data.length;
-    }
-    while (this.#events.length > KEPT_EVENTS || (this.#length > KEPT_LENGTH && this.#events.length > 1)) {
-      this.#length -= this.#events.shift()?.data.length ?? 0;
-    }
-    this.wake();
-  }
-
-  end(ending: Ending): void {
-    this.ending = ending;
-    this.wake();
-  }
-
-  wake(): void {
-    this.#news.resolve();
-    this.#news = Promise.withResolvers();
-  }
-
-  /** Resolves at the next news. Take it before you look, or you miss what comes in between. */
-  get news(): Promise<void> {
-    return this.#news.promise;
-  }
-}
 
 /**
  * The events of runs, for any number of readers. Events are saved before they are shown, so an id that a
@@ -109,15 +47,17 @@ export class EventLog {
    */
   async ending(run: RunKey, signal: AbortSignal, { isNew = false } = {}): Promise<Ending | undefined> {
     const feed = this.hold(run.run_id);
+    const watcher = feed.watch(signal);
     try {
-      if (isNew) await this.#wait(feed, feed.news, signal);
+      if (isNew) await this.#wait(feed, watcher);
       for (;;) {
-        const { news } = feed;
+        watcher.forget();
         const ending = feed.ending ?? (feed.live ? undefined : await this.#storedEnding(run));
         if (ending) return ending.status === "gone" ? undefined : ending;
-        await this.#wait(feed, news, signal);
+        await this.#wait(feed, watcher);
       }
     } finally {
+      watcher.leave();
       this.release(run.run_id, feed);
     }
   }
@@ -128,13 +68,14 @@ export class EventLog {
    *
    * @throws the reason of `signal`
    */
-  async *follow(run: RunKey, seq: number, signal: AbortSignal): AsyncGenerator<StoredEvent[]> {
+  async *follow(run: RunKey, seq: number, signal: AbortSignal): AsyncGenerator<readonly StoredEvent[]> {
     const feed = this.hold(run.run_id);
+    const watcher = feed.watch(signal);
     let seen = seq;
     try {
       for (;;) {
-        // Subscribe, then look: what is published after this line resolves `news`.
-        const { news } = feed;
+        // Subscribe, then look: what is published after this line ends the next wait.
+        watcher.forget();
         const ended = feed.ending !== undefined || (!feed.live && (await this.#storedEnding(run)) !== undefined);
         const events =
           feed.after(seen) ?? (await readEvents(this.#database.read, { run_id: run.run_id, after: seen, limit: PAGE }));
@@ -148,10 +89,11 @@ export class EventLog {
           if (gap) yield [gap];
           return;
         } else {
-          await this.#wait(feed, news, signal);
+          await this.#wait(feed, watcher);
         }
       }
     } finally {
+      watcher.leave();
       this.release(run.run_id, feed);
     }
   }
@@ -171,19 +113,8 @@ export class EventLog {
     return row.ended_at === null ? undefined : { status: row.status, output: row.output };
   }
 
-  /** Waits for news; looks again after a while when the run is somebody else's, whose hints can be lost. */
-  #wait(feed: Feed, news: Promise<void>, signal: AbortSignal): Promise<void> {
-    signal.throwIfAborted();
-    return new Promise((resolve, reject) => {
-      const timer = feed.live ? undefined : setTimeout(() => finish(resolve), this.#poll_ms);
-      const onAbort = () => finish(() => reject(signal.reason));
-      const finish = (settle: () => void) => {
-        clearTimeout(timer);
-        signal.removeEventListener("abort", onAbort);
-        settle();
-      };
-      signal.addEventListener("abort", onAbort);
-      void news.then(() => finish(resolve));
-    });
+  /** Looks again after a while when the run is somebody else's, whose hints can be lost. */
+  #wait(feed: Feed, watcher: Watcher): Promise<void> {
+    return watcher.wait(feed.live ? undefined : this.#poll_ms);
   }
 }

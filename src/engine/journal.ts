@@ -3,7 +3,7 @@ import type { Database, Tx } from "../storage/database.ts";
 import { insertEvents, type NewEvent } from "../storage/events.ts";
 import { holdsLease, type Lease } from "../storage/run-leases.ts";
 import { EventEncoder, type OutputBase } from "./event-encoder.ts";
-import type { Feed } from "./event-log.ts";
+import type { Feed } from "./feed.ts";
 
 /** A step of the graph, written behind the fence. */
 type Step = (tx: Tx) => Promise<void>;

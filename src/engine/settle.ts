@@ -6,7 +6,8 @@ import { insertEvents } from "../storage/events.ts";
 import { endHeldRun, endRunIfHeld, holdsLease, type Lease, lockRunIfHeld } from "../storage/run-leases.ts";
 import type { RunRow } from "../storage/schema.ts";
 import { deleteThreadState, lockThread, setThreadStatus, settleThread } from "../storage/threads.ts";
-import { type Ending, type EventLog, GONE } from "./event-log.ts";
+import type { EventLog } from "./event-log.ts";
+import { type Ending, GONE } from "./feed.ts";
 import type { Unwritten } from "./journal.ts";
 import { rollBack } from "./rollback.ts";
 

@@ -87,7 +87,7 @@ export class RunAnswers {
   }
 
   #stream(
-    events: AsyncGenerator<StreamedEvent[]>,
+    events: AsyncGenerator<readonly StreamedEvent[]>,
     modes: readonly string[] | undefined,
     headers: Record<string, string>,
     gone: AbortController,

@@ -13,72 +13,105 @@ export interface SseOptions {
   onError(error: unknown): void;
 }
 
+/** Where the text of a stream goes. */
+export interface Sink {
+  /** @returns whether the reader keeps up; if not, {@link Sink.drained} says when it has caught up */
+  write(text: string): boolean;
+  /** @throws the reason of `signal` */
+  drained(signal: AbortSignal): Promise<void>;
+  end(): void;
+  fail(error: unknown): void;
+}
+
+const HEARTBEAT = ": heartbeat\n\n";
+
+/** How the body of a response is written to something else than the body itself. */
+const writers = new WeakMap<ReadableStream, (sink: Sink) => Promise<void>>();
+
+/** What writes the event stream of a response straight to a sink; undefined when its body is no event stream. */
+export const eventStreamOf = ({ body }: Response): ((sink: Sink) => Promise<void>) | undefined =>
+  body ? writers.get(body) : undefined;
+
 /**
  * Server-sent events from batches of events, one HTTP chunk a batch. Nothing is read ahead: the next batch is
  * fetched when the client has taken the last, so a slow reader costs one batch of memory.
  */
-export function sseResponse(batches: AsyncGenerator<StreamedEvent[]>, options: SseOptions): Response {
-  const { heartbeat_ms, gone, headers, onError } = options;
-  const wanted = options.modes && new Set(options.modes);
-  let next: Promise<IteratorResult<StreamedEvent[]>> | undefined;
-  /** What to send next; undefined at the end. */
-  const nextText = async (): Promise<string | undefined> => {
-    for (;;) {
-      next ??= batches.next();
-      const result = await withHeartbeat(next, heartbeat_ms);
-      if (result === HEARTBEAT) return ": heartbeat\n\n";
-      next = undefined;
-      if (result.done) return undefined;
-      const events = wanted ? result.value.filter(({ event }) => isOfMode(event, wanted)) : result.value;
-      if (events.length > 0) return events.map(format).join("");
-    }
-  };
-  const body = new ReadableStream<Uint8Array>(
-    {
-      async pull(controller) {
-        try {
-          const text = await nextText();
-          if (text === undefined) controller.close();
-          else controller.enqueue(encoder.encode(text));
-        } catch (error) {
-          // The status is sent already: the reason can only go to the log.
-          if (!gone.signal.aborted) onError(error);
-          controller.error(error);
-        }
-      },
-      cancel() {
-        gone.abort(new Error("The reader is gone."));
-        next?.catch(() => undefined);
-      },
-    },
-    { highWaterMark: 0 },
-  );
+export function sseResponse(batches: AsyncGenerator<readonly StreamedEvent[]>, options: SseOptions): Response {
+  const write = (sink: Sink) => writeEvents(batches, sink, options);
+  const body = streamOf(write, () => options.gone.abort(new Error("The reader is gone.")));
+  writers.set(body, write);
   return new Response(body, {
     headers: {
       "content-type": "text/event-stream",
       "cache-control": "no-store",
       "x-accel-buffering": "no",
-      ...headers,
+      ...options.headers,
     },
   });
 }
 
-const HEARTBEAT = Symbol();
-
-async function withHeartbeat<T>(promise: Promise<T>, ms: number): Promise<T | typeof HEARTBEAT> {
-  let timer: NodeJS.Timeout | undefined;
-  const silence = new Promise<typeof HEARTBEAT>((resolve) => {
-    timer = setTimeout(() => resolve(HEARTBEAT), ms);
-  });
+async function writeEvents(
+  batches: AsyncGenerator<readonly StreamedEvent[]>,
+  sink: Sink,
+  { modes, heartbeat_ms, gone, onError }: SseOptions,
+): Promise<void> {
+  const wanted = modes && new Set(modes);
+  let keepsUp = true;
+  const heart = setInterval(() => {
+    if (keepsUp) keepsUp = sink.write(HEARTBEAT);
+  }, heartbeat_ms);
   try {
-    return await Promise.race([promise, silence]);
+    for await (const events of batches) {
+      const text = textOf(wanted ? events.filter(({ event }) => isOfMode(event, wanted)) : events);
+      if (text === "") continue;
+      heart.refresh();
+      if (!keepsUp) await sink.drained(gone.signal);
+      keepsUp = sink.write(text);
+      if (keepsUp) continue;
+      await sink.drained(gone.signal);
+      keepsUp = true;
+    }
+    sink.end();
+  } catch (error) {
+    // The status is sent already: the reason can only go to the log.
+    if (!gone.signal.aborted) onError(error);
+    sink.fail(error);
   } finally {
-    clearTimeout(timer);
+    clearInterval(heart);
   }
+}
+
+/** A body that is written once somebody reads it. */
+function streamOf(write: (sink: Sink) => Promise<void>, onCancel: () => void): ReadableStream<Uint8Array> {
+  let wanted: PromiseWithResolvers<void> | undefined;
+  return new ReadableStream<Uint8Array>(
+    {
+      pull(controller) {
+        if (wanted) return wanted.resolve();
+        wanted = Promise.withResolvers();
+        void write({
+          write(text) {
+            wanted = Promise.withResolvers();
+            controller.enqueue(encoder.encode(text));
+            return false;
+          },
+          drained: () => wanted?.promise ?? Promise.resolve(),
+          end: () => controller.close(),
+          fail: (error) => controller.error(error),
+        });
+      },
+      cancel: onCancel,
+    },
+    { highWaterMark: 0 },
+  );
 }
 
 /** Event and id on one line each, whatever a graph calls its namespaces. */
 const oneLine = (text: string) => text.replaceAll(/[\r\n]/g, " ");
+
+/** A reader that keeps up gets events one by one, and its text is everybody's: a joined one would be its own. */
+const textOf = (events: readonly StreamedEvent[]): string =>
+  events.length === 1 ? format(events[0] as StreamedEvent) : events.map(format).join("");
 
 /** All readers of a run are told the same events: each is put into words once. */
 const formatted = new WeakMap<StreamedEvent, string>();
