@@ -1,8 +1,7 @@
 import { deltaOf } from "../lib/text-delta.ts";
+import { LONG } from "../storage/event-reader.ts";
 import type { EventBase, NewEvent, StoredEvent } from "../storage/events.ts";
 
-/** Shorter events are stored as they are. */
-const WORTH_IT = 1_000;
 /** After so many changes in a row a whole text comes again, so that no reader has to put more together. */
 const MOST_CHANGES = 100;
 
@@ -34,7 +33,7 @@ export class EventEncoder {
   /** The event as it is to be stored. It must be stored if a later one is. */
   encode(event: StoredEvent): NewEvent {
     const { seq, data } = event;
-    if (data.length < WORTH_IT) return event;
+    if (data.length < LONG) return event;
     const last = this.#last.get(event.event);
     const delta = last && last.changes < MOST_CHANGES ? deltaOf(last.text, data) : undefined;
     const isSmall = delta !== undefined && delta.middle.length < data.length / 2;

@@ -1,5 +1,6 @@
 import type { Database } from "../storage/database.ts";
-import { readEvents, type StoredEvent } from "../storage/events.ts";
+import { EventReader } from "../storage/event-reader.ts";
+import type { StoredEvent } from "../storage/events.ts";
 import { findRun } from "../storage/runs.ts";
 import { type Ending, Feed, GONE, type Watcher } from "./feed.ts";
 
@@ -8,9 +9,6 @@ export interface RunKey {
   run_id: string;
   tenant_id: string;
 }
-
-/** Events read from the database at a time. */
-const PAGE = 1_000;
 
 /**
  * The events of runs, for any number of readers. Events are saved before they are shown, so an id that a
@@ -72,13 +70,13 @@ export class EventLog {
     const feed = this.hold(run.run_id);
     const watcher = feed.watch(signal);
     let seen = seq;
+    const stored = new EventReader(run.run_id);
     try {
       for (;;) {
         // Subscribe, then look: what is published after this line ends the next wait.
         watcher.forget();
         const ended = feed.ending !== undefined || (!feed.live && (await this.#storedEnding(run)) !== undefined);
-        const events =
-          feed.after(seen) ?? (await readEvents(this.#database.read, { run_id: run.run_id, after: seen, limit: PAGE }));
+        const events = feed.after(seen) ?? (await stored.after(this.#database.read, seen));
         signal.throwIfAborted();
         const last = events.at(-1);
         if (last) {

@@ -1,4 +1,5 @@
 import type { RunStatus } from "../contract/records.ts";
+import { Batch } from "../storage/event-reader.ts";
 import type { StoredEvent } from "../storage/events.ts";
 
 /** How a run ended. */
@@ -35,8 +36,14 @@ export class Feed {
   after(seq: number): readonly StoredEvent[] | undefined {
     const first = this.#events[0];
     if (!this.live || !first || seq + 1 < first.seq) return undefined;
-    if (this.#tail?.seq !== seq) this.#tail = { seq, events: this.#events.slice(seq + 1 - first.seq) };
+    if (this.#tail?.seq !== seq) this.#tail = { seq, events: this.#batchFrom(seq + 1 - first.seq) };
     return this.#tail.events;
+  }
+
+  #batchFrom(start: number): StoredEvent[] {
+    const batch = new Batch();
+    for (let i = start; i < this.#events.length; i++) if (!batch.add(this.#events[i] as StoredEvent)) break;
+    return batch.events;
   }
 
   publish(events: readonly StoredEvent[]): void {

@@ -1,6 +1,6 @@
 import type { TextDelta } from "../lib/text-delta.ts";
-import { applyDelta } from "../lib/text-delta.ts";
 import { nowMs, type Tx } from "./database.ts";
+import { EVENT_COLUMNS, unfold } from "./event-reader.ts";
 import { prepared } from "./prepared.ts";
 import type { RunEventRow } from "./schema.ts";
 
@@ -22,7 +22,7 @@ export interface NewEvent extends StoredEvent {
   stored?: EventBase & TextDelta;
 }
 
-type Row = Omit<RunEventRow, "created_at" | "tenant_id" | "run_id">;
+type Row = Pick<RunEventRow, (typeof EVENT_COLUMNS)[number]>;
 
 const WHOLE = { base_seq: null, base_run_id: null, prefix: null, suffix: null };
 
@@ -75,72 +75,6 @@ const insertQuery = prepared<Omit<RunEventRow, "created_at">, unknown>((k, p) =>
   }),
 );
 
-interface Page {
-  run_id: string;
-  after: number;
-  limit: number;
-}
-
-/** The events after a sequence number, in order. */
-export async function readEvents(tx: Tx, page: Page): Promise<StoredEvent[]> {
-  const rows = await tx.all(readQuery(tx, page));
-  if (rows.every(({ base_seq }) => base_seq === null))
-    return rows.map(({ seq, event, data }) => ({ seq, event, data }));
-  const before = await chainsBefore(tx, page.run_id, rows);
-  return (await unfold(tx, [...before, ...rows])).slice(before.length);
-}
-
-const COLUMNS = ["seq", "event", "data", "base_seq", "base_run_id", "prefix", "suffix"] as const;
-
-const readQuery = prepared<Page, Row>((k, p) =>
-  k
-    .selectFrom("run_events")
-    .select(COLUMNS)
-    .where("run_id", "=", p("run_id"))
-    .where("seq", ">", p("after"))
-    .orderBy("seq")
-    .limit(p("limit")),
-);
-
-/** The earlier events that those of a page are changes of, back to the last whole one of each name. */
-async function chainsBefore(tx: Tx, run_id: string, rows: Row[]): Promise<Row[]> {
-  const before: Row[] = [];
-  const isMet = new Set<string>();
-  for (const { event, base_seq } of rows) {
-    if (isMet.has(event)) continue;
-    isMet.add(event);
-    // A change is of the event before it with the same name, so the first of a page says where its chain goes on.
-    for (let at = base_seq; at !== null && at > 0; ) {
-      const row = await tx.first(
-        tx.k.selectFrom("run_events").select(COLUMNS).where("run_id", "=", run_id).where("seq", "=", at),
-      );
-      if (!row) break;
-      before.push(row);
-      at = row.base_seq;
-    }
-  }
-  return before.sort((a, b) => a.seq - b.seq);
-}
-
-/** Puts the data of each event together; what it is a change of comes before it. */
-async function unfold(tx: Tx, rows: Row[]): Promise<StoredEvent[]> {
-  const texts = new Map<number, string>();
-  const events: StoredEvent[] = [];
-  for (const { seq, event, data, base_seq, base_run_id, prefix, suffix } of rows) {
-    const base = base_run_id === null ? texts.get(base_seq ?? 0) : await outputOf(tx, base_run_id);
-    const text =
-      base_seq === null ? data : applyDelta(base ?? "", { prefix: prefix ?? 0, suffix: suffix ?? 0, middle: data });
-    texts.set(seq, text);
-    events.push({ seq, event, data: text });
-  }
-  return events;
-}
-
-async function outputOf(tx: Tx, run_id: string): Promise<string> {
-  const row = await tx.first(tx.k.selectFrom("runs").select("output").where("run_id", "=", run_id));
-  return row?.output ?? "";
-}
-
 /** Before a run goes, the events of others that are changes of its output are stored whole. */
 export async function releaseOutput(
   tx: Tx,
@@ -150,19 +84,19 @@ export async function releaseOutput(
   const rows = await tx.all(
     tx.k
       .selectFrom("run_events")
-      .select([...COLUMNS, "run_id"])
+      .select([...EVENT_COLUMNS, "run_id"])
       .where("run_id", "in", others)
       .where("base_run_id", "=", run_id),
   );
   for (const row of rows) {
-    const [whole] = await unfold(tx, [row]);
-    await tx.run(
-      tx.k
-        .updateTable("run_events")
-        .set({ data: whole?.data ?? row.data, ...WHOLE })
-        .where("run_id", "=", row.run_id)
-        .where("seq", "=", row.seq),
-    );
+    for await (const { data } of unfold(tx, [row]))
+      await tx.run(
+        tx.k
+          .updateTable("run_events")
+          .set({ data, ...WHOLE })
+          .where("run_id", "=", row.run_id)
+          .where("seq", "=", row.seq),
+      );
   }
 }
 

@@ -1,8 +1,22 @@
+import { once } from "node:events";
+import { get, type IncomingMessage } from "node:http";
+import { text } from "node:stream/consumers";
+import v8 from "node:v8";
+import vm from "node:vm";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Scenario } from "../http/scenario.ts";
 import { databases } from "../support/databases.ts";
 import { openStream } from "../support/open-stream.ts";
 import { parseSse } from "../support/sse.ts";
+
+v8.setFlagsFromString("--expose-gc");
+const collectGarbage: () => void = vm.runInNewContext("gc");
+
+/** Of this process, in MB. */
+function memoryInUse(): number {
+  collectGarbage();
+  return process.memoryUsage().heapUsed / 1e6;
+}
 
 /** Runs whose readers come at every moment of their life: before the first event, in between, at the end. */
 const ROUNDS = 40;
@@ -56,6 +70,30 @@ describe.each(databases)("readers of a run on %s", (database) => {
       open.push(door);
     }
     for (const door of open) door.open();
+  });
+
+  it("that take nothing from their sockets hold up nobody, cost little, and get everything when they do", async () => {
+    const url = await api.service.listen();
+    const thread_id = await api.newThread();
+    // 10 MB: more than sockets take, and more than twice of what is kept for live readers.
+    const input = { lengths: Array(1_000).fill(10_000) };
+    const run = await api.newRun(thread_id, { assistant_id: "flood", input, stream_mode: "custom" });
+    const open = async (): Promise<IncomingMessage> => {
+      const headers = { "Last-Event-ID": "-1" };
+      const request = get(`${url}/threads/${thread_id}/runs/${run.run_id}/stream`, { headers });
+      const [response] = (await once(request, "response")) as [IncomingMessage];
+      return response.pause();
+    };
+    const numbers = async (response: IncomingMessage) => parseSse(await text(response)).map(({ id }) => Number(id));
+    const all = Array.from({ length: 1_001 }, (_, n) => n + 1);
+
+    await api.join(run);
+    const before = memoryInUse();
+    const slow = await Promise.all(Array.from({ length: 30 }, open));
+    // Whatever is sent without being asked for has been sent once others have everything.
+    for (let n = 0; n < 3; n++) expect(await numbers(await open())).toEqual(all);
+    expect(memoryInUse() - before).toBeLessThan(30);
+    for (const response of slow) expect(await numbers(response)).toEqual(all);
   });
 
   it("may be many, and slow ones hold up nobody", async () => {

@@ -63,6 +63,15 @@ describe.each(databases)("the log of a growing thread on %s", (database) => {
     for (const [i, { id }] of events.entries()) expect(await replay(run, id)).toEqual(events.slice(i + 1));
   });
 
+  it("tells again from any place what changes from long to short and back, also when it takes several reads", async () => {
+    const thread_id = await api.newThread();
+    const lengths = [2000, 3, 2000, 40_000, 5, 60_000, 60_000, 7, 200_000, 2000, 200_000];
+    const told = await api.stream(thread_id, { assistant_id: "flood", input: { lengths }, stream_mode: "custom" });
+    expect(told).toHaveLength(lengths.length + 1);
+    const [run] = await api.get(`/threads/${thread_id}/runs`);
+    for (const [i, { id }] of told.entries()) expect(await replay(run, id)).toEqual(told.slice(i + 1));
+  });
+
   it("grows with what is new", async () => {
     const thread_id = await api.newThread();
     for (let n = 0; n < 12; n++) await grow(thread_id, n, ["values", "updates"]);

@@ -53,10 +53,10 @@ export const MUTANTS: readonly Mutant[] = [
     name: "readers look first and subscribe afterwards",
     file: "src/engine/event-log.ts",
     replace: [
-      "          await this.#wait(feed, news, signal);\n        }\n      }\n    } finally",
-      "          await this.#wait(feed, feed.news, signal);\n        }\n      }\n    } finally",
+      "await this.#wait(feed, watcher);\n        }\n      }\n    } finally",
+      "watcher.forget();\n          await this.#wait(feed, watcher);\n        }\n      }\n    } finally",
     ],
-    suites: ["test/engine/readers.test.ts"],
+    suites: ["test/engine/event-log.test.ts"],
   },
   {
     name: "a stream closes before the status of its run is saved",

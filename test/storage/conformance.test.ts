@@ -1,7 +1,8 @@
 import { sql } from "kysely";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { newId } from "../../src/lib/ids.ts";
-import { insertEvents, readEvents } from "../../src/storage/events.ts";
+import { EventReader } from "../../src/storage/event-reader.ts";
+import { insertEvents } from "../../src/storage/events.ts";
 import { migrate } from "../../src/storage/migrate.ts";
 import {
   claimRuns,
@@ -214,8 +215,8 @@ describe.each(databases)("storage on %s", (name) => {
       data: `{"z":1.0,"a":"${i} ü"}`,
     }));
     await storage.database.write((tx) => insertEvents(tx, run, events));
-    const page = (after: number) => readEvents(storage.database.read, { run_id: run.run_id, after, limit: 20 });
-    expect([...(await page(0)), ...(await page(20)), ...(await page(30))]).toEqual(events);
+    const after = (seq: number) => new EventReader(run.run_id).after(storage.database.read, seq);
+    for (const from of [0, 20, events.length]) expect(await after(from)).toEqual(events.slice(from));
   });
 
   it.each([

@@ -1,0 +1,68 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { EventLog } from "../../src/engine/event-log.ts";
+import type { Database, Tx } from "../../src/storage/database.ts";
+import { databases } from "../support/databases.ts";
+import { openTestStorage, type TestStorage } from "../support/storage.ts";
+
+/** No reader is saved by looking again. */
+const NEVER_MS = 1e9;
+const RUN = { run_id: "00000000-0000-7000-8000-000000000001", tenant_id: "t" };
+
+/** A database that has read, and does not hand out what it has read before it is told to. */
+function slowToAnswer(database: Database) {
+  const asked = Promise.withResolvers<void>();
+  const answers = Promise.withResolvers<void>();
+  const late = <A extends unknown[], R>(ask: (...args: A) => Promise<R>) =>
+    async function (this: Tx, ...args: A): Promise<R> {
+      const answer = await ask.apply(database.read, args);
+      asked.resolve();
+      await answers.promise;
+      return answer;
+    };
+  const { all, first } = database.read;
+  const read = Object.create(database.read, { all: { value: late(all) }, first: { value: late(first) } }) as Tx;
+  return {
+    database: Object.create(database, { read: { value: read } }) as Database,
+    asked: asked.promise,
+    answer: answers.resolve,
+  };
+}
+
+describe.each(databases)("who looks at a run on %s while something comes", (name) => {
+  let storage: TestStorage;
+  let hangUp: AbortController;
+  beforeEach(async () => {
+    storage = await openTestStorage(name);
+    hangUp = new AbortController();
+  });
+  afterEach(async () => {
+    hangUp.abort();
+    await storage.close();
+  });
+
+  it("is told of the event that was saved just after it had looked", async () => {
+    const slow = slowToAnswer(storage.database);
+    const log = new EventLog(slow.database, NEVER_MS);
+    const feed = log.hold(RUN.run_id);
+    feed.live = true;
+    const events = log.follow(RUN, 0, hangUp.signal);
+    const told = events.next();
+    await slow.asked;
+    const event = { seq: 1, event: "custom", data: "{}" };
+    feed.publish([event]);
+    slow.answer();
+    expect(await told).toEqual({ done: false, value: [event] });
+  });
+
+  it("is told of the end that came just after it had looked", async () => {
+    const slow = slowToAnswer(storage.database);
+    const log = new EventLog(slow.database, NEVER_MS);
+    const feed = log.hold(RUN.run_id);
+    feed.live = true;
+    const end = log.follow(RUN, 0, hangUp.signal).next();
+    await slow.asked;
+    feed.end({ status: "success", output: "{}" });
+    slow.answer();
+    expect(await end).toEqual({ done: true, value: undefined });
+  });
+});
