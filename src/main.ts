@@ -3,6 +3,7 @@ import type { ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { createAdaptorServer, type ServerType } from "@hono/node-server";
+import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
 import { Assistants } from "./agents/assistants.ts";
 import { Cancellations } from "./agents/cancellations.ts";
 import type { AgentContext } from "./agents/context.ts";
@@ -98,7 +99,10 @@ export interface Listening {
 export async function listen(config: Config, service: Threadmill): Promise<Listening> {
   // A client may take its time with a large body, but not with its headers.
   const server = createAdaptorServer({
-    fetch: async (request, { outgoing }) => sendDirectly(await service.fetch(request), outgoing as ServerResponse),
+    fetch: async (request, { outgoing }) => {
+      const response = await service.fetch(request);
+      return sendDirectly(response, outgoing as ServerResponse) ? RESPONSE_ALREADY_SENT : response;
+    },
     serverOptions: { headersTimeout: 15_000, requestTimeout: 300_000 },
   });
   server.listen(config.port, config.host);

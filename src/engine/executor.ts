@@ -20,6 +20,7 @@ import { returnRunIfHeld } from "../storage/run-leases.ts";
 import { findLastOutput, findRun } from "../storage/runs.ts";
 import type { RunRow } from "../storage/schema.ts";
 import { readCheckpoints } from "./checkpoint-reads.ts";
+import { hasState } from "./event-encoder.ts";
 import type { EventLog } from "./event-log.ts";
 import type { Feed } from "./feed.ts";
 import { Journal, type Unwritten } from "./journal.ts";
@@ -100,7 +101,7 @@ export class Executor {
     if (epoch === 1) this.#feed.publish([metadata]);
     else this.#journal.append([[metadata.event, metadata.data]]);
     const head = (await findCheckpoint(database.read, { thread_id, checkpoint_ns: "" })) ?? null;
-    if (head && order.kwargs.stream_mode.includes("values")) await this.#beginWithLastOutput();
+    if (head && order.kwargs.stream_mode.some(hasState)) await this.#beginWithLastOutput();
     if (this.#ended) return;
     const begun = epoch > 1 && head ? await this.#writesOn(head, order) : [];
     if (this.#ended) return;

@@ -4,7 +4,7 @@ import type { StoredEvent } from "./events.ts";
 import { prepared } from "./prepared.ts";
 import type { RunEventRow } from "./schema.ts";
 
-export const EVENT_COLUMNS = ["seq", "event", "data", "base_seq", "base_run_id", "prefix", "suffix"] as const;
+export const EVENT_COLUMNS = ["seq", "event", "data", "base_seq", "base_run_id", "copies"] as const;
 type Row = Pick<RunEventRow, (typeof EVENT_COLUMNS)[number]>;
 
 /** Most of the text of a batch, in UTF-16 units: what a reader that does not keep up costs, two or three times. */
@@ -13,7 +13,7 @@ const BATCH_LENGTH = 100_000;
 const FIRST_PAGE = 100;
 const LARGEST_PAGE = 1_000;
 
-/** An event is stored as a change of the last one of its name that was at least so long, in UTF-16 units. */
+/** Only events of at least this length, in UTF-16 units, are changes, and only of the last such event of some name. */
 export const LONG = 1_000;
 
 /** Gathers events until they are a batch; one at least. */
@@ -60,12 +60,17 @@ export class EventReader {
   /** The earlier events that those of a page are changes of, back to whole ones. */
   async #chainsBefore(tx: Tx, rows: readonly Row[]): Promise<Row[]> {
     const before: Row[] = [];
-    const known = new Set([0, ...rows.map(({ seq }) => seq), ...[...this.#last.values()].map(({ seq }) => seq)]);
+    const known = new Set([0, ...rows.map(({ seq }) => seq)]);
+    const isMissing = ({ base_seq }: Row) => base_seq !== null && !known.has(base_seq);
+    if (rows.filter(isMissing).every(({ base_seq }) => textOf(this.#last, base_seq) !== undefined)) return before;
+    // Some events came from elsewhere meanwhile: what is known is too old for all.
+    this.#last = new Map();
     for (const { base_seq } of rows) {
       if (base_seq === null || known.has(base_seq)) continue;
-      const chain = await tx.all(chainQuery(tx, { run_id: this.#run_id, seq: base_seq }));
-      for (const { seq } of chain) known.add(seq);
-      before.push(...chain);
+      for (const row of await tx.all(chainQuery(tx, { run_id: this.#run_id, seq: base_seq }))) {
+        if (!known.has(row.seq)) before.push(row);
+        known.add(row.seq);
+      }
     }
     return before.sort((a, b) => a.seq - b.seq);
   }
@@ -77,18 +82,20 @@ export class EventReader {
  * @throws Error when it is not: then the log is broken, and to go on would be to tell something else
  */
 export async function* unfold(tx: Tx, rows: readonly Row[], last: LastTexts = new Map()): AsyncGenerator<StoredEvent> {
-  for (const { seq, event, data, base_seq, base_run_id, prefix, suffix } of rows) {
+  for (const { seq, event, data, base_seq, base_run_id, copies } of rows) {
     let text = data;
     if (base_seq !== null) {
-      const earlier = last.get(event);
-      const base = base_run_id === null ? earlier?.seq === base_seq && earlier.text : await outputOf(tx, base_run_id);
+      const base = base_run_id === null ? textOf(last, base_seq) : await outputOf(tx, base_run_id);
       if (typeof base !== "string") throw new Error(`What event ${seq} is a change of is not there.`);
-      text = applyDelta(base, { prefix: prefix ?? 0, suffix: suffix ?? 0, middle: data });
+      text = applyDelta(base, { copies: copies ?? "", added: data });
     }
     if (text.length >= LONG) last.set(event, { seq, text });
     yield { seq, event, data: text };
   }
 }
+
+const textOf = (last: LastTexts, seq: number | null): string | undefined =>
+  [...last.values()].find((one) => one.seq === seq)?.text;
 
 async function outputOf(tx: Tx, run_id: string): Promise<string | null | undefined> {
   const row = await tx.first(tx.k.selectFrom("runs").select("output").where("run_id", "=", run_id));

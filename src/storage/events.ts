@@ -24,12 +24,12 @@ export interface NewEvent extends StoredEvent {
 
 type Row = Pick<RunEventRow, (typeof EVENT_COLUMNS)[number]>;
 
-const WHOLE = { base_seq: null, base_run_id: null, prefix: null, suffix: null };
+const WHOLE = { base_seq: null, base_run_id: null, copies: null };
 
 function rowOf({ seq, event, data, stored }: NewEvent): Row {
   if (!stored) return { seq, event, data, ...WHOLE };
-  const { middle, ...base } = stored;
-  return { seq, event, data: middle, ...base };
+  const { added, ...base } = stored;
+  return { seq, event, data: added, ...base };
 }
 
 /** Appends to a run's events. The caller has passed the fence and numbers the events. */
@@ -69,8 +69,7 @@ const insertQuery = prepared<Omit<RunEventRow, "created_at">, unknown>((k, p) =>
     data: p("data"),
     base_seq: p("base_seq"),
     base_run_id: p("base_run_id"),
-    prefix: p("prefix"),
-    suffix: p("suffix"),
+    copies: p("copies"),
     created_at: nowMs,
   }),
 );

@@ -3,6 +3,7 @@ import { ConfigError } from "../errors.ts";
 import type { Database, Dialect, Tx } from "./database.ts";
 import { agentServer } from "./migrations/001-agent-server.ts";
 import { rollback } from "./migrations/002-rollback.ts";
+import { eventCopies } from "./migrations/003-event-copies.ts";
 
 export interface Migration {
   name: string;
@@ -10,7 +11,7 @@ export interface Migration {
 }
 
 /** In the order in which they are applied. A migration that was published is never changed. */
-const MIGRATIONS: readonly Migration[] = [agentServer, rollback];
+const MIGRATIONS: readonly Migration[] = [agentServer, rollback, eventCopies];
 
 /**
  * Brings the database to this program's schema and returns the names of the migrations it applied. Safe when

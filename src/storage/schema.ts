@@ -114,14 +114,13 @@ export interface RunEventRow {
   /** 1, 2, 3 ... within the run, over all its attempts. The event's id on the wire. */
   seq: number;
   event: string;
-  /** JSON text; with a base what stands between the beginning and the end that it shares with that. */
+  /** JSON text; with a base what that does not have. */
   data: string;
   /** The event of the same run whose data this one changes; 0: it changes the output of another run. */
   base_seq: number | null;
   base_run_id: string | null;
-  /** How much of the base's beginning and end is also its own, in UTF-16 units. */
-  prefix: number | null;
-  suffix: number | null;
+  /** What of the base it has, and where ({@link TextDelta}). */
+  copies: string | null;
   created_at: number;
 }
 

@@ -13,12 +13,26 @@ describe("the change of a text", () => {
     // Two characters of two units each that share their first half, and two that share their second.
     const text = () =>
       Array.from({ length: random.integer(0, 6) }, () => random.pick(["a", "b", "😀", "😁", "🤀"])).join("");
-    for (let i = 0; i < 20_000; i++) {
-      const [base, next] = [text(), text()];
+    const check = (base: string, next: string) => {
       const delta = deltaOf(base, next);
       expect(applyDelta(base, delta)).toBe(next);
-      expect(delta.middle.isWellFormed()).toBe(true);
+      expect(delta.added.isWellFormed()).toBe(true);
+    };
+    for (let i = 0; i < 20_000; i++) check(text(), text());
+    // Long parts in any order, so that they are found in the middle, too.
+    for (let i = 0; i < 5_000; i++) {
+      const parts = Array.from({ length: 5 }, () => Array.from({ length: 12 }, text).join(""));
+      const some = () =>
+        Array.from({ length: random.integer(0, 8) }, () => random.pick(parts)).join(random.pick(["", "x"]));
+      check(some(), some());
     }
+  });
+
+  it("is small wherever something was put in, left out or moved", () => {
+    const part = (n: number) => JSON.stringify(Array.from({ length: 100 }, (_, i) => `${n}:${i}:${i * n}`));
+    const base = `{"count":1,"a":${part(1)},"b":${part(2)},"time":"12:00"}`;
+    const next = `{"step":2,"payload":{"count":2,"b":${part(2)},"a":${part(1)},"time":"12:01"}}`;
+    expect(deltaOf(base, next).added.length).toBeLessThan(100);
   });
 });
 
@@ -72,13 +86,16 @@ describe.each(databases)("the log of a growing thread on %s", (database) => {
     for (const [i, { id }] of told.entries()) expect(await replay(run, id)).toEqual(told.slice(i + 1));
   });
 
-  it("grows with what is new", async () => {
-    const thread_id = await api.newThread();
-    for (let n = 0; n < 12; n++) await grow(thread_id, n, ["values", "updates"]);
-    const sizes = await stored(thread_id);
-    // The twelfth run's state is six times as long as the second's, and told four times.
-    expect(sizes[11]).toBeLessThan(1.2 * (sizes[1] as number));
-  });
+  it.each([["values", "updates"], ["checkpoints"], ["tasks"], ["debug"], ALL_WITH_STATE].map((modes) => [modes]))(
+    "grows with what is new, with %j",
+    async (modes) => {
+      const thread_id = await api.newThread();
+      for (let n = 0; n < 12; n++) await grow(thread_id, n, modes);
+      const sizes = await stored(thread_id);
+      // The twelfth run's state is six times as long as the second's, and told many times.
+      expect(sizes[11]).toBeLessThan(1.2 * (sizes[1] as number));
+    },
+  );
 
   it("stays whole when runs are deleted that it refers to", async () => {
     const thread_id = await api.newThread();

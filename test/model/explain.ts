@@ -66,9 +66,11 @@ export function possibleWorlds(notes: ThreadNotes, left: readonly WireRun[], fit
 
   /** Of a change without an answer nobody knows whether it happened; a run that is there was not deleted. */
   const effectsOf = (change: ChangeNote, world: World): World[] => {
-    if (change.kind === "update") return [...updated(change.token, world), ...(change.sure ? [] : [world])];
+    const unchanged = change.sure ? [] : [world];
+    if (change.kind === "update") return [...updated(change.token, world), ...unchanged];
     const note = notes.runs.find(({ token }) => token === change.token);
-    return note?.run_id && ids.has(note.run_id) ? [world] : deleted(change.token, world);
+    // One that had no effect may have been asked for again.
+    return note?.run_id && ids.has(note.run_id) ? [world] : [...deleted(change.token, world), ...unchanged];
   };
   return search(EMPTY, 0, notes.changes);
 }

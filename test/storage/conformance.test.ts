@@ -253,7 +253,7 @@ describe.each(databases)("migrating %s", (name) => {
       name === "postgres"
         ? await Promise.all(programs.map(migrate))
         : [await migrate(programs[0] as never), await migrate(programs[1] as never)];
-    expect(applied.flat()).toEqual(["001-agent-server", "002-rollback"]);
+    expect(applied.flat()).toEqual(["001-agent-server", "002-rollback", "003-event-copies"]);
     for (const program of programs) await program.close();
     await at.drop();
   });
