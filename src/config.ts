@@ -36,6 +36,8 @@ export interface Config extends Timing {
   /** Config and context of the default assistants, by graph. */
   default_assistants: Readonly<Record<string, { config: JsonObject; context: JsonObject }>>;
   body_limit_bytes: number;
+  /** The same for uploads of experiments, whose bodies are not held in memory. */
+  upload_limit_bytes: number;
 }
 
 /** Graces, leases and retention; tests shorten them. All in milliseconds. */
@@ -135,6 +137,13 @@ export function readConfig(command: Config["command"], flags: Flags, env: Env): 
       "HTTP_MAX_REQUEST_BODY_BYTES",
       env.HTTP_MAX_REQUEST_BODY_BYTES,
       50_000_000,
+      1024,
+      2 ** 31,
+    ),
+    upload_limit_bytes: integer(
+      "THREADMILL_MAX_UPLOAD_BYTES",
+      env.THREADMILL_MAX_UPLOAD_BYTES,
+      200_000_000,
       1024,
       2 ** 31,
     ),

@@ -37,6 +37,33 @@ export const ERRORS = {
   run_ended: [409, "Run {run_id} has ended: its status is {status}. Only a pending or running run can be cancelled."],
   run_active: [409, "Run {run_id} is {status}. Cancel it, or wait for it to end, before you delete it."],
   graph_failed: [422, "The graph could not do this: {reason}"],
+  dataset_not_found: [404, "Dataset not found"],
+  dataset_exists: [409, "Dataset already exists: {what} is taken."],
+  dataset_mismatch: [
+    409,
+    'dataset_id {dataset_id} is the dataset "{name}", but dataset_name says "{dataset_name}". Send one of them, or a pair.',
+  ],
+  dataset_not_managed: [
+    400,
+    'The dataset "{name}" was not made by an upload of results, so it takes none. Choose another dataset_id or dataset_name.',
+  ],
+  dataset_is_managed: [
+    400,
+    'The dataset "{name}" is kept by uploads of results, so examples cannot be added to it in another way.',
+  ],
+  example_not_found: [404, "Example not found"],
+  example_exists: [409, "Example already exists: the id {example_id} is taken."],
+  session_not_found: [404, "Session not found"],
+  session_exists: [409, "Session already exists."],
+  session_elsewhere: [400, "Session {session_id} does not belong to this dataset."],
+  feedback_not_found: [404, "Feedback not found"],
+  feedback_exists: [409, "Feedback already exists: the id {feedback_id} is taken."],
+  feedback_config_not_found: [404, "Feedback config not found"],
+  feedback_config_exists: [409, 'The feedback key "{key}" means something else already. Change it with PATCH.'],
+  comparative_not_found: [404, "Comparative experiment not found"],
+  comparative_exists: [409, "Comparative experiment already exists: the id {id} is taken."],
+  bad_filter: [400, "{reason}"],
+  bad_cursor: [400, "The cursor is not one of this API: ask for the first page again."],
   unavailable: [503, "{reason}"],
   internal: [500, "Something went wrong on the server. The log has the details."],
 } as const satisfies Record<string, readonly [number, string]>;
@@ -57,6 +84,33 @@ export class ApiError extends Error {
     this.name = "ApiError";
     this.code = code;
     this.status = status;
+  }
+
+  /** An error that was thrown in another thread: the row of its code, its sentence already filled in. */
+  static of(code: ErrorCode, message: string): ApiError {
+    const error = new ApiError(code);
+    error.message = message;
+    return error;
+  }
+}
+
+/** One reason why a request was refused. `loc` leads to it: `["body", "results", 3, "start_time"]`. */
+export interface InvalidPart {
+  loc: (string | number)[];
+  msg: string;
+  /** FastAPI's word for it, such as `missing`. */
+  type: string;
+  input?: unknown;
+}
+
+/** A request that does not match its contract, where the API lists each reason with its place. */
+export class InvalidRequestError extends Error {
+  readonly parts: InvalidPart[];
+
+  constructor(parts: InvalidPart[]) {
+    super(parts.map(({ loc, msg }) => `${loc.join(".")}: ${msg}`).join("; "));
+    this.name = "InvalidRequestError";
+    this.parts = parts;
   }
 }
 

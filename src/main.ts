@@ -15,6 +15,7 @@ import { ThreadStates } from "./agents/thread-states.ts";
 import { Threads } from "./agents/threads.ts";
 import { type Config, isLoopback, type StorageConfig } from "./config.ts";
 import { Engine } from "./engine/engine.ts";
+import { type ExperimentsService, experimentThreads, type ThreadSetup } from "./experiments/threads.ts";
 import { inlineHosts } from "./graphs/hosts/inline.ts";
 import { threadHosts } from "./graphs/hosts/thread.ts";
 import { DEFAULT_TENANT } from "./http/auth.ts";
@@ -31,6 +32,21 @@ import { openSqlite } from "./storage/sqlite.ts";
 
 /** What clients compare to know which features of the API they may use. */
 const API_LEVEL = "0.16.0";
+
+/**
+ * What the clients of the experiments look for. `sdb_query_enabled` would let them use all of version 2 of the original, of
+ * which only runs and comparisons are here; traces are not taken, so there is no ingest.
+ */
+const EXPERIMENTS_INFO = {
+  instance_flags: {
+    dataset_examples_multipart_enabled: true,
+    examples_multipart_enabled: true,
+    sdb_query_enabled: false,
+  },
+  batch_ingest_config: { use_multipart_endpoint: false, size_limit: 100, size_limit_bytes: 20_971_520 },
+  license_expiration_time: null,
+  customer_info: null,
+} as const;
 
 /** The service without a socket. */
 export interface Threadmill {
@@ -49,8 +65,8 @@ export interface Threadmill {
 /** Wires everything together and starts it. This is the only place that knows all parts. */
 export async function startThreadmill(config: Config, log: Log): Promise<Threadmill> {
   const unlock = config.database_url ? () => undefined : lockFolder(config.data_dir);
-  const database = openDatabase(config, config.command === "serve" ? "full" : "normal", log);
-  await migrate(database);
+  const database = openDatabase(config, synchronousOf(config), log);
+  await migrate(database, "agents");
   const catalog = new GraphCatalog(config.graphs, config.graph_env);
   await syncDefaultAssistants(database, DEFAULT_TENANT, config.graphs, config.default_assistants);
   const engine = createEngine(config, database, catalog, log);
@@ -68,7 +84,8 @@ export async function startThreadmill(config: Config, log: Log): Promise<Threadm
     grace_ms: config.disconnect_grace_ms,
     log,
   });
-  const app = await createAgentServer(config, context, { cancellations, disconnects }, log);
+  const experiments = experimentThreads({ database: experimentsDatabase(config), log_level: config.log_level });
+  const app = await createHttp(config, context, { cancellations, disconnects, experiments }, log);
   return {
     fetch: (request) => app.fetch(request),
     database: database.description,
@@ -83,6 +100,7 @@ export async function startThreadmill(config: Config, log: Log): Promise<Threadm
     async stop() {
       disconnects.stop();
       await engine.stop(config.shutdown_grace_ms);
+      await experiments.stop();
       await database.close();
       unlock();
     },
@@ -131,10 +149,19 @@ function createEngine(config: Config, database: Database, catalog: GraphCatalog,
   return new Engine({ settings: config, database, startHost, setup, log });
 }
 
-async function createAgentServer(
+/** Experiments have a file of their own, so that an upload never holds up a run. On Postgres all is one database. */
+const experimentsDatabase = (config: StorageConfig & Pick<Config, "command">): ThreadSetup["database"] =>
+  config.database_url
+    ? { url: config.database_url }
+    : { file: join(config.data_dir, "experiments.db"), synchronous: synchronousOf(config) };
+
+/** What is promised of a commit: `serve` survives a power cut, `dev` the death of the process. */
+const synchronousOf = ({ command }: Pick<Config, "command">) => (command === "serve" ? "full" : "normal");
+
+async function createHttp(
   config: Config,
   context: AgentContext,
-  parts: { cancellations: Cancellations; disconnects: Disconnects },
+  parts: { cancellations: Cancellations; disconnects: Disconnects; experiments: ExperimentsService },
   log: Log,
 ): Promise<App> {
   // Loaded while the graph hosts load the graphs on another core: 60 ms of the start.
@@ -158,7 +185,14 @@ async function createAgentServer(
       context: "js",
       flags: { assistants: true, crons: false, langsmith: false },
       metadata: {},
+      ...EXPERIMENTS_INFO,
     },
+    experiments_info: {
+      version: API_LEVEL,
+      threadmill_version: config.threadmill_version,
+      ...EXPERIMENTS_INFO,
+    },
+    upload_limit_bytes: config.upload_limit_bytes,
     checkDatabase: () => ping(context.database),
     log,
   });

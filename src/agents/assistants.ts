@@ -1,4 +1,5 @@
 import type { AssistantCreate, AssistantFilter, AssistantPatch, AssistantSearch } from "../contract/assistants.ts";
+import type { Caller } from "../contract/caller.ts";
 import type { Assistant, AssistantVersion } from "../contract/records.ts";
 import { ApiError } from "../errors.ts";
 import type { Question } from "../graphs/host.ts";
@@ -21,7 +22,7 @@ import { listActiveRunsOfAssistant } from "../storage/runs.ts";
 import type { AssistantRow, AssistantVersionRow } from "../storage/schema.ts";
 import { listThreadsOfAssistant, lockThread } from "../storage/threads.ts";
 import { cancelLocked, type PendingCancel } from "./cancel.ts";
-import type { AgentContext, Caller } from "./context.ts";
+import type { AgentContext } from "./context.ts";
 import { defaultAssistantId } from "./default-assistants.ts";
 import { askGraph } from "./questions.ts";
 import { removeThread } from "./threads.ts";

@@ -1,3 +1,4 @@
+import type { Caller } from "../contract/caller.ts";
 import type { RunCancelMany } from "../contract/runs.ts";
 import { ApiError } from "../errors.ts";
 import type { Tx } from "../storage/database.ts";
@@ -5,7 +6,7 @@ import { findRun, listActiveRunsOfTenant, lockRun } from "../storage/runs.ts";
 import type { RunRow } from "../storage/schema.ts";
 import { lockThread } from "../storage/threads.ts";
 import { type CancelIntent, cancelLocked, type PendingCancel } from "./cancel.ts";
-import type { AgentContext, Caller } from "./context.ts";
+import type { AgentContext } from "./context.ts";
 import { lockRunAndThread } from "./locked-run.ts";
 
 /** Runs that a cancel by status takes at a time. */

@@ -1,8 +1,8 @@
+import type { Caller } from "../contract/caller.ts";
 import type { CheckpointRef, RunCreate, StatelessRunCreate } from "../contract/run-create.ts";
 import type { RunConfig, RunKwargs } from "../graphs/host.ts";
 import type { JsonObject } from "../lib/json.ts";
 import type { AssistantRow } from "../storage/schema.ts";
-import type { Caller } from "./context.ts";
 
 export type RunRequest = Partial<Pick<RunCreate, "checkpoint" | "checkpoint_id">> &
   Omit<StatelessRunCreate, "on_completion"> & { multitask_strategy?: RunCreate["multitask_strategy"] };

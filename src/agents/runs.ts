@@ -1,3 +1,4 @@
+import type { Caller } from "../contract/caller.ts";
 import type { Run } from "../contract/records.ts";
 import type { CheckpointRef, RunCreate, StatelessRunCreate } from "../contract/run-create.ts";
 import type { Ending } from "../engine/feed.ts";
@@ -16,7 +17,7 @@ import type { AssistantRow, RunRow, ThreadRow } from "../storage/schema.ts";
 import { insertThread, lockThread, setThreadBusy } from "../storage/threads.ts";
 import { findAssistantOrGraph } from "./assistants.ts";
 import type { PendingCancel } from "./cancel.ts";
-import type { AgentContext, Caller } from "./context.ts";
+import type { AgentContext } from "./context.ts";
 import { lockRunAndThread } from "./locked-run.ts";
 import { makeWay } from "./multitask.ts";
 import { mergeRequest, ownKeys, type RunRequest, startingCheckpoint } from "./run-request.ts";

@@ -1,3 +1,4 @@
+import type { Caller } from "../contract/caller.ts";
 import type { CheckpointRef } from "../contract/run-create.ts";
 import type { HistorySearch, StateUpdate } from "../contract/thread-state.ts";
 import { ApiError } from "../errors.ts";
@@ -16,7 +17,7 @@ import type { Tx } from "../storage/database.ts";
 import { listActiveRuns } from "../storage/runs.ts";
 import type { ThreadRow } from "../storage/schema.ts";
 import { findThread, lockThread, settleThread } from "../storage/threads.ts";
-import type { AgentContext, Caller } from "./context.ts";
+import type { AgentContext } from "./context.ts";
 import { askGraph } from "./questions.ts";
 import { requireThread } from "./threads.ts";
 

@@ -1,3 +1,4 @@
+import type { Caller } from "../contract/caller.ts";
 import type { Thread, ThreadStreamMode } from "../contract/records.ts";
 import type { ThreadCreate, ThreadFilter, ThreadPatch, ThreadSearch } from "../contract/threads.ts";
 import { type Position, START, type ThreadEvent } from "../engine/thread-log.ts";
@@ -18,7 +19,7 @@ import {
   setThreadMetadata,
 } from "../storage/threads.ts";
 import { cancelLocked, type PendingCancel } from "./cancel.ts";
-import type { AgentContext, Caller } from "./context.ts";
+import type { AgentContext } from "./context.ts";
 import { extractPaths } from "./extract.ts";
 import type { StreamedEvent } from "./runs.ts";
 import type { ThreadStates } from "./thread-states.ts";

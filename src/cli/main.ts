@@ -134,7 +134,7 @@ async function migrateOnly(flags: Flags): Promise<void> {
   const config = readStorageConfig(flags, process.env);
   const database = openDatabase(config, "full", createLog(config.log_level));
   try {
-    const applied = await migrate(database);
+    const applied = await migrate(database, "agents");
     console.log(
       applied.length > 0
         ? `Applied ${applied.join(", ")} to ${database.description}.`

@@ -1,4 +1,5 @@
 import { OpenAPIHono } from "@hono/zod-openapi";
+import type { Context } from "hono";
 import { bodyLimit } from "hono/body-limit";
 import { cors } from "hono/cors";
 import type { Assistants } from "../agents/assistants.ts";
@@ -9,13 +10,15 @@ import type { Log } from "../lib/log.ts";
 import { serveAssistants } from "./assistants.ts";
 import { authenticate } from "./auth.ts";
 import { errorResponse } from "./error-response.ts";
+import { type ExperimentsAppOptions, serveExperiments } from "./experiments/app.ts";
+import { UPLOAD_PATH } from "./experiments/upload.ts";
 import { jsonFromPages, onlyKnownHosts } from "./guards.ts";
 import type { App, Env } from "./route.ts";
 import { type RunRoutesOptions, serveRuns } from "./runs.ts";
 import { type SystemOptions, serveSystem } from "./system.ts";
 import { serveThreads, type ThreadRoutesOptions } from "./threads.ts";
 
-export interface AppOptions extends RunRoutesOptions, ThreadRoutesOptions, SystemOptions {
+export interface AppOptions extends RunRoutesOptions, ThreadRoutesOptions, SystemOptions, ExperimentsAppOptions {
   assistants: Assistants;
   threads: Threads;
   states: ThreadStates;
@@ -32,7 +35,10 @@ const EXPOSED = ["Content-Location", "Location", "X-Pagination-Total", "X-Pagina
 
 const BODILESS = new Set(["GET", "HEAD", "OPTIONS"]);
 
-/** The agent server's HTTP interface. */
+/** Whether a request has no body, or counts it itself while it arrives. */
+const isFree = ({ req }: Context): boolean => BODILESS.has(req.method) || req.path.endsWith(UPLOAD_PATH);
+
+/** The HTTP interface. Experiments come last: where a path could be either's, it is the agent server's. */
 export function createApp(options: AppOptions): App {
   const { prefix, log, cors_origins, body_limit_bytes } = options;
   const root: App = new OpenAPIHono<Env>();
@@ -61,11 +67,12 @@ export function createApp(options: AppOptions): App {
       errorResponse(new ApiError("body_too_large", { limit_bytes: body_limit_bytes }), context, log),
   });
   // It makes a whole Request of each, 4 KB that a stream would hold on to for as long as it is open.
-  root.use((context, next) => (BODILESS.has(context.req.method) ? next() : limitBody(context, next)));
+  root.use((context, next) => (isFree(context) ? next() : limitBody(context, next)));
 
   serveSystem(app, options);
   serveAssistants(app, options.assistants);
   serveThreads(app, options);
   serveRuns(app, options);
+  serveExperiments(app, options);
   return root;
 }

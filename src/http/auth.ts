@@ -1,6 +1,6 @@
 import { createHash, timingSafeEqual } from "node:crypto";
 import type { MiddlewareHandler } from "hono";
-import type { Caller } from "../agents/context.ts";
+import type { Caller } from "../contract/caller.ts";
 import { ApiError } from "../errors.ts";
 import type { Env } from "./route.ts";
 

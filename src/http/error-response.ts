@@ -1,14 +1,21 @@
 import type { Context } from "hono";
-import { ApiError } from "../errors.ts";
+import { ApiError, InvalidRequestError } from "../errors.ts";
 import type { Log } from "../lib/log.ts";
+import { invalidResponse, isVersion2, problemResponse } from "./experiments/errors.ts";
 
 /** What nginx writes into its log for a client that closed its connection. It is never sent. */
 const CLIENT_GONE = 499;
 
-/** The agent server's answer to whatever was thrown: `{"detail": sentence}`. The cause goes to the log alone. */
+/**
+ * The answer to whatever was thrown: `{"detail": sentence}`, except where an API lists its reasons or writes RFC 7807. The cause
+ * goes to the log alone.
+ */
 export function errorResponse(error: unknown, context: Context, log: Log): Response {
   // The client has hung up while it waited: nobody reads the answer, and nothing has failed.
   if (context.req.raw.signal.aborted) return new Response(null, { status: CLIENT_GONE });
+  if (error instanceof InvalidRequestError) {
+    return isVersion2(context) ? problemResponse(422, error.message, context) : invalidResponse(error, context);
+  }
   const known = error instanceof ApiError ? error : asUnavailable(error);
   if (known.status >= 500) {
     const { method, path } = context.req;
@@ -16,6 +23,7 @@ export function errorResponse(error: unknown, context: Context, log: Log): Respo
   }
   const headers: Record<string, string> = known.status === 503 ? { "retry-after": "1" } : {};
   if (known.status === 401) headers["www-authenticate"] = "Bearer";
+  if (isVersion2(context)) return problemResponse(known.status, known.message, context, headers);
   return context.json({ detail: known.message }, known.status as 500, headers);
 }
 

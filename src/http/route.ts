@@ -1,6 +1,6 @@
 import type { OpenAPIHono, RouteConfig, z } from "@hono/zod-openapi";
 import type { Context } from "hono";
-import type { Caller } from "../agents/context.ts";
+import type { Caller } from "../contract/caller.ts";
 import { ApiError } from "../errors.ts";
 import { JsonError, parseUntrusted } from "../lib/json.ts";
 
@@ -30,18 +30,44 @@ export interface Checked<R extends RouteConfig> {
 
 export type Handler<R extends RouteConfig> = (request: Checked<R>) => Promise<Response> | Response;
 
+/** Makes the error of a request whose `part` (path, query, header, body) does not match its schema, or is not JSON. */
+export interface Refusal {
+  invalid(issues: readonly z.core.$ZodIssue[], part: string): Error;
+  unreadable(reason: string): Error;
+}
+
+/** The agent server's: one sentence with up to three reasons. */
+const bySentence: Refusal = {
+  invalid(issues, part) {
+    const reasons = issues.slice(0, 3).map((issue) => `${[part, ...issue.path].join(".")}: ${issue.message}`);
+    return new ApiError("invalid_request", { reason: reasons.join("; ") });
+  },
+  unreadable: (reason) => new ApiError("invalid_request", { reason }),
+};
+
 /** Serves a route of the contract: checks the request against it, then calls the handler; adds it to the API's document. */
 export function serve<R extends RouteConfig>(app: App, route: R, handler: Handler<R>): void {
   app.openAPIRegistry.registerPath(route);
+  answer(app, route, handler, bySentence);
+}
+
+/** {@link serve} without the document, and with another way to refuse. */
+export function answer<R extends RouteConfig>(app: App, route: R, handler: Handler<R>, refusal: Refusal): void {
   const { params, query, headers, body } = route.request ?? {};
   const bodySchema = (body?.content["application/json"] as { schema?: z.ZodType } | undefined)?.schema;
+  const check = (schema: unknown, value: unknown, part: string): unknown => {
+    if (!schema) return {};
+    const result = (schema as z.ZodType).safeParse(value, { reportInput: true });
+    if (result.success) return result.data;
+    throw refusal.invalid(result.error.issues, part);
+  };
   // Hono writes :name where OpenAPI writes {name}.
   app.on(route.method.toUpperCase(), route.path.replaceAll(/\{(\w+)\}/g, ":$1"), async (context) => {
     const checked = {
-      params: check(params as z.ZodType | undefined, pathOf(context), "path"),
-      query: check(query as z.ZodType | undefined, queryOf(context), "query"),
-      headers: check(headers as z.ZodType | undefined, headersOf(context, headers), "header"),
-      body: bodySchema ? check(bodySchema, await bodyOf(context), "body") : undefined,
+      params: check(params, pathOf(context), "path"),
+      query: check(query, queryOf(context), "query"),
+      headers: check(headers, headersOf(context, headers), "header"),
+      body: bodySchema ? check(bodySchema, await bodyOf(context, refusal), "body") : undefined,
       caller: context.get("caller"),
       signal: context.req.raw.signal,
       context,
@@ -78,25 +104,15 @@ function headersOf(context: Context, schema: unknown): Record<string, string | u
 }
 
 /** The JSON body; a request without one reads as an empty object. */
-async function bodyOf(context: Context): Promise<unknown> {
+async function bodyOf(context: Context, refusal: Refusal): Promise<unknown> {
   const text = await context.req.text();
   if (text.trim() === "") return {};
   try {
     return parseUntrusted(text);
   } catch (error) {
-    if (error instanceof JsonError) throw new ApiError("invalid_request", { reason: `The body ${error.message}.` });
+    if (error instanceof JsonError) throw refusal.unreadable(`The body ${error.message}.`);
     throw error;
   }
-}
-
-function check(schema: z.ZodType | undefined, value: unknown, part: string): unknown {
-  if (!schema) return {};
-  const result = schema.safeParse(value);
-  if (result.success) return result.data;
-  const reasons = result.error.issues
-    .slice(0, 3)
-    .map((issue) => `${[part, ...issue.path].join(".")}: ${issue.message}`);
-  throw new ApiError("invalid_request", { reason: reasons.join("; ") });
 }
 
 /** A response whose body is JSON text already. */

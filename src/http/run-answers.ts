@@ -1,7 +1,7 @@
 import type { Context } from "hono";
-import type { Caller } from "../agents/context.ts";
 import type { Disconnects } from "../agents/disconnects.ts";
 import type { RunPath, Runs, StreamedEvent } from "../agents/runs.ts";
+import type { Caller } from "../contract/caller.ts";
 import type { OnDisconnect } from "../contract/runs.ts";
 import type { Log } from "../lib/log.ts";
 import { goneWith } from "./gone.ts";

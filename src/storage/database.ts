@@ -1,4 +1,11 @@
-import { type CompiledQuery, type Kysely, type RawBuilder, type SelectQueryBuilder, sql } from "kysely";
+import {
+  type CompiledQuery,
+  type Expression,
+  type Kysely,
+  type RawBuilder,
+  type SelectQueryBuilder,
+  sql,
+} from "kysely";
 import type { Hint, Hints } from "./hints.ts";
 import type { Schema } from "./schema.ts";
 
@@ -41,7 +48,12 @@ type AnySelect<O> = SelectQueryBuilder<Schema, never, O>;
 export interface Dialect {
   readonly name: "sqlite" | "postgres";
   /** Column types for migrations, and what makes a table keep its rows in the order of its primary key. */
-  readonly types: { readonly sequence: string; readonly bigint: string; readonly clustered: string };
+  readonly types: {
+    readonly sequence: string;
+    readonly bigint: string;
+    readonly bytes: string;
+    readonly clustered: string;
+  };
   /** Holds the selected rows until the transaction ends. SQLite has one writer at a time, so there it is nothing. */
   forUpdate<Q>(query: Q): Q;
   /** As {@link forUpdate}, but shared by several holders. */
@@ -50,6 +62,19 @@ export interface Dialect {
   skipLocked<Q>(query: Q): Q;
   /** Whether the process that holds a run still has its connection. On SQLite there is one process: the lease decides. */
   workerIsPresent(): RawBuilder<boolean>;
+  /** Whether a text has `part` in it, in any case of its letters. */
+  containsText(text: Expression<string | null>, part: string): RawBuilder<boolean>;
+  /** A field of an object in a JSON text, as text; null where it is not there. */
+  jsonText(json: Expression<string | null>, field: string): RawBuilder<string | null>;
+  /**
+   * The members of a JSON text of an object, as a table: `key`, `kind` (text, number, true, false, null, array, object) and
+   * `text`, which holds what the first two say.
+   */
+  jsonEntries(json: RawBuilder<string | null>): RawBuilder<unknown>;
+  /** A number within the JSON text of a column, by its path; null where there is none. */
+  jsonNumber(column: string, path: readonly string[]): RawBuilder<number | null>;
+  /** Most parameters of a statement. */
+  readonly most_parameters: number;
   /** Whether an error says that a unique index would have been violated. */
   isUniqueViolation(error: unknown): boolean;
 }

@@ -4,22 +4,29 @@ import type { Database, Dialect, Tx } from "./database.ts";
 import { agentServer } from "./migrations/001-agent-server.ts";
 import { rollback } from "./migrations/002-rollback.ts";
 import { eventCopies } from "./migrations/003-event-copies.ts";
+import { experiments } from "./migrations/experiments-001.ts";
 
 export interface Migration {
   name: string;
   statements(dialect: Dialect): string[];
 }
 
-/** In the order in which they are applied. A migration that was published is never changed. */
-const MIGRATIONS: readonly Migration[] = [agentServer, rollback, eventCopies];
+/**
+ * The parts of the schema, each with its migrations in the order in which they are applied. On SQLite a part is a file,
+ * on Postgres all parts are in one database. A migration that was published is never changed.
+ */
+const PARTS = {
+  agents: [agentServer, rollback, eventCopies],
+  experiments: [experiments],
+} as const satisfies Record<string, readonly Migration[]>;
 
 /**
- * Brings the database to this program's schema and returns the names of the migrations it applied. Safe when
+ * Brings a part of the database to this program's schema and returns the names of the migrations it applied. Safe when
  * several processes start at once: on Postgres one lock lets one of them work, on SQLite the transaction does.
  *
  * @throws ConfigError when a newer program has been here: its data may mean things that this one does not know
  */
-export async function migrate(database: Database): Promise<string[]> {
+export async function migrate(database: Database, part: keyof typeof PARTS): Promise<string[]> {
   return database.write(async (tx) => {
     await lock(tx);
     await execute(
@@ -30,14 +37,14 @@ export async function migrate(database: Database): Promise<string[]> {
       sql<{ name: string }>`select name from schema_migrations`.$castTo<{ name: string }>().compile(tx.k),
     );
     const applied = new Set(rows.map((row) => row.name));
-    const known = new Set(MIGRATIONS.map((migration) => migration.name));
+    const known = new Set<string>(Object.values(PARTS).flatMap((migrations) => migrations.map(({ name }) => name)));
     const unknown = [...applied].filter((name) => !known.has(name));
     if (unknown.length > 0) {
       throw new ConfigError(
         `The database (${database.description}) was made by a newer Threadmill (it has ${unknown.join(", ")}): start that version or newer on it.`,
       );
     }
-    const pending = MIGRATIONS.filter((migration) => !applied.has(migration.name));
+    const pending = PARTS[part].filter((migration) => !applied.has(migration.name));
     for (const migration of pending) {
       for (const statement of migration.statements(tx.dialect)) await execute(tx, statement);
       await tx.run(

@@ -20,12 +20,24 @@ const MAX_REPEATS = 5;
 
 const dialect: Dialect = {
   name: "postgres",
-  types: { sequence: "bigint generated always as identity primary key", bigint: "bigint", clustered: "" },
+  types: {
+    sequence: "bigint generated always as identity primary key",
+    bigint: "bigint",
+    bytes: "bytea",
+    clustered: "",
+  },
   forUpdate: (query) => anySelect(query).forUpdate() as typeof query,
   forShare: (query) => anySelect(query).forShare() as typeof query,
   skipLocked: (query) => anySelect(query).forUpdate().skipLocked() as typeof query,
   workerIsPresent: () =>
     sql<boolean>`worker_id in (select objid::bigint from pg_locks where locktype = 'advisory' and classid = ${sql.lit(PRESENCE)})`,
+  containsText: (text, part) => sql<boolean>`strpos(lower(${text}), ${part.toLowerCase()}) > 0`,
+  jsonText: (json, field) => sql<string | null>`(${json})::jsonb ->> ${field}`,
+  jsonEntries: (json) => sql`(select key, value #>> '{}' as text,
+    case jsonb_typeof(value) when 'string' then 'text' when 'boolean' then value::text else jsonb_typeof(value) end as kind
+    from jsonb_each((${json})::jsonb))`,
+  jsonNumber: (column, path) => sql<number | null>`((${sql.ref(column)})::jsonb #>> ${path}::text[])::double precision`,
+  most_parameters: 60_000,
   isUniqueViolation: (error) => (error as { code?: string })?.code === "23505",
 };
 

@@ -3,7 +3,7 @@ import { dirname } from "node:path";
 import { DatabaseSync, type SQLInputValue, type StatementSync } from "node:sqlite";
 import { DummyDriver, Kysely, SqliteAdapter, SqliteIntrospector, SqliteQueryCompiler, sql } from "kysely";
 import type { Clock } from "../lib/clock.ts";
-import { contains } from "../lib/json.ts";
+import { contains, isObject } from "../lib/json.ts";
 import type { Database, Dialect, Query, Tx } from "./database.ts";
 import { LocalHints } from "./hints.ts";
 import type { Schema } from "./schema.ts";
@@ -18,6 +18,10 @@ export interface SqliteOptions {
    */
   synchronous: "full" | "normal";
   clock: Clock;
+  /** How long a statement waits while another thread writes. Default 2 s. */
+  busy_timeout_ms?: number;
+  /** Who moves the log into the database: a thread of its own (default), or the writer at its commits. */
+  checkpointer?: "thread" | "writer";
 }
 
 /** Opens the embedded database. */
@@ -28,8 +32,8 @@ export function openSqlite(options: SqliteOptions): Database {
   const reader = connect(options);
   const group = new GroupCommit(writer);
   const hints = new LocalHints();
-  const checkpointer = walCheckpointer(options.file);
-  checkpointer.start();
+  const checkpointer = options.checkpointer === "writer" ? undefined : walCheckpointer(options.file);
+  checkpointer?.start();
   return {
     description: `SQLite, ${options.file} (synchronous=${options.synchronous})`,
     read: transactionOn(reader),
@@ -42,18 +46,18 @@ export function openSqlite(options: SqliteOptions): Database {
     },
     async close() {
       await group.drained();
-      await checkpointer.stop();
+      await checkpointer?.stop();
       reader.close();
       writer.close();
     },
   };
 }
 
-function connect({ file, synchronous, clock }: SqliteOptions): DatabaseSync {
+function connect({ file, synchronous, clock, busy_timeout_ms = 2000 }: SqliteOptions): DatabaseSync {
   const connection = new DatabaseSync(file);
+  connection.exec(`pragma busy_timeout = ${busy_timeout_ms}`);
   connection.exec("pragma journal_mode = wal");
   connection.exec(`pragma synchronous = ${synchronous}`);
-  connection.exec("pragma busy_timeout = 2000");
   connection.exec("pragma cache_size = -32000"); // KiB
   // Only finishes, every 32 MB, what the checkpointer's thread has begun (wal-checkpointer.ts).
   connection.exec("pragma wal_autocheckpoint = 8000");
@@ -61,16 +65,43 @@ function connect({ file, synchronous, clock }: SqliteOptions): DatabaseSync {
   connection.function("json_contains", { deterministic: true }, (whole, part) =>
     contains(JSON.parse(String(whole ?? "null")), JSON.parse(String(part))) ? 1 : 0,
   );
+  // SQLite's own lower() knows the letters of ASCII alone.
+  connection.function("text_contains", { deterministic: true }, (text, part) =>
+    text === null ? null : Number(String(text).toLowerCase().includes(String(part))),
+  );
+  connection.function("json_text", { deterministic: true }, (json, field) => fieldText(json, String(field)));
   return connection;
+}
+
+/** What Postgres' `->>` answers. */
+function fieldText(json: unknown, field: string): string | null {
+  if (typeof json !== "string") return null;
+  const object: unknown = JSON.parse(json);
+  const value = isObject(object) && Object.hasOwn(object, field) ? object[field] : null;
+  return value === null ? null : typeof value === "object" ? JSON.stringify(value) : String(value);
 }
 
 const dialect: Dialect = {
   name: "sqlite",
-  types: { sequence: "integer primary key autoincrement", bigint: "integer", clustered: "without rowid" },
+  types: {
+    sequence: "integer primary key autoincrement",
+    bigint: "integer",
+    bytes: "blob",
+    clustered: "without rowid",
+  },
   forUpdate: (query) => query,
   forShare: (query) => query,
   skipLocked: (query) => query,
   workerIsPresent: () => sql<boolean>`1 = 1`,
+  containsText: (text, part) => sql<boolean>`text_contains(${text}, ${part.toLowerCase()})`,
+  jsonText: (json, field) => sql<string | null>`json_text(${json}, ${field})`,
+  jsonEntries: (json) => sql`(select key, cast(value as text) as text,
+    case type when 'integer' then 'number' when 'real' then 'number' else type end as kind from json_each(${json}))`,
+  jsonNumber: (column, path) =>
+    sql<
+      number | null
+    >`json_extract(${sql.ref(column)}, ${`$${path.map((part) => `.${JSON.stringify(part)}`).join("")}`})`,
+  most_parameters: 32_000,
   isUniqueViolation: (error) => /UNIQUE constraint failed/.test((error as Error)?.message),
 };
 

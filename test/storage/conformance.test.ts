@@ -1,6 +1,7 @@
 import { sql } from "kysely";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { newId } from "../../src/lib/ids.ts";
+import type { Database } from "../../src/storage/database.ts";
 import { EventReader } from "../../src/storage/event-reader.ts";
 import { insertEvents } from "../../src/storage/events.ts";
 import { migrate } from "../../src/storage/migrate.ts";
@@ -251,8 +252,8 @@ describe.each(databases)("migrating %s", (name) => {
     const programs = Array.from({ length: name === "postgres" ? 4 : 2 }, () => openOn(at));
     const applied =
       name === "postgres"
-        ? await Promise.all(programs.map(migrate))
-        : [await migrate(programs[0] as never), await migrate(programs[1] as never)];
+        ? await Promise.all(programs.map((program) => migrate(program, "agents")))
+        : [await migrate(programs[0] as Database, "agents"), await migrate(programs[1] as Database, "agents")];
     expect(applied.flat()).toEqual(["001-agent-server", "002-rollback", "003-event-copies"]);
     for (const program of programs) await program.close();
     await at.drop();

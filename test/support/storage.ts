@@ -23,7 +23,7 @@ export const openOn = (at: TestDatabase): Database =>
 export async function openTestStorage(name: DatabaseName): Promise<TestStorage> {
   const at = await createDatabase(name);
   const database = openOn(at);
-  await migrate(database);
+  await migrate(database, "agents");
   return {
     database,
     at,

@@ -1,0 +1,109 @@
+import * as comparison from "./comparison.ts";
+import * as datasets from "./datasets.ts";
+import * as examples from "./examples.ts";
+import * as feedback from "./feedback.ts";
+import * as configs from "./feedback-configs.ts";
+import * as runs from "./runs.ts";
+import * as sessions from "./sessions.ts";
+import * as system from "./system.ts";
+import * as upload from "./upload.ts";
+import * as v2 from "./v2.ts";
+
+/**
+ * The table of contents of the experiments API, below `/api/v1` and, for clients that leave the prefix out, at the root.
+ * Static paths stand before those with a parameter in the same place. The comments repeat each route's method and path.
+ */
+export const experimentRoutes = {
+  uploads: {
+    uploadExperiment: upload.uploadExperiment, // POST /datasets/upload-experiment
+  },
+  comparative: {
+    createComparative: comparison.createComparative, // POST /datasets/comparative
+    deleteComparative: comparison.deleteComparative, // DELETE /datasets/comparative/{comparative_experiment_id}
+    listComparative: comparison.listComparative, // GET /datasets/{dataset_id}/comparative
+  },
+  datasets: {
+    listDatasets: datasets.listDatasets, // GET /datasets
+    createDataset: datasets.createDataset, // POST /datasets
+    readDataset: datasets.readDataset, // GET /datasets/{dataset_id}
+    updateDataset: datasets.updateDataset, // PATCH /datasets/{dataset_id}
+    deleteDataset: datasets.deleteDataset, // DELETE /datasets/{dataset_id}
+    listDatasetVersions: datasets.listDatasetVersions, // GET /datasets/{dataset_id}/versions
+    readDatasetShare: datasets.readDatasetShare, // GET /datasets/{dataset_id}/share
+    shareDataset: datasets.shareDataset, // PUT /datasets/{dataset_id}/share
+    unshareDataset: datasets.unshareDataset, // DELETE /datasets/{dataset_id}/share
+  },
+  examples: {
+    listExamples: examples.listExamples, // GET /examples
+    createExample: examples.createExample, // POST /examples
+    createExamples: examples.createExamples, // POST /examples/bulk
+    deleteExamples: examples.deleteExamples, // DELETE /examples
+    countExamples: examples.countExamples, // GET /examples/count
+    readExample: examples.readExample, // GET /examples/{example_id}
+    updateExample: examples.updateExample, // PATCH /examples/{example_id}
+    deleteExample: examples.deleteExample, // DELETE /examples/{example_id}
+    uploadExamples: examples.uploadExamples, // POST /platform/datasets/{dataset_id}/examples
+    patchExamples: examples.patchExamples, // PATCH /platform/datasets/{dataset_id}/examples
+  },
+  sessions: {
+    listSessions: sessions.listSessions, // GET /sessions
+    createSession: sessions.createSession, // POST /sessions
+    readSession: sessions.readSession, // GET /sessions/{session_id}
+    updateSession: sessions.updateSession, // PATCH /sessions/{session_id}
+    deleteSession: sessions.deleteSession, // DELETE /sessions/{session_id}
+  },
+  runs: {
+    queryRuns: runs.queryRuns, // POST /runs/query
+    readRunStats: runs.readRunStats, // POST /runs/stats
+    readRun: runs.readRun, // GET /runs/{run_id}
+  },
+  comparison: {
+    readExamplesWithRuns: comparison.readExamplesWithRuns, // POST /datasets/{dataset_id}/runs
+    readDelta: comparison.readDelta, // POST /datasets/{dataset_id}/runs/delta
+    streamDelta: comparison.streamDelta, // POST /datasets/{dataset_id}/runs/delta/stream
+    compareExperiments: comparison.compareExperiments, // POST /datasets/{dataset_id}/compare
+  },
+  feedback: {
+    createFeedback: feedback.createFeedback, // POST /feedback
+    listFeedback: feedback.listFeedback, // GET /feedback
+    readFeedback: feedback.readFeedback, // GET /feedback/{feedback_id}
+    updateFeedback: feedback.updateFeedback, // PATCH /feedback/{feedback_id}
+    deleteFeedback: feedback.deleteFeedback, // DELETE /feedback/{feedback_id}
+    listFeedbackConfigs: configs.listFeedbackConfigs, // GET /feedback-configs
+    createFeedbackConfig: configs.createFeedbackConfig, // POST /feedback-configs
+    updateFeedbackConfig: configs.updateFeedbackConfig, // PATCH /feedback-configs
+    deleteFeedbackConfig: configs.deleteFeedbackConfig, // DELETE /feedback-configs
+  },
+  system: {
+    experimentsInfo: system.experimentsInfo, // GET /info
+  },
+} as const;
+
+/** Version 2, below `/api/v2` and `/v2`. Its errors are RFC 7807. */
+export const experimentRoutesV2 = {
+  queryRunsV2: v2.queryRunsV2, // POST /runs/query
+  readRunV2: v2.readRunV2, // GET /runs/{run_id}
+  queryExperimentRuns: v2.queryExperimentRuns, // POST /datasets/{dataset_id}/experiment-runs
+} as const;
+
+/** Head of the experiments' OpenAPI document. */
+export const experimentsDocument = {
+  openapi: "3.1.0",
+  info: {
+    title: "Threadmill experiments",
+    version: "0.1.0",
+    description:
+      "Results of experiments that were run elsewhere: upload, query, statistics, comparison. A 422 lists every reason " +
+      "with its place; other errors have the body `{detail}`. Unknown fields and query parameters are ignored.",
+  },
+  tags: [
+    { name: "Experiments", description: "Uploads, and what they add up to. The wire calls an experiment a session." },
+    { name: "Datasets", description: "What experiments are tried on." },
+    { name: "Examples", description: "Inputs, and the outputs that are expected." },
+    { name: "Runs", description: "An experiment's execution on one example." },
+    { name: "Feedback", description: "Scores and remarks on runs and experiments." },
+    { name: "Comparison", description: "Experiments side by side." },
+    { name: "Version 2", description: "The newer paths of the same." },
+    { name: "System", description: "The server itself." },
+  ],
+};

@@ -1,0 +1,80 @@
+import type { Caller } from "../../contract/caller.ts";
+import type { DeltaQuery, DeltaStreamQuery } from "../../contract/experiments/comparison.ts";
+import type { Tx } from "../../storage/database.ts";
+import { placesOf } from "../../storage/experiments/examples.ts";
+import { lowerIsBetter } from "../../storage/experiments/feedback-configs.ts";
+import type { ExperimentRow } from "../../storage/experiments/schema.ts";
+import { vectorsOf } from "../../storage/experiments/vectors.ts";
+import type { ExperimentsContext } from "../context.ts";
+import { getDataset, getExperimentsOf } from "../lookup.ts";
+import { changesOf } from "../statistics/changes.ts";
+import { placesToShow } from "./places-to-show.ts";
+
+/** By experiment: which examples got better than in the baseline, and which worse. */
+export type Deltas = Record<string, { improved_examples: string[]; regressed_examples: string[] }>;
+
+const NOTHING = new Float64Array();
+
+/** Improved and regressed examples, without statistics. */
+export class FeedbackDeltas {
+  readonly #context: ExperimentsContext;
+
+  constructor(context: ExperimentsContext) {
+    this.#context = context;
+  }
+
+  async read(caller: Caller, dataset_id: string, body: DeltaQuery): Promise<{ feedback_deltas: Deltas }> {
+    const key = body.feedback_key;
+    const { [key]: deltas = {} } = await this.#ofKeys(caller, dataset_id, { ...body, feedback_keys: [key] });
+    const page = (ids: string[]) => ids.slice(body.offset, body.offset + body.limit);
+    const entries = Object.entries(deltas).map(([id, { improved_examples, regressed_examples }]) => [
+      id,
+      { improved_examples: page(improved_examples), regressed_examples: page(regressed_examples) },
+    ]);
+    return { feedback_deltas: Object.fromEntries(entries) };
+  }
+
+  /** By key; the stream sends them one after the other. */
+  stream(caller: Caller, dataset_id: string, body: DeltaStreamQuery): Promise<Record<string, Deltas>> {
+    return this.#ofKeys(caller, dataset_id, body);
+  }
+
+  async #ofKeys(caller: Caller, dataset_id: string, body: DeltaStreamQuery): Promise<Record<string, Deltas>> {
+    const { read } = this.#context.database;
+    const { dataset_no } = await getDataset(read, caller, dataset_id);
+    const experiments = await getExperimentsOf(read, caller, dataset_no, [
+      body.baseline_session_id,
+      ...body.comparison_session_ids,
+    ]);
+    const ids = await idsOfPlaces(read, dataset_no);
+    const shown = body.filters && new Set(await placesToShow(read, caller, dataset_no, experiments, body));
+    const lower = await lowerIsBetter(read, caller.tenant_id);
+    const scores = await scoresOf(read, experiments, body.feedback_keys);
+    const [baseline, ...others] = experiments as [ExperimentRow, ...ExperimentRow[]];
+    const named = (places: number[]) => places.flatMap((ord) => (!shown || shown.has(ord) ? (ids.get(ord) ?? []) : []));
+    const ofKey = (key: string): Deltas =>
+      Object.fromEntries(
+        others.map((other) => {
+          const options = { lower_is_better: lower.has(key) };
+          const { improved, regressed } = changesOf(scores(baseline, key), scores(other, key), options);
+          return [other.experiment_id, { improved_examples: named(improved), regressed_examples: named(regressed) }];
+        }),
+      );
+    return Object.fromEntries(body.feedback_keys.map((key) => [key, ofKey(key)]));
+  }
+}
+
+/** The examples of a dataset that are still there, by their places. */
+export async function idsOfPlaces(tx: Tx, dataset_no: number): Promise<Map<number, string>> {
+  const places = await placesOf(tx, dataset_no);
+  return new Map(places.flatMap(({ ord, example_id, deleted }) => (deleted === 1 ? [] : [[ord, example_id]])));
+}
+
+/** Finds the scores of an experiment; nothing where it has none of that key. */
+export async function scoresOf(tx: Tx, experiments: ExperimentRow[], keys: string[] | undefined) {
+  const numbers = experiments.map(({ experiment_no }) => experiment_no);
+  const vectors = await vectorsOf(tx, numbers, { kind: "score", keys });
+  const byName = new Map(vectors.map(({ experiment_no, key, values }) => [`${experiment_no} ${key}`, values]));
+  return ({ experiment_no }: ExperimentRow, key: string): Float64Array =>
+    byName.get(`${experiment_no} ${key}`) ?? NOTHING;
+}

@@ -1,0 +1,116 @@
+import type { Caller } from "../../contract/caller.ts";
+import type { ExamplesWithRunsQuery, ExampleWithRuns } from "../../contract/experiments/comparison.ts";
+import type { ExperimentRunsQuery, RunV2 } from "../../contract/experiments/v2.ts";
+import { ApiError } from "../../errors.ts";
+import type { Tx } from "../../storage/database.ts";
+import { examplesAt, type VersionedExample } from "../../storage/experiments/examples.ts";
+import { feedbackAt } from "../../storage/experiments/feedback.ts";
+import { type FullRun, runsAt } from "../../storage/experiments/runs.ts";
+import type { ExperimentRow, FeedbackRow } from "../../storage/experiments/schema.ts";
+import type { ExperimentsContext } from "../context.ts";
+import { getDataset, getExperimentsOf } from "../lookup.ts";
+import { runOf, runV2Of, selectedV2 } from "../run-wire.ts";
+import { placeKey } from "../runs.ts";
+import { exampleOf, feedbackOf } from "../wire.ts";
+import { placesToShow } from "./places-to-show.ts";
+
+/** Examples in a page when the request does not say. */
+const PAGE = 100;
+const MOST = 1000;
+
+/** Examples, each with what several experiments made of it. */
+interface Row {
+  example: VersionedExample;
+  runs: { run: FullRun; feedback: FeedbackRow[] }[];
+}
+
+export class ExamplesWithRuns {
+  readonly #context: ExperimentsContext;
+
+  constructor(context: ExperimentsContext) {
+    this.#context = context;
+  }
+
+  async page(caller: Caller, dataset_id: string, body: ExamplesWithRunsQuery): Promise<ExampleWithRuns[]> {
+    const { read } = this.#context.database;
+    const { dataset_no } = await getDataset(read, caller, dataset_id);
+    const experiments = await getExperimentsOf(read, caller, dataset_no, body.session_ids);
+    const sort = body.sort_params && {
+      by: body.sort_params.sort_by,
+      descending: body.sort_params.sort_order === "DESC",
+    };
+    const ords = await placesToShow(read, caller, dataset_no, experiments, { ...body, sort });
+    const limit = Math.min(body.limit ?? PAGE, MOST);
+    const rows = await rowsAt(
+      read,
+      dataset_no,
+      experiments,
+      ords.slice(body.offset, body.offset + limit),
+      !body.preview,
+    );
+    return rows.map(({ example, runs }) => ({
+      ...exampleOf(example, dataset_id),
+      runs: runs.map(({ run, feedback }) => ({
+        ...runOf(run, feedback),
+        feedbacks: feedback.map((each) => feedbackOf(withIds(each, run))),
+      })),
+    }));
+  }
+
+  /** The same in version 2: fields are selected, and pages follow a cursor. */
+  async pageV2(caller: Caller, dataset_id: string, body: ExperimentRunsQuery) {
+    const { read } = this.#context.database;
+    const { dataset_no } = await getDataset(read, caller, dataset_id);
+    const experiments = await getExperimentsOf(read, caller, dataset_no, body.experiment_ids);
+    const sort = body.sort && { by: body.sort.by, descending: body.sort.order === "DESC" };
+    const ords = await placesToShow(read, caller, dataset_no, experiments, { ...body, sort });
+    const offset = body.cursor === undefined ? 0 : offsetOf(body.cursor);
+    const end = offset + body.page_size;
+    const rows = await rowsAt(read, dataset_no, experiments, ords.slice(offset, end), true);
+    const has_more = ords.length > end;
+    return {
+      items: rows.map(({ example, runs }) => ({
+        ...exampleOf(example, dataset_id),
+        runs: runs.map(({ run, feedback }): Partial<RunV2> => selectedV2(runV2Of(run, feedback), body.selects)),
+      })),
+      has_more,
+      ...(has_more && { next_cursor: Buffer.from(String(end)).toString("base64url") }),
+    };
+  }
+}
+
+function offsetOf(cursor: string): number {
+  const offset = Number(Buffer.from(cursor, "base64url").toString());
+  if (!Number.isSafeInteger(offset) || offset < 0) throw new ApiError("bad_cursor");
+  return offset;
+}
+
+async function rowsAt(
+  tx: Tx,
+  dataset_no: number,
+  experiments: ExperimentRow[],
+  ords: number[],
+  payloads: boolean,
+): Promise<Row[]> {
+  if (ords.length === 0) return [];
+  const numbers = experiments.map(({ experiment_no }) => experiment_no);
+  const examples = new Map((await examplesAt(tx, dataset_no, ords)).map((example) => [example.ord, example]));
+  const runs = Map.groupBy(await runsAt(tx, numbers, ords, payloads), ({ ord }) => ord);
+  const feedback = Map.groupBy(await feedbackAt(tx, numbers, ords), placeKey);
+  const order = new Map(numbers.map((no, index) => [no, index]));
+  return ords.flatMap((ord) => {
+    const example = examples.get(ord);
+    if (!example) return [];
+    const ofExample = (runs.get(ord) ?? []).sort(
+      (a, b) => (order.get(a.experiment_no) ?? 0) - (order.get(b.experiment_no) ?? 0) || a.repetition - b.repetition,
+    );
+    return [{ example, runs: ofExample.map((run) => ({ run, feedback: feedback.get(placeKey(run)) ?? [] })) }];
+  });
+}
+
+const withIds = (feedback: FeedbackRow, run: FullRun) => ({
+  ...feedback,
+  experiment_id: run.experiment_id,
+  run_id: run.run_id,
+  run_start_us: run.start_us,
+});

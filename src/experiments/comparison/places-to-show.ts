@@ -1,0 +1,95 @@
+import type { Caller } from "../../contract/caller.ts";
+import { ApiError } from "../../errors.ts";
+import type { Tx } from "../../storage/database.ts";
+import { placesOf } from "../../storage/experiments/examples.ts";
+import { placesOfRuns } from "../../storage/experiments/runs.ts";
+import type { ExperimentRow, ScoreVectorRow } from "../../storage/experiments/schema.ts";
+import { vectorsOf } from "../../storage/experiments/vectors.ts";
+import { readFilters } from "../filter/read-filters.ts";
+
+export interface Showing {
+  /** By experiment: an example is shown when it has a run that meets all of each. */
+  filters?: Record<string, string[]> | undefined;
+  example_ids?: string[] | undefined;
+  sort?: { by: string; descending: boolean } | undefined;
+}
+
+/**
+ * The places of the examples that a comparison shows, in its order: those that any of the experiments has run, less those
+ * that do not meet the filters. All from vectors; rows are read only where something is filtered.
+ */
+export async function placesToShow(
+  tx: Tx,
+  caller: Caller,
+  dataset_no: number,
+  experiments: ExperimentRow[],
+  { filters = {}, example_ids, sort }: Showing,
+): Promise<number[]> {
+  let ords = await placesWithRuns(tx, experiments);
+  if (example_ids) {
+    const wanted = new Set(example_ids);
+    const some = (await placesOf(tx, dataset_no)).filter(({ example_id }) => wanted.has(example_id));
+    ords = kept(ords, new Set(some.map(({ ord }) => ord)));
+  }
+  for (const [session_id, expressions] of Object.entries(filters)) {
+    const experiment = experiments.find(({ experiment_id }) => experiment_id === session_id.toLowerCase());
+    if (!experiment) throw new ApiError("session_elsewhere", { session_id });
+    const search = { experiment_no: [experiment.experiment_no], filters: readFilters(expressions) };
+    const found = await placesOfRuns(tx, caller.tenant_id, search);
+    ords = kept(ords, new Set(found.map(({ ord }) => ord)));
+  }
+  return sort ? sorted(ords, await sortKey(tx, experiments, sort.by), sort.descending) : ords;
+}
+
+const kept = (ords: number[], wanted: ReadonlySet<number>): number[] => ords.filter((ord) => wanted.has(ord));
+
+/** Every run has a latency. */
+async function placesWithRuns(tx: Tx, experiments: ExperimentRow[]): Promise<number[]> {
+  const vectors = await vectorsOf(tx, numbersOf(experiments), { kind: "latency" });
+  const length = Math.max(0, ...vectors.map(({ values }) => values.length));
+  const ords: number[] = [];
+  for (let ord = 0; ord < length; ord++)
+    if (vectors.some(({ values }) => !Number.isNaN(values[ord] ?? Number.NaN))) ords.push(ord);
+  return ords;
+}
+
+const numbersOf = (experiments: ExperimentRow[]): number[] => experiments.map(({ experiment_no }) => experiment_no);
+
+/** Examples without a value come last, whichever way the others go. */
+function sorted(ords: number[], key: (ord: number) => number, descending: boolean): number[] {
+  const keys = new Map(ords.map((ord) => [ord, key(ord)]));
+  const sign = descending ? -1 : 1;
+  return ords.sort((a, b) => {
+    const [left, right] = [keys.get(a) as number, keys.get(b) as number];
+    if (Number.isNaN(left) || Number.isNaN(right))
+      return Number(Number.isNaN(left)) - Number(Number.isNaN(right)) || a - b;
+    return sign * (left - right) || a - b;
+  });
+}
+
+/**
+ * What examples are sorted by: `feedback.{key}`, `latency` or `error` of the first experiment, or with `delta.` before it how
+ * far the others are from the first, by the one that is farthest.
+ */
+async function sortKey(tx: Tx, experiments: ExperimentRow[], by: string): Promise<(ord: number) => number> {
+  const isDelta = by.startsWith("delta.");
+  const name = vectorNamed(isDelta ? by.slice("delta.".length) : by);
+  const numbers = numbersOf(experiments);
+  const found = await vectorsOf(tx, numbers, { kind: name.kind, keys: [name.key] });
+  const vectors = numbers.map((no) => found.find(({ experiment_no }) => experiment_no === no)?.values);
+  const at = (index: number, ord: number): number => vectors[index]?.[ord] ?? Number.NaN;
+  if (!isDelta) return (ord) => at(0, ord);
+  return (ord) => {
+    const deltas = numbers.slice(1).map((_, index) => at(index + 1, ord) - at(0, ord));
+    const some = deltas.filter((delta) => !Number.isNaN(delta));
+    return some.reduce((most, delta) => (Math.abs(delta) > Math.abs(most) ? delta : most), some[0] ?? Number.NaN);
+  };
+}
+
+function vectorNamed(by: string): Pick<ScoreVectorRow, "kind" | "key"> {
+  if (by === "latency" || by === "error") return { kind: by, key: "" };
+  if (by.startsWith("feedback.")) return { kind: "score", key: by.slice("feedback.".length) };
+  throw new ApiError("invalid_request", {
+    reason: `Examples can be sorted by latency, error or feedback.{key}, and by delta. before any of them, not by "${by}".`,
+  });
+}

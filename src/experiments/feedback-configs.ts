@@ -1,0 +1,82 @@
+import type { Caller } from "../contract/caller.ts";
+import type {
+  KeyConfig,
+  KeyConfigCreate,
+  KeyConfigQuery,
+  KeyConfigUpdate,
+} from "../contract/experiments/feedback-configs.ts";
+import { ApiError } from "../errors.ts";
+import { isoOfMilliseconds } from "../lib/times.ts";
+import {
+  deleteConfig,
+  findConfig,
+  insertConfig,
+  listConfigs,
+  updateConfig,
+} from "../storage/experiments/feedback-configs.ts";
+import type { FeedbackConfigRow } from "../storage/experiments/schema.ts";
+import type { ExperimentsContext } from "./context.ts";
+
+/** What feedback keys mean, and which way is up. */
+export class FeedbackConfigs {
+  readonly #context: ExperimentsContext;
+
+  constructor(context: ExperimentsContext) {
+    this.#context = context;
+  }
+
+  async list({ tenant_id }: Caller, query: KeyConfigQuery): Promise<KeyConfig[]> {
+    const page = { descending: query.sort_by_desc, limit: query.limit, offset: query.offset };
+    return (await listConfigs(this.#context.database.read, tenant_id, query, page)).map(onWire);
+  }
+
+  /** The same again is no conflict: a client says with each of its runs what its keys mean. */
+  async create({ tenant_id }: Caller, body: KeyConfigCreate): Promise<KeyConfig> {
+    const row = {
+      tenant_id,
+      feedback_key: body.feedback_key,
+      config: JSON.stringify(body.feedback_config),
+      is_lower_score_better: flag(body.is_lower_score_better),
+    };
+    return this.#context.database.write(async (tx) => {
+      const made = (await insertConfig(tx, row)) ?? (await findConfig(tx, tenant_id, row.feedback_key));
+      if (made?.config !== row.config || made.is_lower_score_better !== row.is_lower_score_better)
+        throw new ApiError("feedback_config_exists", { key: row.feedback_key });
+      return onWire(made);
+    });
+  }
+
+  async update({ tenant_id }: Caller, body: KeyConfigUpdate): Promise<KeyConfig> {
+    return this.#context.database.write(async (tx) => {
+      const changed = await updateConfig(tx, tenant_id, body.feedback_key, {
+        ...(body.feedback_config && { config: JSON.stringify(body.feedback_config) }),
+        ...(body.is_lower_score_better !== undefined && { is_lower_score_better: flag(body.is_lower_score_better) }),
+      });
+      if (!changed) throw new ApiError("feedback_config_not_found");
+      return onWire(changed);
+    });
+  }
+
+  async delete({ tenant_id }: Caller, key: string): Promise<void> {
+    const count = await this.#context.database.write((tx) => deleteConfig(tx, tenant_id, key));
+    if (count === 0) throw new ApiError("feedback_config_not_found");
+  }
+}
+
+const flag = (value: boolean | null | undefined): number | null =>
+  value === undefined || value === null ? null : Number(value);
+
+function onWire(row: FeedbackConfigRow): KeyConfig {
+  const { type, min, max, categories } = JSON.parse(row.config);
+  const named = categories?.map(({ value, label }: { value: number; label?: string }) => ({
+    value,
+    label: label ?? null,
+  }));
+  return {
+    feedback_key: row.feedback_key,
+    feedback_config: { type, min: min ?? null, max: max ?? null, categories: named ?? null },
+    is_lower_score_better: row.is_lower_score_better === null ? null : row.is_lower_score_better === 1,
+    tenant_id: row.tenant_id,
+    modified_at: isoOfMilliseconds(row.modified_at),
+  };
+}

@@ -1,0 +1,114 @@
+import type { Caller } from "../contract/caller.ts";
+import type { Feedback, FeedbackCreate, FeedbackQuery, FeedbackUpdate } from "../contract/experiments/feedback.ts";
+import { ApiError } from "../errors.ts";
+import type { Tx } from "../storage/database.ts";
+import { lockExperiment, setStats } from "../storage/experiments/experiments.ts";
+import {
+  deleteFeedback,
+  type FullFeedback,
+  findFeedback,
+  insertFeedback,
+  listFeedback,
+  takenFeedbackIds,
+  updateFeedback,
+} from "../storage/experiments/feedback.ts";
+import { insertConfig } from "../storage/experiments/feedback-configs.ts";
+import { findRun } from "../storage/experiments/runs.ts";
+import type { FeedbackRow } from "../storage/experiments/schema.ts";
+import type { ExperimentsContext } from "./context.ts";
+import { newFeedbackRow } from "./feedback-row.ts";
+import { getExperiment } from "./lookup.ts";
+import { renewKey } from "./renew-stats.ts";
+import { feedbackOf, textOf } from "./wire.ts";
+
+/** Scores and remarks. Each change renews the statistics of its key in the same transaction. */
+export class FeedbackRules {
+  readonly #context: ExperimentsContext;
+
+  constructor(context: ExperimentsContext) {
+    this.#context = context;
+  }
+
+  async list(caller: Caller, query: FeedbackQuery): Promise<Feedback[]> {
+    const filter = {
+      ...query,
+      run_id: query.run,
+      experiment_id: query.session,
+      from_us: query.min_created_at,
+      to_us: query.max_created_at,
+    };
+    return (await listFeedback(this.#context.database.read, caller.tenant_id, filter, query)).map(feedbackOf);
+  }
+
+  async read(caller: Caller, feedback_id: string): Promise<Feedback> {
+    return feedbackOf(await getFeedback(this.#context.database.read, caller, feedback_id));
+  }
+
+  /** On a run when one is named, else on the experiment. */
+  async create(caller: Caller, body: FeedbackCreate): Promise<Feedback> {
+    return this.#context.database.write(async (tx) => {
+      const row = newFeedbackRow(caller.tenant_id, await placeOf(tx, caller, body), body);
+      await lockExperiment(tx, row.experiment_no);
+      if ((await takenFeedbackIds(tx, [row.feedback_id])).length > 0)
+        throw new ApiError("feedback_exists", row as never);
+      await insertFeedback(tx, [row]);
+      await rememberConfig(tx, caller, row.key, body.feedback_config);
+      await setStats(tx, row.experiment_no, await renewKey(tx, row.experiment_no, row.key));
+      return feedbackOf(await getFeedback(tx, caller, row.feedback_id));
+    });
+  }
+
+  async update(caller: Caller, feedback_id: string, body: FeedbackUpdate): Promise<Feedback> {
+    return this.#context.database.write(async (tx) => {
+      const { experiment_no, key } = await getFeedback(tx, caller, feedback_id);
+      await lockExperiment(tx, experiment_no);
+      const changes: Partial<FeedbackRow> = { modified_us: Date.now() * 1000 };
+      if (body.score !== undefined) changes.score = body.score;
+      if (body.value !== undefined) changes.value = textOf(body.value);
+      if (body.comment !== undefined) changes.comment = body.comment;
+      if (body.correction !== undefined) changes.correction = textOf(body.correction);
+      await updateFeedback(tx, feedback_id, changes);
+      await rememberConfig(tx, caller, key, body.feedback_config);
+      await setStats(tx, experiment_no, await renewKey(tx, experiment_no, key));
+      return feedbackOf(await getFeedback(tx, caller, feedback_id));
+    });
+  }
+
+  async delete(caller: Caller, feedback_id: string): Promise<void> {
+    await this.#context.database.write(async (tx) => {
+      const { experiment_no, key } = await getFeedback(tx, caller, feedback_id);
+      await lockExperiment(tx, experiment_no);
+      await deleteFeedback(tx, feedback_id);
+      await setStats(tx, experiment_no, await renewKey(tx, experiment_no, key));
+    });
+  }
+}
+
+async function getFeedback(tx: Tx, { tenant_id }: Caller, feedback_id: string): Promise<FullFeedback> {
+  const found = await findFeedback(tx, tenant_id, feedback_id);
+  if (!found) throw new ApiError("feedback_not_found");
+  return found;
+}
+
+async function placeOf(
+  tx: Tx,
+  caller: Caller,
+  body: FeedbackCreate,
+): Promise<Pick<FeedbackRow, "experiment_no" | "ord" | "repetition">> {
+  const run_id = body.run_id ?? body.trace_id;
+  if (run_id === undefined) {
+    if (body.session_id === undefined)
+      throw new ApiError("invalid_request", { reason: "Feedback needs a run_id, or a session_id for an experiment." });
+    const { experiment_no } = await getExperiment(tx, caller, body.session_id);
+    return { experiment_no, ord: null, repetition: null };
+  }
+  const run = await findRun(tx, caller.tenant_id, run_id);
+  if (!run) throw new ApiError("run_not_found");
+  return { experiment_no: run.experiment_no, ord: run.ord, repetition: run.repetition };
+}
+
+/** What a key means is kept from the first time that somebody says it. */
+async function rememberConfig(tx: Tx, { tenant_id }: Caller, feedback_key: string, config: object | undefined) {
+  if (!config) return;
+  await insertConfig(tx, { tenant_id, feedback_key, config: JSON.stringify(config), is_lower_score_better: null });
+}

@@ -1,0 +1,14 @@
+/** What is known of filters stands beside the compiler to SQL; here it has its short name. */
+export type {
+  Comparator,
+  Condition,
+  EntryCondition,
+  EntryField,
+  EntryFilter,
+  FeedbackField,
+  MetadataField,
+  Order,
+  RunField,
+  RunFilter as Filter,
+  Scalar,
+} from "../../storage/experiments/run-filter.ts";

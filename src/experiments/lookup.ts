@@ -1,0 +1,43 @@
+import type { Caller } from "../contract/caller.ts";
+import { ApiError } from "../errors.ts";
+import type { Tx } from "../storage/database.ts";
+import { type DatasetWithCounts, datasetsByNo, findDataset } from "../storage/experiments/datasets.ts";
+import { experimentsById, findExperiment } from "../storage/experiments/experiments.ts";
+import type { ExperimentRow } from "../storage/experiments/schema.ts";
+
+/** @throws ApiError when the caller has no such dataset */
+export async function getDataset(tx: Tx, { tenant_id }: Caller, dataset_id: string): Promise<DatasetWithCounts> {
+  const dataset = await findDataset(tx, tenant_id, dataset_id);
+  if (!dataset) throw new ApiError("dataset_not_found");
+  return dataset;
+}
+
+/** @throws ApiError when the caller has no such experiment */
+export async function getExperiment(tx: Tx, { tenant_id }: Caller, experiment_id: string): Promise<ExperimentRow> {
+  const experiment = await findExperiment(tx, tenant_id, experiment_id);
+  if (!experiment) throw new ApiError("session_not_found");
+  return experiment;
+}
+
+/** Experiments of one dataset, in the order of the ids; an id that comes twice counts once. */
+export async function getExperimentsOf(
+  tx: Tx,
+  { tenant_id }: Caller,
+  dataset_no: number,
+  ids: readonly string[],
+): Promise<ExperimentRow[]> {
+  const found = await experimentsById(tx, tenant_id, [...new Set(ids)]);
+  const byId = new Map(found.map((experiment) => [experiment.experiment_id, experiment]));
+  return [...new Set(ids)].map((session_id) => {
+    const experiment = byId.get(session_id);
+    if (!experiment) throw new ApiError("session_not_found");
+    if (experiment.dataset_no !== dataset_no) throw new ApiError("session_elsewhere", { session_id });
+    return experiment;
+  });
+}
+
+/** The ids of the datasets with these numbers. */
+export async function datasetIds(tx: Tx, numbers: readonly (number | null)[]): Promise<Map<number | null, string>> {
+  const some = [...new Set(numbers)].filter((no) => no !== null);
+  return new Map((await datasetsByNo(tx, some)).map((dataset) => [dataset.dataset_no, dataset.dataset_id]));
+}

@@ -1,0 +1,45 @@
+import { ComparativeExperiments } from "./comparison/comparative.ts";
+import { Comparisons } from "./comparison/comparison.ts";
+import { FeedbackDeltas } from "./comparison/deltas.ts";
+import { ExamplesWithRuns } from "./comparison/examples-with-runs.ts";
+import type { ExperimentsContext } from "./context.ts";
+import { Datasets } from "./datasets.ts";
+import { Examples } from "./examples.ts";
+import { FeedbackRules } from "./feedback.ts";
+import { FeedbackConfigs } from "./feedback-configs.ts";
+import { ExperimentRuns } from "./runs.ts";
+import { Sessions } from "./sessions.ts";
+import { Uploads } from "./upload/uploads.ts";
+
+/** Everything that can be asked of experiments, by noun. Arguments and answers are plain data: they cross threads. */
+export function createOperations(context: ExperimentsContext) {
+  return {
+    uploads: new Uploads(context),
+    datasets: new Datasets(context),
+    examples: new Examples(context),
+    sessions: new Sessions(context),
+    runs: new ExperimentRuns(context),
+    feedback: new FeedbackRules(context),
+    feedbackConfigs: new FeedbackConfigs(context),
+    examplesWithRuns: new ExamplesWithRuns(context),
+    deltas: new FeedbackDeltas(context),
+    comparisons: new Comparisons(context),
+    comparative: new ComparativeExperiments(context),
+  };
+}
+
+export type Operations = ReturnType<typeof createOperations>;
+export type Noun = keyof Operations;
+
+/**
+ * Where an operation is carried out. Each lane is a thread of its own, so that reading goes on while an upload is being
+ * stored (one transaction, about a second for 10,000 rows), and while intervals are drawn (0.1 s each).
+ */
+export type Lane = "read" | "write" | "compute";
+
+const READS = new Set(["list", "read", "count", "versions", "readShare", "query", "stats", "queryV2", "readV2"]);
+
+export function laneOf(noun: Noun, verb: string): Lane {
+  if (noun === "comparisons") return "compute";
+  return noun === "examplesWithRuns" || noun === "deltas" || READS.has(verb) ? "read" : "write";
+}

@@ -1,0 +1,115 @@
+import type { FeedbackStats, KeyStats } from "../contract/experiments/sessions.ts";
+import type { Judgement } from "../storage/experiments/feedback.ts";
+import { describe, percentile } from "./statistics/describe.ts";
+
+/** What an experiment adds up to, as its row keeps it. Every number that a user sees comes from here. */
+export interface ExperimentStats {
+  run_count: number;
+  /** Seconds; percentiles by linear interpolation. Null without runs. */
+  latency_p50: number | null;
+  latency_p99: number | null;
+  /** The share of runs that failed. */
+  error_rate: number | null;
+  /** The share of runs that streamed: uploads do not say, so none. */
+  streaming_rate: number | null;
+  last_run_start_us: number | null;
+  feedback_stats: FeedbackStats;
+  /** Of the feedback on the experiment as a whole. */
+  session_feedback_stats: FeedbackStats;
+}
+
+export interface Measures {
+  start_us: number;
+  end_us: number;
+  error: string | null;
+}
+
+export type RunFigures = Omit<ExperimentStats, "feedback_stats" | "session_feedback_stats">;
+
+/** The part of the statistics that comes from the runs alone. */
+export function figuresOf(runs: readonly Measures[]): RunFigures {
+  const latencies = Float64Array.from(runs, secondsOf).sort();
+  const count = runs.length;
+  return {
+    run_count: count,
+    latency_p50: percentile(latencies, 50),
+    latency_p99: percentile(latencies, 99),
+    error_rate: count === 0 ? null : runs.filter(({ error }) => error !== null).length / count,
+    streaming_rate: count === 0 ? null : 0,
+    last_run_start_us: runs.reduce<number | null>((last, { start_us }) => Math.max(last ?? start_us, start_us), null),
+  };
+}
+
+export const secondsOf = ({ start_us, end_us }: Pick<Measures, "start_us" | "end_us">): number =>
+  (end_us - start_us) / 1e6;
+
+/** As many remarks of a key are shown with its statistics. */
+const SHOWN_COMMENTS = 10;
+
+/** The statistics of one key. */
+export function keyStats(judgements: readonly Judgement[]): KeyStats {
+  const { n: _, ...numbers } = describe(judgements.flatMap(({ score }) => (score === null ? [] : [score])));
+  const values: Record<string, number> = {};
+  for (const { value } of judgements) {
+    const label = labelOf(value);
+    if (label !== undefined) values[label] = (values[label] ?? 0) + 1;
+  }
+  return {
+    n: judgements.length,
+    ...numbers,
+    values,
+    errors: judgements.filter(({ is_error }) => is_error === 1).length,
+    comments: judgements.flatMap(({ comment }) => comment ?? []).slice(0, SHOWN_COMMENTS),
+    sources: [...new Set(judgements.flatMap(({ source }) => typeOf(source) ?? []))].sort(),
+    contains_thread_feedback: false,
+  };
+}
+
+/** A text or a boolean is a label that can be counted; numbers and objects are not. */
+function labelOf(value: string | null): string | undefined {
+  if (value === null || !(value.startsWith('"') || value === "true" || value === "false")) return undefined;
+  return String(JSON.parse(value));
+}
+
+const typeOf = (source: string | null): string | undefined =>
+  source === null ? undefined : (JSON.parse(source) as { type?: string }).type;
+
+/** The statistics of each key, in the order of their names. */
+export function feedbackStats(judgements: readonly Judgement[]): FeedbackStats {
+  const byKey = Map.groupBy(judgements, ({ key }) => key);
+  return Object.fromEntries([...byKey.keys()].sort().map((key) => [key, keyStats(byKey.get(key) ?? [])]));
+}
+
+/** A place with a number: what a vector is made of. */
+export interface Placed {
+  ord: number;
+  repetition: number;
+  value: number;
+}
+
+/**
+ * One number an example: the mean over its repetitions of the mean in each, so that an example counts once however often it
+ * ran. NaN where there is none.
+ */
+export function vectorOf(values: readonly Placed[]): Float64Array {
+  const length = values.reduce((most, { ord }) => Math.max(most, ord + 1), 0);
+  const sums = new Map<number, Map<number, { sum: number; n: number }>>();
+  for (const { ord, repetition, value } of values) {
+    const runs = sums.get(ord) ?? new Map<number, { sum: number; n: number }>();
+    const { sum, n } = runs.get(repetition) ?? { sum: 0, n: 0 };
+    runs.set(repetition, { sum: sum + value, n: n + 1 });
+    sums.set(ord, runs);
+  }
+  const vector = new Float64Array(length).fill(Number.NaN);
+  for (const [ord, runs] of sums) {
+    const means = [...runs.values()].map(({ sum, n }) => sum / n);
+    vector[ord] = means.reduce((a, b) => a + b, 0) / means.length;
+  }
+  return vector;
+}
+
+/** The scores of one key that belong to runs. */
+export const scoresOf = (judgements: readonly Judgement[]): Placed[] =>
+  judgements.flatMap(({ ord, repetition, score }) =>
+    ord === null || repetition === null || score === null ? [] : [{ ord, repetition, value: score }],
+  );

@@ -1,0 +1,61 @@
+import { parentPort, workerData } from "node:worker_threads";
+import { ApiError, InvalidRequestError } from "../errors.ts";
+import { systemClock } from "../lib/clock.ts";
+import { createLog } from "../lib/log.ts";
+import { migrate } from "../storage/migrate.ts";
+import { openPostgres } from "../storage/postgres.ts";
+import { openSqlite } from "../storage/sqlite.ts";
+import { createOperations } from "./operations.ts";
+import type { Reply, Request, ThreadSetup } from "./threads.ts";
+
+/**
+ * A lane: opens the database and answers what it is asked. Questions overlap where they wait (Postgres); on SQLite each is
+ * answered in one go. The first lane to open a database brings its schema up to date.
+ */
+
+/** Storing an upload of 100,000 rows holds SQLite's one lock for about 10 s, and another lane may only wait. */
+const BUSY_TIMEOUT_MS = 60_000;
+
+/** A lane has few questions at a time, and the agent server wants connections, too. */
+const POOL_SIZE = 4;
+
+const { database: where, log_level } = workerData as ThreadSetup;
+const database =
+  "url" in where
+    ? openPostgres({ url: where.url, log: createLog(log_level), pool_size: POOL_SIZE })
+    : openSqlite({ ...where, clock: systemClock, busy_timeout_ms: BUSY_TIMEOUT_MS, checkpointer: "writer" });
+await migrate(database, "experiments");
+
+const operations = createOperations({ database }) as unknown as Record<
+  string,
+  Record<string, (...args: unknown[]) => Promise<unknown>>
+>;
+let open = 0;
+let isStopping = false;
+
+async function answer({ id, noun, verb, args }: Request): Promise<Reply> {
+  try {
+    return { id, json: JSON.stringify(await operations[noun]?.[verb]?.(...args)) };
+  } catch (error) {
+    if (error instanceof InvalidRequestError) return { id, invalid: error.parts };
+    if (error instanceof ApiError) return { id, api: { code: error.code, message: error.message } };
+    const { message, stack, code } = error as Error & { code?: string };
+    return { id, failed: { message, stack, code } };
+  }
+}
+
+async function closeWhenIdle(): Promise<void> {
+  if (!isStopping || open > 0) return;
+  await database.close();
+  parentPort?.close();
+}
+
+parentPort?.on("message", async (message: Request | "stop") => {
+  if (message === "stop") isStopping = true;
+  else {
+    open++;
+    parentPort?.postMessage(await answer(message));
+    open--;
+  }
+  await closeWhenIdle();
+});

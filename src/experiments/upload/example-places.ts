@@ -1,0 +1,116 @@
+import { idOfName } from "../../lib/ids.ts";
+import type { Tx } from "../../storage/database.ts";
+import {
+  examplesByRowId,
+  insertExamples,
+  setExampleVersion,
+  takenExampleIds,
+} from "../../storage/experiments/examples.ts";
+import type { DatasetRow, ExampleRow, ExampleVersionRow } from "../../storage/experiments/schema.ts";
+import type { StagedRow } from "./staged-row.ts";
+
+/** Where a row's run belongs. */
+export interface RowPlace {
+  ord: number;
+  version: number;
+  repetition: number;
+}
+
+/**
+ * Finds the example of each row of an upload in its dataset, or makes it. The same row_id is the same example; with other
+ * inputs or expected outputs than before it gets a new version, and what ran before keeps the old one. The dataset is held
+ * by the transaction.
+ */
+export class ExamplePlaces {
+  /** The place that the next new example gets. */
+  next: number;
+  /** Examples that the dataset did not have, or no longer. */
+  added = 0;
+
+  /** One moment for all of the upload: it is one change of the dataset. */
+  readonly #now = Date.now();
+  readonly #tx: Tx;
+  readonly #dataset: DatasetRow;
+  /** By row_id, of the rows so far. */
+  readonly #known = new Map<string, { ord: number; version: number; runs: number }>();
+
+  constructor(tx: Tx, dataset: DatasetRow) {
+    this.#tx = tx;
+    this.#dataset = dataset;
+    this.next = dataset.next_ord;
+  }
+
+  async of(rows: StagedRow[]): Promise<RowPlace[]> {
+    await this.#learn(rows.filter(({ row_id }) => !this.#known.has(row_id)));
+    return rows.map(({ row_id }) => {
+      const known = this.#known.get(row_id) as { ord: number; version: number; runs: number };
+      return { ord: known.ord, version: known.version, repetition: known.runs++ };
+    });
+  }
+
+  async #learn(rows: StagedRow[]): Promise<void> {
+    const { dataset_no, tenant_id } = this.#dataset;
+    const firsts = new Map(rows.map((row) => [row.row_id, row]).reverse() as [string, StagedRow][]);
+    const ids = [...firsts.keys()].reverse();
+    if (ids.length === 0) return;
+    const stored = new Map(
+      (await examplesByRowId(this.#tx, dataset_no, ids)).map((example) => [example.row_id, example]),
+    );
+    const taken = await takenExampleIds(
+      this.#tx,
+      tenant_id,
+      ids.filter((id) => !stored.has(id)),
+    );
+    const examples: ExampleRow[] = [];
+    const versions: ExampleVersionRow[] = [];
+    for (const row_id of ids) {
+      const row = firsts.get(row_id) as StagedRow;
+      const old = stored.get(row_id);
+      const example = old ? await this.#renewed(old, row) : this.#made(row, taken);
+      if (!old) examples.push(example);
+      if (example.version !== old?.version) versions.push(versionOf(example, row));
+      this.#known.set(row_id, { ord: example.ord, version: example.version, runs: 0 });
+    }
+    await insertExamples(this.#tx, examples, versions);
+  }
+
+  #made({ row_id, digest }: StagedRow, taken: ReadonlySet<string>): ExampleRow {
+    const { dataset_no, dataset_id, tenant_id } = this.#dataset;
+    this.added++;
+    return {
+      dataset_no,
+      ord: this.next++,
+      tenant_id,
+      // The same row_id in two datasets is two examples.
+      example_id: taken.has(row_id) ? idOfName(row_id, dataset_id) : row_id,
+      row_id,
+      version: 1,
+      digest,
+      source_run_id: null,
+      deleted: 0,
+      created_at: this.#now,
+      modified_at: this.#now,
+    };
+  }
+
+  async #renewed(old: ExampleRow, { digest }: StagedRow): Promise<ExampleRow> {
+    if (old.digest === digest && old.deleted === 0) return old;
+    if (old.deleted === 1) this.added++;
+    const example = { ...old, version: old.version + 1, digest, deleted: 0, modified_at: this.#now };
+    const { dataset_no, ord, version, deleted, modified_at } = example;
+    await setExampleVersion(this.#tx, { dataset_no, ord, version, digest, deleted, modified_at });
+    return example;
+  }
+}
+
+const versionOf = ({ dataset_no, ord, version, modified_at }: ExampleRow, row: StagedRow): ExampleVersionRow => ({
+  dataset_no,
+  ord,
+  version,
+  inputs: row.inputs,
+  outputs: row.expected,
+  metadata: null,
+  splits: "[]",
+  deleted: 0,
+  created_at: modified_at,
+});

@@ -1,0 +1,136 @@
+import type { Caller } from "../../contract/caller.ts";
+import type { FeedbackInput } from "../../contract/experiments/feedback.ts";
+import type { UploadHead, UploadResult } from "../../contract/experiments/upload.ts";
+import { ApiError } from "../../errors.ts";
+import { newId } from "../../lib/ids.ts";
+import type { Database, Tx } from "../../storage/database.ts";
+import { findDataset, updateDataset } from "../../storage/experiments/datasets.ts";
+import { insertExperiment, setStats } from "../../storage/experiments/experiments.ts";
+import { insertFeedback } from "../../storage/experiments/feedback.ts";
+import { insertConfig } from "../../storage/experiments/feedback-configs.ts";
+import { insertRuns } from "../../storage/experiments/runs.ts";
+import type {
+  DatasetRow,
+  ExperimentOutputsRow,
+  ExperimentRow,
+  ExperimentRunRow,
+  FeedbackRow,
+} from "../../storage/experiments/schema.ts";
+import { newFeedbackRow } from "../feedback-row.ts";
+import { renewStats } from "../renew-stats.ts";
+import { datasetOf, sessionOf, textOf } from "../wire.ts";
+import { datasetFor } from "./dataset.ts";
+import { ExamplePlaces } from "./example-places.ts";
+import type { StagedRow } from "./staged-row.ts";
+import type { CheckedUpload } from "./upload.ts";
+
+/** Rows are stored in groups, so that no more than this many are in memory as rows of tables. */
+const GROUP = 500;
+
+/** Stores a checked upload: all of it in one transaction, or nothing. */
+export async function storeUpload(database: Database, caller: Caller, upload: CheckedUpload): Promise<UploadResult> {
+  const { head, staging } = upload;
+  const stored = database.write(async (tx) => {
+    const dataset = await datasetFor(tx, caller.tenant_id, head);
+    const experiment = await makeExperiment(tx, dataset, head);
+    const places = new ExamplePlaces(tx, dataset);
+    for (const group of groupsOf(staging.rows(), GROUP)) await storeGroup(tx, experiment, places, group);
+    await storeSummary(tx, experiment, head);
+    await updateDataset(tx, dataset.dataset_no, {
+      next_ord: places.next,
+      example_count: dataset.example_count + places.added,
+      next_test_run: dataset.next_test_run + 1,
+    });
+    await setStats(tx, experiment.experiment_no, await renewStats(tx, experiment.experiment_no));
+    const changed = await findDataset(tx, caller.tenant_id, dataset.dataset_id);
+    return { dataset: datasetOf(changed as DatasetRow), experiment: sessionOf(experiment, dataset.dataset_id, false) };
+  });
+  return stored.catch((error) => {
+    // All other ids and names have been looked at.
+    if (!database.read.dialect.isUniqueViolation(error)) throw error;
+    throw new ApiError("feedback_exists", { feedback_id: "of a score" });
+  });
+}
+
+function* groupsOf<T>(items: Iterable<T>, size: number): Generator<T[]> {
+  let group: T[] = [];
+  for (const item of items) {
+    group.push(item);
+    if (group.length === size) {
+      yield group;
+      group = [];
+    }
+  }
+  if (group.length > 0) yield group;
+}
+
+async function makeExperiment(tx: Tx, dataset: DatasetRow, head: UploadHead): Promise<ExperimentRow> {
+  const made = await insertExperiment(tx, {
+    experiment_id: newId(),
+    tenant_id: dataset.tenant_id,
+    dataset_no: dataset.dataset_no,
+    name: head.experiment_name,
+    description: head.experiment_description ?? null,
+    start_us: head.experiment_start_time,
+    end_us: head.experiment_end_time,
+    extra: head.experiment_metadata === undefined ? null : textOf({ metadata: head.experiment_metadata }),
+    trace_tier: "longlived",
+    default_dataset_id: null,
+    test_run_number: dataset.next_test_run,
+    stats: "{}",
+  });
+  if (!made) throw new ApiError("session_exists");
+  return made;
+}
+
+async function storeGroup(tx: Tx, experiment: ExperimentRow, places: ExamplePlaces, rows: StagedRow[]): Promise<void> {
+  const runs: ExperimentRunRow[] = [];
+  const outputs: ExperimentOutputsRow[] = [];
+  const feedback: FeedbackRow[] = [];
+  const found = await places.of(rows);
+  for (const [index, row] of rows.entries()) {
+    const { ord, version, repetition } = found[index] as (typeof found)[number];
+    const place = { experiment_no: experiment.experiment_no, ord, repetition };
+    runs.push({
+      ...place,
+      run_id: newId(),
+      tenant_id: experiment.tenant_id,
+      example_version: version,
+      name: row.name,
+      start_us: row.start_us,
+      end_us: row.end_us,
+      error: row.error,
+      metadata: row.metadata,
+      inputs_preview: row.inputs_preview,
+      outputs_preview: row.outputs_preview,
+    });
+    if (row.outputs !== null) outputs.push({ ...place, outputs: row.outputs });
+    for (const score of row.scores) feedback.push(newFeedbackRow(experiment.tenant_id, place, score));
+  }
+  await insertRuns(tx, runs, outputs);
+  await insertFeedback(tx, feedback);
+  await rememberConfigs(
+    tx,
+    experiment.tenant_id,
+    rows.flatMap(({ scores }) => scores),
+  );
+}
+
+async function storeSummary(tx: Tx, { tenant_id, experiment_no }: ExperimentRow, head: UploadHead): Promise<void> {
+  const scores = head.summary_experiment_scores ?? [];
+  const place = { experiment_no, ord: null, repetition: null };
+  await insertFeedback(
+    tx,
+    scores.map((score) => newFeedbackRow(tenant_id, place, score)),
+  );
+  await rememberConfigs(tx, tenant_id, scores);
+}
+
+/** What a key means is kept from the first time that somebody says it. */
+async function rememberConfigs(tx: Tx, tenant_id: string, scores: readonly FeedbackInput[]): Promise<void> {
+  const configs = new Map(
+    scores.flatMap(({ key, feedback_config }) => (feedback_config ? [[key, feedback_config]] : [])),
+  );
+  for (const [feedback_key, config] of configs)
+    await insertConfig(tx, { tenant_id, feedback_key, config: JSON.stringify(config), is_lower_score_better: null });
+}

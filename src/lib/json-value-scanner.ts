@@ -1,0 +1,92 @@
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+const COMMA = 0x2c;
+
+/**
+ * Finds where one JSON value ends in UTF-8 bytes that come in chunks, by tracking strings, escapes and depth alone. Whether
+ * it is a value at all is for a parser to say: of a text that is one, exactly that text is found. Bytes of characters beyond
+ * ASCII are all above 0x7f, so no chunk border inside of one matters.
+ */
+export class JsonValueScanner {
+  #kind: "fresh" | "scalar" | "string" | "nested" = "fresh";
+  #depth = 0;
+  /** Within an array or object: the chunk before ended inside a string. */
+  #inString = false;
+  /** The chunk before ended with a backslash: the first byte of the next one means nothing. */
+  #isEscaped = false;
+
+  /**
+   * Reads on at `from`, which is the value's first byte or, of a value that has begun, the first of the next chunk. Returns
+   * the index after the value's last byte, and then stands before another value; -1 when the value goes on past the chunk.
+   * Strings, arrays and objects end with their last byte, other values before the first byte that may follow one.
+   */
+  scan(bytes: Uint8Array, from: number): number {
+    if (this.#kind === "fresh") {
+      const first = bytes[from] as number;
+      this.#kind = first === QUOTE ? "string" : isOpening(first) ? "nested" : "scalar";
+      this.#depth = 0;
+      if (this.#kind === "string") from++;
+    }
+    const end = this.#endOf(bytes, from);
+    if (end !== -1) this.#kind = "fresh";
+    return end;
+  }
+
+  #endOf(bytes: Uint8Array, from: number): number {
+    if (this.#kind === "scalar") return scalarEnd(bytes, from);
+    return this.#kind === "string" ? this.#stringEnd(bytes, from) : this.#nestedEnd(bytes, from);
+  }
+
+  #nestedEnd(bytes: Uint8Array, from: number): number {
+    let at = from;
+    if (this.#inString) {
+      at = this.#stringEnd(bytes, at);
+      if (at === -1) return -1;
+      this.#inString = false;
+    }
+    let depth = this.#depth;
+    for (; at < bytes.length; at++) {
+      const byte = bytes[at] as number;
+      if (byte === QUOTE) {
+        const end = this.#stringEnd(bytes, at + 1);
+        if (end === -1) {
+          this.#inString = true;
+          break;
+        }
+        at = end - 1;
+      } else if (isOpening(byte)) depth++;
+      else if (isClosing(byte) && --depth === 0) return at + 1;
+    }
+    this.#depth = depth;
+    return -1;
+  }
+
+  /** The index after the closing quote. */
+  #stringEnd(bytes: Uint8Array, from: number): number {
+    let at = this.#isEscaped ? from + 1 : from;
+    this.#isEscaped = false;
+    for (; at < bytes.length; at++) {
+      const byte = bytes[at];
+      if (byte === QUOTE) return at + 1;
+      if (byte === BACKSLASH) at++;
+    }
+    this.#isEscaped = at > bytes.length;
+    return -1;
+  }
+}
+
+/** The index of the first byte that may follow a value: a space, a comma or a closing bracket. */
+function scalarEnd(bytes: Uint8Array, from: number): number {
+  for (let at = from; at < bytes.length; at++) {
+    const byte = bytes[at] as number;
+    if (isSpace(byte) || byte === COMMA || isClosing(byte)) return at;
+  }
+  return -1;
+}
+
+/** Whether JSON allows the byte between values. */
+export const isSpace = (byte: number): boolean => byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
+
+// [ and { differ in bit 0x20 alone, and so do ] and }: one comparison a byte instead of two.
+const isOpening = (byte: number): boolean => (byte | 0x20) === 0x7b;
+const isClosing = (byte: number): boolean => (byte | 0x20) === 0x7d;
