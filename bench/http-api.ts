@@ -2,7 +2,8 @@ import { once } from "node:events";
 import { Agent, type IncomingMessage, request } from "node:http";
 
 interface Asked {
-  body?: object;
+  /** Sent as JSON; bytes are sent as they are. */
+  body?: object | Uint8Array;
   /** The status that is expected; 200 when not given. */
   status?: number;
 }
@@ -23,7 +24,7 @@ export class HttpApi {
 
   /** @returns the answer, whose body is still to be read */
   async open(method: string, path: string, { body, status = 200 }: Asked = {}): Promise<IncomingMessage> {
-    const text = body && JSON.stringify(body);
+    const text = body instanceof Uint8Array ? body : body && JSON.stringify(body);
     const headers = text && { "content-type": "application/json", "content-length": Buffer.byteLength(text) };
     const sent = request({
       host: "127.0.0.1",

@@ -9,6 +9,8 @@ export interface Measurement {
   times_per_round?: number;
   /** Subjects that do not take part, since they have nothing to be measured. */
   without?: readonly ("floor" | "peer")[];
+  /** Taken of Threadmill on Postgres, too. */
+  on_postgres?: boolean;
   /** Takes it once, of a target that it starts itself and stops. Figures that cannot be had here are left out. */
   measure(start: () => Promise<Target>, sizes: Sizes): Promise<Values>;
 }
@@ -57,6 +59,10 @@ export interface Sizes {
   open_streams: number;
   /** Events of a run that are read again after a restart. */
   replay_events: number;
+  /** Rows of each of ten experiments. */
+  experiment_rows: number;
+  /** Requests of each kind to them. */
+  experiment_calls: number;
 }
 
 export const FULL: Sizes = {
@@ -74,6 +80,8 @@ export const FULL: Sizes = {
   reader_events: 1_000,
   open_streams: 10_000,
   replay_events: 10_000,
+  experiment_rows: 10_000,
+  experiment_calls: 100,
 };
 
 /** Enough to see that everything works; the figures say little. */
@@ -92,4 +100,6 @@ export const QUICK: Sizes = {
   reader_events: 200,
   open_streams: 500,
   replay_events: 1_000,
+  experiment_rows: 200,
+  experiment_calls: 5,
 };

@@ -14,7 +14,11 @@ export async function takeAllRounds(
   all: readonly Subject[],
   options: { rounds: number; sizes: Sizes; results: Results },
 ): Promise<void> {
-  const subjects = all.filter(({ name }) => !(measurement.without as readonly string[] | undefined)?.includes(name));
+  const subjects = all.filter(
+    ({ name }) =>
+      !(measurement.without as readonly string[] | undefined)?.includes(name) &&
+      (name !== "threadmill-postgres" || measurement.on_postgres),
+  );
   let left = subjects;
   const times = options.rounds * (measurement.times_per_round ?? 1);
   for (let time = 0; time < times; time++) {

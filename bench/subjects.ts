@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import { cpSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import pg from "pg";
 import type { FloorOrder } from "./floor.ts";
 import { HttpTarget, type ServerProcess } from "./http-target.ts";
 import type { Measurement, Sizes, Values } from "./measurement.ts";
@@ -19,7 +20,7 @@ export interface Subject {
   measure(measurement: Measurement, sizes: Sizes): Promise<Values>;
 }
 
-export type SubjectName = "threadmill-normal" | "threadmill-full" | "floor" | "peer";
+export type SubjectName = "threadmill-normal" | "threadmill-full" | "threadmill-postgres" | "floor" | "peer";
 
 const root = join(import.meta.dirname, "..");
 const graphs = join(import.meta.dirname, "graphs");
@@ -36,6 +37,45 @@ function threadmill(command: "dev" | "serve"): Subject {
     `\`threadmill ${command}\`: SQLite on disk, synchronous=${synchronous}`,
     start,
   );
+}
+
+/** A database of its own is made for it on this server, which must be there. */
+const POSTGRES = process.env.BENCH_DATABASE_URL ?? "postgres://postgres@127.0.0.1:5432/postgres";
+const POSTGRES_DATABASE = "threadmill_bench";
+
+/** Threadmill as `serve` on Postgres. */
+const onPostgres: Subject = {
+  name: "threadmill-postgres",
+  about: "`threadmill serve` on Postgres",
+  prepare: () => query("select 1"),
+  async measure(measurement, sizes) {
+    await query(`drop database if exists ${POSTGRES_DATABASE} with (force)`);
+    await query(`create database ${POSTGRES_DATABASE}`);
+    const url = new URL(POSTGRES);
+    url.pathname = `/${POSTGRES_DATABASE}`;
+    const flags = ["--config", join(graphs, "langgraph.json"), "--data", temporaryFolder(), "--log-level", "error"];
+    const start = () =>
+      startServer(
+        (port) => [
+          join(root, "bin/threadmill.js"),
+          "serve",
+          ...flags,
+          "--database-url",
+          url.href,
+          "--port",
+          String(port),
+        ],
+        root,
+      );
+    return measurement.measure(async () => new HttpTarget(await start()), sizes);
+  },
+};
+
+async function query(statement: string): Promise<void> {
+  const client = new pg.Client({ connectionString: POSTGRES });
+  await client.connect();
+  await client.query(statement);
+  await client.end();
 }
 
 /** The server that people would otherwise develop with. */
@@ -93,4 +133,4 @@ const floor: Subject = {
   },
 };
 
-export const subjects: readonly Subject[] = [threadmill("dev"), threadmill("serve"), floor, peer];
+export const subjects: readonly Subject[] = [threadmill("dev"), threadmill("serve"), onPostgres, floor, peer];

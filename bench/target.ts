@@ -22,7 +22,7 @@ export interface Target extends AsyncDisposable {
 export interface Server {
   readonly port: number;
   /** Sends a request and reads its answer. The status is to be 200 unless another is given. */
-  ask(method: string, path: string, asked?: { body?: object; status?: number }): Promise<string>;
+  ask(method: string, path: string, asked?: { body?: object | Uint8Array; status?: number }): Promise<string>;
   /** The same for an answer that is read as it comes. */
   open(method: string, path: string, asked?: { body?: object; status?: number }): Promise<IncomingMessage>;
   /** Stops it in good order and starts it again on the same data; resolves when it answers. The port changes. */

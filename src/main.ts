@@ -137,11 +137,20 @@ export async function listen(config: Config, service: Threadmill): Promise<Liste
   };
 }
 
-/** Opens the configured database; the schema is not looked at. */
-export function openDatabase(config: StorageConfig, synchronous: "full" | "normal", log: Log): Database {
+/** Opens the database of one part; the schema is not looked at. */
+export function openDatabase(
+  config: StorageConfig,
+  synchronous: "full" | "normal",
+  log: Log,
+  part: "agents" | "experiments" = "agents",
+): Database {
   if (config.database_url) return openPostgres({ url: config.database_url, log });
-  return openSqlite({ file: join(config.data_dir, "threadmill.db"), synchronous, clock: systemClock });
+  return openSqlite({ file: fileOf(config, part), synchronous, clock: systemClock });
 }
+
+/** Experiments have a file of their own, so that an upload never holds up a run. On Postgres all is one database. */
+const fileOf = ({ data_dir }: StorageConfig, part: "agents" | "experiments"): string =>
+  join(data_dir, part === "agents" ? "threadmill.db" : "experiments.db");
 
 function createEngine(config: Config, database: Database, catalog: GraphCatalog, log: Log): Engine {
   const startHost = config.inline ? inlineHosts : threadHosts(config.host_memory_mb);
@@ -149,11 +158,10 @@ function createEngine(config: Config, database: Database, catalog: GraphCatalog,
   return new Engine({ settings: config, database, startHost, setup, log });
 }
 
-/** Experiments have a file of their own, so that an upload never holds up a run. On Postgres all is one database. */
 const experimentsDatabase = (config: StorageConfig & Pick<Config, "command">): ThreadSetup["database"] =>
   config.database_url
     ? { url: config.database_url }
-    : { file: join(config.data_dir, "experiments.db"), synchronous: synchronousOf(config) };
+    : { file: fileOf(config, "experiments"), synchronous: synchronousOf(config) };
 
 /** What is promised of a commit: `serve` survives a power cut, `dev` the death of the process. */
 const synchronousOf = ({ command }: Pick<Config, "command">) => (command === "serve" ? "full" : "normal");

@@ -17,7 +17,8 @@ const MAY_IMPORT: Record<string, string[]> = {
   graphs: ["lib", "errors.ts"],
   engine: ["storage", "graphs", "contract", "lib", "errors.ts"],
   agents: ["engine", "storage", "graphs", "contract", "lib", "errors.ts"],
-  http: ["agents", "contract", "lib", "errors.ts"],
+  experiments: ["storage", "contract", "lib", "errors.ts"],
+  http: ["agents", "experiments", "contract", "lib", "errors.ts"],
   "main.ts": ["*"],
   cli: ["*"],
 };
@@ -37,6 +38,8 @@ const PACKAGE_HOMES: Record<string, RegExp> = {
   commander: /^cli\//,
   chokidar: /^cli\//,
   pino: /^lib\/log\.ts$/,
+  "csv-parse": /^cli\//,
+  "csv-stringify": /^(cli|http)\//,
 };
 
 interface Import {

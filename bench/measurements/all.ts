@@ -1,10 +1,19 @@
 import type { Measurement } from "../measurement.ts";
 import { cancel } from "./cancel.ts";
 import { everywhere } from "./everywhere.ts";
+import { experiments } from "./experiments.ts";
 import { openStreams } from "./open-streams.ts";
 import { readers } from "./readers.ts";
 import { replay } from "./replay.ts";
 import { rollback } from "./rollback.ts";
 
 /** In the order in which they are taken. */
-export const measurements: readonly Measurement[] = [...everywhere, cancel, rollback, readers, openStreams, replay];
+export const measurements: readonly Measurement[] = [
+  ...everywhere,
+  cancel,
+  rollback,
+  readers,
+  openStreams,
+  replay,
+  experiments,
+];

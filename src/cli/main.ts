@@ -4,6 +4,7 @@ import { ConfigError } from "../errors.ts";
 import { createLog } from "../lib/log.ts";
 import { listen, openDatabase, startThreadmill, type Threadmill } from "../main.ts";
 import { migrate } from "../storage/migrate.ts";
+import { addExperimentCommands } from "./experiments/command.ts";
 import { watchGraphs } from "./watch.ts";
 import { letYoungGenerationGrow } from "./young-generation.ts";
 
@@ -41,6 +42,7 @@ export async function runCli(argv: string[]): Promise<void> {
   add("dev", "serve for development: reloads when files change", SERVER_OPTIONS, (flags) => serve("dev", flags));
   add("serve", "serve for production", SERVER_OPTIONS, (flags) => serve("serve", flags));
   add("migrate", "bring the database to this version's schema, then exit", STORAGE_OPTIONS, migrateOnly);
+  addExperimentCommands(program);
   try {
     await program.parseAsync(argv);
   } catch (error) {
@@ -132,15 +134,15 @@ function reportFailures(failures: Record<string, string>): void {
 
 async function migrateOnly(flags: Flags): Promise<void> {
   const config = readStorageConfig(flags, process.env);
-  const database = openDatabase(config, "full", createLog(config.log_level));
-  try {
-    const applied = await migrate(database, "agents");
-    console.log(
-      applied.length > 0
-        ? `Applied ${applied.join(", ")} to ${database.description}.`
-        : `${database.description} is up to date.`,
-    );
-  } finally {
-    await database.close();
+  const log = createLog(config.log_level);
+  for (const part of ["agents", "experiments"] as const) {
+    const database = openDatabase(config, "full", log, part);
+    try {
+      const applied = await migrate(database, part);
+      const { description } = database;
+      console.log(applied.length > 0 ? `Applied ${applied.join(", ")} to ${description}.` : `${description} is up to date.`);
+    } finally {
+      await database.close();
+    }
   }
 }

@@ -1,10 +1,11 @@
 import type { Caller } from "../contract/caller.ts";
-import type {
-  Example,
-  ExampleCount,
-  ExampleCreate,
-  ExampleQuery,
-  ExampleUpdate,
+import {
+  type Example,
+  type ExampleCount,
+  type ExampleCreate,
+  type ExampleQuery,
+  type ExampleUpdate,
+  exampleSplits,
 } from "../contract/experiments/examples.ts";
 import { ApiError } from "../errors.ts";
 import { newId } from "../lib/ids.ts";
@@ -24,6 +25,7 @@ import {
 } from "../storage/experiments/examples.ts";
 import type { ExampleRow, ExampleVersionRow } from "../storage/experiments/schema.ts";
 import type { ExperimentsContext } from "./context.ts";
+import { readExampleFilters } from "./filter/read-filters.ts";
 import { datasetIds, getDataset } from "./lookup.ts";
 import { digestOf } from "./upload/staged-row.ts";
 import { exampleOf, parsed, textOf } from "./wire.ts";
@@ -73,7 +75,9 @@ export class Examples {
       const locked = await lockDataset(tx, dataset.dataset_no);
       if (!locked) throw new ApiError("dataset_not_found");
       await refuseTaken(tx, caller, bodies);
-      const made = bodies.map((body, index) => newExample(locked, locked.next_ord + index, body));
+      // One moment for all of them: they came together, and are listed in the order in which they came.
+      const now = Date.now();
+      const made = bodies.map((body, index) => newExample(locked, locked.next_ord + index, body, now));
       await insertExamples(
         tx,
         made.map(({ example }) => example),
@@ -138,6 +142,7 @@ export class Examples {
       metadata: query.metadata,
       splits: query.splits,
       text: query.full_text_contains,
+      filters: readExampleFilters(query.filter),
       as_of: as_of === "latest" ? undefined : Math.floor(as_of / 1000),
       dataset_no: dataset === undefined ? undefined : (await getDataset(read, caller, dataset)).dataset_no,
     };
@@ -165,9 +170,10 @@ function newExample(
   { dataset_no, tenant_id }: { dataset_no: number; tenant_id: string },
   ord: number,
   body: ExampleCreate,
+  now: number,
 ) {
   const id = body.id ?? newId();
-  const now = body.created_at === undefined ? Date.now() : Math.floor(body.created_at / 1000);
+  const created_at = body.created_at === undefined ? now : Math.floor(body.created_at / 1000);
   const example: ExampleRow = {
     dataset_no,
     ord,
@@ -178,19 +184,20 @@ function newExample(
     digest: digestOf(body.inputs, body.outputs ?? null),
     source_run_id: body.source_run_id ?? null,
     deleted: 0,
-    created_at: now,
-    modified_at: now,
+    created_at,
+    modified_at: created_at,
   };
+  const { metadata, split } = withSplitApart(body);
   const version: ExampleVersionRow = {
     dataset_no,
     ord,
     version: 1,
     inputs: JSON.stringify(body.inputs),
     outputs: textOf(body.outputs),
-    metadata: textOf(body.metadata),
-    splits: JSON.stringify(body.split ?? []),
+    metadata: textOf(metadata),
+    splits: JSON.stringify(split ?? []),
     deleted: 0,
-    created_at: now,
+    created_at,
   };
   return { example, version };
 }
@@ -198,6 +205,7 @@ function newExample(
 /** Gives an example a new version: what changed, and all else as it was. */
 async function putVersion(tx: Tx, example: ExampleRow, change: ExampleUpdate, isGone = false): Promise<void> {
   const before = (await findVersion(tx, example)) as ExampleVersionRow;
+  const { metadata, split } = withSplitApart(change);
   const inputs = change.inputs ?? (JSON.parse(before.inputs) as JsonObject);
   const outputs = change.outputs === undefined ? parsed<JsonObject>(before.outputs) : change.outputs;
   const version = example.version + 1;
@@ -213,8 +221,8 @@ async function putVersion(tx: Tx, example: ExampleRow, change: ExampleUpdate, is
         version,
         inputs: JSON.stringify(inputs),
         outputs: textOf(outputs),
-        metadata: change.metadata === undefined ? before.metadata : textOf(change.metadata),
-        splits: change.split === undefined ? before.splits : JSON.stringify(change.split),
+        metadata: metadata === undefined ? before.metadata : textOf(metadata),
+        splits: split === undefined ? before.splits : JSON.stringify(split),
         deleted,
         created_at: modified_at,
       },
@@ -222,4 +230,12 @@ async function putVersion(tx: Tx, example: ExampleRow, change: ExampleUpdate, is
   );
   const { dataset_no, ord } = example;
   await setExampleVersion(tx, { dataset_no, ord, version, digest: digestOf(inputs, outputs), deleted, modified_at });
+}
+
+/** Splits are shown within the metadata and kept beside it: what was read may be written back. `split` itself comes first. */
+function withSplitApart({ metadata, split }: ExampleUpdate): ExampleUpdate {
+  if (!metadata || !("dataset_split" in metadata)) return { metadata, split };
+  const { dataset_split, ...others } = metadata;
+  const shown = exampleSplits.safeParse(dataset_split);
+  return { metadata: others, split: split ?? (shown.success ? shown.data : undefined) };
 }

@@ -40,7 +40,9 @@ export class FeedbackConfigs {
     };
     return this.#context.database.write(async (tx) => {
       const made = (await insertConfig(tx, row)) ?? (await findConfig(tx, tenant_id, row.feedback_key));
-      if (made?.config !== row.config || made.is_lower_score_better !== row.is_lower_score_better)
+      // Where nobody has said which way is up, it is the usual way; the clients say so in any case.
+      const isOtherWay = (made?.is_lower_score_better ?? 0) !== (row.is_lower_score_better ?? 0);
+      if (made?.config !== row.config || isOtherWay)
         throw new ApiError("feedback_config_exists", { key: row.feedback_key });
       return onWire(made);
     });

@@ -78,7 +78,7 @@ export class Sessions {
         body.extra === undefined ? before.extra : textOf({ ...parsed<JsonObject>(before.extra), ...body.extra });
       await updateExperiment(tx, before.experiment_no, {
         name: body.name ?? before.name,
-        description: body.description === undefined ? before.description : body.description,
+        description: body.description ?? before.description,
         end_us: body.end_time ?? before.end_us,
         default_dataset_id: body.default_dataset_id ?? before.default_dataset_id,
         trace_tier: body.trace_tier ?? before.trace_tier,

@@ -49,15 +49,16 @@ const SHOWN_COMMENTS = 10;
 /** The statistics of one key. */
 export function keyStats(judgements: readonly Judgement[]): KeyStats {
   const { n: _, ...numbers } = describe(judgements.flatMap(({ score }) => (score === null ? [] : [score])));
-  const values: Record<string, number> = {};
+  // Not an object: "constructor" is a label like any other.
+  const counts = new Map<string, number>();
   for (const { value } of judgements) {
     const label = labelOf(value);
-    if (label !== undefined) values[label] = (values[label] ?? 0) + 1;
+    if (label !== undefined) counts.set(label, (counts.get(label) ?? 0) + 1);
   }
   return {
     n: judgements.length,
     ...numbers,
-    values,
+    values: Object.fromEntries(counts),
     errors: judgements.filter(({ is_error }) => is_error === 1).length,
     comments: judgements.flatMap(({ comment }) => comment ?? []).slice(0, SHOWN_COMMENTS),
     sources: [...new Set(judgements.flatMap(({ source }) => typeOf(source) ?? []))].sort(),

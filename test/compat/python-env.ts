@@ -7,25 +7,23 @@ import { promisify } from "node:util";
 
 const run = promisify(execFile);
 
-const REQUIREMENTS = join(import.meta.dirname, "python/requirements.txt");
-
-/** A Python with the packages of requirements.txt, or what this machine lacks for it. */
+/** A Python with the packages that were asked for, or what this machine lacks for it. */
 export type PythonEnv = { python: string; missing?: undefined } | { python?: undefined; missing: string };
 
 /**
- * Makes the environment once for each content of requirements.txt and keeps it in the temporary folder. With CI
- * set nothing may be missing.
+ * Makes the environment once for each content of the requirements, a file of the folder python, and keeps it in the temporary
+ * folder. With CI set nothing may be missing.
  */
-export async function pythonEnv(): Promise<PythonEnv> {
-  const env = await findOrMake();
+export async function pythonEnv(requirements = "requirements.txt"): Promise<PythonEnv> {
+  const env = await findOrMake(join(import.meta.dirname, "python", requirements));
   if (env.missing === undefined) return env;
   if (process.env.CI) throw new Error(`CI runs everything, but ${env.missing}`);
   console.warn(`\nThe Python client is not tested: ${env.missing}\n`);
   return env;
 }
 
-async function findOrMake(): Promise<PythonEnv> {
-  const hash = createHash("sha256").update(readFileSync(REQUIREMENTS)).digest("hex").slice(0, 16);
+async function findOrMake(requirements: string): Promise<PythonEnv> {
+  const hash = createHash("sha256").update(readFileSync(requirements)).digest("hex").slice(0, 16);
   const folder = join(tmpdir(), `threadmill-python-${hash}`);
   const python = join(folder, "bin/python");
   if (existsSync(python)) return { python };
@@ -36,7 +34,7 @@ async function findOrMake(): Promise<PythonEnv> {
   const draft = `${folder}.${process.pid}`;
   try {
     await run("python3", ["-m", "venv", draft]);
-    await run(join(draft, "bin/python"), ["-m", "pip", "install", "--quiet", "--requirement", REQUIREMENTS]);
+    await run(join(draft, "bin/python"), ["-m", "pip", "install", "--quiet", "--requirement", requirements]);
     if (!existsSync(python)) renameSync(draft, folder);
     return { python };
   } catch (error) {

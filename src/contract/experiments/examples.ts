@@ -44,6 +44,9 @@ const filters = {
   metadata: metadataQuery.optional(),
   splits: texts.optional(),
   full_text_contains: texts.optional(),
+  filter: z.string().optional().openapi({
+    description: "Such as `has(metadata, '{\"level\": 1}')`: about metadata, and `search` for words.",
+  }),
 };
 
 const ExampleQuery = z.object({
@@ -82,7 +85,11 @@ export const countExamples = createRoute({
   responses: { 200: jsonResponse(z.int(), "The number."), ...errors() },
 });
 
-const splits = z.preprocess((given) => (typeof given === "string" ? [given] : given), z.array(z.string()));
+/** The splits that an example is in; one of them may be a bare text. */
+export const exampleSplits = z.preprocess(
+  (given) => (typeof given === "string" ? [given] : given),
+  z.array(z.string()),
+);
 
 /** A new example; `dataset_id` says where. */
 export const ExampleCreate = z
@@ -91,7 +98,7 @@ export const ExampleCreate = z
     inputs: jsonObject,
     outputs: optional(jsonObject),
     metadata: optional(jsonObject),
-    split: optional(splits),
+    split: optional(exampleSplits),
     source_run_id: optional(looseUuid),
     created_at: optional(time),
   })
@@ -174,7 +181,7 @@ export const ExampleUpdate = z
     inputs: optional(jsonObject),
     outputs: nullable(jsonObject).optional(),
     metadata: nullable(jsonObject).optional(),
-    split: optional(splits),
+    split: optional(exampleSplits),
   })
   .openapi("ExampleUpdate");
 export type ExampleUpdate = z.output<typeof ExampleUpdate>;

@@ -1,5 +1,5 @@
 import { createRoute, z } from "@hono/zod-openapi";
-import { jsonBody, jsonObject, jsonResponse, nullable, optional, queryBoolean, queryFlag } from "../fields.ts";
+import { jsonBody, jsonObject, jsonResponse, optional, queryBoolean, queryFlag } from "../fields.ts";
 import { errors, looseUuid, metadataQuery, nullableTime, paging, time, timeText, uuids } from "./fields.ts";
 
 const tags = ["Experiments"];
@@ -151,8 +151,9 @@ export const readSession = createRoute({
   responses: { 200: jsonResponse(Session, "The experiment."), ...errors(404) },
 });
 
+/** Null leaves a field as it is: the official clients send it for everything that their callers did not name. */
 const SessionUpdate = z
-  .object({ ...changes, name: optional(z.string().min(1).max(1000)), description: nullable(z.string()).optional() })
+  .object({ ...changes, name: optional(z.string().min(1).max(1000)) })
   .openapi("TracerSessionUpdate");
 export type SessionUpdate = z.output<typeof SessionUpdate>;
 

@@ -18,6 +18,8 @@ const SEED = 1;
 /** As many pairs are remembered: those of a hundred pages with ten experiments and ten keys each. */
 const KEPT_PAIRS = 10_000;
 
+const UNNAMED = { improved: [], regressed: [] };
+
 type Figures = ReturnType<typeof comparePair>;
 
 /** Whether experiments are better than a baseline: differences with intervals and tests. */
@@ -44,9 +46,10 @@ export class Comparisons {
 
     const rows = others.flatMap((other) =>
       keys.map((key): PairComparison => {
-        const options = { lower_is_better: lower.has(key), threshold: body.threshold };
+        const { threshold, significance } = body;
+        const options = { lower_is_better: lower.has(key), threshold, significance };
         const [from, to] = [scores(baseline, key), scores(other, key)];
-        const changes = changesOf(from, to, options);
+        const changes = body.limit > 0 ? changesOf(from, to, options) : UNNAMED;
         const figures = this.#figuresOf(baseline, other, key, options, from, to);
         return onWire(other, key, options.lower_is_better, figures, named(changes.improved), named(changes.regressed));
       }),
@@ -65,7 +68,7 @@ export class Comparisons {
     baseline: ExperimentRow,
     other: ExperimentRow,
     key: string,
-    options: { lower_is_better: boolean; threshold: number },
+    options: { lower_is_better: boolean; threshold: number; significance: boolean },
     from: Float64Array,
     to: Float64Array,
   ): Figures {

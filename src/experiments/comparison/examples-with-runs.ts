@@ -62,7 +62,7 @@ export class ExamplesWithRuns {
     const { read } = this.#context.database;
     const { dataset_no } = await getDataset(read, caller, dataset_id);
     const experiments = await getExperimentsOf(read, caller, dataset_no, body.experiment_ids);
-    const sort = body.sort && { by: body.sort.by, descending: body.sort.order === "DESC" };
+    const sort = body.sort && { by: selectorOf(body.sort.by), descending: body.sort.order === "DESC" };
     const ords = await placesToShow(read, caller, dataset_no, experiments, { ...body, sort });
     const offset = body.cursor === undefined ? 0 : offsetOf(body.cursor);
     const end = offset + body.page_size;
@@ -78,6 +78,10 @@ export class ExamplesWithRuns {
     };
   }
 }
+
+/** Version 2 sorts by feedback, and says so or not: `correctness` is `feedback.correctness`. */
+const selectorOf = (by: string): string =>
+  by === "latency" || by === "error" || by.startsWith("feedback.") || by.startsWith("delta.") ? by : `feedback.${by}`;
 
 function offsetOf(cursor: string): number {
   const offset = Number(Buffer.from(cursor, "base64url").toString());

@@ -1,11 +1,6 @@
 import { idOfName } from "../../lib/ids.ts";
 import type { Tx } from "../../storage/database.ts";
-import {
-  examplesByRowId,
-  insertExamples,
-  setExampleVersion,
-  takenExampleIds,
-} from "../../storage/experiments/examples.ts";
+import { examplesBy, insertExamples, setExampleVersion, takenExampleIds } from "../../storage/experiments/examples.ts";
 import type { DatasetRow, ExampleRow, ExampleVersionRow } from "../../storage/experiments/schema.ts";
 import type { StagedRow } from "./staged-row.ts";
 
@@ -49,13 +44,11 @@ export class ExamplePlaces {
   }
 
   async #learn(rows: StagedRow[]): Promise<void> {
-    const { dataset_no, tenant_id } = this.#dataset;
+    const { tenant_id } = this.#dataset;
     const firsts = new Map(rows.map((row) => [row.row_id, row]).reverse() as [string, StagedRow][]);
     const ids = [...firsts.keys()].reverse();
     if (ids.length === 0) return;
-    const stored = new Map(
-      (await examplesByRowId(this.#tx, dataset_no, ids)).map((example) => [example.row_id, example]),
-    );
+    const stored = await this.#stored(ids);
     const taken = await takenExampleIds(
       this.#tx,
       tenant_id,
@@ -72,6 +65,20 @@ export class ExamplePlaces {
       this.#known.set(row_id, { ord: example.ord, version: example.version, runs: 0 });
     }
     await insertExamples(this.#tx, examples, versions);
+  }
+
+  /**
+   * By row_id. Who reads examples and uploads results for them knows them by their own ids, which are other ones where two
+   * datasets have the same row_id.
+   */
+  async #stored(ids: string[]): Promise<Map<string, ExampleRow>> {
+    const { dataset_no } = this.#dataset;
+    const byRowId = await examplesBy(this.#tx, "row_id", dataset_no, ids);
+    const stored = new Map(byRowId.map((example) => [example.row_id, example]));
+    const others = ids.filter((id) => !stored.has(id));
+    for (const example of await examplesBy(this.#tx, "example_id", dataset_no, others))
+      stored.set(example.example_id, example);
+    return stored;
   }
 
   #made({ row_id, digest }: StagedRow, taken: ReadonlySet<string>): ExampleRow {

@@ -22,29 +22,52 @@ export function compileFilter(tx: Tx, filter: RunFilter): Where {
     case "has":
       return NO; // Uploaded runs have no tags.
     case "search":
-      return all(filter.words.map((word) => found(tx, word)));
+      return all(filter.words.map((word) => foundInRun(tx, word)));
     case "feedback":
       return sql`exists (select 1 from feedback f where f.experiment_no = r.experiment_no and f.ord = r.ord
         and f.repetition = r.repetition and ${entry(tx, filter.where)})`;
     case "metadata":
-      return sql`exists (select 1 from ${tx.dialect.jsonEntries(sql`r.metadata`)} m where ${entry(tx, filter.where)})`;
+      return hasEntry(tx, sql`r.metadata`, filter.where);
     default:
       return condition(filter, run);
   }
 }
 
+/** The same on `v` (example_versions), of a filter that is about metadata and text alone. */
+export function compileExampleFilter(tx: Tx, filter: RunFilter): Where {
+  switch (filter.op) {
+    case "and":
+      return all(filter.of.map((one) => compileExampleFilter(tx, one)));
+    case "or":
+      return any(filter.of.map((one) => compileExampleFilter(tx, one)));
+    case "not":
+      return sql`not (${compileExampleFilter(tx, filter.of)})`;
+    case "search":
+      return all(filter.words.map((word) => found(tx, word, [sql`v.inputs`, sql`v.outputs`, sql`v.metadata`])));
+    case "metadata":
+      return hasEntry(tx, sql`v.metadata`, filter.where);
+    default:
+      throw new Error(`An example has no ${filter.op} to filter by.`);
+  }
+}
+
+const hasEntry = (tx: Tx, metadata: RawBuilder<string | null>, where: readonly EntryCondition<EntryField>[]): Where =>
+  sql`exists (select 1 from ${tx.dialect.jsonEntries(metadata)} m where ${entry(tx, where)})`;
+
 const all = (of: Where[]): Where => (of.length === 0 ? YES : sql`(${sql.join(of, sql` and `)})`);
 const any = (of: Where[]): Where => (of.length === 0 ? NO : sql`(${sql.join(of, sql` or `)})`);
 
 /** Whether a word occurs in the run's name, error, metadata, inputs or outputs. */
-function found(tx: Tx, word: string): Where {
-  const has = (text: RawBuilder<string | null>) => sql<SqlBool>`(${tx.dialect.containsText(text, word)}) is true`;
+function foundInRun(tx: Tx, word: string): Where {
   const inputs = sql<string | null>`(select v.inputs from example_versions v
     where v.dataset_no = x.dataset_no and v.ord = r.ord and v.version = r.example_version)`;
   const outputs = sql<string | null>`(select o.outputs from experiment_outputs o
     where o.experiment_no = r.experiment_no and o.ord = r.ord and o.repetition = r.repetition)`;
-  return any([has(sql`r.name`), has(sql`r.error`), has(sql`r.metadata`), has(inputs), has(outputs)]);
+  return found(tx, word, [sql`r.name`, sql`r.error`, sql`r.metadata`, inputs, outputs]);
 }
+
+const found = (tx: Tx, word: string, texts: RawBuilder<string | null>[]): Where =>
+  any(texts.map((text) => sql<SqlBool>`(${tx.dialect.containsText(text, word)}) is true`));
 
 /** Says how to compare what a field holds. */
 interface Operand {

@@ -1,6 +1,8 @@
 import { sql } from "kysely";
 import type { Tx } from "../database.ts";
+import { compileExampleFilter } from "./compile-filter.ts";
 import { byIds, insertMany } from "./insert-many.ts";
+import type { RunFilter } from "./run-filter.ts";
 import type { ExampleRow, ExampleVersionRow } from "./schema.ts";
 
 /** An example as it is in one of its versions. */
@@ -22,10 +24,15 @@ export const setExampleVersion = (
   return tx.run(tx.k.updateTable("examples").set(changes).where("dataset_no", "=", dataset_no).where("ord", "=", ord));
 };
 
-/** Examples of a dataset, also removed ones, by the ids that uploads give them. */
-export const examplesByRowId = (tx: Tx, dataset_no: number, row_ids: string[]): Promise<ExampleRow[]> =>
-  byIds(row_ids, (some) =>
-    tx.all(tx.k.selectFrom("examples").selectAll().where("dataset_no", "=", dataset_no).where("row_id", "in", some)),
+/** Examples of a dataset, also removed ones, by the ids that uploads gave them, or by their own. */
+export const examplesBy = (
+  tx: Tx,
+  column: "row_id" | "example_id",
+  dataset_no: number,
+  ids: string[],
+): Promise<ExampleRow[]> =>
+  byIds(ids, (some) =>
+    tx.all(tx.k.selectFrom("examples").selectAll().where("dataset_no", "=", dataset_no).where(column, "in", some)),
   );
 
 /** Which of these ids some example of the workspace has. */
@@ -50,6 +57,8 @@ export interface ExampleFilter {
   metadata?: object | undefined;
   splits?: string[] | undefined;
   text?: string[] | undefined;
+  /** About metadata and text. */
+  filters?: RunFilter[] | undefined;
 }
 
 function matching(tx: Tx, tenant_id: string, filter: ExampleFilter) {
@@ -92,6 +101,7 @@ function matching(tx: Tx, tenant_id: string, filter: ExampleFilter) {
         tx.dialect.containsText(where.ref("v.outputs"), part),
       ]),
     );
+  for (const one of filter.filters ?? []) query = query.where(compileExampleFilter(tx, one));
   return query;
 }
 

@@ -45,5 +45,5 @@ export async function vectorsOf(
   return rows.map(({ data, ...name }) => ({ ...name, values: floats(data) }));
 }
 
-/** Bytes of a database need not begin where a float may. */
-const floats = (data: Uint8Array): Float64Array => new Float64Array(data.slice().buffer);
+/** A copy: the bytes of a database need not begin where a float may, and pg's lie in a buffer that they share. */
+const floats = (data: Uint8Array): Float64Array => new Float64Array(Uint8Array.from(data).buffer);

@@ -96,7 +96,8 @@ class JsonWalk {
   #begin(char: string, at: number): number {
     const todo = this.#visit(this.#path, char);
     if (todo === "stop") this.isStopped = true;
-    else if (todo !== "enter" || (char !== "{" && char !== "[")) return this.#read(todo === "enter" ? "take" : todo, at);
+    else if (todo !== "enter" || (char !== "{" && char !== "["))
+      return this.#read(todo === "enter" ? "take" : todo, at);
     const isList = char === "[";
     this.#frames.push({ path: this.#path, isList, index: 0 });
     this.#expected = isList ? "a value or ]" : "a key or }";

@@ -28,4 +28,5 @@ export async function* linesOf(file: InputFile): AsyncGenerator<Line> {
   if (last !== "") yield { text: last, number: number + 1 };
 }
 
-const textOf = (parts: Buffer[]): string => (parts.length === 1 ? (parts[0] as Buffer) : Buffer.concat(parts)).toString().trim();
+const textOf = (parts: Buffer[]): string =>
+  (parts.length === 1 ? (parts[0] as Buffer) : Buffer.concat(parts)).toString().trim();

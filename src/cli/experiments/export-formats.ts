@@ -1,0 +1,126 @@
+import { stringify } from "csv-stringify/sync";
+import type { Dataset } from "../../contract/experiments/datasets.ts";
+import { microsecondsOf } from "../../contract/experiments/fields.ts";
+import type { FeedbackStats, Session } from "../../contract/experiments/sessions.ts";
+import { isObject, type JsonObject } from "../../lib/json.ts";
+import { isoOfMicroseconds } from "../../lib/times.ts";
+
+/** An experiment that was read back. The rows, and the scores of the whole, are as an upload has them. */
+export interface Exported {
+  session: Session;
+  dataset: Dataset;
+  summary: JsonObject[];
+  rows: AsyncIterable<JsonObject>;
+}
+
+/** Each gives the text of a file in parts. */
+export const WRITERS = { json: jsonText, jsonl: jsonlText, csv: csvText };
+
+/** The body of an upload. Its time comes last: it covers the rows in any case. */
+async function* jsonText({ session, dataset, summary, rows }: Exported): AsyncGenerator<string> {
+  const metadata = session.extra?.metadata;
+  const head = {
+    experiment_name: session.name,
+    experiment_description: session.description ?? undefined,
+    dataset_id: dataset.id,
+    dataset_name: dataset.name,
+    dataset_description: dataset.description ?? undefined,
+    experiment_metadata: isObject(metadata) ? metadata : undefined,
+    summary_experiment_scores: summary.length > 0 ? summary : undefined,
+  };
+  let first = timeOf(session.start_time) ?? Number.POSITIVE_INFINITY;
+  let last = timeOf(session.end_time) ?? Number.NEGATIVE_INFINITY;
+  let separator = "";
+  yield `${JSON.stringify(head).slice(0, -1)},"results":[`;
+  for await (const row of rows) {
+    yield `${separator}\n${JSON.stringify(row)}`;
+    separator = ",";
+    first = Math.min(first, timeOf(row.start_time) ?? first);
+    last = Math.max(last, timeOf(row.end_time) ?? last);
+  }
+  const window = {
+    experiment_start_time: isoOfMicroseconds(first),
+    experiment_end_time: isoOfMicroseconds(Math.max(first, last)),
+  };
+  yield `\n],${JSON.stringify(window).slice(1)}\n`;
+}
+
+const timeOf = (text: unknown): number | undefined => (typeof text === "string" ? microsecondsOf(text) : undefined);
+
+async function* jsonlText({ rows }: Exported): AsyncGenerator<string> {
+  for await (const row of rows) yield `${JSON.stringify(row)}\n`;
+}
+
+/** A column: its name, and its cell of a row, which has been split by {@link columnsAndRest}. */
+interface Column {
+  name: string;
+  cell(row: JsonObject, scores: Map<string, JsonObject>, rest: JsonObject[]): unknown;
+}
+
+/** Lines as spreadsheets read them: a lone carriage return would end one, so it is quoted, too. */
+const line = (cells: unknown[]): string => stringify([cells], { quoted_match: /\r/ });
+
+const json = (value: unknown): string => (value === undefined ? "" : JSON.stringify(value));
+
+const field = (name: string, of = name): Column => ({ name, cell: (row) => row[of] });
+const jsonField = (name: string, of = name): Column => ({ name, cell: (row) => json(row[of]) });
+
+/**
+ * A header, then a line a row. The columns of scores come from the statistics of the experiment, so that the rows need not be
+ * known. Objects are one cell of JSON each: which keys they have differs from row to row.
+ */
+async function* csvText({ session, rows }: Exported): AsyncGenerator<string> {
+  const parts = scoreColumns(session.feedback_stats ?? {});
+  const columns: Column[] = [
+    field("row_id"),
+    jsonField("inputs"),
+    jsonField("expected_outputs"),
+    jsonField("actual_outputs"),
+    ...parts.map(([part, key]) => ({
+      name: `${part}.${key}`,
+      cell: (_: JsonObject, scores: Map<string, JsonObject>) => scores.get(key)?.[part],
+    })),
+    { name: "evaluation_scores", cell: (_, __, rest) => (rest.length > 0 ? json(rest) : "") },
+    ...["start_time", "end_time", "run_name", "error"].map((name) => field(name)),
+    jsonField("metadata", "run_metadata"),
+  ];
+  const names = new Set(columns.map(({ name }) => name));
+  yield line(columns.map(({ name }) => name));
+  for await (const row of rows) {
+    const { scores, rest } = columnsAndRest((row.evaluation_scores ?? []) as JsonObject[], names);
+    yield line(columns.map(({ cell }) => cell(row, scores, rest)));
+  }
+}
+
+type ScorePart = "score" | "value" | "comment";
+
+function scoreColumns(stats: FeedbackStats): [part: ScorePart, key: string][] {
+  return Object.entries(stats).flatMap(([key, { avg, values, comments }]) => {
+    const hasPart = { score: avg !== null, value: Object.keys(values).length > 0, comment: comments.length > 0 };
+    return (Object.keys(hasPart) as ScorePart[])
+      .filter((part) => hasPart[part])
+      .map((part): [ScorePart, string] => [part, key]);
+  });
+}
+
+/** The first score of each key goes into columns when they can hold all that it says; the others stay whole. */
+function columnsAndRest(all: JsonObject[], names: ReadonlySet<string>) {
+  const scores = new Map<string, JsonObject>();
+  const rest: JsonObject[] = [];
+  for (const score of all) {
+    const key = String(score.key);
+    if (scores.has(key) || !fitsColumns(score, names)) rest.push(score);
+    else scores.set(key, score);
+  }
+  return { scores, rest };
+}
+
+/** When a score was given and by whom, a CSV file does not keep. */
+const NOT_KEPT = ["key", "feedback_source", "created_at", "modified_at"];
+
+function fitsColumns(score: JsonObject, names: ReadonlySet<string>): boolean {
+  const parts = Object.keys(score).filter((part) => !NOT_KEPT.includes(part));
+  const isCell = (part: string) =>
+    names.has(`${part}.${score.key}`) && (part === "score" || (typeof score[part] === "string" && score[part] !== ""));
+  return parts.length > 0 && parts.every(isCell);
+}

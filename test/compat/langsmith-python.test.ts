@@ -1,0 +1,66 @@
+import { spawn } from "node:child_process";
+import { join } from "node:path";
+import { text } from "node:stream/consumers";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { databases } from "../support/databases.ts";
+import { startService, type TestService } from "../support/service.ts";
+import { pythonEnv } from "./python-env.ts";
+
+/** Addresses that users give the client, as the script names them. */
+const PREFIXES = ["/", "/api/v1"];
+
+/** The scenarios of python/langsmith_scenarios.py; a test below fails when this list is not complete. */
+const SCENARIOS = [
+  "projects are read by id and by name, with their statistics",
+  "projects are listed by their dataset, names, ids and metadata",
+  "projects are created, changed and deleted",
+  "datasets are created, read, found, shared and deleted",
+  "examples are created, changed and deleted",
+  "examples are listed to the last, by ids, metadata and moments",
+  "runs are listed to the last, filtered, and read",
+  "feedback is listed, created, changed and deleted, and the statistics follow",
+  "what a feedback key means is said, found, changed and forgotten",
+  "the results of an experiment are gone through example by example",
+  "experiments are kept together for comparison",
+  "version 2 answers runs page by page, and examples side by side",
+];
+
+const NAMES = PREFIXES.flatMap((prefix) => SCENARIOS.map((scenario) => `${prefix}: ${scenario}`));
+
+interface Line {
+  scenario: string;
+  ok: boolean;
+  reason?: string;
+}
+
+const { python } = await pythonEnv("langsmith_requirements.txt");
+
+describe.skipIf(!python).each(databases)("the official Python client of experiments against %s", (database) => {
+  let service: TestService;
+  let lines: Line[];
+  let complaints: string;
+  beforeAll(async () => {
+    service = await startService({ database, config: "examples/langgraph.json" });
+    const script = join(import.meta.dirname, "python/langsmith_scenarios.py");
+    const child = spawn(python as string, ["-B", script, await service.listen()], {
+      stdio: ["ignore", "pipe", "pipe"],
+      timeout: 120_000,
+    });
+    const [printed, stderr] = await Promise.all([text(child.stdout), text(child.stderr)]);
+    lines = printed
+      .split("\n")
+      .filter(Boolean)
+      .map((line) => JSON.parse(line) as Line);
+    complaints = stderr;
+  }, 150_000);
+  afterAll(() => service.stop());
+
+  it("goes through all scenarios", () => {
+    expect(lines.map(({ scenario }) => scenario)).toEqual(NAMES);
+    expect(complaints).toBe("");
+  });
+
+  it.each(NAMES)("%s", (name) => {
+    expect(lines.find(({ scenario }) => scenario === name)).toEqual({ scenario: name, ok: true });
+  });
+});

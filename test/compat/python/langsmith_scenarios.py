@@ -1,0 +1,427 @@
+"""Uses the official Python client of experiments, one scenario after the other.
+
+The argument is the server's URL; each scenario runs with it alone, and with `/api/v1` behind it.
+
+Prints a line of JSON for each: {"scenario": ..., "ok": true}, or with "ok": false and the "reason".
+"""
+
+import asyncio
+import json
+import statistics
+import sys
+import traceback
+import warnings
+from datetime import datetime, timedelta, timezone
+from uuid import UUID
+
+import requests
+from checks import contains, has, same, unique
+from langsmith import Client
+from langsmith.utils import LangSmithConflictError, LangSmithError, LangSmithNotFoundError
+
+START = datetime(2026, 1, 1, tzinfo=timezone.utc)
+WEB_URL = "https://web.example"
+
+
+def refused(call, kind: type[Exception], text: str) -> None:
+    try:
+        call()
+    except kind as error:
+        contains(error, text)
+    else:
+        raise AssertionError(f"expected {kind.__name__}, but it was answered")
+
+
+def near(actual: float, expected: float) -> None:
+    if abs(actual - expected) > 1e-9:
+        raise AssertionError(f"expected {expected!r}, but got {actual!r}")
+
+
+def latency(index: int) -> timedelta:
+    return timedelta(milliseconds=50 + (index * 7919) % 997)
+
+
+def row(index: int) -> dict:
+    scores: list[dict] = [{"key": "correct", "score": index % 3 != 0}]
+    if index % 4 != 1:
+        scores.append({"key": "closeness", "score": ((index * 37) % 101) / 97})
+    scores.append({"key": "tone", "value": ["dry", "warm"][index % 2]})
+    start = START + timedelta(milliseconds=index)
+    return {
+        "row_id": unique(),
+        "inputs": {"question": f"What is {index}?"},
+        "expected_outputs": {"answer": index},
+        "actual_outputs": {"answer": index + 1},
+        "evaluation_scores": scores,
+        "start_time": start.isoformat(),
+        "end_time": (start + latency(index)).isoformat(),
+        "run_name": ["even", "odd"][index % 2],
+        "error": f"Failed at {index}" if index % 9 == 4 else None,
+        "run_metadata": {"index": index},
+    }
+
+
+def upload(client: Client, n: int, **more) -> tuple[dict, dict, dict]:
+    """Answers what was sent, the dataset and the experiment. Times without an offset are UTC, ids need no dashes."""
+    body = {
+        "experiment_name": f"py-{unique()}",
+        "experiment_description": "from Python",
+        "experiment_start_time": "2026-01-01T00:00:00",
+        "experiment_end_time": "2026-01-01T01:00:00",
+        "dataset_name": f"py-{unique()}",
+        "dataset_description": None,
+        "experiment_metadata": {"model": "small"},
+        "summary_experiment_scores": [{"key": "f1", "score": 0.75, "comment": "over all"}],
+        "results": [row(index) for index in range(n)],
+        **more,
+    }
+    sent = {**body, "results": [{**each, "row_id": each["row_id"].replace("-", "")} for each in body["results"]]}
+    response = requests.post(f"{client.api_url}/datasets/upload-experiment", json=sent, timeout=30)
+    same(response.status_code, 200)
+    answer = response.json()
+    return body, answer["dataset"], answer["experiment"]
+
+
+def check_statistics(project, body: dict) -> None:
+    rows = body["results"]
+    seconds = [latency(index).total_seconds() for index in range(len(rows))]
+    cuts = statistics.quantiles(seconds, n=100, method="inclusive")
+    same(project.run_count, len(rows))
+    near(project.latency_p50.total_seconds(), cuts[49])
+    # A timedelta has no more than microseconds.
+    same(abs(project.latency_p99.total_seconds() - cuts[98]) < 1e-6, True)
+    near(project.error_rate, sum(each["error"] is not None for each in rows) / len(rows))
+    same(project.last_run_start_time, datetime.fromisoformat(rows[-1]["start_time"]))
+    same([project.total_tokens, project.prompt_tokens, project.total_cost, project.first_token_p50], [None] * 4)
+    all_scores = [score for each in rows for score in each["evaluation_scores"]]
+    check_feedback(project.feedback_stats, all_scores)
+    check_feedback(project.session_feedback_stats, body["summary_experiment_scores"])
+
+
+def check_feedback(stats: dict, given: list[dict]) -> None:
+    same(sorted(stats), sorted({score["key"] for score in given}))
+    for key, found in stats.items():
+        of_key = [score for score in given if score["key"] == key]
+        same(found["n"], len(of_key))
+        numbers = [float(score["score"]) for score in of_key if "score" in score]
+        if numbers:
+            near(found["avg"], statistics.fmean(numbers))
+            same([found["min"], found["max"]], [min(numbers), max(numbers)])
+        else:
+            same([found["avg"], found["min"], found["max"], found["stdev"]], [None] * 4)
+        if len(numbers) > 1:
+            near(found["stdev"], statistics.stdev(numbers))
+        labels = [score["value"] for score in of_key if "value" in score]
+        same(found["values"], {label: labels.count(label) for label in labels})
+        same(found["comments"], [score["comment"] for score in of_key if "comment" in score])
+
+
+def projects(client: Client) -> None:
+    """projects are read by id and by name, with their statistics"""
+    body, dataset, experiment = upload(client, 37)
+    project = client.read_project(project_id=experiment["id"], include_stats=True)
+    check_statistics(project, body)
+    same(project.name, body["experiment_name"])
+    same(project.description, "from Python")
+    same(project.metadata, {"model": "small"})
+    same([project.start_time, project.end_time], [START, START + timedelta(hours=1)])
+    same(project.reference_dataset_id, UUID(dataset["id"]))
+    same(project.url, f"{WEB_URL}/o/{dataset['tenant_id']}/projects/p/{experiment['id']}")
+    check_statistics(client.read_project(project_name=body["experiment_name"], include_stats=True), body)
+    without = client.read_project(project_id=experiment["id"])
+    same([without.run_count, without.latency_p50, without.feedback_stats], [None] * 3)
+    same(client.has_project(body["experiment_name"]), True)
+    same(client.has_project(unique()), False)
+    refused(lambda: client.read_project(project_id=unique()), LangSmithNotFoundError, "not found")
+    refused(lambda: client.read_project(project_name=unique()), LangSmithNotFoundError, "not found")
+
+
+def project_lists(client: Client) -> None:
+    """projects are listed by their dataset, names, ids and metadata"""
+    name = unique()
+    uploads = [upload(client, n, dataset_name=name, experiment_metadata={"n": n, "name": name}) for n in (2, 5)]
+    ids = [UUID(experiment["id"]) for _, _, experiment in uploads]
+    dataset_id = uploads[0][1]["id"]
+    found = list(client.list_projects(reference_dataset_id=dataset_id, include_stats=True))
+    same([project.id for project in found], ids[::-1])
+    for project, (body, _, _) in zip(found[::-1], uploads):
+        check_statistics(project, body)
+    same([project.id for project in client.list_projects(reference_dataset_name=name)], ids[::-1])
+    same([project.id for project in client.list_projects(reference_dataset_name=name, limit=1)], ids[1:])
+    same([project.id for project in client.list_projects(metadata={"n": 2, "name": name})], ids[:1])
+    same([project.id for project in client.list_projects(project_ids=ids[:1])], ids[:1])
+    same([project.id for project in client.list_projects(name_contains=uploads[1][0]["experiment_name"][3:])], ids[1:])
+
+
+def project_changes(client: Client) -> None:
+    """projects are created, changed and deleted"""
+    name = unique()
+    made = client.create_project(name, description="by hand", metadata={"a": 1})
+    same([made.name, made.description, made.metadata, made.reference_dataset_id], [name, "by hand", {"a": 1}, None])
+    refused(lambda: client.create_project(name), LangSmithConflictError, "Session already exists.")
+    same(client.create_project(name, upsert=True).id, made.id)
+    end = datetime(2026, 5, 1, 12, tzinfo=timezone.utc)
+    client.update_project(made.id, end_time=end)
+    changed = client.read_project(project_id=made.id)
+    same([changed.end_time, changed.description, changed.metadata], [end, "by hand", {"a": 1}])
+    client.delete_project(project_id=made.id)
+    same(client.has_project(name), False)
+    refused(lambda: client.delete_project(project_id=made.id), LangSmithNotFoundError, "not found")
+
+
+def datasets(client: Client) -> None:
+    """datasets are created, read, found, shared and deleted"""
+    name = unique()
+    made = client.create_dataset(name, description="by hand", metadata={"key": name}, inputs_schema={"type": "object"})
+    same([made.name, made.description, made.data_type.value], [name, "by hand", "kv"])
+    same(made.inputs_schema, {"type": "object"})
+    read = client.read_dataset(dataset_id=made.id)
+    same(read, client.read_dataset(dataset_name=name))
+    same([read.example_count, read.session_count, read.last_session_start_time], [0, 0, None])
+    same(read.url, f"{WEB_URL}/o/{read._tenant_id}/datasets/{made.id}")
+    refused(lambda: client.create_dataset(name), LangSmithConflictError, "Dataset already exists")
+    same([client.has_dataset(dataset_name=name), client.has_dataset(dataset_id=made.id)], [True, True])
+    same([client.has_dataset(dataset_name=unique()), client.has_dataset(dataset_id=unique())], [False, False])
+    same([found.id for found in client.list_datasets(dataset_name_contains=name[4:])], [made.id])
+    same([found.id for found in client.list_datasets(dataset_ids=[made.id])], [made.id])
+    same([found.id for found in client.list_datasets(metadata={"key": name})], [made.id])
+    shared = client.share_dataset(dataset_id=made.id)
+    same(shared["url"], f"{WEB_URL}/public/{shared['share_token']}/d")
+    same(client.share_dataset(dataset_name=name), shared)
+    same(client.read_dataset_shared_schema(dataset_id=made.id), shared)
+    client.unshare_dataset(made.id)
+    client.delete_dataset(dataset_name=name)
+    refused(lambda: client.read_dataset(dataset_id=made.id), LangSmithNotFoundError, "not found")
+
+
+def examples(client: Client) -> None:
+    """examples are created, changed and deleted"""
+    dataset = client.create_dataset(unique())
+    answer = client.create_examples(
+        dataset_id=dataset.id,
+        examples=[
+            {"inputs": {"n": 0}, "outputs": {"m": 0}, "metadata": {"level": 1}, "split": ["train", "hard"]},
+            {"inputs": {"n": 1}, "outputs": {"m": 1}, "split": "test", "id": unique()},
+        ],
+    )
+    same(answer["count"], 2)
+    one, two = answer["example_ids"]
+    read = client.read_example(one)
+    same([read.inputs, read.outputs, read.dataset_id], [{"n": 0}, {"m": 0}, dataset.id])
+    same(read.metadata, {"level": 1, "dataset_split": ["train", "hard"]})
+    inputs = [{"n": 2}, {"n": 3}]
+    legacy = client.create_examples(inputs=inputs, outputs=[{"m": 2}, None], dataset_name=dataset.name)
+    same([client.read_example(id).outputs for id in legacy["example_ids"]], [{"m": 2}, None])
+    single = client.create_example(inputs={"n": 4}, outputs={"m": 4}, dataset_id=dataset.id, metadata={"x": "é"})
+    same([single.inputs, single.outputs, single.metadata], [{"n": 4}, {"m": 4}, {"x": "é"}])
+    client.update_example(one, outputs={"m": "changed"})
+    changed = client.read_example(one)
+    same([changed.inputs, changed.outputs, changed.metadata], [read.inputs, {"m": "changed"}, read.metadata])
+    client.update_examples(dataset_id=dataset.id, updates=[{"id": two, "inputs": {"n": "new"}, "split": ["train"]}])
+    same([client.read_example(two).inputs, client.read_example(two).outputs], [{"n": "new"}, {"m": 1}])
+    same([found.inputs["n"] for found in client.list_examples(dataset_id=dataset.id, splits=["train"])], ["new", 0])
+    client.delete_example(one)
+    client.delete_examples([two, str(single.id)])
+    same([str(found.id) for found in client.list_examples(dataset_id=dataset.id)], legacy["example_ids"])
+    refused(lambda: client.read_example(one), LangSmithNotFoundError, "not found")
+    refused(lambda: client.delete_example(one), LangSmithNotFoundError, "not found")
+
+
+def example_lists(client: Client) -> None:
+    """examples are listed to the last, by ids, metadata and moments"""
+    dataset = client.create_dataset(unique())
+    made = client.create_examples(
+        dataset_id=dataset.id, examples=[{"inputs": {"n": n}, "metadata": {"even": n % 2 == 0}} for n in range(130)]
+    )["example_ids"]
+
+    def numbers(**query) -> list[int]:
+        return [example.inputs["n"] for example in client.list_examples(dataset_id=dataset.id, **query)]
+
+    same(numbers(), list(range(130)))
+    same(numbers(limit=120), list(range(120)))
+    same(numbers(limit=3, offset=10), [10, 11, 12])
+    same(numbers(metadata={"even": False}, limit=2), [1, 3])
+    same(numbers(filter="has(metadata, '{\"even\": false}')", limit=2), [1, 3])
+    same([found.inputs for found in client.list_examples(example_ids=made[4:5])], [{"n": 4}])
+    same([list(found.inputs) for found in client.list_examples(dataset_name=dataset.name, limit=1)], [["n"]])
+    [first] = client.list_dataset_versions(dataset_id=dataset.id)
+    same(first.tags, ["latest"])
+    client.delete_examples(made[1:])
+    same(numbers(), [0])
+    same(numbers(as_of="latest"), [0])
+    same(len(numbers(as_of=first.as_of)), 130)
+
+
+def runs(client: Client) -> None:
+    """runs are listed to the last, filtered, and read"""
+    body, dataset, experiment = upload(client, 120)
+    rows = body["results"]
+    project_id = experiment["id"]
+
+    def found(**query) -> list[int]:
+        return [run.extra["metadata"]["index"] for run in client.list_runs(project_id=project_id, **query)]
+
+    same(found(), list(range(119, -1, -1)))
+    same(found(limit=110), list(range(119, 9, -1)))
+    same(found(order="asc", limit=3), [0, 1, 2])
+    same(found(error=True), [index for index in range(119, -1, -1) if index % 9 == 4])
+    same(found(is_root=True, filter='eq(name, "odd")', limit=2), [119, 117])
+    same(found(is_root=False), [])
+    same(found(reference_example_id=rows[7]["row_id"]), [7])
+    same(found(start_time=START + timedelta(milliseconds=118)), [119, 118])
+    same(found(filter='and(eq(feedback_key, "correct"), eq(feedback_score, 0))', limit=2), [117, 114])
+    refused(lambda: found(filter="eq(name)"), LangSmithError, "At 7")
+    [run] = client.list_runs(project_name=body["experiment_name"], reference_example_id=rows[4]["row_id"])
+    read = client.read_run(run.id)
+    same([read.name, read.run_type, read.status, read.error], ["even", "chain", "error", "Failed at 4"])
+    same([read.inputs, read.outputs], [rows[4]["inputs"], rows[4]["actual_outputs"]])
+    same([read.start_time, read.end_time - read.start_time], [datetime(2026, 1, 1, 0, 0, 0, 4000), latency(4)])
+    same([read.session_id, read.trace_id, read.parent_run_id], [UUID(project_id), run.id, None])
+    same(read.reference_example_id, UUID(rows[4]["row_id"]))
+    check_feedback(read.feedback_stats, rows[4]["evaluation_scores"])
+    same(read.url, f"{WEB_URL}/o/{dataset['tenant_id']}/projects/p/{project_id}/r/{run.id}")
+    contains(client.get_run_url(run=run, project_id=project_id), f"{WEB_URL}/o/{dataset['tenant_id']}/projects/p/")
+    same(client.read_run(run.id, load_child_runs=True).child_runs, [])
+    refused(lambda: client.read_run(unique()), LangSmithNotFoundError, "not found")
+    stats = client.get_run_stats(project_ids=[project_id], error=True)
+    has(stats, {"run_count": len(found(error=True)), "error_rate": 1, "total_tokens": None})
+
+
+def feedback(client: Client) -> None:
+    """feedback is listed, created, changed and deleted, and the statistics follow"""
+    body, _, experiment = upload(client, 4)
+    project_id = experiment["id"]
+    run = next(client.list_runs(project_id=project_id, order="asc"))
+    listed = list(client.list_feedback(run_ids=[run.id], feedback_key=["tone"]))
+    same([(each.key, each.value, each.score, each.run_id) for each in listed], [("tone", "dry", None, run.id)])
+    same([each.key for each in client.list_feedback(run_ids=[run.id], feedback_source_type=["model"])], [])
+
+    def ofProject() -> dict:
+        return client.read_project(project_id=project_id, include_stats=True).feedback_stats
+
+    made = client.create_feedback(
+        run.id,
+        "correct",
+        score=True,
+        comment="by hand",
+        source_info={"who": "me"},
+        feedback_config={"type": "continuous", "min": 0, "max": 1, "categories": None},
+        trace_id=run.trace_id,
+        session_id=project_id,
+    )
+    scores = [score for each in body["results"] for score in each["evaluation_scores"]]
+    check_feedback(ofProject(), [*scores, {"key": "correct", "score": True, "comment": "by hand"}])
+    read = client.read_feedback(made.id)
+    same([read.score, read.comment, read.run_id, read.session_id], [1, "by hand", run.id, UUID(project_id)])
+    same(read.feedback_source.metadata, {"who": "me"})
+    client.update_feedback(made.id, score=0.5, value="half")
+    check_feedback(ofProject(), [*scores, {"key": "correct", "score": 0.5, "value": "half", "comment": "by hand"}])
+    client.delete_feedback(made.id)
+    check_feedback(ofProject(), scores)
+    on_project = client.create_feedback(project_id=project_id, key="overall", score=1, value={"any": "thing"})
+    summary = client.read_project(project_id=project_id, include_stats=True).session_feedback_stats
+    check_feedback(summary, [*body["summary_experiment_scores"], {"key": "overall", "score": 1}])
+    client.delete_feedback(on_project.id)
+    refused(lambda: client.read_feedback(made.id), LangSmithNotFoundError, "not found")
+    once = {"key": "once", "score": 1, "stop_after_attempt": 1}
+    refused(lambda: client.create_feedback(unique(), **once), LangSmithNotFoundError, "not found")
+
+
+def feedback_configs(client: Client) -> None:
+    """what a feedback key means is said, found, changed and forgotten"""
+    key = unique()
+    config = {"type": "categorical", "categories": [{"value": 0, "label": "no"}, {"value": 1, "label": "yes"}]}
+    made = client.create_feedback_config(key, feedback_config=config, is_lower_score_better=True)
+    same([made.feedback_key, made.is_lower_score_better], [key, True])
+    same([found.feedback_key for found in client.list_feedback_configs(feedback_key=[key])], [key])
+    same(client.update_feedback_config(key, is_lower_score_better=False).is_lower_score_better, False)
+    client.delete_feedback_config(key)
+    same(list(client.list_feedback_configs(feedback_key=[key])), [])
+
+
+def results(client: Client) -> None:
+    """the results of an experiment are gone through example by example"""
+    body, _, experiment = upload(client, 105)
+    project_id = UUID(experiment["id"])
+    found = client.get_experiment_results(project_id=project_id)
+    has(found["run_stats"], {"run_count": 105, "total_tokens": None, "total_cost": None})
+    same(sorted(found["feedback_stats"]), ["closeness", "correct", "f1", "tone"])
+    rows = body["results"]
+    shown = list(found["examples_with_runs"])
+    same([str(example.id) for example in shown], [each["row_id"] for each in rows])
+    for example, each in zip(shown, rows):
+        [run] = example.runs
+        same([example.inputs, example.outputs], [each["inputs"], each["expected_outputs"]])
+        same([run.outputs, run.error], [each["actual_outputs"], each["error"]])
+    preview = client.get_experiment_results(name=body["experiment_name"], preview=True, limit=2)
+    same([example.runs[0].outputs for example in preview["examples_with_runs"]], [None, None])
+    filters = {project_id: ['eq(status, "error")']}
+    failed = client.get_experiment_results(project_id=project_id, filters=filters)
+    failed_ids = [each["row_id"] for each in rows if each["error"]]
+    same([str(example.id) for example in failed["examples_with_runs"]], failed_ids)
+
+
+def comparative(client: Client) -> None:
+    """experiments are kept together for comparison"""
+    name = unique()
+    ids = [UUID(upload(client, 2, dataset_name=name)[2]["id"]) for _ in range(2)]
+    made = client.create_comparative_experiment("A or B", ids, metadata={"judge": "large"})
+    same([made.name, made.metadata, made.description], ["A or B", {"judge": "large"}, None])
+    same([info["id"] for info in made.experiments_info], [str(id) for id in ids])
+    again = lambda: client.create_comparative_experiment("A", ids, id=made.id)  # noqa: E731
+    refused(again, LangSmithConflictError, str(made.id))
+
+
+def version_2(client: Client) -> None:
+    """version 2 answers runs page by page, and examples side by side"""
+    body, dataset, experiment = upload(client, 25)
+
+    async def ask() -> None:
+        query = {"project_ids": [experiment["id"]], "selects": ["ID", "STATUS", "METADATA"], "page_size": 10}
+        runs = [run async for run in client.runs.query(**query)]
+        same([run.metadata["index"] for run in runs], list(range(24, -1, -1)))
+        run = await client.runs.retrieve(
+            runs[0].id, project_id=experiment["id"], start_time=body["results"][24]["start_time"], selects=["INPUTS"]
+        )
+        same(run.inputs, body["results"][24]["inputs"])
+        side_by_side = client.datasets.experiment_runs.query(dataset["id"], experiment_ids=[experiment["id"]], page_size=10)
+        same([example.id async for example in side_by_side], [each["row_id"] for each in body["results"]])
+
+    asyncio.run(ask())
+
+
+SCENARIOS = [
+    projects,
+    project_lists,
+    project_changes,
+    datasets,
+    examples,
+    example_lists,
+    runs,
+    feedback,
+    feedback_configs,
+    results,
+    comparative,
+    version_2,
+]
+
+
+def report(scenario: str, error: BaseException | None) -> None:
+    line: dict = {"scenario": scenario, "ok": error is None}
+    if error is not None:
+        line["reason"] = "".join(traceback.format_exception(error))[-3000:]
+    print(json.dumps(line), flush=True)
+
+
+if __name__ == "__main__":
+    # It says of most of these methods that they will be gone in 2027.
+    warnings.simplefilter("ignore")
+    for prefix in ("", "/api/v1"):
+        client = Client(api_url=f"{sys.argv[1]}{prefix}", api_key="any", web_url=WEB_URL)
+        for scenario in SCENARIOS:
+            name = f"{prefix or '/'}: {scenario.__doc__}"
+            try:
+                scenario(client)
+                report(name, None)
+            except Exception as error:
+                report(name, error)
