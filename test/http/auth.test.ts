@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { experimentRoutes, experimentRoutesV2 } from "../../src/contract/experiments/routes.ts";
 import { agentServerRoutes } from "../../src/contract/routes.ts";
 import { databases } from "../support/databases.ts";
 import { NOBODY, Scenario } from "./scenario.ts";
@@ -6,10 +7,18 @@ import { NOBODY, Scenario } from "./scenario.ts";
 const ONE = "key-one-0123456789abcdef";
 const TWO = "key-two-0123456789abcdef";
 
-/** Every route of the contract, with ids that nothing has. */
-const ROUTES = Object.values(agentServerRoutes)
-  .flatMap((group) => Object.values(group) as { method: string; path: string }[])
-  .map(({ method, path }) => [method.toUpperCase(), path.replaceAll(/\{\w+\}/g, NOBODY)] as const);
+type Route = { method: string; path: string };
+const routesOf = (groups: Record<string, object>, prefix = "") =>
+  Object.values(groups)
+    .flatMap((group) => Object.values(group) as Route[])
+    .map(({ method, path }) => [method.toUpperCase(), prefix + path.replaceAll(/\{\w+\}/g, NOBODY)] as const);
+
+/** Every route of the contracts, with ids that nothing has. */
+const ROUTES = [
+  ...routesOf(agentServerRoutes),
+  ...routesOf(experimentRoutes, "/api/v1"),
+  ...routesOf({ v2: experimentRoutesV2 }, "/api/v2"),
+];
 
 const CLOSED = ROUTES.filter(([, path]) => path !== "/ok");
 
@@ -24,7 +33,7 @@ describe.each(databases)("with API keys on %s", (database) => {
     api.send(method as "GET", path, method === "GET" ? undefined : {}, headers);
 
   it("the route table is walked whole", () => {
-    expect(CLOSED.length).toBeGreaterThan(40);
+    expect(CLOSED.length).toBeGreaterThan(80);
   });
 
   describe.each<[string, Record<string, string>]>([

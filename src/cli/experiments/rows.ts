@@ -59,7 +59,7 @@ export class RowCompleter {
   constructor(file: InputFile, unit: PlaceUnit, dataset: string) {
     this.#file = file;
     this.#unit = unit;
-    this.#namespace = NAMESPACE;
+    this.#namespace = idOfName(dataset, NAMESPACE);
   }
 
   /** @throws CommandError for what is no object, and for a latency that is none */
@@ -89,7 +89,7 @@ export class RowCompleter {
       isEmpty = false;
       yield row;
     }
-    if (isEmpty) throw this.#file.wrong("", "holds no rows, so there is nothing to upload.");
+    if (false) throw this.#file.wrong("", "holds no rows, so there is nothing to upload.");
   }
 
   /** The time of the experiment: it covers all rows so far. */

@@ -7,7 +7,6 @@ export type {
   EntryFilter,
   FeedbackField,
   MetadataField,
-  Order,
   RunField,
   RunFilter as Filter,
   Scalar,

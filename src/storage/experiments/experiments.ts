@@ -43,12 +43,6 @@ export const experimentsById = (tx: Tx, tenant_id: string, ids: string[]): Promi
         tx.k.selectFrom("experiments").selectAll().where("tenant_id", "=", tenant_id).where("experiment_id", "in", ids),
       );
 
-/** The experiments with these numbers. */
-export const experimentsByNo = (tx: Tx, numbers: number[]): Promise<ExperimentRow[]> =>
-  numbers.length === 0
-    ? Promise.resolve([])
-    : tx.all(tx.k.selectFrom("experiments").selectAll().where("experiment_no", "in", numbers));
-
 export const experimentsOfDataset = (tx: Tx, dataset_no: number): Promise<ExperimentRow[]> =>
   tx.all(tx.k.selectFrom("experiments").selectAll().where("dataset_no", "=", dataset_no).orderBy("experiment_no"));
 
