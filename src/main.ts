@@ -43,7 +43,15 @@ const EXPERIMENTS_INFO = {
     examples_multipart_enabled: true,
     sdb_query_enabled: false,
   },
-  batch_ingest_config: { use_multipart_endpoint: false, size_limit: 100, size_limit_bytes: 20_971_520 },
+  // All fields of the original: a thread of the Python client ends with a KeyError where one is missing.
+  batch_ingest_config: {
+    use_multipart_endpoint: false,
+    scale_up_qsize_trigger: 1000,
+    scale_up_nthreads_limit: 16,
+    scale_down_nempty_trigger: 4,
+    size_limit: 100,
+    size_limit_bytes: 20_971_520,
+  },
   license_expiration_time: null,
   customer_info: null,
 } as const;

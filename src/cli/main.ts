@@ -140,7 +140,9 @@ async function migrateOnly(flags: Flags): Promise<void> {
     try {
       const applied = await migrate(database, part);
       const { description } = database;
-      console.log(applied.length > 0 ? `Applied ${applied.join(", ")} to ${description}.` : `${description} is up to date.`);
+      console.log(
+        applied.length > 0 ? `Applied ${applied.join(", ")} to ${description}.` : `${description} is up to date.`,
+      );
     } finally {
       await database.close();
     }

@@ -107,12 +107,12 @@ export class Datasets {
     return share_token === null ? null : { dataset_id, share_token };
   }
 
-  async share(caller: Caller, dataset_id: string) {
+  async share(caller: Caller, dataset_id: string, shares_experiments: boolean) {
     return this.#context.database.write(async (tx) => {
       const { dataset_no, share_token } = await getDataset(tx, caller, dataset_id);
       // It opens the dataset to whoever has it, so it is not one of the ids that follow from the time.
       const token = share_token ?? randomUUID();
-      if (share_token === null) await updateDataset(tx, dataset_no, { share_token: token });
+      await updateDataset(tx, dataset_no, { share_token: token, shares_experiments: shares_experiments ? 1 : 0 });
       return { dataset_id, share_token: token };
     });
   }
@@ -120,7 +120,7 @@ export class Datasets {
   async unshare(caller: Caller, dataset_id: string): Promise<void> {
     await this.#context.database.write(async (tx) => {
       const { dataset_no } = await getDataset(tx, caller, dataset_id);
-      await updateDataset(tx, dataset_no, { share_token: null });
+      await updateDataset(tx, dataset_no, { share_token: null, shares_experiments: 0 });
     });
   }
 }

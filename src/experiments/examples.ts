@@ -173,7 +173,6 @@ function newExample(
   now: number,
 ) {
   const id = body.id ?? newId();
-  const created_at = body.created_at === undefined ? now : Math.floor(body.created_at / 1000);
   const example: ExampleRow = {
     dataset_no,
     ord,
@@ -184,8 +183,9 @@ function newExample(
     digest: digestOf(body.inputs, body.outputs ?? null),
     source_run_id: body.source_run_id ?? null,
     deleted: 0,
-    created_at,
-    modified_at: created_at,
+    // As the caller says; the dataset changes now, whatever that is.
+    created_at: body.created_at === undefined ? now : Math.floor(body.created_at / 1000),
+    modified_at: now,
   };
   const { metadata, split } = withSplitApart(body);
   const version: ExampleVersionRow = {
@@ -197,7 +197,7 @@ function newExample(
     metadata: textOf(metadata),
     splits: JSON.stringify(split ?? []),
     deleted: 0,
-    created_at,
+    created_at: now,
   };
   return { example, version };
 }

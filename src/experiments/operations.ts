@@ -9,6 +9,7 @@ import { FeedbackRules } from "./feedback.ts";
 import { FeedbackConfigs } from "./feedback-configs.ts";
 import { ExperimentRuns } from "./runs.ts";
 import { Sessions } from "./sessions.ts";
+import { SharedDatasets } from "./shared.ts";
 import { Uploads } from "./upload/uploads.ts";
 
 /** Everything that can be asked of experiments, by noun. Arguments and answers are plain data: they cross threads. */
@@ -16,6 +17,7 @@ export function createOperations(context: ExperimentsContext) {
   return {
     uploads: new Uploads(context),
     datasets: new Datasets(context),
+    shared: new SharedDatasets(context),
     examples: new Examples(context),
     sessions: new Sessions(context),
     runs: new ExperimentRuns(context),
@@ -41,5 +43,6 @@ const READS = new Set(["list", "read", "count", "versions", "readShare", "query"
 
 export function laneOf(noun: Noun, verb: string): Lane {
   if (noun === "comparisons") return "compute";
-  return noun === "examplesWithRuns" || noun === "deltas" || READS.has(verb) ? "read" : "write";
+  const isRead = noun === "shared" || noun === "examplesWithRuns" || noun === "deltas" || READS.has(verb);
+  return isRead ? "read" : "write";
 }

@@ -10,8 +10,8 @@ export const DEFAULT_TENANT = "00000000-0000-0000-0000-000000000001";
 const LOCAL: Caller = { tenant_id: DEFAULT_TENANT, user_id: "local" };
 const ADMIN: Caller = { tenant_id: DEFAULT_TENANT, user_id: "admin" };
 
-/** Open to everybody, also when keys are asked for: probes have none. */
-const OPEN_PATHS = new Set(["/ok"]);
+/** Open to everybody, also when keys are asked for: probes have none, and what is shared has its token in the path. */
+const OPEN_PATHS = /^(\/ok$|(\/api\/v1)?\/public\/)/;
 
 /**
  * Lets callers with a key in, and everybody else out. Without any key configured the server is open, which the
@@ -21,7 +21,7 @@ export function authenticate(keys: readonly string[], prefix: string): Middlewar
   const digests = keys.map(digest);
   return async (context, next) => {
     const path = context.req.path.slice(prefix.length);
-    if (digests.length > 0 && !OPEN_PATHS.has(path) && context.req.method !== "OPTIONS") {
+    if (digests.length > 0 && !OPEN_PATHS.test(path) && context.req.method !== "OPTIONS") {
       const given = digest(keyOf(context.req.header("x-api-key"), context.req.header("authorization")));
       // Every key is compared, in the same time whether it matches or not.
       const matches = digests.filter((known) => timingSafeEqual(known, given));

@@ -19,7 +19,7 @@ export interface Recorder {
   requests: Recorded[];
   /** Requests whose client hung up before the end. */
   aborted: number;
-  /** What is answered to the next ones. */
+  /** What is answered to the next ones: a text is no JSON, and a function says it by the request. */
   answer(status: number, body: unknown): void;
   /** Answers at once and hangs up, without reading what it is sent. */
   refuseEarly(status: number, body: unknown): void;
@@ -36,10 +36,11 @@ export async function startRecorder(): Promise<Recorder> {
   let status = 200;
   let answer: unknown = STORED;
   let isEarly = false;
-  const send = (response: ServerResponse) => {
-    const isText = typeof answer === "string";
-    response.writeHead(status, { "content-type": isText ? "text/html" : "application/json" });
-    response.end(isText ? answer : JSON.stringify(answer));
+  const send = (response: ServerResponse, request?: Recorded) => {
+    const [code, body] = typeof answer === "function" ? answer(request) : [status, answer];
+    const isText = typeof body === "string";
+    response.writeHead(code, { "content-type": isText ? "text/html" : "application/json" });
+    response.end(isText ? body : JSON.stringify(body));
   };
   const server = createServer((request, response) => {
     if (isEarly) {
@@ -54,8 +55,9 @@ export async function startRecorder(): Promise<Recorder> {
     request.on("end", () => {
       const text = Buffer.concat(parts).toString();
       const { method = "", url = "", headers } = request;
-      recorder.requests.push({ method, path: url, headers, body: text && JSON.parse(text), bytes: text.length });
-      send(response);
+      const recorded = { method, path: url, headers, body: text && JSON.parse(text), bytes: text.length };
+      recorder.requests.push(recorded);
+      send(response, recorded);
     });
   }).listen(0, "127.0.0.1");
   await once(server, "listening");

@@ -70,7 +70,7 @@ describe("experiments upload", () => {
   };
 
   it("passes a whole upload on as it is", async () => {
-    const request = await sent(file("body.json", BODY));
+    const request = await sent(file("body.json", `\ufeff${JSON.stringify(BODY, null, 2)}`));
     expect(request.body).toEqual(BODY);
     expect(request).toMatchObject({ method: "POST", path: "/api/v1/datasets/upload-experiment" });
     expect(request.headers).toMatchObject({ "content-type": "application/json", "transfer-encoding": "chunked" });
@@ -209,7 +209,7 @@ describe("experiments upload", () => {
 r-1,"Who, me?\r
 Yes","[1, {""a"": 2}]","{""k"": 7}",Paris,007,0.5,true,"42",why not,2026-03-01T10:00:00Z,,1.5,agent,,m1,"{""seed"": 1}","[{""key"": ""x"", ""score"": 1}]"\r
 \r
-,plain,{not json,,,,,,,,,,,,it failed,,,\r
+,42,{not json,,,,,,,,,,,,it failed,,,\r
 `;
     const [first, second] = await sentRows(file("rows.csv", text), "--dataset", "capitals");
     expect(first).toEqual({
@@ -228,7 +228,7 @@ Yes","[1, {""a"": 2}]","{""k"": 7}",Paris,007,0.5,true,"42",why not,2026-03-01T1
       run_name: "agent",
       run_metadata: { model: "m1", seed: 1 },
     });
-    expect(second).toMatchObject({ inputs: { question: "plain", more: "{not json" }, error: "it failed" });
+    expect(second).toMatchObject({ inputs: { question: "42", more: "{not json" }, error: "it failed" });
     expect(second).not.toHaveProperty("expected_outputs");
     expect(second).not.toHaveProperty("evaluation_scores");
   });
@@ -473,8 +473,8 @@ Yes","[1, {""a"": 2}]","{""k"": 7}",Paris,007,0.5,true,"42",why not,2026-03-01T1
 `);
       const { stderr: ofJson } = await upload(file("a.json", BODY));
       expect(ofJson).toContain('\n  results[1] start_time: Input should be a valid datetime, not "noon"\n');
-      const { stderr: ofCsv } = await upload(file("a.csv", 'input\n"two\nlines"\n\nlast\n'), "--dataset", "d");
-      expect(ofCsv).toContain("\n  line 5 (results[1]) start_time: ");
+      const { stderr: ofCsv } = await upload(file("a.csv", 'input\nfirst\n\n"two\nlines"\n'), "--dataset", "d");
+      expect(ofCsv).toContain("\n  line 4 (results[1]) start_time: ");
       const { stderr: ofResults } = await upload(file("r.json", PROMPTFOO), "--provider", "mini");
       expect(ofResults).toContain("\n  element 3 (results[1]) start_time: ");
     });
@@ -736,8 +736,30 @@ describe("experiments export", () => {
       stderr: expect.stringContaining(`${nowhere} cannot be written (ENOENT)`),
     });
     expect(existsSync(output)).toBe(false);
-    const kept = file("kept.csv", "before");
-    await run(url, ["export", "nothing", "--output", kept]);
+  });
+
+  it("leaves the file that was there when it breaks off", async () => {
+    const recorder = await startRecorder();
+    const kept = file("kept.json", "before");
+    const { id } = STORED.experiment;
+    const page = Array.from({ length: 100 }, (_, index) => ({
+      id: rowId(index),
+      inputs: {},
+      runs: [{ inputs: {}, feedbacks: [], start_time: HEAD.experiment_start_time, end_time: HEAD.experiment_end_time }],
+    }));
+    recorder.answer(200, ({ path, body }: Recorded) => {
+      if (path.endsWith("/runs")) return body.offset === 0 ? [200, page] : [500, { detail: "No more." }];
+      if (path.startsWith("/api/v1/feedback")) return [200, []];
+      return [200, path.includes("/sessions/") ? { ...HEAD, id, name: "n", reference_dataset_id: id } : STORED.dataset];
+    });
+    const { status, stderr } = await run(recorder.url, ["export", id, "--output", kept]);
+    await recorder.stop();
+    expect({ status, stderr }).toEqual({
+      status: 1,
+      stderr: expect.stringContaining("The service failed (500: No more.)"),
+    });
+    expect(recorder.requests.at(-1)?.body).toEqual({ session_ids: [id], offset: 100, limit: 100 });
     expect(readFileSync(kept, "utf8")).toBe("before");
+    expect(readdirSync(folder.folder)).not.toContain("kept.json.partial");
   });
 });

@@ -197,7 +197,7 @@ const ALL_FIELDS = [
   "ttl",
 ]);
 
-const NASTY: unknown[] = [
+export const NASTY: unknown[] = [
   "\u0000",
   "\ud800",
   "a".repeat(100_000),

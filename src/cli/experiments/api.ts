@@ -21,19 +21,31 @@ export interface Answer {
 /** Storing a large upload may take minutes, in which nothing is sent. A connection that is silent for longer is given up. */
 const SILENCE_MS = 10 * 60_000;
 
+/** Sends one request to `/api/v1{path}`: the experiments API. */
+export const ask = (
+  target: Target,
+  method: "GET" | "POST",
+  path: string,
+  body?: AsyncIterable<string>,
+): Promise<Answer> => send(target, method, `/api/v1${path}`, body);
+
+/** Sends one request to the agent server of the same service. */
+export const askAgents = (target: Target, method: "GET" | "POST", path: string, body: JsonObject): Promise<Answer> =>
+  send(target, method, path, only(JSON.stringify(body)));
+
 /**
- * Sends one request to `/api/v1{path}`. A body in parts is sent as they come, no faster than the service takes it, and no
+ * Sends one request. A body in parts is sent as they come, no faster than the service takes it, and no
  * further once the service has answered. Whatever the parts throw is thrown here.
  *
  * @throws CommandError when no answer comes
  */
-export async function ask(
+async function send(
   { url, api_key }: Target,
   method: "GET" | "POST",
   path: string,
   body?: AsyncIterable<string>,
 ): Promise<Answer> {
-  const address = new URL(`${url}/api/v1${path}`);
+  const address = new URL(`${url}${path}`);
   const headers = {
     ...(body && { "content-type": "application/json" }),
     ...(api_key !== undefined && { "x-api-key": api_key }),

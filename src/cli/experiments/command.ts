@@ -3,6 +3,7 @@ import { isObject, type JsonObject } from "../../lib/json.ts";
 import type { Target } from "./api.ts";
 import { CommandError } from "./command-error.ts";
 import type { ExportFlags } from "./export.ts";
+import type { RunFlags } from "./run/run.ts";
 import type { UploadFlags } from "./upload.ts";
 
 interface TargetFlags {
@@ -38,9 +39,22 @@ const EXPORT_OPTIONS = [
   new Option("--output <file>", "write there (default: standard output)"),
 ];
 
-/** Adds `experiments upload` and `experiments export`. What they do is loaded when it is needed: servers never do. */
+const RUN_OPTIONS = [
+  new Option("--dataset <name>", "the dataset whose examples are tried").makeOptionMandatory(),
+  new Option("--assistant <id>", "the assistant that tries them: its id, or the name of a graph").makeOptionMandatory(),
+  new Option("--evaluators <file>", "a module that exports a function for each feedback key"),
+  new Option("--name <experiment>", "name of the experiment (default: the assistant and the time)"),
+  new Option("--concurrency <n>", "runs at a time").default(4).argParser(wholeNumber(1, 1000)),
+  new Option("--repetitions <n>", "how often each example is tried").default(1).argParser(wholeNumber(1, 1000)),
+  new Option("--journal <file>", "where finished rows are kept until all are done (default: by dataset and assistant)"),
+  new Option("--json", "print the answer of the service"),
+];
+
+/** Adds `experiments upload`, `experiments run` and `experiments export`. What they do is loaded when it is needed: servers never do. */
 export function addExperimentCommands(program: Command): void {
-  const experiments = program.command("experiments").description("upload results of experiments, and read them back");
+  const experiments = program
+    .command("experiments")
+    .description("run experiments, upload their results, and read them back");
   const upload = experiments
     .command("upload")
     .description("store the results in a file: JSON, JSONL, CSV, lm-evaluation-harness or promptfoo")
@@ -48,6 +62,14 @@ export function addExperimentCommands(program: Command): void {
   for (const option of [...UPLOAD_OPTIONS, ...TARGET_OPTIONS]) upload.addOption(option);
   upload.action((file: string, flags: UploadFlags & TargetFlags) =>
     told(async () => (await import("./upload.ts")).uploadExperiment(file, flags, targetOf(flags))),
+  );
+  const run = experiments
+    .command("run")
+    .description("try an assistant on the examples of a dataset, judge it, and upload the result")
+    .usage("--dataset <name> --assistant <id> [options]");
+  for (const option of [...RUN_OPTIONS, ...TARGET_OPTIONS]) run.addOption(option);
+  run.action((flags: RunFlags & TargetFlags) =>
+    told(async () => (await import("./run/run.ts")).runExperiment(flags, targetOf(flags))),
   );
   const read = experiments
     .command("export")
@@ -81,6 +103,14 @@ function serviceUrl(text: string): string {
   if (!url || !/^https?:$/.test(url.protocol))
     throw new InvalidArgumentError("It must look like http://127.0.0.1:2024.");
   return `${url.origin}${url.pathname}`.replace(/\/+$/, "").replace(/\/api\/v1$/, "");
+}
+
+function wholeNumber(least: number, most: number): (text: string) => number {
+  return (text) => {
+    const n = Number(text);
+    if (/^\d+$/.test(text) && n >= least && n <= most) return n;
+    throw new InvalidArgumentError(`It must be a whole number from ${least} to ${most}.`);
+  };
 }
 
 function jsonObject(text: string): JsonObject {

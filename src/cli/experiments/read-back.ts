@@ -3,7 +3,7 @@ import type { Dataset } from "../../contract/experiments/datasets.ts";
 import type { Feedback } from "../../contract/experiments/feedback.ts";
 import type { Session } from "../../contract/experiments/sessions.ts";
 import { isObject, type JsonObject } from "../../lib/json.ts";
-import { ask, askJson, jsonOf, type Target } from "./api.ts";
+import { ask, askJson, jsonOf, refusal, type Target } from "./api.ts";
 import { CommandError } from "./command-error.ts";
 
 /** Records that are asked for at a time; the service gives no more than 100 in every route. */
@@ -13,9 +13,8 @@ const PAGE = 100;
 export async function findExperiment(target: Target, id: string): Promise<Session | undefined> {
   const answer = await ask(target, "GET", `/sessions/${id}?include_stats=true`);
   if (answer.status === 404) return undefined;
-  return answer.status === 200
-    ? (jsonOf(target, answer) as Session)
-    : ((await askJson(target, "GET", `/sessions/${id}`)) as Session);
+  if (answer.status !== 200) throw new CommandError(refusal(target, answer));
+  return jsonOf(target, answer) as Session;
 }
 
 /** The experiment of a name, with its statistics. @throws CommandError when there is none */

@@ -89,7 +89,7 @@ export class RowCompleter {
       isEmpty = false;
       yield row;
     }
-    if (false) throw this.#file.wrong("", "holds no rows, so there is nothing to upload.");
+    if (isEmpty) throw this.#file.wrong("", "holds no rows, so there is nothing to upload.");
   }
 
   /** The time of the experiment: it covers all rows so far. */

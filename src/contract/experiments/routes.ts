@@ -5,6 +5,7 @@ import * as feedback from "./feedback.ts";
 import * as configs from "./feedback-configs.ts";
 import * as runs from "./runs.ts";
 import * as sessions from "./sessions.ts";
+import * as shared from "./shared.ts";
 import * as system from "./system.ts";
 import * as upload from "./upload.ts";
 import * as v2 from "./v2.ts";
@@ -32,6 +33,11 @@ export const experimentRoutes = {
     readDatasetShare: datasets.readDatasetShare, // GET /datasets/{dataset_id}/share
     shareDataset: datasets.shareDataset, // PUT /datasets/{dataset_id}/share
     unshareDataset: datasets.unshareDataset, // DELETE /datasets/{dataset_id}/share
+  },
+  shared: {
+    readSharedDataset: shared.readSharedDataset, // GET /public/{share_token}/datasets
+    listSharedExamples: shared.listSharedExamples, // GET /public/{share_token}/examples
+    listSharedSessions: shared.listSharedSessions, // GET /public/{share_token}/datasets/sessions
   },
   examples: {
     listExamples: examples.listExamples, // GET /examples

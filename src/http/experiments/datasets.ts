@@ -4,7 +4,7 @@ import { type App, jsonText } from "../route.ts";
 import { gone } from "./gone.ts";
 import { serveAt } from "./route.ts";
 
-export function serveDatasets(app: App, at: readonly string[], { datasets }: ExperimentsService): void {
+export function serveDatasets(app: App, at: readonly string[], { datasets, shared }: ExperimentsService): void {
   const routes = experimentRoutes.datasets;
 
   serveAt(app, at, routes.listDatasets, async ({ caller, query }) =>
@@ -36,12 +36,24 @@ export function serveDatasets(app: App, at: readonly string[], { datasets }: Exp
     jsonText((await datasets.readShare(caller, params.dataset_id)).json),
   );
 
-  serveAt(app, at, routes.shareDataset, async ({ caller, params }) =>
-    jsonText((await datasets.share(caller, params.dataset_id)).json),
+  serveAt(app, at, routes.shareDataset, async ({ caller, params, query }) =>
+    jsonText((await datasets.share(caller, params.dataset_id, query.share_projects)).json),
   );
 
   serveAt(app, at, routes.unshareDataset, async ({ caller, params, context }) => {
     await datasets.unshare(caller, params.dataset_id);
     return gone(context, "Share");
   });
+
+  const { readSharedDataset, listSharedExamples, listSharedSessions } = experimentRoutes.shared;
+
+  serveAt(app, at, readSharedDataset, async ({ params }) => jsonText((await shared.read(params.share_token)).json));
+
+  serveAt(app, at, listSharedExamples, async ({ params, query }) =>
+    jsonText((await shared.listExamples(params.share_token, query)).json),
+  );
+
+  serveAt(app, at, listSharedSessions, async ({ params, query }) =>
+    jsonText((await shared.listSessions(params.share_token, query)).json),
+  );
 }

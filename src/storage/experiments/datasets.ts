@@ -50,6 +50,7 @@ export const insertDataset = (tx: Tx, dataset: NewDataset): Promise<DatasetRow |
         ...dataset,
         baseline_experiment_id: null,
         share_token: null,
+        shares_experiments: 0,
         example_count: 0,
         next_ord: 0,
         next_test_run: 1,
@@ -65,6 +66,10 @@ export const findDataset = (tx: Tx, tenant_id: string, dataset_id: string): Prom
 
 export const findDatasetByName = (tx: Tx, tenant_id: string, name: string): Promise<DatasetWithCounts | undefined> =>
   tx.first(withCounts(tx, tenant_id).where("name", "=", name)) as Promise<DatasetWithCounts | undefined>;
+
+/** The dataset of any workspace that is shared under this token. */
+export const findSharedDataset = (tx: Tx, share_token: string): Promise<DatasetRow | undefined> =>
+  tx.first(tx.k.selectFrom("datasets").selectAll().where("share_token", "=", share_token));
 
 /** Datasets by their numbers. */
 export const datasetsByNo = (tx: Tx, numbers: number[]): Promise<DatasetRow[]> =>

@@ -38,6 +38,8 @@ export interface DatasetRow {
   metadata: string | null;
   baseline_experiment_id: string | null;
   share_token: string | null;
+  /** 1: whoever has the token sees the experiments, too. */
+  shares_experiments: number;
   example_count: number;
   /** The place of the next example. */
   next_ord: number;

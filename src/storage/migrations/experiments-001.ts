@@ -7,7 +7,8 @@ export const experiments: Migration = {
     `create table datasets (
       dataset_no ${types.sequence}, tenant_id text not null, dataset_id text not null, name text not null,
       description text, data_type text not null, externally_managed integer not null, inputs_schema text,
-      outputs_schema text, transformations text, metadata text, baseline_experiment_id text, share_token text,
+      outputs_schema text, transformations text, metadata text, baseline_experiment_id text, share_token text unique,
+      shares_experiments integer not null,
       example_count integer not null, next_ord integer not null, next_test_run integer not null,
       created_at ${types.bigint} not null, modified_at ${types.bigint} not null,
       unique (tenant_id, dataset_id), unique (tenant_id, name))`,

@@ -1,0 +1,71 @@
+import { execFile } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { experimentRoutes, experimentRoutesV2 } from "../../src/contract/experiments/routes.ts";
+import { startService, type TestService } from "../support/service.ts";
+
+const ROOT = resolve(import.meta.dirname, "../..");
+const page = readFileSync(join(ROOT, "docs/experiments.md"), "utf8");
+
+const blocks = (language: string) =>
+  [...page.matchAll(new RegExp(`\`\`\`${language}\\n(.*?)\`\`\``, "gs"))].map(([, code]) => code as string);
+
+describe("docs/experiments.md", () => {
+  let service: TestService;
+  let url: string;
+  beforeAll(async () => {
+    service = await startService({ database: "sqlite", config: "examples/langgraph.json" });
+    url = await service.listen();
+  });
+  afterAll(() => service.stop());
+
+  const shell = async (command: string, env: Record<string, string> = {}) => {
+    const here = command.replaceAll("http://localhost:2024", url);
+    const { stdout } = await promisify(execFile)("bash", ["-ec", here], { env: { ...process.env, ...env } });
+    return JSON.parse(stdout);
+  };
+
+  it("uploads, compares and reads as it shows", async () => {
+    const [upload, compare] = blocks("sh") as [string, string];
+    const first = await shell(upload);
+    expect(first.dataset).toMatchObject({ name: "capitals", externally_managed: true });
+    expect(first.experiment).toMatchObject({ name: "first try", run_count: null });
+    const second = await shell(upload.replace("first try", "second try"));
+    const { comparisons } = await shell(compare, {
+      DATASET: first.dataset.id,
+      BASELINE: first.experiment.id,
+      OTHER: second.experiment.id,
+    });
+    expect(comparisons).toMatchObject([{ key: "correct", n_paired: 2, ties: 2 }]);
+
+    const [client] = blocks("js") as [string];
+    const script = client.replaceAll("http://localhost:2024", url);
+    const run = promisify(execFile)(process.execPath, ["--input-type=module", "-e", script], { cwd: ROOT });
+    expect((await run).stdout).toContain("Paris");
+  });
+
+  it("explains every statistic and every field of a comparison", async () => {
+    const response = await fetch(`${url}/api/v1/openapi.json`);
+    const document = (await response.json()) as { components: { schemas: Record<string, { properties: object }> } };
+    const { PairComparison, FeedbackStats } = document.components.schemas;
+    const explained = new Set([...page.matchAll(/`(\w+)`/g)].map(([, name]) => name));
+    const outOfPlace = ["session_id", "key", "is_lower_score_better", "contains_thread_feedback"];
+    const fields = [...Object.keys(PairComparison?.properties ?? {}), ...Object.keys(FeedbackStats?.properties ?? {})];
+    expect(fields.filter((name) => !explained.has(name) && !outOfPlace.includes(name))).toEqual([]);
+  });
+});
+
+describe("the comments of the experiments' route table", () => {
+  const source = readFileSync(join(ROOT, "src/contract/experiments/routes.ts"), "utf8");
+  const routes = [
+    ...Object.values(experimentRoutes).flatMap((group) => Object.entries(group)),
+    ...Object.entries(experimentRoutesV2),
+  ];
+
+  it.each(routes as [string, { method: string; path: string }][])("say what %s is", (name, { method, path }) => {
+    const comment = new RegExp(`^ *${name}: .*, // (.*)$`, "m").exec(source)?.[1];
+    expect(comment).toBe(`${method.toUpperCase()} ${path}`);
+  });
+});
