@@ -108,6 +108,7 @@ export class Examples {
         await putVersion(tx, example, change);
         const [row] = await examplesAt(tx, example.dataset_no, [example.ord]);
         if (row) changed.push(exampleOf(row, of));
+        await updateDataset(tx, example.dataset_no, {});
       }
       return changed;
     });

@@ -28,7 +28,8 @@ describe("docs/experiments.md", () => {
   };
 
   it("uploads, compares and reads as it shows", async () => {
-    const [upload, compare] = blocks("sh") as [string, string];
+    const block = (part: string) => blocks("sh").find((code) => code.includes(part)) as string;
+    const [upload, compare] = [block("upload-experiment"), block("/compare")];
     const first = await shell(upload);
     expect(first.dataset).toMatchObject({ name: "capitals", externally_managed: true });
     expect(first.experiment).toMatchObject({ name: "first try", run_count: null });

@@ -379,6 +379,36 @@ describe.each(databases)("uploading an experiment on %s", (database) => {
     });
   });
 
+  it("at the same moment as others to the same new dataset, and with rows that others have, loses nothing", async () => {
+    const dataset_name = `raced-${randomUUID()}`;
+    const rows = Array.from({ length: 20 }, () => randomUUID());
+    const scores = () => [{ key: "right", score: 1 }];
+    const body = (name: string) => experimentOf(20, scores, { dataset_name: name }, (index) => rows[index] as string);
+    const names = [dataset_name, dataset_name, dataset_name, `${dataset_name} 2`, `${dataset_name} 3`];
+    const answers = await Promise.all(names.map((name) => upload(body(name))));
+    expect(answers.map(({ status }) => status)).toEqual(names.map(() => 200));
+    const numbers = answers.slice(0, 3).map(({ body }) => body.experiment.test_run_number);
+    expect(numbers.sort()).toEqual([1, 2, 3]);
+    for (const { body } of answers) {
+      expect(await get(`/api/v1/sessions/${body.experiment.id}`)).toMatchObject({ run_count: 20 });
+      expect(await get(`/api/v1/datasets/${body.dataset.id}`)).toMatchObject({ example_count: 20 });
+    }
+  });
+
+  it("with a name that another takes at the same moment is refused, and one of them is there", async () => {
+    const experiment_name = `raced-${randomUUID()}`;
+    const answers = await Promise.all(Array.from({ length: 4 }, () => upload({ ...documented(), experiment_name })));
+    expect(answers.map(({ status }) => status).sort()).toEqual([200, 409, 409, 409]);
+    expect(await get(`/api/v1/sessions?name=${experiment_name}`)).toHaveLength(1);
+  });
+
+  it("with the id of a score that is taken is refused", async () => {
+    const id = randomUUID();
+    const scored = () => ({ ...documented(), summary_experiment_scores: [{ id, key: "k", score: 1, comment: "c" }] });
+    expect((await upload(scored())).status).toBe(200);
+    expect((await upload(scored())).status).toBe(409);
+  });
+
   it("of many rows has them all", async () => {
     const body = experimentOf(
       3000,

@@ -81,7 +81,7 @@ async function send(
   });
   const response = await threadmill.fetch(request);
   const text = await response.text();
-  const isJson = response.headers.get("content-type")?.startsWith("application/json") ?? false;
+  const isJson = /^application\/(problem\+)?json/.test(response.headers.get("content-type") ?? "");
   return {
     status: response.status,
     headers: response.headers,

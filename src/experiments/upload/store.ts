@@ -27,29 +27,39 @@ import type { CheckedUpload } from "./upload.ts";
 /** Rows are stored in groups, so that no more than this many are in memory as rows of tables. */
 const GROUP = 500;
 
-/** Stores a checked upload: all of it in one transaction, or nothing. */
+/** Two uploads at the same moment may want the same id for an example; the second finds it taken when it tries again. */
+const TRIES = 3;
+
+/**
+ * Stores a checked upload: all of it in one transaction, or nothing.
+ *
+ * @throws ApiError when the experiment's name or the id of a score is taken, or the dataset takes no uploads
+ */
 export async function storeUpload(database: Database, caller: Caller, upload: CheckedUpload): Promise<UploadResult> {
-  const { head, staging } = upload;
-  const stored = database.write(async (tx) => {
-    const dataset = await datasetFor(tx, caller.tenant_id, head);
-    const experiment = await makeExperiment(tx, dataset, head);
-    const places = new ExamplePlaces(tx, dataset);
-    for (const group of groupsOf(staging.rows(), GROUP)) await storeGroup(tx, experiment, places, group);
-    await storeSummary(tx, experiment, head);
-    await updateDataset(tx, dataset.dataset_no, {
-      next_ord: places.next,
-      example_count: dataset.example_count + places.added,
-      next_test_run: dataset.next_test_run + 1,
-    });
-    await setStats(tx, experiment.experiment_no, await renewStats(tx, experiment.experiment_no));
-    const changed = await findDataset(tx, caller.tenant_id, dataset.dataset_id);
-    return { dataset: datasetOf(changed as DatasetRow), experiment: sessionOf(experiment, dataset.dataset_id, false) };
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await database.write((tx) => store(tx, caller, upload));
+    } catch (error) {
+      if (!database.read.dialect.isUniqueViolation(error)) throw error;
+      if (attempt === TRIES) throw new ApiError("feedback_exists", { feedback_id: "of a score" });
+    }
+  }
+}
+
+async function store(tx: Tx, caller: Caller, { head, staging }: CheckedUpload): Promise<UploadResult> {
+  const dataset = await datasetFor(tx, caller.tenant_id, head);
+  const experiment = await makeExperiment(tx, dataset, head);
+  const places = new ExamplePlaces(tx, dataset);
+  for (const group of groupsOf(staging.rows(), GROUP)) await storeGroup(tx, experiment, places, group);
+  await storeSummary(tx, experiment, head);
+  await updateDataset(tx, dataset.dataset_no, {
+    next_ord: places.next,
+    example_count: dataset.example_count + places.added,
+    next_test_run: dataset.next_test_run + 1,
   });
-  return stored.catch((error) => {
-    // All other ids and names have been looked at.
-    if (!database.read.dialect.isUniqueViolation(error)) throw error;
-    throw new ApiError("feedback_exists", { feedback_id: "of a score" });
-  });
+  await setStats(tx, experiment.experiment_no, await renewStats(tx, experiment.experiment_no));
+  const changed = await findDataset(tx, caller.tenant_id, dataset.dataset_id);
+  return { dataset: datasetOf(changed as DatasetRow), experiment: sessionOf(experiment, dataset.dataset_id, false) };
 }
 
 function* groupsOf<T>(items: Iterable<T>, size: number): Generator<T[]> {
