@@ -35,7 +35,11 @@ const scores = (index: number): Record<string, unknown>[] =>
   Array.from({ length: index % 4 }, (_, at) => {
     const value = SCALARS[(index * 3 + at * 11) % SCALARS.length];
     const score = [0, 0.5, 1, -0.25, 0.1 + 0.2, undefined][(index + at) % 6];
-    return { key: NAMES[(index * 2 + at) % NAMES.length] || "empty", value: index % 7 === 0 ? { any: "alpha" } : value, score };
+    return {
+      key: NAMES[(index * 2 + at) % NAMES.length] || "empty",
+      value: index % 7 === 0 ? { any: "alpha" } : value,
+      score,
+    };
   });
 
 export function filterScenarios(service: GetService): void {
