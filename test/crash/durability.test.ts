@@ -1,9 +1,11 @@
 import { randomUUID } from "node:crypto";
-import { readFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { createDatabase, databases, type TestDatabase } from "../support/databases.ts";
 import { freePort, type ServerProcess, startProcess } from "../support/process.ts";
+import { rowsOfThread } from "../support/rows.ts";
+import { until } from "../support/until.ts";
 
 describe.each(databases)("a kill in a step on %s", (name) => {
   let database: TestDatabase;
@@ -67,20 +69,26 @@ describe.each(databases)("a kill in a step on %s", (name) => {
   });
 
   it("gives an answer once, to the question that it was for", async () => {
-    const runs = `http://127.0.0.1:${port}/threads/${randomUUID()}/runs`;
+    const thread_id = randomUUID();
+    const runs = `http://127.0.0.1:${port}/threads/${thread_id}/runs`;
+    const log = join(database.data_dir, "stored");
     const post = async (path: string, body: object) => {
       const headers = { "content-type": "application/json" };
       const answer = await fetch(`${runs}${path}`, { method: "POST", headers, body: JSON.stringify(body) });
       return (await answer.json()) as { run_id: string };
     };
     const first = await start();
-    await post("/wait", { assistant_id: "asks", input: {}, if_not_exists: "create" });
+    await post("/wait", { assistant_id: "asks", input: { log }, if_not_exists: "create" });
     first.child.kill("SIGKILL");
     await first.ended;
 
     // It dies when the graph has asked its second question, before that is stored.
     const second = await start("before-settle");
     const { run_id } = await post("", { assistant_id: "asks", command: { resume: "one" } });
+    await until("the answer is stored", async () =>
+      (await rowsOfThread(database, thread_id)).checkpoint_writes?.some((row) => row.includes("__resume__")),
+    );
+    writeFileSync(log, "");
     await second.ended;
 
     await start();

@@ -24,47 +24,51 @@ describe.each(databases)("acknowledged runs on %s", (name) => {
     server?.child.kill("SIGKILL");
   });
 
-  it(`all reach their end with the right output through ${KILLS} kills (seed ${SEED}; CRASH_KILLS and SEED change it)`, async () => {
-    const random = randomOf(SEED);
-    const database = await createDatabase(name);
-    const port = await freePort();
-    const ledger: Acknowledged[] = [];
-    const clients = new Clients(`http://127.0.0.1:${port}`, ledger);
-    const options = {
-      data: database.data_dir,
-      databaseUrl: database.url,
-      port,
-      config: "test/graphs/crash/langgraph.json",
-      preload: "test/crash/failpoints.ts",
-    };
-    const killed: Record<string, number> = {};
-    while (Object.values(killed).reduce((a, b) => a + b, 0) < KILLS) {
-      const point = random.pick(POINTS);
-      const env = { FAILPOINT: point, FAIL_AFTER: String(random.integer(1, 60)) };
-      try {
-        server = await startProcess({ ...options, env });
-        clients.resume();
-        await server.ended;
-        clients.pause();
-      } catch (error) {
-        // It may die while it resumes what the last one has left, before it is up.
-        if (!(error instanceof EndedEarly) || error.message !== "") throw error;
+  it(
+    `all reach their end with the right output through ${KILLS} kills (seed ${SEED}; CRASH_KILLS and SEED change it)`,
+    async () => {
+      const random = randomOf(SEED);
+      const database = await createDatabase(name);
+      const port = await freePort();
+      const ledger: Acknowledged[] = [];
+      const clients = new Clients(`http://127.0.0.1:${port}`, ledger);
+      const options = {
+        data: database.data_dir,
+        databaseUrl: database.url,
+        port,
+        config: "test/graphs/crash/langgraph.json",
+        preload: "test/crash/failpoints.ts",
+      };
+      const killed: Record<string, number> = {};
+      while (Object.values(killed).reduce((a, b) => a + b, 0) < KILLS) {
+        const point = random.pick(POINTS);
+        const env = { FAILPOINT: point, FAIL_AFTER: String(random.integer(1, 60)) };
+        try {
+          server = await startProcess({ ...options, env });
+          clients.resume();
+          await server.ended;
+          clients.pause();
+        } catch (error) {
+          // It may die while it resumes what the last one has left, before it is up.
+          if (!(error instanceof EndedEarly) || error.message !== "") throw error;
+        }
+        killed[point] = (killed[point] ?? 0) + 1;
       }
-      killed[point] = (killed[point] ?? 0) + 1;
-    }
-    await clients.stop();
-    server = await startProcess(options);
-    const wrong = await wrongOnes(server, ledger);
-    server.child.kill("SIGTERM");
-    await server.ended;
-    const storage = openOn(database);
-    const broken: Violation[] = await violations(storage.read);
-    await storage.close();
-    await database.drop();
-    console.log(`${name}: ${ledger.length} acknowledged runs, kills ${JSON.stringify(killed)}, seed ${SEED}`);
-    expect({ wrong, broken }).toEqual({ wrong: [], broken: [] });
-    expect(ledger.length).toBeGreaterThan(KILLS);
-  }, 900_000);
+      await clients.stop();
+      server = await startProcess(options);
+      const wrong = await wrongOnes(server, ledger);
+      server.child.kill("SIGTERM");
+      await server.ended;
+      const storage = openOn(database);
+      const broken: Violation[] = await violations(storage.read);
+      await storage.close();
+      await database.drop();
+      console.log(`${name}: ${ledger.length} acknowledged runs, kills ${JSON.stringify(killed)}, seed ${SEED}`);
+      expect({ wrong, broken }).toEqual({ wrong: [], broken: [] });
+      expect(ledger.length).toBeGreaterThan(KILLS);
+    },
+    300_000 + KILLS * 20_000,
+  );
 });
 
 /** Asks for all runs, so many at a time: thousands of connections at once are more than a socket's backlog takes. */

@@ -33,45 +33,49 @@ describe.each(databases)("readers and cancels on %s", (name) => {
     server?.child.kill("SIGKILL");
   });
 
-  it(`come through ${KILLS} kills with every event once, and every cancel kept (seed ${SEED}; CRASH_KILLS and SEED change it)`, async () => {
-    const random = randomOf(SEED);
-    const database = await createDatabase(name);
-    const port = await freePort();
-    const options = {
-      data: database.data_dir,
-      databaseUrl: database.url,
-      port,
-      config: "test/graphs/crash/langgraph.json",
-      env: { THREADMILL_CANCEL_GRACE_MS: "500" },
-    };
-    const traffic = new Traffic(`http://127.0.0.1:${port}`, random);
-    for (let kills = 0; kills < KILLS; kills++) {
+  it(
+    `come through ${KILLS} kills with every event once, and every cancel kept (seed ${SEED}; CRASH_KILLS and SEED change it)`,
+    async () => {
+      const random = randomOf(SEED);
+      const database = await createDatabase(name);
+      const port = await freePort();
+      const options = {
+        data: database.data_dir,
+        databaseUrl: database.url,
+        port,
+        config: "test/graphs/crash/langgraph.json",
+        env: { THREADMILL_CANCEL_GRACE_MS: "500" },
+      };
+      const traffic = new Traffic(`http://127.0.0.1:${port}`, random);
+      for (let kills = 0; kills < KILLS; kills++) {
+        server = await startProcess(options);
+        // Runs are at work: so many events have been read since the start. A run tells its readers 320, and is given up after 20
+        // losses.
+        await traffic.events(random.integer(1, 1500));
+        server.child.kill("SIGKILL");
+        await server.ended;
+      }
       server = await startProcess(options);
-      // Runs are at work: so many events have been read since the start. A run tells its readers 320, and is given up after 20
-      // losses.
-      await traffic.events(random.integer(1, 1500));
-      server.child.kill("SIGKILL");
+      const outcomes = await traffic.finish();
+      server.child.kill("SIGTERM");
       await server.ended;
-    }
-    server = await startProcess(options);
-    const outcomes = await traffic.finish();
-    server.child.kill("SIGTERM");
-    await server.ended;
-    const storage = openOn(database);
-    const broken = await violations(storage.read);
-    await storage.close();
-    await database.drop();
+      const storage = openOn(database);
+      const broken = await violations(storage.read);
+      await storage.close();
+      await database.drop();
 
-    const wrong = outcomes.filter(
-      ({ cancelled, status, complaints }) => complaints.length > 0 || status !== ENDS[cancelled ?? "none"],
-    );
-    const again = outcomes.filter(({ attempts }) => attempts > 1).length;
-    console.log(
-      `${name}: ${outcomes.length} runs with ${READERS} readers each, ${again} of them went through a kill, seed ${SEED}`,
-    );
-    expect({ wrong, broken }).toEqual({ wrong: [], broken: [] });
-    expect(again).toBeGreaterThan(KILLS / 4);
-  }, 900_000);
+      const wrong = outcomes.filter(
+        ({ cancelled, status, complaints }) => complaints.length > 0 || status !== ENDS[cancelled ?? "none"],
+      );
+      const again = outcomes.filter(({ attempts }) => attempts > 1).length;
+      console.log(
+        `${name}: ${outcomes.length} runs with ${READERS} readers each, ${again} of them went through a kill, seed ${SEED}`,
+      );
+      expect({ wrong, broken }).toEqual({ wrong: [], broken: [] });
+      expect(again).toBeGreaterThan(KILLS / 4);
+    },
+    300_000 + KILLS * 20_000,
+  );
 });
 
 /** The status of a run at last, by the cancel that was acknowledged. */

@@ -51,8 +51,10 @@ export function possibleWorlds(notes: ThreadNotes, left: readonly WireRun[], fit
     if (next === runs.length && changes.length === 0) return fits(world);
     const run = runs[next];
     if (run && changes.every((change) => !mustPrecede(change, run.note))) {
-      for (const outcome of run.statuses.flatMap((s) => outcomesOf(run.note, s, run.cancelled, world))) {
-        if (answered(run.note, outcome) && search(outcome.world, next + 1, changes)) return true;
+      const { note, statuses, cancelled } = run;
+      const sure = statuses.length === 1;
+      for (const outcome of statuses.flatMap((status) => outcomesOf(note, { status, cancelled, sure }, world))) {
+        if (answered(note, outcome) && search(outcome.world, next + 1, changes)) return true;
       }
     }
     for (const change of changes) {

@@ -7,11 +7,11 @@ import type { RunNote } from "./notes.ts";
 interface Step {
   node: string;
   items: string[];
-  /** It waits for a door. */
-  waits?: boolean;
   throws?: boolean;
   /** It asks two questions. */
   asks?: boolean;
+  /** It waits for a door. */
+  waits?: boolean;
 }
 
 /** Something that a run has written on a checkpoint, perhaps over what another one had. */
@@ -75,7 +75,8 @@ interface Stop {
   world: World;
   /** Nothing of the run is stored. */
   untouched: boolean;
-  waits: boolean;
+  /** The run waits here, or has waited on its way: its time can be up. */
+  waited: boolean;
 }
 
 interface Walk {
@@ -95,7 +96,11 @@ function walk(run: RunNote, from: World, twice = false): Walk {
     world = { ...world, entries: [...others, entry] };
     given = undefined;
   };
-  const stop = (waits = false, at = world) => stops.push({ world: at, untouched: at === from, waits });
+  let waited = false;
+  const stop = (waits = false) => {
+    waited ||= waits;
+    stops.push({ world, untouched: world === from, waited });
+  };
   const ended = (end: Walk["end"]): Walk => ({ stops, end, final: world });
 
   stop();
@@ -154,16 +159,24 @@ export interface Outcome {
 }
 
 /** All that a run can have left behind which ended like this. */
-export function outcomesOf(run: RunNote, status: RunStatus, cancelled: boolean, from: World): Outcome[] {
+export function outcomesOf(run: RunNote, ending: Ending, from: World): Outcome[] {
   const walks = mayAnswerTwice(run) ? [walk(run, from), walk(run, from, true)] : [walk(run, from)];
-  return walks.flatMap((one) => outcomesAlong(one, run, status, cancelled, from));
+  return walks.flatMap((one) => outcomesAlong(one, run, ending, from));
+}
+
+/** How a run ended. */
+interface Ending {
+  status: RunStatus;
+  /** Somebody may have cancelled it. */
+  cancelled: boolean;
+  /** The status is what the service says, and not one of several that are possible. */
+  sure: boolean;
 }
 
 function outcomesAlong(
   { stops, end, final }: Walk,
   run: RunNote,
-  status: RunStatus,
-  cancelled: boolean,
+  { status, cancelled, sure }: Ending,
   from: World,
 ): Outcome[] {
   const outcomes: Outcome[] = [];
@@ -177,7 +190,10 @@ function outcomesAlong(
     outcomes.push({ world: from, untouched: true });
   }
   if (status === "timeout") {
-    for (const at of stops) if (at.waits) outcomes.push({ world: stopped(run, at, "error"), untouched: at.untouched });
+    // A run that waits uses up its time, and leaves little for the steps behind the door. On a busy machine it may be up
+    // anywhere; of runs that may have ended in other ways, too, that would be more orders than can be tried.
+    const places = [...stops.filter(({ waited }) => waited), ...(sure ? stops.filter(({ waited }) => !waited) : [])];
+    for (const at of places) outcomes.push({ world: stopped(run, at, "error"), untouched: at.untouched });
   }
   return outcomes;
 }

@@ -28,11 +28,11 @@ export const steps = new StateGraph(State)
   .addEdge("c", "__end__")
   .compile();
 
-/** Asks twice in one node, with time between for what it was answered to be stored. */
+/** Asks twice in one node; between the two it waits until its log is there: until what it was answered is stored. */
 export const asks = new StateGraph(State)
-  .addNode("ask", async () => {
+  .addNode("ask", async ({ log }) => {
     const first = interrupt("first?");
-    await pause(50);
+    while (!existsSync(log)) await pause(5);
     return { done: [String(first), String(interrupt("second?"))] };
   })
   .addEdge("__start__", "ask")
