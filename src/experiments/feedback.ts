@@ -1,6 +1,6 @@
 import type { Caller } from "../contract/caller.ts";
 import type { Feedback, FeedbackCreate, FeedbackQuery, FeedbackUpdate } from "../contract/experiments/feedback.ts";
-import { ApiError } from "../errors.ts";
+import { ApiError, InvalidRequestError } from "../errors.ts";
 import type { Tx } from "../storage/database.ts";
 import { lockExperiment, setStats } from "../storage/experiments/experiments.ts";
 import {
@@ -37,11 +37,11 @@ export class FeedbackRules {
       from_us: query.min_created_at,
       to_us: query.max_created_at,
     };
-    return (await listFeedback(this.#context.database.read, caller.tenant_id, filter, query)).map(feedbackOf);
+    return (await listFeedback(this.#context.database.read, caller.tenant_id, filter, query)).map(onWire);
   }
 
   async read(caller: Caller, feedback_id: string): Promise<Feedback> {
-    return feedbackOf(await getFeedback(this.#context.database.read, caller, feedback_id));
+    return onWire(await getFeedback(this.#context.database.read, caller, feedback_id));
   }
 
   /** On a run when one is named, else on the experiment. */
@@ -54,7 +54,7 @@ export class FeedbackRules {
       await insertFeedback(tx, [row]);
       await rememberConfig(tx, caller, row.key, body.feedback_config);
       await setStats(tx, row.experiment_no, await renewKey(tx, row.experiment_no, row.key));
-      return feedbackOf(await getFeedback(tx, caller, row.feedback_id));
+      return onWire(await getFeedback(tx, caller, row.feedback_id));
     });
   }
 
@@ -70,7 +70,7 @@ export class FeedbackRules {
       await updateFeedback(tx, feedback_id, changes);
       await rememberConfig(tx, caller, key, body.feedback_config);
       await setStats(tx, experiment_no, await renewKey(tx, experiment_no, key));
-      return feedbackOf(await getFeedback(tx, caller, feedback_id));
+      return onWire(await getFeedback(tx, caller, feedback_id));
     });
   }
 
@@ -83,6 +83,8 @@ export class FeedbackRules {
     });
   }
 }
+
+const onWire = (row: FullFeedback): Feedback => feedbackOf(row, row);
 
 async function getFeedback(tx: Tx, { tenant_id }: Caller, feedback_id: string): Promise<FullFeedback> {
   const found = await findFeedback(tx, tenant_id, feedback_id);
@@ -97,8 +99,10 @@ async function placeOf(
 ): Promise<Pick<FeedbackRow, "experiment_no" | "ord" | "repetition">> {
   const run_id = body.run_id ?? body.trace_id;
   if (run_id === undefined) {
-    if (body.session_id === undefined)
-      throw new ApiError("invalid_request", { reason: "Feedback needs a run_id, or a session_id for an experiment." });
+    if (body.session_id === undefined) {
+      const msg = "Value error, run_id must be given, or session_id for feedback on an experiment";
+      throw new InvalidRequestError([{ loc: ["body"], msg, type: "value_error" }]);
+    }
     const { experiment_no } = await getExperiment(tx, caller, body.session_id);
     return { experiment_no, ord: null, repetition: null };
   }

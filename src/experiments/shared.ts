@@ -1,6 +1,7 @@
 import type { Dataset } from "../contract/experiments/datasets.ts";
 import type { Example } from "../contract/experiments/examples.ts";
 import type { Session } from "../contract/experiments/sessions.ts";
+import type { SharedSessionQuery } from "../contract/experiments/shared.ts";
 import { ApiError } from "../errors.ts";
 import { findDataset, findSharedDataset } from "../storage/experiments/datasets.ts";
 import { listExamples } from "../storage/experiments/examples.ts";
@@ -34,11 +35,16 @@ export class SharedDatasets {
   }
 
   /** None, when the dataset alone is shared. */
-  async listSessions(token: string, { limit, offset }: Paging): Promise<Session[]> {
+  async listSessions(token: string, { limit, offset, ...which }: SharedSessionQuery): Promise<Session[]> {
     const { tenant_id, dataset_no, dataset_id, shares_experiments } = await this.#find(token);
     if (shares_experiments !== 1) return [];
     const page = { by: { column: "start_us" as const }, descending: true, limit, offset };
-    const rows = await listExperiments(this.#context.database.read, tenant_id, { dataset_no: [dataset_no] }, page);
+    const rows = await listExperiments(
+      this.#context.database.read,
+      tenant_id,
+      { ...which, dataset_no: [dataset_no] },
+      page,
+    );
     return rows.map((row) => sessionOf(row, dataset_id, true));
   }
 

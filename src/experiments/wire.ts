@@ -7,7 +7,7 @@ import { isoOfMicroseconds, isoOfMilliseconds } from "../lib/times.ts";
 import type { DatasetWithCounts } from "../storage/experiments/datasets.ts";
 import type { VersionedExample } from "../storage/experiments/examples.ts";
 import type { FullFeedback } from "../storage/experiments/feedback.ts";
-import type { DatasetRow, ExperimentRow } from "../storage/experiments/schema.ts";
+import type { DatasetRow, ExperimentRow, FeedbackRow } from "../storage/experiments/schema.ts";
 import type { ExperimentStats } from "./stats.ts";
 
 /** JSON as a database keeps it. */
@@ -104,7 +104,10 @@ function statsOf(row: ExperimentRow): Pick<Session, keyof typeof WITHOUT_STATS> 
   return { ...UNKNOWN, ...stats, last_run_start_time, run_facets: [] };
 }
 
-export function feedbackOf(row: FullFeedback): Feedback {
+/** What a piece of feedback is about: ids that its row does not have. */
+export type About = Pick<FullFeedback, "experiment_id" | "run_id" | "run_start_us">;
+
+export function feedbackOf(row: FeedbackRow, about: About): Feedback {
   return {
     id: row.feedback_id,
     key: row.key,
@@ -112,11 +115,11 @@ export function feedbackOf(row: FullFeedback): Feedback {
     value: parsed<unknown>(row.value),
     comment: row.comment,
     correction: parsed<unknown>(row.correction),
-    run_id: row.run_id,
-    session_id: row.experiment_id,
-    trace_id: row.run_id,
-    start_time: row.run_start_us === null ? null : isoOfMicroseconds(row.run_start_us),
-    is_root: row.run_id !== null,
+    run_id: about.run_id,
+    session_id: about.experiment_id,
+    trace_id: about.run_id,
+    start_time: about.run_start_us === null ? null : isoOfMicroseconds(about.run_start_us),
+    is_root: about.run_id !== null,
     feedback_group_id: row.feedback_group_id,
     comparative_experiment_id: row.comparative_experiment_id,
     feedback_source: parsed<JsonObject & { type: string | null }>(row.source),

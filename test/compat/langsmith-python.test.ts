@@ -20,6 +20,7 @@ const SCENARIOS = [
   "runs are listed to the last, filtered, and read",
   "feedback is listed, created, changed and deleted, and the statistics follow",
   "what a feedback key means is said, found, changed and forgotten",
+  "projects that are shared with their dataset are listed under its token",
   "the results of an experiment are gone through example by example",
   "experiments are kept together for comparison",
   "version 2 answers runs page by page, and examples side by side",

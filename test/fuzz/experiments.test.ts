@@ -22,7 +22,7 @@ const ROUTES = [...below("/api/v1", experimentRoutes), ...below("/api/v2", { exp
 const FILTERS = [
   'eq(status, "error")',
   "and(eq(feedback_key, 'k'), gt(feedback_score, 0.5))",
-  'has(metadata, \'{"a": 1}\')',
+  "has(metadata, '{\"a\": 1}')",
   'search("4")',
   "not(exists(error))",
   "eq(",
@@ -118,14 +118,18 @@ describe.each(databases)("any request to the experiments on %s", (database) => {
 
 /** Two experiments on one dataset, another dataset, and everything in them. */
 async function someIds({ request }: TestService): Promise<Ids> {
-  const scores = (index: number) => [{ key: "k", score: index / 10, comment: "c" }, { key: "l", value: "good" }];
+  const scores = (index: number) => [
+    { key: "k", score: index / 10, comment: "c" },
+    { key: "l", value: "good" },
+  ];
   const uploads = [
     experimentOf(10, scores, { dataset_name: "one" }),
     experimentOf(10, scores, { dataset_name: "one" }),
     experimentOf(5, scores, { dataset_name: "two" }, () => randomUUID()),
   ];
   const answers = [];
-  for (const upload of uploads) answers.push((await request("POST", "/api/v1/datasets/upload-experiment", upload)).body);
+  for (const upload of uploads)
+    answers.push((await request("POST", "/api/v1/datasets/upload-experiment", upload)).body);
   const sessions: string[] = answers.slice(0, 2).map(({ experiment }) => experiment.id);
   const { runs } = (await request("POST", "/api/v1/runs/query", { session: sessions })).body;
   const feedback = (await request("GET", "/api/v1/feedback")).body;
@@ -142,7 +146,8 @@ async function someIds({ request }: TestService): Promise<Ids> {
 function nextRequest(random: Random, ids: Ids, values: unknown[]): { method: string; path: string; body?: string } {
   const { method, path } = random.pick(ROUTES);
   // What is deleted cannot be asked for any more: mostly something else is.
-  const pick = (known: string[]) => (random.next() < (method === "DELETE" ? 0.05 : 0.85) ? random.pick(known) : randomUUID());
+  const pick = (known: string[]) =>
+    random.next() < (method === "DELETE" ? 0.05 : 0.85) ? random.pick(known) : randomUUID();
   const filled = path.replaceAll(/\{(\w+)\}/g, (_, name: string) => {
     if (random.next() < 0.05) return encodeURIComponent(random.pick(["x", "%00", "null", "ü".repeat(300)]));
     return pick(knownFor(name, ids));
@@ -160,7 +165,8 @@ function nextRequest(random: Random, ids: Ids, values: unknown[]): { method: str
   return { method, path: filled, body: JSON.stringify(fields) };
 }
 
-const textOf = (value: unknown): string => (typeof value === "string" ? value.toWellFormed() : (JSON.stringify(value) ?? ""));
+const textOf = (value: unknown): string =>
+  typeof value === "string" ? value.toWellFormed() : (JSON.stringify(value) ?? "");
 
 function knownFor(name: string, ids: Ids): string[] {
   const known: Record<string, string[]> = {

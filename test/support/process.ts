@@ -62,7 +62,10 @@ export async function startProcess(options: ServerOptions): Promise<ServerProces
   return { url: `http://127.0.0.1:${port}`, child, ended, printed };
 }
 
-export function startCli(args: string[], { env, preload }: { env?: Record<string, string>; preload?: string }): ChildProcess {
+export function startCli(
+  args: string[],
+  { env, preload }: { env?: Record<string, string>; preload?: string },
+): ChildProcess {
   const imports = preload ? ["--import", join(ROOT, preload)] : [];
   const command = [...imports, join(ROOT, "bin/threadmill.js"), ...args];
   return spawn(process.execPath, command, { env: { ...process.env, ...env }, stdio: ["ignore", "pipe", "pipe"] });

@@ -13,7 +13,10 @@ const tags = ["Comparison"];
 const filters = optional(z.record(z.string(), z.array(z.string())));
 
 const sortParams = z.object({
-  sort_by: z.string().openapi({ description: "`feedback.{key}`, `latency`, `error`, `start_time`, or `delta.{key}`." }),
+  sort_by: z.string().openapi({
+    description:
+      "`feedback.{key}`, `latency` or `error` of the first experiment; behind `delta.` how far the others are off.",
+  }),
   sort_order: withDefault(z.enum(["ASC", "DESC"]), "DESC"),
 });
 

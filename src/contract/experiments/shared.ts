@@ -31,6 +31,14 @@ export const listSharedExamples = createRoute({
   responses: { 200: jsonResponse(z.array(Example), "A page."), ...errors(404) },
 });
 
+const SharedSessionQuery = z.object({
+  id: uuids.optional(),
+  name: z.string().optional(),
+  name_contains: z.string().optional(),
+  ...paging,
+});
+export type SharedSessionQuery = z.output<typeof SharedSessionQuery>;
+
 export const listSharedSessions = createRoute({
   method: "get",
   path: "/public/{share_token}/datasets/sessions",
@@ -38,6 +46,6 @@ export const listSharedSessions = createRoute({
   summary: "Its experiments, with their statistics, when they are shared with it",
   tags,
   security: [],
-  request: { params: shareParams, query: z.object(paging) },
+  request: { params: shareParams, query: SharedSessionQuery },
   responses: { 200: jsonResponse(z.array(Session), "A page."), ...errors(404) },
 });

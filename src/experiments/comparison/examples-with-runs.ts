@@ -11,7 +11,7 @@ import type { ExperimentsContext } from "../context.ts";
 import { getDataset, getExperimentsOf } from "../lookup.ts";
 import { runOf, runV2Of, selectedV2 } from "../run-wire.ts";
 import { placeKey } from "../runs.ts";
-import { exampleOf, feedbackOf } from "../wire.ts";
+import { type About, exampleOf, feedbackOf } from "../wire.ts";
 import { placesToShow } from "./places-to-show.ts";
 
 /** Examples in a page when the request does not say. */
@@ -38,6 +38,7 @@ export class ExamplesWithRuns {
     const sort = body.sort_params && {
       by: body.sort_params.sort_by,
       descending: body.sort_params.sort_order === "DESC",
+      loc: ["body", "sort_params", "sort_by"],
     };
     const ords = await placesToShow(read, caller, dataset_no, experiments, { ...body, sort });
     const limit = Math.min(body.limit ?? PAGE, MOST);
@@ -52,7 +53,7 @@ export class ExamplesWithRuns {
       ...exampleOf(example, dataset_id),
       runs: runs.map(({ run, feedback }) => ({
         ...runOf(run, feedback),
-        feedbacks: feedback.map((each) => feedbackOf(withIds(each, run))),
+        feedbacks: feedback.map((each) => feedbackOf(each, about(run))),
       })),
     }));
   }
@@ -62,7 +63,11 @@ export class ExamplesWithRuns {
     const { read } = this.#context.database;
     const { dataset_no } = await getDataset(read, caller, dataset_id);
     const experiments = await getExperimentsOf(read, caller, dataset_no, body.experiment_ids);
-    const sort = body.sort && { by: selectorOf(body.sort.by), descending: body.sort.order === "DESC" };
+    const sort = body.sort && {
+      by: selectorOf(body.sort.by),
+      descending: body.sort.order === "DESC",
+      loc: ["body", "sort", "by"],
+    };
     const ords = await placesToShow(read, caller, dataset_no, experiments, { ...body, sort });
     const offset = body.cursor === undefined ? 0 : offsetOf(body.cursor);
     const end = offset + body.page_size;
@@ -84,9 +89,9 @@ const selectorOf = (by: string): string =>
   by === "latency" || by === "error" || by.startsWith("feedback.") || by.startsWith("delta.") ? by : `feedback.${by}`;
 
 function offsetOf(cursor: string): number {
-  const offset = Number(Buffer.from(cursor, "base64url").toString());
-  if (!Number.isSafeInteger(offset) || offset < 0) throw new ApiError("bad_cursor");
-  return offset;
+  const offset = Buffer.from(cursor, "base64url").toString();
+  if (!/^\d{1,15}$/.test(offset)) throw new ApiError("bad_cursor");
+  return Number(offset);
 }
 
 async function rowsAt(
@@ -112,8 +117,7 @@ async function rowsAt(
   });
 }
 
-const withIds = (feedback: FeedbackRow, run: FullRun) => ({
-  ...feedback,
+const about = (run: FullRun): About => ({
   experiment_id: run.experiment_id,
   run_id: run.run_id,
   run_start_us: run.start_us,

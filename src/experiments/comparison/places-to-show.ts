@@ -1,5 +1,5 @@
 import type { Caller } from "../../contract/caller.ts";
-import { ApiError } from "../../errors.ts";
+import { ApiError, InvalidRequestError } from "../../errors.ts";
 import type { Tx } from "../../storage/database.ts";
 import { placesOf } from "../../storage/experiments/examples.ts";
 import { placesOfRuns } from "../../storage/experiments/runs.ts";
@@ -11,7 +11,8 @@ export interface Showing {
   /** By experiment: an example is shown when it has a run that meets all of each. */
   filters?: Record<string, string[]> | undefined;
   example_ids?: string[] | undefined;
-  sort?: { by: string; descending: boolean } | undefined;
+  /** `loc` says where the request says so. */
+  sort?: { by: string; descending: boolean; loc: string[] } | undefined;
 }
 
 /**
@@ -38,7 +39,7 @@ export async function placesToShow(
     const found = await placesOfRuns(tx, caller.tenant_id, search);
     ords = kept(ords, new Set(found.map(({ ord }) => ord)));
   }
-  return sort ? sorted(ords, await sortKey(tx, experiments, sort.by), sort.descending) : ords;
+  return sort ? sorted(ords, await sortKey(tx, experiments, sort), sort.descending) : ords;
 }
 
 const kept = (ords: number[], wanted: ReadonlySet<number>): number[] => ords.filter((ord) => wanted.has(ord));
@@ -71,9 +72,14 @@ function sorted(ords: number[], key: (ord: number) => number, descending: boolea
  * What examples are sorted by: `feedback.{key}`, `latency` or `error` of the first experiment, or with `delta.` before it how
  * far the others are from the first, by the one that is farthest.
  */
-async function sortKey(tx: Tx, experiments: ExperimentRow[], by: string): Promise<(ord: number) => number> {
+async function sortKey(
+  tx: Tx,
+  experiments: ExperimentRow[],
+  { by, loc }: NonNullable<Showing["sort"]>,
+): Promise<(ord: number) => number> {
   const isDelta = by.startsWith("delta.");
   const name = vectorNamed(isDelta ? by.slice("delta.".length) : by);
+  if (!name) throw new InvalidRequestError([{ loc, msg: UNSORTABLE, type: "value_error", input: by }]);
   const numbers = numbersOf(experiments);
   const found = await vectorsOf(tx, numbers, { kind: name.kind, keys: [name.key] });
   const vectors = numbers.map((no) => found.find(({ experiment_no }) => experiment_no === no)?.values);
@@ -86,10 +92,10 @@ async function sortKey(tx: Tx, experiments: ExperimentRow[], by: string): Promis
   };
 }
 
-function vectorNamed(by: string): Pick<ScoreVectorRow, "kind" | "key"> {
+const UNSORTABLE = "Value error, must be latency, error or feedback.{key}, or one of them behind delta.";
+
+function vectorNamed(by: string): Pick<ScoreVectorRow, "kind" | "key"> | undefined {
   if (by === "latency" || by === "error") return { kind: by, key: "" };
   if (by.startsWith("feedback.")) return { kind: "score", key: by.slice("feedback.".length) };
-  throw new ApiError("invalid_request", {
-    reason: `Examples can be sorted by latency, error or feedback.{key}, and by delta. before any of them, not by "${by}".`,
-  });
+  return undefined;
 }

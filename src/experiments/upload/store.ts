@@ -138,9 +138,9 @@ async function storeSummary(tx: Tx, { tenant_id, experiment_no }: ExperimentRow,
 
 /** What a key means is kept from the first time that somebody says it. */
 async function rememberConfigs(tx: Tx, tenant_id: string, scores: readonly FeedbackInput[]): Promise<void> {
-  const configs = new Map(
-    scores.flatMap(({ key, feedback_config }) => (feedback_config ? [[key, feedback_config]] : [])),
-  );
+  const configs = new Map<string, object>();
+  for (const { key, feedback_config } of scores)
+    if (feedback_config && !configs.has(key)) configs.set(key, feedback_config);
   for (const [feedback_key, config] of configs)
     await insertConfig(tx, { tenant_id, feedback_key, config: JSON.stringify(config), is_lower_score_better: null });
 }

@@ -79,5 +79,10 @@ function linesOf(example: ExampleWithRuns, keys: readonly string[]): string[][] 
 const textOf = (value: unknown): string =>
   value === null || value === undefined ? "" : typeof value === "string" ? value : JSON.stringify(value);
 
-/** A spreadsheet takes a cell that begins like this for a formula, and would carry it out. Numbers stay numbers. */
-const harmless = (cell: string): string => (/^[=+@\t\r]|^-(?![\d.])/.test(cell) ? `'${cell}` : cell);
+/** A spreadsheet takes a cell that begins like this for a formula, and would carry it out. */
+const FORMULA = /^[=+@\t\r-]/;
+
+/** What begins like a formula and is a number stays one; `-1+cmd|' /C calc'!A0` is none. */
+const NEGATIVE = /^-(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i;
+
+const harmless = (cell: string): string => (FORMULA.test(cell) && !NEGATIVE.test(cell) ? `'${cell}` : cell);

@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { sql } from "kysely";
 import type { Tx } from "../database.ts";
 import { compileExampleFilter } from "./compile-filter.ts";
@@ -121,11 +122,22 @@ export function listExamples(
   if (page.order === "recent") query = query.orderBy("e.modified_at", direction);
   if (page.order === "recently_created") query = query.orderBy("e.created_at", direction);
   if (page.order === "id") query = query.orderBy("e.example_id", direction);
-  if (page.order === "random") query = query.orderBy(sql`(e.ord * 2654435761 + ${page.seed} * 40503) % 4294967296`);
+  if (page.order === "random") query = query.orderBy(shuffled(page.seed));
   // Examples that came together are shown in the order in which they came.
   return tx.all(query.orderBy("e.dataset_no").orderBy("e.ord").limit(page.limit).offset(page.offset)) as Promise<
     VersionedExample[]
   >;
+}
+
+/** A prime: each place of a dataset gets a number of its own below it. */
+const SHUFFLE_MODULUS = 4_294_967_291;
+
+/** Another order of the places for each seed, and the same one for the same. */
+function shuffled(seed: number) {
+  const hash = createHash("sha1").update(String(seed)).digest();
+  // Not 0, or all places would get one number; small enough that the product stays within 63 bits.
+  const factor = 1 + (hash.readUInt32LE(0) % 2 ** 31);
+  return sql`(cast(e.ord as bigint) * cast(${factor} as bigint) + cast(${hash.readUInt32LE(4)} as bigint)) % ${sql.lit(SHUFFLE_MODULUS)}`;
 }
 
 export async function countExamples(tx: Tx, tenant_id: string, filter: ExampleFilter): Promise<number> {

@@ -146,6 +146,27 @@ export function datasetScenarios(target: GetTarget): void {
       expect(await current()).toBeNull();
       expect((await client.shareDataset(dataset.id)).share_token).not.toBe(shared.share_token);
     });
+
+    it("that is shared is read under its token, with its examples, for as long as it is", async () => {
+      const { client } = target();
+      const { dataset } = await upload(target(), graded(3));
+      const examples = await listed(client.listExamples({ datasetId: dataset.id }));
+      const { share_token } = await client.shareDataset(dataset.id);
+      expect(await client.readSharedDataset(share_token)).toEqual({ ...dataset, modified_at: TIME });
+      const shared = await client.listSharedExamples(share_token);
+      expect(shared.map(({ id, inputs, outputs }) => ({ id, inputs, outputs }))).toEqual(
+        examples.map(({ id, inputs, outputs }) => ({ id, inputs, outputs })),
+      );
+      const [, second] = await Promise.all([
+        client.listSharedExamples(share_token, { exampleIds: [unique()] }),
+        client.listSharedExamples(share_token, { exampleIds: [examples[1].id, unique()] }),
+      ]);
+      expect(second.map(({ id }) => id)).toEqual([examples[1].id]);
+      await client.unshareDataset(dataset.id);
+      await expect(client.readSharedDataset(share_token)).rejects.toEqual(notFound("Dataset"));
+      await expect(client.listSharedExamples(share_token)).rejects.toEqual(notFound("Dataset"));
+      await expect(client.readSharedDataset(unique())).rejects.toEqual(notFound("Dataset"));
+    });
   });
 
   describe("datasets", () => {

@@ -77,16 +77,17 @@ export function version2Scenarios(target: GetTarget): void {
     actual_outputs: { other: index },
     evaluation_scores: [{ key: "correct", score: index / 22 }],
   }));
-  let dataset: Anything;
-  let one: Anything;
-  let two: Anything;
-  beforeAll(async () => {
-    ({ dataset, experiment: one } = await upload(target(), bodies[0]));
-    ({ experiment: two } = await upload(target(), bodies[1]));
-  });
   const rowIds = bodies[0].results.map(({ row_id }) => row_id);
 
   describe("the resources of version 2", () => {
+    let dataset: Anything;
+    let one: Anything;
+    let two: Anything;
+    beforeAll(async () => {
+      ({ dataset, experiment: one } = await upload(target(), bodies[0]));
+      ({ experiment: two } = await upload(target(), bodies[1]));
+    });
+
     it("answer the ids of runs, page by page", async () => {
       const { client } = target();
       const page = await client.runs.query({ project_ids: [one.id], page_size: 10 });

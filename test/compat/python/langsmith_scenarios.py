@@ -191,7 +191,12 @@ def datasets(client: Client) -> None:
     same(shared["url"], f"{WEB_URL}/public/{shared['share_token']}/d")
     same(client.share_dataset(dataset_name=name), shared)
     same(client.read_dataset_shared_schema(dataset_id=made.id), shared)
+    client.create_examples(dataset_id=made.id, examples=[{"inputs": {"n": n}} for n in range(2)])
+    same(client.read_shared_dataset(shared["share_token"]).id, made.id)
+    same([example.inputs for example in client.list_shared_examples(shared["share_token"])], [{"n": 0}, {"n": 1}])
+    same(list(client.list_shared_projects(dataset_share_token=shared["share_token"])), [])
     client.unshare_dataset(made.id)
+    refused(lambda: client.read_shared_dataset(shared["share_token"]), Exception, "404")
     client.delete_dataset(dataset_name=name)
     refused(lambda: client.read_dataset(dataset_id=made.id), LangSmithNotFoundError, "not found")
 
@@ -343,6 +348,24 @@ def feedback_configs(client: Client) -> None:
     same(list(client.list_feedback_configs(feedback_key=[key])), [])
 
 
+def shared_projects(client: Client) -> None:
+    """projects that are shared with their dataset are listed under its token"""
+    name = unique()
+    ids = [UUID(upload(client, 2, dataset_name=name, experiment_name=f"{name} {n}")[2]["id"]) for n in range(2)]
+    dataset = client.read_dataset(dataset_name=name)
+    url = f"{client.api_url}/datasets/{dataset.id}/share?share_projects=true"
+    token = requests.put(url, timeout=30).json()["share_token"]
+
+    def found(**query) -> list[UUID]:
+        return [project.id for project in client.list_shared_projects(dataset_share_token=token, **query)]
+
+    same(found(), ids[::-1])
+    same(found(project_ids=ids[:1]), ids[:1])
+    same(found(name=f"{name} 1"), ids[1:])
+    same(found(name_contains=f"{name[9:]} 0"), ids[:1])
+    same(found(limit=1), ids[1:])
+
+
 def results(client: Client) -> None:
     """the results of an experiment are gone through example by example"""
     body, _, experiment = upload(client, 105)
@@ -404,6 +427,7 @@ SCENARIOS = [
     runs,
     feedback,
     feedback_configs,
+    shared_projects,
     results,
     comparative,
     version_2,

@@ -31,8 +31,6 @@ export function apiOf(service: GetService) {
   };
 }
 
-export type Api = ReturnType<typeof apiOf>;
-
 /** An experiment of `n` rows of its own, without any scores unless they are given. */
 export const plain = (n: number, more: Partial<Upload> = {}): Upload => ({
   ...experimentOf(

@@ -105,7 +105,7 @@ export function comparisonScenarios(service: GetService): void {
         filters: { [sessions[0] as string]: ["gt(feedback_score, -2)"] },
         sort_params: { sort_by: "feedback.grade", sort_order: "ASC" },
       });
-      expect(lines.map((line) => line["feedback.grade"])).toEqual(["-1.75", "-1.25", "-0.75", "-0.25", ""]);
+      expect(lines.map((line) => line["feedback.grade"])).toEqual(["-1.75", "-1.25", "-0.75", "-0.25", "'=120"]);
     });
 
     it("is a header alone where there is nothing", async () => {
