@@ -169,14 +169,14 @@ interface Ending {
   status: RunStatus;
   /** Somebody may have cancelled it. */
   cancelled: boolean;
-  /** The status is what the service says, and not one of several that are possible. */
-  sure: boolean;
+  /** Its time may have been up at any step, and not only where it waits. */
+  late: boolean;
 }
 
 function outcomesAlong(
   { stops, end, final }: Walk,
   run: RunNote,
-  { status, cancelled, sure }: Ending,
+  { status, cancelled, late }: Ending,
   from: World,
 ): Outcome[] {
   const outcomes: Outcome[] = [];
@@ -190,10 +190,9 @@ function outcomesAlong(
     outcomes.push({ world: from, untouched: true });
   }
   if (status === "timeout") {
-    // A run that waits uses up its time, and leaves little for the steps behind the door. On a busy machine it may be up
-    // anywhere; of runs that may have ended in other ways, too, that would be more orders than can be tried.
-    const places = [...stops.filter(({ waited }) => waited), ...(sure ? stops.filter(({ waited }) => !waited) : [])];
-    for (const at of places) outcomes.push({ world: stopped(run, at, "error"), untouched: at.untouched });
+    // A run that waits uses up its time, and leaves little for the steps behind the door.
+    for (const at of stops)
+      if (at.waited || late) outcomes.push({ world: stopped(run, at, "error"), untouched: at.untouched });
   }
   return outcomes;
 }
