@@ -100,7 +100,8 @@ export function judgementsOf(tx: Tx, experiment_no: number, key?: string): Promi
     .select(["ord", "repetition", "key", "score", "value", "comment", "source", "is_error"])
     .where("experiment_no", "=", experiment_no);
   if (key !== undefined) query = query.where("key", "=", key);
-  return tx.all(query);
+  // Remarks are shown in the order in which they were made.
+  return tx.all(query.orderBy("created_us").orderBy("feedback_id"));
 }
 
 export const updateFeedback = (tx: Tx, feedback_id: string, changes: Updateable<Schema["feedback"]>): Promise<number> =>
