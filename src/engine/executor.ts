@@ -80,14 +80,31 @@ export class Executor {
     });
   }
 
-  /** Gives the run to a host. When none has room after all, the run goes back at no cost. */
+  /**
+   * Gives the run to a host. When none has room after all, or the database fails, the run goes back at no cost: a run that
+   * stayed here without a host would keep its lease for ever.
+   */
   async start(): Promise<void> {
-    const { database, pool, run_timeout_ms } = this.#options;
-    const { run_id, epoch, thread_id, crashes } = this.run;
+    const { pool, log } = this.#options;
     const order = this.#order();
     // Before anything is awaited, so that the next claim knows how much room is left.
-    const host = pool.reserve(order, { alone: crashes > 0 });
-    const { thread_before, start_at, created_at } = this.run;
+    const host = pool.reserve(order, { alone: this.run.crashes > 0 });
+    let isSent = false;
+    try {
+      isSent = await this.#begin(order, host);
+    } catch (error) {
+      log.error({ error, run_id: this.run.run_id }, "a run could not be started; it goes back");
+      await this.giveBack(NO_HOST_DELAY_MS);
+    } finally {
+      // A host that was never told of the run will not say that it is done.
+      if (host && !isSent) pool.release(this.run, host);
+    }
+  }
+
+  /** @returns whether the host has been told to start; if not, the run is over or on its way back */
+  async #begin(order: RunOrder, host: PooledHost | undefined): Promise<boolean> {
+    const { database, run_timeout_ms } = this.#options;
+    const { run_id, epoch, thread_id, thread_before, start_at, created_at } = this.run;
     // Others may have run on the thread since this one was accepted.
     if (thread_before === null || start_at > created_at) await takeThread(database, this.run);
     // An earlier claim may have left events, also one that was handed back and is not counted as an attempt.
@@ -95,18 +112,24 @@ export class Executor {
     this.#journal.continueAfter(seq);
     this.#feed.live = true;
     // Hosts for a run of its own are few: it waits for its turn.
-    if (!host) return this.giveBack(NO_HOST_DELAY_MS);
+    if (!host) {
+      await this.giveBack(NO_HOST_DELAY_MS);
+      return false;
+    }
     const metadata = metadataEvent(this.run, seq);
     // The first claim has saved it already.
     if (epoch === 1) this.#feed.publish([metadata]);
     else this.#journal.append([[metadata.event, metadata.data]]);
     const head = (await findCheckpoint(database.read, { thread_id, checkpoint_ns: "" })) ?? null;
     if (head && order.kwargs.stream_mode.some(hasState)) await this.#beginWithLastOutput();
-    if (this.#ended) return;
+    if (this.#ended) return false;
     const begun = epoch > 1 && head ? await this.#writesOn(head, order) : [];
-    if (this.#ended) return;
+    if (this.#ended) return false;
     host.send({ type: "start", order, head, begun });
     this.#after(run_timeout_ms, () => this.stop("timeout"));
+    // It was told to stop before the host knew of it.
+    if (this.#stopping) host.send({ type: "abort", run_id, epoch, reason: this.#stopping });
+    return true;
   }
 
   /** What an earlier claim has written on the checkpoint that the run starts from. */
@@ -176,7 +199,7 @@ export class Executor {
   /** The graph has come to an end in its host. */
   async onDone(outcome: HostOutcome, host: PooledHost): Promise<void> {
     await this.#end(() => this.#conclude(outcome));
-    this.#options.pool.release(this.run.run_id, host);
+    this.#options.pool.release(this.run, host);
   }
 
   /** The host died with the run in it. */

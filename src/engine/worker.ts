@@ -143,9 +143,7 @@ export class Worker implements Service, PoolListener {
       database.hints.emit({ kind: "thread", thread_id: run.thread_id });
       const executor = new Executor(run, { ...this.#options, onDone: (run_id) => this.#done(run_id) });
       this.#running.set(run.run_id, executor);
-      executor
-        .start()
-        .catch((error) => this.#options.log.error({ error, run_id: run.run_id }, "a run could not be started"));
+      void executor.start();
     }
     if (runs.length === limit) this.#again = true;
   }
@@ -207,7 +205,7 @@ export class Worker implements Service, PoolListener {
       case "done": {
         const executor = this.#executorOf(message);
         if (executor) void executor.onDone(message.outcome, host);
-        else this.#options.pool.release(message.run_id, host);
+        else this.#options.pool.release(message, host);
       }
     }
   }

@@ -124,8 +124,9 @@ export class HostPool implements Service {
   }
 
   /** The run is over as far as the service is concerned; a node that ignores its abort may go on in the host. */
-  release(run_id: string, host: PooledHost): void {
-    host.runs.delete(run_id);
+  release({ run_id, epoch }: Pick<RunOrder, "run_id" | "epoch">, host: PooledHost): void {
+    // The run may be in the host again, of a later claim, whose place this is.
+    if (host.runs.get(run_id)?.epoch === epoch) host.runs.delete(run_id);
     if (host.runs.size === 0 && (host.retiring || host.alone)) this.#end(host);
     this.#listener.onRoom();
   }

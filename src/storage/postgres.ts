@@ -54,8 +54,12 @@ export function openPostgres(options: PostgresOptions): Database {
     types,
     application_name: "threadmill",
   });
-  // An idle connection that breaks is replaced by the pool; without a listener it would end the process.
-  pool.on("error", (error) => options.log.warn({ error: error.message }, "a database connection broke"));
+  // A connection that breaks is replaced by the pool; without a listener it would end the process. The pool listens to idle
+  // ones alone, and one may break between two queries of a transaction, whose next query then fails.
+  pool.on("error", () => undefined);
+  pool.on("connect", (client) => {
+    client.on("error", (error) => options.log.warn({ error: error.message }, "a database connection broke"));
+  });
   const worker_id = randomInt(1, 2 ** 31 - 1);
   const hints = new PostgresHints(options.url, worker_id, pool, options.log);
   void hints.connect();

@@ -1,0 +1,50 @@
+import pg from "pg";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { Scenario } from "../http/scenario.ts";
+import { databases } from "../support/databases.ts";
+
+const BREAKS = 15;
+const RUNS = 8;
+
+// SQLite has no connections to lose.
+describe.runIf(databases.includes("postgres"))("when connections to Postgres break", () => {
+  let api: Scenario;
+  let admin: pg.Client;
+  beforeAll(async () => {
+    api = await Scenario.start("postgres");
+    admin = new pg.Client({ connectionString: api.service.database.url });
+    await admin.connect();
+  });
+  afterAll(async () => {
+    await admin.end();
+    await api.stop();
+  });
+
+  const breakAll = () =>
+    admin.query(
+      "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()",
+    );
+
+  it("every accepted run reaches its end all the same", async () => {
+    const accepted: { thread_id: string; run_id: string }[] = [];
+    for (let n = 0; n < BREAKS; n++) {
+      const created = Array.from({ length: RUNS }, async () => {
+        const thread = await api.service.request("POST", "/threads", {});
+        const path = `/threads/${thread.body?.thread_id}/runs`;
+        const run = await api.service.request("POST", path, { assistant_id: "chain", input: { steps: [] } });
+        if (run.status === 200) accepted.push(run.body);
+      });
+      await breakAll();
+      await Promise.all(created);
+      await breakAll();
+    }
+    expect(accepted.length).toBeGreaterThan(0);
+    for (const { thread_id, run_id } of accepted) {
+      const join = () => api.service.request("GET", `/threads/${thread_id}/runs/${run_id}/join`);
+      let joined = await join();
+      // The last break may still be felt; clients repeat a 503.
+      while (joined.status === 503) joined = await join();
+      expect([run_id, joined.status, joined.body]).toEqual([run_id, 200, { steps: ["a", "b", "c"] }]);
+    }
+  }, 120_000);
+});
