@@ -4,27 +4,24 @@ import type {
   CheckpointRequest,
   CheckpointWrite,
   HostOutcome,
-  RunKwargs,
   RunOrder,
   StateSummary,
-  WriteKey,
 } from "../graphs/host.ts";
 import type { HostPool, PooledHost } from "../graphs/pool.ts";
 import { cleanJsonText } from "../lib/json.ts";
 import type { Log } from "../lib/log.ts";
 import { insertCheckpoint, insertWrites } from "../storage/checkpoint-inserts.ts";
-import { findCheckpoint, findWritesOfRun } from "../storage/checkpoints.ts";
 import type { Database, Tx } from "../storage/database.ts";
-import { lastEventSeq, type StoredEvent } from "../storage/events.ts";
+import { lastEventSeq } from "../storage/events.ts";
 import { returnRunIfHeld } from "../storage/run-leases.ts";
-import { findLastOutput, findRun } from "../storage/runs.ts";
+import { findRun } from "../storage/runs.ts";
 import type { RunRow } from "../storage/schema.ts";
 import { readCheckpoints } from "./checkpoint-reads.ts";
-import { hasState } from "./event-encoder.ts";
 import type { EventLog } from "./event-log.ts";
 import type { Feed } from "./feed.ts";
 import { Journal, type Unwritten } from "./journal.ts";
 import { MOST_ATTEMPTS, MOST_CRASHES, verdictOn } from "./run-endings.ts";
+import { beginningOf, isAnnounced, metadataEvent, orderOf } from "./run-start.ts";
 import { settle } from "./settle.ts";
 import { takeThread } from "./take-thread.ts";
 
@@ -40,13 +37,6 @@ export interface ExecutorOptions {
   /** The run is over, handed back or lost: there is room for another. */
   onDone(run_id: string): void;
 }
-
-/** The event that begins each attempt of a run. */
-export const metadataEvent = ({ run_id, attempt }: Pick<RunRow, "run_id" | "attempt">, seq: number): StoredEvent => ({
-  seq,
-  event: "metadata",
-  data: JSON.stringify({ run_id, attempt }),
-});
 
 /** A run for which there is no host right now is tried again after this. */
 const NO_HOST_DELAY_MS = 250;
@@ -86,7 +76,7 @@ export class Executor {
    */
   async start(): Promise<void> {
     const { pool, log } = this.#options;
-    const order = this.#order();
+    const order = orderOf(this.run);
     // Before anything is awaited, so that the next claim knows how much room is left.
     const host = pool.reserve(order, { alone: this.run.crashes > 0 });
     let isSent = false;
@@ -104,7 +94,7 @@ export class Executor {
   /** @returns whether the host has been told to start; if not, the run is over or on its way back */
   async #begin(order: RunOrder, host: PooledHost | undefined): Promise<boolean> {
     const { database, run_timeout_ms } = this.#options;
-    const { run_id, epoch, thread_id, thread_before, start_at, created_at } = this.run;
+    const { run_id, epoch, thread_before, start_at, created_at } = this.run;
     // Others may have run on the thread since this one was accepted.
     if (thread_before === null || start_at > created_at) await takeThread(database, this.run);
     // An earlier claim may have left events, also one that was handed back and is not counted as an attempt.
@@ -117,37 +107,16 @@ export class Executor {
       return false;
     }
     const metadata = metadataEvent(this.run, seq);
-    // The first claim has saved it already.
-    if (epoch === 1) this.#feed.publish([metadata]);
-    else this.#journal.append([[metadata.event, metadata.data]]);
-    const head = (await findCheckpoint(database.read, { thread_id, checkpoint_ns: "" })) ?? null;
-    if (head && order.kwargs.stream_mode.some(hasState)) await this.#beginWithLastOutput();
-    if (this.#ended) return false;
-    const begun = epoch > 1 && head ? await this.#writesOn(head, order) : [];
+    if (!isAnnounced(this.run, seq)) this.#journal.append([[metadata.event, metadata.data]]);
+    else if (epoch === 1) this.#feed.publish([metadata]);
+    const { head, begun, last } = await beginningOf(database, this.run, order);
+    if (last) this.#journal.beginWith(last);
     if (this.#ended) return false;
     host.send({ type: "start", order, head, begun });
     this.#after(run_timeout_ms, () => this.stop("timeout"));
     // It was told to stop before the host knew of it.
     if (this.#stopping) host.send({ type: "abort", run_id, epoch, reason: this.#stopping });
     return true;
-  }
-
-  /** What an earlier claim has written on the checkpoint that the run starts from. */
-  #writesOn(head: { checkpoint_id: string }, { kwargs }: RunOrder): Promise<WriteKey[]> {
-    const { run_id, thread_id } = this.run;
-    const checkpoint_id = String(kwargs.config.configurable?.checkpoint_id ?? head.checkpoint_id);
-    return findWritesOfRun(this.#options.database.read, { run_id, thread_id, checkpoint_id });
-  }
-
-  /** The first state of the run is mostly what the run before it has left. */
-  async #beginWithLastOutput(): Promise<void> {
-    const last = await findLastOutput(this.#options.database.read, this.run.thread_id);
-    if (last?.output) this.#journal.beginWith({ run_id: last.run_id, output: last.output });
-  }
-
-  #order(): RunOrder {
-    const { run_id, epoch, attempt, thread_id, assistant_id, graph_id, kwargs } = this.run;
-    return { run_id, epoch, attempt, thread_id, assistant_id, graph_id, kwargs: JSON.parse(kwargs) as RunKwargs };
   }
 
   onEvents(events: [string, string][]): void {

@@ -6,7 +6,8 @@ import type { Database } from "../storage/database.ts";
 import { insertEvents } from "../storage/events.ts";
 import { claimRuns, mayClaim, msUntilNextRun, renewLeases } from "../storage/run-leases.ts";
 import { readCheckpoints } from "./checkpoint-reads.ts";
-import { Executor, type ExecutorOptions, metadataEvent } from "./executor.ts";
+import { Executor, type ExecutorOptions } from "./executor.ts";
+import { metadataEvent } from "./run-start.ts";
 
 export interface WorkerOptions extends Omit<ExecutorOptions, "onDone"> {
   database: Database;

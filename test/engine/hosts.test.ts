@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { databases } from "../support/databases.ts";
 import { startService, type TestService } from "../support/service.ts";
+import { parseSse } from "../support/sse.ts";
 import { readUntil } from "../support/stream.ts";
 
 const CONFIG = "test/graphs/hosts/langgraph.json";
@@ -36,6 +37,18 @@ describe.each(databases)("graph hosts on %s", (database) => {
     expect(await statusOf(blocked)).toBe("running");
     expect(performance.now() - began).toBeLessThan(9_500);
     expect((await join(blocked)).body.items).toEqual(["blocked"]);
+  });
+
+  it("a run that a blocked host has not begun goes elsewhere, and is announced once", async () => {
+    await start({ THREADMILL_HOST_SILENT_MS: "300" });
+    const blocked = await create("blocks", { ms: 3_000, items: [] });
+    await readUntil(service, blocked, ({ event }) => event === "custom");
+    // The host has just answered a ping, so the run is given to it.
+    const answer = await service.request("POST", "/runs/stream", { ...GOOD, stream_mode: "values" });
+    const events = parseSse(answer.text);
+    expect(events.map(({ event }) => event)).toEqual(["metadata", "values", "values", "values", "values"]);
+    expect(events.map(({ id }) => id)).toEqual(["1", "2", "3", "4", "5"]);
+    await join(blocked);
   });
 
   it("a node that calls process.exit ends its own run with an error; its neighbours succeed", async () => {
