@@ -1,7 +1,8 @@
 import { existsSync, readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { dirname, resolve } from "node:path";
-import { parseEnv } from "node:util";
+import { type GraphSpec, readEnvField, readGraphs, readPrefix, readProject } from "./config/project.ts";
+import { type Env, integer, list, number, oneOf } from "./config/values.ts";
 import { ConfigError } from "./errors.ts";
 import { isObject, type JsonObject } from "./lib/json.ts";
 
@@ -61,16 +62,6 @@ interface Timing {
   disconnect_grace_ms: number;
 }
 
-/** One entry of `graphs` in langgraph.json. */
-export interface GraphSpec {
-  graph_id: string;
-  /** Absolute path of the module. */
-  file: string;
-  /** Name of its export. */
-  export_name: string;
-  description: string | null;
-}
-
 /** What the command line says; it wins over the environment. */
 export interface Flags {
   config?: string;
@@ -82,8 +73,6 @@ export interface Flags {
   inline?: boolean;
   hosts?: string;
 }
-
-type Env = Readonly<Record<string, string | undefined>>;
 
 /**
  * @throws ConfigError with one sentence that names file, field and remedy
@@ -192,65 +181,6 @@ function readTiming(env: Env): Timing {
   };
 }
 
-function readProject(file: string): JsonObject {
-  let text: string;
-  try {
-    text = readFileSync(file, "utf8");
-  } catch {
-    throw new ConfigError(`${file} does not exist or cannot be read: create it, or name another file with --config.`);
-  }
-  try {
-    const project: unknown = JSON.parse(text);
-    if (isObject(project)) return project;
-  } catch (error) {
-    throw new ConfigError(`${file} is not valid JSON (${(error as Error).message}): correct it.`);
-  }
-  throw new ConfigError(`${file} must hold a JSON object with a field "graphs".`);
-}
-
-function readGraphs(field: unknown, project_dir: string, file: string): GraphSpec[] {
-  if (!isObject(field) || Object.keys(field).length === 0) {
-    throw new ConfigError(
-      `${file}: the field "graphs" must map graph names to paths, for example {"agent": "./agent.ts:graph"}.`,
-    );
-  }
-  return Object.entries(field).map(([graph_id, value]) => {
-    const path = isObject(value) ? value.path : value;
-    const parts = typeof path === "string" ? /^(.+):([\w$]+)$/.exec(path) : null;
-    if (!parts) {
-      throw new ConfigError(
-        `${file}: graphs.${graph_id} must be "./file.ts:exportName" (or {"path": "./file.ts:exportName"}), but is ${JSON.stringify(value)}.`,
-      );
-    }
-    const [, module = "", export_name = ""] = parts;
-    const description = isObject(value) && typeof value.description === "string" ? value.description : null;
-    return { graph_id, file: resolve(project_dir, module), export_name, description };
-  });
-}
-
-/** `env` of langgraph.json: the path of a .env file, a map, or a list of names that must be set. */
-function readEnvField(field: unknown, project_dir: string, file: string, env: Env): Record<string, string> {
-  if (field === undefined || field === null) return {};
-  if (typeof field === "string") {
-    try {
-      return parseEnv(readFileSync(resolve(project_dir, field), "utf8")) as Record<string, string>;
-    } catch {
-      throw new ConfigError(
-        `${file}: the field "env" names ${field}, which cannot be read: create that file or remove the field.`,
-      );
-    }
-  }
-  if (Array.isArray(field)) {
-    const missing = field.filter((name) => env[String(name)] === undefined);
-    if (missing.length === 0) return {};
-    throw new ConfigError(
-      `${file}: the field "env" asks for ${missing.join(", ")}, which is not set: set it in the environment.`,
-    );
-  }
-  if (isObject(field)) return Object.fromEntries(Object.entries(field).map(([name, value]) => [name, String(value)]));
-  throw new ConfigError(`${file}: the field "env" must be the path of a file, a map, or a list of names.`);
-}
-
 function readDefaultAssistants(text: string | undefined): Config["default_assistants"] {
   if (!text) return {};
   try {
@@ -273,40 +203,6 @@ function readDatabaseUrl(url: string | undefined): string | undefined {
   if (/^postgres(ql)?:\/\//.test(url) && URL.canParse(url)) return url;
   throw new ConfigError("--database-url (or DATABASE_URL) must look like postgres://user:password@host:5432/database.");
 }
-
-function readPrefix(value: unknown, file: string): string {
-  if (value === undefined || value === null || value === "" || value === "/") return "";
-  if (typeof value === "string" && /^\/[\w./-]*[\w.-]$/.test(value)) return value;
-  throw new ConfigError(
-    `${file}: http.mount_prefix (or MOUNT_PREFIX) must be a path like "/agents", but is ${JSON.stringify(value)}.`,
-  );
-}
-
-function integer(name: string, text: string | undefined, fallback: number, min: number, max: number): number {
-  if (text === undefined || text === "") return fallback;
-  const value = Number(text);
-  if (Number.isInteger(value) && value >= min && value <= max) return value;
-  throw new ConfigError(`${name} must be a whole number from ${min} to ${max}, but is "${text}".`);
-}
-
-function number(name: string, text: string | undefined, fallback: number): number {
-  if (text === undefined || text === "") return fallback;
-  const value = Number(text);
-  if (Number.isFinite(value) && value >= 0 && value < 2_000_000) return value;
-  throw new ConfigError(`${name} must be a number of seconds, but is "${text}".`);
-}
-
-function oneOf(name: string, value: string | undefined, allowed: string[], fallback: string): string {
-  if (value === undefined || value === "") return fallback;
-  if (allowed.includes(value)) return value;
-  throw new ConfigError(`${name} must be one of ${allowed.join(", ")}, but is "${value}".`);
-}
-
-const list = (text: string | undefined): string[] =>
-  (text ?? "")
-    .split(",")
-    .map((item) => item.trim())
-    .filter(Boolean);
 
 /** Whether an address is reachable from this machine alone. */
 export const isLoopback = (host: string): boolean => /^(localhost|127(\.\d+){3}|::1|\[::1\])$/.test(host);

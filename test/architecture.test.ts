@@ -11,7 +11,8 @@ const SRC = resolve(import.meta.dirname, "../src");
 const MAY_IMPORT: Record<string, string[]> = {
   lib: [],
   "errors.ts": [],
-  "config.ts": ["lib", "errors.ts"],
+  config: ["lib", "errors.ts"],
+  "config.ts": ["config", "lib", "errors.ts"],
   contract: ["errors.ts"],
   storage: ["contract (types)", "lib", "errors.ts"],
   graphs: ["lib", "errors.ts"],
