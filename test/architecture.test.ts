@@ -19,7 +19,8 @@ const MAY_IMPORT: Record<string, string[]> = {
   engine: ["storage", "graphs", "contract", "lib", "errors.ts"],
   agents: ["engine", "storage", "graphs", "contract", "lib", "errors.ts"],
   experiments: ["storage", "contract", "lib", "errors.ts"],
-  http: ["agents", "experiments", "contract", "lib", "errors.ts"],
+  vault: ["storage", "contract", "lib", "errors.ts"],
+  http: ["agents", "experiments", "vault", "contract", "lib", "errors.ts"],
   "main.ts": ["*"],
   cli: ["*"],
 };

@@ -1,14 +1,11 @@
 import { createHash, timingSafeEqual } from "node:crypto";
 import type { MiddlewareHandler } from "hono";
-import type { Caller } from "../contract/caller.ts";
+import { type Caller, DEFAULT_TENANT } from "../contract/caller.ts";
 import { ApiError } from "../errors.ts";
 import type { Env } from "./route.ts";
 
-/** The workspace that exists from the start. */
-export const DEFAULT_TENANT = "00000000-0000-0000-0000-000000000001";
-
-const LOCAL: Caller = { tenant_id: DEFAULT_TENANT, user_id: "local" };
-const ADMIN: Caller = { tenant_id: DEFAULT_TENANT, user_id: "admin" };
+const LOCAL: Caller = { tenant_id: DEFAULT_TENANT, user_id: "local", scopes: ["admin"] };
+const ADMIN: Caller = { tenant_id: DEFAULT_TENANT, user_id: "admin", scopes: ["admin"] };
 
 /** Open to everybody, also when keys are asked for: probes have none, and what is shared has its token in the path. */
 const OPEN_PATHS = /^(\/ok$|(\/api\/v1)?\/public\/)/;

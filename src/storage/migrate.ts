@@ -4,6 +4,7 @@ import type { Database, Dialect, Tx } from "./database.ts";
 import { agentServer } from "./migrations/001-agent-server.ts";
 import { rollback } from "./migrations/002-rollback.ts";
 import { eventCopies } from "./migrations/003-event-copies.ts";
+import { vault } from "./migrations/004-vault.ts";
 import { experiments } from "./migrations/experiments-001.ts";
 
 export interface Migration {
@@ -16,7 +17,7 @@ export interface Migration {
  * on Postgres all parts are in one database. A migration that was published is never changed.
  */
 const PARTS = {
-  agents: [agentServer, rollback, eventCopies],
+  agents: [agentServer, rollback, eventCopies, vault],
   experiments: [experiments],
 } as const satisfies Record<string, readonly Migration[]>;
 

@@ -1,0 +1,28 @@
+import type { Clock } from "../lib/clock.ts";
+import type { Log } from "../lib/log.ts";
+import type { FetchRules, SafeFetch } from "../lib/safe-fetch.ts";
+import type { Database } from "../storage/database.ts";
+import type { Seal } from "./seal.ts";
+
+/** What the rules of the vault work with. */
+export interface VaultContext {
+  database: Database;
+  seal: Seal;
+  fetch: SafeFetch;
+  fetch_rules: FetchRules;
+  clock: Clock;
+  log: Log;
+  settings: VaultSettings;
+}
+
+/** All in milliseconds. */
+export interface VaultSettings {
+  /** How long a user may take at the provider. */
+  flow_ttl_ms: number;
+  /** A token that expires within this is refreshed before it is given out. */
+  refresh_skew_ms: number;
+  /** Asking a provider for something: a token, a revocation. */
+  provider_timeout_ms: number;
+  /** Token events are kept for this long. */
+  token_event_retention_ms: number;
+}
