@@ -20,7 +20,8 @@ const MAY_IMPORT: Record<string, string[]> = {
   agents: ["engine", "storage", "graphs", "contract", "lib", "errors.ts"],
   experiments: ["storage", "contract", "lib", "errors.ts"],
   vault: ["storage", "contract", "lib", "errors.ts"],
-  http: ["agents", "experiments", "vault", "contract", "lib", "errors.ts"],
+  control: ["storage", "vault", "contract", "lib", "errors.ts"],
+  http: ["agents", "experiments", "vault", "control", "contract", "lib", "errors.ts"],
   "main.ts": ["*"],
   cli: ["*"],
 };

@@ -1,5 +1,6 @@
 import type { Generated } from "kysely";
 import type { CancelAction, MultitaskStrategy, RunStatus, ThreadStatus } from "../contract/records.ts";
+import type { ControlSchema } from "./control/schema.ts";
 import type { ExperimentsSchema } from "./experiments/schema.ts";
 import type { VaultSchema } from "./vault/schema.ts";
 
@@ -7,7 +8,7 @@ import type { VaultSchema } from "./vault/schema.ts";
  * The tables, as both databases hold them; on SQLite those of experiments lie in a file of their own. Times are milliseconds since the epoch in 64-bit integers;
  * JSON is text, so that what was written is read back to the byte; flags are 0 or 1.
  */
-export interface Schema extends ExperimentsSchema, VaultSchema {
+export interface Schema extends ExperimentsSchema, VaultSchema, ControlSchema {
   assistants: AssistantRow;
   assistant_versions: AssistantVersionRow;
   threads: ThreadRow;
