@@ -37,7 +37,7 @@ export const vault: Migration = {
     "create index connections_of_token on agent_connections (token_id)",
     `create table oauth_flows (
       auth_id text primary key, tenant_id text not null, provider_id text not null, user_id text not null,
-      agent_id text, token_id text, scopes text not null, redirect_uri text not null, is_default integer not null,
+      started_by text not null, agent_id text, token_id text, scopes text not null, redirect_uri text not null, is_default integer not null,
       verifier text, state_digest text not null, expires_at ${types.bigint} not null, claimed_at ${types.bigint},
       outcome text, created_at ${types.bigint} not null)`,
     "create index oauth_flows_of_user on oauth_flows (tenant_id, user_id, provider_id)",

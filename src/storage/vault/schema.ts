@@ -120,9 +120,12 @@ export interface FlowRow {
   auth_id: string;
   tenant_id: string;
   provider_id: string;
+  /** Whose token comes of it. */
   user_id: string;
+  /** Who asked for it: the user, or a service that named the user. */
+  started_by: string;
   agent_id: string | null;
-  /** The token that comes of it. */
+  /** The token that comes of it; before that the one it is to renew, if any. */
   token_id: string | null;
   scopes: string;
   redirect_uri: string;

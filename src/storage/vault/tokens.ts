@@ -1,3 +1,4 @@
+import { sql } from "kysely";
 import { nowMs, type Tx } from "../database.ts";
 import type { TokenRow } from "./schema.ts";
 
@@ -70,6 +71,23 @@ export const updateToken = (
       .returningAll(),
   );
 
+/**
+ * Puts what a user has granted anew in the place of what a token held. Whoever refreshes the old one right now has it no more, so
+ * that neither its success nor its failure touches the new one. Undefined when the token is gone.
+ */
+export const renewToken = (
+  tx: Tx,
+  token_id: string,
+  granted: Pick<TokenRow, "secret" | "scopes" | "expires_at" | "metadata">,
+): Promise<TokenRow | undefined> =>
+  tx.first(
+    tx.k
+      .updateTable("oauth_tokens")
+      .set({ ...granted, refresh_holder: null, refresh_until: null, updated_at: nowMs })
+      .where("token_id", "=", token_id)
+      .returningAll(),
+  );
+
 /** Before another token of the user becomes the default at a provider. */
 export const clearDefault = (tx: Tx, { tenant_id, user_id, provider_id }: Required<TokensOfUser>): Promise<number> =>
   tx.run(
@@ -90,7 +108,7 @@ export async function deleteTokens(tx: Tx, token_ids: readonly string[]): Promis
 }
 
 /**
- * Makes `holder` the one that refreshes a token, unless somebody else is at it.
+ * Makes `holder` the one that refreshes a token, for `hold_ms` by the clock of the database, unless somebody else is at it.
  *
  * @returns the token as it is now; undefined when it is gone or somebody else refreshes it
  */
@@ -98,14 +116,14 @@ export const holdForRefresh = (
   tx: Tx,
   token_id: string,
   holder: string,
-  { now, until }: { now: number; until: number },
+  hold_ms: number,
 ): Promise<TokenRow | undefined> =>
   tx.first(
     tx.k
       .updateTable("oauth_tokens")
-      .set({ refresh_holder: holder, refresh_until: until })
+      .set({ refresh_holder: holder, refresh_until: sql<number>`now_ms() + ${hold_ms}` })
       .where("token_id", "=", token_id)
-      .where((e) => e.or([e("refresh_until", "is", null), e("refresh_until", "<=", now)]))
+      .where((e) => e.or([e("refresh_until", "is", null), e("refresh_until", "<=", nowMs)]))
       .returningAll(),
   );
 
@@ -124,3 +142,16 @@ export const endRefresh = (
       .where("refresh_holder", "=", holder)
       .returningAll(),
   );
+
+/** Deletes a token that can be refreshed no more, with the connections of agents to it. Undefined when `holder` no longer has it. */
+export async function deleteTokenIfHeld(tx: Tx, token_id: string, holder: string): Promise<TokenRow | undefined> {
+  const deleted = await tx.first(
+    tx.k
+      .deleteFrom("oauth_tokens")
+      .where("token_id", "=", token_id)
+      .where("refresh_holder", "=", holder)
+      .returningAll(),
+  );
+  if (deleted) await tx.run(tx.k.deleteFrom("agent_connections").where("token_id", "=", token_id));
+  return deleted;
+}
