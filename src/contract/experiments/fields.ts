@@ -82,6 +82,13 @@ const validationIssue = z
   .openapi("ValidationError");
 
 const httpValidationError = z.object({ detail: z.array(validationIssue) }).openapi("HTTPValidationError");
+
+/** A 422 that lists its reasons. */
+export const invalidResponse = jsonResponse(
+  httpValidationError,
+  "The request does not match this contract; each reason has its place.",
+);
+
 const plainError = z.object({ detail: z.string() }).openapi("ExperimentsError");
 
 const MEANING = {
@@ -96,7 +103,7 @@ export function errors<C extends keyof typeof MEANING>(...codes: C[]) {
   const entries = codes.map((code) => [code, jsonResponse(plainError, MEANING[code])]);
   return {
     ...(Object.fromEntries(entries) as Record<C, ReturnType<typeof jsonResponse<typeof plainError>>>),
-    422: jsonResponse(httpValidationError, "The request does not match this contract; each reason has its place."),
+    422: invalidResponse,
   };
 }
 
