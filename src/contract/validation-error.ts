@@ -1,4 +1,5 @@
 import { z } from "@hono/zod-openapi";
+import { jsonResponse } from "./fields.ts";
 
 /** One reason why a request was refused, as FastAPI writes it: clients read `loc` and `msg`. */
 const validationError = z
@@ -11,5 +12,10 @@ const validationError = z
   })
   .openapi("ValidationError");
 
-/** Body of a 422 of the APIs that list all reasons. */
-export const httpValidationError = z.object({ detail: z.array(validationError) }).openapi("HTTPValidationError");
+const httpValidationError = z.object({ detail: z.array(validationError) }).openapi("HTTPValidationError");
+
+/** A 422 that lists its reasons. */
+export const invalidResponse = jsonResponse(
+  httpValidationError,
+  "The request does not match this contract; each reason has its place.",
+);

@@ -1,5 +1,5 @@
-import { errorResponses, jsonResponse } from "../fields.ts";
-import { httpValidationError } from "../validation-error.ts";
+import { errorResponses } from "../fields.ts";
+import { invalidResponse } from "../validation-error.ts";
 
 /** Alternatives: who has one of them is let in. `Tenant ID` chooses a workspace; by itself it lets nobody in. */
 const SECURITY: Record<string, string[]>[] = [{ "API Key": [] }, { "Tenant ID": [] }, { "Bearer Auth": [] }];
@@ -27,5 +27,5 @@ export const operation = <M extends Method, P extends string>(name: string, meth
 /** The `responses` of a route besides its good one: a 422 lists its reasons, every other error is one sentence. */
 export const refusals = <C extends 400 | 404 | 409>(...codes: C[]) => ({
   ...errorResponses(...codes),
-  422: jsonResponse(httpValidationError, "The request does not match this contract; each reason has its place."),
+  422: invalidResponse,
 });

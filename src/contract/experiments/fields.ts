@@ -1,6 +1,6 @@
 import { z } from "@hono/zod-openapi";
 import { jsonResponse, nullable, uuid } from "../fields.ts";
-import { httpValidationError } from "../validation-error.ts";
+import { invalidResponse } from "../validation-error.ts";
 
 const DASHLESS = /^([0-9a-f]{8})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{12})$/i;
 
@@ -86,7 +86,7 @@ export function errors<C extends keyof typeof MEANING>(...codes: C[]) {
   const entries = codes.map((code) => [code, jsonResponse(plainError, MEANING[code])]);
   return {
     ...(Object.fromEntries(entries) as Record<C, ReturnType<typeof jsonResponse<typeof plainError>>>),
-    422: jsonResponse(httpValidationError, "The request does not match this contract; each reason has its place."),
+    422: invalidResponse,
   };
 }
 

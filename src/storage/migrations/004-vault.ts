@@ -6,6 +6,9 @@ export const vault: Migration = {
   statements: ({ types }) => [
     `create table workspaces (
       tenant_id text primary key, name text not null unique, created_at ${types.bigint} not null)`,
+    // Everything that is there already belongs to it (DEFAULT_TENANT in contract/caller.ts).
+    `insert into workspaces (tenant_id, name, created_at)
+      values ('00000000-0000-0000-0000-000000000001', 'default', now_ms())`,
     `create table workspace_members (
       tenant_id text not null, user_id text not null, created_at ${types.bigint} not null,
       primary key (tenant_id, user_id))`,
