@@ -20,8 +20,14 @@ export interface Config extends Timing {
   graph_env: Readonly<Record<string, string>>;
   host: string;
   port: number;
+  /** A socket that listens already, inherited from whoever has started this; instead of host and port. */
+  listen_fd: number | undefined;
   data_dir: string;
   database_url: string | undefined;
+  /** Other processes of this machine may work on the same data folder, as long as all say so. */
+  share_data: boolean;
+  /** Set when nothing but the agent server is to be served. */
+  only: "agents" | undefined;
   log_level: string;
   /** Run graphs on the serving thread, for debuggers. */
   inline: boolean;
@@ -84,6 +90,9 @@ export interface Flags {
   logLevel?: string;
   inline?: boolean;
   hosts?: string;
+  only?: string;
+  shareData?: boolean;
+  listenFd?: string;
 }
 
 /**
@@ -114,7 +123,10 @@ export function readConfig(command: Config["command"], flags: Flags, env: Env): 
     graph_env: own,
     host: flags.host ?? "127.0.0.1",
     port: integer("--port (or PORT)", flags.port ?? env.PORT, 2024, 0, 65_535),
+    listen_fd: flags.listenFd === undefined ? undefined : integer("--listen-fd", flags.listenFd, 3, 3, 1_024),
     ...readStorageConfig(flags, env),
+    share_data: flags.shareData ?? false,
+    only: oneOf("--only", flags.only, ["agents", ""], "") === "agents" ? "agents" : undefined,
     inline: flags.inline ?? false,
     hosts: integer("--hosts", flags.hosts ?? env.THREADMILL_HOSTS, Math.max(1, availableParallelism() - 1), 1, 256),
     jobs_per_worker: integer("N_JOBS_PER_WORKER", env.N_JOBS_PER_WORKER, 50, 1, 10_000),

@@ -31,6 +31,8 @@ import { lockFolder } from "./storage/folder-lock.ts";
 import { migrate } from "./storage/migrate.ts";
 import { ping } from "./storage/ping.ts";
 import { openPostgres } from "./storage/postgres.ts";
+import { expireLeases } from "./storage/run-leases.ts";
+import { shareFolder } from "./storage/shared-folder.ts";
 import { openSqlite } from "./storage/sqlite.ts";
 import { hasApiKeys } from "./storage/vault/api-keys.ts";
 import { Access } from "./vault/access.ts";
@@ -85,9 +87,7 @@ export interface Threadmill {
 
 /** Wires everything together and starts it. This is the only place that knows all parts. */
 export async function startThreadmill(config: Config, log: Log): Promise<Threadmill> {
-  const unlock = config.database_url ? () => undefined : lockFolder(config.data_dir);
-  const database = openDatabase(config, synchronousOf(config), log);
-  await migrate(database, "agents");
+  const { database, close } = await openData(config, log);
   await refuseToBeOpen(config, database);
   const catalog = new GraphCatalog(config.graphs, config.graph_env);
   const defaults = new DefaultAssistants(database, catalog, config.default_assistants);
@@ -135,8 +135,7 @@ export async function startThreadmill(config: Config, log: Log): Promise<Threadm
       await engine.stop(config.shutdown_grace_ms);
       await Promise.all(vault.maintenance.map((service) => service.stop()));
       await experiments.stop();
-      await database.close();
-      unlock();
+      await close();
     },
   };
 }
@@ -157,7 +156,8 @@ export async function listen(config: Config, service: Threadmill): Promise<Liste
     },
     serverOptions: { headersTimeout: 15_000, requestTimeout: 300_000 },
   });
-  server.listen(config.port, config.host);
+  if (config.listen_fd === undefined) server.listen(config.port, config.host);
+  else server.listen({ fd: config.listen_fd });
   await once(server, "listening");
   return {
     url: urlOf(config, server),
@@ -169,6 +169,34 @@ export async function listen(config: Config, service: Threadmill): Promise<Liste
       await closed;
     },
   };
+}
+
+/** Takes the data folder, opens the database in it and brings its schema up to date. */
+async function openData(config: Config, log: Log): Promise<{ database: Database; close(): Promise<void> }> {
+  let database: Database | undefined;
+  const open = async () => {
+    database ??= openDatabase(config, synchronousOf(config), log);
+    await migrate(database, "agents");
+    return database;
+  };
+  const release = await takeFolder(config, async () => void (await (await open()).write(expireLeases)));
+  const opened = await open();
+  return {
+    database: opened,
+    async close() {
+      await opened.close();
+      release();
+    },
+  };
+}
+
+/** @param whenAlone what is to be done while no other process has the folder */
+async function takeFolder(config: Config, whenAlone: () => Promise<void>): Promise<() => void> {
+  if (config.database_url) return () => undefined;
+  if (config.share_data) return shareFolder(config.data_dir, whenAlone);
+  const unlock = lockFolder(config.data_dir);
+  await whenAlone();
+  return unlock;
 }
 
 /** Opens the database of one part; the schema is not looked at. */
@@ -223,6 +251,7 @@ async function createHttp(
     ...parts,
     heartbeat_ms: config.sse_heartbeat_ms,
     prefix: config.mount_prefix,
+    only: config.only,
     access: accessTo(config, context.database, log),
     keys: new ApiKeys(context),
     workspaces: new Workspaces(context),

@@ -25,6 +25,9 @@ const SERVER_OPTIONS = [
   new Option("--port <number>", "port to listen on (default: 2024, or PORT)"),
   new Option("--hosts <number>", "graph hosts for runs (default: cores - 1)"),
   new Option("--inline", "run graphs on the serving thread, for debuggers"),
+  new Option("--only <part>", "serve nothing but this part: agents").choices(["agents"]),
+  new Option("--share-data", "let other processes of this machine that say so, too, work on the same data folder"),
+  new Option("--listen-fd <number>", "take a listening socket that is open already, instead of --host and --port"),
 ];
 
 /** Reads the command line and does what it says. */

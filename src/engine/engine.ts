@@ -24,6 +24,8 @@ export interface EngineSettings {
   run_timeout_ms: number;
   event_retention_ms: number;
   poll_ms: number;
+  /** Other processes work on the same SQLite file, and nothing tells them of each other's news. */
+  share_data: boolean;
 }
 
 export interface EngineOptions {
@@ -35,7 +37,7 @@ export interface EngineOptions {
   log: Log;
 }
 
-/** How often a worker looks at the queue without a hint. */
+/** How often somebody who is told of news looks for them all the same. */
 const IDLE_POLL_MS = 1_000;
 /** Questions about state and graphs that take longer than this are given up. */
 const QUESTION_TIMEOUT_MS = 30_000;
@@ -54,8 +56,10 @@ export class Engine {
   constructor(options: EngineOptions) {
     const { settings, database, log, startHost, setup } = options;
     this.#options = options;
-    this.events = new EventLog(database, database.read.dialect.name === "sqlite" ? IDLE_POLL_MS : settings.poll_ms);
-    this.threadEvents = new ThreadLog(database, this.events, IDLE_POLL_MS);
+    const isAlone = database.read.dialect.name === "sqlite" && !settings.share_data;
+    const idle_poll_ms = settings.share_data ? settings.poll_ms : IDLE_POLL_MS;
+    this.events = new EventLog(database, isAlone ? IDLE_POLL_MS : settings.poll_ms);
+    this.threadEvents = new ThreadLog(database, this.events, idle_poll_ms);
     this.reader = new GraphReader({
       startHost,
       setup,
@@ -82,14 +86,14 @@ export class Engine {
     );
     const readState = (run: RunRow) => this.#readState(run);
     const shared = { ...settings, database, events: this.events, log, readState };
-    this.#worker = new Worker({ ...shared, pool: this.#pool, idle_poll_ms: IDLE_POLL_MS });
+    this.#worker = new Worker({ ...shared, pool: this.#pool, idle_poll_ms });
     this.#rescue = new Rescue(shared);
     this.#maintenance = [this.#rescue.service(), retention(database, settings.event_retention_ms, log)];
   }
 
   /** Starts the graph hosts; runs are claimed from now on. */
   async start(): Promise<void> {
-    if (this.#options.database.read.dialect.name === "sqlite") await this.#rescue.rescueAll();
+    if (this.#options.database.read.dialect.name === "sqlite") while (await this.#rescue.rescueLost());
     this.#pool.start();
     this.#worker.start();
     for (const service of this.#maintenance) service.start();

@@ -35,6 +35,8 @@ export interface AppOptions
   default_assistants: DefaultAssistants;
   threads: Threads;
   states: ThreadStates;
+  /** Set when nothing but the agent server is to be served. */
+  only: "agents" | undefined;
   cors_origins: readonly string[];
   body_limit_bytes: number;
   /** Set on a loopback address: the names, besides loopback's own, that it is called by. */
@@ -86,6 +88,7 @@ export function createApp(options: AppOptions): App {
   serveAssistants(app, options.assistants);
   serveThreads(app, options);
   serveRuns(app, options);
+  if (options.only === "agents") return root;
   serveAdmin(app, options);
   serveAuthService(app, options);
   serveExperiments(app, options);

@@ -223,6 +223,6 @@ export const findLostRuns = (
       .limit(limit),
   );
 
-/** All running runs. At the start of the embedded database nobody but this process can hold one. */
-export const findRunningRuns = (tx: Tx): Promise<RunRow[]> =>
-  tx.all(tx.k.selectFrom("runs").selectAll().where("status", "=", RUNNING));
+/** Ends all leases: for the one process that has the embedded database, at its start. Whatever runs was left behind by another. */
+export const expireLeases = (tx: Tx): Promise<number> =>
+  tx.run(tx.k.updateTable("runs").set({ lease_until: 0 }).where("status", "=", RUNNING));

@@ -5,6 +5,7 @@ import { DummyDriver, Kysely, SqliteAdapter, SqliteIntrospector, SqliteQueryComp
 import type { Clock } from "../lib/clock.ts";
 import { contains, isObject } from "../lib/json.ts";
 import type { Database, Dialect, Query, Tx } from "./database.ts";
+import { GroupCommit } from "./group-commit.ts";
 import { LocalHints } from "./hints.ts";
 import type { Schema } from "./schema.ts";
 import { walCheckpointer } from "./wal-checkpointer.ts";
@@ -18,7 +19,7 @@ export interface SqliteOptions {
    */
   synchronous: "full" | "normal";
   clock: Clock;
-  /** How long a statement waits while another thread writes. Default 2 s. */
+  /** How long a statement waits while another process or thread writes. Default 5 s. */
   busy_timeout_ms?: number;
   /** Who moves the log into the database: a thread of its own (default), or the writer at its commits. */
   checkpointer?: "thread" | "writer";
@@ -30,7 +31,10 @@ export function openSqlite(options: SqliteOptions): Database {
   const writer = connect(options);
   // A second connection only for reads sees the last commit while a group is being written (WAL).
   const reader = connect(options);
-  const group = new GroupCommit(writer);
+  const worker_id = takeNumber(writer);
+  // From here on SQLite does not wait for other writers, which would stop this thread: the group does.
+  writer.exec("pragma busy_timeout = 0");
+  const group = new GroupCommit(writer, transactionOn(writer), busyTimeoutOf(options));
   const hints = new LocalHints();
   const checkpointer = options.checkpointer === "writer" ? undefined : walCheckpointer(options.file);
   checkpointer?.start();
@@ -38,7 +42,7 @@ export function openSqlite(options: SqliteOptions): Database {
     description: `SQLite, ${options.file} (synchronous=${options.synchronous})`,
     read: transactionOn(reader),
     hints,
-    worker_id: options.clock.now(),
+    worker_id,
     write(work, hint) {
       const written = group.add(work);
       if (hint) hints.emit(hint);
@@ -53,9 +57,13 @@ export function openSqlite(options: SqliteOptions): Database {
   };
 }
 
-function connect({ file, synchronous, clock, busy_timeout_ms = 2000 }: SqliteOptions): DatabaseSync {
+const busyTimeoutOf = ({ busy_timeout_ms = 5_000 }: SqliteOptions) => busy_timeout_ms;
+
+function connect(options: SqliteOptions): DatabaseSync {
+  const { file, synchronous, clock } = options;
   const connection = new DatabaseSync(file);
-  connection.exec(`pragma busy_timeout = ${busy_timeout_ms}`);
+  // Readers never wait for writers, but for a log to be recovered that a killed process has left.
+  connection.exec(`pragma busy_timeout = ${busyTimeoutOf(options)}`);
   connection.exec("pragma journal_mode = wal");
   connection.exec(`pragma synchronous = ${synchronous}`);
   connection.exec("pragma cache_size = -32000"); // KiB
@@ -71,6 +79,14 @@ function connect({ file, synchronous, clock, busy_timeout_ms = 2000 }: SqliteOpt
   );
   connection.function("json_text", { deterministic: true }, (json, field) => fieldText(json, String(field)));
   return connection;
+}
+
+/** The next number of this file: nobody else who opens it ever gets the same. SQLite keeps a number for its users in each file. */
+function takeNumber(connection: DatabaseSync): number {
+  connection.exec("begin immediate");
+  const { user_version } = connection.prepare("pragma user_version").get() as { user_version: number };
+  connection.exec(`pragma user_version = ${user_version + 1}; commit`);
+  return user_version + 1;
 }
 
 /** What Postgres' `->>` answers. */
@@ -143,95 +159,4 @@ function transactionOn(connection: DatabaseSync): Tx {
       return Number(statement.run(...parameters).changes);
     },
   };
-}
-
-interface Work {
-  run(tx: Tx): Promise<unknown>;
-  resolve(value: unknown): void;
-  reject(reason: unknown): void;
-}
-
-/**
- * All writes that arrive within one turn of the event loop share one transaction, and so one wait for the
- * disk. Each has a savepoint of its own: one that fails undoes only itself.
- *
- * Queries on SQLite finish at once, so a whole group runs in one go of promise callbacks; no timer, socket
- * or other group comes between.
- */
-class GroupCommit {
-  readonly #connection: DatabaseSync;
-  readonly #begin: StatementSync;
-  readonly #commit: StatementSync;
-  readonly #savepoint: StatementSync;
-  readonly #release: StatementSync;
-  readonly #tx: Tx;
-  readonly #queue: Work[] = [];
-  #scheduled = false;
-  #idle: Promise<void> = Promise.resolve();
-
-  constructor(connection: DatabaseSync) {
-    this.#connection = connection;
-    this.#tx = transactionOn(connection);
-    // Compiled once: parsing them at each commit was 14 % of the serving thread.
-    this.#begin = connection.prepare("begin immediate");
-    this.#commit = connection.prepare("commit");
-    this.#savepoint = connection.prepare("savepoint work");
-    this.#release = connection.prepare("release work");
-  }
-
-  add<T>(run: (tx: Tx) => Promise<T>): Promise<T> {
-    return new Promise<T>((resolve, reject) => {
-      this.#queue.push({ run, resolve: resolve as (value: unknown) => void, reject });
-      this.#schedule();
-    });
-  }
-
-  async drained(): Promise<void> {
-    while (this.#scheduled || this.#queue.length > 0) {
-      await this.#idle;
-      await new Promise((resolve) => setImmediate(resolve));
-    }
-  }
-
-  #schedule(): void {
-    if (this.#scheduled) return;
-    this.#scheduled = true;
-    setImmediate(() => {
-      this.#idle = this.#commitGroup().finally(() => {
-        this.#scheduled = false;
-        if (this.#queue.length > 0) this.#schedule();
-      });
-    });
-  }
-
-  async #commitGroup(): Promise<void> {
-    const group = this.#queue.splice(0);
-    const settle: (() => void)[] = [];
-    try {
-      this.#begin.run();
-      for (const work of group) settle.push(await this.#runOne(work, group.length === 1));
-      this.#commit.run();
-    } catch (error) {
-      if (this.#connection.isTransaction) this.#connection.exec("rollback");
-      for (const work of group) work.reject(error);
-      return;
-    }
-    for (const done of settle) done();
-  }
-
-  /** Runs one piece of work and says how to report it once the group is committed. A lone one needs no savepoint. */
-  async #runOne(work: Work, alone: boolean): Promise<() => void> {
-    if (!alone) this.#savepoint.run();
-    try {
-      const value = await work.run(this.#tx);
-      if (!alone) this.#release.run();
-      return () => work.resolve(value);
-    } catch (error) {
-      if (!this.#connection.isTransaction) throw error;
-      this.#connection.exec(alone ? "rollback" : "rollback to work");
-      if (alone) this.#begin.run();
-      else this.#release.run();
-      return () => work.reject(error);
-    }
-  }
 }

@@ -1,7 +1,6 @@
 import { sql } from "kysely";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { newId } from "../../src/lib/ids.ts";
-import type { Database } from "../../src/storage/database.ts";
 import { EventReader } from "../../src/storage/event-reader.ts";
 import { insertEvents } from "../../src/storage/events.ts";
 import { migrate } from "../../src/storage/migrate.ts";
@@ -248,18 +247,15 @@ describe.each(databases)("storage on %s", (name) => {
 describe.each(databases)("migrating %s", (name) => {
   it("is done once when several processes start together", async () => {
     const at = await createDatabase(name);
-    // SQLite files have one owner at a time; there the processes come one after the other.
-    const programs = Array.from({ length: name === "postgres" ? 4 : 2 }, () => openOn(at));
-    const applied =
-      name === "postgres"
-        ? await Promise.all(programs.map((program) => migrate(program, "agents")))
-        : [await migrate(programs[0] as Database, "agents"), await migrate(programs[1] as Database, "agents")];
+    const programs = Array.from({ length: 4 }, () => openOn(at));
+    const applied = await Promise.all(programs.map((program) => migrate(program, "agents")));
     expect(applied.flat()).toEqual([
       "001-agent-server",
       "002-rollback",
       "003-event-copies",
       "004-vault",
       "005-assistants-of-workspaces",
+      "006-control-plane",
     ]);
     for (const program of programs) await program.close();
     await at.drop();

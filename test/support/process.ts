@@ -24,11 +24,13 @@ export interface ServerOptions {
   env?: Record<string, string>;
   /** A module that is loaded before the server. */
   preload?: string;
+  /** More flags. */
+  flags?: string[];
 }
 
 /** Starts the real program as a process of its own. Resolves when it answers; rejects when it ends before that. */
 export async function startProcess(options: ServerOptions): Promise<ServerProcess> {
-  const { data, databaseUrl, port, command = "serve", config, env, preload } = options;
+  const { data, databaseUrl, port, command = "serve", config, env, preload, flags = [] } = options;
   const args = [
     command,
     "--config",
@@ -39,6 +41,7 @@ export async function startProcess(options: ServerOptions): Promise<ServerProces
     data,
     "--log-level",
     "error",
+    ...flags,
   ];
   if (databaseUrl) args.push("--database-url", databaseUrl);
   const child = startCli(args, { env, preload });

@@ -3,7 +3,7 @@ import type { Log } from "../../lib/log.ts";
 import { repeating, type Service } from "../../lib/service.ts";
 import type { Database } from "../../storage/database.ts";
 import { lastEventSeq } from "../../storage/events.ts";
-import { findLostRuns, findRunningRuns, returnRunIfHeld } from "../../storage/run-leases.ts";
+import { findLostRuns, returnRunIfHeld } from "../../storage/run-leases.ts";
 import type { RunRow } from "../../storage/schema.ts";
 import type { EventLog } from "../event-log.ts";
 import { MOST_ATTEMPTS, verdictOn } from "../run-endings.ts";
@@ -39,18 +39,15 @@ export class Rescue {
     );
   }
 
-  async rescueLost(): Promise<void> {
+  /** @returns whether there may be more */
+  async rescueLost(): Promise<boolean> {
     const { database, lease_ms, heartbeat_ms } = this.#options;
     // A process whose connection broke but which still renews its leases is alive: it must have missed one, too.
     const lost = await database.write((tx) =>
       findLostRuns(tx, { lease_ms, missed_ms: heartbeat_ms * 1.5, limit: BATCH }),
     );
     for (const run of lost) await this.#rescue(run);
-  }
-
-  /** For the start of the embedded database: this process is the only one, so whatever runs was left behind. */
-  async rescueAll(): Promise<void> {
-    for (const run of await findRunningRuns(this.#options.database.read)) await this.#rescue(run);
+    return lost.length === BATCH;
   }
 
   async #rescue(run: RunRow): Promise<void> {

@@ -1,0 +1,275 @@
+import { randomUUID } from "node:crypto";
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { sql } from "kysely";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { violations } from "../crash/invariants.ts";
+import { createDatabase, databases, type TestDatabase } from "../support/databases.ts";
+import { EndedEarly, freePort, type ServerProcess, startProcess } from "../support/process.ts";
+import { parseSse, type SseEvent } from "../support/sse.ts";
+import { openOn } from "../support/storage.ts";
+import { until } from "../support/until.ts";
+
+const CONFIG = "test/graphs/shared/langgraph.json";
+const LEASE_MS = 2_000;
+
+describe.each(databases)("two processes on one database (%s)", (name) => {
+  let database: TestDatabase;
+  let started: ServerProcess[];
+  beforeEach(async () => {
+    database = await createDatabase(name);
+    started = [];
+  });
+  afterEach(async () => {
+    for (const server of started) {
+      server.child.kill("SIGKILL");
+      await server.ended;
+    }
+    await database.drop();
+  });
+
+  const start = async (env: Record<string, string> = {}): Promise<ServerProcess> => {
+    const server = await startProcess({
+      data: database.data_dir,
+      databaseUrl: database.url,
+      port: await freePort(),
+      config: CONFIG,
+      flags: ["--share-data", "--only", "agents"],
+      env: {
+        THREADMILL_LEASE_MS: String(LEASE_MS),
+        THREADMILL_HEARTBEAT_MS: "500",
+        THREADMILL_HOSTS: "1",
+        ...env,
+      },
+    });
+    started.push(server);
+    return server;
+  };
+  const gate = (file: string) => join(database.data_dir, file);
+  const open = (file: string) => writeFileSync(gate(file), "");
+  /** What a run reads at its end, which it reaches in this process or the other. */
+  const joined = async ({ url }: ServerProcess, run: Created) =>
+    (await (await fetch(`${url}${pathOf(run)}/join`)).json()) as { pids: number[] };
+  const row = async ({ run_id }: Created): Promise<{ attempt: number; status: string }> => {
+    const storage = openOn(database);
+    const query = sql<{ attempt: number; status: string }>`select attempt, status from runs where run_id = ${run_id}`;
+    const [found] = await storage.read.all(query.compile(storage.read.k) as never);
+    await storage.close();
+    return found as never;
+  };
+
+  it("show and stream at one what was begun at the other", async () => {
+    const [a, b] = [await start(), await start()];
+    const run = await create(a, { gates: { b: gate("go") } });
+    const stream = read(b, run);
+    await stream.until((events) => events.some(({ data }) => data.step === "b"));
+    expect(await (await fetch(`${b.url}${pathOf(run)}`)).json()).toMatchObject({ status: "running" });
+
+    open("go");
+    const events = await stream.rest();
+    expect(events.map(({ id }) => id)).toEqual(events.map((_, i) => String(i + 1)));
+    expect(events).toEqual(await read(a, run).rest());
+    expect(await joined(b, run)).toMatchObject({ pids: [a.child.pid, a.child.pid, a.child.pid] });
+  });
+
+  it("stream whole at one what the other executes", async () => {
+    const a = await start({ N_JOBS_PER_WORKER: "1" });
+    const blocked = await create(a, { gates: { a: gate("later") } });
+    const b = await start();
+    // The only place at A is taken.
+    const run = await create(a, { gates: { b: gate("go") } });
+    const stream = read(a, run);
+    await stream.until((events) => events.some(({ data }) => data.step === "b"));
+    open("go");
+
+    const events = await stream.rest();
+    expect(events.map(({ id }) => id)).toEqual(events.map((_, i) => String(i + 1)));
+    expect(events).toEqual(await read(b, run).rest());
+    expect(await joined(a, run)).toMatchObject({ pids: [b.child.pid, b.child.pid, b.child.pid] });
+    open("later");
+    await joined(a, blocked);
+  });
+
+  it("cancel at one what the other executes, within a heartbeat", async () => {
+    const [a, b] = [await start(), await start()];
+    const run = await create(b, { gates: { a: gate("never") } });
+    await read(b, run).until((events) => events.some(({ data }) => data.step === "a"));
+
+    const asked_at = performance.now();
+    const cancelled = await fetch(`${a.url}${pathOf(run)}/cancel?wait=true`, { method: "POST" });
+    expect(cancelled.status).toBe(204);
+    expect(performance.now() - asked_at).toBeLessThan(2_000);
+    expect(await (await fetch(`${a.url}${pathOf(run)}`)).json()).toMatchObject({ status: "interrupted" });
+  });
+
+  it("hand over what the stopped one executes, with every event and at no attempt", async () => {
+    const [a, b] = [await start({ BG_JOB_SHUTDOWN_GRACE_PERIOD_SECS: "0" }), await start()];
+    const run = await create(a, { gates: { b: gate("go") } });
+    const stream = read(b, run);
+    await stream.until((events) => events.some(({ data }) => data.step === "b"));
+
+    a.child.kill("SIGTERM");
+    await until("A takes no more requests", () =>
+      fetch(`${a.url}/ok`).then(
+        () => false,
+        () => true,
+      ),
+    );
+    // The step in which it is ends at A, the next begins at B.
+    open("go");
+    const events = await stream.rest();
+    await a.ended;
+
+    expect(events.map(({ id }) => id)).toEqual(events.map((_, i) => String(i + 1)));
+    const { pids } = await joined(b, run);
+    expect(pids).toHaveLength(3);
+    expect(pids.at(-1)).toBe(b.child.pid);
+    expect(await row(run)).toEqual({ attempt: 1, status: "success" });
+  });
+
+  it("go on after a kill of the one within lease and a second, and its runs end at the other", async () => {
+    const [a, b] = [await start(), await start()];
+    const run = await create(a, { gates: { b: gate("go") } });
+    const stream = read(b, run);
+    await stream.until((events) => events.some(({ data }) => data.step === "b"));
+
+    a.child.kill("SIGKILL");
+    const killed_at = performance.now();
+    await stream.until((events) => events.some(({ data }) => data.step === "b" && data.pid === b.child.pid));
+    expect(performance.now() - killed_at).toBeLessThan(LEASE_MS + 1_500);
+
+    open("go");
+    const events = await stream.rest();
+    expect(events.map(({ id }) => id)).toEqual(events.map((_, i) => String(i + 1)));
+    expect(await joined(b, run)).toEqual(expect.objectContaining({ pids: [a.child.pid, b.child.pid, b.child.pid] }));
+    expect(await row(run)).toEqual({ attempt: 2, status: "success" });
+  });
+
+  it("execute one run of a thread at a time, in whichever of them", async () => {
+    const [a, b] = [await start(), await start()];
+    const thread_id = randomUUID();
+    const log = gate("log");
+    const runs = [await create(a, { log }, thread_id)];
+    for (let i = 0; i < 20; i++) runs.push(await create(i % 2 ? a : b, { log }, thread_id));
+    for (const run of runs) await joined(a, run);
+
+    const lines = readFileSync(log, "utf8").trim().split("\n");
+    const expected = runs.flatMap(({ run_id }) =>
+      Array.from({ length: 3 }, () => [`begins ${run_id}`, `ends ${run_id}`]).flat(),
+    );
+    expect(lines).toEqual(expected);
+  });
+
+  it("start at the same time on a new database, and keep its rules under load", async () => {
+    const [a, b] = await Promise.all([start(), start()]);
+    const creations = Array.from({ length: 60 }, (_, i) => create(i % 2 ? a : b, {}));
+    const runs = await Promise.all(creations);
+    for (const run of runs) expect((await joined(b, run)).pids).toHaveLength(3);
+    for (const { child, ended } of started) {
+      child.kill("SIGTERM");
+      await ended;
+    }
+    const storage = openOn(database);
+    expect(await violations(storage.read)).toEqual([]);
+    await storage.close();
+  });
+});
+
+describe("a data folder", () => {
+  let database: TestDatabase;
+  let started: ServerProcess[];
+  beforeEach(async () => {
+    database = await createDatabase("sqlite");
+    started = [];
+  });
+  afterEach(async () => {
+    for (const { child, ended } of started) {
+      child.kill("SIGKILL");
+      await ended;
+    }
+    await database.drop();
+  });
+  const start = async (...flags: string[]) => {
+    const server = await startProcess({ data: database.data_dir, port: await freePort(), config: CONFIG, flags });
+    started.push(server);
+    return server;
+  };
+
+  it("that is shared is refused to one who wants it alone", async () => {
+    await start("--share-data");
+    await expect(start()).rejects.toThrow(/is in use by process \d+/);
+  });
+
+  it("that one has alone is refused to those who share", async () => {
+    await start();
+    await expect(start("--share-data")).rejects.toThrow(EndedEarly);
+  });
+
+  it("gives runs back at once to the one process that shares it with nobody", async () => {
+    const gate = join(database.data_dir, "go");
+    const first = await start("--share-data");
+    const run = await create(first, { gates: { b: gate } });
+    await read(first, run).until((events) => events.some(({ data }) => data.step === "b"));
+    first.child.kill("SIGKILL");
+    await first.ended;
+    writeFileSync(gate, "");
+
+    const second = await start("--share-data");
+    const up_at = performance.now();
+    await fetch(`${second.url}${pathOf(run)}/join`);
+    // The lease would have been 4 s.
+    expect(performance.now() - up_at).toBeLessThan(2_000);
+  });
+
+  it("has a number of its own for each who opens it", async () => {
+    const opened = Array.from({ length: 5 }, () => openOn(database));
+    expect(new Set(opened.map(({ worker_id }) => worker_id)).size).toBe(5);
+    for (const storage of opened) await storage.close();
+  });
+});
+
+interface Created {
+  thread_id: string;
+  run_id: string;
+}
+
+const pathOf = ({ thread_id, run_id }: Created) => `/threads/${thread_id}/runs/${run_id}`;
+
+async function create({ url }: ServerProcess, input: object, thread_id: string = randomUUID()): Promise<Created> {
+  const answer = await fetch(`${url}/threads/${thread_id}/runs`, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({
+      assistant_id: "steps",
+      input,
+      if_not_exists: "create",
+      stream_mode: ["custom", "values"],
+      multitask_strategy: "enqueue",
+    }),
+  });
+  if (answer.status !== 200) throw new Error(await answer.text());
+  return (await answer.json()) as Created;
+}
+
+/** Reads all events of a run from the first one, as they come. */
+function read({ url }: ServerProcess, run: Created) {
+  const reading = fetch(`${url}${pathOf(run)}/stream`, { headers: { "last-event-id": "-1" } }).then(({ body }) =>
+    (body as ReadableStream<Uint8Array>).pipeThrough(new TextDecoderStream() as never).getReader(),
+  ) as Promise<ReadableStreamDefaultReader<string>>;
+  let text = "";
+  const events = () => parseSse(text.slice(0, text.lastIndexOf("\n\n") + 2)) as SseEvent[];
+  const more = async () => {
+    const { done, value = "" } = await (await reading).read();
+    text += value;
+    return !done;
+  };
+  return {
+    async until(fits: (events: SseEvent[]) => boolean): Promise<void> {
+      await until("the events are there", async () => fits(events()) || !(await more()));
+    },
+    async rest(): Promise<SseEvent[]> {
+      while (await more());
+      return events();
+    },
+  };
+}

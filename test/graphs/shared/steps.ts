@@ -1,0 +1,33 @@
+import { appendFileSync, existsSync } from "node:fs";
+import { setTimeout as pause } from "node:timers/promises";
+import { Annotation, type LangGraphRunnableConfig, StateGraph } from "@langchain/langgraph";
+
+/** Three steps that tell in which process they are. Each begins when its gate is there, and notes in a log when it begins and ends. */
+
+const State = Annotation.Root({
+  /** Paths of files by step: it waits for this one. */
+  gates: Annotation<Record<string, string>>(),
+  log: Annotation<string | undefined>(),
+  pids: Annotation<number[]>({ reducer: (a, b) => a.concat(b), default: () => [] }),
+});
+
+const step = (name: string) => async (state: typeof State.State, config: LangGraphRunnableConfig) => {
+  const { gates = {}, log } = state;
+  const note = (what: string) => log && appendFileSync(log, `${what} ${config.configurable?.run_id}\n`);
+  note("begins");
+  for (let i = 0; i < 5; i++) config.writer?.({ step: name, i, pid: process.pid });
+  const gate = gates[name];
+  while (gate && !existsSync(gate)) await pause(5, undefined, { signal: config.signal });
+  note("ends");
+  return { pids: [process.pid] };
+};
+
+export const steps = new StateGraph(State)
+  .addNode("a", step("a"))
+  .addNode("b", step("b"))
+  .addNode("c", step("c"))
+  .addEdge("__start__", "a")
+  .addEdge("a", "b")
+  .addEdge("b", "c")
+  .addEdge("c", "__end__")
+  .compile();
