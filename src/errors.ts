@@ -64,6 +64,23 @@ export const ERRORS = {
   comparative_exists: [409, "Comparative experiment already exists: the id {id} is taken."],
   bad_filter: [400, "{reason}"],
   bad_cursor: [400, "The cursor is not one of this API: ask for the first page again."],
+  provider_not_found: [404, "OAuth provider '{provider_id}' not found."],
+  token_not_found: [404, "OAuth token not found."],
+  flow_not_open: [
+    400,
+    "This authorization is not open: it was used already, was cancelled, has expired, or belongs to somebody else. Start again.",
+  ],
+  flow_failed: [400, 'The authorization at "{provider_id}" gave no token: {reason}. Start again.'],
+  no_public_url: [
+    400,
+    "The address of this server for users' browsers is not known: set THREADMILL_PUBLIC_URL, or the provider's default_redirect_uri.",
+  ],
+  redirect_uri_not_allowed: [400, 'The redirect URI {uri} is not among the allowed ones of "{provider_id}".'],
+  discovery_failed: [400, "The MCP server cannot be used as it is: {reason}"],
+  provider_unavailable: [
+    503,
+    'The token for "{provider_id}" is over, and the provider renews none right now: {reason}. Try again.',
+  ],
   unavailable: [503, "{reason}"],
   internal: [500, "Something went wrong on the server. The log has the details."],
 } as const satisfies Record<string, readonly [number, string]>;

@@ -1,0 +1,141 @@
+import { createRoute, z } from "@hono/zod-openapi";
+import { jsonBody, jsonObject, jsonResponse, optional, queryInt, uuid, withDefault } from "../fields.ts";
+
+const tags = ["Auth Service (v2)"];
+
+/** Longer is no state, code or sentence that anybody sends. */
+const text = z.string().max(8_192);
+
+/** Which token is wanted, for whom. */
+export const AuthenticateRequest = z
+  .object({
+    provider: text.openapi({ description: "The `provider_id` of a provider of the workspace." }),
+    scopes: z.array(text).max(1_000).openapi({ description: "The token must cover all of them." }),
+    user_id: optional(text).openapi({ description: "Like `ls_user_id`, which wins over it." }),
+    ls_user_id: optional(text).openapi({
+      description: "Whose token. Only a caller with the scope `service` may name somebody else; others are ignored.",
+    }),
+    agent_id: optional(text).openapi({ description: "The agent that asks: tokens it is connected to come first." }),
+    use_agent_builder_public_oauth: withDefault(z.boolean(), false).openapi({ description: "Without effect." }),
+    force_new: withDefault(z.boolean(), false).openapi({
+      description: "Send the user to the provider whatever is there, to add another account.",
+    }),
+    token_id: optional(uuid).openapi({ description: "This token of the user and no other." }),
+    is_default: withDefault(z.boolean(), true).openapi({
+      description: "Whether the token that comes of a flow becomes the user's default at the provider.",
+    }),
+  })
+  .openapi("AuthenticateRequest");
+export type AuthenticateRequest = z.output<typeof AuthenticateRequest>;
+
+/** With `completed` there is a token, otherwise the address to send the user to. */
+export const AuthenticateAnswer = z
+  .object({
+    status: z.enum(["completed", "pending", "connection_required", "token_expired"]),
+    url: z.string().nullable(),
+    auth_id: z.string().nullable(),
+    token: z.string().nullable(),
+    user_id: z.string().nullable(),
+    metadata: jsonObject.nullable(),
+  })
+  .openapi("AuthenticateResponse");
+export type AuthenticateAnswer = z.infer<typeof AuthenticateAnswer>;
+
+/** `pending` is never answered: a wait ends with `timeout`, since clients take `pending` for a failure. */
+export const WaitAnswer = z
+  .object({
+    status: z.enum(["completed", "pending", "timeout", "not_found"]),
+    token: z.string().nullable(),
+  })
+  .openapi("WaitResponse");
+export type WaitAnswer = z.infer<typeof WaitAnswer>;
+
+const providerParams = z.object({ provider_id: text });
+
+/** A token, or a way for the user to get one. */
+export const authenticate = createRoute({
+  method: "post",
+  path: "/v2/auth/authenticate",
+  operationId: "authenticate_v2_auth_authenticate_post",
+  summary: "Get a token, or where to send the user for one",
+  tags,
+  request: { body: jsonBody(AuthenticateRequest) },
+  responses: { 200: jsonResponse(AuthenticateAnswer, "A token, or an address.") },
+});
+
+/** Holds the answer back until the flow has ended, or `timeout` seconds have passed. */
+export const waitForAuthentication = createRoute({
+  method: "get",
+  path: "/v2/auth/wait/{auth_id}",
+  operationId: "wait_for_auth_completion_v2_auth_wait__auth_id__get",
+  summary: "Wait until the user is back",
+  tags,
+  request: {
+    params: z.object({ auth_id: text }),
+    query: z.object({
+      timeout: queryInt(Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER)
+        .default(30)
+        .openapi({ default: 30, description: "In seconds; at most 600." }),
+    }),
+  },
+  responses: { 200: jsonResponse(WaitAnswer, "How it ended, or `timeout`.") },
+});
+
+const returnedQuery = z.object({
+  code: optional(text),
+  state: optional(text).openapi({ description: "Contains the `auth_id`." }),
+  error: optional(text),
+  error_description: optional(text),
+});
+
+/** Where a provider sends the user's browser. It brings no key: the state is what proves that it belongs to a flow. */
+export const oauthCallback = createRoute({
+  method: "get",
+  path: "/v2/auth/callback/{provider_id}",
+  operationId: "oauth_callback_get_v2_auth_callback__provider_id__get",
+  summary: "A user's browser is back from the provider",
+  tags,
+  request: {
+    params: providerParams,
+    query: returnedQuery.extend({ iss: optional(text).openapi({ description: "RFC 9207." }) }),
+  },
+  responses: { 302: { description: "To a page that says whether it worked." } },
+});
+
+/** The same for a web app that is the redirect URI itself: it passes on what it was given, in its user's name. */
+export const postOauthCallback = createRoute({
+  method: "post",
+  path: "/v2/auth/callback/{provider_id}",
+  operationId: "oauth_callback_v2_auth_callback__provider_id__post",
+  summary: "Pass on what the provider gave to the user's browser",
+  tags,
+  request: { params: providerParams, body: jsonBody(z.object({ code: text, state: text }).openapi("OAuthCallback")) },
+  responses: { 200: jsonResponse(z.object({ status: z.literal("connected"), provider_id: z.string() }), "Connected.") },
+});
+
+/** The setup URL of a GitHub App. */
+export const oauthSetup = createRoute({
+  method: "get",
+  path: "/v2/auth/setup/{provider_id}",
+  operationId: "oauth_setup_v2_auth_setup__provider_id__get",
+  summary: "A user's browser is back from the installation of an app",
+  tags,
+  request: {
+    params: providerParams,
+    query: returnedQuery.extend({
+      setup_action: optional(text),
+      installation_id: optional(queryInt(0, Number.MAX_SAFE_INTEGER)),
+    }),
+  },
+  responses: { 302: { description: "To a page that says whether it worked." } },
+});
+
+/** What is asked of an MCP server: how to get tokens for it. */
+export const McpDiscoverRequest = z
+  .object({
+    provider_id: text,
+    name: text,
+    mcp_server_url: text.openapi({ description: "The address of the MCP server." }),
+  })
+  .openapi("McpDiscoverRequest");
+export type McpDiscoverRequest = z.output<typeof McpDiscoverRequest>;
