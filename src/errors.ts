@@ -118,6 +118,8 @@ export interface InvalidPart {
   /** FastAPI's word for it, such as `missing`. */
   type: string;
   input?: unknown;
+  /** What the sentence was made of. */
+  ctx?: Record<string, unknown>;
 }
 
 /** A request that does not match its contract, where the API lists each reason with its place. */
