@@ -65,6 +65,7 @@ export const ERRORS = {
   bad_filter: [400, "{reason}"],
   bad_cursor: [400, "The cursor is not one of this API: ask for the first page again."],
   provider_not_found: [404, "OAuth provider '{provider_id}' not found."],
+  provider_exists: [409, "OAuth provider '{provider_id}' exists already."],
   token_not_found: [404, "OAuth token not found."],
   flow_not_open: [
     400,

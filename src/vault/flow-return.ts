@@ -48,7 +48,7 @@ export async function returnFromProvider(
   const { database } = context;
   const named = await flowOfState(context, returned.state);
   const isTheirs = !caller || (named && isInitiator(named, caller));
-  const isComplete = returned.code !== undefined || returned.error !== undefined;
+  const isComplete = Boolean(returned.code || returned.error);
   if (!named || named.provider_id !== returned.provider_id || !isTheirs || !isComplete)
     throw new ApiError("flow_not_open");
   const flow = await database.write((tx) => claimFlow(tx, named.auth_id));
@@ -73,9 +73,7 @@ async function flowOfState({ database }: VaultContext, state = ""): Promise<Flow
 
 async function redeem(context: VaultContext, flow: FlowRow, returned: Returned): Promise<FlowEnd> {
   const { code, error, error_description, iss, installation_id } = returned;
-  if (error !== undefined || code === undefined) {
-    return fail(context, flow, wordOf(error ?? ""), lineOf(error_description));
-  }
+  if (error || !code) return fail(context, flow, wordOf(error ?? ""), detailOf(error_description));
   const provider = await findProvider(context.database.read, flow.tenant_id, flow.provider_id);
   if (!provider) return fail(context, flow, "provider_deleted");
   const { redirect_uri } = flow;
@@ -190,6 +188,6 @@ const eventOf = (
   scopes: token?.scopes ?? scopes,
 });
 
-/** What a provider says to people: at most a line of visible ASCII, so that it can be shown anywhere. */
-const lineOf = (text: string | undefined): string | null =>
-  text === undefined ? null : text.replaceAll(/[^\x20-\x7e]/g, "?").slice(0, 300);
+/** What a provider says to people, as an event's detail: at most a line of visible ASCII, so that it can be shown anywhere. */
+const detailOf = (description: string | undefined): string | null =>
+  description ? JSON.stringify({ description: description.replaceAll(/[^\x20-\x7e]/g, "?").slice(0, 300) }) : null;

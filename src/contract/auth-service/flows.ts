@@ -1,5 +1,6 @@
 import { createRoute, z } from "@hono/zod-openapi";
-import { jsonBody, jsonObject, jsonResponse, optional, queryInt, uuid, withDefault } from "../fields.ts";
+import { jsonBody, jsonObject, jsonResponse, optional, withDefault } from "../fields.ts";
+import { laxBoolean, laxInt, laxUuid } from "../lax-fields.ts";
 
 const tags = ["Auth Service (v2)"];
 
@@ -16,12 +17,12 @@ export const AuthenticateRequest = z
       description: "Whose token. Only a caller with the scope `service` may name somebody else; others are ignored.",
     }),
     agent_id: optional(text).openapi({ description: "The agent that asks: tokens it is connected to come first." }),
-    use_agent_builder_public_oauth: withDefault(z.boolean(), false).openapi({ description: "Without effect." }),
-    force_new: withDefault(z.boolean(), false).openapi({
+    use_agent_builder_public_oauth: withDefault(laxBoolean, false).openapi({ description: "Without effect." }),
+    force_new: withDefault(laxBoolean, false).openapi({
       description: "Send the user to the provider whatever is there, to add another account.",
     }),
-    token_id: optional(uuid).openapi({ description: "This token of the user and no other." }),
-    is_default: withDefault(z.boolean(), true).openapi({
+    token_id: optional(laxUuid).openapi({ description: "This token of the user and no other." }),
+    is_default: withDefault(laxBoolean, true).openapi({
       description: "Whether the token that comes of a flow becomes the user's default at the provider.",
     }),
   })
@@ -73,9 +74,7 @@ export const waitForAuthentication = createRoute({
   request: {
     params: z.object({ auth_id: text }),
     query: z.object({
-      timeout: queryInt(Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER)
-        .default(30)
-        .openapi({ default: 30, description: "In seconds; at most 600." }),
+      timeout: laxInt({}).default(30).openapi({ default: 30, description: "In seconds; at most 600." }),
     }),
   },
   responses: { 200: jsonResponse(WaitAnswer, "How it ended, or `timeout`.") },
@@ -124,7 +123,7 @@ export const oauthSetup = createRoute({
     params: providerParams,
     query: returnedQuery.extend({
       setup_action: optional(text),
-      installation_id: optional(queryInt(0, Number.MAX_SAFE_INTEGER)),
+      installation_id: optional(laxInt({})),
     }),
   },
   responses: { 302: { description: "To a page that says whether it worked." } },

@@ -78,7 +78,8 @@ export async function register(
   });
   const { client_id, client_secret, token_endpoint_auth_method = metadata.token_endpoint_auth_method } = client;
   const method = AUTH_METHODS.find((known) => known === token_endpoint_auth_method);
-  if (!method) throw new DiscoveryError("its authorization server wants a client authentication that is not supported.");
+  if (!method)
+    throw new DiscoveryError("its authorization server wants a client authentication that is not supported.");
   return { client_id, client_secret: client_secret as string | undefined, token_endpoint_auth_method: method };
 }
 
@@ -100,7 +101,9 @@ async function namedMetadata(access: ProviderAccess, server: URL): Promise<oauth
   const challenge = answer.status === 401 ? answer.headers.get("www-authenticate") : null;
   const address = /\bresource_metadata="([^"]+)"/i.exec(challenge ?? "")?.[1];
   if (address === undefined || !URL.canParse(address)) return undefined;
-  const found = await metadataOf(address, (url) => access.fetch(url, { signal, headers: { accept: "application/json" } }));
+  const found = await metadataOf(address, (url) =>
+    access.fetch(url, { signal, headers: { accept: "application/json" } }),
+  );
   return found && checkedResource(found, server);
 }
 
