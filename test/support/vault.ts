@@ -8,17 +8,45 @@ import { createSafeFetch } from "../../src/lib/safe-fetch.ts";
 import type { Database } from "../../src/storage/database.ts";
 import { migrate } from "../../src/storage/migrate.ts";
 import { insertProvider } from "../../src/storage/vault/providers.ts";
-import type { ProviderRow } from "../../src/storage/vault/schema.ts";
+import type { ProviderRow, TokenRow } from "../../src/storage/vault/schema.ts";
+import { listTokenEvents } from "../../src/storage/vault/token-events.ts";
+import { listTokens, updateToken } from "../../src/storage/vault/tokens.ts";
 import type { VaultContext } from "../../src/vault/context.ts";
+import type { Returned } from "../../src/vault/flow-return.ts";
 import { Flows } from "../../src/vault/flows.ts";
 import { sealClientSecret } from "../../src/vault/provider-secret.ts";
 import type { Seal } from "../../src/vault/seal.ts";
 import type { TestDatabase } from "./databases.ts";
-import type { OAuthServer, TestClient } from "./oauth-server.ts";
+import { type OAuthServer, type TestClient, walk } from "./oauth-server.ts";
 import { openOn } from "./storage.ts";
 
 /** Our own address in these tests; nobody listens there. */
 export const BASE_URL = "http://threadmill.localhost:2024";
+
+/** Clients of the authorization server, and of as many providers. */
+export const CLIENTS = {
+  basic: {
+    client_id: "basic",
+    client_secret: "a-secret-for-basic",
+    token_endpoint_auth_method: "client_secret_basic",
+  },
+  post: { client_id: "post", client_secret: "a-secret-for-post", token_endpoint_auth_method: "client_secret_post" },
+  open: { client_id: "public", token_endpoint_auth_method: "none" },
+  withoutPkce: {
+    client_id: "without-pkce",
+    client_secret: "a-secret-without-pkce",
+    token_endpoint_auth_method: "client_secret_post",
+  },
+} as const satisfies Record<string, TestClient>;
+
+export const callbackOf = (provider_id: string) => `${BASE_URL}/v2/auth/callback/${provider_id}`;
+
+/** What a browser brings to a callback. */
+export function broughtBy(back: URL): Returned {
+  const provider_id = decodeURIComponent(back.pathname.split("/").at(-1) ?? "");
+  const { code, state, iss, error, error_description } = Object.fromEntries(back.searchParams);
+  return { provider_id, code, state, iss, error, error_description };
+}
 
 export const TENANT = "00000000-0000-4000-8000-00000000000a";
 
@@ -112,6 +140,30 @@ export class TestVault {
       },
       BASE_URL,
     );
+  }
+
+  /** The whole way of a user to the provider and back. */
+  async connect(caller: Caller, provider: string, body: Partial<AuthenticateRequest> = {}): Promise<void> {
+    const { url } = await this.ask(caller, provider, body);
+    const end = await this.flows.return(broughtBy(await walk(url ?? "", { account: caller.user_id })));
+    if (end.status !== "connected") throw new Error(`${caller.user_id} was not connected: ${end.reason}`);
+  }
+
+  /** Their tokens, the default first. */
+  tokens({ tenant_id, user_id }: Caller, provider_id: string): Promise<TokenRow[]> {
+    return listTokens(this.database.read, { tenant_id, user_id, provider_id });
+  }
+
+  /** Makes all of a user's tokens at a provider run out now. */
+  async age(caller: Caller, provider_id: string): Promise<void> {
+    const tokens = await this.tokens(caller, provider_id);
+    const { database } = this;
+    for (const { token_id } of tokens)
+      await database.write((tx) => updateToken(tx, token_id, { expires_at: systemClock.now() - 1 }));
+  }
+
+  events({ tenant_id, user_id }: Caller) {
+    return listTokenEvents(this.database.read, { tenant_id, user_id }, 50);
   }
 
   async close(): Promise<void> {

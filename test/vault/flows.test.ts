@@ -1,44 +1,14 @@
 import { createHash } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { newId } from "../../src/lib/ids.ts";
-import type { Returned } from "../../src/vault/flow-return.ts";
 import { createDatabase, databases, type TestDatabase } from "../support/databases.ts";
 import { OAuthServer, walk } from "../support/oauth-server.ts";
-import { BASE_URL, callerOf, TestVault } from "../support/vault.ts";
+import { broughtBy, CLIENTS, callbackOf, callerOf, TestVault } from "../support/vault.ts";
 
-const basic = {
-  client_id: "basic",
-  client_secret: "a-secret-for-basic",
-  token_endpoint_auth_method: "client_secret_basic",
-} as const;
-const post = {
-  client_id: "post",
-  client_secret: "a-secret-for-post",
-  token_endpoint_auth_method: "client_secret_post",
-} as const;
-const open = { client_id: "public", token_endpoint_auth_method: "none" } as const;
-const withoutPkce = {
-  client_id: "without-pkce",
-  client_secret: "a-secret",
-  token_endpoint_auth_method: "client_secret_post",
-} as const;
+const { basic, post, open, withoutPkce } = CLIENTS;
 
-const callbackOf = (provider_id: string) => `${BASE_URL}/v2/auth/callback/${provider_id}`;
 const ELSEWHERE = "https://app.example.com/host-oauth-callback";
 const names = ["basic", "post", "public", "without-pkce"];
-
-/** What a browser brings to a callback. */
-const broughtBy = (back: URL): Returned => {
-  const { code, state, iss, error, error_description } = Object.fromEntries(back.searchParams);
-  return {
-    provider_id: decodeURIComponent(back.pathname.split("/").at(-1) ?? ""),
-    code,
-    state,
-    iss,
-    error,
-    error_description,
-  };
-};
 
 const refused = { code: "flow_not_open", status: 400 };
 
