@@ -5,6 +5,7 @@ import { type GraphSpec, readEnvField, readGraphs, readPrefix, readProject } fro
 import { type Env, integer, list, number, oneOf } from "./config/values.ts";
 import { ConfigError } from "./errors.ts";
 import { isObject, type JsonObject } from "./lib/json.ts";
+import { isLoopback } from "./lib/loopback.ts";
 
 /** Everything that can be configured, read once at the start. The rest of the program never looks at the environment. */
 export interface Config extends Timing {
@@ -31,6 +32,8 @@ export interface Config extends Timing {
   /** Heap limit of a graph host. */
   host_memory_mb: number;
   api_keys: readonly string[];
+  /** The OpenID provider whose JWTs are accepted. */
+  oidc: { issuer: string; audience: string; allow_loopback: boolean } | undefined;
   allowed_hosts: readonly string[];
   cors_origins: readonly string[];
   mount_prefix: string;
@@ -86,13 +89,6 @@ export function readConfig(command: Config["command"], flags: Flags, env: Env): 
       `${config_file}: the field "auth" names a module that this version does not run, so everybody would get in: remove the field and use API_KEYS.`,
     );
   }
-  const api_keys = list(env.API_KEYS);
-  const host = flags.host ?? "127.0.0.1";
-  if (!isLoopback(host) && api_keys.length === 0) {
-    throw new ConfigError(
-      `${command} would be open to everybody on ${host}: set API_KEYS to one or more keys (comma-separated), or bind to 127.0.0.1 with --host.`,
-    );
-  }
   const tsconfig = resolve(project_dir, "tsconfig.json");
   const own = {
     // Where tsx looks for path aliases; otherwise in the folder in which the program was started.
@@ -107,14 +103,15 @@ export function readConfig(command: Config["command"], flags: Flags, env: Env): 
     config_file,
     graphs: readGraphs(project.graphs, project_dir, config_file),
     graph_env: own,
-    host,
+    host: flags.host ?? "127.0.0.1",
     port: integer("--port (or PORT)", flags.port ?? env.PORT, 2024, 0, 65_535),
     ...readStorageConfig(flags, env),
     inline: flags.inline ?? false,
     hosts: integer("--hosts", flags.hosts ?? env.THREADMILL_HOSTS, Math.max(1, availableParallelism() - 1), 1, 256),
     jobs_per_worker: integer("N_JOBS_PER_WORKER", env.N_JOBS_PER_WORKER, 50, 1, 10_000),
     host_memory_mb: integer("THREADMILL_HOST_MEMORY_MB", env.THREADMILL_HOST_MEMORY_MB, 2048, 64, 1_048_576),
-    api_keys,
+    api_keys: list(env.API_KEYS),
+    oidc: readOidc(env),
     allowed_hosts: list(env.ALLOWED_HOSTS),
     cors_origins: list(env.CORS_ALLOW_ORIGINS ?? "*"),
     mount_prefix: readPrefix(
@@ -181,6 +178,24 @@ function readTiming(env: Env): Timing {
   };
 }
 
+function readOidc(env: Env): Config["oidc"] {
+  const issuer = env.THREADMILL_OIDC_ISSUER;
+  const audience = env.THREADMILL_OIDC_AUDIENCE;
+  if (!issuer && !audience) return undefined;
+  if (!issuer || !audience) {
+    throw new ConfigError("THREADMILL_OIDC_ISSUER and THREADMILL_OIDC_AUDIENCE belong together: set both, or none.");
+  }
+  const allow_loopback = env.THREADMILL_ALLOW_LOOPBACK_OAUTH === "1";
+  const url = URL.parse(issuer);
+  const isHttp = url?.protocol === "http:" && allow_loopback && isLoopback(url.hostname);
+  if (!url || (url.protocol !== "https:" && !isHttp) || url.search || url.hash) {
+    throw new ConfigError(
+      `THREADMILL_OIDC_ISSUER must be the address of an OpenID provider, as it stands in the "iss" of its tokens and with https, but is "${issuer}".`,
+    );
+  }
+  return { issuer, audience, allow_loopback };
+}
+
 function readDefaultAssistants(text: string | undefined): Config["default_assistants"] {
   if (!text) return {};
   try {
@@ -203,9 +218,6 @@ function readDatabaseUrl(url: string | undefined): string | undefined {
   if (/^postgres(ql)?:\/\//.test(url) && URL.canParse(url)) return url;
   throw new ConfigError("--database-url (or DATABASE_URL) must look like postgres://user:password@host:5432/database.");
 }
-
-/** Whether an address is reachable from this machine alone. */
-export const isLoopback = (host: string): boolean => /^(localhost|127(\.\d+){3}|::1|\[::1\])$/.test(host);
 
 function ownVersion(): string {
   const manifest = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8")) as { version: string };

@@ -5,6 +5,7 @@ import { createLog } from "../lib/log.ts";
 import { listen, openDatabase, startThreadmill, type Threadmill } from "../main.ts";
 import { migrate } from "../storage/migrate.ts";
 import { addExperimentCommands } from "./experiments/command.ts";
+import { addKeyCommands } from "./keys/command.ts";
 import { watchGraphs } from "./watch.ts";
 import { letYoungGenerationGrow } from "./young-generation.ts";
 
@@ -42,6 +43,7 @@ export async function runCli(argv: string[]): Promise<void> {
   add("dev", "serve for development: reloads when files change", SERVER_OPTIONS, (flags) => serve("dev", flags));
   add("serve", "serve for production", SERVER_OPTIONS, (flags) => serve("serve", flags));
   add("migrate", "bring the database to this version's schema, then exit", STORAGE_OPTIONS, migrateOnly);
+  addKeyCommands(program, STORAGE_OPTIONS);
   addExperimentCommands(program);
   try {
     await program.parseAsync(argv);

@@ -32,7 +32,7 @@ interface Missing {
  * A token for a user at a provider, or where to send the user to get one.
  *
  * @param base_url our own address, as users' browsers reach it; undefined when it is not known
- * @throws ApiError provider_not_found, token_not_found; provider_unavailable when the token's time is over and the provider does
+ * @throws ApiError oauth_provider_not_found, oauth_token_not_found; provider_unavailable when the token's time is over and the provider does
  *   not renew it right now; no_public_url, redirect_uri_not_allowed
  */
 export async function authenticate(
@@ -42,7 +42,7 @@ export async function authenticate(
   base_url: string | undefined,
 ): Promise<AuthenticateAnswer> {
   const provider = await findProvider(context.database.read, caller.tenant_id, body.provider);
-  if (!provider) throw new ApiError("provider_not_found", { provider_id: body.provider });
+  if (!provider) throw new ApiError("oauth_provider_not_found", { provider_id: body.provider });
   const question = { caller, user_id: subjectOf(caller, body), provider, body, base_url };
   const found = body.force_new ? { status: "pending" as const } : await findUsable(context, question);
   return found.status === "completed" ? found : sendAway(context, question, found);
@@ -60,7 +60,7 @@ async function findUsable(context: VaultContext, question: Question): Promise<Gi
   const { tenant_id } = caller;
   if (body.token_id !== undefined) {
     const token = await findToken(database.read, tenant_id, body.token_id);
-    if (token?.user_id !== user_id || token.provider_id !== provider_id) throw new ApiError("token_not_found");
+    if (token?.user_id !== user_id || token.provider_id !== provider_id) throw new ApiError("oauth_token_not_found");
     return give(context, question, token, "token_expired");
   }
   let connected: Missing | undefined;

@@ -9,7 +9,8 @@ import { claimFlow, endFlowIfClaimed, findFlow } from "../storage/vault/flows.ts
 import { findProvider } from "../storage/vault/providers.ts";
 import type { FlowRow, ProviderRow, TokenRow } from "../storage/vault/schema.ts";
 import { insertTokenEvents } from "../storage/vault/token-events.ts";
-import { clearDefault, findToken, insertToken, renewToken } from "../storage/vault/tokens.ts";
+import { findToken, renewToken } from "../storage/vault/tokens.ts";
+import { addToken } from "./add-token.ts";
 import type { VaultContext } from "./context.ts";
 import { digestOf, verifierPlace } from "./flow-start.ts";
 import { exchangeCode, type Grant } from "./oauth/client.ts";
@@ -73,7 +74,7 @@ async function flowOfState({ database }: VaultContext, state = ""): Promise<Flow
 
 async function redeem(context: VaultContext, flow: FlowRow, returned: Returned): Promise<FlowEnd> {
   const { code, error, error_description, iss, installation_id } = returned;
-  if (error || !code) return fail(context, flow, wordOf(error ?? ""), detailOf(error_description));
+  if (error || !code) return fail(context, flow, wordOf(error ?? ""), lineOf(error_description));
   const provider = await findProvider(context.database.read, flow.tenant_id, flow.provider_id);
   if (!provider) return fail(context, flow, "provider_deleted");
   const { redirect_uri } = flow;
@@ -117,22 +118,20 @@ interface Granted {
   grant: Grant;
 }
 
-async function add(tx: Tx, flow: FlowRow, { token_id, secret, grant }: Granted): Promise<TokenRow> {
+function add(tx: Tx, flow: FlowRow, { token_id, secret, grant }: Granted): Promise<TokenRow> {
   const { tenant_id, user_id, provider_id, is_default } = flow;
-  if (is_default) await clearDefault(tx, { tenant_id, user_id, provider_id });
-  return insertToken(tx, {
+  const token = {
     token_id,
     tenant_id,
     provider_id,
     user_id,
-    agent_id: null,
     provider_account_label: null,
     scopes: JSON.stringify(grant.scopes),
-    is_default,
     secret,
     metadata: JSON.stringify(grant.metadata),
     expires_at: grant.expires_at,
-  });
+  };
+  return addToken(tx, token, is_default === 1);
 }
 
 async function renew(tx: Tx, flow: FlowRow, { token_id, secret, grant }: Granted): Promise<TokenRow | undefined> {
@@ -188,6 +187,6 @@ const eventOf = (
   scopes: token?.scopes ?? scopes,
 });
 
-/** What a provider says to people, as an event's detail: at most a line of visible ASCII, so that it can be shown anywhere. */
-const detailOf = (description: string | undefined): string | null =>
-  description ? JSON.stringify({ description: description.replaceAll(/[^\x20-\x7e]/g, "?").slice(0, 300) }) : null;
+/** What a provider says to people: at most a line of visible ASCII, so that it can be shown anywhere. */
+const lineOf = (text: string | undefined): string | null =>
+  text ? text.replaceAll(/[^\x20-\x7e]/g, "?").slice(0, 300) : null;

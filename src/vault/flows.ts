@@ -4,10 +4,10 @@ import type {
   McpDiscoverRequest,
   WaitAnswer,
 } from "../contract/auth-service/flows.ts";
+import type { OAuthProvider } from "../contract/auth-service/records.ts";
 import type { Caller } from "../contract/caller.ts";
 import { repeating, type Service } from "../lib/service.ts";
 import { deleteFlowsExpiredFor } from "../storage/vault/flows.ts";
-import type { ProviderRow } from "../storage/vault/schema.ts";
 import { authenticate } from "./authenticate.ts";
 import type { VaultContext } from "./context.ts";
 import { type FlowEnd, type Returned, returnFromProvider } from "./flow-return.ts";
@@ -60,7 +60,7 @@ export class Flows implements Service {
   }
 
   /** As {@link discoverProvider}. */
-  discover(caller: Caller, body: McpDiscoverRequest, base_url: string | undefined): Promise<ProviderRow> {
+  discover(caller: Caller, body: McpDiscoverRequest, base_url: string | undefined): Promise<OAuthProvider> {
     return discoverProvider(this.#context, caller, body, base_url);
   }
 

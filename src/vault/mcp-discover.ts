@@ -1,14 +1,15 @@
 import type { McpDiscoverRequest } from "../contract/auth-service/flows.ts";
+import type { OAuthProvider } from "../contract/auth-service/records.ts";
 import type { Caller } from "../contract/caller.ts";
 import { ApiError } from "../errors.ts";
 import { newId } from "../lib/ids.ts";
 import { refusalOf } from "../lib/safe-fetch.ts";
 import { findProvider, insertProvider } from "../storage/vault/providers.ts";
-import type { ProviderRow } from "../storage/vault/schema.ts";
 import type { VaultContext } from "./context.ts";
 import { callbackUrl } from "./flow-start.ts";
 import { type Discovered, DiscoveryError, discover, type RegisteredClient, register } from "./oauth/discovery.ts";
 import { sealClientSecret } from "./provider-secret.ts";
+import { providerOf } from "./wire.ts";
 
 /** What we are called where users see for whom they grant something. */
 const CLIENT_NAME = "Threadmill";
@@ -17,23 +18,23 @@ const CLIENT_NAME = "Threadmill";
  * Makes a provider of what an MCP server says of itself, and of a client that its authorization server registers for us.
  *
  * @param base_url our own address, as users' browsers reach it; undefined when it is not known
- * @throws ApiError provider_exists, no_public_url, discovery_failed
+ * @throws ApiError oauth_provider_exists, no_public_url, discovery_failed
  */
 export async function discoverProvider(
   context: VaultContext,
   { tenant_id }: Pick<Caller, "tenant_id">,
   body: McpDiscoverRequest,
   base_url: string | undefined,
-): Promise<ProviderRow> {
+): Promise<OAuthProvider> {
   const { provider_id } = body;
   // Before anything is registered that nobody would use.
-  const taken = new ApiError("provider_exists", { provider_id });
+  const taken = new ApiError("oauth_provider_exists", { provider_id });
   if (await findProvider(context.database.read, tenant_id, provider_id)) throw taken;
   if (base_url === undefined) throw new ApiError("no_public_url");
   const found = await look(context, body, callbackUrl(base_url, provider_id));
   const provider = await context.database.write((tx) => insertProvider(tx, rowOf(context, tenant_id, body, found)));
   if (!provider) throw taken;
-  return provider;
+  return providerOf(provider);
 }
 
 interface Found extends Discovered {

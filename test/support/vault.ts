@@ -13,9 +13,10 @@ import { listTokenEvents } from "../../src/storage/vault/token-events.ts";
 import { listTokens, updateToken } from "../../src/storage/vault/tokens.ts";
 import type { VaultContext } from "../../src/vault/context.ts";
 import type { Returned } from "../../src/vault/flow-return.ts";
-import { Flows } from "../../src/vault/flows.ts";
+import type { Flows } from "../../src/vault/flows.ts";
 import { sealClientSecret } from "../../src/vault/provider-secret.ts";
 import type { Seal } from "../../src/vault/seal.ts";
+import { createVault, type Vault } from "../../src/vault/vault.ts";
 import type { TestDatabase } from "./databases.ts";
 import { type OAuthServer, type TestClient, walk } from "./oauth-server.ts";
 import { openOn } from "./storage.ts";
@@ -59,13 +60,15 @@ export const callerOf = (user_id: string, scopes: Caller["scopes"] = ["tokens"],
 /** A process of the service, as far as the vault goes: several may share a database. */
 export class TestVault {
   readonly context: VaultContext;
+  readonly rules: Vault;
   readonly flows: Flows;
   readonly database: Database;
 
   private constructor(context: VaultContext) {
     this.context = context;
     this.database = context.database;
-    this.flows = new Flows(context);
+    this.rules = createVault(context);
+    this.flows = this.rules.flows;
   }
 
   static async on(at: TestDatabase, settings: Partial<VaultContext["settings"]> = {}): Promise<TestVault> {

@@ -213,7 +213,7 @@ describe.each(databases)("OAuth flows on %s", (name) => {
       await expect(
         vault.ask(caller, caller.tenant_id === callerOf("").tenant_id ? "nowhere" : "basic"),
       ).rejects.toMatchObject({
-        code: "provider_not_found",
+        code: "oauth_provider_not_found",
       });
   });
 });

@@ -1,11 +1,24 @@
 import * as oauth from "oauth4webapi";
 import type { ProviderRow } from "../../storage/vault/schema.ts";
+import type { RevokeTokens } from "../after-deletion.ts";
 import type { VaultContext } from "../context.ts";
 import { openClientSecret } from "../provider-secret.ts";
 import type { TokenSecret } from "../token-secret.ts";
 import { type ProviderAccess, partiesOf, requestOptions } from "./client.ts";
 import { failureOf } from "./failure.ts";
 import { quirksOf } from "./quirks.ts";
+
+/** Requests to one provider at a time: a user who goes takes along a handful of tokens, a provider all there are. */
+const AT_A_TIME = 5;
+
+/** What {@link revokeQuietly} does, for any number of tokens. */
+export const revokeTokens =
+  (context: Pick<VaultContext, "log"> & ProviderAccess): RevokeTokens =>
+  async (provider, secrets) => {
+    for (let i = 0; i < secrets.length; i += AT_A_TIME) {
+      await Promise.all(secrets.slice(i, i + AT_A_TIME).map((secret) => revokeQuietly(context, provider, secret)));
+    }
+  };
 
 /**
  * Tells a provider that a token is not used any more, as far as it takes note of that. Ends within the provider's time limit and
