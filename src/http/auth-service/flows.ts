@@ -4,7 +4,6 @@ import { ApiError } from "../../errors.ts";
 import type { Log } from "../../lib/log.ts";
 import type { Returned } from "../../vault/flow-return.ts";
 import type { Flows } from "../../vault/flows.ts";
-import { toProvider } from "../../vault/providers.ts";
 import { byPart } from "../by-part.ts";
 import { goneWith } from "../gone.ts";
 import { lastWins } from "../reading.ts";
@@ -40,7 +39,7 @@ export function serveFlows(app: App, mounts: readonly string[], options: FlowRou
   });
 
   serveAt(app, mounts, routes.discoverMcpProvider, async ({ caller, body, context }) =>
-    context.json(toProvider(await flows.discover(caller, body, baseUrlOf(context, options)))),
+    context.json(await flows.discover(caller, body, baseUrlOf(context, options))),
   );
 
   serveAt(app, mounts, routes.oauthCallback, ({ params, query }) =>
