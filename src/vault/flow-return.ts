@@ -22,7 +22,7 @@ import { sealToken } from "./token-secret.ts";
 export interface Returned {
   /** Of the path: a provider has a callback of its own, so that nobody can pass off one's answer as another's. */
   provider_id: string;
-  state: string | undefined;
+  state?: string | undefined;
   code?: string | undefined;
   error?: string | undefined;
   error_description?: string | undefined;

@@ -95,7 +95,7 @@ const returnedQuery = z.object({
 /** Where a provider sends the user's browser. It brings no key: the state is what proves that it belongs to a flow. */
 export const oauthCallback = createRoute({
   ...operation("oauth_callback_get", "get", "/v2/auth/callback/{provider_id}"),
-  security: [{ "Bearer Auth": [] }, {}],
+  security: [{ "Bearer Auth": [] }],
   summary: "A user's browser is back from the provider",
   tags,
   request: {

@@ -13,7 +13,6 @@ import { donePage, refusedPage, sendOn } from "./flow-page.ts";
 import { serveAt } from "./route.ts";
 
 export interface FlowRoutesOptions {
-  flows: Flows;
   /** Our own address, as users' browsers reach it. */
   public_url: string | undefined;
   /** Set on a loopback address: the names, besides loopback's own, that it is called by. */
@@ -23,8 +22,8 @@ export interface FlowRoutesOptions {
   log: Log;
 }
 
-export function serveFlows(app: App, mounts: readonly string[], options: FlowRoutesOptions): void {
-  const { flows, log } = options;
+export function serveFlows(app: App, mounts: readonly string[], flows: Flows, options: FlowRoutesOptions): void {
+  const { log } = options;
   const routes = authServiceRoutes.flows;
 
   serveAt(app, mounts, routes.authenticate, async ({ caller, body, context }) =>
