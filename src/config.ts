@@ -36,6 +36,8 @@ export interface Config extends Timing {
   oidc: { issuer: string; audience: string; allow_loopback: boolean } | undefined;
   /** Permits OAuth providers at loopback addresses, also with http, for development and tests. */
   allow_loopback_oauth: boolean;
+  /** The address by which users' browsers reach this service, without a slash at its end. */
+  public_url: string | undefined;
   allowed_hosts: readonly string[];
   cors_origins: readonly string[];
   mount_prefix: string;
@@ -122,6 +124,7 @@ export function readConfig(command: Config["command"], flags: Flags, env: Env): 
     api_keys: list(env.API_KEYS),
     oidc: readOidc(env),
     allow_loopback_oauth: mayUseLoopback(env),
+    public_url: readPublicUrl(env.THREADMILL_PUBLIC_URL),
     allowed_hosts: list(env.ALLOWED_HOSTS),
     cors_origins: list(env.CORS_ALLOW_ORIGINS ?? "*"),
     mount_prefix: readPrefix(
@@ -230,6 +233,16 @@ function readDefaultAssistants(text: string | undefined): Config["default_assist
       `LANGGRAPH_CONFIG must be JSON of the form {"graph": {"configurable": {}}}: ${(error as Error).message}.`,
     );
   }
+}
+
+function readPublicUrl(text: string | undefined): string | undefined {
+  if (!text) return undefined;
+  const url = URL.parse(text);
+  if (url && /^https?:$/.test(url.protocol) && !url.search && !url.hash && !url.username)
+    return text.replace(/\/+$/, "");
+  throw new ConfigError(
+    `THREADMILL_PUBLIC_URL must be the address of this service as browsers reach it, like https://agents.example.com, but is "${text}".`,
+  );
 }
 
 function readDatabaseUrl(url: string | undefined): string | undefined {

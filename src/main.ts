@@ -109,7 +109,7 @@ export async function startThreadmill(config: Config, log: Log): Promise<Threadm
     log,
   });
   const experiments = experimentThreads({ database: experimentsDatabase(config), log_level: config.log_level });
-  const vault = createVault(vaultContext(config, database, log), async () => undefined);
+  const vault = createVault(vaultContext(config, database, log));
   for (const service of vault.maintenance) service.start();
   const app = await createHttp(
     config,
@@ -132,8 +132,8 @@ export async function startThreadmill(config: Config, log: Log): Promise<Threadm
     },
     async stop() {
       disconnects.stop();
-      await engine.stop(config.shutdown_grace_ms);
-      await Promise.all(vault.maintenance.map((service) => service.stop()));
+      const quiet = vault.maintenance.map((service) => service.stop());
+      await Promise.all([engine.stop(config.shutdown_grace_ms), ...quiet]);
       await experiments.stop();
       await database.close();
       unlock();
@@ -229,6 +229,7 @@ async function createHttp(
     cors_origins: config.cors_origins,
     body_limit_bytes: config.body_limit_bytes,
     allowed_hosts: isLoopback(config.host) ? config.allowed_hosts : undefined,
+    public_url: config.public_url,
     info: {
       version: API_LEVEL,
       threadmill_version: config.threadmill_version,

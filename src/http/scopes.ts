@@ -7,7 +7,7 @@ import type { Scope } from "../contract/caller.ts";
 const OPEN: readonly (readonly [methods: readonly string[], path: RegExp])[] = [
   [["GET", "HEAD"], /^\/ok$/],
   [["GET", "HEAD"], /^(\/api\/v1)?\/public\//],
-  [["GET"], /^(\/api-host)?\/v2\/auth\/(callback|setup)\/[^/]+$/],
+  [["GET"], /^(\/api-host)?\/v2\/auth\/(callback\/[^/]+|setup\/[^/]+|done)$/],
   [["GET"], /^(\/api-host)?\/host-oauth-callback\/[^/]+$/],
 ];
 
