@@ -29,6 +29,8 @@ import { migrate } from "./storage/migrate.ts";
 import { ping } from "./storage/ping.ts";
 import { openPostgres } from "./storage/postgres.ts";
 import { openSqlite } from "./storage/sqlite.ts";
+import { keySourceOf } from "./vault/key-source.ts";
+import { openKeyRing } from "./vault/open-key-ring.ts";
 
 /** What clients compare to know which features of the API they may use. */
 const API_LEVEL = "0.16.0";
@@ -73,8 +75,10 @@ export interface Threadmill {
 /** Wires everything together and starts it. This is the only place that knows all parts. */
 export async function startThreadmill(config: Config, log: Log): Promise<Threadmill> {
   const unlock = config.database_url ? () => undefined : lockFolder(config.data_dir);
+  const keys = keySourceOf(config);
   const database = openDatabase(config, synchronousOf(config), log);
   await migrate(database, "agents");
+  await openKeyRing(database, keys, log);
   const catalog = new GraphCatalog(config.graphs, config.graph_env);
   await syncDefaultAssistants(database, DEFAULT_TENANT, config.graphs, config.default_assistants);
   const engine = createEngine(config, database, catalog, log);
