@@ -1,7 +1,6 @@
 import { once } from "node:events";
 import type { ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { join } from "node:path";
 import { createAdaptorServer, type ServerType } from "@hono/node-server";
 import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
 import { Assistants } from "./agents/assistants.ts";
@@ -27,19 +26,17 @@ import type { Log } from "./lib/log.ts";
 import { isLoopback } from "./lib/loopback.ts";
 import { createSafeFetch } from "./lib/safe-fetch.ts";
 import type { Database } from "./storage/database.ts";
-import { lockFolder } from "./storage/folder-lock.ts";
-import { migrate } from "./storage/migrate.ts";
+import { fileOf, openData } from "./storage/open-data.ts";
 import { ping } from "./storage/ping.ts";
-import { openPostgres } from "./storage/postgres.ts";
-import { expireLeases } from "./storage/run-leases.ts";
-import { shareFolder } from "./storage/shared-folder.ts";
-import { openSqlite } from "./storage/sqlite.ts";
 import { hasApiKeys } from "./storage/vault/api-keys.ts";
 import { Access } from "./vault/access.ts";
 import { ApiKeys } from "./vault/api-keys.ts";
 import type { VaultContext } from "./vault/context.ts";
+import { keySourceOf } from "./vault/key-source.ts";
 import { OidcIssuer } from "./vault/oidc-issuer.ts";
-import { temporarySeal } from "./vault/temporary-seal.ts";
+import { openKeyRing } from "./vault/open-key-ring.ts";
+import type { Seal } from "./vault/seal.ts";
+import { sealsNothing } from "./vault/seals-nothing.ts";
 import { createVault, type Vault } from "./vault/vault.ts";
 import { Workspaces } from "./vault/workspaces.ts";
 
@@ -87,7 +84,10 @@ export interface Threadmill {
 
 /** Wires everything together and starts it. This is the only place that knows all parts. */
 export async function startThreadmill(config: Config, log: Log): Promise<Threadmill> {
-  const { database, close } = await openData(config, log);
+  const isWhole = config.only === undefined;
+  const keys = isWhole ? keySourceOf(config) : undefined;
+  const { database, close } = await openData(config, synchronousOf(config), log);
+  const seal = keys ? await openKeyRing(database, keys, log) : sealsNothing;
   await refuseToBeOpen(config, database);
   const catalog = new GraphCatalog(config.graphs, config.graph_env);
   const defaults = new DefaultAssistants(database, catalog, config.default_assistants);
@@ -109,8 +109,8 @@ export async function startThreadmill(config: Config, log: Log): Promise<Threadm
     log,
   });
   const experiments = experimentThreads({ database: experimentsDatabase(config), log_level: config.log_level });
-  const vault = createVault(vaultContext(config, database, log), async () => undefined);
-  for (const service of vault.maintenance) service.start();
+  const vault = createVault(vaultContext(config, database, seal, log));
+  if (isWhole) for (const service of vault.maintenance) service.start();
   const app = await createHttp(
     config,
     context,
@@ -132,8 +132,8 @@ export async function startThreadmill(config: Config, log: Log): Promise<Threadm
     },
     async stop() {
       disconnects.stop();
-      await engine.stop(config.shutdown_grace_ms);
-      await Promise.all(vault.maintenance.map((service) => service.stop()));
+      const quiet = vault.maintenance.map((service) => service.stop());
+      await Promise.all([engine.stop(config.shutdown_grace_ms), ...quiet]);
       await experiments.stop();
       await close();
     },
@@ -170,49 +170,6 @@ export async function listen(config: Config, service: Threadmill): Promise<Liste
     },
   };
 }
-
-/** Takes the data folder, opens the database in it and brings its schema up to date. */
-async function openData(config: Config, log: Log): Promise<{ database: Database; close(): Promise<void> }> {
-  let database: Database | undefined;
-  const open = async () => {
-    database ??= openDatabase(config, synchronousOf(config), log);
-    await migrate(database, "agents");
-    return database;
-  };
-  const release = await takeFolder(config, async () => void (await (await open()).write(expireLeases)));
-  const opened = await open();
-  return {
-    database: opened,
-    async close() {
-      await opened.close();
-      release();
-    },
-  };
-}
-
-/** @param whenAlone what is to be done while no other process has the folder */
-async function takeFolder(config: Config, whenAlone: () => Promise<void>): Promise<() => void> {
-  if (config.database_url) return () => undefined;
-  if (config.share_data) return shareFolder(config.data_dir, whenAlone);
-  const unlock = lockFolder(config.data_dir);
-  await whenAlone();
-  return unlock;
-}
-
-/** Opens the database of one part; the schema is not looked at. */
-export function openDatabase(
-  config: StorageConfig,
-  synchronous: "full" | "normal",
-  log: Log,
-  part: "agents" | "experiments" = "agents",
-): Database {
-  if (config.database_url) return openPostgres({ url: config.database_url, log });
-  return openSqlite({ file: fileOf(config, part), synchronous, clock: systemClock });
-}
-
-/** Experiments have a file of their own, so that an upload never holds up a run. On Postgres all is one database. */
-const fileOf = ({ data_dir }: StorageConfig, part: "agents" | "experiments"): string =>
-  join(data_dir, part === "agents" ? "threadmill.db" : "experiments.db");
 
 function createEngine(config: Config, database: Database, catalog: GraphCatalog, log: Log): Engine {
   const startHost = config.inline ? inlineHosts : threadHosts(config.host_memory_mb);
@@ -258,6 +215,7 @@ async function createHttp(
     cors_origins: config.cors_origins,
     body_limit_bytes: config.body_limit_bytes,
     allowed_hosts: isLoopback(config.host) ? config.allowed_hosts : undefined,
+    public_url: config.public_url,
     info: {
       version: API_LEVEL,
       threadmill_version: config.threadmill_version,
@@ -280,11 +238,11 @@ async function createHttp(
 /** Of an answer of an OAuth provider; the largest are discovery documents, of some KB. */
 const MOST_PROVIDER_BYTES = 1_000_000;
 
-function vaultContext(config: Config, database: Database, log: Log): VaultContext {
+function vaultContext(config: Config, database: Database, seal: Seal, log: Log): VaultContext {
   const fetch_rules = { allow_loopback: config.allow_loopback_oauth };
   const limits = { timeout_ms: config.provider_timeout_ms, max_bytes: MOST_PROVIDER_BYTES };
   const fetch = createSafeFetch(fetch_rules, limits);
-  return { database, seal: temporarySeal(), fetch, fetch_rules, clock: systemClock, log, settings: config };
+  return { database, seal, fetch, fetch_rules, clock: systemClock, log, settings: config };
 }
 
 const accessTo = (config: Config, database: Database, log: Log): Access =>
