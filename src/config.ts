@@ -3,6 +3,7 @@ import { availableParallelism } from "node:os";
 import { dirname, resolve } from "node:path";
 import { readGraphEnv } from "./config/graph-env.ts";
 import { type GraphSpec, readGraphs, readPrefix, readProject } from "./config/project.ts";
+import { readSystemEnv } from "./config/system-env.ts";
 import { type Env, integer, list, number, oneOf } from "./config/values.ts";
 import { ConfigError } from "./errors.ts";
 import { isObject, type JsonObject } from "./lib/json.ts";
@@ -57,6 +58,12 @@ export interface Config extends Timing {
   body_limit_bytes: number;
   /** The same for uploads of experiments, whose bodies are not held in memory. */
   upload_limit_bytes: number;
+  /** What programs that are started need of the environment. */
+  system_env: Readonly<Record<string, string>>;
+  /** How source of deployments may be fetched: `https`, `http`, `ssh`, `file`. */
+  git_protocols: readonly string[];
+  /** Hosts of git repositories that may be in a private network, or be spoken to over plain http. */
+  git_hosts: readonly string[];
 }
 
 /** Graces, leases and retention; tests shorten them. All in milliseconds. */
@@ -72,6 +79,8 @@ interface Timing {
   host_dead_ms: number;
   run_timeout_ms: number;
   shutdown_grace_ms: number;
+  /** Each command of a build of a deployment. */
+  build_timeout_ms: number;
   event_retention_ms: number;
   /** Pollers look for themselves this often, in case a hint was lost. */
   poll_ms: number;
@@ -157,6 +166,9 @@ export function readConfig(command: Config["command"], flags: Flags, env: Env): 
       1024,
       2 ** 31,
     ),
+    system_env: readSystemEnv(env),
+    git_protocols: list(env.THREADMILL_GIT_PROTOCOLS ?? "https,ssh"),
+    git_hosts: list(env.THREADMILL_GIT_HOSTS),
     ...readTiming(env),
   });
 }
@@ -206,6 +218,7 @@ function readTiming(env: Env): Timing {
     host_dead_ms: ms("THREADMILL_HOST_DEAD_MS", 60_000),
     run_timeout_ms: seconds("BG_JOB_TIMEOUT_SECS", 3_600),
     shutdown_grace_ms: seconds("BG_JOB_SHUTDOWN_GRACE_PERIOD_SECS", 20),
+    build_timeout_ms: seconds("THREADMILL_BUILD_TIMEOUT_SECS", 900),
     event_retention_ms: seconds("RESUMABLE_STREAM_TTL_SECONDS", 3_600),
     poll_ms: ms("THREADMILL_POLL_MS", 200),
     sse_heartbeat_ms: ms("THREADMILL_SSE_HEARTBEAT_MS", 5_000),

@@ -114,8 +114,12 @@ function stopOnSignals(stop: () => Promise<void>): void {
 
 function announce(config: Config, service: Threadmill, url: string, started_at: number): void {
   const ms = Math.round(performance.now() - started_at);
-  console.log(`
-  Threadmill ${config.threadmill_version} is up (${ms} ms)
+  const news = `Threadmill ${config.threadmill_version} is up (${ms} ms)`;
+  // What a deployment's process says is read by its users, whom the folders of the service are no business of.
+  if (config.only) console.log(news);
+  else
+    console.log(`
+  ${news}
 
   API       ${url}
   Docs      ${url}/docs

@@ -5,7 +5,7 @@
 export interface DeployDriver {
   readonly kind: string;
   /** Makes an artifact of source; absent where images come from elsewhere. Cached by content. */
-  build?(order: BuildOrder, io: BuildIo): Promise<{ artifact: string }>;
+  build?(order: BuildOrder, io: BuildIo): Promise<{ artifact: string; commit_sha?: string }>;
   /** Starts the instance, or finds the one that is there. */
   ensure(order: InstanceOrder): Promise<InstanceRef>;
   /** Looks at the process or container itself; whether it answers `/ok` is the reconciler's question. */
@@ -16,6 +16,8 @@ export interface DeployDriver {
   list(): Promise<InstanceRef[]>;
   /** Removes what a deployment has left: folders, database, images that nobody else uses. */
   remove(deployment: { deployment_id: string; artifacts: readonly string[] }): Promise<void>;
+  /** Lets go of everything. What runs goes on, and is found again by the next service. */
+  close?(): Promise<void>;
 }
 
 export interface BuildOrder {
@@ -59,6 +61,11 @@ export interface InstanceOrder {
   resources: { cpu_limit: number | undefined; memory_limit_mb: number | undefined };
   /** What the instance writes. */
   log(line: LogLine): void;
+  /**
+   * Resolves when all lines so far are kept. Rejects when they are not and will not be: then nothing more is told, and the next
+   * `ensure` hears of them again.
+   */
+  kept?(): Promise<void>;
 }
 
 /** How a driver finds an instance again. Plain data: it is stored. */

@@ -2,7 +2,11 @@ import pg from "pg";
 import type { Log } from "../lib/log.ts";
 import { type Hint, type Hints, LocalHints } from "./hints.ts";
 
-const CHANNEL = "threadmill";
+/** Deployments share a database, each with a schema of its own: what one says is no news for the others. */
+function channelOf(url: string): string {
+  const [, schema] = /search_path=(\w+)/.exec(new URL(url).searchParams.get("options") ?? "") ?? [];
+  return schema === undefined ? "threadmill" : `threadmill_${schema}`;
+}
 
 /**
  * Hints between processes over NOTIFY. A commit that notifies takes a lock of the whole database, so hints are
@@ -52,7 +56,7 @@ export class PostgresHints implements Hints {
     client.on("end", () => this.#reconnect(client));
     try {
       await client.connect();
-      await client.query(`listen ${CHANNEL}`);
+      await client.query(`listen ${channelOf(this.#url)}`);
       await client.query("select pg_advisory_lock($1, $2)", [PRESENCE, this.#worker_id]);
     } catch (error) {
       this.#log.warn({ error: (error as Error).message }, "no connection for hints; polling until there is one");
@@ -82,7 +86,7 @@ export class PostgresHints implements Hints {
     this.#waiting.clear();
     const payloads = hints.map((hint) => `${this.#sender} ${hint}`);
     await this.#pool
-      .query("select pg_notify($1, payload) from unnest($2::text[]) as payload", [CHANNEL, payloads])
+      .query("select pg_notify($1, payload) from unnest($2::text[]) as payload", [channelOf(this.#url), payloads])
       .catch((error: Error) => this.#log.debug({ error: error.message }, "hints were not sent"));
   }
 

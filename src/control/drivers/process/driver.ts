@@ -1,0 +1,65 @@
+import { mkdir, rm } from "node:fs/promises";
+import { join } from "node:path";
+import type { Log } from "../../../lib/log.ts";
+import { systemLookup } from "../../../lib/safe-fetch/addresses.ts";
+import { createSchemaIfMissing, dropSchema } from "../../../storage/control/deployment-schema.ts";
+import type { Database } from "../../../storage/database.ts";
+import type { DeployDriver } from "../../driver.ts";
+import { type BuildSettings, build } from "./build.ts";
+import { dataFolder, foldersIn } from "./folders.ts";
+import { Instances } from "./instances.ts";
+import { removeHalfBuilds } from "./making.ts";
+import { providePackages } from "./provided-packages.ts";
+import { schemaOf, urlWithSchema } from "./schema-url.ts";
+
+export interface ProcessDriverOptions {
+  /** Everything of the driver lies in the folder `control` of this one. */
+  data_dir: string;
+  /** The executable of Threadmill. */
+  program: string;
+  /** PATH and the like: what a program needs of the system, and nothing of the service. */
+  system_env: Readonly<Record<string, string>>;
+  build_timeout_ms: number;
+  git_protocols: readonly string[];
+  git_hosts: readonly string[];
+  unpack_limits?: BuildSettings["unpack_limits"];
+  database: Database;
+  /** Of the service's own Postgres: each deployment gets a schema there. Undefined: each gets an embedded database. */
+  database_url: string | undefined;
+  log: Log;
+}
+
+/**
+ * Runs deployments as processes of this machine: builds are folders, and an instance is this very program, which serves one of
+ * them. Processes and builds are separated by folders and environment, not by rights of the operating system.
+ */
+export async function createProcessDriver(options: ProcessDriverOptions): Promise<DeployDriver> {
+  const { program, system_env, build_timeout_ms, database, database_url, log } = options;
+  const folders = foldersIn(join(options.data_dir, "control"));
+  await mkdir(folders.builds, { recursive: true, mode: 0o700 });
+  await Promise.all([providePackages(folders.builds, program), removeHalfBuilds(folders.making)]);
+  const git = { protocols: options.git_protocols, hosts: options.git_hosts, lookup: systemLookup };
+  const { unpack_limits } = options;
+  const settings = { folders, system_env, git, build_timeout_ms, ...(unpack_limits && { unpack_limits }) };
+  const databaseOf = async (deployment_id: string) => {
+    if (database_url === undefined) return undefined;
+    await database.write((tx) => createSchemaIfMissing(tx, schemaOf(deployment_id)));
+    return urlWithSchema(database_url, schemaOf(deployment_id));
+  };
+  const instances = new Instances({ folders, program, system_env, databaseOf, log });
+  return {
+    kind: "process",
+    build: (order, io) => build(order, io, settings),
+    ensure: (order) => instances.ensure(order),
+    probe: (ref) => instances.probe(ref),
+    stop: (ref, { grace_ms }) => instances.stop(ref, grace_ms),
+    list: () => instances.list(),
+    async remove({ deployment_id }) {
+      for (const ref of await instances.list()) if (ref.deployment_id === deployment_id) await instances.stop(ref, 0);
+      const left = [join(folders.builds, deployment_id), dataFolder(folders, deployment_id)];
+      await Promise.all(left.map((folder) => rm(folder, { recursive: true, force: true, maxRetries: 3 })));
+      if (database_url !== undefined) await database.write((tx) => dropSchema(tx, schemaOf(deployment_id)));
+    },
+    close: () => instances.close(),
+  };
+}

@@ -1,0 +1,37 @@
+import { join } from "node:path";
+
+/** Where the process driver keeps what, all below one folder of the data folder. */
+export interface Folders {
+  /** Finished builds: `<deployment_id>/<hash of content>`. */
+  builds: string;
+  /** Builds in the making, each in a folder that names its process. */
+  making: string;
+  /** What npm has downloaded, for the next build. */
+  npm_cache: string;
+  /** What instances write, and how much of it has been told. */
+  logs: string;
+  /** A record of each instance that was started. */
+  run: string;
+  /** The data folders of deployments. */
+  data: string;
+}
+
+export const foldersIn = (root: string): Folders => ({
+  builds: join(root, "builds"),
+  making: join(root, "making"),
+  npm_cache: join(root, "npm-cache"),
+  logs: join(root, "logs"),
+  run: join(root, "run"),
+  data: join(root, "data"),
+});
+
+export const buildFolder = ({ builds }: Folders, deployment_id: string, artifact: string): string =>
+  join(builds, deployment_id, artifact);
+
+/** Where an instance writes, and with `.offset` behind it, how far that has been told. */
+export const logFile = ({ logs }: Folders, instance_id: string): string => join(logs, `${instance_id}.log`);
+
+export const recordFile = ({ run }: Folders, instance_id: string): string => join(run, `${instance_id}.json`);
+
+/** A deployment has one data folder over all its revisions. */
+export const dataFolder = ({ data }: Folders, deployment_id: string): string => join(data, deployment_id);

@@ -1,0 +1,52 @@
+import { mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { dirname } from "node:path";
+import type { InstanceRef } from "../../driver.ts";
+import { type Folders, recordFile } from "./folders.ts";
+import { findByCommand, isAlive, type ProcessIdentity } from "./process-identity.ts";
+
+/** What is known of an instance across restarts of the service. */
+export interface InstanceRecord extends Omit<InstanceRef, "handle"> {
+  /** Undefined: it was about to be started. Whether it was, the list of processes tells. */
+  process: ProcessIdentity | undefined;
+  /** How it ended, when this was seen. */
+  ended?: { status: number | null; signal: string | null };
+}
+
+/** What an instance is called in the list of processes. */
+export const titleOf = ({ instance_id }: Pick<InstanceRef, "instance_id">): string => `threadmill-${instance_id}`;
+
+export const handleOf = ({ pid, started }: ProcessIdentity): string => `${pid} ${started}`;
+
+export function processOf(handle: string): ProcessIdentity | undefined {
+  const [, pid, started = ""] = /^(\d+) (.+)$/.exec(handle) ?? [];
+  return pid === undefined ? undefined : { pid: Number(pid), started };
+}
+
+/** Whole or not at all. */
+export async function writeRecord(folders: Folders, record: InstanceRecord): Promise<void> {
+  const file = recordFile(folders, record.instance_id);
+  await mkdir(dirname(file), { recursive: true, mode: 0o700 });
+  await writeFile(`${file}.new`, JSON.stringify(record), { mode: 0o600 });
+  await rename(`${file}.new`, file);
+}
+
+export async function readRecord(folders: Folders, instance_id: string): Promise<InstanceRecord | undefined> {
+  const text = await readFile(recordFile(folders, instance_id), "utf8").catch(() => undefined);
+  return text === undefined ? undefined : (JSON.parse(text) as InstanceRecord);
+}
+
+export async function listRecords(folders: Folders): Promise<InstanceRecord[]> {
+  const names = await readdir(folders.run).catch(() => []);
+  const ids = names.filter((name) => name.endsWith(".json")).map((name) => name.slice(0, -".json".length));
+  const records = await Promise.all(ids.map((instance_id) => readRecord(folders, instance_id)));
+  return records.filter((record) => record !== undefined);
+}
+
+export const removeRecord = (folders: Folders, instance_id: string): Promise<void> =>
+  rm(recordFile(folders, instance_id), { force: true });
+
+/** The living process of an instance. */
+export async function livingProcess(record: InstanceRecord): Promise<ProcessIdentity | undefined> {
+  if (record.process === undefined) return findByCommand(titleOf(record));
+  return (await isAlive(record.process)) ? record.process : undefined;
+}

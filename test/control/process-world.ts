@@ -1,0 +1,88 @@
+import { rmSync } from "node:fs";
+import { join, resolve } from "node:path";
+import type { BuildOrder, DeployDriver, LogLine } from "../../src/control/driver.ts";
+import { createProcessDriver, type ProcessDriverOptions } from "../../src/control/drivers/process/driver.ts";
+import { createLog } from "../../src/lib/log.ts";
+import type { Database } from "../../src/storage/database.ts";
+import { createDatabase, type DatabaseName, type TestDatabase } from "../support/databases.ts";
+import { openOn } from "../support/storage.ts";
+
+const ROOT = resolve(import.meta.dirname, "../..");
+
+/** A process driver with a data folder of its own. */
+export interface ProcessWorld {
+  at: TestDatabase;
+  /** Where the driver keeps its files. */
+  folder: string;
+  driver: DeployDriver;
+  database: Database;
+  /** Another driver on the same folder, as a service that starts anew would have it. */
+  restart(): Promise<void>;
+  build(source: BuildOrder["source"], more?: Partial<BuildOrder>, signal?: AbortSignal): Promise<BuildResult>;
+  close(): Promise<void>;
+}
+
+export interface BuildResult {
+  artifact: string;
+  commit_sha?: string;
+  /** What the build wrote. */
+  lines: LogLine[];
+  folder: string;
+}
+
+export async function openProcessWorld(
+  name: DatabaseName,
+  more: Partial<ProcessDriverOptions> = {},
+): Promise<ProcessWorld> {
+  const at = await createDatabase(name);
+  const database = openOn(at);
+  const open = () =>
+    createProcessDriver({
+      data_dir: at.data_dir,
+      program: join(ROOT, "bin/threadmill.js"),
+      system_env: { PATH: process.env.PATH ?? "", LANG: "C.UTF-8" },
+      build_timeout_ms: 60_000,
+      git_protocols: ["https", "file"],
+      git_hosts: [],
+      database,
+      database_url: at.url,
+      log: createLog("silent"),
+      ...more,
+    });
+  const world: ProcessWorld = {
+    at,
+    folder: join(at.data_dir, "control"),
+    driver: await open(),
+    database,
+    async restart() {
+      await world.driver.close?.();
+      world.driver = await open();
+    },
+    async build(source, more = {}, signal = new AbortController().signal) {
+      const lines: LogLine[] = [];
+      const order: BuildOrder = {
+        deployment_id: "00000000-0000-4000-8000-000000000001",
+        revision_id: "00000000-0000-4000-8000-000000000002",
+        source,
+        config_path: undefined,
+        install_command: undefined,
+        build_command: undefined,
+        env: {},
+        ...more,
+      };
+      const built = await (world.driver.build as NonNullable<DeployDriver["build"]>)(order, {
+        log: (line) => lines.push(line),
+        signal,
+      });
+      return { ...built, lines, folder: join(world.folder, "builds", order.deployment_id, built.artifact) };
+    },
+    async close() {
+      for (const ref of await world.driver.list()) await world.driver.stop(ref, { grace_ms: 0 });
+      await world.driver.close?.();
+      await database.close();
+      await at.drop();
+      rmSync(at.data_dir, { recursive: true, force: true });
+    },
+  };
+  return world;
+}
