@@ -34,6 +34,8 @@ export interface Config extends Timing {
   api_keys: readonly string[];
   /** The OpenID provider whose JWTs are accepted. */
   oidc: { issuer: string; audience: string; allow_loopback: boolean } | undefined;
+  /** Permits OAuth providers at loopback addresses, also with http, for development and tests. */
+  allow_loopback_oauth: boolean;
   allowed_hosts: readonly string[];
   cors_origins: readonly string[];
   mount_prefix: string;
@@ -63,6 +65,13 @@ interface Timing {
   sse_heartbeat_ms: number;
   /** How long a client that wants its run cancelled when it is gone may take to come back. */
   disconnect_grace_ms: number;
+  /** How long a user may take at an OAuth provider. */
+  flow_ttl_ms: number;
+  /** An OAuth token that expires within this is refreshed before it is given out. */
+  refresh_skew_ms: number;
+  /** Asking an OAuth provider for something. */
+  provider_timeout_ms: number;
+  token_event_retention_ms: number;
 }
 
 /** What the command line says; it wins over the environment. */
@@ -112,6 +121,7 @@ export function readConfig(command: Config["command"], flags: Flags, env: Env): 
     host_memory_mb: integer("THREADMILL_HOST_MEMORY_MB", env.THREADMILL_HOST_MEMORY_MB, 2048, 64, 1_048_576),
     api_keys: list(env.API_KEYS),
     oidc: readOidc(env),
+    allow_loopback_oauth: mayUseLoopback(env),
     allowed_hosts: list(env.ALLOWED_HOSTS),
     cors_origins: list(env.CORS_ALLOW_ORIGINS ?? "*"),
     mount_prefix: readPrefix(
@@ -153,6 +163,8 @@ export function readStorageConfig(flags: Flags, env: Env): StorageConfig {
   };
 }
 
+const DAY_MS = 86_400_000;
+
 function readTiming(env: Env): Timing {
   const ms = (name: string, fallback: number) => integer(name, env[name], fallback, 1, 2 ** 31 - 1);
   const seconds = (name: string, fallback: number) => Math.round(number(name, env[name], fallback) * 1000);
@@ -175,8 +187,15 @@ function readTiming(env: Env): Timing {
     poll_ms: ms("THREADMILL_POLL_MS", 200),
     sse_heartbeat_ms: ms("THREADMILL_SSE_HEARTBEAT_MS", 5_000),
     disconnect_grace_ms: ms("THREADMILL_DISCONNECT_GRACE_MS", 2_000),
+    flow_ttl_ms: ms("THREADMILL_OAUTH_FLOW_MS", 600_000),
+    refresh_skew_ms: ms("THREADMILL_OAUTH_REFRESH_SKEW_MS", 60_000),
+    provider_timeout_ms: ms("THREADMILL_OAUTH_TIMEOUT_MS", 10_000),
+    token_event_retention_ms:
+      DAY_MS * integer("THREADMILL_TOKEN_EVENT_DAYS", env.THREADMILL_TOKEN_EVENT_DAYS, 90, 1, 36_500),
   };
 }
+
+const mayUseLoopback = (env: Env): boolean => env.THREADMILL_ALLOW_LOOPBACK_OAUTH === "1";
 
 function readOidc(env: Env): Config["oidc"] {
   const issuer = env.THREADMILL_OIDC_ISSUER;
@@ -185,7 +204,7 @@ function readOidc(env: Env): Config["oidc"] {
   if (!issuer || !audience) {
     throw new ConfigError("THREADMILL_OIDC_ISSUER and THREADMILL_OIDC_AUDIENCE belong together: set both, or none.");
   }
-  const allow_loopback = env.THREADMILL_ALLOW_LOOPBACK_OAUTH === "1";
+  const allow_loopback = mayUseLoopback(env);
   const url = URL.parse(issuer);
   const isHttp = url?.protocol === "http:" && allow_loopback && isLoopback(url.hostname);
   if (!url || (url.protocol !== "https:" && !isHttp) || url.search || url.hash) {

@@ -76,6 +76,12 @@ export const ERRORS = {
   comparative_exists: [409, "Comparative experiment already exists: the id {id} is taken."],
   bad_filter: [400, "{reason}"],
   bad_cursor: [400, "The cursor is not one of this API: ask for the first page again."],
+  oauth_provider_not_found: [404, "OAuth provider '{provider_id}' not found"],
+  oauth_provider_exists: [409, "OAuth provider '{provider_id}' already exists"],
+  oauth_token_not_found: [404, "OAuth token not found"],
+  connection_not_found: [404, "Agent connection not found"],
+  not_found: [404, "Not Found"],
+  method_not_allowed: [405, "Method Not Allowed"],
   unavailable: [503, "{reason}"],
   internal: [500, "Something went wrong on the server. The log has the details."],
 } as const satisfies Record<string, readonly [number, string]>;

@@ -25,6 +25,7 @@ import { sendDirectly } from "./http/send-directly.ts";
 import { systemClock } from "./lib/clock.ts";
 import type { Log } from "./lib/log.ts";
 import { isLoopback } from "./lib/loopback.ts";
+import { createSafeFetch } from "./lib/safe-fetch.ts";
 import type { Database } from "./storage/database.ts";
 import { lockFolder } from "./storage/folder-lock.ts";
 import { migrate } from "./storage/migrate.ts";
@@ -34,7 +35,10 @@ import { openSqlite } from "./storage/sqlite.ts";
 import { hasApiKeys } from "./storage/vault/api-keys.ts";
 import { Access } from "./vault/access.ts";
 import { ApiKeys } from "./vault/api-keys.ts";
+import type { VaultContext } from "./vault/context.ts";
 import { OidcIssuer } from "./vault/oidc-issuer.ts";
+import { temporarySeal } from "./vault/temporary-seal.ts";
+import { createVault, type Vault } from "./vault/vault.ts";
 import { Workspaces } from "./vault/workspaces.ts";
 
 /** What clients compare to know which features of the API they may use. */
@@ -105,10 +109,12 @@ export async function startThreadmill(config: Config, log: Log): Promise<Threadm
     log,
   });
   const experiments = experimentThreads({ database: experimentsDatabase(config), log_level: config.log_level });
+  const vault = createVault(vaultContext(config, database, log), async () => undefined);
+  for (const service of vault.maintenance) service.start();
   const app = await createHttp(
     config,
     context,
-    { cancellations, disconnects, experiments, default_assistants: defaults },
+    { cancellations, disconnects, experiments, default_assistants: defaults, vault },
     log,
   );
   return {
@@ -127,6 +133,7 @@ export async function startThreadmill(config: Config, log: Log): Promise<Threadm
     async stop() {
       disconnects.stop();
       await engine.stop(config.shutdown_grace_ms);
+      await Promise.all(vault.maintenance.map((service) => service.stop()));
       await experiments.stop();
       await database.close();
       unlock();
@@ -201,6 +208,7 @@ async function createHttp(
     disconnects: Disconnects;
     experiments: ExperimentsService;
     default_assistants: DefaultAssistants;
+    vault: Vault;
   },
   log: Log,
 ): Promise<App> {
@@ -238,6 +246,16 @@ async function createHttp(
     checkDatabase: () => ping(context.database),
     log,
   });
+}
+
+/** Of an answer of an OAuth provider; the largest are discovery documents, of some KB. */
+const MOST_PROVIDER_BYTES = 1_000_000;
+
+function vaultContext(config: Config, database: Database, log: Log): VaultContext {
+  const fetch_rules = { allow_loopback: config.allow_loopback_oauth };
+  const limits = { timeout_ms: config.provider_timeout_ms, max_bytes: MOST_PROVIDER_BYTES };
+  const fetch = createSafeFetch(fetch_rules, limits);
+  return { database, seal: temporarySeal(), fetch, fetch_rules, clock: systemClock, log, settings: config };
 }
 
 const accessTo = (config: Config, database: Database, log: Log): Access =>

@@ -1,7 +1,7 @@
 import { createRoute, z } from "@hono/zod-openapi";
 import { SCOPES } from "./caller.ts";
-import { invalidResponse } from "./experiments/fields.ts";
 import { errorResponses, jsonBody, jsonResponse, optional, timestamp, uuid } from "./fields.ts";
+import { invalidResponse } from "./validation-error.ts";
 
 const tags = ["Administration"];
 

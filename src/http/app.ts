@@ -12,12 +12,14 @@ import type { Access } from "../vault/access.ts";
 import { type AdminRoutesOptions, serveAdmin } from "./admin.ts";
 import { serveAssistants } from "./assistants.ts";
 import { authenticate } from "./auth.ts";
+import { type AuthServiceAppOptions, isControlPlane, serveAuthService } from "./auth-service/app.ts";
 import { errorResponse } from "./error-response.ts";
 import { type ExperimentsAppOptions, serveExperiments } from "./experiments/app.ts";
 import { UPLOAD_PATH } from "./experiments/upload.ts";
 import { jsonFromPages, onlyKnownHosts } from "./guards.ts";
 import type { App, Env } from "./route.ts";
 import { type RunRoutesOptions, serveRuns } from "./runs.ts";
+import { pathBelow } from "./scopes.ts";
 import { type SystemOptions, serveSystem } from "./system.ts";
 import { serveThreads, type ThreadRoutesOptions } from "./threads.ts";
 
@@ -26,7 +28,8 @@ export interface AppOptions
     ThreadRoutesOptions,
     SystemOptions,
     ExperimentsAppOptions,
-    AdminRoutesOptions {
+    AdminRoutesOptions,
+    AuthServiceAppOptions {
   access: Access;
   assistants: Assistants;
   default_assistants: DefaultAssistants;
@@ -53,13 +56,7 @@ export function createApp(options: AppOptions): App {
   const root: App = new OpenAPIHono<Env>();
   const app = (prefix === "" ? root : root.basePath(prefix)) as App;
   root.onError((error, context) => errorResponse(error, context, log));
-  root.notFound((context) =>
-    errorResponse(
-      new ApiError("route_not_found", { method: context.req.method, path: context.req.path }),
-      context,
-      log,
-    ),
-  );
+  root.notFound((context) => errorResponse(notFound(context, prefix), context, log));
 
   if (options.allowed_hosts) root.use(onlyKnownHosts(options.allowed_hosts));
   root.use(
@@ -90,6 +87,13 @@ export function createApp(options: AppOptions): App {
   serveThreads(app, options);
   serveRuns(app, options);
   serveAdmin(app, options);
+  serveAuthService(app, options);
   serveExperiments(app, options);
   return root;
+}
+
+function notFound({ req: { method, path } }: Context, prefix: string): ApiError {
+  const below = pathBelow(prefix, path);
+  if (below !== undefined && isControlPlane(below)) return new ApiError("not_found");
+  return new ApiError("route_not_found", { method, path });
 }

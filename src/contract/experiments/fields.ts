@@ -1,5 +1,6 @@
 import { z } from "@hono/zod-openapi";
 import { jsonResponse, nullable, uuid } from "../fields.ts";
+import { invalidResponse } from "../validation-error.ts";
 
 const DASHLESS = /^([0-9a-f]{8})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{12})$/i;
 
@@ -70,24 +71,6 @@ export const metadataQuery = z.string().transform((text, context) => {
 export const timeText = z.string().openapi({ format: "date-time", example: "2026-01-31T12:00:00.000+00:00" });
 
 export const nullableTime = nullable(timeText);
-
-/** One reason why a request was refused, as FastAPI writes it: clients read `loc` and `msg`. */
-const validationIssue = z
-  .object({
-    loc: z.array(z.union([z.string(), z.int()])),
-    msg: z.string(),
-    type: z.string(),
-    input: z.unknown().optional(),
-  })
-  .openapi("ValidationError");
-
-const httpValidationError = z.object({ detail: z.array(validationIssue) }).openapi("HTTPValidationError");
-
-/** A 422 that lists its reasons. */
-export const invalidResponse = jsonResponse(
-  httpValidationError,
-  "The request does not match this contract; each reason has its place.",
-);
 
 const plainError = z.object({ detail: z.string() }).openapi("ExperimentsError");
 

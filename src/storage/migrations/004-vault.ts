@@ -33,6 +33,9 @@ export const vault: Migration = {
       metadata text not null, expires_at ${types.bigint}, refresh_holder text, refresh_until ${types.bigint},
       created_at ${types.bigint} not null, updated_at ${types.bigint} not null)`,
     "create index oauth_tokens_of_user on oauth_tokens (tenant_id, user_id, provider_id)",
+    "create index oauth_tokens_at_provider on oauth_tokens (tenant_id, provider_id)",
+    `create unique index oauth_tokens_one_default on oauth_tokens (tenant_id, user_id, provider_id)
+      where is_default = 1`,
     `create table agent_connections (
       connection_id text primary key, tenant_id text not null, agent_id text not null, token_id text not null,
       provider_id text not null, created_by text not null, created_at ${types.bigint} not null,

@@ -1,7 +1,6 @@
 import { sql } from "kysely";
 import { nowMs, type Tx } from "../database.ts";
 import type { FlowRow } from "./schema.ts";
-import type { TokensOfUser } from "./tokens.ts";
 
 export type NewFlow = Omit<FlowRow, "expires_at" | "claimed_at" | "outcome" | "created_at">;
 
@@ -51,26 +50,33 @@ export const endFlowIfClaimed = (
   );
 
 /**
- * Ends all open flows of a user at a provider, also those whose callback is under way: no token comes of them any more. Call it
- * before anything is done to tokens ({@link endFlowIfClaimed} says why).
+ * Ends all open flows at a provider, of one user when that is named, also those whose callback is under way: no token comes of
+ * them any more. Call it before anything is done to tokens ({@link endFlowIfClaimed} says why).
  *
  * @returns the ids of the flows, whose waiters want to know
  */
 export async function cancelFlows(
   tx: Tx,
-  { tenant_id, user_id, provider_id }: Required<TokensOfUser>,
+  { tenant_id, user_id, provider_id }: { tenant_id: string; user_id?: string; provider_id: string },
 ): Promise<string[]> {
-  const rows = await tx.all(
-    tx.k
-      .updateTable("oauth_flows")
-      .set({ outcome: "cancelled", verifier: null })
-      .where("tenant_id", "=", tenant_id)
-      .where("user_id", "=", user_id)
-      .where("provider_id", "=", provider_id)
-      .where("outcome", "is", null)
-      .returning("auth_id"),
-  );
-  return rows.map((row) => row.auth_id);
+  let query = tx.k
+    .updateTable("oauth_flows")
+    .set({ outcome: "cancelled", verifier: null })
+    .where("tenant_id", "=", tenant_id)
+    .where("provider_id", "=", provider_id)
+    .where("outcome", "is", null);
+  if (user_id !== undefined) query = query.where("user_id", "=", user_id);
+  return (await tx.all(query.returning("auth_id"))).map((row) => row.auth_id);
+}
+
+/** Deletes all flows at a provider. @returns the ids of the flows, whose waiters want to know */
+export async function deleteFlows(tx: Tx, tenant_id: string, provider_id: string): Promise<string[]> {
+  const query = tx.k
+    .deleteFrom("oauth_flows")
+    .where("tenant_id", "=", tenant_id)
+    .where("provider_id", "=", provider_id)
+    .returning("auth_id");
+  return (await tx.all(query)).map((row) => row.auth_id);
 }
 
 /** Deletes flows whose time ran out so long ago, at most `limit`. */

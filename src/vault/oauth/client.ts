@@ -145,7 +145,12 @@ const additional = (provider: ProviderRow, quirks: Quirks, scopes: readonly stri
 function toGrant(
   { clock }: Pick<ProviderAccess, "clock">,
   granted: oauth.TokenEndpointResponse,
-  { asked, quirks, metadata, token_type }: {
+  {
+    asked,
+    quirks,
+    metadata,
+    token_type,
+  }: {
     asked: readonly string[];
     quirks: Quirks;
     metadata: JsonObject;
