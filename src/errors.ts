@@ -82,6 +82,21 @@ export const ERRORS = {
   connection_not_found: [404, "Agent connection not found"],
   not_found: [404, "Not Found"],
   method_not_allowed: [405, "Method Not Allowed"],
+  flow_not_open: [
+    400,
+    "This authorization is not open: it was used already, was cancelled, has expired, or belongs to somebody else. Start again.",
+  ],
+  flow_failed: [400, 'The authorization at "{provider_id}" gave no token: {reason}. Start again.'],
+  no_public_url: [
+    400,
+    "The address of this server for users' browsers is not known: set THREADMILL_PUBLIC_URL, or the provider's default_redirect_uri.",
+  ],
+  redirect_uri_not_allowed: [400, 'The redirect URI {uri} is not among the allowed ones of "{provider_id}".'],
+  discovery_failed: [400, "The MCP server cannot be used as it is: {reason}"],
+  provider_unavailable: [
+    503,
+    'The token for "{provider_id}" is over, and the provider renews none right now: {reason}. Try again.',
+  ],
   deployment_not_found: [404, "Deployment ID {deployment_id} not found."],
   deployment_exists: [400, 'There is a deployment "{name}" already: choose another name, or change that one with PATCH.'],
   deployment_is_deleted: [400, 'The deployment "{name}" is being deleted. Its name is free when it is gone.'],

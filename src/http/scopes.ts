@@ -7,7 +7,7 @@ import type { Scope } from "../contract/caller.ts";
 const OPEN: readonly (readonly [methods: readonly string[], path: RegExp])[] = [
   [["GET", "HEAD"], /^\/ok$/],
   [["GET", "HEAD"], /^(\/api\/v1)?\/public\//],
-  [["GET"], /^(\/api-host)?\/v2\/auth\/(callback|setup)\/[^/]+$/],
+  [["GET"], /^(\/api-host)?\/v2\/auth\/(callback\/[^/]+|setup\/[^/]+|done)$/],
   [["GET"], /^(\/api-host)?\/host-oauth-callback\/[^/]+$/],
 ];
 
@@ -39,7 +39,6 @@ const SCOPES_BY_PATH: readonly (readonly [path: string, scope: Scope | null])[] 
   ["/feedback", "experiments"],
   ["/feedback-configs", "experiments"],
   ["/public", "experiments"],
-  ["/platform", "experiments"],
   ["/v1/platform", "experiments"],
   ["/v2/runs", "experiments"],
   ["/v2/datasets", "experiments"],

@@ -1,7 +1,8 @@
 import type { Service } from "../lib/service.ts";
-import type { RevokeTokens } from "./after-deletion.ts";
 import { Connections } from "./connections.ts";
 import type { VaultContext } from "./context.ts";
+import { Flows } from "./flows.ts";
+import { revokeTokens } from "./oauth/revocation.ts";
 import { Providers } from "./providers.ts";
 import { tokenEventRetention } from "./token-event-retention.ts";
 import { Tokens } from "./tokens.ts";
@@ -11,12 +12,18 @@ export interface Vault {
   providers: Providers;
   tokens: Tokens;
   connections: Connections;
+  flows: Flows;
   maintenance: readonly Service[];
 }
 
-export const createVault = (context: VaultContext, revoke: RevokeTokens): Vault => ({
-  providers: new Providers(context, revoke),
-  tokens: new Tokens(context, revoke),
-  connections: new Connections(context, revoke),
-  maintenance: [tokenEventRetention(context)],
-});
+export function createVault(context: VaultContext): Vault {
+  const revoke = revokeTokens(context);
+  const flows = new Flows(context);
+  return {
+    providers: new Providers(context, revoke),
+    tokens: new Tokens(context, revoke),
+    connections: new Connections(context, revoke),
+    flows,
+    maintenance: [tokenEventRetention(context), flows],
+  };
+}

@@ -1,4 +1,5 @@
 import * as connections from "./connections.ts";
+import * as flows from "./flows.ts";
 import { securitySchemes } from "./operation.ts";
 import * as providers from "./providers.ts";
 import * as tokens from "./tokens.ts";
@@ -15,6 +16,14 @@ export const authServiceRoutes = {
     updateProvider: providers.updateProvider, // PATCH /v2/auth/providers/{provider_id}
     deleteProvider: providers.deleteProvider, // DELETE /v2/auth/providers/{provider_id}
     listPlatformProviders: providers.listPlatformProviders, // GET /v2/auth/platform-providers
+  },
+  flows: {
+    discoverMcpProvider: flows.discoverMcpProvider, // POST /v2/auth/providers/mcp-discover
+    authenticate: flows.authenticate, // POST /v2/auth/authenticate
+    waitForAuthentication: flows.waitForAuthentication, // GET /v2/auth/wait/{auth_id}
+    oauthCallback: flows.oauthCallback, // GET /v2/auth/callback/{provider_id}
+    postOauthCallback: flows.postOauthCallback, // POST /v2/auth/callback/{provider_id}
+    oauthSetup: flows.oauthSetup, // GET /v2/auth/setup/{provider_id}
   },
   tokens: {
     listTokens: tokens.listTokens, // GET /v2/auth/tokens

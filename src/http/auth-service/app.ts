@@ -4,10 +4,11 @@ import { ApiError } from "../../errors.ts";
 import type { Vault } from "../../vault/vault.ts";
 import type { App } from "../route.ts";
 import { serveConnections } from "./connections.ts";
+import { type FlowRoutesOptions, serveFlows } from "./flows.ts";
 import { serveProviders } from "./providers.ts";
 import { serveTokens } from "./tokens.ts";
 
-export interface AuthServiceAppOptions {
+export interface AuthServiceAppOptions extends FlowRoutesOptions {
   vault: Vault;
 }
 
@@ -17,9 +18,11 @@ const MOUNTS = ["", "/api-host"] as const;
 const ROUTES: readonly RouteConfig[] = Object.values(authServiceRoutes).flatMap((group) => Object.values(group));
 
 /** The Auth Service. */
-export function serveAuthService(app: App, { vault }: AuthServiceAppOptions): void {
+export function serveAuthService(app: App, options: AuthServiceAppOptions): void {
+  const { vault } = options;
   for (const path of ["/v2/openapi.json", "/api-host/v2/openapi.json", "/api-host/openapi.json"])
     app.get(path, (context) => context.json(openApiDocument()));
+  serveFlows(app, MOUNTS, vault.flows, options);
   serveProviders(app, MOUNTS, vault.providers);
   serveTokens(app, MOUNTS, vault.tokens);
   serveConnections(app, MOUNTS, vault.connections);

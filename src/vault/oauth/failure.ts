@@ -1,4 +1,5 @@
 import * as oauth from "oauth4webapi";
+import { FetchFailedError, FetchRefusedError } from "../../lib/safe-fetch.ts";
 
 /** Why a provider did not do what it was asked for, in words that hold nothing secret. */
 export interface ProviderFailure {
@@ -15,16 +16,20 @@ export interface ProviderFailure {
  */
 export function failureOf(error: unknown): ProviderFailure {
   if (error instanceof oauth.ResponseBodyError) return { reason: wordOf(error.error), status: error.status };
+  if (error instanceof FetchRefusedError) return { reason: "its address is not allowed" };
+  if (error instanceof FetchFailedError) return { reason: FETCH_FAILURES[error.reason] };
   const { name = "", code, cause } = (error ?? {}) as { name?: string; code?: unknown; cause?: unknown };
-  if (name === "TimeoutError" || name === "AbortError") return { reason: "no answer in time" };
-  const known = typeof code === "string" && code.startsWith("OAUTH_") ? code : undefined;
-  if (known) {
-    const status = cause instanceof Response ? cause.status : undefined;
-    return { reason: status ? `status ${status}` : "an answer that is not OAuth", status, code: known };
-  }
-  if (name === "FetchRefusedError") return { reason: "its address is not allowed", code: name };
-  return { reason: "no connection", code: typeof code === "string" ? code : name };
+  if (name === "TimeoutError" || name === "AbortError") return { reason: FETCH_FAILURES.timeout };
+  const status = cause instanceof Response ? cause.status : undefined;
+  const reason = status === undefined ? "an answer that is not OAuth" : `status ${status}`;
+  return { reason, status, code: typeof code === "string" ? code : name };
 }
+
+const FETCH_FAILURES = {
+  timeout: "no answer in time",
+  too_large: "an answer that is too large",
+  unreachable: "no connection",
+} as const satisfies Record<FetchFailedError["reason"], string>;
 
 /** What somebody else calls an error, when it is such a word: visible ASCII, no more than a line. */
 export const wordOf = (text: string): string => (/^[\x21-\x7e]{1,100}$/.test(text) ? text : "unreadable_error");

@@ -37,14 +37,17 @@ export async function readTokenResponse(answer: Response, quirks: Quirks): Promi
   };
 }
 
+/** 95 years: more would not be a time any more. */
+const LONGEST_S = 3e9;
+
 /** What other forms providers write these in, or leave out, in the form of the RFC. */
 function standardFields({ access_token, refresh_token, expires_in, scope }: JsonObject): JsonObject {
-  const lifetime = Number(expires_in ?? Number.NaN);
+  const lifetime = Math.min(Number(expires_in ?? Number.NaN), LONGEST_S);
   return {
     access_token,
     token_type: "bearer",
     // Not a number, or 0, is how some say "does not expire".
-    ...(lifetime > 0 && Number.isFinite(lifetime) && { expires_in: lifetime }),
+    ...(lifetime > 0 && { expires_in: lifetime }),
     ...(typeof refresh_token === "string" && refresh_token !== "" && { refresh_token }),
     ...(typeof scope === "string" && { scope }),
     ...(Array.isArray(scope) && { scope: scope.join(" ") }),
