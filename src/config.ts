@@ -51,6 +51,8 @@ export interface Config extends Timing {
   body_limit_bytes: number;
   /** The same for uploads of experiments, whose bodies are not held in memory. */
   upload_limit_bytes: number;
+  /** The same for tarballs of source. */
+  source_limit_bytes: number;
 }
 
 /** Graces, leases and retention; tests shorten them. All in milliseconds. */
@@ -67,6 +69,8 @@ interface Timing {
   run_timeout_ms: number;
   shutdown_grace_ms: number;
   event_retention_ms: number;
+  /** Lines of builds and instances of deployments. */
+  deployment_log_retention_ms: number;
   /** Pollers look for themselves this often, in case a hint was lost. */
   poll_ms: number;
   sse_heartbeat_ms: number;
@@ -145,6 +149,13 @@ export function readConfig(command: Config["command"], flags: Flags, env: Env): 
       1024,
       2 ** 31,
     ),
+    source_limit_bytes: integer(
+      "THREADMILL_MAX_SOURCE_BYTES",
+      env.THREADMILL_MAX_SOURCE_BYTES,
+      209_715_200,
+      1024,
+      2 ** 31,
+    ),
     ...readTiming(env),
   });
 }
@@ -193,6 +204,7 @@ function readTiming(env: Env): Timing {
     run_timeout_ms: seconds("BG_JOB_TIMEOUT_SECS", 3_600),
     shutdown_grace_ms: seconds("BG_JOB_SHUTDOWN_GRACE_PERIOD_SECS", 20),
     event_retention_ms: seconds("RESUMABLE_STREAM_TTL_SECONDS", 3_600),
+    deployment_log_retention_ms: seconds("THREADMILL_DEPLOYMENT_LOG_TTL_SECONDS", 604_800),
     poll_ms: ms("THREADMILL_POLL_MS", 200),
     sse_heartbeat_ms: ms("THREADMILL_SSE_HEARTBEAT_MS", 5_000),
     disconnect_grace_ms: ms("THREADMILL_DISCONNECT_GRACE_MS", 2_000),

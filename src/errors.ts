@@ -98,7 +98,10 @@ export const ERRORS = {
     'The token for "{provider_id}" is over, and the provider renews none right now: {reason}. Try again.',
   ],
   deployment_not_found: [404, "Deployment ID {deployment_id} not found."],
-  deployment_exists: [400, 'There is a deployment "{name}" already: choose another name, or change that one with PATCH.'],
+  deployment_exists: [
+    400,
+    'There is a deployment "{name}" already: choose another name, or change that one with PATCH.',
+  ],
   deployment_is_deleted: [400, 'The deployment "{name}" is being deleted. Its name is free when it is gone.'],
   immutable_source_config: [
     400,

@@ -105,7 +105,8 @@ export const laxNumber = ({ ge, le }: { ge: number; le: number }) =>
     if (typeof given !== "number" && typeof given !== "boolean")
       return new Fault("float_type", "Input should be a valid number");
     const number = Number(given);
-    if (!(number >= ge)) return new Fault("greater_than_equal", `Input should be greater than or equal to ${ge}`, { ge });
+    if (!(number >= ge))
+      return new Fault("greater_than_equal", `Input should be greater than or equal to ${ge}`, { ge });
     if (!(number <= le)) return new Fault("less_than_equal", `Input should be less than or equal to ${le}`, { le });
     return number;
   }).openapi({ type: "number", minimum: ge, maximum: le });

@@ -88,7 +88,8 @@ function sourceOf(
 ): Source {
   if (revision_source !== undefined && deployment.source === "external_docker") {
     throw new ApiError("bad_source", {
-      reason: "A deployment of external_docker takes no revision_source: its revisions are always images from elsewhere.",
+      reason:
+        "A deployment of external_docker takes no revision_source: its revisions are always images from elsewhere.",
     });
   }
   return revision_source ?? ((latest?.source ?? deployment.source) as Source);

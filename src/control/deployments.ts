@@ -1,5 +1,10 @@
 import type { Caller } from "../contract/caller.ts";
-import type { BatchDeleted, DeploymentCreate, DeploymentPatch, DeploymentsQuery } from "../contract/control/deployments.ts";
+import type {
+  BatchDeleted,
+  DeploymentCreate,
+  DeploymentPatch,
+  DeploymentsQuery,
+} from "../contract/control/deployments.ts";
 import type { Deployment, DeploymentsList } from "../contract/control/records.ts";
 import { ApiError } from "../errors.ts";
 import {

@@ -83,7 +83,11 @@ const IMAGE = /^[A-Za-z0-9][\w.\-/:@]*$/;
 const GIT_REF = /^(?!-)(?!.*\.\.)[^\s~^:?*[\\]+$/;
 
 /** Why nothing can be made of this; undefined when it can. */
-export function whyIncomplete(source: Source, config: SourceConfig, revision: SourceRevisionConfig): string | undefined {
+export function whyIncomplete(
+  source: Source,
+  config: SourceConfig,
+  revision: SourceRevisionConfig,
+): string | undefined {
   if (source === "github" && !config.repo_url) return "source_config.repo_url is needed: the URL of a git repository.";
   if (source === "internal_source" && !revision.source_tarball_path)
     return "source_revision_config.source_tarball_path is needed: the object_path of an upload (POST .../upload-url).";

@@ -48,7 +48,9 @@ export class Uploads {
     const { source, status, name } = await requireDeployment(this.#database.read, caller, deployment_id);
     if (status === "AWAITING_DELETE") throw new ApiError("deployment_is_deleted", { name });
     if (source === "external_docker")
-      throw new ApiError("bad_source", { reason: "A deployment of external_docker runs an image: it takes no source." });
+      throw new ApiError("bad_source", {
+        reason: "A deployment of external_docker runs an image: it takes no source.",
+      });
     const token = randomBytes(32).toString("base64url");
     const object_path = `uploads/${newId()}.tar.gz`;
     const upload = { object_path, tenant_id: caller.tenant_id, deployment_id, token_digest: digestOf(token) };
@@ -69,7 +71,8 @@ export class Uploads {
     const { limit_bytes, ttl_ms } = this.#options;
     const open = await findOpenUpload(this.#database.read, object_path);
     if (!isOfDigest(token, open?.token_digest) || !open) throw new ApiError("upload_refused");
-    if (declared_bytes !== undefined && declared_bytes > limit_bytes) throw new ApiError("body_too_large", { limit_bytes });
+    if (declared_bytes !== undefined && declared_bytes > limit_bytes)
+      throw new ApiError("body_too_large", { limit_bytes });
     const part = await this.#folder.writePart(pieces, limit_bytes);
     try {
       const { size_bytes, sha256 } = part;

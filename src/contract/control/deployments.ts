@@ -65,7 +65,10 @@ export type DeploymentPatch = z.output<typeof DeploymentPatch>;
 const DeploymentsQuery = z.object({
   limit: pageSize(100, 20),
   offset: pageOffset,
-  name_contains: z.string().optional().openapi({ description: "In any case. The one of exactly that name comes first." }),
+  name_contains: z
+    .string()
+    .optional()
+    .openapi({ description: "In any case. The one of exactly that name comes first." }),
   status: z.string().optional(),
   remote_reconciled: laxBoolean.optional().openapi({ description: "Whether it is bound to a listener." }),
   tag_value_ids: commaSeparated.optional().openapi({ description: "Nothing has tags here." }),

@@ -72,9 +72,7 @@ export const getLogs = createRoute({
   responses: { 200: lines, ...refusals(400, 404) },
 });
 
-const LogItems = z
-  .object({ items: z.array(LogLine), next_cursor: nullable(cursor) })
-  .openapi("DeploymentLogsResponse");
+const LogItems = z.object({ items: z.array(LogLine), next_cursor: nullable(cursor) }).openapi("DeploymentLogsResponse");
 
 export const listLogs = createRoute({
   ...operation("list_deployment_logs", "get", "/v2/deployment-logs"),

@@ -100,11 +100,7 @@ export function listDeployments(tx: Tx, filter: DeploymentFilter): Promise<Shown
   if (deployment_type !== undefined) query = query.where(ofConfig("deployment_type"), "=", deployment_type);
   if (deployment_ids !== undefined) query = query.where("d.deployment_id", "in", deployment_ids);
   return tx.all(
-    query
-      .orderBy("d.created_at", "desc")
-      .orderBy("d.deployment_id", "desc")
-      .limit(filter.limit)
-      .offset(filter.offset),
+    query.orderBy("d.created_at", "desc").orderBy("d.deployment_id", "desc").limit(filter.limit).offset(filter.offset),
   );
 }
 

@@ -45,7 +45,10 @@ export async function insertRevision(tx: Tx, revision: NewRevision): Promise<Rev
 type Of = Pick<RevisionRow, "tenant_id" | "deployment_id">;
 type One = Of & Pick<RevisionRow, "revision_id">;
 
-export const findRevision = (tx: Tx, { tenant_id, deployment_id, revision_id }: One): Promise<RevisionRow | undefined> =>
+export const findRevision = (
+  tx: Tx,
+  { tenant_id, deployment_id, revision_id }: One,
+): Promise<RevisionRow | undefined> =>
   tx.first(
     tx.k
       .selectFrom("revisions")
