@@ -19,11 +19,14 @@ export function serveUploads(app: App, mounts: readonly string[], { uploads }: C
           token: req.query("token") ?? "",
           declared_bytes: length === undefined ? undefined : Number(length),
         },
-        req.raw.body ?? nothing(),
+        piecesOf(req.raw),
       );
       return context.json(received);
     });
   }
 }
 
-async function* nothing(): AsyncGenerator<Uint8Array> {}
+/** The body, which is not touched before it is asked for: one that was refused unseen is let run out, and the connection stays. */
+async function* piecesOf(request: Request): AsyncGenerator<Uint8Array> {
+  yield* request.body ?? [];
+}
