@@ -1,7 +1,8 @@
-import { existsSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { dirname, resolve } from "node:path";
-import { type GraphSpec, readEnvField, readGraphs, readPrefix, readProject } from "./config/project.ts";
+import { readGraphEnv } from "./config/graph-env.ts";
+import { type GraphSpec, readGraphs, readPrefix, readProject } from "./config/project.ts";
 import { type Env, integer, list, number, oneOf } from "./config/values.ts";
 import { ConfigError } from "./errors.ts";
 import { isObject, type JsonObject } from "./lib/json.ts";
@@ -16,12 +17,16 @@ export interface Config extends Timing {
   project_dir: string;
   config_file: string;
   graphs: readonly GraphSpec[];
-  /** Environment of the graph hosts: that of this process, and what langgraph.json adds. */
+  /** Environment of the graph hosts: that of this process without its secrets, and what langgraph.json adds. */
   graph_env: Readonly<Record<string, string>>;
   host: string;
   port: number;
   data_dir: string;
   database_url: string | undefined;
+  /** Keys for the secrets in the database, in base64; the first one encrypts. */
+  encryption_keys: readonly string[];
+  /** ... or a file of them, one a line. With neither, the data folder has one of its own. */
+  encryption_keys_file: string | undefined;
   log_level: string;
   /** Run graphs on the serving thread, for debuggers. */
   inline: boolean;
@@ -100,23 +105,17 @@ export function readConfig(command: Config["command"], flags: Flags, env: Env): 
       `${config_file}: the field "auth" names a module that this version does not run, so everybody would get in: remove the field and use API_KEYS.`,
     );
   }
-  const tsconfig = resolve(project_dir, "tsconfig.json");
-  const own = {
-    // Where tsx looks for path aliases; otherwise in the folder in which the program was started.
-    ...(existsSync(tsconfig) && { TSX_TSCONFIG_PATH: tsconfig }),
-    ...(env as Record<string, string>),
-    ...readEnvField(project.env, project_dir, config_file, env),
-  };
+  const storage = readStorageConfig(flags, env);
   return Object.freeze({
     command,
     threadmill_version: ownVersion(),
     project_dir,
     config_file,
     graphs: readGraphs(project.graphs, project_dir, config_file),
-    graph_env: own,
+    graph_env: readGraphEnv(project.env, { project_dir, config_file, database_url: storage.database_url }, env),
     host: flags.host ?? "127.0.0.1",
     port: integer("--port (or PORT)", flags.port ?? env.PORT, 2024, 0, 65_535),
-    ...readStorageConfig(flags, env),
+    ...storage,
     inline: flags.inline ?? false,
     hosts: integer("--hosts", flags.hosts ?? env.THREADMILL_HOSTS, Math.max(1, availableParallelism() - 1), 1, 256),
     jobs_per_worker: integer("N_JOBS_PER_WORKER", env.N_JOBS_PER_WORKER, 50, 1, 10_000),
@@ -150,13 +149,20 @@ export function readConfig(command: Config["command"], flags: Flags, env: Env): 
   });
 }
 
-export type StorageConfig = Pick<Config, "data_dir" | "database_url" | "log_level">;
+export type StorageConfig = Pick<
+  Config,
+  "data_dir" | "database_url" | "encryption_keys" | "encryption_keys_file" | "log_level"
+>;
 
-/** What `migrate` needs to know; it has no use for a langgraph.json. */
+/** What commands on the database need to know; they have no use for a langgraph.json. */
 export function readStorageConfig(flags: Flags, env: Env): StorageConfig {
   return {
     data_dir: resolve(flags.data || env.THREADMILL_DATA || ".threadmill"),
     database_url: readDatabaseUrl(flags.databaseUrl ?? env.DATABASE_URL ?? env.POSTGRES_URI),
+    encryption_keys: list(env.THREADMILL_ENCRYPTION_KEYS),
+    encryption_keys_file: env.THREADMILL_ENCRYPTION_KEYS_FILE
+      ? resolve(env.THREADMILL_ENCRYPTION_KEYS_FILE)
+      : undefined,
     log_level: oneOf(
       "--log-level (or LOG_LEVEL)",
       (flags.logLevel ?? env.LOG_LEVEL)?.toLowerCase(),

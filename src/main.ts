@@ -36,8 +36,10 @@ import { hasApiKeys } from "./storage/vault/api-keys.ts";
 import { Access } from "./vault/access.ts";
 import { ApiKeys } from "./vault/api-keys.ts";
 import type { VaultContext } from "./vault/context.ts";
+import { keySourceOf } from "./vault/key-source.ts";
 import { OidcIssuer } from "./vault/oidc-issuer.ts";
-import { temporarySeal } from "./vault/temporary-seal.ts";
+import { openKeyRing } from "./vault/open-key-ring.ts";
+import type { Seal } from "./vault/seal.ts";
 import { createVault, type Vault } from "./vault/vault.ts";
 import { Workspaces } from "./vault/workspaces.ts";
 
@@ -86,8 +88,10 @@ export interface Threadmill {
 /** Wires everything together and starts it. This is the only place that knows all parts. */
 export async function startThreadmill(config: Config, log: Log): Promise<Threadmill> {
   const unlock = config.database_url ? () => undefined : lockFolder(config.data_dir);
+  const keys = keySourceOf(config);
   const database = openDatabase(config, synchronousOf(config), log);
   await migrate(database, "agents");
+  const seal = await openKeyRing(database, keys, log);
   await refuseToBeOpen(config, database);
   const catalog = new GraphCatalog(config.graphs, config.graph_env);
   const defaults = new DefaultAssistants(database, catalog, config.default_assistants);
@@ -109,7 +113,7 @@ export async function startThreadmill(config: Config, log: Log): Promise<Threadm
     log,
   });
   const experiments = experimentThreads({ database: experimentsDatabase(config), log_level: config.log_level });
-  const vault = createVault(vaultContext(config, database, log));
+  const vault = createVault(vaultContext(config, database, seal, log));
   for (const service of vault.maintenance) service.start();
   const app = await createHttp(
     config,
@@ -252,11 +256,11 @@ async function createHttp(
 /** Of an answer of an OAuth provider; the largest are discovery documents, of some KB. */
 const MOST_PROVIDER_BYTES = 1_000_000;
 
-function vaultContext(config: Config, database: Database, log: Log): VaultContext {
+function vaultContext(config: Config, database: Database, seal: Seal, log: Log): VaultContext {
   const fetch_rules = { allow_loopback: config.allow_loopback_oauth };
   const limits = { timeout_ms: config.provider_timeout_ms, max_bytes: MOST_PROVIDER_BYTES };
   const fetch = createSafeFetch(fetch_rules, limits);
-  return { database, seal: temporarySeal(), fetch, fetch_rules, clock: systemClock, log, settings: config };
+  return { database, seal, fetch, fetch_rules, clock: systemClock, log, settings: config };
 }
 
 const accessTo = (config: Config, database: Database, log: Log): Access =>

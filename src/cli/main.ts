@@ -71,8 +71,7 @@ function exitWith(error: unknown): never {
 async function serve(command: Config["command"], flags: Flags): Promise<void> {
   const started_at = performance.now();
   const config = readConfig(command, flags, process.env);
-  // Graphs on the serving thread have no environment of their own.
-  if (config.inline) Object.assign(process.env, config.graph_env);
+  if (config.inline) giveToGraphs(config.graph_env);
   const log = createLog(config.log_level);
   const service = await startThreadmill(config, log);
   const loaded = service.loaded.catch((error: Error) => ({ "(all)": error.message }));
@@ -87,6 +86,12 @@ async function serve(command: Config["command"], flags: Flags): Promise<void> {
     await watcher?.close();
     await listening.stop();
   });
+}
+
+/** Graphs on the serving thread have no environment of their own: theirs becomes that of the process. */
+function giveToGraphs(graph_env: Config["graph_env"]): void {
+  for (const name of Object.keys(process.env)) if (!(name in graph_env)) delete process.env[name];
+  Object.assign(process.env, graph_env);
 }
 
 /** The first signal stops in good order. The second means: now; leases cover the rest. */

@@ -39,7 +39,6 @@ const SCOPES_BY_PATH: readonly (readonly [path: string, scope: Scope | null])[] 
   ["/feedback", "experiments"],
   ["/feedback-configs", "experiments"],
   ["/public", "experiments"],
-  ["/platform", "experiments"],
   ["/v1/platform", "experiments"],
   ["/v2/runs", "experiments"],
   ["/v2/datasets", "experiments"],

@@ -49,7 +49,8 @@ export class OidcIssuer {
         requiredClaims: ["sub", "exp"],
         clockTolerance: CLOCK_TOLERANCE_S,
       });
-      return payload.sub || undefined;
+      // RFC 7519 makes it a text, which the library does not check.
+      return typeof payload.sub === "string" && payload.sub !== "" ? payload.sub : undefined;
     } catch (error) {
       if (error instanceof ApiError) throw error;
       return undefined;

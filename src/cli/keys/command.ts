@@ -2,6 +2,7 @@ import { type Command, InvalidArgumentError, Option } from "commander";
 import type { Flags } from "../../config.ts";
 import { SCOPES } from "../../contract/caller.ts";
 import type { CreateFlags } from "./create.ts";
+import { addRotateEncryption } from "./rotate-encryption.ts";
 
 const JSON_OUTPUT = new Option("--json", "print JSON");
 
@@ -21,7 +22,9 @@ const CREATE_OPTIONS = [
  * of the service, and beside a running one.
  */
 export function addKeyCommands(program: Command, storageOptions: readonly Option[]): void {
-  const keys = program.command("keys").description("make, list and revoke API keys");
+  const keys = program
+    .command("keys")
+    .description("API keys, and the encryption keys of what is secret in the database");
   const add = (name: string, description: string, options: readonly Option[]) => {
     const command = keys.command(name).description(description);
     for (const option of [...options, ...storageOptions]) command.addOption(option);
@@ -36,6 +39,7 @@ export function addKeyCommands(program: Command, storageOptions: readonly Option
   add("revoke", "end a key for good", [])
     .argument("<id>", "the id of the key")
     .action(async (id: string, flags: Flags) => (await import("./revoke.ts")).revokeKey(id, flags));
+  addRotateEncryption(keys);
 }
 
 function shortText(text: string): string {

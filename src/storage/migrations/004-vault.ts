@@ -18,7 +18,8 @@ export const vault: Migration = {
       scopes text not null, created_at ${types.bigint} not null, last_used_at ${types.bigint},
       revoked_at ${types.bigint})`,
     `create table encryption_keys (
-      key_id text primary key, check_value text not null, created_at ${types.bigint} not null)`,
+      key_id text primary key, check_value text not null, created_at ${types.bigint} not null,
+      retired_at ${types.bigint})`,
     `create table oauth_providers (
       id text primary key, tenant_id text not null, provider_id text not null, name text not null,
       client_id text not null, client_secret text, auth_url text not null, token_url text not null,

@@ -43,12 +43,14 @@ export interface ApiKeyRow {
   revoked_at: number | null;
 }
 
-/** Which encryption keys this database has met. A start with another key of the same id is refused. */
+/** Which encryption keys this database has met. A start without one of them that is not retired is refused. */
 export interface EncryptionKeyRow {
   key_id: string;
   /** A known text, sealed with the key. */
   check_value: string;
   created_at: number;
+  /** When a rotation found that nothing is sealed with it any more. */
+  retired_at: number | null;
 }
 
 export interface ProviderRow {
