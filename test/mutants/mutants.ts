@@ -1,3 +1,5 @@
+import { FLOW_MUTANTS } from "./flows.ts";
+
 /** One guard of the engine, switched off. */
 export interface Mutant {
   name: string;
@@ -103,4 +105,5 @@ export const MUTANTS: readonly Mutant[] = [
     replace: [" && !(elsewhere && !HARMLESS.has(name))", ""],
     suites: ["test/lib/safe-fetch.test.ts"],
   },
+  ...FLOW_MUTANTS,
 ];
