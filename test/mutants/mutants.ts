@@ -1,3 +1,5 @@
+import { FLOW_MUTANTS } from "./flows.ts";
+
 /** One guard of the engine, switched off. */
 export interface Mutant {
   name: string;
@@ -73,4 +75,35 @@ export const MUTANTS: readonly Mutant[] = [
     replace: ["return this.#usersCodeRan(step) && this.#mayGoOn(step);", "return false;"],
     suites: ["test/crash/durability.test.ts"],
   },
+  {
+    name: "a sealed text opens in any row",
+    file: "src/vault/key-ring.ts",
+    replace: ["tenant_id, table, row_id, column]));", "tenant_id, table, column]));"],
+    suites: ["test/vault/key-ring.test.ts"],
+  },
+  {
+    name: "a start does without a key that the database has met",
+    file: "src/vault/open-key-ring.ts",
+    replace: ["if (missing.length > 0) {", "if (missing.length < 0) {"],
+    suites: ["test/vault/key-check.test.ts"],
+  },
+  {
+    name: "a service goes on sealing with the key of before a rotation",
+    file: "src/vault/key-ring.ts",
+    replace: ["    this.followFile();\n    return sealWith(", "    return sealWith("],
+    suites: ["test/vault/key-ring.test.ts"],
+  },
+  {
+    name: "a rotation overwrites what was sealed meanwhile",
+    file: "src/storage/vault/sealed-columns.ts",
+    replace: [` and \${text} = \${sealed}\``, "`"],
+    suites: ["test/vault/sealed-columns.test.ts"],
+  },
+  {
+    name: "a redirect takes credentials to another origin",
+    file: "src/lib/safe-fetch/redirects.ts",
+    replace: [" && !(elsewhere && !HARMLESS.has(name))", ""],
+    suites: ["test/lib/safe-fetch.test.ts"],
+  },
+  ...FLOW_MUTANTS,
 ];
