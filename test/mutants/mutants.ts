@@ -1,3 +1,4 @@
+import { AUTH_SERVICE_MUTANTS } from "./auth-service.ts";
 import { FLOW_MUTANTS } from "./flows.ts";
 
 /** One guard of the engine, switched off. */
@@ -105,6 +106,7 @@ export const MUTANTS: readonly Mutant[] = [
     replace: [" && !(elsewhere && !HARMLESS.has(name))", ""],
     suites: ["test/lib/safe-fetch.test.ts"],
   },
+  ...AUTH_SERVICE_MUTANTS,
   ...FLOW_MUTANTS,
   {
     name: "access: a revoked key still opens",
