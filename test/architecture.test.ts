@@ -42,6 +42,7 @@ const PACKAGE_HOMES: Record<string, RegExp> = {
   pino: /^lib\/log\.ts$/,
   "csv-parse": /^cli\//,
   "csv-stringify": /^(cli|http)\//,
+  jose: /^vault\//,
 };
 
 interface Import {
