@@ -1,5 +1,6 @@
 import type { z } from "@hono/zod-openapi";
 import type { InvalidPart } from "../errors.ts";
+import { datetimeFault } from "./datetime-fault.ts";
 import { echoOf, isSecretField } from "./echo.ts";
 import { uuidFault } from "./uuid-fault.ts";
 
@@ -91,7 +92,10 @@ function wordsFor(issue: Issue): Words {
 
 function wordsForFormat(format: string, text: string, message: string): Words {
   if (format === "guid" || format === "uuid") return uuidWords(text);
-  if (format === "datetime") return ["datetime_from_date_parsing", "Input should be a valid datetime in ISO 8601"];
+  if (format === "datetime") {
+    const error = datetimeFault(text);
+    return ["datetime_from_date_parsing", `Input should be a valid datetime or date, ${error}`, { error }];
+  }
   return ["value_error", message];
 }
 
