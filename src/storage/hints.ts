@@ -12,7 +12,9 @@ export type Hint =
   /** A run of the thread has started, or the thread is gone. */
   | { kind: "thread"; thread_id: string }
   /** The run has new events, or has ended. */
-  | { kind: "events"; run_id: string };
+  | { kind: "events"; run_id: string }
+  /** A row of the deployment has changed: the reconciler, the router or a reader of its log may want to look. */
+  | { kind: "deployment"; deployment_id: string };
 
 export interface Hints {
   emit(hint: Hint): void;
