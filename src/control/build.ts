@@ -34,7 +34,7 @@ async function begins({ revision_id, status }: RevisionRow, work: Work): Promise
 async function buildArtifact(revision: RevisionRow, work: Work, signal: AbortSignal): Promise<string> {
   const driver = work.drivers.driverFor(revision.source);
   if (!driver?.build) throw new DeployError(`Nothing builds deployments of the source "${revision.source}" here.`);
-  const order = await asking(() => buildOrder(revision, work.seal, work.files));
+  const order = await asking(() => buildOrder(revision, work));
   const log = (line: Parameters<Work["tell"]>[2]) => work.tell("build", revision, line);
   const { artifact } = await asking(
     async () => driver.build?.(order, { log, signal }) as Promise<{ artifact: string }>,

@@ -2,9 +2,9 @@ import { instancesOf } from "../storage/control/instances.ts";
 import { type DeploymentLease, findIfHeld, lockIfHeld } from "../storage/control/leases.ts";
 import { lastLineSince } from "../storage/control/log-lines.ts";
 import { revisionsAtWork } from "../storage/control/revision-steps.ts";
+import { UNDER_WAY } from "../storage/control/revisions.ts";
 import type { DeploymentRow, InstanceRow, RevisionRow } from "../storage/control/schema.ts";
 import type { Tx } from "../storage/database.ts";
-import { UNDER_WAY } from "./revision-states.ts";
 
 /** A deployment as its rows say. */
 export interface DeploymentState {

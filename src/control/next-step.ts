@@ -44,20 +44,17 @@ function queueStep({ revisions }: DeploymentState, facts: Facts): Step | undefin
   const ahead = revisions.some(({ status }) => isUnderWay(status) && status !== "CREATING" && status !== "QUEUED");
   const queued = revisions.filter(({ status }) => status === "QUEUED");
   const created = revisions.find(({ status }) => status === "CREATING");
-  if (created) {
-    const waits = ahead || queued.length > 0;
-    return setOut(created, facts, waits ? "QUEUED" : undefined);
-  }
+  if (created) return setOut(created, facts);
   const [oldest, newer] = queued;
   if (!oldest) return undefined;
-  if (newer) return { do: "move", revision: oldest, to: "SKIPPED", message: "A newer revision came while it waited." };
+  if (newer)
+    return { do: "move", revision: oldest, to: "SKIPPED", message: "A newer revision took its place in the queue." };
   return ahead ? undefined : setOut(oldest, facts);
 }
 
-function setOut(revision: RevisionRow, facts: Facts, instead?: "QUEUED"): Step {
+function setOut(revision: RevisionRow, facts: Facts): Step {
   const plan = facts.plan(revision);
   if (plan.kind === "impossible") return { do: "move", revision, to: "CREATE_FAILED", message: plan.because };
-  if (instead) return { do: "move", revision, to: instead, message: "Waits until the revision before it has ended." };
   if (plan.kind === "build") return { do: "move", revision, to: "AWAITING_BUILD", message: null };
   return { do: "move", revision, to: "AWAITING_DEPLOY", message: null, artifact: plan.image };
 }

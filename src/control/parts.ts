@@ -8,8 +8,8 @@ import { type DeployDriver, DeployError, type Drivers, type InstanceRef, type Lo
 import type { AskOk } from "./health.ts";
 import type { Router } from "./router.ts";
 import type { Slots } from "./slots.ts";
-import type { SourceFiles } from "./source-files.ts";
 import type { StepSettings } from "./steps.ts";
+import type { Uploads } from "./uploads.ts";
 
 /** What a reconciler works with. */
 export interface ReconcilerParts {
@@ -17,7 +17,7 @@ export interface ReconcilerParts {
   drivers: Drivers;
   router: Router;
   seal: Seal;
-  files: SourceFiles;
+  uploads: Pick<Uploads, "fileOf" | "removeOf">;
   askOk: AskOk;
   clock: Clock;
   wait: Wait;

@@ -6,7 +6,7 @@ const BATCH = 2_000;
 
 /** What drivers, uploads and the log have of a deployment whose instances are gone. The other rows go after that. */
 export async function remove(work: Work): Promise<void> {
-  const { database, drivers, files, deployment, hands } = work;
+  const { database, drivers, uploads, deployment, hands } = work;
   const { deployment_id } = deployment;
   const made = await artifactsOf(database.read, deployment_id);
   const sources = new Set([deployment.source, ...made.map(({ source }) => source)]);
@@ -17,7 +17,7 @@ export async function remove(work: Work): Promise<void> {
         .flatMap(({ artifact }) => artifact ?? []);
       await asking(async () => driver?.remove({ deployment_id, artifacts }));
     }
-    await asking(() => files.removeFilesOf(deployment_id));
+    await asking(() => uploads.removeOf(deployment_id));
   });
   while ((await work.commit((tx) => deleteSomeLogLines(tx, deployment_id, BATCH))) > 0);
 }

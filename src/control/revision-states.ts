@@ -1,3 +1,4 @@
+import { UNDER_WAY } from "../storage/control/revisions.ts";
 import type { RevisionStatus } from "../storage/control/schema.ts";
 
 /** A move of a revision; from null: there is no such row yet. */
@@ -6,16 +7,6 @@ export interface RevisionMove {
   to: RevisionStatus;
   because: string;
 }
-
-/** What is under way: everything but the ends. */
-export const UNDER_WAY = [
-  "CREATING",
-  "QUEUED",
-  "AWAITING_BUILD",
-  "BUILDING",
-  "AWAITING_DEPLOY",
-  "DEPLOYING",
-] as const satisfies readonly RevisionStatus[];
 
 /** Ends that may leave an artifact behind, with which the revision can be deployed again. */
 const WITH_ARTIFACT = ["DEPLOYED", "DEPLOY_FAILED", "INTERRUPTED"] as const satisfies readonly RevisionStatus[];
@@ -26,7 +17,7 @@ const WITH_ARTIFACT = ["DEPLOYED", "DEPLOY_FAILED", "INTERRUPTED"] as const sati
  */
 export const REVISION_MOVES: readonly RevisionMove[] = [
   { from: null, to: "CREATING", because: "accepted" },
-  { from: "CREATING", to: "QUEUED", because: "another revision is under way" },
+  { from: null, to: "QUEUED", because: "accepted while another is under way" },
   { from: "CREATING", to: "AWAITING_BUILD", because: "there is source to build" },
   { from: "CREATING", to: "AWAITING_DEPLOY", because: "an image needs no build" },
   { from: "CREATING", to: "CREATE_FAILED", because: "there is nothing to build or run" },

@@ -13,7 +13,11 @@ export type Hint =
   | { kind: "thread"; thread_id: string }
   /** The run has new events, or has ended. */
   | { kind: "events"; run_id: string }
-  /** A row of the deployment has changed: the reconciler, the router or a reader of its log may want to look. */
+  /** An OAuth flow has ended. */
+  | { kind: "flow"; auth_id: string }
+  /** The refresh of an OAuth token has ended, in one way or another. */
+  | { kind: "token"; token_id: string }
+  /** The deployment's rows ask for something that a reconciler is to do. */
   | { kind: "deployment"; deployment_id: string };
 
 export interface Hints {

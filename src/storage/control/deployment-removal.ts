@@ -1,14 +1,11 @@
 import type { Tx } from "../database.ts";
-import type { RevisionRow, SourceUploadRow } from "./schema.ts";
+import type { RevisionRow } from "./schema.ts";
 
 /** What revisions of a deployment were made of, each with what was built. */
 export const artifactsOf = (tx: Tx, deployment_id: string): Promise<Pick<RevisionRow, "source" | "artifact">[]> =>
   tx.all(
     tx.k.selectFrom("revisions").select(["source", "artifact"]).distinct().where("deployment_id", "=", deployment_id),
   );
-
-export const uploadsOf = (tx: Tx, deployment_id: string): Promise<SourceUploadRow[]> =>
-  tx.all(tx.k.selectFrom("source_uploads").selectAll().where("deployment_id", "=", deployment_id));
 
 /** A part of what a deployment wrote, the oldest first; says how many lines went. */
 export const deleteSomeLogLines = (tx: Tx, deployment_id: string, limit: number): Promise<number> =>

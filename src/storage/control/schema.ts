@@ -84,6 +84,8 @@ export interface RevisionRow {
   built_at: number | null;
   /** When its deploying began: the health deadline counts from here. No two roll-outs of a revision have the same. */
   deploying_at: number | null;
+  /** Set with its first redeployment: it has been DEPLOYED before, whatever becomes of it now. */
+  deployed_at: number | null;
   created_by: string;
   created_at: number;
   updated_at: number;
