@@ -51,6 +51,9 @@ export function purposeOf(instance: InstanceRow, { deployment, revisions }: Depl
   return instance.revision_id === deployment.active_revision_id ? "serves" : "is to go";
 }
 
+/** Tells the roll-outs of a deployment apart: the same revision may have several, one after the other. */
+export const rolloutOf = ({ revision_id, deploying_at }: RevisionRow): string => `${revision_id} ${deploying_at}`;
+
 /** The instances that a revision gets in the roll-out that is under way. */
 export const freshOf = (revision: RevisionRow, state: DeploymentState): InstanceRow[] =>
   state.instances.filter(

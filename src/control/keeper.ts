@@ -7,7 +7,7 @@ import { backOff } from "./back-off.ts";
 import { Bell } from "./bell.ts";
 import { build } from "./build.ts";
 import { DeploymentLog } from "./deployment-log.ts";
-import { type DeploymentState, fingerprint, readState } from "./deployment-state.ts";
+import { type DeploymentState, fingerprint, readState, rolloutOf } from "./deployment-state.ts";
 import { ensure, gate, restart, stop, watch } from "./jobs.ts";
 import { nextStep } from "./next-step.ts";
 import { planOf } from "./orders.ts";
@@ -145,7 +145,7 @@ export class Keeper {
   /** From the first line on there is no way back: rows that could not be written are written again. */
   async #switch(step: Extract<Step, { do: "switch" }>, state: DeploymentState): Promise<void> {
     acts.route(step.fresh, this.#work);
-    this.#switched = step.revision.revision_id;
+    this.#switched = rolloutOf(step.revision);
     this.#routed = fingerprint(step.fresh);
     if (!(await acts.commitSwitch(step, state, this.#work))) this.#routed = undefined;
     this.#switched = undefined;

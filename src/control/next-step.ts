@@ -1,6 +1,6 @@
 import type { RevisionRow, RevisionStatus } from "../storage/control/schema.ts";
 import { deletionStep, isBusy } from "./deletion-step.ts";
-import { type DeploymentState, fingerprint, freshOf, upstreamsOf } from "./deployment-state.ts";
+import { type DeploymentState, fingerprint, freshOf, rolloutOf, upstreamsOf } from "./deployment-state.ts";
 import { givenUpAt } from "./health.ts";
 import { instanceStep, lookAt } from "./instance-step.ts";
 import { replicasOf } from "./orders.ts";
@@ -29,7 +29,7 @@ export function nextStep(state: DeploymentState, facts: Facts, settings: StepSet
 function interruption({ revisions }: DeploymentState, { jobs, switched }: Facts): Step | undefined {
   const revision = revisions.find(
     // Past the switch of the traffic there is no way back.
-    (one) => one.interrupt_asked === 1 && isUnderWay(one.status) && one.revision_id !== switched,
+    (one) => one.interrupt_asked === 1 && isUnderWay(one.status) && rolloutOf(one) !== switched,
   );
   if (!revision) return undefined;
   const key = keyOf({ kind: "build", revision });
@@ -86,7 +86,7 @@ function deployStep(
   settings: StepSettings,
 ): Step | undefined {
   const fresh = freshOf(revision, state);
-  if (facts.switched === revision.revision_id) return { do: "switch", revision, fresh };
+  if (facts.switched === rolloutOf(revision)) return { do: "switch", revision, fresh };
   const replicas = replicasOf(revision);
   if (fresh.length < replicas) return { do: "want", revision, replicas };
   const failed = (message: string): Step => ({ do: "move", revision, to: "DEPLOY_FAILED", message });

@@ -51,7 +51,7 @@ export interface Facts {
   known: ReadonlySet<string>;
   /** Since when it keeps the deployment. While nobody did, nobody asked whether anything was ready: that time does not count. */
   kept_since: number;
-  /** The revision to which the traffic has been switched, until the rows say so. */
+  /** The roll-out (`rolloutOf`) to which the traffic has been switched, until the rows say so. */
   switched: string | undefined;
   /** The fingerprint of the upstreams that the router was last told. */
   routed: string | undefined;

@@ -16,7 +16,10 @@ export class Life {
   dead = false;
   /** Writes, and what was asked of drivers. */
   calls = 0;
+  /** Called with the deployment each time that a driver is asked to change something. */
+  onDeed: (deployment_id: string) => void = () => undefined;
   readonly #fault: Fault | undefined;
+  #frozen: PromiseWithResolvers<void> | undefined;
   #busy = 0;
   #idle = Promise.withResolvers<void>();
 
@@ -40,6 +43,7 @@ export class Life {
 
   /** @param waits whether it may take for ever: then nobody waits for its end */
   async call<T>(work: () => Promise<T>, { waits = false, counts = true } = {}): Promise<T> {
+    await this.#frozen?.promise;
     if (this.dead) return silence();
     const meets = counts && ++this.calls === this.#fault?.at ? this.#fault : undefined;
     if (!waits) this.#busy++;
@@ -66,6 +70,16 @@ export class Life {
     await silence();
   }
 
+  /** Nothing goes on in this process until it is thawed. */
+  freeze(): void {
+    this.#frozen = Promise.withResolvers();
+  }
+
+  thaw(): void {
+    this.#frozen?.resolve();
+    this.#frozen = undefined;
+  }
+
   /** A database as this process sees it. */
   database(real: Database): Database {
     const read = <A extends unknown[], T>(ask: (...args: A) => Promise<T>) => {
@@ -84,14 +98,22 @@ export class Life {
   }
 
   driver(real: DeployDriver): DeployDriver {
+    const did = <T>({ deployment_id }: { deployment_id: string }, work: () => Promise<T>, waits = false): Promise<T> =>
+      this.call(
+        () => {
+          this.onDeed(deployment_id);
+          return work();
+        },
+        { waits },
+      );
     return {
       kind: real.kind,
-      build: (order, io) => this.call(() => real.build?.(order, io) as Promise<{ artifact: string }>, { waits: true }),
-      ensure: (order) => this.call(() => real.ensure(order)),
+      build: (order, io) => did(order, () => real.build?.(order, io) as Promise<{ artifact: string }>, true),
+      ensure: (order) => did(order, () => real.ensure(order)),
       probe: (ref) => this.call(() => real.probe(ref), { counts: false }),
-      stop: (ref, options) => this.call(() => real.stop(ref, options)),
+      stop: (ref, options) => did(ref, () => real.stop(ref, options)),
       list: () => this.call(() => real.list(), { counts: false }),
-      remove: (deployment) => this.call(() => real.remove(deployment)),
+      remove: (deployment) => did(deployment, () => real.remove(deployment)),
     };
   }
 }

@@ -19,12 +19,6 @@ interface Running {
   order: InstanceOrder;
 }
 
-/** What a driver did, for tests that care about who did it. */
-export interface Deed {
-  what: "build" | "ensure" | "stop";
-  deployment_id: string;
-}
-
 /** Stands for the world outside: it survives the service, and answers in the same turn. */
 export class MemoryDriver implements DeployDriver {
   readonly kind = "memory";
@@ -33,14 +27,12 @@ export class MemoryDriver implements DeployDriver {
   readonly remains = new Set<string>();
   readonly stopped: { instance_id: string; grace_ms: number }[] = [];
   readonly envs: Readonly<Record<string, string>>[] = [];
-  onDeed: (deed: Deed) => void = () => undefined;
-  readonly #held = new Map<string, () => void>();
+  readonly #held: { revision_id: string; goOn: () => void }[] = [];
   readonly #released = new Set<string>();
   readonly #attempts = new Map<string, number>();
   #starts = 0;
 
   async build({ source, revision_id, deployment_id, env }: BuildOrder, { log, signal }: BuildIo) {
-    this.onDeed({ what: "build", deployment_id });
     this.remains.add(deployment_id);
     this.envs.push(env);
     const ref = source.kind === "git" ? (source.ref ?? "") : source.file;
@@ -59,13 +51,18 @@ export class MemoryDriver implements DeployDriver {
       there.order = order;
       return there.ref;
     }
-    this.onDeed({ what: "ensure", deployment_id });
     this.remains.add(deployment_id);
     if (artifact.includes("run-refused")) throw new DeployError("The port is taken.");
     if (artifact.includes("run-trouble")) throw new Error("no more processes");
     if (artifact.includes("run-flaky") && this.#attempt(instance_id) <= 2) throw new Error("no more memory");
     const start = ++this.#starts;
-    const ref = { instance_id, deployment_id, revision_id, handle: `pid ${start}`, address: `http://127.0.0.1:${start}` };
+    const ref = {
+      instance_id,
+      deployment_id,
+      revision_id,
+      handle: `pid ${start}`,
+      address: `http://127.0.0.1:${start}`,
+    };
     if (!this.#diesAtOnce(order)) this.running.set(instance_id, { ref, order });
     return ref;
   }
@@ -76,8 +73,7 @@ export class MemoryDriver implements DeployDriver {
       : { state: "gone", reason: "it exited with status 1" };
   }
 
-  async stop({ instance_id, deployment_id }: InstanceRef, { grace_ms }: { grace_ms: number }): Promise<void> {
-    this.onDeed({ what: "stop", deployment_id });
+  async stop({ instance_id }: InstanceRef, { grace_ms }: { grace_ms: number }): Promise<void> {
     if (this.running.delete(instance_id)) this.stopped.push({ instance_id, grace_ms });
   }
 
@@ -101,7 +97,7 @@ export class MemoryDriver implements DeployDriver {
   /** Lets the held build and the held instances of a revision go on. */
   release(revision_id: string): void {
     this.#released.add(revision_id);
-    this.#held.get(revision_id)?.();
+    for (const one of this.#held) if (one.revision_id === revision_id) one.goOn();
   }
 
   /** Ends an instance as if it had crashed. */
@@ -124,7 +120,7 @@ export class MemoryDriver implements DeployDriver {
   async #hold(revision_id: string, signal: AbortSignal): Promise<void> {
     if (this.#released.has(revision_id)) return;
     await new Promise<void>((resolve, reject) => {
-      this.#held.set(revision_id, resolve);
+      this.#held.push({ revision_id, goOn: resolve });
       if (signal.aborted) reject(new Error("aborted"));
       signal.addEventListener("abort", () => reject(new Error("aborted")));
     });

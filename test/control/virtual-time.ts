@@ -47,10 +47,14 @@ export class VirtualTime implements Clock {
     for (const sleeper of this.#sleepers) if (sleeper.life.dead) this.#sleepers.delete(sleeper);
     const next = Math.min(...[...this.#sleepers].map(({ at }) => at));
     if (next === Number.POSITIVE_INFINITY) return false;
+    await this.goTo(next);
+    return true;
+  }
+
+  async goTo(next: number): Promise<void> {
     this.#now = next;
     await this.#database?.write((tx) => tx.run(sql`update virtual_time set ms = ${next}`.compile(tx.k)));
     for (const sleeper of [...this.#sleepers]) if (sleeper.at <= next) sleeper.wake();
-    return true;
   }
 
   #wake(sleeper: Sleeper, resolve: () => void): void {

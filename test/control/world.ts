@@ -9,7 +9,7 @@ import { Reconciler } from "../../src/control/reconciler.ts";
 import { Revisions } from "../../src/control/revisions.ts";
 import type { Router, Upstream } from "../../src/control/router.ts";
 import { createLog } from "../../src/lib/log.ts";
-import type { DeploymentRow, InstanceRow, RevisionRow } from "../../src/storage/control/schema.ts";
+import type { DeploymentLogRow, DeploymentRow, InstanceRow, RevisionRow } from "../../src/storage/control/schema.ts";
 import type { Database } from "../../src/storage/database.ts";
 import { migrate } from "../../src/storage/migrate.ts";
 import { openPostgres } from "../../src/storage/postgres.ts";
@@ -172,6 +172,11 @@ export class World {
     }
   }
 
+  /** So many turns of the event loop. */
+  async turns(count: number): Promise<void> {
+    for (let turn = 0; turn < count; turn++) await nextTurn();
+  }
+
   /** Lets time pass until something holds. A process that crashed is started again at once. */
   async until(what: string, holds: () => Promise<boolean>, most_moments = 2_000): Promise<void> {
     for (let moments = 0; ; moments++) {
@@ -189,6 +194,9 @@ export class World {
     const end = this.time.now() + ms;
     await this.until(`${ms} ms`, async () => this.time.now() >= end);
   }
+
+  /** As {@link pass}, with nobody looking on the way. */
+  forward = (ms: number): Promise<void> => this.time.goTo(this.time.now() + ms);
 
   async #restartCrashed(): Promise<void> {
     const dead = this.processes.filter(({ life }) => life.dead);
@@ -247,6 +255,15 @@ export class World {
     if (!view) throw new Error(`The deployment ${deployment_id} is gone.`);
     return view;
   }
+
+  logOf = (deployment_id: string): Promise<DeploymentLogRow[]> =>
+    this.database.read.all(
+      this.database.read.k
+        .selectFrom("deployment_logs")
+        .selectAll()
+        .where("deployment_id", "=", deployment_id)
+        .orderBy("log_no"),
+    );
 
   /** The n-th revision, from 1 on. */
   async revision(deployment_id: string, seq: number): Promise<RevisionRow> {
