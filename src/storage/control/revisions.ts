@@ -100,7 +100,6 @@ export const redeployIfBuilt = (tx: Tx, revision_id: string): Promise<number> =>
         status: "AWAITING_DEPLOY",
         status_message: null,
         interrupt_asked: 0,
-        deploying_at: null,
         // What was DEPLOYED once may be deployed again, also when this time it fails.
         deployed_at: sql<number>`coalesce(deployed_at, updated_at)`,
         updated_at: nowMs,
