@@ -64,6 +64,8 @@ export interface Config extends Timing {
   git_protocols: readonly string[];
   /** Hosts of git repositories that may be in a private network, or be spoken to over plain http. */
   git_hosts: readonly string[];
+  /** The same for tarballs of source. */
+  source_limit_bytes: number;
 }
 
 /** Graces, leases and retention; tests shorten them. All in milliseconds. */
@@ -82,6 +84,8 @@ interface Timing {
   /** Each command of a build of a deployment. */
   build_timeout_ms: number;
   event_retention_ms: number;
+  /** Lines of builds and instances of deployments. */
+  deployment_log_retention_ms: number;
   /** Pollers look for themselves this often, in case a hint was lost. */
   poll_ms: number;
   sse_heartbeat_ms: number;
@@ -169,6 +173,13 @@ export function readConfig(command: Config["command"], flags: Flags, env: Env): 
     system_env: readSystemEnv(env),
     git_protocols: list(env.THREADMILL_GIT_PROTOCOLS ?? "https,ssh"),
     git_hosts: list(env.THREADMILL_GIT_HOSTS),
+    source_limit_bytes: integer(
+      "THREADMILL_MAX_SOURCE_BYTES",
+      env.THREADMILL_MAX_SOURCE_BYTES,
+      209_715_200,
+      1024,
+      2 ** 31,
+    ),
     ...readTiming(env),
   });
 }
@@ -220,6 +231,7 @@ function readTiming(env: Env): Timing {
     shutdown_grace_ms: seconds("BG_JOB_SHUTDOWN_GRACE_PERIOD_SECS", 20),
     build_timeout_ms: seconds("THREADMILL_BUILD_TIMEOUT_SECS", 900),
     event_retention_ms: seconds("RESUMABLE_STREAM_TTL_SECONDS", 3_600),
+    deployment_log_retention_ms: seconds("THREADMILL_DEPLOYMENT_LOG_TTL_SECONDS", 604_800),
     poll_ms: ms("THREADMILL_POLL_MS", 200),
     sse_heartbeat_ms: ms("THREADMILL_SSE_HEARTBEAT_MS", 5_000),
     disconnect_grace_ms: ms("THREADMILL_DISCONNECT_GRACE_MS", 2_000),

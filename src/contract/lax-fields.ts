@@ -1,4 +1,6 @@
 import { z } from "@hono/zod-openapi";
+import { datetimeFault } from "./datetime-fault.ts";
+import { microsecondsOf } from "./experiments/fields.ts";
 import { oneOfWords, uuidWords } from "./invalid-parts.ts";
 import { uuidOf } from "./uuid-fault.ts";
 
@@ -87,3 +89,49 @@ export const literal = <const T extends string>(values: readonly T[]) =>
     type: "string",
     enum: [...values],
   });
+
+/** One of several named values. */
+export const oneOf = <const T extends string>(values: readonly T[]) =>
+  reading((value) => values.find((one) => one === value) ?? new Fault(...oneOfWords("enum", values))).openapi({
+    type: "string",
+    enum: [...values],
+  });
+
+/** A number, within `ge` and `le` inclusive. */
+export const laxNumber = ({ ge, le }: { ge: number; le: number }) =>
+  reading((value) => {
+    const given = typeof value === "string" ? numberOf(value) : value;
+    if (given === undefined)
+      return new Fault("float_parsing", "Input should be a valid number, unable to parse string as a number");
+    if (typeof given !== "number" && typeof given !== "boolean")
+      return new Fault("float_type", "Input should be a valid number");
+    const number = Number(given);
+    if (!(number >= ge))
+      return new Fault("greater_than_equal", `Input should be greater than or equal to ${ge}`, { ge });
+    if (!(number <= le)) return new Fault("less_than_equal", `Input should be less than or equal to ${le}`, { le });
+    return number;
+  }).openapi({ type: "number", minimum: ge, maximum: le });
+
+const numberOf = (text: string): number | undefined =>
+  text.trim() === "" || Number.isNaN(Number(text)) ? undefined : Number(text);
+
+/** From here on a bare number is milliseconds, below it seconds. */
+const FIRST_MILLISECONDS = 2e10;
+
+/** A moment: ISO 8601, or a number of seconds or milliseconds since the epoch. Reads as whole milliseconds. */
+export const laxTime = reading((value) => {
+  const number = typeof value === "string" ? numberOf(value) : value;
+  if (typeof number === "number") {
+    const ms = Math.floor(Math.abs(number) > FIRST_MILLISECONDS ? number : number * 1000);
+    return Math.abs(ms) <= LATEST_MS ? ms : timeFault("dates after 9999 are not supported as unix timestamps");
+  }
+  if (typeof value !== "string") return new Fault("datetime_type", "Input should be a valid datetime");
+  const us = microsecondsOf(value);
+  if (us !== undefined) return Math.floor(us / 1000);
+  return timeFault(datetimeFault(value));
+}).openapi({ type: "string", format: "date-time" });
+
+const LATEST_MS = Date.UTC(9999, 11, 31);
+
+const timeFault = (error: string): Fault =>
+  new Fault("datetime_from_date_parsing", `Input should be a valid datetime or date, ${error}`, { error });

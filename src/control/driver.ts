@@ -20,6 +20,13 @@ export interface DeployDriver {
   close?(): Promise<void>;
 }
 
+/** The drivers that this service has. */
+export interface Drivers {
+  readonly all: readonly DeployDriver[];
+  /** Undefined: deployments of this source cannot run here. */
+  driverFor(source: string): DeployDriver | undefined;
+}
+
 export interface BuildOrder {
   deployment_id: string;
   revision_id: string;

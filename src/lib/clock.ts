@@ -1,3 +1,5 @@
+import { setTimeout as sleep } from "node:timers/promises";
+
 /** Where times come from. Injected, so that tests can move time without waiting for it. */
 export interface Clock {
   /** Milliseconds since the epoch. */
@@ -10,3 +12,8 @@ export const systemClock: Clock = { now: () => Date.now() };
 export function isoTime(ms: number): string {
   return `${new Date(ms).toISOString().slice(0, -1)}+00:00`;
 }
+
+/** Ends after so many milliseconds, or when the signal is aborted; it never fails. Injected for the same reason. */
+export type Wait = (ms: number, signal: AbortSignal) => Promise<void>;
+
+export const realWait: Wait = (ms, signal) => sleep(ms, undefined, { signal, ref: false }).catch(() => undefined);

@@ -16,7 +16,9 @@ export type Hint =
   /** An OAuth flow has ended. */
   | { kind: "flow"; auth_id: string }
   /** The refresh of an OAuth token has ended, in one way or another. */
-  | { kind: "token"; token_id: string };
+  | { kind: "token"; token_id: string }
+  /** The deployment's rows ask for something that a reconciler is to do. */
+  | { kind: "deployment"; deployment_id: string };
 
 export interface Hints {
   emit(hint: Hint): void;

@@ -56,7 +56,7 @@ export interface DeploymentRow {
   lease_until: number | null;
   /** Fencing token: plus one each time the lease changes hands. Every write of a reconciler names it. */
   lease_epoch: number;
-  /** When a reconciler is to look again. */
+  /** When a reconciler is to take it, if nobody has. Whoever changes what is wanted sets it to now. */
   look_at: number;
 }
 
@@ -82,15 +82,17 @@ export interface RevisionRow {
   /** 1: somebody wants it stopped. */
   interrupt_asked: number;
   built_at: number | null;
-  /** When its deploying began: the health deadline counts from here. */
+  /** When its deploying began: the health deadline counts from here. No two roll-outs of a revision have the same. */
   deploying_at: number | null;
+  /** Set with its first redeployment: it has been DEPLOYED before, whatever becomes of it now. */
+  deployed_at: number | null;
   created_by: string;
   created_at: number;
   updated_at: number;
 }
 
 /** `wanted` has no process yet; `draining` takes no new requests; the row goes when it has stopped. */
-export type InstanceState = "wanted" | "starting" | "ready" | "draining" | "failed";
+export type InstanceState = "wanted" | "starting" | "ready" | "draining";
 
 /** One running copy of a revision. */
 export interface InstanceRow {
@@ -98,6 +100,9 @@ export interface InstanceRow {
   deployment_id: string;
   revision_id: string;
   tenant_id: string;
+  /** The `deploying_at` for which it was made: a revision that is deployed again gets new ones beside those that serve. */
+  rollout: number;
+  /** 0, 1, 2 ... within the roll-out. */
   replica: number;
   /** Which driver has it. */
   driver: string;

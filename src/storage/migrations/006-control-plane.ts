@@ -17,14 +17,14 @@ export const controlPlane: Migration = {
       source text not null, source_config text not null, source_revision_config text not null, secrets text,
       secret_references text not null, status text not null, status_message text, artifact text, image_version text,
       interrupt_asked integer not null, built_at ${types.bigint}, deploying_at ${types.bigint},
-      created_by text not null, created_at ${types.bigint} not null, updated_at ${types.bigint} not null,
+      deployed_at ${types.bigint}, created_by text not null, created_at ${types.bigint} not null, updated_at ${types.bigint} not null,
       unique (deployment_id, seq))`,
     `create table instances (
       instance_id text primary key, deployment_id text not null, revision_id text not null, tenant_id text not null,
-      replica integer not null, driver text not null, handle text, address text, api_key text not null,
+      rollout ${types.bigint} not null, replica integer not null, driver text not null, handle text, address text, api_key text not null,
       state text not null, drain_until ${types.bigint}, restarts integer not null, restart_at ${types.bigint},
       created_at ${types.bigint} not null, updated_at ${types.bigint} not null,
-      unique (revision_id, replica))`,
+      unique (revision_id, rollout, replica))`,
     "create index instances_of_deployment on instances (deployment_id)",
     `create table deployment_logs (
       log_no ${types.sequence}, deployment_id text not null, revision_id text not null, tenant_id text not null,

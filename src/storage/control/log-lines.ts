@@ -1,0 +1,25 @@
+import type { Tx } from "../database.ts";
+import type { DeploymentLogRow } from "./schema.ts";
+
+/** Lines get their numbers in the order in which they are given. */
+export const insertLogLines = (tx: Tx, lines: readonly Omit<DeploymentLogRow, "log_no">[]): Promise<number> =>
+  tx.run(tx.k.insertInto("deployment_logs").values(lines));
+
+/** When an instance of the revision last wrote something, if that was after `since`. */
+export async function lastLineSince(
+  tx: Tx,
+  { deployment_id, revision_id, since }: { deployment_id: string; revision_id: string; since: number },
+): Promise<number | undefined> {
+  const row = await tx.first(
+    tx.k
+      .selectFrom("deployment_logs")
+      .select("at")
+      .where("deployment_id", "=", deployment_id)
+      .where("kind", "=", "deploy")
+      .where("at", ">", since)
+      .where("revision_id", "=", revision_id)
+      .orderBy("at", "desc")
+      .limit(1),
+  );
+  return row?.at;
+}

@@ -1,0 +1,90 @@
+import { sql } from "kysely";
+import { nowMs, type Tx } from "../database.ts";
+import type { RevisionRow, RevisionStatus } from "./schema.ts";
+
+/** What a reconciler has to do with: revisions with one of these statuses, the one that serves, and those of instances. */
+export const revisionsAtWork = (
+  tx: Tx,
+  {
+    deployment_id,
+    active_revision_id,
+    statuses,
+  }: { deployment_id: string; active_revision_id: string | null; statuses: readonly RevisionStatus[] },
+): Promise<RevisionRow[]> =>
+  tx.all(
+    tx.k
+      .selectFrom("revisions")
+      .selectAll()
+      .where("deployment_id", "=", deployment_id)
+      .where((e) =>
+        e.or([
+          e("status", "in", statuses),
+          e("revision_id", "=", active_revision_id),
+          e(
+            "revision_id",
+            "in",
+            e.selectFrom("instances").select("revision_id").where("deployment_id", "=", deployment_id),
+          ),
+        ]),
+      )
+      .orderBy("seq"),
+  );
+
+export interface RevisionStep {
+  revision_id: string;
+  from: RevisionStatus;
+  to: RevisionStatus;
+  status_message: string | null;
+  artifact?: string;
+  /** Whether `to` is an end: what was asked of it on the way there is answered. */
+  ends: boolean;
+}
+
+/** Moves a revision on, if it is where the caller believes it to be. False when it is not: then nothing was written. */
+export const moveIfAt = async (
+  tx: Tx,
+  { revision_id, from, to, status_message, artifact, ends }: RevisionStep,
+): Promise<boolean> =>
+  (await tx.run(
+    tx.k
+      .updateTable("revisions")
+      .set({
+        status: to,
+        status_message,
+        updated_at: nowMs,
+        ...(ends && { interrupt_asked: 0 }),
+        ...(artifact !== undefined && { artifact }),
+        ...(from === "BUILDING" && artifact !== undefined && { built_at: nowMs }),
+        // Not the same as of a roll-out before, in whose milliseconds this one may begin.
+        ...(to === "DEPLOYING" && {
+          deploying_at: sql<number>`case when deploying_at >= now_ms() then deploying_at + 1 else now_ms() end`,
+        }),
+      })
+      .where("revision_id", "=", revision_id)
+      .where("status", "=", from),
+  )) === 1;
+
+/** Tells what is awaited, while that is awaited. */
+export const tellIfAt = (
+  tx: Tx,
+  { revision_id, status, status_message }: { revision_id: string; status: RevisionStatus; status_message: string },
+): Promise<number> =>
+  tx.run(
+    tx.k
+      .updateTable("revisions")
+      .set({ status_message })
+      .where("revision_id", "=", revision_id)
+      .where("status", "=", status),
+  );
+
+/** A revision serves from now on. */
+export const setActiveRevision = (
+  tx: Tx,
+  { deployment_id, revision_id }: { deployment_id: string; revision_id: string },
+): Promise<number> =>
+  tx.run(
+    tx.k
+      .updateTable("deployments")
+      .set({ active_revision_id: revision_id, updated_at: nowMs })
+      .where("deployment_id", "=", deployment_id),
+  );

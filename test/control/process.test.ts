@@ -1,0 +1,128 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { databases } from "../support/databases.ts";
+import { SETTINGS, World } from "./world.ts";
+
+describe.each(databases)("a process that reconciles on %s", (name) => {
+  let world: World;
+  beforeAll(async () => {
+    world = await World.open(name);
+  });
+  beforeEach(() => world.clear());
+  afterAll(() => world.close());
+
+  const instancesAre = (id: string, wanted: string) =>
+    world.until(`the instances are ${wanted}`, async () => {
+      const { instances } = await world.get(id);
+      return instances.map(({ state }) => state).join() === wanted;
+    });
+
+  async function stopAll(): Promise<void> {
+    const stopping = world.processes.map(({ reconciler }) => reconciler.stop());
+    let stopped = false;
+    const all = Promise.all(stopping).then(() => {
+      stopped = true;
+    });
+    await world.until("it has stopped", async () => stopped);
+    await all;
+    world.processes = [];
+  }
+
+  it("leaves instances alone when it stops, and the next one finds them and goes on", async () => {
+    world.start();
+    const id = await world.deploy("steady", "main");
+    await world.become(id, "DEPLOYED");
+    const [running] = [...world.driver.running.values()];
+    await stopAll();
+    expect((await world.get(id)).deployment.lease_holder).toBeNull();
+    expect(world.driver.running.size).toBe(1);
+    const { router } = world.start();
+    await world.until("it is served", async () => router.upstreams.get(id)?.length === 1);
+    expect([...world.driver.running.values()]).toEqual([running]);
+    world.driver.kill(running?.ref.instance_id ?? "");
+    await instancesAre(id, "wanted");
+    await instancesAre(id, "ready");
+  });
+
+  it("gives a build up when it stops, and the next one begins it anew", async () => {
+    world.start();
+    const id = await world.deploy("long", "build-held");
+    await world.become(id, "BUILDING");
+    const at = world.time.now();
+    await stopAll();
+    expect(world.time.now() - at).toBeLessThan(SETTINGS.abort_ms + 1);
+    expect((await world.revision(id, 1)).status).toBe("BUILDING");
+    world.driver.release((await world.revision(id, 1)).revision_id);
+    world.start();
+    await world.become(id, "DEPLOYED");
+    expect(world.driver.envs).toHaveLength(2);
+  });
+
+  it("does not count the time in which nobody looked", async () => {
+    world.start();
+    const id = await world.deploy("patient", "run-held");
+    await instancesAre(id, "starting");
+    const [instance_id] = world.driver.running.keys();
+    await stopAll();
+    await world.forward(10 * SETTINGS.deadline_ms);
+    world.start();
+    await world.quiet();
+    expect((await world.revision(id, 1)).status).toBe("DEPLOYING");
+    world.driver.release((await world.revision(id, 1)).revision_id);
+    await world.become(id, "DEPLOYED");
+    expect([...world.driver.running.keys()]).toEqual([instance_id]);
+  });
+
+  it("starts what should run and is gone", async () => {
+    world.start();
+    const id = await world.deploy("fallen", "main");
+    await world.become(id, "DEPLOYED");
+    await stopAll();
+    for (const instance_id of world.driver.running.keys()) world.driver.kill(instance_id);
+    const { router } = world.start();
+    await world.quiet();
+    expect(world.driver.running.size).toBe(1);
+    await world.until("it is served", async () => router.upstreams.get(id)?.length === 1);
+    expect(router.upstreams.get(id)).toMatchObject([{ address: [...world.driver.running.values()][0]?.ref.address }]);
+  });
+
+  it("stops what belongs to no row, and nothing else", async () => {
+    await startLost();
+    const id = await world.deploy("kept", "main");
+    world.start();
+    await world.become(id, "DEPLOYED");
+    expect(world.driver.stopped).toEqual([{ instance_id: "lost", grace_ms: 5_000 }]);
+    expect(world.driver.running.size).toBe(1);
+  });
+
+  const startLost = () =>
+    world.driver.ensure({
+      instance_id: "lost",
+      deployment_id: "gone",
+      revision_id: "gone",
+      tenant_id: "gone",
+      replica: 0,
+      artifact: "built/main",
+      config_path: undefined,
+      api_key: "",
+      env: {},
+      resources: { cpu_limit: undefined, memory_limit_mb: undefined },
+      log: () => undefined,
+    });
+
+  it("has drivers start so many instances at a time, and no more", async () => {
+    const { ensure } = world.driver;
+    let [now, most] = [0, 0];
+    world.driver.ensure = async (order) => {
+      most = Math.max(most, ++now);
+      // Long enough for others to come.
+      await world.turns(now < 2 ? 500 : 5);
+      now--;
+      return ensure.call(world.driver, order);
+    };
+    world.start(undefined, { at_work: 2, builds: 6 });
+    const ids: string[] = [];
+    for (let n = 0; n < 6; n++) ids.push(await world.deploy(`many-${n}`, "main"));
+    for (const id of ids) await world.become(id, "DEPLOYED");
+    expect(most).toBe(2);
+  });
+});
