@@ -15,6 +15,7 @@ import { ThreadStates } from "./agents/thread-states.ts";
 import { Threads } from "./agents/threads.ts";
 import type { Config, StorageConfig } from "./config.ts";
 import { DEFAULT_TENANT } from "./contract/caller.ts";
+import { type Control, createControl } from "./control/control.ts";
 import { Engine } from "./engine/engine.ts";
 import { ConfigError } from "./errors.ts";
 import { type ExperimentsService, experimentThreads, type ThreadSetup } from "./experiments/threads.ts";
@@ -114,11 +115,13 @@ export async function startThreadmill(config: Config, log: Log): Promise<Threadm
   });
   const experiments = experimentThreads({ database: experimentsDatabase(config), log_level: config.log_level });
   const vault = createVault(vaultContext(config, database, seal, log));
-  for (const service of vault.maintenance) service.start();
+  const control = createControl({ database, seal, log, settings: config });
+  const maintenance = [...vault.maintenance, ...control.maintenance];
+  for (const service of maintenance) service.start();
   const app = await createHttp(
     config,
     context,
-    { cancellations, disconnects, experiments, default_assistants: defaults, vault },
+    { cancellations, disconnects, experiments, default_assistants: defaults, vault, control },
     log,
   );
   return {
@@ -136,7 +139,7 @@ export async function startThreadmill(config: Config, log: Log): Promise<Threadm
     },
     async stop() {
       disconnects.stop();
-      const quiet = vault.maintenance.map((service) => service.stop());
+      const quiet = maintenance.map((service) => service.stop());
       await Promise.all([engine.stop(config.shutdown_grace_ms), ...quiet]);
       await experiments.stop();
       await database.close();
@@ -213,6 +216,7 @@ async function createHttp(
     experiments: ExperimentsService;
     default_assistants: DefaultAssistants;
     vault: Vault;
+    control: Control;
   },
   log: Log,
 ): Promise<App> {

@@ -4,6 +4,7 @@ import { ConfigError } from "../errors.ts";
 import { createLog } from "../lib/log.ts";
 import { listen, openDatabase, startThreadmill, type Threadmill } from "../main.ts";
 import { migrate } from "../storage/migrate.ts";
+import { addDeploymentCommands } from "./deployments/command.ts";
 import { addExperimentCommands } from "./experiments/command.ts";
 import { addKeyCommands } from "./keys/command.ts";
 import { watchGraphs } from "./watch.ts";
@@ -45,6 +46,7 @@ export async function runCli(argv: string[]): Promise<void> {
   add("migrate", "bring the database to this version's schema, then exit", STORAGE_OPTIONS, migrateOnly);
   addKeyCommands(program, STORAGE_OPTIONS);
   addExperimentCommands(program);
+  addDeploymentCommands(program);
   try {
     await program.parseAsync(argv);
   } catch (error) {

@@ -23,7 +23,7 @@ export function readGraphEnv(
   env: Env,
 ): Record<string, string> {
   const tsconfig = resolve(project_dir, "tsconfig.json");
-  const own = DATABASES.filter((name) => database_url !== undefined && env[name] === database_url);
+  const own = DATABASES.filter((name) => env[name] === database_url);
   return {
     // Where tsx looks for path aliases; otherwise in the folder in which the program was started.
     ...(existsSync(tsconfig) && { TSX_TSCONFIG_PATH: tsconfig }),

@@ -2,7 +2,7 @@
 const MOST_CHARS = 1000;
 
 /** Fields that hold a secret: what stands in them is never repeated, neither alone nor within an object. */
-const SECRETS = new Set(["access_token", "refresh_token", "client_secret"]);
+const SECRETS = new Set(["access_token", "refresh_token", "client_secret", "secrets"]);
 
 /** What stands for a secret; pydantic writes its own secrets like this. */
 const MASK = "**********";

@@ -1,6 +1,7 @@
 import type { z } from "@hono/zod-openapi";
 import type { InvalidPart } from "../errors.ts";
-import { echoOf } from "./echo.ts";
+import { datetimeFault } from "./datetime-fault.ts";
+import { echoOf, isSecretField } from "./echo.ts";
 import { uuidFault } from "./uuid-fault.ts";
 
 type Issue = z.core.$ZodIssue;
@@ -37,9 +38,14 @@ function part(issue: Issue, { value, loc, path: outer }: Checked): InvalidPart[]
   }
   const [type, msg, ctx] = wordsFor(issue);
   // Of a missing field the object is shown in which it is missing.
-  const input = type === "missing" ? echoOf(enclosing(value, path)) : echoOf(issue.input, path.at(-1));
+  const input =
+    type === "missing" ? echoOf(enclosing(value, path), secretOf(path)) : echoOf(issue.input, fieldOf(path));
   return [{ type, loc: [...loc, ...path], msg, ...(input !== undefined && { input }), ...(ctx && { ctx }) }];
 }
+
+/** The field of a path that holds a secret, with all that is below it. */
+const secretOf = (path: Path) => path.slice(0, -1).find(isSecretField);
+const fieldOf = (path: Path) => secretOf(path) ?? path.at(-1);
 
 const enclosing = (value: unknown, path: Path): unknown =>
   path.length === 0
@@ -86,7 +92,10 @@ function wordsFor(issue: Issue): Words {
 
 function wordsForFormat(format: string, text: string, message: string): Words {
   if (format === "guid" || format === "uuid") return uuidWords(text);
-  if (format === "datetime") return ["datetime_from_date_parsing", "Input should be a valid datetime in ISO 8601"];
+  if (format === "datetime") {
+    const error = datetimeFault(text);
+    return ["datetime_from_date_parsing", `Input should be a valid datetime or date, ${error}`, { error }];
+  }
   return ["value_error", message];
 }
 

@@ -12,7 +12,8 @@ import type { Access } from "../vault/access.ts";
 import { type AdminRoutesOptions, serveAdmin } from "./admin.ts";
 import { serveAssistants } from "./assistants.ts";
 import { authenticate } from "./auth.ts";
-import { type AuthServiceAppOptions, isControlPlane, serveAuthService } from "./auth-service/app.ts";
+import { isSourceUpload } from "./control/uploads.ts";
+import { type ControlPlaneOptions, isControlPlane, serveControlPlane } from "./control-plane.ts";
 import { errorResponse } from "./error-response.ts";
 import { type ExperimentsAppOptions, serveExperiments } from "./experiments/app.ts";
 import { UPLOAD_PATH } from "./experiments/upload.ts";
@@ -29,7 +30,7 @@ export interface AppOptions
     SystemOptions,
     ExperimentsAppOptions,
     AdminRoutesOptions,
-    AuthServiceAppOptions {
+    ControlPlaneOptions {
   access: Access;
   assistants: Assistants;
   default_assistants: DefaultAssistants;
@@ -48,7 +49,8 @@ const EXPOSED = ["Content-Location", "Location", "X-Pagination-Total", "X-Pagina
 const BODILESS = new Set(["GET", "HEAD", "OPTIONS"]);
 
 /** Whether a request has no body, or counts it itself while it arrives. */
-const isFree = ({ req }: Context): boolean => BODILESS.has(req.method) || req.path.endsWith(UPLOAD_PATH);
+const isFree = ({ req }: Context): boolean =>
+  BODILESS.has(req.method) || req.path.endsWith(UPLOAD_PATH) || isSourceUpload(req.method, req.path);
 
 /** The HTTP interface. Experiments come last: where a path could be either's, it is the agent server's. */
 export function createApp(options: AppOptions): App {
@@ -87,7 +89,7 @@ export function createApp(options: AppOptions): App {
   serveThreads(app, options);
   serveRuns(app, options);
   serveAdmin(app, options);
-  serveAuthService(app, options);
+  serveControlPlane(app, options);
   serveExperiments(app, options);
   return root;
 }

@@ -1,14 +1,15 @@
 import type { Scope } from "../contract/caller.ts";
 
 /**
- * What is open to everybody: probes have no key, what is shared has its token in the path, and a browser that comes back
- * from an OAuth provider has nothing but a state, which is used once.
+ * What is open to everybody: probes have no key, what is shared has its token in the path, a browser that comes back
+ * from an OAuth provider has nothing but a state, which is used once, and so is the token of an upload's URL.
  */
 const OPEN: readonly (readonly [methods: readonly string[], path: RegExp])[] = [
   [["GET", "HEAD"], /^\/ok$/],
   [["GET", "HEAD"], /^(\/api\/v1)?\/public\//],
   [["GET"], /^(\/api-host)?\/v2\/auth\/(callback\/[^/]+|setup\/[^/]+|done)$/],
   [["GET"], /^(\/api-host)?\/host-oauth-callback\/[^/]+$/],
+  [["PUT"], /^(\/api-host)?\/v2\/uploads\/[^/]+$/],
 ];
 
 /**

@@ -32,8 +32,9 @@ const LOCAL: Caller = { tenant_id: DEFAULT_TENANT, user_id: "local", scopes: SCO
 const TOUCH_EVERY_MS = 60_000;
 
 /**
- * Who calls. Nothing is remembered of a key or a member, so a revocation counts from the moment it is committed. Looking a
- * key up costs 22 µs on SQLite (16 µs of them the query), and 0.3 ms, the way to the server and back, on Postgres.
+ * Who calls. Nothing is remembered of a key or a member, so a revocation counts from the moment it is committed. That costs
+ * a request 15 µs on SQLite, 6 µs of them the digests, and 0.2 ms on Postgres, most of it the way there and back (measured on
+ * 2 busy cores, 1,000 keys).
  */
 export class Access {
   readonly #database: AccessOptions["database"];
@@ -70,7 +71,7 @@ export class Access {
   }
 
   /**
-   * A key may be made by another process at any moment, so the database is asked each time: 10 µs on SQLite. Once there was
+   * A key may be made by another process at any moment, so the database is asked each time: 7 µs on SQLite. Once there was
    * a key, also one that is revoked, the service is closed for good.
    */
   async #isOpen(): Promise<boolean> {

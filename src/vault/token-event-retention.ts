@@ -2,17 +2,18 @@ import { repeating, type Service } from "../lib/service.ts";
 import { deleteOldTokenEvents } from "../storage/vault/token-events.ts";
 import type { VaultContext } from "./context.ts";
 
-const EVERY_MS = 3_600_000;
+const EVERY_MS = 60_000;
 /** Events that go in one transaction, so that no other write waits for long. */
 const BATCH = 500;
 
-/** Deletes token events that are old enough, once at the start and then every hour. */
-export function tokenEventRetention({ database, log, settings }: VaultContext): Service {
+/** Deletes token events that are old enough. */
+export function tokenEventRetention(
+  { database, log, settings }: Pick<VaultContext, "database" | "log" | "settings">,
+  every_ms = EVERY_MS,
+): Service {
   const sweep = async () => {
-    const old = () => database.write((tx) => deleteOldTokenEvents(tx, settings.token_event_retention_ms, BATCH));
-    while ((await old()) > 0);
+    const deleteSome = () => database.write((tx) => deleteOldTokenEvents(tx, settings.token_event_retention_ms, BATCH));
+    while ((await deleteSome()) === BATCH);
   };
-  return repeating(Math.min(EVERY_MS, settings.token_event_retention_ms), sweep, (error) =>
-    log.error({ error }, "deleting old token events failed"),
-  );
+  return repeating(every_ms, sweep, (error) => log.error({ error }, "deleting old token events failed"));
 }

@@ -22,6 +22,8 @@ export class OAuthServer {
   readonly provider: Provider;
   /** Every token it has given out, to look for where none should be. */
   readonly issued: string[] = [];
+  /** Every code and verifier that it has taken for a token. */
+  readonly used: string[] = [];
   /** Grants of tokens so far, by grant type; `refused` counts the others. */
   readonly granted: Record<string, number> = {};
   readonly refusals: string[] = [];
@@ -42,6 +44,7 @@ export class OAuthServer {
       const type = oidc.params.grant_type ?? "";
       this.granted[type] = (this.granted[type] ?? 0) + 1;
       for (const name of ["access_token", "refresh_token"]) if (body[name]) this.issued.push(String(body[name]));
+      for (const name of ["code", "code_verifier"]) if (oidc.params[name]) this.used.push(oidc.params[name]);
     });
     this.provider.on("grant.error", (_, error) => this.refusals.push(error.message));
   }

@@ -1,4 +1,3 @@
-import { createCipheriv, createDecipheriv, randomBytes } from "node:crypto";
 import type { AuthenticateRequest } from "../../src/contract/auth-service/flows.ts";
 import type { Caller } from "../../src/contract/caller.ts";
 import { systemClock } from "../../src/lib/clock.ts";
@@ -12,12 +11,15 @@ import type { ProviderRow, TokenRow } from "../../src/storage/vault/schema.ts";
 import { listTokenEvents } from "../../src/storage/vault/token-events.ts";
 import { listTokens, updateToken } from "../../src/storage/vault/tokens.ts";
 import type { VaultContext } from "../../src/vault/context.ts";
+import { parseEncryptionKey } from "../../src/vault/encryption-key.ts";
 import type { Returned } from "../../src/vault/flow-return.ts";
 import type { Flows } from "../../src/vault/flows.ts";
+import { KeyRing } from "../../src/vault/key-ring.ts";
 import { sealClientSecret } from "../../src/vault/provider-secret.ts";
 import type { Seal } from "../../src/vault/seal.ts";
 import { createVault, type Vault } from "../../src/vault/vault.ts";
 import type { TestDatabase } from "./databases.ts";
+import { TEST_ENCRYPTION_KEY } from "./encryption.ts";
 import { type OAuthServer, type TestClient, walk } from "./oauth-server.ts";
 import { openOn } from "./storage.ts";
 
@@ -175,20 +177,6 @@ export class TestVault {
   }
 }
 
-const KEY = randomBytes(32);
-
-/** Real encryption, with a key of this run of the tests. */
-export const testSeal: Seal = {
-  seal(text, place) {
-    const nonce = randomBytes(12);
-    const cipher = createCipheriv("aes-256-gcm", KEY, nonce).setAAD(Buffer.from(JSON.stringify(place)));
-    const sealed = Buffer.concat([nonce, cipher.update(text, "utf8"), cipher.final()]);
-    return `${sealed.toString("base64url")}.${cipher.getAuthTag().toString("base64url")}`;
-  },
-  open(sealed, place) {
-    const [text = "", tag = ""] = sealed.split(".").map((part) => Buffer.from(part, "base64url"));
-    const decipher = createDecipheriv("aes-256-gcm", KEY, (text as Buffer).subarray(0, 12));
-    decipher.setAAD(Buffer.from(JSON.stringify(place))).setAuthTag(tag as Buffer);
-    return Buffer.concat([decipher.update((text as Buffer).subarray(12)), decipher.final()]).toString("utf8");
-  },
-};
+/** The services of tests have the same key on Postgres, so that several can share a database. */
+const KEY = parseEncryptionKey(TEST_ENCRYPTION_KEY, "the tests");
+export const testSeal: Seal = new KeyRing([KEY], undefined, createLog("silent"));

@@ -130,17 +130,6 @@ describe.each(databases)("a rotation on %s", (name) => {
     await server.ended;
   });
 
-  it("gives way to what was written between its reading and its writing", async () => {
-    const fresh = newEncryptionKey();
-    file.prepend(fresh);
-    const env = { FAILPOINT: "in-reseal" };
-    expect((await rotate([], env, FAILPOINTS)).status).toBe(null);
-    const { database } = storage;
-    await database.write((tx) => tx.run(tx.k.deleteFrom("oauth_tokens")));
-    expect((await rotate()).status).toBe(0);
-    expect(await openAll(storage.database, ring)).toEqual({ texts: 2 * ROWS, key_ids: [fresh.key_id] });
-  });
-
   it("says which texts it cannot open, leaves them as they are, and keeps their keys", async () => {
     const { database } = storage;
     const one = await database.read.first(database.read.k.selectFrom("oauth_tokens").selectAll().limit(1));

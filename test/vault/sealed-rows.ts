@@ -19,7 +19,9 @@ const placeOf = ({ table, column }: Pick<SealedColumn, "table" | "column">, row_
 
 /** A row of each table that has sealed texts. */
 export async function insertSealedRows(database: Database, seal: Seal, rows: number): Promise<void> {
-  for (let i = 0; i < rows; i++) await database.write((tx) => insertOne(tx, seal));
+  await database.write(async (tx) => {
+    for (let i = 0; i < rows; i++) await insertOne(tx, seal);
+  });
 }
 
 type Tx = Parameters<Parameters<Database["write"]>[0]>[0];

@@ -34,6 +34,23 @@ export const askAgents = (target: Target, method: "GET" | "POST", path: string, 
   send(target, method, path, only(JSON.stringify(body)));
 
 /**
+ * A request to the control plane of the same service.
+ *
+ * @returns its JSON; undefined for an answer without a body
+ * @throws CommandError for anything but a 2xx
+ */
+export async function askControl(
+  target: Target,
+  method: "GET" | "POST" | "PATCH" | "DELETE",
+  path: string,
+  body?: JsonObject,
+): Promise<unknown> {
+  const answer = await send(target, method, path, body && only(JSON.stringify(body)));
+  if (answer.status >= 300) throw new CommandError(refusal(target, answer));
+  return answer.text === "" ? undefined : jsonOf(target, answer);
+}
+
+/**
  * Sends one request. A body in parts is sent as they come, no faster than the service takes it, and no
  * further once the service has answered. Whatever the parts throw is thrown here.
  *
@@ -41,7 +58,7 @@ export const askAgents = (target: Target, method: "GET" | "POST", path: string, 
  */
 async function send(
   { url, api_key }: Target,
-  method: "GET" | "POST",
+  method: "GET" | "POST" | "PATCH" | "DELETE",
   path: string,
   body?: AsyncIterable<string>,
 ): Promise<Answer> {

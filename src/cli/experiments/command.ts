@@ -1,20 +1,9 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { isObject, type JsonObject } from "../../lib/json.ts";
-import type { Target } from "./api.ts";
-import { CommandError } from "./command-error.ts";
+import { addTargetOptions, type TargetFlags, targetOf, told, wholeNumber } from "../target.ts";
 import type { ExportFlags } from "./export.ts";
 import type { RunFlags } from "./run/run.ts";
 import type { UploadFlags } from "./upload.ts";
-
-interface TargetFlags {
-  url: string;
-  apiKey?: string;
-}
-
-const TARGET_OPTIONS = [
-  new Option("--url <url>", "address of the service").default("http://127.0.0.1:2024").argParser(serviceUrl),
-  new Option("--api-key <key>", "key of the service (or THREADMILL_API_KEY, or LANGSMITH_API_KEY)"),
-];
 
 const UPLOAD_OPTIONS = [
   new Option("--format <format>", "what the file is")
@@ -59,7 +48,8 @@ export function addExperimentCommands(program: Command): void {
     .command("upload")
     .description("store the results in a file: JSON, JSONL, CSV, lm-evaluation-harness or promptfoo")
     .argument("<file>", "the file");
-  for (const option of [...UPLOAD_OPTIONS, ...TARGET_OPTIONS]) upload.addOption(option);
+  for (const option of UPLOAD_OPTIONS) upload.addOption(option);
+  addTargetOptions(upload);
   upload.action((file: string, flags: UploadFlags & TargetFlags) =>
     told(async () => (await import("./upload.ts")).uploadExperiment(file, flags, targetOf(flags))),
   );
@@ -67,7 +57,8 @@ export function addExperimentCommands(program: Command): void {
     .command("run")
     .description("try an assistant on the examples of a dataset, judge it, and upload the result")
     .usage("--dataset <name> --assistant <id> [options]");
-  for (const option of [...RUN_OPTIONS, ...TARGET_OPTIONS]) run.addOption(option);
+  for (const option of RUN_OPTIONS) run.addOption(option);
+  addTargetOptions(run);
   run.action((flags: RunFlags & TargetFlags) =>
     told(async () => (await import("./run/run.ts")).runExperiment(flags, targetOf(flags))),
   );
@@ -75,42 +66,11 @@ export function addExperimentCommands(program: Command): void {
     .command("export")
     .description("write an experiment to a file that can be uploaded again")
     .argument("<experiment>", "its id or name");
-  for (const option of [...EXPORT_OPTIONS, ...TARGET_OPTIONS]) read.addOption(option);
+  for (const option of EXPORT_OPTIONS) read.addOption(option);
+  addTargetOptions(read);
   read.action((experiment: string, flags: ExportFlags & TargetFlags) =>
     told(async () => (await import("./export.ts")).exportExperiment(experiment, flags, targetOf(flags))),
   );
-}
-
-/** Says what went wrong, without a stack where it is not a mistake of ours. */
-async function told(work: () => Promise<void>): Promise<void> {
-  try {
-    await work();
-  } catch (error) {
-    if (!(error instanceof CommandError)) throw error;
-    console.error(error.message);
-    process.exitCode = 1;
-  }
-}
-
-const targetOf = ({ url, apiKey }: TargetFlags): Target => ({
-  url,
-  api_key: apiKey || process.env.THREADMILL_API_KEY || process.env.LANGSMITH_API_KEY || undefined,
-});
-
-/** The address without what comes after the service's root, which clients of the API are given with it. */
-function serviceUrl(text: string): string {
-  const url = URL.parse(text);
-  if (!url || !/^https?:$/.test(url.protocol))
-    throw new InvalidArgumentError("It must look like http://127.0.0.1:2024.");
-  return `${url.origin}${url.pathname}`.replace(/\/+$/, "").replace(/\/api\/v1$/, "");
-}
-
-function wholeNumber(least: number, most: number): (text: string) => number {
-  return (text) => {
-    const n = Number(text);
-    if (/^\d+$/.test(text) && n >= least && n <= most) return n;
-    throw new InvalidArgumentError(`It must be a whole number from ${least} to ${most}.`);
-  };
 }
 
 function jsonObject(text: string): JsonObject {

@@ -1,3 +1,4 @@
+import { authServiceDocument } from "../auth-service/routes.ts";
 import * as deployments from "./deployments.ts";
 import * as integrations from "./integrations.ts";
 import * as listeners from "./listeners.ts";
@@ -51,10 +52,18 @@ export const controlRoutes = {
   },
 } as const;
 
-/** For the head of the document. */
-export const controlTags = [
-  { name: "Deployments (v2)", description: "Agents that run here: deployments, their revisions, what they write." },
-  { name: "Listeners (v2)", description: "Who deploys on machines of its own." },
-  { name: "Integrations (v1)", description: "Applications of GitHub's." },
-  { name: "Logs (v1)", description: "What the command-line clients ask for." },
-];
+/** Head of the control plane's document, of which the Auth Service is a part. */
+export const controlPlaneDocument = {
+  ...authServiceDocument,
+  info: {
+    ...authServiceDocument.info,
+    description: `Deployments of agents, and their revisions. ${authServiceDocument.info.description}`,
+  },
+  tags: [
+    { name: "Deployments (v2)", description: "Agents that run here: deployments, their revisions, what they write." },
+    { name: "Listeners (v2)", description: "Who deploys on machines of its own." },
+    { name: "Integrations (v1)", description: "Applications of GitHub's." },
+    { name: "Logs (v1)", description: "What the command-line clients ask for." },
+    ...authServiceDocument.tags,
+  ],
+};

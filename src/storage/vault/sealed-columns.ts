@@ -9,6 +9,9 @@ export const SEALED_COLUMNS = [
   { table: "oauth_providers", primary_key: "id", column: "client_secret" },
   { table: "oauth_tokens", primary_key: "token_id", column: "secret" },
   { table: "oauth_flows", primary_key: "auth_id", column: "verifier" },
+  { table: "deployments", primary_key: "deployment_id", column: "secrets" },
+  { table: "revisions", primary_key: "revision_id", column: "secrets" },
+  { table: "instances", primary_key: "instance_id", column: "api_key" },
 ] as const;
 
 export type SealedColumn = (typeof SEALED_COLUMNS)[number];

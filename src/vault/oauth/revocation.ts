@@ -67,12 +67,12 @@ async function revokeAtSlack(access: ProviderAccess, provider: ProviderRow, secr
   await requireOk(await access.fetch(url, { method: "POST", headers, signal, redirect: "manual" }));
 }
 
-/** Takes back the whole grant of the user to the app. */
+/** This token alone: the app's grant may have others, of another workspace. */
 async function revokeAtGithub(access: ProviderAccess, provider: ProviderRow, secret: TokenSecret): Promise<void> {
   const { signal } = requestOptions(access);
   const { client_id } = provider;
   const credentials = Buffer.from(`${client_id}:${openClientSecret(access.seal, provider) ?? ""}`).toString("base64");
-  const url = `https://api.github.com/applications/${encodeURIComponent(client_id)}/grant`;
+  const url = `https://api.github.com/applications/${encodeURIComponent(client_id)}/token`;
   const headers = { authorization: `Basic ${credentials}`, accept: "application/vnd.github+json" };
   const body = JSON.stringify({ access_token: secret.access_token });
   await requireOk(await access.fetch(url, { method: "DELETE", headers, body, signal, redirect: "manual" }));

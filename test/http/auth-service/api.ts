@@ -39,7 +39,7 @@ export class AuthServiceApi {
 
   /** @param at where the API is looked for */
   async user(user_id: string, tenant_id: string = DEFAULT_TENANT, at = ""): Promise<User> {
-    const { key } = await this.#asAdmin("/admin/keys", { name: user_id, user_id, tenant_id });
+    const key = await this.newKey(user_id, tenant_id);
     const send = (method: string, path: string, body?: unknown) =>
       this.service.request(method, `${at}/v2/auth${path}`, body, { "X-Api-Key": key });
     return {
@@ -51,6 +51,10 @@ export class AuthServiceApi {
         return answer.body;
       },
     };
+  }
+
+  async newKey(user_id: string, tenant_id: string = DEFAULT_TENANT): Promise<string> {
+    return (await this.#asAdmin("/admin/keys", { name: user_id, user_id, tenant_id })).key;
   }
 
   async #asAdmin(path: string, body: unknown): Promise<Wire> {

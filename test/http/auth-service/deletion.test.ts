@@ -69,14 +69,16 @@ describe.each(databases)("of two users in two workspaces with two providers and 
     expect(await deletionsOf(ada1)).toHaveLength(2);
   });
 
-  it.each(["nobody", "", "a'b\" or 1=1 --", "ü".repeat(1000)])(
-    "none goes for a provider that is not there: %s",
-    async (provider_id) => {
-      const answer = await users.ada1.send("DELETE", `/tokens?provider_id=${encodeURIComponent(provider_id)}`);
-      expect([answer.status, answer.body]).toEqual([200, { message: expect.any(String), provider_id }]);
-      expect(await rowsOf(api)).toEqual(before);
-    },
-  );
+  it.each([
+    ["of another name", "nobody"],
+    ["without one", ""],
+    ["with an odd one", "a'b\" or 1=1 --\n%00/.."],
+    ["with a long one", "ü".repeat(1000)],
+  ])("none goes for a provider that is not there, %s", async (_, provider_id) => {
+    const answer = await users.ada1.send("DELETE", `/tokens?provider_id=${encodeURIComponent(provider_id)}`);
+    expect([answer.status, answer.body]).toEqual([200, { message: expect.any(String), provider_id }]);
+    expect(await rowsOf(api)).toEqual(before);
+  });
 
   it("the user is who calls, whoever the request names", async () => {
     const { ada1 } = users;
@@ -160,6 +162,12 @@ describe.each(databases)("of two users in two workspaces with two providers and 
       ...before,
       agent_connections: before.agent_connections.filter(({ connection_id }) => connection_id !== users_.id),
     };
+    expect(await rowsOf(api)).toEqual(left);
+    // The user's token stays also when no agent uses it any more.
+    const { data: others } = await ada1.call("GET", "/agents/agent-2/connections");
+    const last = others.find((one: Wire) => one.oauth_token_id === users_.oauth_token_id);
+    await ada1.call("DELETE", `/agents/agent-2/connections/${last.id}`, undefined, 204);
+    left.agent_connections = left.agent_connections.filter(({ connection_id }) => connection_id !== last.id);
     expect(await rowsOf(api)).toEqual(left);
     await ada1.call("DELETE", `/agents/agent-1/connections/${own.id}`, undefined, 204);
     expect(await rowsOf(api)).toEqual(without(left, ({ token_id }) => token_id === own.oauth_token_id));

@@ -43,14 +43,16 @@ export async function newWorld(api: AuthServiceApi): Promise<Record<"ada1" | "bo
     ada2: await api.user("ada", two),
     bob2: await api.user("bob", two),
   };
-  for (const owner of [users.ada1, users.ada2]) {
-    for (const name of PROVIDERS) await owner.call("POST", "/providers", provider(name));
-    for (const name of PROVIDERS)
-      for (const agent of AGENTS)
-        await owner.call("POST", `/agents/${agent}/providers/${name}/tokens`, { access_token: "agents-own" }, 201);
-  }
-  for (const [name, user] of Object.entries(users))
-    for (const at of PROVIDERS) await connect(api, user, name.slice(0, 3), at);
+  const both = [users.ada1, users.ada2];
+  await Promise.all(both.flatMap((user) => PROVIDERS.map((name) => user.call("POST", "/providers", provider(name)))));
+  const agentsOwn = (user: User, name: string, agent: string) =>
+    user.call("POST", `/agents/${agent}/providers/${name}/tokens`, { access_token: "agents-own" }, 201);
+  await Promise.all(
+    both.flatMap((user) => PROVIDERS.flatMap((name) => AGENTS.map((agent) => agentsOwn(user, name, agent)))),
+  );
+  await Promise.all(
+    Object.entries(users).flatMap(([name, user]) => PROVIDERS.map((at) => connect(api, user, name.slice(0, 3), at))),
+  );
   return users;
 }
 
