@@ -61,9 +61,9 @@ export interface Config extends Timing {
   /** What programs that are started need of the environment. */
   system_env: Readonly<Record<string, string>>;
   /** How source of deployments may be fetched: `https`, `http`, `ssh`, `file`. */
-  git_protocols: readonly string[];
+  deploy_git_protocols: readonly string[];
   /** Hosts of git repositories that may be in a private network, or be spoken to over plain http. */
-  git_hosts: readonly string[];
+  deploy_git_hosts: readonly string[];
   /** Deployments that are built at a time. */
   deploy_builds: number;
   /** Answers to /ok in a row after which an instance of a deployment is ready. */
@@ -181,8 +181,8 @@ export function readConfig(command: Config["command"], flags: Flags, env: Env): 
       2 ** 31,
     ),
     system_env: readSystemEnv(env),
-    git_protocols: list(env.THREADMILL_DEPLOY_GIT_PROTOCOLS ?? "https,ssh"),
-    git_hosts: list(env.THREADMILL_DEPLOY_GIT_HOSTS),
+    deploy_git_protocols: list(env.THREADMILL_DEPLOY_GIT_PROTOCOLS ?? "https,ssh"),
+    deploy_git_hosts: list(env.THREADMILL_DEPLOY_GIT_HOSTS),
     source_limit_bytes: integer(
       "THREADMILL_MAX_SOURCE_BYTES",
       env.THREADMILL_MAX_SOURCE_BYTES,

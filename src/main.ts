@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import type { ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import { fileURLToPath } from "node:url";
 import { createAdaptorServer, type ServerType } from "@hono/node-server";
 import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
 import { Assistants } from "./agents/assistants.ts";
@@ -15,6 +16,14 @@ import { Threads } from "./agents/threads.ts";
 import type { Config, StorageConfig } from "./config.ts";
 import { DEFAULT_TENANT } from "./contract/caller.ts";
 import { type Control, createControl } from "./control/control.ts";
+import type { DeployDriver } from "./control/driver.ts";
+import { bySource } from "./control/drivers/by-source.ts";
+import { createProcessDriver, type ProcessDriverOptions } from "./control/drivers/process/driver.ts";
+import { askOverHttp } from "./control/health.ts";
+import { noRouter } from "./control/no-router.ts";
+import { reconcilerSettings } from "./control/parts.ts";
+import { Reconciler } from "./control/reconciler.ts";
+import type { Uploads } from "./control/uploads.ts";
 import { Engine } from "./engine/engine.ts";
 import { ConfigError } from "./errors.ts";
 import { type ExperimentsService, experimentThreads, type ThreadSetup } from "./experiments/threads.ts";
@@ -22,7 +31,7 @@ import { inlineHosts } from "./graphs/hosts/inline.ts";
 import { threadHosts } from "./graphs/hosts/thread.ts";
 import type { App } from "./http/route.ts";
 import { sendDirectly } from "./http/send-directly.ts";
-import { systemClock } from "./lib/clock.ts";
+import { realWait, systemClock } from "./lib/clock.ts";
 import type { Log } from "./lib/log.ts";
 import { isLoopback } from "./lib/loopback.ts";
 import { createSafeFetch } from "./lib/safe-fetch.ts";
@@ -112,7 +121,9 @@ export async function startThreadmill(config: Config, log: Log): Promise<Threadm
   const experiments = experimentThreads({ database: experimentsDatabase(config), log_level: config.log_level });
   const vault = createVault(vaultContext(config, database, seal, log));
   const control = createControl({ database, seal, log, settings: config });
-  const maintenance = isWhole ? [...vault.maintenance, ...control.maintenance] : [];
+  const driver = isWhole ? await createProcessDriver(processDriver(config, database, log)) : undefined;
+  const reconciler = driver && createReconciler(config, { database, seal, log, uploads: control.uploads, driver });
+  const maintenance = reconciler ? [...vault.maintenance, ...control.maintenance, reconciler] : [];
   for (const service of maintenance) service.start();
   const app = await createHttp(
     config,
@@ -137,6 +148,7 @@ export async function startThreadmill(config: Config, log: Log): Promise<Threadm
       disconnects.stop();
       const quiet = maintenance.map((service) => service.stop());
       await Promise.all([engine.stop(config.shutdown_grace_ms), ...quiet]);
+      await driver?.close?.();
       await experiments.stop();
       await close();
     },
@@ -184,6 +196,32 @@ const experimentsDatabase = (config: StorageConfig & Pick<Config, "command">): T
   config.database_url
     ? { url: config.database_url }
     : { file: fileOf(config, "experiments"), synchronous: synchronousOf(config) };
+
+/** An instance of a deployment has so long to answer /ok. */
+const OK_WITHIN_MS = 2_000;
+
+const createReconciler = (
+  config: Config,
+  { driver, ...parts }: { database: Database; seal: Seal; log: Log; uploads: Uploads; driver: DeployDriver },
+): Reconciler =>
+  new Reconciler({
+    ...parts,
+    drivers: bySource(driver),
+    router: noRouter,
+    askOk: askOverHttp(OK_WITHIN_MS),
+    clock: systemClock,
+    wait: realWait,
+    settings: reconcilerSettings(config),
+  });
+
+const processDriver = (config: Config, database: Database, log: Log): ProcessDriverOptions => ({
+  ...config,
+  program: fileURLToPath(new URL("../bin/threadmill.js", import.meta.url)),
+  git_protocols: config.deploy_git_protocols,
+  git_hosts: config.deploy_git_hosts,
+  database,
+  log,
+});
 
 /** What is promised of a commit: `serve` survives a power cut, `dev` the death of the process. */
 const synchronousOf = ({ command }: Pick<Config, "command">) => (command === "serve" ? "full" : "normal");

@@ -1,6 +1,6 @@
 import { moveIfAt } from "../storage/control/revision-steps.ts";
 import type { RevisionRow } from "../storage/control/schema.ts";
-import { DeployError } from "./driver.ts";
+import { type DeployDriver, DeployError } from "./driver.ts";
 import { buildOrder } from "./orders.ts";
 import { asking, type Work } from "./parts.ts";
 
@@ -12,10 +12,11 @@ export async function build({ revision }: { revision: RevisionRow }, work: Work,
   await work.builders.use(signal, async () => {
     if (!(await begins(revision, work))) return;
     try {
-      const artifact = await buildArtifact(revision, work, signal);
+      const { artifact, commit_sha } = await buildArtifact(revision, work, signal);
       if (signal.aborted) return;
       await work.told();
-      await ends(revision, work, { to: "AWAITING_DEPLOY", artifact, message: null });
+      const found = commit_sha === undefined ? {} : { source_revision_config: withCommit(revision, commit_sha) };
+      await ends(revision, work, { to: "AWAITING_DEPLOY", artifact, message: null, ...found });
     } catch (error) {
       if (signal.aborted) return;
       if (!(error instanceof DeployError)) throw error;
@@ -31,18 +32,23 @@ async function begins({ revision_id, status }: RevisionRow, work: Work): Promise
   return work.commit((tx) => moveIfAt(tx, step));
 }
 
-async function buildArtifact(revision: RevisionRow, work: Work, signal: AbortSignal): Promise<string> {
+type Built = Awaited<ReturnType<NonNullable<DeployDriver["build"]>>>;
+
+async function buildArtifact(revision: RevisionRow, work: Work, signal: AbortSignal): Promise<Built> {
   const driver = work.drivers.driverFor(revision.source);
   if (!driver?.build) throw new DeployError(`Nothing builds deployments of the source "${revision.source}" here.`);
   const order = await asking(() => buildOrder(revision, work));
   const log = (line: Parameters<Work["tell"]>[2]) => work.tell("build", revision, line);
-  const { artifact } = await asking(
-    async () => driver.build?.(order, { log, signal }) as Promise<{ artifact: string }>,
-  );
-  return artifact;
+  return asking(async () => driver.build?.(order, { log, signal }) as Promise<Built>);
 }
 
-type End = { to: "AWAITING_DEPLOY"; artifact: string; message: null } | { to: "BUILD_FAILED"; message: string };
+/** A branch moves on; the revision says which commit it is. */
+const withCommit = ({ source_revision_config }: RevisionRow, repo_commit_sha: string): string =>
+  JSON.stringify({ ...JSON.parse(source_revision_config), repo_commit_sha });
+
+type End =
+  | { to: "AWAITING_DEPLOY"; artifact: string; source_revision_config?: string; message: null }
+  | { to: "BUILD_FAILED"; message: string };
 
 const ends = ({ revision_id }: RevisionRow, work: Work, { message, ...end }: End) =>
   work.commit((tx) =>

@@ -25,6 +25,7 @@ export class DeploymentLog {
   readonly #closing = new AbortController();
   #lines: Line[] = [];
   #gathering = false;
+  #refused = false;
   #writing: Promise<void> = Promise.resolve();
 
   constructor(options: LogOptions) {
@@ -32,7 +33,10 @@ export class DeploymentLog {
   }
 
   add(kind: Line["kind"], revision: RevisionRow, { at, level, message, run_id = undefined }: LogLine): void {
-    if (this.#closing.signal.aborted) return;
+    if (this.#closing.signal.aborted) {
+      this.#refused = true;
+      return;
+    }
     const { deployment_id, revision_id, tenant_id } = revision;
     const text = message.length > LONGEST ? `${message.slice(0, LONGEST)} ...` : message;
     const line = { deployment_id, revision_id, tenant_id, kind, level, message: text, run_id: run_id ?? null, at };
@@ -53,6 +57,17 @@ export class DeploymentLog {
   flush(): Promise<void> {
     this.#writing = this.#writing.then(() => this.#write()).catch(this.#options.onError);
     return this.#writing;
+  }
+
+  /** Resolves when all lines that were given are written; rejects when some never will be here, so that they can be told again. */
+  async kept(): Promise<void> {
+    for (;;) {
+      await this.flush();
+      if (this.#refused) throw new Error("Lines came after the log of the deployment had been closed.");
+      if (this.#lines.length === 0) return;
+      if (this.#closing.signal.aborted) throw new Error("The log of the deployment was closed before all was written.");
+      await this.#options.wait(GATHER_MS, this.#closing.signal);
+    }
   }
 
   /** Writes what there is, and takes nothing more. */

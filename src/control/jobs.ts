@@ -24,7 +24,7 @@ export async function ensure(job: InstanceJob, work: Work, signal: AbortSignal):
   await work.hands.use(signal, async () => {
     try {
       const log = (line: Parameters<Work["tell"]>[2]) => work.tell("deploy", revision, line);
-      const order = instanceOrder({ ...work, ...job }, work.seal, log);
+      const order = { ...instanceOrder({ ...work, ...job }, work.seal, log), kept: work.kept };
       const ref = await asking(() => driverNamed(instance.driver, work).ensure(order));
       await work.commit((tx) => recordStarted(tx, ref));
       work.known.add(instance.instance_id);

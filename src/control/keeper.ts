@@ -66,6 +66,7 @@ export class Keeper {
       commit: (write) => this.#commit(write),
       tell: (kind, revision, line) => this.#log.add(kind, revision, line),
       told: () => this.#log.flush(),
+      kept: () => this.#log.kept(),
     };
   }
 

@@ -95,6 +95,8 @@ export interface Work extends ReconcilerParts {
   tell(kind: "build" | "deploy", revision: RevisionRow, line: LogLine): void;
   /** Writes down the lines that were taken so far. */
   told(): Promise<void>;
+  /** Resolves when the lines that were taken so far are written down; rejects when some of them will not be. */
+  kept(): Promise<void>;
 }
 
 export class LeaseLost extends Error {}

@@ -36,6 +36,8 @@ export interface RevisionStep {
   to: RevisionStatus;
   status_message: string | null;
   artifact?: string;
+  /** With what the build has found out. */
+  source_revision_config?: string;
   /** Whether `to` is an end: what was asked of it on the way there is answered. */
   ends: boolean;
 }
@@ -43,7 +45,7 @@ export interface RevisionStep {
 /** Moves a revision on, if it is where the caller believes it to be. False when it is not: then nothing was written. */
 export const moveIfAt = async (
   tx: Tx,
-  { revision_id, from, to, status_message, artifact, ends }: RevisionStep,
+  { revision_id, from, to, status_message, artifact, source_revision_config, ends }: RevisionStep,
 ): Promise<boolean> =>
   (await tx.run(
     tx.k
@@ -54,6 +56,7 @@ export const moveIfAt = async (
         updated_at: nowMs,
         ...(ends && { interrupt_asked: 0 }),
         ...(artifact !== undefined && { artifact }),
+        ...(source_revision_config !== undefined && { source_revision_config }),
         ...(from === "BUILDING" && artifact !== undefined && { built_at: nowMs }),
         // Not the same as of a roll-out before, in whose milliseconds this one may begin.
         ...(to === "DEPLOYING" && {

@@ -1,4 +1,4 @@
-import { mkdir, rm } from "node:fs/promises";
+import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { Log } from "../../../lib/log.ts";
 import { systemLookup } from "../../../lib/safe-fetch/addresses.ts";
@@ -36,8 +36,16 @@ export interface ProcessDriverOptions {
 export async function createProcessDriver(options: ProcessDriverOptions): Promise<DeployDriver> {
   const { program, system_env, build_timeout_ms, database, database_url, log } = options;
   const folders = foldersIn(join(options.data_dir, "control"));
-  await mkdir(folders.builds, { recursive: true, mode: 0o700 });
-  await Promise.all([providePackages(folders.builds, program), removeHalfBuilds(folders.making)]);
+  await removeHalfBuilds(folders.making);
+  let prepared: Promise<void> | undefined;
+  // Services that deploy nothing have no folders of it.
+  const prepare = () => {
+    prepared ??= providePackages(folders.builds, program).catch((error) => {
+      prepared = undefined;
+      throw error;
+    });
+    return prepared;
+  };
   const git = { protocols: options.git_protocols, hosts: options.git_hosts, lookup: systemLookup };
   const { unpack_limits } = options;
   const settings = { folders, system_env, git, build_timeout_ms, ...(unpack_limits && { unpack_limits }) };
@@ -49,8 +57,14 @@ export async function createProcessDriver(options: ProcessDriverOptions): Promis
   const instances = new Instances({ folders, program, system_env, databaseOf, log });
   return {
     kind: "process",
-    build: (order, io) => build(order, io, settings),
-    ensure: (order) => instances.ensure(order),
+    build: async (order, io) => {
+      await prepare();
+      return build(order, io, settings);
+    },
+    ensure: async (order) => {
+      await prepare();
+      return instances.ensure(order);
+    },
     probe: (ref) => instances.probe(ref),
     stop: (ref, { grace_ms }) => instances.stop(ref, grace_ms),
     list: () => instances.list(),
