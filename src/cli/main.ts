@@ -5,6 +5,7 @@ import { createLog } from "../lib/log.ts";
 import { listen, startThreadmill, type Threadmill } from "../main.ts";
 import { migrate } from "../storage/migrate.ts";
 import { openDatabase } from "../storage/open-data.ts";
+import { addDeployCommand } from "./deploy/command.ts";
 import { addDeploymentCommands } from "./deployments/command.ts";
 import { addExperimentCommands } from "./experiments/command.ts";
 import { addKeyCommands } from "./keys/command.ts";
@@ -50,6 +51,7 @@ export async function runCli(argv: string[]): Promise<void> {
   add("migrate", "bring the database to this version's schema, then exit", STORAGE_OPTIONS, migrateOnly);
   addKeyCommands(program, STORAGE_OPTIONS);
   addExperimentCommands(program);
+  addDeployCommand(program);
   addDeploymentCommands(program);
   try {
     await program.parseAsync(argv);
