@@ -46,6 +46,7 @@ const PACKAGE_HOMES: Record<string, RegExp> = {
   undici: /^lib\/safe-fetch/,
   "csv-parse": /^cli\//,
   "csv-stringify": /^(cli|http)\//,
+  tar: /^(control\/drivers|cli)\//,
 };
 
 interface Import {

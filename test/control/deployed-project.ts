@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { create } from "tar";
@@ -58,5 +58,3 @@ export const tarballAt = (file: string): Tarball => ({
   file,
   sha256: createHash("sha256").update(readFileSync(file)).digest("hex"),
 });
-
-export const copyOf = (file: string, to: string): void => cpSync(file, to, { recursive: true });

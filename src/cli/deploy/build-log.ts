@@ -1,16 +1,14 @@
 import type { LogLine, Logs } from "../../contract/control/logs.ts";
-import { isoTime } from "../../lib/clock.ts";
 import { askControl, type Target } from "../experiments/api.ts";
 
-/** Lines arrive in batches, and some a little later than younger ones: so far back is looked for them. */
-const LATE_MS = 5_000;
+const PAGE = 1_000;
 
 /** What a build has written since the last look, each line once. */
 export class BuildLog {
   readonly #target: Target;
   readonly #path: string;
-  #seen = new Map<string, number>();
-  #newest = 0;
+  readonly #seen = new Set<string>();
+  #offset: string | undefined;
 
   constructor(target: Target, { deployment_id, revision_id }: { deployment_id: string; revision_id: string }) {
     this.#target = target;
@@ -18,20 +16,16 @@ export class BuildLog {
   }
 
   async more(): Promise<LogLine[]> {
-    const start_time = isoTime(Math.max(0, this.#newest - LATE_MS));
     const fresh: LogLine[] = [];
-    for (let offset: string | null | undefined; offset !== null; ) {
-      const query = { order: "asc", limit: 1000, start_time, ...(offset && { offset }) };
-      const page = (await askControl(this.#target, "POST", this.#path, query)) as Logs;
-      fresh.push(...page.logs.filter(({ id }) => !this.#seen.has(id)));
-      offset = page.next_offset;
+    for (;;) {
+      const query = { order: "asc", limit: PAGE, ...(this.#offset && { offset: this.#offset }) };
+      const { logs, next_offset } = (await askControl(this.#target, "POST", this.#path, query)) as Logs;
+      // The last page of a revision that has ended leads nowhere, so it comes again.
+      fresh.push(...logs.filter(({ id }) => !this.#seen.has(id)));
+      for (const { id } of logs) this.#seen.add(id);
+      this.#offset = next_offset ?? this.#offset;
+      if (logs.length < PAGE) return fresh;
     }
-    for (const { id, timestamp } of fresh) {
-      this.#seen.set(id, Date.parse(timestamp));
-      this.#newest = Math.max(this.#newest, Date.parse(timestamp));
-    }
-    this.#seen = new Map([...this.#seen].filter(([, at]) => at >= this.#newest - LATE_MS));
-    return fresh;
   }
 }
 
