@@ -12,10 +12,14 @@ const START_LIMIT_MS = 60_000;
 const LOOK_EVERY_MS = 5;
 
 /** Starts a server and waits until GET /ok answers 200. */
-export async function startServer(command: (port: number) => string[], cwd: string): Promise<ServerProcess> {
+export async function startServer(
+  command: (port: number) => string[],
+  cwd: string,
+  env: Record<string, string> = {},
+): Promise<ServerProcess> {
   const port = await freePort();
   const spawned_at = performance.now();
-  const started = start(command(port), { cwd });
+  const started = start(command(port), { cwd, env });
   try {
     const ready_ms = (await untilReady(port, started, spawned_at)) - spawned_at;
     const pid = started.child.pid as number;
@@ -25,7 +29,7 @@ export async function startServer(command: (port: number) => string[], cwd: stri
       ready_ms,
       usage: () => processUsage(pid),
       stop: () => stop(started),
-      startAgain: () => startServer(command, cwd),
+      startAgain: () => startServer(command, cwd, env),
     };
   } catch (error) {
     await stop(started);

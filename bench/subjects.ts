@@ -66,6 +66,7 @@ const onPostgres: Subject = {
           String(port),
         ],
         root,
+        { THREADMILL_ENCRYPTION_KEYS: Buffer.alloc(32).toString("base64") },
       );
     return measurement.measure(async () => new HttpTarget(await start()), sizes);
   },

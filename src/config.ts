@@ -1,10 +1,12 @@
-import { existsSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { dirname, resolve } from "node:path";
-import { type GraphSpec, readEnvField, readGraphs, readPrefix, readProject } from "./config/project.ts";
+import { readGraphEnv } from "./config/graph-env.ts";
+import { type GraphSpec, readGraphs, readPrefix, readProject } from "./config/project.ts";
 import { type Env, integer, list, number, oneOf } from "./config/values.ts";
 import { ConfigError } from "./errors.ts";
 import { isObject, type JsonObject } from "./lib/json.ts";
+import { isLoopback } from "./lib/loopback.ts";
 
 /** Everything that can be configured, read once at the start. The rest of the program never looks at the environment. */
 export interface Config extends Timing {
@@ -15,12 +17,16 @@ export interface Config extends Timing {
   project_dir: string;
   config_file: string;
   graphs: readonly GraphSpec[];
-  /** Environment of the graph hosts: that of this process, and what langgraph.json adds. */
+  /** Environment of the graph hosts: that of this process without its secrets, and what langgraph.json adds. */
   graph_env: Readonly<Record<string, string>>;
   host: string;
   port: number;
   data_dir: string;
   database_url: string | undefined;
+  /** Keys for the secrets in the database, in base64; the first one encrypts. */
+  encryption_keys: readonly string[];
+  /** ... or a file of them, one a line. With neither, the data folder has one of its own. */
+  encryption_keys_file: string | undefined;
   log_level: string;
   /** Run graphs on the serving thread, for debuggers. */
   inline: boolean;
@@ -31,6 +37,12 @@ export interface Config extends Timing {
   /** Heap limit of a graph host. */
   host_memory_mb: number;
   api_keys: readonly string[];
+  /** The OpenID provider whose JWTs are accepted. */
+  oidc: { issuer: string; audience: string; allow_loopback: boolean } | undefined;
+  /** Permits OAuth providers at loopback addresses, also with http, for development and tests. */
+  allow_loopback_oauth: boolean;
+  /** The address by which users' browsers reach this service, without a slash at its end. */
+  public_url: string | undefined;
   allowed_hosts: readonly string[];
   cors_origins: readonly string[];
   mount_prefix: string;
@@ -60,6 +72,13 @@ interface Timing {
   sse_heartbeat_ms: number;
   /** How long a client that wants its run cancelled when it is gone may take to come back. */
   disconnect_grace_ms: number;
+  /** How long a user may take at an OAuth provider. */
+  flow_ttl_ms: number;
+  /** An OAuth token that expires within this is refreshed before it is given out. */
+  refresh_skew_ms: number;
+  /** Asking an OAuth provider for something. */
+  provider_timeout_ms: number;
+  token_event_retention_ms: number;
 }
 
 /** What the command line says; it wins over the environment. */
@@ -86,35 +105,25 @@ export function readConfig(command: Config["command"], flags: Flags, env: Env): 
       `${config_file}: the field "auth" names a module that this version does not run, so everybody would get in: remove the field and use API_KEYS.`,
     );
   }
-  const api_keys = list(env.API_KEYS);
-  const host = flags.host ?? "127.0.0.1";
-  if (!isLoopback(host) && api_keys.length === 0) {
-    throw new ConfigError(
-      `${command} would be open to everybody on ${host}: set API_KEYS to one or more keys (comma-separated), or bind to 127.0.0.1 with --host.`,
-    );
-  }
-  const tsconfig = resolve(project_dir, "tsconfig.json");
-  const own = {
-    // Where tsx looks for path aliases; otherwise in the folder in which the program was started.
-    ...(existsSync(tsconfig) && { TSX_TSCONFIG_PATH: tsconfig }),
-    ...(env as Record<string, string>),
-    ...readEnvField(project.env, project_dir, config_file, env),
-  };
+  const storage = readStorageConfig(flags, env);
   return Object.freeze({
     command,
     threadmill_version: ownVersion(),
     project_dir,
     config_file,
     graphs: readGraphs(project.graphs, project_dir, config_file),
-    graph_env: own,
-    host,
+    graph_env: readGraphEnv(project.env, { project_dir, config_file, database_url: storage.database_url }, env),
+    host: flags.host ?? "127.0.0.1",
     port: integer("--port (or PORT)", flags.port ?? env.PORT, 2024, 0, 65_535),
-    ...readStorageConfig(flags, env),
+    ...storage,
     inline: flags.inline ?? false,
     hosts: integer("--hosts", flags.hosts ?? env.THREADMILL_HOSTS, Math.max(1, availableParallelism() - 1), 1, 256),
     jobs_per_worker: integer("N_JOBS_PER_WORKER", env.N_JOBS_PER_WORKER, 50, 1, 10_000),
     host_memory_mb: integer("THREADMILL_HOST_MEMORY_MB", env.THREADMILL_HOST_MEMORY_MB, 2048, 64, 1_048_576),
-    api_keys,
+    api_keys: list(env.API_KEYS),
+    oidc: readOidc(env),
+    allow_loopback_oauth: mayUseLoopback(env),
+    public_url: readPublicUrl(env.THREADMILL_PUBLIC_URL),
     allowed_hosts: list(env.ALLOWED_HOSTS),
     cors_origins: list(env.CORS_ALLOW_ORIGINS ?? "*"),
     mount_prefix: readPrefix(
@@ -140,13 +149,20 @@ export function readConfig(command: Config["command"], flags: Flags, env: Env): 
   });
 }
 
-export type StorageConfig = Pick<Config, "data_dir" | "database_url" | "log_level">;
+export type StorageConfig = Pick<
+  Config,
+  "data_dir" | "database_url" | "encryption_keys" | "encryption_keys_file" | "log_level"
+>;
 
-/** What `migrate` needs to know; it has no use for a langgraph.json. */
+/** What commands on the database need to know; they have no use for a langgraph.json. */
 export function readStorageConfig(flags: Flags, env: Env): StorageConfig {
   return {
     data_dir: resolve(flags.data || env.THREADMILL_DATA || ".threadmill"),
     database_url: readDatabaseUrl(flags.databaseUrl ?? env.DATABASE_URL ?? env.POSTGRES_URI),
+    encryption_keys: list(env.THREADMILL_ENCRYPTION_KEYS),
+    encryption_keys_file: env.THREADMILL_ENCRYPTION_KEYS_FILE
+      ? resolve(env.THREADMILL_ENCRYPTION_KEYS_FILE)
+      : undefined,
     log_level: oneOf(
       "--log-level (or LOG_LEVEL)",
       (flags.logLevel ?? env.LOG_LEVEL)?.toLowerCase(),
@@ -155,6 +171,8 @@ export function readStorageConfig(flags: Flags, env: Env): StorageConfig {
     ),
   };
 }
+
+const DAY_MS = 86_400_000;
 
 function readTiming(env: Env): Timing {
   const ms = (name: string, fallback: number) => integer(name, env[name], fallback, 1, 2 ** 31 - 1);
@@ -178,7 +196,32 @@ function readTiming(env: Env): Timing {
     poll_ms: ms("THREADMILL_POLL_MS", 200),
     sse_heartbeat_ms: ms("THREADMILL_SSE_HEARTBEAT_MS", 5_000),
     disconnect_grace_ms: ms("THREADMILL_DISCONNECT_GRACE_MS", 2_000),
+    flow_ttl_ms: ms("THREADMILL_OAUTH_FLOW_MS", 600_000),
+    refresh_skew_ms: ms("THREADMILL_OAUTH_REFRESH_SKEW_MS", 60_000),
+    provider_timeout_ms: ms("THREADMILL_OAUTH_TIMEOUT_MS", 10_000),
+    token_event_retention_ms:
+      DAY_MS * integer("THREADMILL_TOKEN_EVENT_DAYS", env.THREADMILL_TOKEN_EVENT_DAYS, 90, 1, 36_500),
   };
+}
+
+const mayUseLoopback = (env: Env): boolean => env.THREADMILL_ALLOW_LOOPBACK_OAUTH === "1";
+
+function readOidc(env: Env): Config["oidc"] {
+  const issuer = env.THREADMILL_OIDC_ISSUER;
+  const audience = env.THREADMILL_OIDC_AUDIENCE;
+  if (!issuer && !audience) return undefined;
+  if (!issuer || !audience) {
+    throw new ConfigError("THREADMILL_OIDC_ISSUER and THREADMILL_OIDC_AUDIENCE belong together: set both, or none.");
+  }
+  const allow_loopback = mayUseLoopback(env);
+  const url = URL.parse(issuer);
+  const isHttp = url?.protocol === "http:" && allow_loopback && isLoopback(url.hostname);
+  if (!url || (url.protocol !== "https:" && !isHttp) || url.search || url.hash) {
+    throw new ConfigError(
+      `THREADMILL_OIDC_ISSUER must be the address of an OpenID provider, as it stands in the "iss" of its tokens and with https, but is "${issuer}".`,
+    );
+  }
+  return { issuer, audience, allow_loopback };
 }
 
 function readDefaultAssistants(text: string | undefined): Config["default_assistants"] {
@@ -198,14 +241,21 @@ function readDefaultAssistants(text: string | undefined): Config["default_assist
   }
 }
 
+function readPublicUrl(text: string | undefined): string | undefined {
+  if (!text) return undefined;
+  const url = URL.parse(text);
+  if (url && /^https?:$/.test(url.protocol) && !url.search && !url.hash && !url.username)
+    return text.replace(/\/+$/, "");
+  throw new ConfigError(
+    `THREADMILL_PUBLIC_URL must be the address of this service as browsers reach it, like https://agents.example.com, but is "${text}".`,
+  );
+}
+
 function readDatabaseUrl(url: string | undefined): string | undefined {
   if (!url) return undefined;
   if (/^postgres(ql)?:\/\//.test(url) && URL.canParse(url)) return url;
   throw new ConfigError("--database-url (or DATABASE_URL) must look like postgres://user:password@host:5432/database.");
 }
-
-/** Whether an address is reachable from this machine alone. */
-export const isLoopback = (host: string): boolean => /^(localhost|127(\.\d+){3}|::1|\[::1\])$/.test(host);
 
 function ownVersion(): string {
   const manifest = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8")) as { version: string };

@@ -7,6 +7,18 @@ export const ERRORS = {
   body_too_large: [413, "The request body is larger than {limit_bytes} bytes."],
   unsupported_media_type: [415, "A request from a web page needs the content type application/json."],
   unauthorized: [401, "An API key is needed: send it as X-Api-Key or as Authorization: Bearer."],
+  missing_scope: [403, "This needs a key with the scope {scope}. The key that was sent does not have it."],
+  workspace_forbidden: [403, "The workspace that X-Tenant-Id names is not one that this caller may use."],
+  workspace_needed: [
+    403,
+    "The caller belongs to several workspaces, so the request requires workspace specification: name one in X-Tenant-Id.",
+  ],
+  no_workspace: [403, "The caller belongs to no workspace yet: an administrator has to make them a member of one."],
+  operator_needed: [403, "Workspaces are made by administrators of the default workspace alone."],
+  api_key_not_found: [404, "API key not found"],
+  workspace_not_found: [404, "Workspace not found"],
+  workspace_exists: [409, "Workspace already exists: its id or its name is taken."],
+  member_not_found: [404, "Member not found"],
   forbidden_host: [403, 'The Host "{host}" is not served here. Use localhost, or list the name in ALLOWED_HOSTS.'],
   route_not_found: [404, "There is no {method} {path}."],
   assistant_not_found: [404, "Assistant not found"],
@@ -64,6 +76,27 @@ export const ERRORS = {
   comparative_exists: [409, "Comparative experiment already exists: the id {id} is taken."],
   bad_filter: [400, "{reason}"],
   bad_cursor: [400, "The cursor is not one of this API: ask for the first page again."],
+  oauth_provider_not_found: [404, "OAuth provider '{provider_id}' not found"],
+  oauth_provider_exists: [409, "OAuth provider '{provider_id}' already exists"],
+  oauth_token_not_found: [404, "OAuth token not found"],
+  connection_not_found: [404, "Agent connection not found"],
+  not_found: [404, "Not Found"],
+  method_not_allowed: [405, "Method Not Allowed"],
+  flow_not_open: [
+    400,
+    "This authorization is not open: it was used already, was cancelled, has expired, or belongs to somebody else. Start again.",
+  ],
+  flow_failed: [400, 'The authorization at "{provider_id}" gave no token: {reason}. Start again.'],
+  no_public_url: [
+    400,
+    "The address of this server for users' browsers is not known: set THREADMILL_PUBLIC_URL, or the provider's default_redirect_uri.",
+  ],
+  redirect_uri_not_allowed: [400, 'The redirect URI {uri} is not among the allowed ones of "{provider_id}".'],
+  discovery_failed: [400, "The MCP server cannot be used as it is: {reason}"],
+  provider_unavailable: [
+    503,
+    'The token for "{provider_id}" is over, and the provider renews none right now: {reason}. Try again.',
+  ],
   unavailable: [503, "{reason}"],
   internal: [500, "Something went wrong on the server. The log has the details."],
 } as const satisfies Record<string, readonly [number, string]>;
@@ -101,6 +134,8 @@ export interface InvalidPart {
   /** FastAPI's word for it, such as `missing`. */
   type: string;
   input?: unknown;
+  /** What the sentence was made of. */
+  ctx?: Record<string, unknown>;
 }
 
 /** A request that does not match its contract, where the API lists each reason with its place. */

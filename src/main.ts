@@ -7,15 +7,16 @@ import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
 import { Assistants } from "./agents/assistants.ts";
 import { Cancellations } from "./agents/cancellations.ts";
 import type { AgentContext } from "./agents/context.ts";
-import { syncDefaultAssistants } from "./agents/default-assistants.ts";
+import { DefaultAssistants } from "./agents/default-assistants.ts";
 import { Disconnects } from "./agents/disconnects.ts";
 import { GraphCatalog } from "./agents/graph-catalog.ts";
 import { Runs } from "./agents/runs.ts";
 import { ThreadStates } from "./agents/thread-states.ts";
 import { Threads } from "./agents/threads.ts";
-import { type Config, isLoopback, type StorageConfig } from "./config.ts";
+import type { Config, StorageConfig } from "./config.ts";
 import { DEFAULT_TENANT } from "./contract/caller.ts";
 import { Engine } from "./engine/engine.ts";
+import { ConfigError } from "./errors.ts";
 import { type ExperimentsService, experimentThreads, type ThreadSetup } from "./experiments/threads.ts";
 import { inlineHosts } from "./graphs/hosts/inline.ts";
 import { threadHosts } from "./graphs/hosts/thread.ts";
@@ -23,12 +24,24 @@ import type { App } from "./http/route.ts";
 import { sendDirectly } from "./http/send-directly.ts";
 import { systemClock } from "./lib/clock.ts";
 import type { Log } from "./lib/log.ts";
+import { isLoopback } from "./lib/loopback.ts";
+import { createSafeFetch } from "./lib/safe-fetch.ts";
 import type { Database } from "./storage/database.ts";
 import { lockFolder } from "./storage/folder-lock.ts";
 import { migrate } from "./storage/migrate.ts";
 import { ping } from "./storage/ping.ts";
 import { openPostgres } from "./storage/postgres.ts";
 import { openSqlite } from "./storage/sqlite.ts";
+import { hasApiKeys } from "./storage/vault/api-keys.ts";
+import { Access } from "./vault/access.ts";
+import { ApiKeys } from "./vault/api-keys.ts";
+import type { VaultContext } from "./vault/context.ts";
+import { keySourceOf } from "./vault/key-source.ts";
+import { OidcIssuer } from "./vault/oidc-issuer.ts";
+import { openKeyRing } from "./vault/open-key-ring.ts";
+import type { Seal } from "./vault/seal.ts";
+import { createVault, type Vault } from "./vault/vault.ts";
+import { Workspaces } from "./vault/workspaces.ts";
 
 /** What clients compare to know which features of the API they may use. */
 const API_LEVEL = "0.16.0";
@@ -60,6 +73,8 @@ const EXPERIMENTS_INFO = {
 export interface Threadmill {
   /** Answers requests. */
   fetch(request: Request): Response | Promise<Response>;
+  /** What is served, as Hono has it: `:name` stands for a part of the path, and method ALL is what stands before the routes. */
+  routes: readonly { method: string; path: string }[];
   /** For people: which database it uses. */
   database: string;
   /** Reasons by graph, for graphs that could not be loaded. */
@@ -73,10 +88,15 @@ export interface Threadmill {
 /** Wires everything together and starts it. This is the only place that knows all parts. */
 export async function startThreadmill(config: Config, log: Log): Promise<Threadmill> {
   const unlock = config.database_url ? () => undefined : lockFolder(config.data_dir);
+  const keys = keySourceOf(config);
   const database = openDatabase(config, synchronousOf(config), log);
   await migrate(database, "agents");
+  const seal = await openKeyRing(database, keys, log);
+  await refuseToBeOpen(config, database);
   const catalog = new GraphCatalog(config.graphs, config.graph_env);
-  await syncDefaultAssistants(database, DEFAULT_TENANT, config.graphs, config.default_assistants);
+  const defaults = new DefaultAssistants(database, catalog, config.default_assistants);
+  await defaults.renew();
+  await defaults.meet(DEFAULT_TENANT);
   const engine = createEngine(config, database, catalog, log);
   await engine.start();
   const loaded = engine.loadFailures.then((failures) => {
@@ -93,21 +113,31 @@ export async function startThreadmill(config: Config, log: Log): Promise<Threadm
     log,
   });
   const experiments = experimentThreads({ database: experimentsDatabase(config), log_level: config.log_level });
-  const app = await createHttp(config, context, { cancellations, disconnects, experiments }, log);
+  const vault = createVault(vaultContext(config, database, seal, log));
+  for (const service of vault.maintenance) service.start();
+  const app = await createHttp(
+    config,
+    context,
+    { cancellations, disconnects, experiments, default_assistants: defaults, vault },
+    log,
+  );
   return {
     fetch: (request) => app.fetch(request),
+    routes: app.routes,
     database: database.description,
     loaded,
     async reload({ graphs, graph_env }) {
       catalog.graphs = graphs;
       catalog.env = graph_env;
-      await syncDefaultAssistants(database, DEFAULT_TENANT, graphs, config.default_assistants);
+      await defaults.renew();
+      await defaults.meet(DEFAULT_TENANT);
       catalog.failures = await engine.reload();
       return catalog.failures;
     },
     async stop() {
       disconnects.stop();
-      await engine.stop(config.shutdown_grace_ms);
+      const quiet = vault.maintenance.map((service) => service.stop());
+      await Promise.all([engine.stop(config.shutdown_grace_ms), ...quiet]);
       await experiments.stop();
       await database.close();
       unlock();
@@ -177,7 +207,13 @@ const synchronousOf = ({ command }: Pick<Config, "command">) => (command === "se
 async function createHttp(
   config: Config,
   context: AgentContext,
-  parts: { cancellations: Cancellations; disconnects: Disconnects; experiments: ExperimentsService },
+  parts: {
+    cancellations: Cancellations;
+    disconnects: Disconnects;
+    experiments: ExperimentsService;
+    default_assistants: DefaultAssistants;
+    vault: Vault;
+  },
   log: Log,
 ): Promise<App> {
   // Loaded while the graph hosts load the graphs on another core: 60 ms of the start.
@@ -191,10 +227,13 @@ async function createHttp(
     ...parts,
     heartbeat_ms: config.sse_heartbeat_ms,
     prefix: config.mount_prefix,
-    api_keys: config.api_keys,
+    access: accessTo(config, context.database, log),
+    keys: new ApiKeys(context),
+    workspaces: new Workspaces(context),
     cors_origins: config.cors_origins,
     body_limit_bytes: config.body_limit_bytes,
     allowed_hosts: isLoopback(config.host) ? config.allowed_hosts : undefined,
+    public_url: config.public_url,
     info: {
       version: API_LEVEL,
       threadmill_version: config.threadmill_version,
@@ -212,6 +251,33 @@ async function createHttp(
     checkDatabase: () => ping(context.database),
     log,
   });
+}
+
+/** Of an answer of an OAuth provider; the largest are discovery documents, of some KB. */
+const MOST_PROVIDER_BYTES = 1_000_000;
+
+function vaultContext(config: Config, database: Database, seal: Seal, log: Log): VaultContext {
+  const fetch_rules = { allow_loopback: config.allow_loopback_oauth };
+  const limits = { timeout_ms: config.provider_timeout_ms, max_bytes: MOST_PROVIDER_BYTES };
+  const fetch = createSafeFetch(fetch_rules, limits);
+  return { database, seal, fetch, fetch_rules, clock: systemClock, log, settings: config };
+}
+
+const accessTo = (config: Config, database: Database, log: Log): Access =>
+  new Access({
+    database,
+    log,
+    api_keys: config.api_keys,
+    issuer: config.oidc && new OidcIssuer(config.oidc),
+    is_loopback: isLoopback(config.host),
+  });
+
+/** On an address that others can reach, nobody is let in without a key: there has to be one, or a way to know people. */
+async function refuseToBeOpen({ command, host, api_keys, oidc }: Config, database: Database): Promise<void> {
+  if (isLoopback(host) || api_keys.length > 0 || oidc || (await hasApiKeys(database.read))) return;
+  throw new ConfigError(
+    `${command} would be open to everybody on ${host}: make a key with "threadmill keys create", set API_KEYS to one or more keys (comma-separated), or bind to 127.0.0.1 with --host.`,
+  );
 }
 
 function urlOf(config: Config, server: ServerType): string {

@@ -40,6 +40,9 @@ const PACKAGE_HOMES: Record<string, RegExp> = {
   commander: /^cli\//,
   chokidar: /^cli\//,
   pino: /^lib\/log\.ts$/,
+  jose: /^vault\//,
+  oauth4webapi: /^vault\//,
+  undici: /^lib\/safe-fetch/,
   "csv-parse": /^cli\//,
   "csv-stringify": /^(cli|http)\//,
 };

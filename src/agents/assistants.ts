@@ -90,7 +90,7 @@ export class Assistants {
       if (!assistant) throw new ApiError("assistant_not_found");
       if (this.#isDefault(assistant)) throw new ApiError("assistant_is_default", { assistant_id });
       const stopped: PendingCancel[] = [];
-      for (const run of await listActiveRunsOfAssistant(tx, assistant.assistant_id)) {
+      for (const run of await listActiveRunsOfAssistant(tx, assistant)) {
         await lockThread(tx, caller.tenant_id, run.thread_id);
         stopped.push(await cancelLocked(tx, run, { action: "interrupt", reason: null }));
       }
@@ -100,7 +100,7 @@ export class Assistants {
           stopped.push(...(await removeThread(tx, thread)));
         }
       }
-      await deleteAssistant(tx, assistant.assistant_id);
+      await deleteAssistant(tx, assistant);
       return stopped;
     });
     for (const cancel of cancels) cancel.announce(database, engine.events);
@@ -128,7 +128,7 @@ export class Assistants {
   ): Promise<AssistantVersion[]> {
     const { read } = this.#context.database;
     const assistant = await requireAssistant(read, caller, assistant_id);
-    return (await listVersions(read, assistant.assistant_id, filter)).map(toVersion);
+    return (await listVersions(read, assistant, filter)).map(toVersion);
   }
 
   /** Puts an earlier (or later) version in force, with everything it holds. */
@@ -136,7 +136,7 @@ export class Assistants {
     const row = await this.#context.database.write(async (tx) => {
       const assistant = await lockAssistant(tx, caller.tenant_id, idOf(assistant_id));
       if (!assistant) throw new ApiError("assistant_not_found");
-      const wanted = await findVersion(tx, assistant.assistant_id, version);
+      const wanted = await findVersion(tx, assistant, version);
       if (!wanted) throw new ApiError("version_not_found", { assistant_id, version });
       return setAssistant(tx, wanted);
     });

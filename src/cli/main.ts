@@ -5,6 +5,7 @@ import { createLog } from "../lib/log.ts";
 import { listen, openDatabase, startThreadmill, type Threadmill } from "../main.ts";
 import { migrate } from "../storage/migrate.ts";
 import { addExperimentCommands } from "./experiments/command.ts";
+import { addKeyCommands } from "./keys/command.ts";
 import { watchGraphs } from "./watch.ts";
 import { letYoungGenerationGrow } from "./young-generation.ts";
 
@@ -42,6 +43,7 @@ export async function runCli(argv: string[]): Promise<void> {
   add("dev", "serve for development: reloads when files change", SERVER_OPTIONS, (flags) => serve("dev", flags));
   add("serve", "serve for production", SERVER_OPTIONS, (flags) => serve("serve", flags));
   add("migrate", "bring the database to this version's schema, then exit", STORAGE_OPTIONS, migrateOnly);
+  addKeyCommands(program, STORAGE_OPTIONS);
   addExperimentCommands(program);
   try {
     await program.parseAsync(argv);
@@ -69,8 +71,7 @@ function exitWith(error: unknown): never {
 async function serve(command: Config["command"], flags: Flags): Promise<void> {
   const started_at = performance.now();
   const config = readConfig(command, flags, process.env);
-  // Graphs on the serving thread have no environment of their own.
-  if (config.inline) Object.assign(process.env, config.graph_env);
+  if (config.inline) giveToGraphs(config.graph_env);
   const log = createLog(config.log_level);
   const service = await startThreadmill(config, log);
   const loaded = service.loaded.catch((error: Error) => ({ "(all)": error.message }));
@@ -85,6 +86,12 @@ async function serve(command: Config["command"], flags: Flags): Promise<void> {
     await watcher?.close();
     await listening.stop();
   });
+}
+
+/** Graphs on the serving thread have no environment of their own: theirs becomes that of the process. */
+function giveToGraphs(graph_env: Config["graph_env"]): void {
+  for (const name of Object.keys(process.env)) if (!(name in graph_env)) delete process.env[name];
+  Object.assign(process.env, graph_env);
 }
 
 /** The first signal stops in good order. The second means: now; leases cover the rest. */

@@ -51,7 +51,7 @@ export function readGraphs(field: unknown, project_dir: string, file: string): G
   });
 }
 
-/** `env` of langgraph.json: the path of a .env file, a map, or a list of names that must be set. */
+/** `env` of langgraph.json: the path of a .env file, a map, or a list of names that must be set; these are given as they are. */
 export function readEnvField(field: unknown, project_dir: string, file: string, env: Env): Record<string, string> {
   if (field === undefined || field === null) return {};
   if (typeof field === "string") {
@@ -65,7 +65,8 @@ export function readEnvField(field: unknown, project_dir: string, file: string, 
   }
   if (Array.isArray(field)) {
     const missing = field.filter((name) => env[String(name)] === undefined);
-    if (missing.length === 0) return {};
+    if (missing.length === 0)
+      return Object.fromEntries(field.map((name) => [String(name), env[String(name)] as string]));
     throw new ConfigError(
       `${file}: the field "env" asks for ${missing.join(", ")}, which is not set: set it in the environment.`,
     );

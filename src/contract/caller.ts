@@ -6,6 +6,9 @@
 export const SCOPES = ["agents", "experiments", "deployments", "tokens", "service", "admin"] as const;
 export type Scope = (typeof SCOPES)[number];
 
+/** What a key may be used for when nothing else is said, and what somebody with a JWT may do. */
+export const DEFAULT_SCOPES: readonly Scope[] = ["agents", "experiments", "deployments", "tokens"];
+
 /** Who calls. Everything they can see belongs to their tenant, which the contracts also call workspace and organization. */
 export interface Caller {
   tenant_id: string;

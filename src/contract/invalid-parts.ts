@@ -1,88 +1,142 @@
 import type { z } from "@hono/zod-openapi";
 import type { InvalidPart } from "../errors.ts";
+import { datetimeFault } from "./datetime-fault.ts";
+import { echoOf } from "./echo.ts";
+import { uuidFault } from "./uuid-fault.ts";
 
 type Issue = z.core.$ZodIssue;
+type Path = (string | number)[];
 
-/** Values larger than this are not repeated to the caller. */
-const MOST_INPUT_CHARS = 1000;
+/** What was checked: the value, where it came from (`["body", "results", 3]`), and where in it a nested issue lies. */
+interface Checked {
+  value: unknown;
+  loc: Path;
+  path: Path;
+}
+
+/** FastAPI's word, its sentence, and what the sentence was made of. */
+type Words = [type: string, msg: string, ctx?: Record<string, unknown>];
 
 /**
- * What a schema found wrong, as FastAPI's validation says it: its clients read `loc` and `msg`, and know `type`. The
- * value must have been parsed with `reportInput`.
+ * What a schema found wrong with `value`, as FastAPI's validation says it: its clients read `loc` and `msg`, and know `type`.
+ * The value must have been parsed with `reportInput`.
+ *
+ * @param value what was parsed; undefined for path, query and headers, of which a missing one is told with the input null
  */
-export const invalidParts = (issues: readonly Issue[], loc: (string | number)[]): InvalidPart[] =>
-  issues.flatMap((issue) => partsOf(issue, [...loc, ...(issue.path as (string | number)[])]));
+export const invalidParts = (issues: readonly Issue[], value: unknown, loc: Path): InvalidPart[] =>
+  partsOf(issues, { value, loc, path: [] });
 
-function partsOf(issue: Issue, loc: (string | number)[]): InvalidPart[] {
+const partsOf = (issues: readonly Issue[], of: Checked): InvalidPart[] => issues.flatMap((issue) => part(issue, of));
+
+function part(issue: Issue, { value, loc, path: outer }: Checked): InvalidPart[] {
+  const path = [...outer, ...(issue.path as Path)];
   if (issue.code === "invalid_union") {
     // One branch says best what was meant: that of the value itself, where the other is null.
     const branch = issue.errors.find((errors) => errors.length > 0) ?? [];
-    if (issue.errors.length <= 2 && branch.length > 0 && !isOwnWords(issue)) return invalidParts(branch, loc);
+    if (issue.errors.length <= 2 && branch.length > 0 && !isOwnWords(issue))
+      return partsOf(branch, { value, loc, path });
   }
-  const [type, msg] = wordsFor(issue);
-  const { input } = issue;
-  return [{ loc, msg, type, input: isSmall(input) ? (input ?? null) : undefined }];
+  const [type, msg, ctx] = wordsFor(issue);
+  // Of a missing field the object is shown in which it is missing.
+  const input = type === "missing" ? echoOf(enclosing(value, path)) : echoOf(issue.input, path.at(-1));
+  return [{ type, loc: [...loc, ...path], msg, ...(input !== undefined && { input }), ...(ctx && { ctx }) }];
 }
+
+const enclosing = (value: unknown, path: Path): unknown =>
+  path.length === 0
+    ? undefined
+    : path.slice(0, -1).reduce<unknown>((within, key) => (within as Record<string, unknown>)?.[key], value);
 
 /** Whether a union has a sentence of its own, instead of one for each of its branches. */
 const isOwnWords = (issue: Issue): boolean => issue.message.startsWith("must be ");
 
-function isSmall(input: unknown): boolean {
-  try {
-    return (JSON.stringify(input) ?? "null").length <= MOST_INPUT_CHARS;
-  } catch {
-    return false;
-  }
-}
-
-const TYPES: Record<string, [type: string, msg: string]> = {
+const TYPES: Record<string, Words> = {
   string: ["string_type", "Input should be a valid string"],
   number: ["float_type", "Input should be a valid number"],
-  int: ["int_type", "Input should be a valid integer"],
+  int: ["int_from_float", "Input should be a valid integer, got a number with a fractional part"],
   boolean: ["bool_type", "Input should be a valid boolean"],
   record: ["dict_type", "Input should be a valid dictionary"],
   object: ["model_attributes_type", "Input should be a valid dictionary or object to extract fields from"],
   array: ["list_type", "Input should be a valid list"],
 };
 
-const FORMATS: Record<string, [type: string, msg: string]> = {
-  guid: ["uuid_parsing", "Input should be a valid UUID"],
-  uuid: ["uuid_parsing", "Input should be a valid UUID"],
-  datetime: ["datetime_from_date_parsing", "Input should be a valid datetime in ISO 8601"],
-};
-
-function wordsFor(issue: Issue): [type: string, msg: string] {
+function wordsFor(issue: Issue): Words {
   switch (issue.code) {
     case "invalid_type":
       if (issue.input === undefined) return ["missing", "Field required"];
       return TYPES[issue.expected] ?? ["value_error", issue.message];
     case "invalid_format":
-      return FORMATS[issue.format] ?? ["value_error", issue.message];
+      return wordsForFormat(issue.format, String(issue.input), issue.message);
     case "invalid_value":
-      return ["enum", `Input should be ${issue.values.map((value) => `'${String(value)}'`).join(" or ")}`];
+      // A boolean in a query string is a choice of words to zod.
+      if ((issue as { expected?: string }).expected === "stringbool")
+        return ["bool_parsing", "Input should be a valid boolean, unable to interpret input"];
+      return oneOfWords("enum", issue.values);
     case "too_small":
-      return tooSmall(issue.origin, Number(issue.minimum), issue.inclusive !== false);
+      return tooSmall(issue, Number(issue.minimum));
     case "too_big":
-      return tooBig(issue.origin, Number(issue.maximum), issue.inclusive !== false);
+      return tooBig(issue, Number(issue.maximum));
+    case "custom":
+      // Made by a schema of lax-fields.ts, which has its words already.
+      if (issue.params?.type) return [issue.params.type, issue.message, issue.params.ctx];
+      return ["value_error", `Value error, ${issue.message}`];
     default:
       return ["value_error", `Value error, ${issue.message}`];
   }
 }
 
-function tooSmall(origin: string, least: number, inclusive: boolean): [string, string] {
-  if (origin === "string") return ["string_too_short", `String should have at least ${count(least, "character")}`];
-  if (origin === "array") return ["too_short", `List should have at least ${count(least, "item")}`];
-  return inclusive
-    ? ["greater_than_equal", `Input should be greater than or equal to ${least}`]
-    : ["greater_than", `Input should be greater than ${least}`];
+function wordsForFormat(format: string, text: string, message: string): Words {
+  if (format === "guid" || format === "uuid") return uuidWords(text);
+  if (format === "datetime") {
+    const error = datetimeFault(text);
+    return ["datetime_from_date_parsing", `Input should be a valid datetime or date, ${error}`, { error }];
+  }
+  return ["value_error", message];
 }
 
-function tooBig(origin: string, most: number, inclusive: boolean): [string, string] {
-  if (origin === "string") return ["string_too_long", `String should have at most ${count(most, "character")}`];
-  if (origin === "array") return ["too_long", `List should have at most ${count(most, "item")}`];
-  return inclusive
-    ? ["less_than_equal", `Input should be less than or equal to ${most}`]
-    : ["less_than", `Input should be less than ${most}`];
+export function uuidWords(text: string): Words {
+  const error = uuidFault(text);
+  return ["uuid_parsing", `Input should be a valid UUID, ${error}`, { error }];
+}
+
+/** @param type `enum` for one of several named values, `literal_error` for one of several texts */
+export function oneOfWords(type: "enum" | "literal_error", values: readonly unknown[]): Words {
+  const quoted = values.map((value) => (typeof value === "string" ? `'${value}'` : String(value)));
+  const last = quoted.pop();
+  const expected = quoted.length === 0 ? String(last) : `${quoted.join(", ")} or ${last}`;
+  return [type, `Input should be ${expected}`, { expected }];
+}
+
+interface Bounded {
+  origin: string;
+  inclusive?: boolean | undefined;
+  input?: unknown;
+}
+
+function tooSmall({ origin, inclusive, input }: Bounded, least: number): Words {
+  if (origin === "string")
+    return ["string_too_short", `String should have at least ${count(least, "character")}`, { min_length: least }];
+  if (origin === "array") {
+    const actual_length = (input as unknown[]).length;
+    const msg = `List should have at least ${count(least, "item")} after validation, not ${actual_length}`;
+    return ["too_short", msg, { field_type: "List", min_length: least, actual_length }];
+  }
+  return inclusive === false
+    ? ["greater_than", `Input should be greater than ${least}`, { gt: least }]
+    : ["greater_than_equal", `Input should be greater than or equal to ${least}`, { ge: least }];
+}
+
+function tooBig({ origin, inclusive, input }: Bounded, most: number): Words {
+  if (origin === "string")
+    return ["string_too_long", `String should have at most ${count(most, "character")}`, { max_length: most }];
+  if (origin === "array") {
+    const actual_length = (input as unknown[]).length;
+    const msg = `List should have at most ${count(most, "item")} after validation, not ${actual_length}`;
+    return ["too_long", msg, { field_type: "List", max_length: most, actual_length }];
+  }
+  return inclusive === false
+    ? ["less_than", `Input should be less than ${most}`, { lt: most }]
+    : ["less_than_equal", `Input should be less than or equal to ${most}`, { le: most }];
 }
 
 const count = (n: number, word: string): string => `${n} ${word}${n === 1 ? "" : "s"}`;

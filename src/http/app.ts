@@ -3,26 +3,38 @@ import type { Context } from "hono";
 import { bodyLimit } from "hono/body-limit";
 import { cors } from "hono/cors";
 import type { Assistants } from "../agents/assistants.ts";
+import type { DefaultAssistants } from "../agents/default-assistants.ts";
 import type { ThreadStates } from "../agents/thread-states.ts";
 import type { Threads } from "../agents/threads.ts";
 import { ApiError } from "../errors.ts";
 import type { Log } from "../lib/log.ts";
+import type { Access } from "../vault/access.ts";
+import { type AdminRoutesOptions, serveAdmin } from "./admin.ts";
 import { serveAssistants } from "./assistants.ts";
 import { authenticate } from "./auth.ts";
+import { type AuthServiceAppOptions, isControlPlane, serveAuthService } from "./auth-service/app.ts";
 import { errorResponse } from "./error-response.ts";
 import { type ExperimentsAppOptions, serveExperiments } from "./experiments/app.ts";
 import { UPLOAD_PATH } from "./experiments/upload.ts";
 import { jsonFromPages, onlyKnownHosts } from "./guards.ts";
 import type { App, Env } from "./route.ts";
 import { type RunRoutesOptions, serveRuns } from "./runs.ts";
+import { pathBelow } from "./scopes.ts";
 import { type SystemOptions, serveSystem } from "./system.ts";
 import { serveThreads, type ThreadRoutesOptions } from "./threads.ts";
 
-export interface AppOptions extends RunRoutesOptions, ThreadRoutesOptions, SystemOptions, ExperimentsAppOptions {
+export interface AppOptions
+  extends RunRoutesOptions,
+    ThreadRoutesOptions,
+    SystemOptions,
+    ExperimentsAppOptions,
+    AdminRoutesOptions,
+    AuthServiceAppOptions {
+  access: Access;
   assistants: Assistants;
+  default_assistants: DefaultAssistants;
   threads: Threads;
   states: ThreadStates;
-  api_keys: readonly string[];
   cors_origins: readonly string[];
   body_limit_bytes: number;
   /** Set on a loopback address: the names, besides loopback's own, that it is called by. */
@@ -44,13 +56,7 @@ export function createApp(options: AppOptions): App {
   const root: App = new OpenAPIHono<Env>();
   const app = (prefix === "" ? root : root.basePath(prefix)) as App;
   root.onError((error, context) => errorResponse(error, context, log));
-  root.notFound((context) =>
-    errorResponse(
-      new ApiError("route_not_found", { method: context.req.method, path: context.req.path }),
-      context,
-      log,
-    ),
-  );
+  root.notFound((context) => errorResponse(notFound(context, prefix), context, log));
 
   if (options.allowed_hosts) root.use(onlyKnownHosts(options.allowed_hosts));
   root.use(
@@ -59,7 +65,7 @@ export function createApp(options: AppOptions): App {
       exposeHeaders: EXPOSED,
     }),
   );
-  root.use(authenticate(options.api_keys, prefix));
+  root.use(authenticate(options.access, prefix));
   root.use(jsonFromPages());
   const limitBody = bodyLimit({
     maxSize: body_limit_bytes,
@@ -69,10 +75,25 @@ export function createApp(options: AppOptions): App {
   // It makes a whole Request of each, 4 KB that a stream would hold on to for as long as it is open.
   root.use((context, next) => (isFree(context) ? next() : limitBody(context, next)));
 
+  // A workspace has its default assistants from the first time that it is met; after that this is a look into a map.
+  for (const path of ["/assistants/*", "/threads/*", "/runs/*"])
+    app.use(path, async (context, next) => {
+      await options.default_assistants.meet(context.get("caller").tenant_id);
+      await next();
+    });
+
   serveSystem(app, options);
   serveAssistants(app, options.assistants);
   serveThreads(app, options);
   serveRuns(app, options);
+  serveAdmin(app, options);
+  serveAuthService(app, options);
   serveExperiments(app, options);
   return root;
+}
+
+function notFound({ req: { method, path } }: Context, prefix: string): ApiError {
+  const below = pathBelow(prefix, path);
+  if (below !== undefined && isControlPlane(below)) return new ApiError("not_found");
+  return new ApiError("route_not_found", { method, path });
 }

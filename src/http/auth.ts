@@ -1,35 +1,29 @@
-import { createHash, timingSafeEqual } from "node:crypto";
-import type { MiddlewareHandler } from "hono";
-import { type Caller, DEFAULT_TENANT } from "../contract/caller.ts";
+import type { Context, MiddlewareHandler } from "hono";
+import { mayUse } from "../contract/caller.ts";
 import { ApiError } from "../errors.ts";
+import type { Access, Credentials } from "../vault/access.ts";
 import type { Env } from "./route.ts";
-
-const LOCAL: Caller = { tenant_id: DEFAULT_TENANT, user_id: "local", scopes: ["admin"] };
-const ADMIN: Caller = { tenant_id: DEFAULT_TENANT, user_id: "admin", scopes: ["admin"] };
-
-/** Open to everybody, also when keys are asked for: probes have none, and what is shared has its token in the path. */
-const OPEN_PATHS = /^(\/ok$|(\/api\/v1)?\/public\/)/;
+import { isOpen, pathBelow, scopeOf } from "./scopes.ts";
 
 /**
- * Lets callers with a key in, and everybody else out. Without any key configured the server is open, which the
- * command line allows on loopback alone.
+ * Finds out who calls, and whether they may call this path, before anything else is looked at: whoever may not learns neither
+ * which routes there are nor what a body should look like. Open paths have no caller.
  */
-export function authenticate(keys: readonly string[], prefix: string): MiddlewareHandler<Env> {
-  const digests = keys.map(digest);
+export function authenticate(access: Access, prefix: string): MiddlewareHandler<Env> {
   return async (context, next) => {
-    const path = context.req.path.slice(prefix.length);
-    if (digests.length > 0 && !OPEN_PATHS.test(path) && context.req.method !== "OPTIONS") {
-      const given = digest(keyOf(context.req.header("x-api-key"), context.req.header("authorization")));
-      // Every key is compared, in the same time whether it matches or not.
-      const matches = digests.filter((known) => timingSafeEqual(known, given));
-      if (matches.length === 0) throw new ApiError("unauthorized");
+    const path = pathBelow(prefix, context.req.path);
+    if (path === undefined || !isOpen(context.req.method, path)) {
+      const caller = await access.callerOf(credentialsOf(context));
+      const scope = path === undefined ? undefined : scopeOf(path);
+      if (scope && !mayUse(caller, scope)) throw new ApiError("missing_scope", { scope });
+      context.set("caller", caller);
     }
-    context.set("caller", digests.length > 0 ? ADMIN : LOCAL);
     await next();
   };
 }
 
-const keyOf = (apiKey: string | undefined, authorization: string | undefined): string =>
-  apiKey ?? /^Bearer (.+)$/i.exec(authorization ?? "")?.[1] ?? "";
-
-const digest = (key: string): Buffer => createHash("sha256").update(key).digest();
+const credentialsOf = ({ req }: Context): Credentials => ({
+  api_key: req.header("x-api-key"),
+  bearer: /^Bearer +(\S.*)$/i.exec(req.header("authorization") ?? "")?.[1],
+  tenant_id: req.header("x-tenant-id"),
+});

@@ -3,6 +3,7 @@ import type { Context } from "hono";
 import type { Caller } from "../contract/caller.ts";
 import { ApiError } from "../errors.ts";
 import { JsonError, parseUntrusted } from "../lib/json.ts";
+import { lenient, type Reading, withoutNul } from "./reading.ts";
 
 /** What the middleware leaves for the handlers. */
 export interface Env {
@@ -30,19 +31,29 @@ export interface Checked<R extends RouteConfig> {
 
 export type Handler<R extends RouteConfig> = (request: Checked<R>) => Promise<Response> | Response;
 
-/** Makes the error of a request whose `part` (path, query, header, body) does not match its schema, or is not JSON. */
+/** A part of a request that does not match its schema. */
+export interface Mismatch {
+  part: "path" | "query" | "header" | "body";
+  value: unknown;
+  issues: readonly z.core.$ZodIssue[];
+}
+
+/** Makes the error of a request whose parts do not match their schemas, or whose body is not JSON. */
 export interface Refusal {
-  invalid(issues: readonly z.core.$ZodIssue[], part: string): Error;
-  unreadable(reason: string): Error;
+  /** @param mismatches in the order path, query, header, body; at least one */
+  invalid(mismatches: readonly Mismatch[]): Error;
+  unreadable(error: JsonError): Error;
 }
 
 /** The agent server's: one sentence with up to three reasons. */
 const bySentence: Refusal = {
-  invalid(issues, part) {
-    const reasons = issues.slice(0, 3).map((issue) => `${[part, ...issue.path].join(".")}: ${issue.message}`);
-    return new ApiError("invalid_request", { reason: reasons.join("; ") });
+  invalid(mismatches) {
+    const reasons = mismatches.flatMap(({ part, issues }) =>
+      issues.map((issue) => `${[part, ...issue.path].join(".")}: ${issue.message}`),
+    );
+    return new ApiError("invalid_request", { reason: reasons.slice(0, 3).join("; ") });
   },
-  unreadable: (reason) => new ApiError("invalid_request", { reason }),
+  unreadable: ({ message }) => new ApiError("invalid_request", { reason: `The body ${message}.` }),
 };
 
 /** Serves a route of the contract: checks the request against it, then calls the handler; adds it to the API's document. */
@@ -51,48 +62,40 @@ export function serve<R extends RouteConfig>(app: App, route: R, handler: Handle
   answer(app, route, handler, bySentence);
 }
 
-/** {@link serve} without the document, and with another way to refuse. */
-export function answer<R extends RouteConfig>(app: App, route: R, handler: Handler<R>, refusal: Refusal): void {
+/** {@link serve} without the document, and with other ways to read and to refuse. */
+export function answer<R extends RouteConfig>(
+  app: App,
+  route: R,
+  handler: Handler<R>,
+  refusal: Refusal,
+  reading: Reading = lenient,
+): void {
   const { params, query, headers, body } = route.request ?? {};
   const bodySchema = (body?.content["application/json"] as { schema?: z.ZodType } | undefined)?.schema;
-  const check = (schema: unknown, value: unknown, part: string): unknown => {
-    if (!schema) return {};
-    const result = (schema as z.ZodType).safeParse(value, { reportInput: true });
-    if (result.success) return result.data;
-    throw refusal.invalid(result.error.issues, part);
-  };
   // Hono writes :name where OpenAPI writes {name}.
   app.on(route.method.toUpperCase(), route.path.replaceAll(/\{(\w+)\}/g, ":$1"), async (context) => {
+    const mismatches: Mismatch[] = [];
+    const check = (part: Mismatch["part"], schema: unknown, value: unknown): unknown => {
+      if (!schema) return {};
+      const result = (schema as z.ZodType).safeParse(value, { reportInput: true });
+      if (!result.success) mismatches.push({ part, value, issues: result.error.issues });
+      return result.data;
+    };
+    // What is no JSON is told before anything else.
+    const given = bodySchema && reading.body(await bodyOf(context, refusal));
     const checked = {
-      params: check(params, pathOf(context), "path"),
-      query: check(query, queryOf(context), "query"),
-      headers: check(headers, headersOf(context, headers), "header"),
-      body: bodySchema ? check(bodySchema, await bodyOf(context, refusal), "body") : undefined,
+      params: check("path", params, pathOf(context)),
+      query: check("query", query, reading.query(context)),
+      headers: check("header", headers, headersOf(context, headers)),
+      body: bodySchema && check("body", bodySchema, given),
       caller: context.get("caller"),
       signal: context.req.raw.signal,
       context,
     };
+    if (mismatches.length > 0) throw refusal.invalid(mismatches);
     return handler(checked as unknown as Checked<R>);
   });
 }
-
-/**
- * One value as itself, repeated ones as a list. Clients send an empty value for "not set", and their own query
- * again when they reconnect to a Location that has it: neither counts.
- */
-function queryOf(context: Context): Record<string, string | string[]> {
-  const given = Object.entries(context.req.queries()).map(([name, values]) => [
-    name,
-    [...new Set(values.filter((value) => value !== "").map(withoutNul))],
-  ]) as [string, string[]][];
-  const entries = given.filter(([, values]) => values.length > 0);
-  return Object.fromEntries(
-    entries.map(([name, values]) => [name, values.length === 1 ? (values[0] as string) : values]),
-  );
-}
-
-/** No database can hold a NUL in a text. */
-const withoutNul = (text: string): string => text.replaceAll("\0", "\ufffd");
 
 const pathOf = (context: Context): Record<string, string> =>
   Object.fromEntries(Object.entries(context.req.param()).map(([name, value]) => [name, withoutNul(String(value))]));
@@ -103,14 +106,14 @@ function headersOf(context: Context, schema: unknown): Record<string, string | u
   return Object.fromEntries(names.map((name) => [name, context.req.header(name)]));
 }
 
-/** The JSON body; a request without one reads as an empty object. */
+/** The JSON body; undefined for a request without one. */
 async function bodyOf(context: Context, refusal: Refusal): Promise<unknown> {
   const text = await context.req.text();
-  if (text.trim() === "") return {};
+  if (text.trim() === "") return undefined;
   try {
     return parseUntrusted(text);
   } catch (error) {
-    if (error instanceof JsonError) throw refusal.unreadable(`The body ${error.message}.`);
+    if (error instanceof JsonError) throw refusal.unreadable(error);
     throw error;
   }
 }

@@ -1,4 +1,5 @@
 import { parse as secureParse } from "secure-json-parse";
+import { faultOf, type JsonFault } from "./json-fault.ts";
 
 /** Any JSON object. */
 export type JsonObject = Record<string, unknown>;
@@ -6,8 +7,15 @@ export type JsonObject = Record<string, unknown>;
 /** Deeper documents are refused: nothing honest nests so far, and recursive readers would overflow. */
 export const MAX_DEPTH = 100;
 
-/** Why a text was not accepted as JSON. The message names the problem and where it is. */
-export class JsonError extends Error {}
+/** Why a text was not accepted as JSON. The message names the problem and where it is; the fault says it for programs. */
+export class JsonError extends Error {
+  readonly fault: JsonFault;
+
+  constructor(message: string, fault: JsonFault = { position: 0, reason: message }) {
+    super(message);
+    this.fault = fault;
+  }
+}
 
 /**
  * Reads JSON that came from outside. Refuses documents deeper than {@link MAX_DEPTH} and keys that
@@ -27,7 +35,7 @@ export function parseUntrusted(text: string): unknown {
     if (reason.includes("forbidden prototype")) {
       throw new JsonError("holds the key __proto__ or constructor.prototype, which is not allowed");
     }
-    throw new JsonError(`is not valid JSON: ${reason}`);
+    throw new JsonError(`is not valid JSON: ${reason}`, faultOf(text));
   }
   return SUSPECT.test(text) ? cleanStrings(value) : value;
 }

@@ -5,13 +5,13 @@ import { matching, type Paging, paged } from "./search.ts";
 
 export type NewAssistant = Omit<AssistantRow, "version" | "created_at" | "updated_at">;
 
-/** Stores a new assistant as its version 1. Undefined when the id is taken. */
+/** Stores a new assistant as its version 1. Undefined when the workspace has one with this id. */
 export async function insertAssistant(tx: Tx, assistant: NewAssistant): Promise<AssistantRow | undefined> {
   const row = await tx.first(
     tx.k
       .insertInto("assistants")
       .values({ ...assistant, version: 1, created_at: nowMs, updated_at: nowMs })
-      .onConflict((conflict) => conflict.column("assistant_id").doNothing())
+      .onConflict((conflict) => conflict.columns(["tenant_id", "assistant_id"]).doNothing())
       .returningAll(),
   );
   if (row) await insertVersion(tx, row);
@@ -48,6 +48,7 @@ export async function insertNextVersion(tx: Tx, assistant: Omit<AssistantRow, "v
     tx.k
       .selectFrom("assistant_versions")
       .select((s) => s.fn.max("version").as("version"))
+      .where("tenant_id", "=", assistant.tenant_id)
       .where("assistant_id", "=", assistant.assistant_id),
   );
   const next = { ...assistant, version: (last?.version ?? 0) + 1 };
@@ -60,23 +61,32 @@ export async function setAssistant(
   tx: Tx,
   assistant: Omit<AssistantRow, "created_at" | "updated_at">,
 ): Promise<AssistantRow> {
-  const { assistant_id, tenant_id: _, ...fields } = assistant;
-  const { created_at: __, ...changed } = fields as Partial<AssistantRow>;
+  const { assistant_id, tenant_id, ...fields } = assistant;
+  const { created_at: _, ...changed } = fields as Partial<AssistantRow>;
   const row = await tx.first(
     tx.k
       .updateTable("assistants")
       .set({ ...changed, updated_at: nowMs })
+      .where("tenant_id", "=", tenant_id)
       .where("assistant_id", "=", assistant_id)
       .returningAll(),
   );
   return row as AssistantRow;
 }
 
-export const findVersion = (tx: Tx, assistant_id: string, version: number): Promise<AssistantVersionRow | undefined> =>
+/** An assistant by its id, which another workspace may have given too. */
+export type AssistantKey = Pick<AssistantRow, "tenant_id" | "assistant_id">;
+
+export const findVersion = (
+  tx: Tx,
+  { tenant_id, assistant_id }: AssistantKey,
+  version: number,
+): Promise<AssistantVersionRow | undefined> =>
   tx.first(
     tx.k
       .selectFrom("assistant_versions")
       .selectAll()
+      .where("tenant_id", "=", tenant_id)
       .where("assistant_id", "=", assistant_id)
       .where("version", "=", version),
   );
@@ -84,13 +94,14 @@ export const findVersion = (tx: Tx, assistant_id: string, version: number): Prom
 /** Newest first. */
 export const listVersions = (
   tx: Tx,
-  assistant_id: string,
+  { tenant_id, assistant_id }: AssistantKey,
   filter: { metadata?: object; limit: number; offset: number },
 ): Promise<AssistantVersionRow[]> =>
   tx.all(
     tx.k
       .selectFrom("assistant_versions")
       .selectAll()
+      .where("tenant_id", "=", tenant_id)
       .where("assistant_id", "=", assistant_id)
       .$call(matching({ metadata: filter.metadata }))
       .orderBy("version", "desc")
@@ -98,9 +109,9 @@ export const listVersions = (
       .offset(filter.offset),
   );
 
-export async function deleteAssistant(tx: Tx, assistant_id: string): Promise<void> {
-  await tx.run(tx.k.deleteFrom("assistants").where("assistant_id", "=", assistant_id));
-  await tx.run(tx.k.deleteFrom("assistant_versions").where("assistant_id", "=", assistant_id));
+export async function deleteAssistant(tx: Tx, { tenant_id, assistant_id }: AssistantKey): Promise<void> {
+  for (const table of ["assistants", "assistant_versions"] as const)
+    await tx.run(tx.k.deleteFrom(table).where("tenant_id", "=", tenant_id).where("assistant_id", "=", assistant_id));
 }
 
 export interface AssistantFilter {
@@ -135,6 +146,17 @@ function assistantsMatching(tx: Tx, tenant_id: string, { metadata, graph_id, nam
   return query;
 }
 
-/** The default assistants there are, whichever graphs exist now. */
+/** The default assistants of a workspace, whichever graphs exist now. */
 export const listDefaultAssistants = (tx: Tx, tenant_id: string): Promise<AssistantRow[]> =>
-  tx.all(assistantsMatching(tx, tenant_id, { metadata: { created_by: "system" } }).selectAll());
+  tx.all(assistantsMatching(tx, tenant_id, { metadata: MADE_BY_SYSTEM }).selectAll());
+
+/** The default assistants of all workspaces whose graph is none of these. */
+export function listDefaultAssistantsExcept(tx: Tx, graph_ids: readonly string[]): Promise<AssistantRow[]> {
+  const query = tx.k
+    .selectFrom("assistants")
+    .selectAll()
+    .$call(matching({ metadata: MADE_BY_SYSTEM }));
+  return tx.all(graph_ids.length > 0 ? query.where("graph_id", "not in", graph_ids) : query);
+}
+
+const MADE_BY_SYSTEM = { created_by: "system" };

@@ -12,7 +12,11 @@ export type Hint =
   /** A run of the thread has started, or the thread is gone. */
   | { kind: "thread"; thread_id: string }
   /** The run has new events, or has ended. */
-  | { kind: "events"; run_id: string };
+  | { kind: "events"; run_id: string }
+  /** An OAuth flow has ended. */
+  | { kind: "flow"; auth_id: string }
+  /** The refresh of an OAuth token has ended, in one way or another. */
+  | { kind: "token"; token_id: string };
 
 export interface Hints {
   emit(hint: Hint): void;

@@ -5,6 +5,7 @@ import { agentServer } from "./migrations/001-agent-server.ts";
 import { rollback } from "./migrations/002-rollback.ts";
 import { eventCopies } from "./migrations/003-event-copies.ts";
 import { vault } from "./migrations/004-vault.ts";
+import { assistantsOfWorkspaces } from "./migrations/005-assistants-of-workspaces.ts";
 import { experiments } from "./migrations/experiments-001.ts";
 
 export interface Migration {
@@ -17,7 +18,7 @@ export interface Migration {
  * on Postgres all parts are in one database. A migration that was published is never changed.
  */
 const PARTS = {
-  agents: [agentServer, rollback, eventCopies, vault],
+  agents: [agentServer, rollback, eventCopies, vault, assistantsOfWorkspaces],
   experiments: [experiments],
 } as const satisfies Record<string, readonly Migration[]>;
 

@@ -192,11 +192,15 @@ export const listActiveRunsOfTenant = (
 };
 
 /** The pending and running runs of an assistant. */
-export const listActiveRunsOfAssistant = (tx: Tx, assistant_id: string): Promise<RunRow[]> =>
+export const listActiveRunsOfAssistant = (
+  tx: Tx,
+  { tenant_id, assistant_id }: Pick<RunRow, "tenant_id" | "assistant_id">,
+): Promise<RunRow[]> =>
   tx.all(
     tx.k
       .selectFrom("runs")
       .selectAll()
+      .where("tenant_id", "=", tenant_id)
       .where("assistant_id", "=", assistant_id)
       .where((e) => e.or([e("status", "=", PENDING), e("status", "=", RUNNING)])),
   );

@@ -23,6 +23,8 @@ export interface VaultSettings {
   refresh_skew_ms: number;
   /** Asking a provider for something: a token, a revocation. */
   provider_timeout_ms: number;
+  /** Whoever waits for a flow or a token looks for himself this often, in case a hint was lost. */
+  poll_ms: number;
   /** Token events are kept for this long. */
   token_event_retention_ms: number;
 }

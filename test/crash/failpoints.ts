@@ -10,6 +10,12 @@ const POINTS: Record<string, { file: string; before: string }> = {
   "after-claim": { file: "/src/engine/worker.ts", before: "for (const run of runs) {" },
   "after-checkpoint": { file: "/src/engine/journal.ts", before: "if (events.length > 0) feed.publish(events);" },
   "after-delete": { file: "/src/agents/runs.ts", before: "if (done) return;" },
+  "after-new-key": { file: "/src/cli/keys/rotate-encryption.ts", before: "ring.followFile();" },
+  "in-reseal": { file: "/src/vault/rotation.ts", before: "after = last.row_id;" },
+  "before-key-removal": {
+    file: "/src/cli/keys/rotate-encryption.ts",
+    before: 'if (source.kind === "file") new KeyFile(source.path).remove(unused);',
+  },
   "before-settle": { file: "/src/engine/settle.ts", before: "const ending = await database.write(" },
 };
 

@@ -1,3 +1,6 @@
+import { AUTH_SERVICE_MUTANTS } from "./auth-service.ts";
+import { FLOW_MUTANTS } from "./flows.ts";
+
 /** One guard of the engine, switched off. */
 export interface Mutant {
   name: string;
@@ -72,5 +75,106 @@ export const MUTANTS: readonly Mutant[] = [
     file: "src/graphs/inside/commit-points.ts",
     replace: ["return this.#usersCodeRan(step) && this.#mayGoOn(step);", "return false;"],
     suites: ["test/crash/durability.test.ts"],
+  },
+  {
+    name: "a sealed text opens in any row",
+    file: "src/vault/key-ring.ts",
+    replace: ["tenant_id, table, row_id, column]));", "tenant_id, table, column]));"],
+    suites: ["test/vault/key-ring.test.ts"],
+  },
+  {
+    name: "a start does without a key that the database has met",
+    file: "src/vault/open-key-ring.ts",
+    replace: ["if (missing.length > 0) {", "if (missing.length < 0) {"],
+    suites: ["test/vault/key-check.test.ts"],
+  },
+  {
+    name: "a service goes on sealing with the key of before a rotation",
+    file: "src/vault/key-ring.ts",
+    replace: ["    this.followFile();\n    return sealWith(", "    return sealWith("],
+    suites: ["test/vault/key-ring.test.ts"],
+  },
+  {
+    name: "a rotation overwrites what was sealed meanwhile",
+    file: "src/storage/vault/sealed-columns.ts",
+    replace: [` and \${text} = \${sealed}\``, "`"],
+    suites: ["test/vault/sealed-columns.test.ts"],
+  },
+  {
+    name: "a redirect takes credentials to another origin",
+    file: "src/lib/safe-fetch/redirects.ts",
+    replace: [" && !(elsewhere && !HARMLESS.has(name))", ""],
+    suites: ["test/lib/safe-fetch.test.ts"],
+  },
+  ...AUTH_SERVICE_MUTANTS,
+  ...FLOW_MUTANTS,
+  {
+    name: "access: a revoked key still opens",
+    file: "src/vault/access.ts",
+    replace: [" || row.revoked_at !== null", ""],
+    suites: ["test/http/route-table.test.ts"],
+  },
+  {
+    name: "access: the id of a key opens without its secret",
+    file: "src/vault/access.ts",
+    replace: ["!isOfDigest(text, row?.digest ?? NO_DIGEST) || !row ||", "!row ||"],
+    suites: ["test/http/route-table.test.ts"],
+  },
+  {
+    name: "access: a key works in any workspace",
+    file: "src/vault/access.ts",
+    replace: ["if (wanted && idOfWorkspace(wanted) !== tenant_id)", "if (wanted && !idOfWorkspace(wanted))"],
+    suites: ["test/http/route-table.test.ts"],
+  },
+  {
+    name: "access: a running service does not notice its first key",
+    file: "src/vault/access.ts",
+    replace: ["this.#mayBeOpen && (await hasApiKeys(this.#database.read))", "this.#mayBeOpen && !this.#database.read"],
+    suites: ["test/http/open-mode.test.ts"],
+  },
+  {
+    name: "access: scopes are not looked at",
+    file: "src/http/auth.ts",
+    replace: ["if (scope && !mayUse(caller, scope))", "if (scope && !caller)"],
+    suites: ["test/http/route-table.test.ts"],
+  },
+  {
+    name: "access: a JWT may be meant for another service",
+    file: "src/vault/oidc-issuer.ts",
+    replace: ["        audience,\n", ""],
+    suites: ["test/http/jwt.test.ts"],
+  },
+  {
+    name: "access: an administrator revokes keys of other workspaces",
+    file: "src/vault/api-keys.ts",
+    replace: ["const tenant_id = isOperator(caller) ? undefined : caller.tenant_id;", "const tenant_id = undefined;"],
+    suites: ["test/http/admin.test.ts"],
+  },
+  {
+    name: "access: threads of other workspaces are found",
+    file: "src/storage/threads.ts",
+    replace: [
+      '.where("thread_id", "=", p("thread_id")).where("tenant_id", "=", p("tenant_id")),\n);\n\n/**\n * The thread, held',
+      '.where("thread_id", "=", p("thread_id")),\n);\n\n/**\n * The thread, held',
+    ],
+    suites: ["test/http/tenancy.test.ts"],
+  },
+  {
+    name: "access: a change of an assistant changes that of other workspaces",
+    file: "src/storage/assistants.ts",
+    replace: [
+      '.set({ ...changed, updated_at: nowMs })\n      .where("tenant_id", "=", tenant_id)',
+      '.set({ ...changed, updated_at: nowMs })\n      .where("tenant_id", ">=", tenant_id.slice(0, 0))',
+    ],
+    suites: ["test/http/tenancy.test.ts"],
+  },
+  {
+    name: "access: deleting an assistant stops runs of other workspaces",
+    file: "src/storage/runs.ts",
+    replace: [
+      '      .where("tenant_id", "=", tenant_id)\n      .where("assistant_id", "=", assistant_id)',
+      '      .where("tenant_id", ">=", tenant_id.slice(0, 0))\n      .where("assistant_id", "=", assistant_id)',
+    ],
+    suites: ["test/http/tenancy.test.ts"],
   },
 ];

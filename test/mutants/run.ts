@@ -15,9 +15,9 @@ const COPIED = ["src", "test", "bin", "examples", "package.json", "tsconfig.json
 /** A mutant may make a test wait for ever. */
 const LIMIT_MS = 180_000;
 
-refuseBroken();
 const wanted = process.argv[2] ?? "";
 const mutants = MUTANTS.filter(({ name }) => name.includes(wanted));
+refuseBroken(mutants);
 const survivors = mutants.filter((mutant) => {
   const began = performance.now();
   const killed = isNoticed(mutant);
@@ -30,9 +30,10 @@ console.log(`${mutants.length - survivors.length} of ${mutants.length} mutants w
 process.exit(survivors.length === 0 && mutants.length > 0 ? 0 : 1);
 
 /** With all guards in place the suites must pass, or a failure would say nothing. */
-function refuseBroken(): void {
-  const suites = [...new Set(MUTANTS.flatMap((mutant) => mutant.suites))];
-  if (inCopy((folder) => passes(folder, suites))) return;
+function refuseBroken(chosen: readonly Mutant[]): void {
+  const suites = [...new Set(chosen.flatMap((mutant) => mutant.suites))];
+  // One at a time: the limit is that of a mutant's suites, not of all together.
+  if (inCopy((folder) => suites.every((suite) => passes(folder, [suite])))) return;
   console.log(`The suites fail as they are: npm test -- ${suites.join(" ")}`);
   process.exit(1);
 }

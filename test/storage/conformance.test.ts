@@ -254,7 +254,13 @@ describe.each(databases)("migrating %s", (name) => {
       name === "postgres"
         ? await Promise.all(programs.map((program) => migrate(program, "agents")))
         : [await migrate(programs[0] as Database, "agents"), await migrate(programs[1] as Database, "agents")];
-    expect(applied.flat()).toEqual(["001-agent-server", "002-rollback", "003-event-copies"]);
+    expect(applied.flat()).toEqual([
+      "001-agent-server",
+      "002-rollback",
+      "003-event-copies",
+      "004-vault",
+      "005-assistants-of-workspaces",
+    ]);
     for (const program of programs) await program.close();
     await at.drop();
   });

@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { createServer } from "node:net";
 import { join, resolve } from "node:path";
+import { encryptionEnv } from "./encryption.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
 
@@ -22,13 +23,15 @@ export interface ServerOptions {
   port: number;
   command?: "dev" | "serve";
   env?: Record<string, string>;
+  /** More flags of the command. */
+  flags?: string[];
   /** A module that is loaded before the server. */
   preload?: string;
 }
 
 /** Starts the real program as a process of its own. Resolves when it answers; rejects when it ends before that. */
 export async function startProcess(options: ServerOptions): Promise<ServerProcess> {
-  const { data, databaseUrl, port, command = "serve", config, env, preload } = options;
+  const { data, databaseUrl, port, command = "serve", config, env, preload, flags = [] } = options;
   const args = [
     command,
     "--config",
@@ -39,9 +42,10 @@ export async function startProcess(options: ServerOptions): Promise<ServerProces
     data,
     "--log-level",
     "error",
+    ...flags,
   ];
   if (databaseUrl) args.push("--database-url", databaseUrl);
-  const child = startCli(args, { env, preload });
+  const child = startCli(args, { env: { ...encryptionEnv(databaseUrl), ...env }, preload });
   const ended = once(child, "exit");
   let output = "";
   let complaints = "";
@@ -75,8 +79,9 @@ export function startCli(
 export async function runCli(
   args: string[],
   env: Record<string, string> = {},
-): Promise<{ status: number; stdout: string; stderr: string }> {
-  const child = startCli(args, { env });
+  preload?: string,
+): Promise<{ status: number | null; stdout: string; stderr: string }> {
+  const child = startCli(args, { env, preload });
   let stdout = "";
   let stderr = "";
   child.stdout?.on("data", (chunk) => {

@@ -3,6 +3,7 @@ import { type Config, readConfig } from "../../src/config.ts";
 import { createLog } from "../../src/lib/log.ts";
 import { type Listening, listen, startThreadmill, type Threadmill } from "../../src/main.ts";
 import { createDatabase, type DatabaseName, type TestDatabase } from "./databases.ts";
+import { encryptionEnv } from "./encryption.ts";
 
 export interface TestService {
   database: TestDatabase;
@@ -48,7 +49,12 @@ export async function startService(options: {
     data: database.data_dir,
     databaseUrl: database.url,
   };
-  const config = readConfig(options.command ?? "dev", flags, { ...process.env, ...SHORT, ...options.env });
+  const config = readConfig(options.command ?? "dev", flags, {
+    ...process.env,
+    ...SHORT,
+    ...encryptionEnv(database.url),
+    ...options.env,
+  });
   const threadmill = await startThreadmill(config, createLog(config.log_level));
   let listening: Listening | undefined;
   return {

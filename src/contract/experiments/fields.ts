@@ -1,5 +1,6 @@
 import { z } from "@hono/zod-openapi";
 import { jsonResponse, nullable, uuid } from "../fields.ts";
+import { invalidResponse } from "../validation-error.ts";
 
 const DASHLESS = /^([0-9a-f]{8})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{12})$/i;
 
@@ -71,17 +72,6 @@ export const timeText = z.string().openapi({ format: "date-time", example: "2026
 
 export const nullableTime = nullable(timeText);
 
-/** One reason why a request was refused, as FastAPI writes it: clients read `loc` and `msg`. */
-const validationIssue = z
-  .object({
-    loc: z.array(z.union([z.string(), z.int()])),
-    msg: z.string(),
-    type: z.string(),
-    input: z.unknown().optional(),
-  })
-  .openapi("ValidationError");
-
-const httpValidationError = z.object({ detail: z.array(validationIssue) }).openapi("HTTPValidationError");
 const plainError = z.object({ detail: z.string() }).openapi("ExperimentsError");
 
 const MEANING = {
@@ -96,7 +86,7 @@ export function errors<C extends keyof typeof MEANING>(...codes: C[]) {
   const entries = codes.map((code) => [code, jsonResponse(plainError, MEANING[code])]);
   return {
     ...(Object.fromEntries(entries) as Record<C, ReturnType<typeof jsonResponse<typeof plainError>>>),
-    422: jsonResponse(httpValidationError, "The request does not match this contract; each reason has its place."),
+    422: invalidResponse,
   };
 }
 

@@ -55,7 +55,7 @@ export class Upload {
   finish(): CheckedUpload {
     const rest = asInvalid(() => this.#reader.end());
     const head = UploadHead.safeParse(rest, { reportInput: true });
-    const parts = head.success ? [] : invalidParts(head.error.issues, ["body"]);
+    const parts = head.success ? [] : invalidParts(head.error.issues, rest, ["body"]);
     if (!this.#reader.hasArray) parts.push(noResults(rest.results));
     if (head.success) {
       if (head.data.dataset_id === undefined && head.data.dataset_name === undefined) parts.push(NO_DATASET);
@@ -75,7 +75,7 @@ export class Upload {
     const result = UploadRow.safeParse(given, { reportInput: true });
     if (!result.success) {
       this.#times.push({ start_us: Number.NaN, end_us: Number.NaN });
-      this.#refuse(index, invalidParts(result.error.issues, ["body", "results", index]));
+      this.#refuse(index, invalidParts(result.error.issues, given, ["body", "results", index]));
       return;
     }
     const row = stagedRow(result.data);

@@ -63,7 +63,7 @@ export function serveExamples(app: App, at: readonly string[], { examples }: Exp
   serveAt(app, platform, routes.patchExamples, async ({ caller, params, context }) => {
     const changes = (await examplesOf(context)).map(({ id, body }): ExampleChange => {
       const result = ExampleUpdate.safeParse(body, { reportInput: true });
-      if (!result.success) throw new InvalidRequestError(invalidParts(result.error.issues, ["body", id]));
+      if (!result.success) throw new InvalidRequestError(invalidParts(result.error.issues, body, ["body", id]));
       return { ...result.data, id };
     });
     const changed = (await examples.update(caller, changes, params.dataset_id)).value();

@@ -37,7 +37,7 @@ export function newExamplesOf(parts: ExampleParts[]): ExampleCreate[] {
   const reasons: InvalidRequestError["parts"] = [];
   const examples = parts.flatMap(({ id, body }) => {
     const result = ExampleSchema.safeParse({ ...body, id }, { reportInput: true });
-    if (!result.success) reasons.push(...invalidParts(result.error.issues, ["body", id]));
+    if (!result.success) reasons.push(...invalidParts(result.error.issues, body, ["body", id]));
     return result.success ? [result.data] : [];
   });
   if (reasons.length > 0) throw new InvalidRequestError(reasons);

@@ -6,6 +6,9 @@ export const vault: Migration = {
   statements: ({ types }) => [
     `create table workspaces (
       tenant_id text primary key, name text not null unique, created_at ${types.bigint} not null)`,
+    // Everything that is there already belongs to it (DEFAULT_TENANT in contract/caller.ts).
+    `insert into workspaces (tenant_id, name, created_at)
+      values ('00000000-0000-0000-0000-000000000001', 'default', now_ms())`,
     `create table workspace_members (
       tenant_id text not null, user_id text not null, created_at ${types.bigint} not null,
       primary key (tenant_id, user_id))`,
@@ -15,7 +18,8 @@ export const vault: Migration = {
       scopes text not null, created_at ${types.bigint} not null, last_used_at ${types.bigint},
       revoked_at ${types.bigint})`,
     `create table encryption_keys (
-      key_id text primary key, check_value text not null, created_at ${types.bigint} not null)`,
+      key_id text primary key, check_value text not null, created_at ${types.bigint} not null,
+      retired_at ${types.bigint})`,
     `create table oauth_providers (
       id text primary key, tenant_id text not null, provider_id text not null, name text not null,
       client_id text not null, client_secret text, auth_url text not null, token_url text not null,
@@ -30,6 +34,9 @@ export const vault: Migration = {
       metadata text not null, expires_at ${types.bigint}, refresh_holder text, refresh_until ${types.bigint},
       created_at ${types.bigint} not null, updated_at ${types.bigint} not null)`,
     "create index oauth_tokens_of_user on oauth_tokens (tenant_id, user_id, provider_id)",
+    "create index oauth_tokens_at_provider on oauth_tokens (tenant_id, provider_id)",
+    `create unique index oauth_tokens_one_default on oauth_tokens (tenant_id, user_id, provider_id)
+      where is_default = 1`,
     `create table agent_connections (
       connection_id text primary key, tenant_id text not null, agent_id text not null, token_id text not null,
       provider_id text not null, created_by text not null, created_at ${types.bigint} not null,
@@ -37,7 +44,7 @@ export const vault: Migration = {
     "create index connections_of_token on agent_connections (token_id)",
     `create table oauth_flows (
       auth_id text primary key, tenant_id text not null, provider_id text not null, user_id text not null,
-      agent_id text, token_id text, scopes text not null, redirect_uri text not null, is_default integer not null,
+      started_by text not null, agent_id text, token_id text, scopes text not null, redirect_uri text not null, is_default integer not null,
       verifier text, state_digest text not null, expires_at ${types.bigint} not null, claimed_at ${types.bigint},
       outcome text, created_at ${types.bigint} not null)`,
     "create index oauth_flows_of_user on oauth_flows (tenant_id, user_id, provider_id)",

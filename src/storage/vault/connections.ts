@@ -28,20 +28,16 @@ export async function insertConnection(tx: Tx, connection: NewConnection): Promi
   )) as ConnectionRow;
 }
 
-/** Those of an agent that a user may see: to their own tokens and to the agent's. Newest first. */
-export function listConnections(
-  tx: Tx,
-  { tenant_id, agent_id, user_id }: { tenant_id: string; agent_id: string; user_id: string },
-  provider_id?: string,
-): Promise<FullConnection[]> {
-  let query = tx.k
-    .selectFrom("agent_connections")
-    .innerJoin("oauth_tokens", "oauth_tokens.token_id", "agent_connections.token_id")
-    .selectAll("agent_connections")
-    .select(["provider_account_label", "scopes", "expires_at", "user_id"])
-    .where("agent_connections.tenant_id", "=", tenant_id)
-    .where("agent_connections.agent_id", "=", agent_id)
-    .where((e) => e.or([e("user_id", "=", user_id), e("user_id", "is", null)]));
+/** Whose connections: those of an agent that a user may see, which are to their own tokens and to the agent's. */
+export interface ConnectionsOfAgent {
+  tenant_id: string;
+  agent_id: string;
+  user_id: string;
+}
+
+/** Newest first. */
+export function listConnections(tx: Tx, whose: ConnectionsOfAgent, provider_id?: string): Promise<FullConnection[]> {
+  let query = connectionsOf(tx, whose);
   if (provider_id !== undefined) query = query.where("agent_connections.provider_id", "=", provider_id);
   return tx.all(
     query
@@ -50,6 +46,23 @@ export function listConnections(
       .limit(MOST_CONNECTIONS),
   );
 }
+
+export const findConnection = (
+  tx: Tx,
+  whose: ConnectionsOfAgent,
+  connection_id: string,
+): Promise<FullConnection | undefined> =>
+  tx.first(connectionsOf(tx, whose).where("agent_connections.connection_id", "=", connection_id));
+
+const connectionsOf = (tx: Tx, { tenant_id, agent_id, user_id }: ConnectionsOfAgent) =>
+  tx.k
+    .selectFrom("agent_connections")
+    .innerJoin("oauth_tokens", "oauth_tokens.token_id", "agent_connections.token_id")
+    .selectAll("agent_connections")
+    .select(["provider_account_label", "scopes", "expires_at", "user_id"])
+    .where("agent_connections.tenant_id", "=", tenant_id)
+    .where("agent_connections.agent_id", "=", agent_id)
+    .where((e) => e.or([e("user_id", "=", user_id), e("user_id", "is", null)]));
 
 /** Of an agent, in one list: the API has no pages for them. */
 export const MOST_CONNECTIONS = 1000;

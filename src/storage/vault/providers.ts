@@ -22,6 +22,21 @@ export const findProvider = (tx: Tx, tenant_id: string, provider_id: string): Pr
       .where("provider_id", "=", provider_id),
   );
 
+/**
+ * The provider, held until the transaction ends: so one after the other adds tokens to it, and none is added while it is deleted.
+ * Flows are taken before it, tokens after it.
+ */
+export const lockProvider = (tx: Tx, tenant_id: string, provider_id: string): Promise<ProviderRow | undefined> =>
+  tx.first(
+    tx.dialect.forUpdate(
+      tx.k
+        .selectFrom("oauth_providers")
+        .selectAll()
+        .where("tenant_id", "=", tenant_id)
+        .where("provider_id", "=", provider_id),
+    ),
+  );
+
 export const listProviders = (tx: Tx, tenant_id: string): Promise<ProviderRow[]> =>
   tx.all(
     tx.k
@@ -36,9 +51,10 @@ export const listProviders = (tx: Tx, tenant_id: string): Promise<ProviderRow[]>
 /** Of a workspace, in one list: the API has no pages for them. */
 export const MOST_PROVIDERS = 1000;
 
+/** Undefined when it is gone, also when there is another of its name by now. */
 export const updateProvider = (
   tx: Tx,
-  { tenant_id, provider_id }: Pick<ProviderRow, "tenant_id" | "provider_id">,
+  { tenant_id, id }: Pick<ProviderRow, "tenant_id" | "id">,
   changes: Partial<NewProvider>,
 ): Promise<ProviderRow | undefined> =>
   tx.first(
@@ -46,7 +62,7 @@ export const updateProvider = (
       .updateTable("oauth_providers")
       .set({ ...changes, updated_at: nowMs })
       .where("tenant_id", "=", tenant_id)
-      .where("provider_id", "=", provider_id)
+      .where("id", "=", id)
       .returningAll(),
   );
 

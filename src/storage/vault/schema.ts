@@ -43,12 +43,14 @@ export interface ApiKeyRow {
   revoked_at: number | null;
 }
 
-/** Which encryption keys this database has met. A start with another key of the same id is refused. */
+/** Which encryption keys this database has met. A start without one of them that is not retired is refused. */
 export interface EncryptionKeyRow {
   key_id: string;
   /** A known text, sealed with the key. */
   check_value: string;
   created_at: number;
+  /** When a rotation found that nothing is sealed with it any more. */
+  retired_at: number | null;
 }
 
 export interface ProviderRow {
@@ -120,9 +122,12 @@ export interface FlowRow {
   auth_id: string;
   tenant_id: string;
   provider_id: string;
+  /** Whose token comes of it. */
   user_id: string;
+  /** Who asked for it: the user, or a service that named the user. */
+  started_by: string;
   agent_id: string | null;
-  /** The token that comes of it. */
+  /** The token that comes of it; before that the one it is to renew, if any. */
   token_id: string | null;
   scopes: string;
   redirect_uri: string;

@@ -1,13 +1,14 @@
+import { sql } from "kysely";
 import { nowMs, type Tx } from "../database.ts";
+import { insertMany } from "../experiments/insert-many.ts";
 import type { TokenEventRow } from "./schema.ts";
 import type { TokensOfUser } from "./tokens.ts";
 
 export type NewTokenEvent = Omit<TokenEventRow, "acknowledged_at" | "created_at">;
 
 export async function insertTokenEvents(tx: Tx, events: readonly NewTokenEvent[]): Promise<void> {
-  if (events.length === 0) return;
   const rows = events.map((event) => ({ ...event, acknowledged_at: null, created_at: nowMs }));
-  await tx.run(tx.k.insertInto("oauth_token_events").values(rows));
+  await insertMany(tx, "oauth_token_events", rows as never);
 }
 
 /** Newest first. */
@@ -25,5 +26,17 @@ export function listTokenEvents(
   return tx.all(query.orderBy("created_at", "desc").orderBy("event_id", "desc").limit(limit));
 }
 
-export const deleteTokenEventsBefore = (tx: Tx, created_at: number): Promise<number> =>
-  tx.run(tx.k.deleteFrom("oauth_token_events").where("created_at", "<", created_at));
+/** Deletes what is older than `retention_ms`, at most `limit`, so that no other write waits for long. */
+export const deleteOldTokenEvents = (tx: Tx, retention_ms: number, limit: number): Promise<number> =>
+  tx.run(
+    tx.k
+      .deleteFrom("oauth_token_events")
+      .where("event_id", "in", (e) =>
+        e
+          .selectFrom("oauth_token_events")
+          .select("event_id")
+          .where("created_at", "<", sql<number>`now_ms() - ${retention_ms}`)
+          .orderBy("created_at")
+          .limit(limit),
+      ),
+  );

@@ -1,4 +1,6 @@
+import { sql } from "kysely";
 import { nowMs, type Tx } from "../database.ts";
+import { lockProvider } from "./providers.ts";
 import type { TokenRow } from "./schema.ts";
 
 export type NewToken = Omit<TokenRow, "refresh_holder" | "refresh_until" | "created_at" | "updated_at">;
@@ -20,6 +22,14 @@ export const findToken = (tx: Tx, tenant_id: string, token_id: string): Promise<
     tx.k.selectFrom("oauth_tokens").selectAll().where("tenant_id", "=", tenant_id).where("token_id", "=", token_id),
   );
 
+/** The same, held until the transaction ends. */
+export const lockToken = (tx: Tx, tenant_id: string, token_id: string): Promise<TokenRow | undefined> =>
+  tx.first(
+    tx.dialect.forUpdate(
+      tx.k.selectFrom("oauth_tokens").selectAll().where("tenant_id", "=", tenant_id).where("token_id", "=", token_id),
+    ),
+  );
+
 /** Newest first; the user's default leads. */
 export const listTokens = (tx: Tx, which: TokensOfUser): Promise<TokenRow[]> =>
   tx.all(
@@ -37,6 +47,19 @@ export const MOST_TOKENS = 1000;
 /** All of them, held until the transaction ends. */
 export const lockTokens = (tx: Tx, which: TokensOfUser): Promise<TokenRow[]> =>
   tx.all(tx.dialect.forUpdate(tokensOf(tx, which).selectAll().orderBy("token_id")));
+
+/** The same of everybody at a provider, agents' own too. */
+export const lockTokensAt = (tx: Tx, tenant_id: string, provider_id: string): Promise<TokenRow[]> =>
+  tx.all(
+    tx.dialect.forUpdate(
+      tx.k
+        .selectFrom("oauth_tokens")
+        .selectAll()
+        .where("tenant_id", "=", tenant_id)
+        .where("provider_id", "=", provider_id)
+        .orderBy("token_id"),
+    ),
+  );
 
 function tokensOf(tx: Tx, { tenant_id, user_id, provider_id }: TokensOfUser) {
   const query = tx.k.selectFrom("oauth_tokens").where("tenant_id", "=", tenant_id).where("user_id", "=", user_id);
@@ -70,9 +93,33 @@ export const updateToken = (
       .returningAll(),
   );
 
-/** Before another token of the user becomes the default at a provider. */
-export const clearDefault = (tx: Tx, { tenant_id, user_id, provider_id }: Required<TokensOfUser>): Promise<number> =>
-  tx.run(
+/**
+ * Puts what a user has granted anew in the place of what a token held. Whoever refreshes the old one right now has it no more, so
+ * that neither its success nor its failure touches the new one. Undefined when the token is gone.
+ */
+export const renewToken = (
+  tx: Tx,
+  token_id: string,
+  granted: Pick<TokenRow, "secret" | "scopes" | "expires_at" | "metadata">,
+): Promise<TokenRow | undefined> =>
+  tx.first(
+    tx.k
+      .updateTable("oauth_tokens")
+      .set({ ...granted, refresh_holder: null, refresh_until: null, updated_at: nowMs })
+      .where("token_id", "=", token_id)
+      .returningAll(),
+  );
+
+/**
+ * Before another token of the user becomes the default at a provider. Whoever does this holds the provider until the transaction
+ * ends, so that two who do it at a time do not make two.
+ */
+export async function clearDefault(
+  tx: Tx,
+  { tenant_id, user_id, provider_id }: Required<TokensOfUser>,
+): Promise<number> {
+  await lockProvider(tx, tenant_id, provider_id);
+  return tx.run(
     tx.k
       .updateTable("oauth_tokens")
       .set({ is_default: 0 })
@@ -81,16 +128,36 @@ export const clearDefault = (tx: Tx, { tenant_id, user_id, provider_id }: Requir
       .where("provider_id", "=", provider_id)
       .where("is_default", "=", 1),
   );
+}
+
+/** Ids of one `in (...)`. */
+const MOST_IDS = 5000;
 
 /** With the connections of agents to them. */
 export async function deleteTokens(tx: Tx, token_ids: readonly string[]): Promise<void> {
-  if (token_ids.length === 0) return;
-  await tx.run(tx.k.deleteFrom("agent_connections").where("token_id", "in", token_ids));
-  await tx.run(tx.k.deleteFrom("oauth_tokens").where("token_id", "in", token_ids));
+  for (let from = 0; from < token_ids.length; from += MOST_IDS) {
+    const some = token_ids.slice(from, from + MOST_IDS);
+    await tx.run(tx.k.deleteFrom("agent_connections").where("token_id", "in", some));
+    await tx.run(tx.k.deleteFrom("oauth_tokens").where("token_id", "in", some));
+  }
 }
 
+/** Deletes a token of an agent that no agent uses any more. Undefined when it is a user's, or is used. */
+export const deleteAgentTokenIfUnused = (tx: Tx, tenant_id: string, token_id: string): Promise<TokenRow | undefined> =>
+  tx.first(
+    tx.k
+      .deleteFrom("oauth_tokens")
+      .where("tenant_id", "=", tenant_id)
+      .where("token_id", "=", token_id)
+      .where("user_id", "is", null)
+      .where((e) =>
+        e.not(e.exists(e.selectFrom("agent_connections").select("connection_id").where("token_id", "=", token_id))),
+      )
+      .returningAll(),
+  );
+
 /**
- * Makes `holder` the one that refreshes a token, unless somebody else is at it.
+ * Makes `holder` the one that refreshes a token, for `hold_ms` by the clock of the database, unless somebody else is at it.
  *
  * @returns the token as it is now; undefined when it is gone or somebody else refreshes it
  */
@@ -98,14 +165,14 @@ export const holdForRefresh = (
   tx: Tx,
   token_id: string,
   holder: string,
-  { now, until }: { now: number; until: number },
+  hold_ms: number,
 ): Promise<TokenRow | undefined> =>
   tx.first(
     tx.k
       .updateTable("oauth_tokens")
-      .set({ refresh_holder: holder, refresh_until: until })
+      .set({ refresh_holder: holder, refresh_until: sql<number>`now_ms() + ${hold_ms}` })
       .where("token_id", "=", token_id)
-      .where((e) => e.or([e("refresh_until", "is", null), e("refresh_until", "<=", now)]))
+      .where((e) => e.or([e("refresh_until", "is", null), e("refresh_until", "<=", nowMs)]))
       .returningAll(),
   );
 
@@ -124,3 +191,16 @@ export const endRefresh = (
       .where("refresh_holder", "=", holder)
       .returningAll(),
   );
+
+/** Deletes a token that can be refreshed no more, with the connections of agents to it. Undefined when `holder` no longer has it. */
+export async function deleteTokenIfHeld(tx: Tx, token_id: string, holder: string): Promise<TokenRow | undefined> {
+  const deleted = await tx.first(
+    tx.k
+      .deleteFrom("oauth_tokens")
+      .where("token_id", "=", token_id)
+      .where("refresh_holder", "=", holder)
+      .returningAll(),
+  );
+  if (deleted) await tx.run(tx.k.deleteFrom("agent_connections").where("token_id", "=", token_id));
+  return deleted;
+}

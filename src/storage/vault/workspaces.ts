@@ -1,0 +1,87 @@
+import { nowMs, type Tx } from "../database.ts";
+import { prepared } from "../prepared.ts";
+import type { WorkspaceMemberRow, WorkspaceRow } from "./schema.ts";
+
+export type NewWorkspace = Omit<WorkspaceRow, "created_at">;
+
+/** Undefined when its id or its name is taken. */
+export const insertWorkspace = (tx: Tx, workspace: NewWorkspace): Promise<WorkspaceRow | undefined> =>
+  tx.first(
+    tx.k
+      .insertInto("workspaces")
+      .values({ ...workspace, created_at: nowMs })
+      .onConflict((conflict) => conflict.doNothing())
+      .returningAll(),
+  );
+
+export const findWorkspace = (tx: Tx, tenant_id: string): Promise<WorkspaceRow | undefined> =>
+  tx.first(tx.k.selectFrom("workspaces").selectAll().where("tenant_id", "=", tenant_id));
+
+export const findWorkspaceByName = (tx: Tx, name: string): Promise<WorkspaceRow | undefined> =>
+  tx.first(tx.k.selectFrom("workspaces").selectAll().where("name", "=", name));
+
+/** All, or that of one id; the oldest first. */
+export function listWorkspaces(tx: Tx, tenant_id: string | undefined): Promise<WorkspaceRow[]> {
+  const query = tx.k.selectFrom("workspaces").selectAll();
+  return tx.all(
+    (tenant_id === undefined ? query : query.where("tenant_id", "=", tenant_id))
+      .orderBy("created_at")
+      .orderBy("tenant_id")
+      .limit(MOST_WORKSPACES),
+  );
+}
+
+/** In one list: the API has no pages for them. */
+export const MOST_WORKSPACES = 10_000;
+
+/** Makes a user a member; of one that is, nothing changes. */
+export async function insertMember(
+  tx: Tx,
+  member: Omit<WorkspaceMemberRow, "created_at">,
+): Promise<WorkspaceMemberRow> {
+  const row = await tx.first(
+    tx.k
+      .insertInto("workspace_members")
+      .values({ ...member, created_at: nowMs })
+      // Changes nothing, and so answers the row that is there.
+      .onConflict((conflict) => conflict.columns(["tenant_id", "user_id"]).doUpdateSet({ user_id: member.user_id }))
+      .returningAll(),
+  );
+  return row as WorkspaceMemberRow;
+}
+
+export const findMember = (tx: Tx, tenant_id: string, user_id: string): Promise<WorkspaceMemberRow | undefined> =>
+  tx.first(findMemberQuery(tx, { tenant_id, user_id }));
+
+const findMemberQuery = prepared<{ tenant_id: string; user_id: string }, WorkspaceMemberRow>((k, p) =>
+  k
+    .selectFrom("workspace_members")
+    .selectAll()
+    .where("tenant_id", "=", p("tenant_id"))
+    .where("user_id", "=", p("user_id")),
+);
+
+/** By their names. */
+export const listMembers = (tx: Tx, tenant_id: string): Promise<WorkspaceMemberRow[]> =>
+  tx.all(
+    tx.k
+      .selectFrom("workspace_members")
+      .selectAll()
+      .where("tenant_id", "=", tenant_id)
+      .orderBy("user_id")
+      .limit(MOST_MEMBERS),
+  );
+
+/** Of a workspace, in one list. */
+export const MOST_MEMBERS = 10_000;
+
+export const deleteMember = (tx: Tx, tenant_id: string, user_id: string): Promise<number> =>
+  tx.run(tx.k.deleteFrom("workspace_members").where("tenant_id", "=", tenant_id).where("user_id", "=", user_id));
+
+/** Two of the workspaces that a user is a member of, or all when there are fewer: enough to know whether one has to be named. */
+export const someWorkspacesOf = (tx: Tx, user_id: string): Promise<Pick<WorkspaceMemberRow, "tenant_id">[]> =>
+  tx.all(someQuery(tx, { user_id }));
+
+const someQuery = prepared<{ user_id: string }, Pick<WorkspaceMemberRow, "tenant_id">>((k, p) =>
+  k.selectFrom("workspace_members").select("tenant_id").where("user_id", "=", p("user_id")).limit(2),
+);

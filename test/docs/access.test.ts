@@ -1,0 +1,66 @@
+import { execFile } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { adminRoutes } from "../../src/contract/admin.ts";
+import { DEFAULT_SCOPES, SCOPES } from "../../src/contract/caller.ts";
+import { startService, type TestService } from "../support/service.ts";
+
+const ROOT = resolve(import.meta.dirname, "../..");
+const page = readFileSync(join(ROOT, "docs/access.md"), "utf8");
+const blocks = (language: string) =>
+  [...page.matchAll(new RegExp(`\`\`\`${language}\\n(.*?)\`\`\``, "gs"))].map(([, code]) => code as string);
+
+describe("docs/access.md", () => {
+  let service: TestService;
+  let url: string;
+  beforeAll(async () => {
+    service = await startService({ database: "sqlite", config: "examples/langgraph.json" });
+    url = await service.listen();
+  });
+  afterAll(() => service.stop());
+
+  const shell = async (command: string, env: Record<string, string> = {}) => {
+    const here = command
+      .replaceAll("http://localhost:2024", url)
+      .replaceAll(/^threadmill /gm, `${process.execPath} ${join(ROOT, "bin/threadmill.js")} `);
+    const settings = { ...process.env, THREADMILL_DATA: service.config.data_dir, LOG_LEVEL: "error", ...env };
+    return (await promisify(execFile)("bash", ["-ec", here], { env: settings })).stdout;
+  };
+
+  it("shows commands that work, in their order", async () => {
+    const [create, use, end, administer] = blocks("sh") as [string, string, string, string];
+    const made = JSON.parse(await shell(create));
+    const [shown] = blocks("json").map((text) => JSON.parse(text)) as [typeof made];
+    expect(Object.keys(made)).toEqual(Object.keys(shown));
+    const { id: _, key: __, ...known } = shown;
+    expect(made).toMatchObject(known);
+    expect(await shell(use, { KEY: made.key })).toBe("[][]");
+    const listed = await shell(end, { ID: made.id });
+    expect(listed).toContain(`${made.id}  valid`);
+    expect(listed).toContain(`The key ${made.id} is revoked.`);
+    const admin = JSON.parse(await shell(create.replace("--user alice", "--user ada --scope admin")));
+    expect(JSON.parse(await shell(administer, { ADMIN: admin.key }))).toMatchObject({ user_id: "alice" });
+  });
+
+  it("explains every scope, and which of them come by themselves", () => {
+    const table = [...page.matchAll(/^\| `(\w+)` \| /gm)].map(([, name]) => name);
+    expect(table.filter((name) => SCOPES.includes(name as "agents"))).toEqual([...SCOPES]);
+    expect(page).toContain(`"scopes": ${JSON.stringify(DEFAULT_SCOPES).replaceAll(",", ", ")}`);
+  });
+
+  it("lists every route of the administration", () => {
+    const listed = [...page.matchAll(/^\| `([A-Z]+ \/admin\/[^`]+)`/gm)].map(([, route]) => route);
+    expect(listed).toEqual(Object.values(adminRoutes).map(({ method, path }) => `${method.toUpperCase()} ${path}`));
+  });
+});
+
+describe("the comments of the administration's route table", () => {
+  const source = readFileSync(join(ROOT, "src/contract/admin.ts"), "utf8");
+
+  it.each(Object.entries(adminRoutes))("say what %s is", (name, { method, path }) => {
+    const comment = new RegExp(`^ *${name}, // (.*)$`, "m").exec(source)?.[1];
+    expect(comment).toBe(`${method.toUpperCase()} ${path}`);
+  });
+});

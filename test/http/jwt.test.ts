@@ -1,0 +1,254 @@
+import { createHmac } from "node:crypto";
+import { once } from "node:events";
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { exportJWK, exportSPKI, generateKeyPair, SignJWT } from "jose";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { databases } from "../support/databases.ts";
+import { ADMIN, closedService, newCaller, newWorkspace } from "./callers.ts";
+import type { Scenario } from "./scenario.ts";
+
+const AUDIENCE = "threadmill";
+
+type Keys = Awaited<ReturnType<typeof generateKeyPair>>;
+
+/** An OpenID provider as far as this service looks at one: its document and its keys. */
+class Issuer {
+  readonly #server: Server;
+  readonly url: string;
+  keys!: Keys;
+  readonly kid = "one";
+  /** What the document says besides, or instead. */
+  document: object = {};
+  isDown = false;
+  /** Paths that were asked for. */
+  asked: string[] = [];
+
+  private constructor(server: Server) {
+    this.#server = server;
+    this.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  }
+
+  static async start(): Promise<Issuer> {
+    const server = createServer().listen(0, "127.0.0.1");
+    await once(server, "listening");
+    const issuer = new Issuer(server);
+    issuer.keys = await generateKeyPair("RS256", { extractable: true });
+    server.on("request", async (request, response) => {
+      issuer.asked.push(request.url ?? "");
+      if (issuer.isDown) return response.writeHead(503).end();
+      const jwk = { ...(await exportJWK(issuer.keys.publicKey)), kid: issuer.kid, use: "sig" };
+      const document = { issuer: issuer.url, jwks_uri: `${issuer.url}/jwks`, ...issuer.document };
+      response.setHeader("content-type", "application/json");
+      response.end(JSON.stringify(request.url === "/jwks" ? { keys: [jwk] } : document));
+    });
+    return issuer;
+  }
+
+  /** A token of this issuer, with other claims where they are given. */
+  token(claims: Record<string, unknown> = {}, header: { kid?: string; crit?: string[]; x?: 1 } = {}): Promise<string> {
+    const now = Math.floor(Date.now() / 1000);
+    return new SignJWT({ iss: this.url, aud: AUDIENCE, sub: "alice", iat: now, exp: now + 60, ...claims })
+      .setProtectedHeader({ alg: "RS256", kid: this.kid, ...header })
+      .sign(this.keys.privateKey, { crit: { x: true } });
+  }
+
+  async stop(): Promise<void> {
+    this.#server.closeAllConnections();
+    this.#server.close();
+    await once(this.#server, "close");
+  }
+}
+
+describe.each(databases)("a JWT of the configured issuer on %s", (database) => {
+  let issuer: Issuer;
+  let api: Scenario;
+  let tenant: string;
+  beforeAll(async () => {
+    issuer = await Issuer.start();
+    api = await closedService(database, {
+      THREADMILL_OIDC_ISSUER: issuer.url,
+      THREADMILL_OIDC_AUDIENCE: AUDIENCE,
+      THREADMILL_ALLOW_LOOPBACK_OAUTH: "1",
+    });
+    tenant = await newWorkspace(api);
+    await join("alice", tenant);
+  });
+  afterAll(async () => {
+    await api.stop();
+    await issuer.stop();
+  });
+
+  const join = (user: string, tenant_id: string) =>
+    api.call("PUT", `/admin/workspaces/${tenant_id}/members/${encodeURIComponent(user)}`, undefined, ADMIN);
+  const use = (token: string, more: Record<string, string> = {}, path = "/info") =>
+    api.send("GET", path, undefined, { Authorization: `Bearer ${token}`, ...more });
+
+  it("lets its user into their only workspace, under their own name", async () => {
+    const headers = { Authorization: `Bearer ${await issuer.token()}` };
+    const { seen } = await api.call("POST", "/runs/wait", { assistant_id: "inspect", input: {} }, headers);
+    expect(seen.configurable.user_id).toBe("alice");
+    expect(JSON.stringify(seen)).not.toContain(headers.Authorization.slice(7));
+    const { thread_id } = await api.call("POST", "/threads", {}, headers);
+    const colleague = await newCaller(api, { tenant_id: tenant });
+    expect((await api.send("GET", `/threads/${thread_id}`, undefined, colleague)).status).toBe(200);
+  });
+
+  it("asks the issuer once for its document and its keys, however many come", async () => {
+    issuer.asked = [];
+    await Promise.all(
+      Array.from({ length: 20 }, async () => expect((await use(await issuer.token())).status).toBe(200)),
+    );
+    expect(issuer.asked).toEqual([]);
+  });
+
+  it("may name itself in several audiences", async () => {
+    expect((await use(await issuer.token({ aud: ["other", AUDIENCE] }))).status).toBe(200);
+  });
+
+  const seconds = (from_now: number) => Math.floor(Date.now() / 1000) + from_now;
+  const hs256 = (secret: string, claims: object) => {
+    const encode = (value: object) => Buffer.from(JSON.stringify(value)).toString("base64url");
+    const signed = `${encode({ alg: "HS256", kid: issuer.kid })}.${encode(claims)}`;
+    return `${signed}.${createHmac("sha256", secret).update(signed).digest("base64url")}`;
+  };
+  const good = () => ({ iss: issuer.url, aud: AUDIENCE, sub: "alice", exp: seconds(60) });
+
+  it.each<[string, () => Promise<string> | string]>([
+    ["that has expired", () => issuer.token({ exp: seconds(-10) })],
+    ["that never expires", () => issuer.token({ exp: undefined })],
+    ["that is not valid yet", () => issuer.token({ nbf: seconds(60) })],
+    ["for another audience", () => issuer.token({ aud: "another" })],
+    ["for no audience", () => issuer.token({ aud: undefined })],
+    ["of another issuer", () => issuer.token({ iss: "https://id.example" })],
+    ["of the issuer with a slash more", () => issuer.token({ iss: `${issuer.url}/` })],
+    ["of nobody", () => issuer.token({ sub: undefined })],
+    ["of the empty user", () => issuer.token({ sub: "" })],
+    ["of a user who is no text", () => issuer.token({ sub: 1 as never })],
+    ["with a key that the issuer does not have", () => issuer.token({}, { kid: "two" })],
+    [
+      "that somebody else has signed",
+      async () => {
+        const { privateKey } = await generateKeyPair("RS256");
+        return new SignJWT(good()).setProtectedHeader({ alg: "RS256", kid: issuer.kid }).sign(privateKey);
+      },
+    ],
+    [
+      "with no algorithm and no signature",
+      () =>
+        [{ alg: "none" }, good()].map((part) => Buffer.from(JSON.stringify(part)).toString("base64url")).join(".") +
+        ".",
+    ],
+    [
+      "signed with the public key as a shared secret",
+      async () => hs256(await exportSPKI(issuer.keys.publicKey), good()),
+    ],
+    [
+      "signed with the public key's JWK",
+      async () => hs256(JSON.stringify(await exportJWK(issuer.keys.publicKey)), good()),
+    ],
+    [
+      "whose claims were changed",
+      async () => {
+        const [header, , signature] = (await issuer.token()).split(".");
+        return [header, Buffer.from(JSON.stringify({ ...good(), sub: "eve" })).toString("base64url"), signature].join(
+          ".",
+        );
+      },
+    ],
+    ["with a header that must be understood", () => issuer.token({}, { crit: ["x"], x: 1 })],
+    ["without its signature", async () => (await issuer.token()).split(".").slice(0, 2).join(".")],
+    ["that is cut short", async () => (await issuer.token()).slice(0, -5)],
+    ["that is none", () => "a.b.c"],
+  ])("%s is answered 401", async (_, make) => {
+    const answer = await use(await make());
+    expect(answer).toMatchObject({ status: 401, body: { detail: expect.any(String) } });
+    expect(answer.headers.get("www-authenticate")).toBe("Bearer");
+  });
+
+  it("is a bearer token and nothing else", async () => {
+    expect((await api.send("GET", "/info", undefined, { "X-Api-Key": await issuer.token() })).status).toBe(401);
+    expect((await use(await issuer.token(), { "X-Api-Key": "another" })).status).toBe(401);
+    expect((await use(await issuer.token(), { "X-Api-Key": "" })).status).toBe(200);
+  });
+
+  it("opens what keys open that were made without scopes, and no administration", async () => {
+    const token = await issuer.token();
+    expect((await use(token, {}, "/api/v1/sessions")).status).toBe(200);
+    for (const path of ["/v2/auth/x", "/v2/deployments/x"]) expect((await use(token, {}, path)).status).toBe(404);
+    expect(await use(token, {}, "/admin/keys")).toMatchObject({
+      status: 403,
+      body: { detail: expect.stringContaining("admin") },
+    });
+  });
+
+  describe("and its user's workspaces", () => {
+    const as = async (user: string, tenant_id?: string) =>
+      use(await issuer.token({ sub: user }), tenant_id === undefined ? {} : { "X-Tenant-Id": tenant_id });
+
+    it("none: 403", async () => {
+      expect(await as("nobody")).toMatchObject({
+        status: 403,
+        body: { detail: expect.stringContaining("no workspace") },
+      });
+      expect((await as("nobody", tenant)).status).toBe(403);
+    });
+
+    it("several: one has to be named", async () => {
+      const [one, two, three] = [await newWorkspace(api), await newWorkspace(api), await newWorkspace(api)];
+      for (const tenant_id of [one, two]) await join("bob", tenant_id);
+      expect(await as("bob")).toMatchObject({
+        status: 403,
+        body: { detail: expect.stringContaining("requires workspace specification") },
+      });
+      for (const tenant_id of [one, two, one.toUpperCase()]) expect((await as("bob", tenant_id)).status).toBe(200);
+      for (const tenant_id of [three, tenant, "default", "x"])
+        expect(await as("bob", tenant_id)).toMatchObject({
+          status: 403,
+          body: { detail: expect.stringContaining("X-Tenant-Id") },
+        });
+    });
+
+    it("count from the moment in which they change", async () => {
+      const tenant_id = await newWorkspace(api);
+      expect((await as("carol")).status).toBe(403);
+      await join("carol", tenant_id);
+      expect((await as("carol")).status).toBe(200);
+      await api.call("DELETE", `/admin/workspaces/${tenant_id}/members/carol`, undefined, ADMIN);
+      expect((await as("carol")).status).toBe(403);
+    });
+  });
+});
+
+describe("the issuer", () => {
+  it.each<[string, (issuer: Issuer) => void]>([
+    ["does not answer", (issuer) => Object.assign(issuer, { isDown: true })],
+    ["has the document of another", (issuer) => Object.assign(issuer, { document: { issuer: "https://id.example" } })],
+    [
+      "keeps its keys where they could be changed",
+      (issuer) => Object.assign(issuer, { document: { jwks_uri: "http://id.example/jwks" } }),
+    ],
+    ["does not say where its keys are", (issuer) => Object.assign(issuer, { document: { jwks_uri: null } })],
+  ])("%s: 503, and when it is well again its tokens work", async (_, break_) => {
+    const issuer = await Issuer.start();
+    const api = await closedService("sqlite", {
+      THREADMILL_OIDC_ISSUER: issuer.url,
+      THREADMILL_OIDC_AUDIENCE: AUDIENCE,
+      THREADMILL_ALLOW_LOOPBACK_OAUTH: "1",
+    });
+    await api.call("PUT", `/admin/workspaces/${await newWorkspace(api)}/members/alice`, undefined, ADMIN);
+    const use = async () => api.send("GET", "/info", undefined, { Authorization: `Bearer ${await issuer.token()}` });
+    break_(issuer);
+    expect(await use()).toMatchObject({ status: 503, body: { detail: expect.stringContaining("OIDC issuer") } });
+    // Whatever is no token of this issuer is refused without asking it, and keys work all the same.
+    issuer.asked = [];
+    for (const token of ["a.b.c", await issuer.token({ iss: "https://id.example" })])
+      expect((await api.send("GET", "/info", undefined, { Authorization: `Bearer ${token}` })).status).toBe(401);
+    expect((await api.send("GET", "/info", undefined, ADMIN)).status).toBe(200);
+    expect(issuer.asked).toEqual([]);
+    Object.assign(issuer, { isDown: false, document: {} });
+    expect((await use()).status).toBe(200);
+    await api.stop();
+    await issuer.stop();
+  });
+});

@@ -1,0 +1,71 @@
+import type { Mutant } from "./mutants.ts";
+
+const DELETION = "test/http/auth-service/deletion.test.ts";
+const TOKENS = "test/http/auth-service/tokens.test.ts";
+const PROVIDERS = "test/http/auth-service/providers.test.ts";
+const REVOCATION = "test/http/auth-service/revocation.test.ts";
+const VALIDATION = "test/http/auth-service/validation.test.ts";
+
+/** Guards of the Auth Service besides its flows. */
+export const AUTH_SERVICE_MUTANTS: readonly Mutant[] = [
+  {
+    name: "auth service: a deletion of tokens leaves flows under way",
+    file: "src/vault/tokens.ts",
+    replace: [
+      "const flows = await cancelFlows(tx, whose);",
+      "const flows = await cancelFlows(tx, { ...whose, user_id: newId() });",
+    ],
+    suites: [DELETION],
+  },
+  {
+    name: "auth service: a deletion of tokens takes those of all users",
+    file: "src/storage/vault/tokens.ts",
+    replace: [
+      'where("tenant_id", "=", tenant_id).where("user_id", "=", user_id);\n  return provider_id',
+      'where("tenant_id", "=", tenant_id).where("user_id", ">=", user_id.slice(0, 0));\n  return provider_id',
+    ],
+    suites: [DELETION],
+  },
+  {
+    name: "auth service: anybody may delete a token",
+    file: "src/vault/tokens.ts",
+    replace: ["token?.user_id === user_id ? token : undefined;", "user_id === undefined ? undefined : token;"],
+    suites: [DELETION],
+  },
+  {
+    name: "auth service: anybody may lend a token to an agent",
+    file: "src/vault/connections.ts",
+    replace: [": token.user_id === user_id);", ": true);"],
+    suites: [TOKENS],
+  },
+  {
+    name: "auth service: a user's token goes with its last connection",
+    file: "src/storage/vault/tokens.ts",
+    replace: ['.where("user_id", "is", null)\n      .where((e) =>', ".where((e) =>"],
+    suites: [DELETION],
+  },
+  {
+    name: "auth service: those who make a default at a time do not wait for each other",
+    file: "src/storage/vault/tokens.ts",
+    replace: ["  await lockProvider(tx, tenant_id, provider_id);\n", ""],
+    suites: [TOKENS],
+  },
+  {
+    name: "auth service: a deletion fails with a token that cannot be read",
+    file: "src/vault/after-deletion.ts",
+    replace: ["    } catch {\n", "    } catch (error) {\n      if (error) throw error;\n"],
+    suites: [REVOCATION],
+  },
+  {
+    name: "auth service: a provider may be anywhere",
+    file: "src/vault/provider-urls.ts",
+    replace: ["if (parts.length > 0) throw", "if (parts.length < 0) throw"],
+    suites: [PROVIDERS],
+  },
+  {
+    name: "auth service: a refusal repeats secrets",
+    file: "src/contract/echo.ts",
+    replace: ["if (isSecretField(field) && value", "if (!field && value"],
+    suites: [VALIDATION],
+  },
+];

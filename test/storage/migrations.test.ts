@@ -1,0 +1,65 @@
+import { sql } from "kysely";
+import { describe, expect, it } from "vitest";
+import { DEFAULT_TENANT } from "../../src/contract/caller.ts";
+import { findAssistant, insertAssistant, listVersions } from "../../src/storage/assistants.ts";
+import type { Tx } from "../../src/storage/database.ts";
+import { type Migration, migrate } from "../../src/storage/migrate.ts";
+import { agentServer } from "../../src/storage/migrations/001-agent-server.ts";
+import { rollback } from "../../src/storage/migrations/002-rollback.ts";
+import { eventCopies } from "../../src/storage/migrations/003-event-copies.ts";
+import { findWorkspace } from "../../src/storage/vault/workspaces.ts";
+import { createDatabase, databases } from "../support/databases.ts";
+import { openOn } from "../support/storage.ts";
+
+/** A database as the program left it that knew no more than these migrations. */
+async function applyAll(tx: Tx, migrations: readonly Migration[]): Promise<void> {
+  const execute = (statement: string) => tx.run(sql.raw(statement).compile(tx.k));
+  await execute("create table schema_migrations (name text primary key, applied_at bigint not null)");
+  for (const { name, statements } of migrations) {
+    for (const statement of statements(tx.dialect)) await execute(statement);
+    await execute(`insert into schema_migrations values ('${name}', 0)`);
+  }
+}
+
+const ASSISTANT = {
+  assistant_id: "6ba7b810-9dad-11d1-80b4-00c04fd430c8",
+  tenant_id: DEFAULT_TENANT,
+  graph_id: "g",
+  name: "Old",
+  description: null,
+  config: '{"a":1}',
+  context: "{}",
+  metadata: '{"b":2}',
+};
+
+describe.each(databases)("a database of an older version on %s", (name) => {
+  it("keeps its assistants with their versions, which other workspaces may then have too", async () => {
+    const at = await createDatabase(name);
+    const database = openOn(at);
+    await database.write(async (tx) => {
+      await applyAll(tx, [agentServer, rollback, eventCopies]);
+      for (const [table, more] of [
+        ["assistants", { version: 2, created_at: 1, updated_at: 3 }],
+        ["assistant_versions", { version: 1, created_at: 1 }],
+        ["assistant_versions", { version: 2, created_at: 2 }],
+      ] as const)
+        await tx.run(tx.k.insertInto(table).values({ ...ASSISTANT, ...more } as never));
+    });
+    expect(await migrate(database, "agents")).toEqual(["004-vault", "005-assistants-of-workspaces"]);
+    const { read } = database;
+    expect(await findAssistant(read, DEFAULT_TENANT, ASSISTANT.assistant_id)).toEqual({
+      ...ASSISTANT,
+      version: 2,
+      created_at: 1,
+      updated_at: 3,
+    });
+    const versions = await listVersions(read, ASSISTANT, { limit: 10, offset: 0 });
+    expect(versions).toEqual([2, 1].map((version) => ({ ...ASSISTANT, version, created_at: version })));
+    expect((await findWorkspace(read, DEFAULT_TENANT))?.name).toBe("default");
+    const elsewhere = { ...ASSISTANT, tenant_id: "another" };
+    expect(await database.write((tx) => insertAssistant(tx, elsewhere))).toMatchObject({ ...elsewhere, version: 1 });
+    expect(await database.write((tx) => insertAssistant(tx, elsewhere))).toBeUndefined();
+    await database.close();
+    await at.drop();
+  });
+});

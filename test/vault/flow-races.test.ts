@@ -1,0 +1,112 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { createDatabase, databases, type TestDatabase } from "../support/databases.ts";
+import { OAuthServer, walk } from "../support/oauth-server.ts";
+import { until } from "../support/until.ts";
+import { broughtBy, CLIENTS, callbackOf, callerOf, TestVault } from "../support/vault.ts";
+
+const { basic, post } = CLIENTS;
+
+describe.each(databases)("deleting tokens while flows are under way on %s", (name) => {
+  let at: TestDatabase;
+  let vault: TestVault;
+  let server: OAuthServer;
+  beforeAll(async () => {
+    at = await createDatabase(name);
+    vault = await TestVault.on(at);
+    server = await OAuthServer.start([basic, post], [callbackOf("basic"), callbackOf("post")]);
+    await vault.provider(server, basic);
+    await vault.provider(server, post);
+  });
+  afterAll(async () => {
+    await vault.close();
+    await server.stop();
+    await at.drop();
+  });
+  beforeEach(() => {
+    server.gate = undefined;
+  });
+
+  const nothingOf = async (user: ReturnType<typeof callerOf>, provider = "basic") => {
+    expect(await vault.tokens(user, provider)).toEqual([]);
+    expect((await vault.ask(user, provider)).status).toBe("pending");
+  };
+
+  it("a deletion while the user is at the provider lets no late callback bring a token back", async () => {
+    const user = callerOf("away");
+    await vault.connect(user, "basic");
+    const { url, auth_id } = await vault.ask(user, "basic", { force_new: true });
+    const waiting = vault.flows.wait(user, auth_id ?? "", 30, new AbortController().signal);
+    const brought = broughtBy(await walk(url ?? ""));
+    await vault.rules.tokens.deleteAll(user, "basic");
+    expect(await waiting).toEqual({ status: "not_found", token: null });
+    await expect(vault.flows.return(brought)).rejects.toMatchObject({ code: "flow_not_open" });
+    await nothingOf(user);
+  });
+
+  it("a deletion between the callback and the provider's answer wins, and what the provider gave is revoked", async () => {
+    const user = callerOf("in between");
+    const { url, auth_id } = await vault.ask(user, "basic");
+    const brought = broughtBy(await walk(url ?? ""));
+    const gate = Promise.withResolvers<void>();
+    server.gate = gate.promise;
+    const before = server.requests.length;
+    const returning = vault.flows.return(brought);
+    await until("the code is on its way", async () => server.requests.slice(before).includes("/token"));
+    await vault.rules.tokens.deleteAll(user, "basic");
+    gate.resolve();
+    expect(await returning).toEqual({ status: "failed", reason: "cancelled" });
+    const signal = new AbortController().signal;
+    expect(await vault.flows.wait(user, auth_id ?? "", 30, signal)).toEqual({ status: "not_found", token: null });
+    await nothingOf(user);
+    const [given = ""] = server.issued.slice(-2);
+    await until("it is revoked", async () => !(await server.knows(given)));
+  });
+
+  it("a deletion touches no flow of another provider, and none of another user", async () => {
+    const [user, other] = [callerOf("one"), callerOf("another")];
+    const asked = [await vault.ask(user, "post"), await vault.ask(other, "basic")];
+    await vault.rules.tokens.deleteAll(user, "basic");
+    for (const { url } of asked)
+      expect(await vault.flows.return(broughtBy(await walk(url ?? "")))).toEqual({ status: "connected" });
+  });
+
+  it("deletions and callbacks that meet leave nothing behind that a deletion has seen", async () => {
+    for (let round = 0; round < 12; round++) {
+      const user = callerOf(`meeting ${round}`);
+      const { url } = await vault.ask(user, "basic");
+      const brought = broughtBy(await walk(url ?? ""));
+      const [returned] = await Promise.allSettled([
+        vault.flows.return(brought),
+        ...Array.from({ length: 3 }, () => vault.rules.tokens.deleteAll(user, "basic")),
+      ]);
+      const isConnected = returned.status === "fulfilled" && returned.value.status === "connected";
+      // Whichever came first: connected and then deleted, or cancelled.
+      if (isConnected) expect(await vault.tokens(user, "basic")).toHaveLength(0);
+      else await nothingOf(user);
+    }
+  });
+
+  it("a token that is deleted while it is granted anew does not come back", async () => {
+    const user = callerOf("renewing");
+    await vault.connect(user, "basic");
+    const [token] = await vault.tokens(user, "basic");
+    const { token_id = "" } = token ?? {};
+    const { url } = await vault.ask(user, "basic", { token_id, scopes: ["read", "write"] });
+    const brought = broughtBy(await walk(url ?? ""));
+    await vault.rules.tokens.delete(user, token_id);
+    expect(await vault.flows.return(brought)).toEqual({ status: "failed", reason: "token_deleted" });
+    await nothingOf(user);
+  });
+
+  it("a provider that is deleted takes its flows along", async () => {
+    const user = callerOf("late");
+    const own = { provider_id: "short-lived", default_redirect_uri: callbackOf("post") };
+    await vault.provider(server, post, own);
+    const { url } = await vault.ask(user, "short-lived");
+    const brought = { ...broughtBy(await walk(url ?? "")), provider_id: "short-lived" };
+    await vault.rules.providers.delete(user, "short-lived");
+    await expect(vault.flows.return(brought)).rejects.toMatchObject({ code: "flow_not_open" });
+    await vault.provider(server, post, own);
+    await nothingOf(user, "short-lived");
+  });
+});

@@ -1,0 +1,207 @@
+import { randomBytes } from "node:crypto";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { createLog } from "../../src/lib/log.ts";
+import { encryptionKeyOf, newEncryptionKey, parseEncryptionKey, textOfKey } from "../../src/vault/encryption-key.ts";
+import { KeyFile } from "../../src/vault/key-file.ts";
+import { KeyRing } from "../../src/vault/key-ring.ts";
+import { type Place, SealError } from "../../src/vault/seal.ts";
+
+const log = createLog("silent");
+const PLACE: Place = { tenant_id: "t1", table: "oauth_tokens", row_id: "r1", column: "secret" };
+const SECRET = "gho_canary-7f3a9c";
+
+const ringWith = (...keys: ReturnType<typeof newEncryptionKey>[]) => new KeyRing(keys, undefined, log);
+
+describe("a sealed text", () => {
+  const ring = ringWith(newEncryptionKey());
+
+  it.each(["", "a", SECRET, "ünïcödé 🎈 \0", "x".repeat(100_000)])("opens to what was sealed (%#)", (text) => {
+    expect(ring.open(ring.seal(text, PLACE), PLACE)).toBe(text);
+  });
+
+  it("names its key and shows nothing else", () => {
+    const sealed = ring.seal(SECRET, PLACE);
+    expect(sealed).toMatch(new RegExp(`^v1\\.${ring.first.key_id}\\.[A-Za-z0-9_-]+$`));
+    expect(Buffer.from(sealed.split(".")[2] as string, "base64url").toString("latin1")).not.toContain("gho");
+    expect(sealed).not.toContain("gho");
+  });
+
+  it("is another each time, so that nobody sees which secrets are the same", () => {
+    const sealed = new Set(Array.from({ length: 100 }, () => ring.seal(SECRET, PLACE)));
+    expect(sealed.size).toBe(100);
+  });
+
+  it("does not open when any letter of it was changed, dropped or added", () => {
+    const sealed = ring.seal(SECRET, PLACE);
+    for (let at = 0; at < sealed.length; at++) {
+      for (const letter of ["A", "B", "_", "0", ".", "="]) {
+        if (sealed[at] === letter) continue;
+        const changed = sealed.slice(0, at) + letter + sealed.slice(at + 1);
+        expect(() => ring.open(changed, PLACE), changed).toThrow(SealError);
+      }
+      const shorter = sealed.slice(0, at) + sealed.slice(at + 1);
+      if (shorter !== sealed) expect(() => ring.open(shorter, PLACE), shorter).toThrow(SealError);
+    }
+    for (const changed of [
+      `${sealed}A`,
+      `${sealed}=`,
+      `${sealed} `,
+      ` ${sealed}`,
+      sealed.toUpperCase(),
+      "",
+      "v1..",
+      SECRET,
+    ])
+      expect(() => ring.open(changed, PLACE), changed).toThrow(SealError);
+  });
+
+  it("does not open when any bit of it was changed", () => {
+    const [version, key_id, text] = ring.seal(SECRET, PLACE).split(".") as [string, string, string];
+    const bytes = Buffer.from(text, "base64url");
+    for (let bit = 0; bit < bytes.length * 8; bit++) {
+      const changed = Buffer.from(bytes);
+      changed[bit >> 3] = (changed[bit >> 3] as number) ^ (1 << (bit & 7));
+      expect(() => ring.open(`${version}.${key_id}.${changed.toString("base64url")}`, PLACE)).toThrow(SealError);
+    }
+  });
+
+  it.each<[string, Partial<Place>]>([
+    ["workspace", { tenant_id: "t2" }],
+    ["table", { table: "oauth_providers" }],
+    ["row", { row_id: "r2" }],
+    ["column", { column: "client_secret" }],
+    ["place whose parts join to the same text", { table: "oauth_tokensr", row_id: "1" }],
+    ["place whose parts are quoted to the same text", { tenant_id: 't1","oauth_tokens', table: "r1" }],
+  ])("does not open in another %s", (_, other) => {
+    const sealed = ring.seal(SECRET, PLACE);
+    expect(() => ring.open(sealed, { ...PLACE, ...other })).toThrow(SealError);
+  });
+
+  it("does not open under the id of another key", () => {
+    const other = newEncryptionKey();
+    const both = ringWith(ring.first, other);
+    const moved = both.seal(SECRET, PLACE).replace(ring.first.key_id, other.key_id);
+    expect(() => both.open(moved, PLACE)).toThrow(SealError);
+  });
+
+  it("is refused with its place and key, and without a word of it", () => {
+    const sealed = ring.seal(SECRET, PLACE);
+    const refusal = (() => {
+      try {
+        ringWith(newEncryptionKey()).open(sealed, PLACE);
+      } catch (error) {
+        return error as SealError;
+      }
+    })() as SealError;
+    expect(refusal).toMatchObject({ place: PLACE, key_id: ring.first.key_id });
+    expect(refusal.message).toBe(
+      `oauth_tokens.secret of r1 in the workspace t1 cannot be opened: its key ${ring.first.key_id} is not among the encryption keys.`,
+    );
+    expect(JSON.stringify(refusal)).not.toContain(sealed.split(".")[2]);
+  });
+});
+
+describe("a ring", () => {
+  it("seals with its first key and opens with all", () => {
+    const [a, b] = [newEncryptionKey(), newEncryptionKey()];
+    const old = ringWith(a).seal(SECRET, PLACE);
+    const ring = ringWith(b, a);
+    expect(ring.open(old, PLACE)).toBe(SECRET);
+    expect(ring.seal(SECRET, PLACE)).toContain(`.${b.key_id}.`);
+  });
+
+  it("calls a key the same wherever it is, and no two keys the same", () => {
+    const bytes = randomBytes(32);
+    expect(encryptionKeyOf(bytes).key_id).toBe(parseEncryptionKey(bytes.toString("base64"), "x").key_id);
+    expect(encryptionKeyOf(Buffer.alloc(32, 1)).key_id).toMatch(/^[0-9a-f]{8}$/);
+    expect(encryptionKeyOf(Buffer.alloc(32, 1)).key_id).not.toBe(encryptionKeyOf(Buffer.alloc(32, 2)).key_id);
+  });
+
+  it.each([
+    ["too short", Buffer.alloc(31, 1).toString("base64")],
+    ["too long", Buffer.alloc(33, 1).toString("base64")],
+    ["hex", Buffer.alloc(32, 1).toString("hex")],
+    ["with a typing error", `!${Buffer.alloc(32, 1).toString("base64").slice(1)}`],
+    ["a password", "correct horse battery staple"],
+  ])("takes no key that is %s, and does not repeat it", (_, text) => {
+    expect(() => parseEncryptionKey(text, "KEYS: key 1")).toThrow(
+      'KEYS: key 1 is not a key of 32 bytes in base64: make one with "openssl rand -base64 32".',
+    );
+  });
+});
+
+describe("a file of keys", () => {
+  let folder: string;
+  let file: KeyFile;
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), "threadmill-keys-"));
+    file = new KeyFile(join(folder, "encryption.keys"));
+  });
+  afterEach(() => rmSync(folder, { recursive: true }));
+
+  it("is made with a key that only its owner can read, and with nothing left beside it", () => {
+    file.create();
+    expect(file.read()).toHaveLength(1);
+    expect(statSync(file.path).mode & 0o777).toBe(0o600);
+    expect(readdirSync(folder)).toEqual(["encryption.keys"]);
+  });
+
+  it("that somebody else made at the same moment counts", () => {
+    file.create();
+    const [first] = file.read();
+    new KeyFile(file.path).create();
+    expect(file.read().map(({ key_id }) => key_id)).toEqual([first?.key_id]);
+    expect(readdirSync(folder)).toEqual(["encryption.keys"]);
+  });
+
+  it("may have comments and blank lines, which stay when keys come and go", () => {
+    const [a, b] = [newEncryptionKey(), newEncryptionKey()];
+    writeFileSync(file.path, `# mine\n\n  ${textOfKey(a)}  \n# end`, { mode: 0o640 });
+    file.prepend(b);
+    expect(file.read().map(({ key_id }) => key_id)).toEqual([b.key_id, a.key_id]);
+    file.remove(new Set([a.key_id]));
+    expect(readFileSync(file.path, "utf8")).toBe(`# mine\n\n${textOfKey(b)}\n# end`);
+    expect(statSync(file.path).mode & 0o777).toBe(0o640);
+    expect(readdirSync(folder)).toEqual(["encryption.keys"]);
+  });
+
+  it.each([
+    ["nothing", "# no key\n", /encryption\.keys has no key/],
+    ["something else", "# one\nnot a key\n", /encryption\.keys: line 2 is not a key of 32 bytes/],
+  ])("with %s is refused", (_, text, sentence) => {
+    writeFileSync(file.path, text);
+    expect(() => file.read()).toThrow(sentence);
+  });
+
+  it("that is not there is refused", () => {
+    expect(() => file.read()).toThrow(/cannot be read from .*encryption\.keys \(ENOENT\)/);
+  });
+
+  it("is followed by the rings that use it: they seal with its new key and open what it has sealed", () => {
+    file.create();
+    const [one, two] = [0, 1].map(() => {
+      const own = new KeyFile(file.path);
+      return new KeyRing(own.read(), own, log);
+    }) as [KeyRing, KeyRing];
+    const fresh = newEncryptionKey();
+    file.prepend(fresh);
+    const sealed = one.seal(SECRET, PLACE);
+    expect(sealed).toContain(`.${fresh.key_id}.`);
+    expect(two.open(sealed, PLACE)).toBe(SECRET);
+  });
+
+  it.each([
+    ["gone", () => rmSync(file.path)],
+    ["broken", () => writeFileSync(file.path, "broken")],
+  ])("that is %s while a ring uses it leaves the ring its keys", (_, damage) => {
+    file.create();
+    const ring = new KeyRing(file.read(), file, log);
+    const sealed = ring.seal(SECRET, PLACE);
+    damage();
+    expect(ring.open(ring.seal(SECRET, PLACE), PLACE)).toBe(SECRET);
+    expect(ring.open(sealed, PLACE)).toBe(SECRET);
+  });
+});
