@@ -55,6 +55,8 @@ export class PostgresHints implements Hints {
       await client.query(`listen ${CHANNEL}`);
       await client.query("select pg_advisory_lock($1, $2)", [PRESENCE, this.#worker_id]);
     } catch (error) {
+      // A command may be done before it is connected.
+      if (this.#closed) return;
       this.#log.warn({ error: (error as Error).message }, "no connection for hints; polling until there is one");
       this.#reconnect(client);
     }

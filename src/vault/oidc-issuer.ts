@@ -69,7 +69,7 @@ export class OidcIssuer {
     }
   };
 
-  /** OpenID Connect Discovery 1.0, section 4. */
+  /** OpenID Connect Discovery 1.0, section 4. The operator names the issuer, so it may well lie in a private network. */
   async #discover(): Promise<JWTVerifyGetKey> {
     const { issuer } = this.#settings;
     const url = `${issuer.replace(/\/$/, "")}/.well-known/openid-configuration`;

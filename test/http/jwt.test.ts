@@ -4,6 +4,7 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { exportJWK, exportSPKI, generateKeyPair, SignJWT } from "jose";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { readConfig } from "../../src/config.ts";
 import { databases } from "../support/databases.ts";
 import { ADMIN, closedService, newCaller, newWorkspace } from "./callers.ts";
 import type { Scenario } from "./scenario.ts";
@@ -217,6 +218,28 @@ describe.each(databases)("a JWT of the configured issuer on %s", (database) => {
       await api.call("DELETE", `/admin/workspaces/${tenant_id}/members/carol`, undefined, ADMIN);
       expect((await as("carol")).status).toBe(403);
     });
+  });
+});
+
+describe("the settings of the issuer", () => {
+  const ISSUER = "THREADMILL_OIDC_ISSUER";
+  const LOOPBACK = { THREADMILL_ALLOW_LOOPBACK_OAUTH: "1" };
+  const read = (env: Record<string, string>) =>
+    readConfig("serve", { config: "test/graphs/scenarios/langgraph.json" }, env).oidc;
+
+  it.each<[string, Record<string, string>]>([
+    ["an issuer without an audience", { [ISSUER]: "https://id.example" }],
+    ["an audience without an issuer", { THREADMILL_OIDC_AUDIENCE: AUDIENCE }],
+    ["http", { [ISSUER]: "http://id.example", THREADMILL_OIDC_AUDIENCE: AUDIENCE, ...LOOPBACK }],
+    ["http on loopback that is not permitted", { [ISSUER]: "http://localhost", THREADMILL_OIDC_AUDIENCE: AUDIENCE }],
+    ["a query", { [ISSUER]: "https://id.example/?a=b", THREADMILL_OIDC_AUDIENCE: AUDIENCE }],
+    ["no address", { [ISSUER]: "id.example", THREADMILL_OIDC_AUDIENCE: AUDIENCE }],
+  ])("are refused with %s", (_, env) => {
+    expect(() => read(env)).toThrow(ISSUER);
+  });
+
+  it.each(["https://id.example", "https://id.example/", "https://id.example/realms/one"])("may be %s", (issuer) => {
+    expect(read({ [ISSUER]: issuer, THREADMILL_OIDC_AUDIENCE: AUDIENCE })?.issuer).toBe(issuer);
   });
 });
 
