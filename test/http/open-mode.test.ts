@@ -7,6 +7,7 @@ import { startThreadmill } from "../../src/main.ts";
 import { revokeApiKey } from "../../src/storage/vault/api-keys.ts";
 import { makeApiKey } from "../../src/vault/api-keys.ts";
 import { createDatabase, databases } from "../support/databases.ts";
+import { encryptionEnv } from "../support/encryption.ts";
 import { openOn } from "../support/storage.ts";
 import { Scenario } from "./scenario.ts";
 
@@ -64,7 +65,8 @@ describe.each(databases)("a start on %s", (database) => {
   const startOn = async (host: string, { env = {}, keys = 0 }: { env?: Record<string, string>; keys?: number }) => {
     const at = await createDatabase(database);
     const flags = { config: "test/graphs/scenarios/langgraph.json", data: at.data_dir, databaseUrl: at.url, host };
-    const settings = { ...process.env, LOG_LEVEL: "silent", BG_JOB_SHUTDOWN_GRACE_PERIOD_SECS: "0.1", ...env };
+    const short = { LOG_LEVEL: "silent", BG_JOB_SHUTDOWN_GRACE_PERIOD_SECS: "0.1" };
+    const settings = { ...process.env, ...short, ...encryptionEnv(at.url), ...env };
     const start = () => startThreadmill(readConfig("serve", flags, settings), createLog("silent"));
     try {
       if (keys > 0) {

@@ -86,6 +86,16 @@ describe.each(databases)("deleting tokens while flows are under way on %s", (nam
     }
   });
 
+  it("of flows that end at once one makes the default", async () => {
+    const user = callerOf("in several windows");
+    const asked = await Promise.all([1, 2, 3, 4].map(() => vault.ask(user, "basic")));
+    const brought = [];
+    for (const { url } of asked) brought.push(broughtBy(await walk(url ?? "")));
+    const ends = await Promise.all(brought.map((one) => vault.flows.return(one)));
+    expect(ends).toEqual(Array(4).fill({ status: "connected" }));
+    expect((await vault.tokens(user, "basic")).map(({ is_default }) => is_default)).toEqual([1, 0, 0, 0]);
+  });
+
   it("a token that is deleted while it is granted anew does not come back", async () => {
     const user = callerOf("renewing");
     await vault.connect(user, "basic");

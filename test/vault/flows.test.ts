@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { newId } from "../../src/lib/ids.ts";
+import { deleteFlowsExpiredFor, findFlow } from "../../src/storage/vault/flows.ts";
 import { createDatabase, databases, type TestDatabase } from "../support/databases.ts";
 import { OAuthServer, walk } from "../support/oauth-server.ts";
 import { broughtBy, CLIENTS, callbackOf, callerOf, TestVault } from "../support/vault.ts";
@@ -9,6 +10,8 @@ const { basic, post, open, withoutPkce } = CLIENTS;
 
 const ELSEWHERE = "https://app.example.com/host-oauth-callback";
 const names = ["basic", "post", "public", "without-pkce"];
+
+const DAY_MS = 86_400_000;
 
 const refused = { code: "flow_not_open", status: 400 };
 
@@ -75,6 +78,27 @@ describe.each(databases)("OAuth flows on %s", (name) => {
     gone.abort();
     expect(await left).toEqual({ status: "timeout", token: null });
     expect(performance.now() - started).toBeLessThan(10_000);
+  });
+
+  it("a service that stops ends its waits", async () => {
+    const stopping = await TestVault.on(at);
+    const user = callerOf("of a stopping service");
+    const { auth_id } = await stopping.ask(user, "basic");
+    const waiting = stopping.flows.wait(user, auth_id ?? "", 30, new AbortController().signal);
+    await stopping.close();
+    expect(await waiting).toEqual({ status: "timeout", token: null });
+  });
+
+  it("flows go when they have been over for long enough, a batch at a time", async () => {
+    const over = await TestVault.on(at, { flow_ttl_ms: -DAY_MS });
+    const old = [1, 2, 3].map(() => over.ask(callerOf("of yesterday"), "basic"));
+    const ids = (await Promise.all(old)).map(({ auth_id }) => auth_id ?? "");
+    const { auth_id: young = "" } = await vault.ask(callerOf("of today"), "basic");
+    const sweep = (limit: number) => vault.database.write((tx) => deleteFlowsExpiredFor(tx, DAY_MS - 1000, limit));
+    expect([await sweep(2), await sweep(2), await sweep(2)]).toEqual([2, 1, 0]);
+    for (const id of ids) expect(await findFlow(vault.database.read, id)).toBeUndefined();
+    expect(await findFlow(vault.database.read, young ?? "")).toBeDefined();
+    await over.close();
   });
 
   it("a wait for what never was is not_found", async () => {
