@@ -163,6 +163,12 @@ describe.each(databases)("of two users in two workspaces with two providers and 
       agent_connections: before.agent_connections.filter(({ connection_id }) => connection_id !== users_.id),
     };
     expect(await rowsOf(api)).toEqual(left);
+    // The user's token stays also when no agent uses it any more.
+    const { data: others } = await ada1.call("GET", "/agents/agent-2/connections");
+    const last = others.find((one: Wire) => one.oauth_token_id === users_.oauth_token_id);
+    await ada1.call("DELETE", `/agents/agent-2/connections/${last.id}`, undefined, 204);
+    left.agent_connections = left.agent_connections.filter(({ connection_id }) => connection_id !== last.id);
+    expect(await rowsOf(api)).toEqual(left);
     await ada1.call("DELETE", `/agents/agent-1/connections/${own.id}`, undefined, 204);
     expect(await rowsOf(api)).toEqual(without(left, ({ token_id }) => token_id === own.oauth_token_id));
     expect(await deletionsOf(ada1)).toEqual([expect.objectContaining({ reason: "disconnected", agent_id: "agent-1" })]);
