@@ -37,7 +37,6 @@ import { Access } from "./vault/access.ts";
 import { ApiKeys } from "./vault/api-keys.ts";
 import type { VaultContext } from "./vault/context.ts";
 import { keySourceOf } from "./vault/key-source.ts";
-import { OidcIssuer } from "./vault/oidc-issuer.ts";
 import { openKeyRing } from "./vault/open-key-ring.ts";
 import type { Seal } from "./vault/seal.ts";
 import { createVault, type Vault } from "./vault/vault.ts";
@@ -227,7 +226,7 @@ async function createHttp(
     ...parts,
     heartbeat_ms: config.sse_heartbeat_ms,
     prefix: config.mount_prefix,
-    access: accessTo(config, context.database, log),
+    access: await accessTo(config, context.database, log),
     keys: new ApiKeys(context),
     workspaces: new Workspaces(context),
     cors_origins: config.cors_origins,
@@ -263,14 +262,10 @@ function vaultContext(config: Config, database: Database, seal: Seal, log: Log):
   return { database, seal, fetch, fetch_rules, clock: systemClock, log, settings: config };
 }
 
-const accessTo = (config: Config, database: Database, log: Log): Access =>
-  new Access({
-    database,
-    log,
-    api_keys: config.api_keys,
-    issuer: config.oidc && new OidcIssuer(config.oidc),
-    is_loopback: isLoopback(config.host),
-  });
+async function accessTo({ api_keys, oidc, host }: Config, database: Database, log: Log): Promise<Access> {
+  const issuer = oidc && new (await import("./vault/oidc-issuer.ts")).OidcIssuer(oidc);
+  return new Access({ database, log, api_keys, issuer, is_loopback: isLoopback(host) });
+}
 
 /** On an address that others can reach, nobody is let in without a key: there has to be one, or a way to know people. */
 async function refuseToBeOpen({ command, host, api_keys, oidc }: Config, database: Database): Promise<void> {
