@@ -1,7 +1,8 @@
 import { once } from "node:events";
 import { Worker } from "node:worker_threads";
 import { ApiError, type ErrorCode, type InvalidPart, InvalidRequestError } from "../errors.ts";
-import { type Lane, laneOf, type Noun, type Operations } from "./operations.ts";
+import { type Lane, laneOf, type Noun } from "./lanes.ts";
+import type { Operations } from "./operations.ts";
 
 /** V8 would take up to 100 MB for it and never give it back (see src/graphs/hosts/thread.ts). */
 const YOUNG_GENERATION_MB = 24;
