@@ -5,7 +5,7 @@ import { isoOfMicroseconds } from "../lib/times.ts";
 import type { Judgement } from "../storage/experiments/feedback.ts";
 import type { FullRun } from "../storage/experiments/runs.ts";
 import { feedbackStats, secondsOf } from "./stats.ts";
-import { parsed } from "./wire.ts";
+import { parsed, UNSAID } from "./wire.ts";
 
 const metadataOf = (run: FullRun): JsonObject => parsed<JsonObject>(run.metadata) ?? {};
 
@@ -47,9 +47,7 @@ export function runOf(run: FullRun, feedback: readonly Judgement[]): ExperimentR
     total_tokens: 0,
     prompt_tokens: 0,
     completion_tokens: 0,
-    total_cost: null,
-    prompt_cost: null,
-    completion_cost: null,
+    ...UNSAID.costs,
     first_token_time: null,
     app_path: appPath(run),
     in_dataset: run.example_id !== null,
@@ -90,12 +88,7 @@ export function runV2Of(run: FullRun, feedback: readonly Judgement[]): RunV2 {
     is_root: true,
     reference_example_id: run.example_id,
     reference_dataset_id: run.dataset_id,
-    total_tokens: null,
-    prompt_tokens: null,
-    completion_tokens: null,
-    total_cost: null,
-    prompt_cost: null,
-    completion_cost: null,
+    ...UNSAID.tokens,
     prompt_token_details: null,
     completion_token_details: null,
     prompt_cost_details: null,

@@ -54,21 +54,19 @@ export function exampleOf(row: VersionedExample, dataset_id: string): Example {
   };
 }
 
-/** Tokens, costs and first tokens: an upload has none of them. */
-const UNKNOWN = {
-  first_token_p50: null,
-  first_token_p99: null,
-  total_tokens: null,
-  prompt_tokens: null,
-  completion_tokens: null,
-  total_cost: null,
-  prompt_cost: null,
-  completion_cost: null,
-  last_run_start_time_live: null,
+const UNSAID_COSTS = { total_cost: null, prompt_cost: null, completion_cost: null } as const;
+
+/** What an upload does not say (in the contract: `unsaid`). */
+export const UNSAID = {
+  costs: UNSAID_COSTS,
+  tokens: { total_tokens: null, prompt_tokens: null, completion_tokens: null, ...UNSAID_COSTS },
+  first_tokens: { first_token_p50: null, first_token_p99: null },
 } as const;
 
+const UNSAID_STATS = { ...UNSAID.first_tokens, ...UNSAID.tokens, last_run_start_time_live: null } as const;
+
 const WITHOUT_STATS = {
-  ...UNKNOWN,
+  ...UNSAID_STATS,
   run_count: null,
   latency_p50: null,
   latency_p99: null,
@@ -101,7 +99,7 @@ export function sessionOf(row: ExperimentRow, dataset_id: string | null, with_st
 function statsOf(row: ExperimentRow): Pick<Session, keyof typeof WITHOUT_STATS> {
   const { last_run_start_us, ...stats } = JSON.parse(row.stats) as ExperimentStats;
   const last_run_start_time = last_run_start_us === null ? null : isoOfMicroseconds(last_run_start_us);
-  return { ...UNKNOWN, ...stats, last_run_start_time, run_facets: [] };
+  return { ...UNSAID_STATS, ...stats, last_run_start_time, run_facets: [] };
 }
 
 /** What a piece of feedback is about: ids that its row does not have. */

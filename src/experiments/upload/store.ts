@@ -1,5 +1,4 @@
 import type { Caller } from "../../contract/caller.ts";
-import type { FeedbackInput } from "../../contract/experiments/feedback.ts";
 import type { UploadHead, UploadResult } from "../../contract/experiments/upload.ts";
 import { ApiError } from "../../errors.ts";
 import { newId } from "../../lib/ids.ts";
@@ -7,7 +6,6 @@ import type { Database, Tx } from "../../storage/database.ts";
 import { findDataset, updateDataset } from "../../storage/experiments/datasets.ts";
 import { insertExperiment, setStats } from "../../storage/experiments/experiments.ts";
 import { insertFeedback } from "../../storage/experiments/feedback.ts";
-import { insertConfig } from "../../storage/experiments/feedback-configs.ts";
 import { insertRuns } from "../../storage/experiments/runs.ts";
 import type {
   DatasetRow,
@@ -16,6 +14,7 @@ import type {
   ExperimentRunRow,
   FeedbackRow,
 } from "../../storage/experiments/schema.ts";
+import { rememberConfigs } from "../feedback-configs.ts";
 import { newFeedbackRow } from "../feedback-row.ts";
 import { renewStats } from "../renew-stats.ts";
 import { datasetOf, sessionOf, textOf } from "../wire.ts";
@@ -134,13 +133,4 @@ async function storeSummary(tx: Tx, { tenant_id, experiment_no }: ExperimentRow,
     scores.map((score) => newFeedbackRow(tenant_id, place, score)),
   );
   await rememberConfigs(tx, tenant_id, scores);
-}
-
-/** What a key means is kept from the first time that somebody says it. */
-async function rememberConfigs(tx: Tx, tenant_id: string, scores: readonly FeedbackInput[]): Promise<void> {
-  const configs = new Map<string, object>();
-  for (const { key, feedback_config } of scores)
-    if (feedback_config && !configs.has(key)) configs.set(key, feedback_config);
-  for (const [feedback_key, config] of configs)
-    await insertConfig(tx, { tenant_id, feedback_key, config: JSON.stringify(config), is_lower_score_better: null });
 }
