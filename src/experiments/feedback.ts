@@ -1,7 +1,7 @@
 import type { Caller } from "../contract/caller.ts";
 import type { Feedback, FeedbackCreate, FeedbackQuery, FeedbackUpdate } from "../contract/experiments/feedback.ts";
 import { ApiError, InvalidRequestError } from "../errors.ts";
-import type { Tx } from "../storage/database.ts";
+import { readNow, type Tx } from "../storage/database.ts";
 import { lockExperiment, setStats } from "../storage/experiments/experiments.ts";
 import {
   deleteFeedback,
@@ -47,7 +47,7 @@ export class FeedbackRules {
   /** On a run when one is named, else on the experiment. */
   async create(caller: Caller, body: FeedbackCreate): Promise<Feedback> {
     return this.#context.database.write(async (tx) => {
-      const row = newFeedbackRow(caller.tenant_id, await placeOf(tx, caller, body), body);
+      const row = newFeedbackRow(caller.tenant_id, await placeOf(tx, caller, body), body, await readNow(tx));
       await lockExperiment(tx, row.experiment_no);
       if ((await takenFeedbackIds(tx, [row.feedback_id])).length > 0)
         throw new ApiError("feedback_exists", row as never);
@@ -62,7 +62,7 @@ export class FeedbackRules {
     return this.#context.database.write(async (tx) => {
       const { experiment_no, key } = await getFeedback(tx, caller, feedback_id);
       await lockExperiment(tx, experiment_no);
-      const changes: Partial<FeedbackRow> = { modified_us: Date.now() * 1000 };
+      const changes: Partial<FeedbackRow> = { modified_us: (await readNow(tx)) * 1000 };
       if (body.score !== undefined) changes.score = body.score;
       if (body.value !== undefined) changes.value = textOf(body.value);
       if (body.comment !== undefined) changes.comment = body.comment;
