@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { sql } from "kysely";
 import type { Tx } from "../database.ts";
-import { compileExampleFilter } from "./compile-filter.ts";
+import { compileExampleFilter, found } from "./compile-filter.ts";
 import { byIds, insertMany } from "./insert-many.ts";
 import type { RunFilter } from "./run-filter.ts";
 import type { ExampleRow, ExampleVersionRow } from "./schema.ts";
@@ -95,13 +95,7 @@ function matching(tx: Tx, tenant_id: string, filter: ExampleFilter) {
       where.or(splits.map((split) => sql<boolean>`json_contains(v.splits, ${JSON.stringify([split])})`)),
     );
   }
-  for (const part of filter.text ?? [])
-    query = query.where((where) =>
-      where.or([
-        tx.dialect.containsText(where.ref("v.inputs"), part),
-        tx.dialect.containsText(where.ref("v.outputs"), part),
-      ]),
-    );
+  for (const part of filter.text ?? []) query = query.where(found(tx, part, [sql`v.inputs`, sql`v.outputs`]));
   for (const one of filter.filters ?? []) query = query.where(compileExampleFilter(tx, one));
   return query;
 }
