@@ -33,18 +33,18 @@ export class ExamplesWithRuns {
 
   async page(caller: Caller, dataset_id: string, body: ExamplesWithRunsQuery): Promise<ExampleWithRuns[]> {
     const { read } = this.#context.database;
-    const { dataset_no } = await getDataset(read, caller, dataset_id);
-    const experiments = await getExperimentsOf(read, caller, dataset_no, body.session_ids);
+    const dataset = await getDataset(read, caller, dataset_id);
+    const experiments = await getExperimentsOf(read, caller, dataset.dataset_no, body.session_ids);
     const sort = body.sort_params && {
       by: body.sort_params.sort_by,
       descending: body.sort_params.sort_order === "DESC",
       loc: ["body", "sort_params", "sort_by"],
     };
-    const ords = await placesToShow(read, caller, dataset_no, experiments, { ...body, sort });
+    const ords = await placesToShow(read, caller, dataset, experiments, { ...body, sort });
     const limit = Math.min(body.limit ?? PAGE, MOST);
     const rows = await rowsAt(
       read,
-      dataset_no,
+      dataset.dataset_no,
       experiments,
       ords.slice(body.offset, body.offset + limit),
       !body.preview,
@@ -61,17 +61,17 @@ export class ExamplesWithRuns {
   /** The same in version 2: fields are selected, and pages follow a cursor. */
   async pageV2(caller: Caller, dataset_id: string, body: ExperimentRunsQuery) {
     const { read } = this.#context.database;
-    const { dataset_no } = await getDataset(read, caller, dataset_id);
-    const experiments = await getExperimentsOf(read, caller, dataset_no, body.experiment_ids);
+    const dataset = await getDataset(read, caller, dataset_id);
+    const experiments = await getExperimentsOf(read, caller, dataset.dataset_no, body.experiment_ids);
     const sort = body.sort && {
       by: selectorOf(body.sort.by),
       descending: body.sort.order === "DESC",
       loc: ["body", "sort", "by"],
     };
-    const ords = await placesToShow(read, caller, dataset_no, experiments, { ...body, sort });
+    const ords = await placesToShow(read, caller, dataset, experiments, { ...body, sort });
     const offset = body.cursor === undefined ? 0 : offsetOf(body.cursor);
     const end = offset + body.page_size;
-    const rows = await rowsAt(read, dataset_no, experiments, ords.slice(offset, end), true);
+    const rows = await rowsAt(read, dataset.dataset_no, experiments, ords.slice(offset, end), true);
     const has_more = ords.length > end;
     return {
       items: rows.map(({ example, runs }) => ({

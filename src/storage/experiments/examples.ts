@@ -185,6 +185,19 @@ export const placesOf = (tx: Tx, dataset_no: number): Promise<Pick<ExampleRow, "
       .orderBy("ord"),
   );
 
+/** The places of the examples that were removed. */
+export async function removedPlacesOf(tx: Tx, dataset_no: number): Promise<number[]> {
+  const rows = await tx.all(
+    tx.k
+      .selectFrom("examples")
+      .select("ord")
+      .where("dataset_no", "=", dataset_no)
+      .where("deleted", "=", 1)
+      .orderBy("ord"),
+  );
+  return rows.map(({ ord }) => ord);
+}
+
 /** The moments at which examples of a dataset changed, newest first. */
 export const versionTimes = (tx: Tx, dataset_no: number, limit: number, offset: number): Promise<{ at: number }[]> =>
   tx.all(
