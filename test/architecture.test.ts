@@ -118,6 +118,7 @@ describe("the source", () => {
         if (found.from === file && !found.types && found.to.startsWith(".")) loaded.add(targetOf(found));
     expect(loaded).toContain("experiments/threads.ts");
     expect([...loaded].filter((file) => /^(storage\/)?experiments\//.test(file)).sort()).toEqual([
+      "experiments/arriving.ts",
       "experiments/lanes.ts",
       "experiments/threads.ts",
     ]);

@@ -48,6 +48,8 @@ const SHOWN_COMMENTS = 10;
 
 /** The statistics of one key. */
 export function keyStats(judgements: readonly Judgement[]): KeyStats {
+  const [first] = judgements;
+  if (first && judgements.length === 1) return statsOfOne(first);
   const { n: _, ...numbers } = describe(judgements.flatMap(({ score }) => (score === null ? [] : [score])));
   // Not an object: "constructor" is a label like any other.
   const counts = new Map<string, number>();
@@ -62,6 +64,24 @@ export function keyStats(judgements: readonly Judgement[]): KeyStats {
     errors: judgements.filter(({ is_error }) => is_error === 1).length,
     comments: judgements.flatMap(({ comment }) => comment ?? []).slice(0, SHOWN_COMMENTS),
     sources: [...new Set(judgements.flatMap(({ source }) => typeOf(source) ?? []))].sort(),
+    contains_thread_feedback: false,
+  };
+}
+
+/** The same of a single judgement: what nearly each run has of a key, and a page has 1,500 of. */
+function statsOfOne({ score, value, comment, source, is_error }: Judgement): KeyStats {
+  const label = labelOf(value);
+  const type = typeOf(source);
+  return {
+    n: 1,
+    avg: score,
+    min: score,
+    max: score,
+    stdev: null,
+    values: label === undefined ? {} : { [label]: 1 },
+    errors: is_error,
+    comments: comment === null ? [] : [comment],
+    sources: type === undefined ? [] : [type],
     contains_thread_feedback: false,
   };
 }

@@ -5,6 +5,7 @@ import { createLog } from "../lib/log.ts";
 import { migrate } from "../storage/migrate.ts";
 import { openPostgres } from "../storage/postgres.ts";
 import { openSqlite } from "../storage/sqlite.ts";
+import { JsonPieces } from "./json-pieces.ts";
 import { createOperations } from "./operations.ts";
 import type { Reply, Request, ThreadSetup } from "./threads.ts";
 
@@ -35,7 +36,10 @@ let isStopping = false;
 
 async function answer({ id, noun, verb, args }: Request): Promise<Reply> {
   try {
-    return { id, json: JSON.stringify(await operations[noun]?.[verb]?.(...args)) };
+    const value = await operations[noun]?.[verb]?.(...args);
+    if (!(value instanceof JsonPieces)) return { id, json: JSON.stringify(value) };
+    for (const piece of value) parentPort?.postMessage({ id, piece } satisfies Reply);
+    return { id, isWhole: true };
   } catch (error) {
     if (error instanceof InvalidRequestError) return { id, invalid: error.parts };
     if (error instanceof ApiError) return { id, api: { code: error.code, message: error.message } };

@@ -250,6 +250,18 @@ describe.each(databases)("comparing experiments on %s", (database) => {
       expect(preview.runs[0]).toMatchObject({ outputs: null, outputs_preview: '{"answer":1}', inputs: null });
     });
 
+    it("is whole where it is long", async () => {
+      const { dataset, sessions, rows } = await uploaded([{ s: repeat(60, 0.5) }, { s: repeat(60, 1) }]);
+      const { text, body, headers } = await service.request("POST", `/api/v1/datasets/${dataset}/runs`, {
+        session_ids: sessions,
+      });
+      // More than one piece of 64 KB.
+      expect(text.length).toBeGreaterThan(200_000);
+      expect(headers.get("content-type")).toBe("application/json");
+      expect(body.map((example: { id: string }) => example.id)).toEqual(rows);
+      expect(body.flatMap((example: { runs: object[] }) => example.runs)).toHaveLength(120);
+    });
+
     it("pages, sorts by scores and by differences, and filters by what runs have", async () => {
       const { dataset, sessions, rows } = await uploaded([{ s: [0.1, 0.9, 0.5] }, { s: [0.9, 0.8, 0.4] }]);
       const ids = async (more: object) =>

@@ -8,21 +8,36 @@ import { feedbackAt } from "../../storage/experiments/feedback.ts";
 import { type FullRun, runsAt } from "../../storage/experiments/runs.ts";
 import type { ExperimentRow, FeedbackRow } from "../../storage/experiments/schema.ts";
 import type { ExperimentsContext } from "../context.ts";
+import { JsonPieces } from "../json-pieces.ts";
 import { getDataset, getExperimentsOf } from "../lookup.ts";
-import { runOf, runV2Of, selectedV2 } from "../run-wire.ts";
+import { type JudgedRun, RUN, runV2Of, selectedV2 } from "../run-wire.ts";
 import { placeKey } from "../runs.ts";
-import { type About, exampleOf, feedbackOf } from "../wire.ts";
+import { listed, Shape } from "../shape.ts";
+import { type About, EXAMPLE, type ExampleOfDataset, exampleOf, FEEDBACK } from "../wire.ts";
 import { placesToShow } from "./places-to-show.ts";
 
 /** Examples in a page when the request does not say. */
 const PAGE = 100;
 const MOST = 1000;
 
-/** Examples, each with what several experiments made of it. */
+/** An example with what several experiments made of it. */
 interface Row {
   example: VersionedExample;
-  runs: { run: FullRun; feedback: FeedbackRow[] }[];
+  runs: JudgedRun<FeedbackRow>[];
 }
+
+const RUN_WITH_FEEDBACK = new Shape<JudgedRun<FeedbackRow>, ExampleWithRuns["runs"][number]>({
+  ...RUN.fields,
+  feedbacks: listed(FEEDBACK, ({ run, feedback }) => {
+    const about = aboutOf(run);
+    return feedback.map((row) => ({ row, about }));
+  }),
+});
+
+const EXAMPLE_WITH_RUNS = new Shape<Row & ExampleOfDataset, ExampleWithRuns>({
+  ...EXAMPLE.fields,
+  runs: listed(RUN_WITH_FEEDBACK, ({ runs }) => runs),
+});
 
 export class ExamplesWithRuns {
   readonly #context: ExperimentsContext;
@@ -31,7 +46,7 @@ export class ExamplesWithRuns {
     this.#context = context;
   }
 
-  async page(caller: Caller, dataset_id: string, body: ExamplesWithRunsQuery): Promise<ExampleWithRuns[]> {
+  async page(caller: Caller, dataset_id: string, body: ExamplesWithRunsQuery): Promise<JsonPieces<ExampleWithRuns>> {
     const { read } = this.#context.database;
     const dataset = await getDataset(read, caller, dataset_id);
     const experiments = await getExperimentsOf(read, caller, dataset.dataset_no, body.session_ids);
@@ -49,13 +64,7 @@ export class ExamplesWithRuns {
       ords.slice(body.offset, body.offset + limit),
       !body.preview,
     );
-    return rows.map(({ example, runs }) => ({
-      ...exampleOf(example, dataset_id),
-      runs: runs.map(({ run, feedback }) => ({
-        ...runOf(run, feedback),
-        feedbacks: feedback.map((each) => feedbackOf(each, about(run))),
-      })),
-    }));
+    return new JsonPieces(rows.length, (index) => EXAMPLE_WITH_RUNS.textOf({ ...(rows[index] as Row), dataset_id }));
   }
 
   /** The same in version 2: fields are selected, and pages follow a cursor. */
@@ -117,8 +126,8 @@ async function rowsAt(
   });
 }
 
-const about = (run: FullRun): About => ({
-  experiment_id: run.experiment_id,
-  run_id: run.run_id,
-  run_start_us: run.start_us,
+const aboutOf = ({ experiment_id, run_id, start_us }: FullRun): About => ({
+  experiment_id,
+  run_id,
+  run_start_us: start_us,
 });

@@ -51,4 +51,4 @@ export async function vectorsOf(
 }
 
 /** A copy: the bytes of a database need not begin where a float may, and pg's lie in a buffer that they share. */
-const floats = (data: Uint8Array): Float64Array => new Float64Array(Uint8Array.from(data).buffer);
+const floats = (data: Uint8Array): Float64Array => new Float64Array(new Uint8Array(data).buffer);
