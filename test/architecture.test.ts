@@ -115,6 +115,19 @@ describe("the source", () => {
     expect(cycles).toEqual([]);
   });
 
+  it("leaves the rules of the experiments to their threads", () => {
+    const loaded = new Set<string>(["main.ts"]);
+    for (const file of loaded)
+      for (const found of imports)
+        if (found.from === file && !found.types && found.to.startsWith(".")) loaded.add(targetOf(found));
+    expect(loaded).toContain("experiments/threads.ts");
+    expect([...loaded].filter((file) => /^(storage\/)?experiments\//.test(file)).sort()).toEqual([
+      "experiments/arriving.ts",
+      "experiments/lanes.ts",
+      "experiments/threads.ts",
+    ]);
+  });
+
   it("reads the environment in cli/ alone, which hands it to config.ts", () => {
     const wrong = [...sources]
       .filter(([file, text]) => top(file) !== "cli" && /process\.env\b/.test(text))

@@ -5,8 +5,3 @@ export interface Clock {
 }
 
 export const systemClock: Clock = { now: () => Date.now() };
-
-/** A point in time as the wire shows it: ISO 8601 with an explicit UTC offset. */
-export function isoTime(ms: number): string {
-  return `${new Date(ms).toISOString().slice(0, -1)}+00:00`;
-}

@@ -22,6 +22,8 @@ export interface SqliteOptions {
   busy_timeout_ms?: number;
   /** Who moves the log into the database: a thread of its own (default), or the writer at its commits. */
   checkpointer?: "thread" | "writer";
+  /** Pages that each of the two connections keeps in memory. Default 32. */
+  cache_mb?: number;
 }
 
 /** Opens the embedded database. */
@@ -53,12 +55,12 @@ export function openSqlite(options: SqliteOptions): Database {
   };
 }
 
-function connect({ file, synchronous, clock, busy_timeout_ms = 2000 }: SqliteOptions): DatabaseSync {
+function connect({ file, synchronous, clock, busy_timeout_ms = 2000, cache_mb = 32 }: SqliteOptions): DatabaseSync {
   const connection = new DatabaseSync(file);
   connection.exec(`pragma busy_timeout = ${busy_timeout_ms}`);
   connection.exec("pragma journal_mode = wal");
   connection.exec(`pragma synchronous = ${synchronous}`);
-  connection.exec("pragma cache_size = -32000"); // KiB
+  connection.exec(`pragma cache_size = -${cache_mb * 1000}`); // KiB
   // Only finishes, every 32 MB, what the checkpointer's thread has begun (wal-checkpointer.ts).
   connection.exec("pragma wal_autocheckpoint = 8000");
   connection.function("now_ms", () => clock.now());
