@@ -45,7 +45,6 @@ const PACKAGE_HOMES: Record<string, RegExp> = {
   undici: /^lib\/safe-fetch/,
   "csv-parse": /^cli\//,
   "csv-stringify": /^(cli|http)\//,
-  jose: /^vault\//,
 };
 
 interface Import {
