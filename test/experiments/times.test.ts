@@ -9,7 +9,7 @@ import { migrate } from "../../src/storage/migrate.ts";
 import { openSqlite } from "../../src/storage/sqlite.ts";
 import { documented } from "./experiment.ts";
 
-const CALLER: Caller = { tenant_id: "somebody", user_id: "somebody" };
+const CALLER: Caller = { tenant_id: "somebody", user_id: "somebody", scopes: [] };
 const NOW = "2031-05-06T07:08:09.123+00:00";
 
 /** A request, of which the contract would fill in the rest. */
