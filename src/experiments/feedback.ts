@@ -48,7 +48,7 @@ export class FeedbackRules {
   async create(caller: Caller, body: FeedbackCreate): Promise<Feedback> {
     return this.#context.database.write(async (tx) => {
       const row = newFeedbackRow(caller.tenant_id, await placeOf(tx, caller, body), body, await readNow(tx));
-      await lockExperiment(tx, row.experiment_no);
+      if (!(await lockExperiment(tx, row.experiment_no))) throw new ApiError("session_not_found");
       if ((await takenFeedbackIds(tx, [row.feedback_id])).length > 0)
         throw new ApiError("feedback_exists", row as never);
       await insertFeedback(tx, [row]);
@@ -60,8 +60,7 @@ export class FeedbackRules {
 
   async update(caller: Caller, feedback_id: string, body: FeedbackUpdate): Promise<Feedback> {
     return this.#context.database.write(async (tx) => {
-      const { experiment_no, key } = await getFeedback(tx, caller, feedback_id);
-      await lockExperiment(tx, experiment_no);
+      const { experiment_no, key } = await holdFeedback(tx, caller, feedback_id);
       const changes: Partial<FeedbackRow> = { modified_us: (await readNow(tx)) * 1000 };
       if (body.score !== undefined) changes.score = body.score;
       if (body.value !== undefined) changes.value = textOf(body.value);
@@ -76,8 +75,7 @@ export class FeedbackRules {
 
   async delete(caller: Caller, feedback_id: string): Promise<void> {
     await this.#context.database.write(async (tx) => {
-      const { experiment_no, key } = await getFeedback(tx, caller, feedback_id);
-      await lockExperiment(tx, experiment_no);
+      const { experiment_no, key } = await holdFeedback(tx, caller, feedback_id);
       await deleteFeedback(tx, feedback_id);
       await setStats(tx, experiment_no, await renewKey(tx, experiment_no, key));
     });
@@ -90,6 +88,13 @@ async function getFeedback(tx: Tx, { tenant_id }: Caller, feedback_id: string): 
   const found = await findFeedback(tx, tenant_id, feedback_id);
   if (!found) throw new ApiError("feedback_not_found");
   return found;
+}
+
+/** The same, its experiment held. Read again: both may have been removed until it was. */
+async function holdFeedback(tx: Tx, caller: Caller, feedback_id: string): Promise<FullFeedback> {
+  const { experiment_no } = await getFeedback(tx, caller, feedback_id);
+  await lockExperiment(tx, experiment_no);
+  return getFeedback(tx, caller, feedback_id);
 }
 
 async function placeOf(

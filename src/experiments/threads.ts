@@ -138,9 +138,9 @@ class ThreadLane {
   #settle(reply: Reply): void {
     const waiting = this.#waiting.get(reply.id);
     if (!waiting) return;
-    if ("piece" in reply) return take(waiting, reply.piece);
-    this.#waiting.delete(reply.id);
-    if ("isWhole" in reply) waiting.pieces?.end();
+    if (!("piece" in reply)) this.#waiting.delete(reply.id);
+    if ("piece" in reply) take(waiting, reply.piece);
+    else if ("isWhole" in reply) waiting.pieces?.end();
     else if ("json" in reply) waiting.resolve(answerOf(reply.json ?? "null"));
     else fail(waiting, errorOf(reply));
   }
