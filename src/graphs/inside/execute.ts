@@ -201,5 +201,5 @@ const readSummary = async (graph: CompiledGraph, order: RunOrder, scope: Scope):
 /** Where the newest state of the run's thread is. */
 const stateConfig = ({ thread_id }: RunOrder, scope: Scope) => ({
   // The checkpoint that came with the order is for the run itself, and only while it is the newest.
-  configurable: withScope({ thread_id }, { ...scope, head: undefined }),
+  configurable: withScope({ thread_id }, { ...scope, head: undefined, withoutAnswers: true }),
 });
