@@ -16,6 +16,7 @@ import { Threads } from "./agents/threads.ts";
 import type { Config, StorageConfig } from "./config.ts";
 import { DEFAULT_TENANT } from "./contract/caller.ts";
 import { Engine } from "./engine/engine.ts";
+import type { FindToken } from "./engine/token-requests.ts";
 import { ConfigError } from "./errors.ts";
 import { type ExperimentsService, experimentThreads, type ThreadSetup } from "./experiments/threads.ts";
 import { inlineHosts } from "./graphs/hosts/inline.ts";
@@ -38,6 +39,7 @@ import { ApiKeys } from "./vault/api-keys.ts";
 import type { VaultContext } from "./vault/context.ts";
 import { keySourceOf } from "./vault/key-source.ts";
 import { openKeyRing } from "./vault/open-key-ring.ts";
+import { tokenForRun } from "./vault/run-token.ts";
 import type { Seal } from "./vault/seal.ts";
 import { createVault, type Vault } from "./vault/vault.ts";
 import { Workspaces } from "./vault/workspaces.ts";
@@ -96,7 +98,8 @@ export async function startThreadmill(config: Config, log: Log): Promise<Threadm
   const defaults = new DefaultAssistants(database, catalog, config.default_assistants);
   await defaults.renew();
   await defaults.meet(DEFAULT_TENANT);
-  const engine = createEngine(config, database, catalog, log);
+  const vault = createVault(vaultContext(config, database, seal, log));
+  const engine = createEngine(config, database, catalog, vault, log);
   await engine.start();
   const loaded = engine.loadFailures.then((failures) => {
     catalog.failures = failures;
@@ -112,7 +115,6 @@ export async function startThreadmill(config: Config, log: Log): Promise<Threadm
     log,
   });
   const experiments = experimentThreads({ database: experimentsDatabase(config), log_level: config.log_level });
-  const vault = createVault(vaultContext(config, database, seal, log));
   for (const service of vault.maintenance) service.start();
   const app = await createHttp(
     config,
@@ -189,11 +191,16 @@ export function openDatabase(
 const fileOf = ({ data_dir }: StorageConfig, part: "agents" | "experiments"): string =>
   join(data_dir, part === "agents" ? "threadmill.db" : "experiments.db");
 
-function createEngine(config: Config, database: Database, catalog: GraphCatalog, log: Log): Engine {
+function createEngine(config: Config, database: Database, catalog: GraphCatalog, { flows }: Vault, log: Log): Engine {
   const startHost = config.inline ? inlineHosts : threadHosts(config.host_memory_mb);
   const setup = () => ({ graphs: catalog.graphs, env: catalog.env, project_dir: config.project_dir });
-  return new Engine({ settings: config, database, startHost, setup, log });
+  const findToken: FindToken = (user, request) => tokenForRun(flows, user, request, addressForBrowsers(config));
+  return new Engine({ settings: config, database, startHost, setup, log, findToken });
 }
+
+/** What graphs send users back to, who have no request that could say how the service is called. */
+const addressForBrowsers = ({ public_url, host, port, mount_prefix }: Config): string | undefined =>
+  public_url ?? (isLoopback(host) && port !== 0 ? `http://localhost:${port}${mount_prefix}` : undefined);
 
 const experimentsDatabase = (config: StorageConfig & Pick<Config, "command">): ThreadSetup["database"] =>
   config.database_url

@@ -10,6 +10,7 @@ import { EventLog } from "./event-log.ts";
 import { Rescue } from "./maintenance/rescue.ts";
 import { retention } from "./maintenance/retention.ts";
 import { ThreadLog } from "./thread-log.ts";
+import type { FindToken } from "./token-requests.ts";
 import { Worker } from "./worker.ts";
 
 /** Sizes, graces and leases; config.ts says what each means. */
@@ -33,6 +34,8 @@ export interface EngineOptions {
   /** The graphs of now, for hosts that are started. */
   setup: () => HostSetup;
   log: Log;
+  /** Where graphs get tokens of their runs' users. */
+  findToken: FindToken;
 }
 
 /** How often a worker looks at the queue without a hint. */
@@ -52,7 +55,7 @@ export class Engine {
   readonly #options: EngineOptions;
 
   constructor(options: EngineOptions) {
-    const { settings, database, log, startHost, setup } = options;
+    const { settings, database, log, startHost, setup, findToken } = options;
     this.#options = options;
     this.events = new EventLog(database, database.read.dialect.name === "sqlite" ? IDLE_POLL_MS : settings.poll_ms);
     this.threadEvents = new ThreadLog(database, this.events, IDLE_POLL_MS);
@@ -82,7 +85,7 @@ export class Engine {
     );
     const readState = (run: RunRow) => this.#readState(run);
     const shared = { ...settings, database, events: this.events, log, readState };
-    this.#worker = new Worker({ ...shared, pool: this.#pool, idle_poll_ms: IDLE_POLL_MS });
+    this.#worker = new Worker({ ...shared, findToken, pool: this.#pool, idle_poll_ms: IDLE_POLL_MS });
     this.#rescue = new Rescue(shared);
     this.#maintenance = [this.#rescue.service(), retention(database, settings.event_retention_ms, log)];
   }
