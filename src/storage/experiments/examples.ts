@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 import { sql } from "kysely";
 import type { Tx } from "../database.ts";
+import { byIds, insertMany } from "../insert-many.ts";
 import { compileExampleFilter, found } from "./compile-filter.ts";
-import { byIds, insertMany } from "./insert-many.ts";
 import type { RunFilter } from "./run-filter.ts";
 import type { ExampleRow, ExampleVersionRow } from "./schema.ts";
 

@@ -1,6 +1,6 @@
 import { sql } from "kysely";
 import { readNow, type Tx } from "../database.ts";
-import { insertMany } from "../experiments/insert-many.ts";
+import { insertMany } from "../insert-many.ts";
 import type { TokenEventRow } from "./schema.ts";
 import type { TokensOfUser } from "./tokens.ts";
 

@@ -1,6 +1,6 @@
 import { CompiledQuery, type Insertable } from "kysely";
-import type { Tx } from "../database.ts";
-import type { Schema } from "../schema.ts";
+import type { Tx } from "./database.ts";
+import type { Schema } from "./schema.ts";
 
 /** Rows of one statement, besides the database's own limit: what a statement brings more than this many is below 1 µs a row. */
 const MOST_ROWS = 200;
