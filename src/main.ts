@@ -36,12 +36,11 @@ import { openSqlite } from "./storage/sqlite.ts";
 import { hasApiKeys } from "./storage/vault/api-keys.ts";
 import { Access } from "./vault/access.ts";
 import { ApiKeys } from "./vault/api-keys.ts";
-import type { VaultContext } from "./vault/context.ts";
 import { keySourceOf } from "./vault/key-source.ts";
 import { openKeyRing } from "./vault/open-key-ring.ts";
 import { tokenForRun } from "./vault/run-token.ts";
 import type { Seal } from "./vault/seal.ts";
-import { createVault, type Vault } from "./vault/vault.ts";
+import type { Vault } from "./vault/vault.ts";
 import { Workspaces } from "./vault/workspaces.ts";
 
 /** What clients compare to know which features of the API they may use. */
@@ -98,8 +97,12 @@ export async function startThreadmill(config: Config, log: Log): Promise<Threadm
   const defaults = new DefaultAssistants(database, catalog, config.default_assistants);
   await defaults.renew();
   await defaults.meet(DEFAULT_TENANT);
-  const vault = createVault(vaultContext(config, database, seal, log));
-  const engine = createEngine(config, database, catalog, vault, log);
+  let opening: Promise<Vault> | undefined;
+  const vaultWhenOpen = () => {
+    opening ??= openVault(config, database, seal, log);
+    return opening;
+  };
+  const engine = createEngine(config, database, catalog, vaultWhenOpen, log);
   await engine.start();
   const loaded = engine.loadFailures.then((failures) => {
     catalog.failures = failures;
@@ -115,6 +118,7 @@ export async function startThreadmill(config: Config, log: Log): Promise<Threadm
     log,
   });
   const experiments = experimentThreads({ database: experimentsDatabase(config), log_level: config.log_level });
+  const vault = await vaultWhenOpen();
   for (const service of vault.maintenance) service.start();
   const app = await createHttp(
     config,
@@ -191,10 +195,17 @@ export function openDatabase(
 const fileOf = ({ data_dir }: StorageConfig, part: "agents" | "experiments"): string =>
   join(data_dir, part === "agents" ? "threadmill.db" : "experiments.db");
 
-function createEngine(config: Config, database: Database, catalog: GraphCatalog, { flows }: Vault, log: Log): Engine {
+function createEngine(
+  config: Config,
+  database: Database,
+  catalog: GraphCatalog,
+  vault: () => Promise<Vault>,
+  log: Log,
+): Engine {
   const startHost = config.inline ? inlineHosts : threadHosts(config.host_memory_mb);
   const setup = () => ({ graphs: catalog.graphs, env: catalog.env, project_dir: config.project_dir });
-  const findToken: FindToken = (user, request) => tokenForRun(flows, user, request, addressForBrowsers(config));
+  const findToken: FindToken = async (user, request) =>
+    tokenForRun((await vault()).flows, user, request, addressForBrowsers(config));
   return new Engine({ settings: config, database, startHost, setup, log, findToken });
 }
 
@@ -262,11 +273,13 @@ async function createHttp(
 /** Of an answer of an OAuth provider; the largest are discovery documents, of some KB. */
 const MOST_PROVIDER_BYTES = 1_000_000;
 
-function vaultContext(config: Config, database: Database, seal: Seal, log: Log): VaultContext {
+/** Loaded while the graph hosts load the graphs on another core, as the HTTP part is. */
+async function openVault(config: Config, database: Database, seal: Seal, log: Log): Promise<Vault> {
+  const { createVault } = await import("./vault/vault.ts");
   const fetch_rules = { allow_loopback: config.allow_loopback_oauth };
   const limits = { timeout_ms: config.provider_timeout_ms, max_bytes: MOST_PROVIDER_BYTES };
   const fetch = createSafeFetch(fetch_rules, limits);
-  return { database, seal, fetch, fetch_rules, clock: systemClock, log, settings: config };
+  return createVault({ database, seal, fetch, fetch_rules, clock: systemClock, log, settings: config });
 }
 
 async function accessTo({ api_keys, oidc, host }: Config, database: Database, log: Log): Promise<Access> {
