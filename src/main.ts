@@ -1,80 +1,21 @@
-import { once } from "node:events";
-import type { ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
-import { fileURLToPath } from "node:url";
-import { createAdaptorServer, type ServerType } from "@hono/node-server";
-import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
-import { Assistants } from "./agents/assistants.ts";
 import { Cancellations } from "./agents/cancellations.ts";
-import type { AgentContext } from "./agents/context.ts";
 import { DefaultAssistants } from "./agents/default-assistants.ts";
 import { Disconnects } from "./agents/disconnects.ts";
 import { GraphCatalog } from "./agents/graph-catalog.ts";
-import { Runs } from "./agents/runs.ts";
-import { ThreadStates } from "./agents/thread-states.ts";
-import { Threads } from "./agents/threads.ts";
-import type { Config, StorageConfig } from "./config.ts";
+import type { Config } from "./config.ts";
 import { DEFAULT_TENANT } from "./contract/caller.ts";
-import { type Control, createControl } from "./control/control.ts";
-import type { DeployDriver } from "./control/driver.ts";
-import { bySource } from "./control/drivers/by-source.ts";
-import { createProcessDriver, type ProcessDriverOptions } from "./control/drivers/process/driver.ts";
-import { askOverHttp } from "./control/health.ts";
-import { noRouter } from "./control/no-router.ts";
-import { reconcilerSettings } from "./control/parts.ts";
-import { Reconciler } from "./control/reconciler.ts";
-import type { Uploads } from "./control/uploads.ts";
-import { Engine } from "./engine/engine.ts";
-import { ConfigError } from "./errors.ts";
-import { type ExperimentsService, experimentThreads, type ThreadSetup } from "./experiments/threads.ts";
-import { inlineHosts } from "./graphs/hosts/inline.ts";
-import { threadHosts } from "./graphs/hosts/thread.ts";
-import type { App } from "./http/route.ts";
-import { sendDirectly } from "./http/send-directly.ts";
-import { realWait, systemClock } from "./lib/clock.ts";
+import { experimentThreads, type ThreadSetup } from "./experiments/threads.ts";
 import type { Log } from "./lib/log.ts";
-import { isLoopback } from "./lib/loopback.ts";
-import { createSafeFetch } from "./lib/safe-fetch.ts";
-import type { Database } from "./storage/database.ts";
+import { createEngine } from "./main/engine.ts";
+import { createHttp } from "./main/http.ts";
+import { accessTo, openVault, refuseToBeOpen } from "./main/vault.ts";
 import { fileOf, openData } from "./storage/open-data.ts";
-import { ping } from "./storage/ping.ts";
-import { hasApiKeys } from "./storage/vault/api-keys.ts";
-import { Access } from "./vault/access.ts";
-import { ApiKeys } from "./vault/api-keys.ts";
-import type { VaultContext } from "./vault/context.ts";
 import { keySourceOf } from "./vault/key-source.ts";
-import { OidcIssuer } from "./vault/oidc-issuer.ts";
 import { openKeyRing } from "./vault/open-key-ring.ts";
-import type { Seal } from "./vault/seal.ts";
 import { sealsNothing } from "./vault/seals-nothing.ts";
-import { createVault, type Vault } from "./vault/vault.ts";
-import { Workspaces } from "./vault/workspaces.ts";
+import type { Vault } from "./vault/vault.ts";
 
-/** What clients compare to know which features of the API they may use. */
-const API_LEVEL = "0.16.0";
-
-/**
- * What the clients of the experiments look for. `sdb_query_enabled` would let them use all of version 2 of the original, of
- * which only runs and comparisons are here; traces are not taken, so there is no ingest.
- */
-const EXPERIMENTS_INFO = {
-  instance_flags: {
-    dataset_examples_multipart_enabled: true,
-    examples_multipart_enabled: true,
-    sdb_query_enabled: false,
-  },
-  // All fields of the original: a thread of the Python client ends with a KeyError where one is missing.
-  batch_ingest_config: {
-    use_multipart_endpoint: false,
-    scale_up_qsize_trigger: 1000,
-    scale_up_nthreads_limit: 16,
-    scale_down_nempty_trigger: 4,
-    size_limit: 100,
-    size_limit_bytes: 20_971_520,
-  },
-  license_expiration_time: null,
-  customer_info: null,
-} as const;
+export { type Listening, listen } from "./main/listen.ts";
 
 /** The service without a socket. */
 export interface Threadmill {
@@ -92,10 +33,9 @@ export interface Threadmill {
   stop(): Promise<void>;
 }
 
-/** Wires everything together and starts it. This is the only place that knows all parts. */
+/** Wires everything together and starts it. This file and its folder are the only place that knows all parts. */
 export async function startThreadmill(config: Config, log: Log): Promise<Threadmill> {
-  const isWhole = config.only === undefined;
-  const keys = isWhole ? keySourceOf(config) : undefined;
+  const keys = config.only ? undefined : keySourceOf(config);
   const { database, close } = await openData(config, synchronousOf(config), log);
   const seal = keys ? await openKeyRing(database, keys, log) : sealsNothing;
   await refuseToBeOpen(config, database);
@@ -103,7 +43,12 @@ export async function startThreadmill(config: Config, log: Log): Promise<Threadm
   const defaults = new DefaultAssistants(database, catalog, config.default_assistants);
   await defaults.renew();
   await defaults.meet(DEFAULT_TENANT);
-  const engine = createEngine(config, database, catalog, log);
+  let opening: Promise<Vault> | undefined;
+  const vaultWhenOpen = () => {
+    opening ??= openVault(config, database, seal, log);
+    return opening;
+  };
+  const engine = createEngine(config, database, catalog, vaultWhenOpen, log);
   await engine.start();
   const loaded = engine.loadFailures.then((failures) => {
     catalog.failures = failures;
@@ -119,18 +64,16 @@ export async function startThreadmill(config: Config, log: Log): Promise<Threadm
     log,
   });
   const experiments = experimentThreads({ database: experimentsDatabase(config), log_level: config.log_level });
-  const vault = createVault(vaultContext(config, database, seal, log));
-  const control = createControl({ database, seal, log, settings: config });
-  const driver = isWhole ? await createProcessDriver(processDriver(config, database, log)) : undefined;
-  const reconciler = driver && createReconciler(config, { database, seal, log, uploads: control.uploads, driver });
-  const maintenance = reconciler ? [...vault.maintenance, ...control.maintenance, reconciler] : [];
-  for (const service of maintenance) service.start();
-  const app = await createHttp(
-    config,
-    context,
-    { cancellations, disconnects, experiments, default_assistants: defaults, vault, control },
-    log,
-  );
+  // Loaded while the graph hosts load the graphs on another core: the vault, the control plane, the HTTP part.
+  const vault = await vaultWhenOpen();
+  const { openControl } = await import("./main/control.ts");
+  const plane = await openControl(config, { database, seal, log });
+  const services = config.only ? [] : [...vault.maintenance, plane];
+  for (const service of services) service.start();
+  const access = await accessTo(config, database, log);
+  const { control } = plane;
+  const parts = { access, cancellations, disconnects, experiments, default_assistants: defaults, vault, control };
+  const app = await createHttp(config, context, parts, log);
   return {
     fetch: (request) => app.fetch(request),
     routes: app.routes,
@@ -146,166 +89,18 @@ export async function startThreadmill(config: Config, log: Log): Promise<Threadm
     },
     async stop() {
       disconnects.stop();
-      const quiet = maintenance.map((service) => service.stop());
+      const quiet = services.map((service) => service.stop());
       await Promise.all([engine.stop(config.shutdown_grace_ms), ...quiet]);
-      await driver?.close?.();
       await experiments.stop();
       await close();
     },
   };
 }
 
-/** The service on its address. */
-export interface Listening {
-  url: string;
-  /** Takes no more requests, stops the service, then drops the connections that are left. */
-  stop(): Promise<void>;
-}
-
-export async function listen(config: Config, service: Threadmill): Promise<Listening> {
-  // A client may take its time with a large body, but not with its headers.
-  const server = createAdaptorServer({
-    fetch: async (request, { outgoing }) => {
-      const response = await service.fetch(request);
-      return sendDirectly(response, outgoing as ServerResponse) ? RESPONSE_ALREADY_SENT : response;
-    },
-    serverOptions: { headersTimeout: 15_000, requestTimeout: 300_000 },
-  });
-  if (config.listen_fd === undefined) server.listen(config.port, config.host);
-  else server.listen({ fd: config.listen_fd });
-  await once(server, "listening");
-  return {
-    url: urlOf(config, server),
-    async stop() {
-      const closed = once(server, "close");
-      server.close();
-      await service.stop();
-      if ("closeAllConnections" in server) server.closeAllConnections();
-      await closed;
-    },
-  };
-}
-
-function createEngine(config: Config, database: Database, catalog: GraphCatalog, log: Log): Engine {
-  const startHost = config.inline ? inlineHosts : threadHosts(config.host_memory_mb);
-  const setup = () => ({ graphs: catalog.graphs, env: catalog.env, project_dir: config.project_dir });
-  return new Engine({ settings: config, database, startHost, setup, log });
-}
-
-const experimentsDatabase = (config: StorageConfig & Pick<Config, "command">): ThreadSetup["database"] =>
+const experimentsDatabase = (config: Config): ThreadSetup["database"] =>
   config.database_url
     ? { url: config.database_url }
     : { file: fileOf(config, "experiments"), synchronous: synchronousOf(config) };
 
-/** An instance of a deployment has so long to answer /ok. */
-const OK_WITHIN_MS = 2_000;
-
-const createReconciler = (
-  config: Config,
-  { driver, ...parts }: { database: Database; seal: Seal; log: Log; uploads: Uploads; driver: DeployDriver },
-): Reconciler =>
-  new Reconciler({
-    ...parts,
-    drivers: bySource(driver),
-    router: noRouter,
-    askOk: askOverHttp(OK_WITHIN_MS),
-    clock: systemClock,
-    wait: realWait,
-    settings: reconcilerSettings(config),
-  });
-
-const processDriver = (config: Config, database: Database, log: Log): ProcessDriverOptions => ({
-  ...config,
-  program: fileURLToPath(new URL("../bin/threadmill.js", import.meta.url)),
-  git_protocols: config.deploy_git_protocols,
-  git_hosts: config.deploy_git_hosts,
-  database,
-  log,
-});
-
 /** What is promised of a commit: `serve` survives a power cut, `dev` the death of the process. */
 const synchronousOf = ({ command }: Pick<Config, "command">) => (command === "serve" ? "full" : "normal");
-
-async function createHttp(
-  config: Config,
-  context: AgentContext,
-  parts: {
-    cancellations: Cancellations;
-    disconnects: Disconnects;
-    experiments: ExperimentsService;
-    default_assistants: DefaultAssistants;
-    vault: Vault;
-    control: Control;
-  },
-  log: Log,
-): Promise<App> {
-  // Loaded while the graph hosts load the graphs on another core: 60 ms of the start.
-  const { createApp } = await import("./http/app.ts");
-  const states = new ThreadStates(context);
-  return createApp({
-    assistants: new Assistants(context),
-    threads: new Threads(context, states),
-    states,
-    runs: new Runs(context, states),
-    ...parts,
-    heartbeat_ms: config.sse_heartbeat_ms,
-    prefix: config.mount_prefix,
-    only: config.only,
-    access: accessTo(config, context.database, log),
-    keys: new ApiKeys(context),
-    workspaces: new Workspaces(context),
-    cors_origins: config.cors_origins,
-    body_limit_bytes: config.body_limit_bytes,
-    allowed_hosts: isLoopback(config.host) ? config.allowed_hosts : undefined,
-    public_url: config.public_url,
-    info: {
-      version: API_LEVEL,
-      threadmill_version: config.threadmill_version,
-      context: "js",
-      flags: { assistants: true, crons: false, langsmith: false },
-      metadata: {},
-      ...EXPERIMENTS_INFO,
-    },
-    experiments_info: {
-      version: API_LEVEL,
-      threadmill_version: config.threadmill_version,
-      ...EXPERIMENTS_INFO,
-    },
-    upload_limit_bytes: config.upload_limit_bytes,
-    checkDatabase: () => ping(context.database),
-    log,
-  });
-}
-
-/** Of an answer of an OAuth provider; the largest are discovery documents, of some KB. */
-const MOST_PROVIDER_BYTES = 1_000_000;
-
-function vaultContext(config: Config, database: Database, seal: Seal, log: Log): VaultContext {
-  const fetch_rules = { allow_loopback: config.allow_loopback_oauth };
-  const limits = { timeout_ms: config.provider_timeout_ms, max_bytes: MOST_PROVIDER_BYTES };
-  const fetch = createSafeFetch(fetch_rules, limits);
-  return { database, seal, fetch, fetch_rules, clock: systemClock, log, settings: config };
-}
-
-const accessTo = (config: Config, database: Database, log: Log): Access =>
-  new Access({
-    database,
-    log,
-    api_keys: config.api_keys,
-    issuer: config.oidc && new OidcIssuer(config.oidc),
-    is_loopback: isLoopback(config.host),
-  });
-
-/** On an address that others can reach, nobody is let in without a key: there has to be one, or a way to know people. */
-async function refuseToBeOpen({ command, host, api_keys, oidc }: Config, database: Database): Promise<void> {
-  if (isLoopback(host) || api_keys.length > 0 || oidc || (await hasApiKeys(database.read))) return;
-  throw new ConfigError(
-    `${command} would be open to everybody on ${host}: make a key with "threadmill keys create", set API_KEYS to one or more keys (comma-separated), or bind to 127.0.0.1 with --host.`,
-  );
-}
-
-function urlOf(config: Config, server: ServerType): string {
-  const { port } = server.address() as AddressInfo;
-  const host = config.host.includes(":") ? `[${config.host}]` : config.host;
-  return `http://${host}:${port}${config.mount_prefix}`;
-}

@@ -22,6 +22,7 @@ const MAY_IMPORT: Record<string, string[]> = {
   vault: ["storage", "contract", "lib", "errors.ts"],
   control: ["storage", "vault", "contract", "lib", "errors.ts"],
   http: ["agents", "experiments", "vault", "control", "contract", "lib", "errors.ts"],
+  main: ["*"],
   "main.ts": ["*"],
   cli: ["*"],
 };
@@ -33,7 +34,7 @@ const PACKAGE_HOMES: Record<string, RegExp> = {
   "node:sqlite": /^storage\//,
   hono: /^http\//,
   "@hono/zod-openapi": /^(contract|http)\//,
-  "@hono/node-server": /^main\.ts$/,
+  "@hono/node-server": /^main\//,
   "@langchain/core": /^graphs\/inside\//,
   "@langchain/langgraph": /^graphs\/inside\//,
   "@langchain/langgraph-checkpoint": /^graphs\/inside\//,
@@ -115,6 +116,19 @@ describe("the source", () => {
     };
     for (const file of files) visit(file, []);
     expect(cycles).toEqual([]);
+  });
+
+  it("leaves the rules of the experiments to their threads", () => {
+    const loaded = new Set<string>(["main.ts"]);
+    for (const file of loaded)
+      for (const found of imports)
+        if (found.from === file && !found.types && found.to.startsWith(".")) loaded.add(targetOf(found));
+    expect(loaded).toContain("experiments/threads.ts");
+    expect([...loaded].filter((file) => /^(storage\/)?experiments\//.test(file)).sort()).toEqual([
+      "experiments/arriving.ts",
+      "experiments/lanes.ts",
+      "experiments/threads.ts",
+    ]);
   });
 
   it("reads the environment in cli/ alone, which hands it to config.ts", () => {

@@ -3,8 +3,8 @@ import type { Caller } from "../contract/caller.ts";
 import type { Assistant, AssistantVersion } from "../contract/records.ts";
 import { ApiError } from "../errors.ts";
 import type { Question } from "../graphs/host.ts";
-import { isoTime } from "../lib/clock.ts";
 import { isUuid, newId } from "../lib/ids.ts";
+import { isoOfMilliseconds } from "../lib/times.ts";
 import {
   countAssistants,
   deleteAssistant,
@@ -206,10 +206,10 @@ function toVersion({
     config: JSON.parse(config),
     context: JSON.parse(context),
     metadata: JSON.parse(metadata),
-    created_at: isoTime(created_at),
+    created_at: isoOfMilliseconds(created_at),
   };
 }
 
 export function toAssistant({ updated_at, ...row }: AssistantRow): Assistant {
-  return { ...toVersion(row), updated_at: isoTime(updated_at) };
+  return { ...toVersion(row), updated_at: isoOfMilliseconds(updated_at) };
 }

@@ -52,7 +52,7 @@ export function mergeRequest(
       thread_id: thread.thread_id,
       graph_id,
       assistant_id,
-      user_id: caller.user_id,
+      ...identityOf(caller),
     },
     metadata,
   };
@@ -62,6 +62,19 @@ export function mergeRequest(
     kwargs: toKwargs(request, config, context, run.temporary),
   };
 }
+
+/** Who the run is for. None of the `langgraph_auth_` keys gets into the metadata of checkpoints. */
+const identityOf = ({ user_id, scopes }: Caller): JsonObject => ({
+  user_id,
+  langgraph_auth_user: {
+    identity: user_id,
+    is_authenticated: true,
+    display_name: user_id,
+    permissions: [...scopes],
+  },
+  langgraph_auth_user_id: user_id,
+  langgraph_auth_permissions: [...scopes],
+});
 
 function toKwargs(request: RunRequest, config: RunConfig, context: JsonObject, temporary: boolean): RunKwargs {
   return {

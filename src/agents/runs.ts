@@ -4,9 +4,9 @@ import type { CheckpointRef, RunCreate, StatelessRunCreate } from "../contract/r
 import type { Ending } from "../engine/feed.ts";
 import { threadBefore } from "../engine/take-thread.ts";
 import { ApiError } from "../errors.ts";
-import { isoTime } from "../lib/clock.ts";
 import { newId } from "../lib/ids.ts";
 import type { JsonObject } from "../lib/json.ts";
+import { isoOfMilliseconds } from "../lib/times.ts";
 import { findCheckpoint } from "../storage/checkpoints.ts";
 import type { Tx } from "../storage/database.ts";
 import { lastEventSeq, type StoredEvent } from "../storage/events.ts";
@@ -285,8 +285,8 @@ export function toRun(row: RunRow): Run {
     run_id: row.run_id,
     thread_id: row.thread_id,
     assistant_id: row.assistant_id,
-    created_at: isoTime(row.created_at),
-    updated_at: isoTime(row.updated_at),
+    created_at: isoOfMilliseconds(row.created_at),
+    updated_at: isoOfMilliseconds(row.updated_at),
     status: row.status,
     metadata: JSON.parse(row.metadata),
     kwargs: JSON.parse(row.kwargs),

@@ -3,8 +3,8 @@ import type { Thread, ThreadStreamMode } from "../contract/records.ts";
 import type { ThreadCreate, ThreadFilter, ThreadPatch, ThreadSearch } from "../contract/threads.ts";
 import { type Position, START, type ThreadEvent } from "../engine/thread-log.ts";
 import { ApiError } from "../errors.ts";
-import { isoTime } from "../lib/clock.ts";
 import { newId } from "../lib/ids.ts";
+import { isoOfMilliseconds } from "../lib/times.ts";
 import type { Tx } from "../storage/database.ts";
 import { listActiveRuns } from "../storage/runs.ts";
 import type { ThreadRow } from "../storage/schema.ts";
@@ -175,9 +175,9 @@ export async function removeThread(tx: Tx, thread: ThreadRow): Promise<PendingCa
 export function toThread(row: ThreadRow): Thread {
   return {
     thread_id: row.thread_id,
-    created_at: isoTime(row.created_at),
-    updated_at: isoTime(row.updated_at),
-    state_updated_at: isoTime(row.state_updated_at),
+    created_at: isoOfMilliseconds(row.created_at),
+    updated_at: isoOfMilliseconds(row.updated_at),
+    state_updated_at: isoOfMilliseconds(row.state_updated_at),
     metadata: JSON.parse(row.metadata),
     config: JSON.parse(row.config),
     status: row.status,

@@ -1,6 +1,6 @@
 import type { Caller } from "../contract/caller.ts";
 import type { Deployment, Revision, SourceConfig, SourceRevisionConfig } from "../contract/control/records.ts";
-import { isoTime } from "../lib/clock.ts";
+import { isoOfMilliseconds } from "../lib/times.ts";
 import type { ShownDeployment } from "../storage/control/deployments.ts";
 import type { RevisionRow } from "../storage/control/schema.ts";
 import type { Seal } from "../vault/seal.ts";
@@ -34,8 +34,8 @@ export function toDeployment(row: ShownDeployment, caller: Caller, seal: Seal, b
     latest_revision_id: row.latest_revision_id,
     active_revision_id: row.active_revision_id,
     image_version: row.image_version,
-    created_at: isoTime(row.created_at),
-    updated_at: isoTime(row.updated_at),
+    created_at: isoOfMilliseconds(row.created_at),
+    updated_at: isoOfMilliseconds(row.updated_at),
   };
 }
 
@@ -45,6 +45,6 @@ export const toRevision = (row: RevisionRow): Revision => ({
   status_message: row.status_message,
   source: row.source as Revision["source"],
   source_revision_config: JSON.parse(row.source_revision_config),
-  created_at: isoTime(row.created_at),
-  updated_at: isoTime(row.updated_at),
+  created_at: isoOfMilliseconds(row.created_at),
+  updated_at: isoOfMilliseconds(row.updated_at),
 });

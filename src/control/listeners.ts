@@ -1,8 +1,8 @@
 import type { Caller } from "../contract/caller.ts";
 import type { Listener, ListenerCreate, ListenerPatch, ListenersList } from "../contract/control/listeners.ts";
 import { ApiError } from "../errors.ts";
-import { isoTime } from "../lib/clock.ts";
 import { newId } from "../lib/ids.ts";
+import { isoOfMilliseconds } from "../lib/times.ts";
 import {
   deleteListener,
   findListener,
@@ -80,6 +80,6 @@ const toListener = (row: ListenerRow): Listener => ({
   compute_type: row.compute_type,
   compute_id: row.compute_id,
   compute_config: JSON.parse(row.compute_config),
-  created_at: isoTime(row.created_at),
-  updated_at: isoTime(row.updated_at),
+  created_at: isoOfMilliseconds(row.created_at),
+  updated_at: isoOfMilliseconds(row.updated_at),
 });

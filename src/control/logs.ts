@@ -1,7 +1,7 @@
 import type { Caller } from "../contract/caller.ts";
 import { LOG_LEVELS, type LogLevel, type LogLine, type Logs } from "../contract/control/logs.ts";
 import { ApiError } from "../errors.ts";
-import { isoTime } from "../lib/clock.ts";
+import { isoOfMilliseconds } from "../lib/times.ts";
 import { type LogPlace, listLogLines } from "../storage/control/logs.ts";
 import { UNDER_WAY } from "../storage/control/revisions.ts";
 import type { DeploymentLogRow } from "../storage/control/schema.ts";
@@ -102,7 +102,7 @@ function placeOf(cursor: string): LogPlace {
 
 const toLine = ({ log_no, at, level, message, revision_id, run_id }: DeploymentLogRow): LogLine => ({
   id: String(log_no),
-  timestamp: isoTime(at),
+  timestamp: isoOfMilliseconds(at),
   level,
   message,
   revision_id,

@@ -1,9 +1,9 @@
-import type { CheckpointRequest } from "../graphs/host.ts";
+import type { HostRequest } from "../graphs/host.ts";
 import { findCheckpoint, listCheckpoints } from "../storage/checkpoints.ts";
 import type { Database } from "../storage/database.ts";
 
 /** Answers what a host's checkpointer wants to read. */
-export async function readCheckpoints(database: Database, request: CheckpointRequest): Promise<unknown> {
+export async function readCheckpoints(database: Database, request: HostRequest): Promise<unknown> {
   switch (request.op) {
     case "get":
       return findCheckpoint(database.read, request);
@@ -11,6 +11,8 @@ export async function readCheckpoints(database: Database, request: CheckpointReq
       if (request.thread_id === undefined)
         throw new Error("A graph lists the checkpoints of one thread: name it in the config.");
       return listCheckpoints(database.read, request);
+    case "token":
+      throw new Error("Only a run gets tokens, and this graph is only being read.");
     default:
       throw new Error("This graph is only being read: it cannot store checkpoints.");
   }

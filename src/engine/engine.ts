@@ -10,6 +10,7 @@ import { EventLog } from "./event-log.ts";
 import { Rescue } from "./maintenance/rescue.ts";
 import { retention } from "./maintenance/retention.ts";
 import { ThreadLog } from "./thread-log.ts";
+import type { FindToken } from "./token-requests.ts";
 import { Worker } from "./worker.ts";
 
 /** Sizes, graces and leases; config.ts says what each means. */
@@ -35,6 +36,8 @@ export interface EngineOptions {
   /** The graphs of now, for hosts that are started. */
   setup: () => HostSetup;
   log: Log;
+  /** Where graphs get tokens of their runs' users. */
+  findToken: FindToken;
 }
 
 /** How often somebody who is told of news looks for them all the same. */
@@ -54,7 +57,7 @@ export class Engine {
   readonly #options: EngineOptions;
 
   constructor(options: EngineOptions) {
-    const { settings, database, log, startHost, setup } = options;
+    const { settings, database, log, startHost, setup, findToken } = options;
     this.#options = options;
     const isAlone = database.read.dialect.name === "sqlite" && !settings.share_data;
     const idle_poll_ms = settings.share_data ? settings.poll_ms : IDLE_POLL_MS;
@@ -86,7 +89,7 @@ export class Engine {
     );
     const readState = (run: RunRow) => this.#readState(run);
     const shared = { ...settings, database, events: this.events, log, readState };
-    this.#worker = new Worker({ ...shared, pool: this.#pool, idle_poll_ms });
+    this.#worker = new Worker({ ...shared, findToken, pool: this.#pool, idle_poll_ms });
     this.#rescue = new Rescue(shared);
     this.#maintenance = [this.#rescue.service(), retention(database, settings.event_retention_ms, log)];
   }

@@ -1,12 +1,5 @@
 import { LeaseLostError } from "../errors.ts";
-import type {
-  AbortReason,
-  CheckpointRequest,
-  CheckpointWrite,
-  HostOutcome,
-  RunOrder,
-  StateSummary,
-} from "../graphs/host.ts";
+import type { AbortReason, CheckpointWrite, HostOutcome, HostRequest, RunOrder, StateSummary } from "../graphs/host.ts";
 import type { HostPool, PooledHost } from "../graphs/pool.ts";
 import { cleanJsonText } from "../lib/json.ts";
 import type { Log } from "../lib/log.ts";
@@ -24,6 +17,7 @@ import { MOST_ATTEMPTS, MOST_CRASHES, verdictOn } from "./run-endings.ts";
 import { beginningOf, isAnnounced, metadataEvent, orderOf } from "./run-start.ts";
 import { settle } from "./settle.ts";
 import { takeThread } from "./take-thread.ts";
+import { answerTokenRequest, type FindToken } from "./token-requests.ts";
 
 export interface ExecutorOptions {
   database: Database;
@@ -34,6 +28,8 @@ export interface ExecutorOptions {
   run_timeout_ms: number;
   /** The state of a thread, read without the host that executed its run. */
   readState(run: RunRow): Promise<StateSummary | undefined>;
+  /** Where graphs get tokens of their runs' users. */
+  findToken: FindToken;
   /** The run is over, handed back or lost: there is room for another. */
   onDone(run_id: string): void;
 }
@@ -56,6 +52,8 @@ export class Executor {
   /** The fence has refused a write. */
   #refused = false;
   #ended = false;
+  /** Aborted when the run is stopped, or ends here: nobody waits any more for what it has asked. */
+  readonly #over = new AbortController();
   readonly #timers: NodeJS.Timeout[] = [];
 
   constructor(run: RunRow, options: ExecutorOptions) {
@@ -133,8 +131,8 @@ export class Executor {
     return insertWrites(tx, this.run, write, write.writes);
   }
 
-  /** What the graph's checkpointer asks for. Writes pass the fence, reads need none. */
-  async onRequest(request: CheckpointRequest): Promise<unknown> {
+  /** What the graph and its checkpointer ask for. Writes pass the fence, reads need none. */
+  async onRequest(request: HostRequest): Promise<unknown> {
     switch (request.op) {
       case "put":
       case "put_writes":
@@ -144,6 +142,8 @@ export class Executor {
         // A run reads what it has written, also what it did not wait for.
         await this.#journal.written();
         return readCheckpoints(this.#options.database, request);
+      case "token":
+        return answerTokenRequest(this.run, request, this.#over.signal, this.#options);
       case "delete_thread":
         throw new Error("A running graph cannot delete threads: use DELETE /threads/{thread_id}.");
     }
@@ -153,6 +153,7 @@ export class Executor {
   stop(reason: AbortReason): void {
     if (this.#stopping || this.#ended) return;
     this.#stopping = reason;
+    this.#over.abort(new Error(`The run was stopped: ${reason.replace("_", " ")}.`));
     const { run_id, epoch } = this.run;
     this.#options.pool.sendToRun(run_id, { type: "abort", run_id, epoch, reason });
     if (reason === "lease_lost") void this.#end(async () => undefined);
@@ -251,6 +252,7 @@ export class Executor {
   async #end(work: () => Promise<void>): Promise<void> {
     if (this.#ended) return;
     this.#ended = true;
+    this.#over.abort(new Error("The run has ended."));
     for (const timer of this.#timers) clearTimeout(timer);
     try {
       await work();

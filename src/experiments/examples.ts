@@ -10,7 +10,7 @@ import {
 import { ApiError } from "../errors.ts";
 import { newId } from "../lib/ids.ts";
 import type { JsonObject } from "../lib/json.ts";
-import type { Tx } from "../storage/database.ts";
+import { readNow, type Tx } from "../storage/database.ts";
 import { datasetsByNo, lockDataset, updateDataset } from "../storage/experiments/datasets.ts";
 import {
   countExamples,
@@ -76,7 +76,7 @@ export class Examples {
       if (!locked) throw new ApiError("dataset_not_found");
       await refuseTaken(tx, caller, bodies);
       // One moment for all of them: they came together, and are listed in the order in which they came.
-      const now = Date.now();
+      const now = await readNow(tx);
       const made = bodies.map((body, index) => newExample(locked, locked.next_ord + index, body, now));
       await insertExamples(
         tx,
@@ -211,7 +211,7 @@ async function putVersion(tx: Tx, example: ExampleRow, change: ExampleUpdate, is
   const outputs = change.outputs === undefined ? parsed<JsonObject>(before.outputs) : change.outputs;
   const version = example.version + 1;
   // After the version before, also within one millisecond: as_of tells them apart by their times.
-  const modified_at = Math.max(Date.now(), before.created_at + 1);
+  const modified_at = Math.max(await readNow(tx), before.created_at + 1);
   const deleted = isGone ? 1 : 0;
   await insertExamples(
     tx,

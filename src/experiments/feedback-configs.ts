@@ -7,6 +7,7 @@ import type {
 } from "../contract/experiments/feedback-configs.ts";
 import { ApiError } from "../errors.ts";
 import { isoOfMilliseconds } from "../lib/times.ts";
+import type { Tx } from "../storage/database.ts";
 import {
   deleteConfig,
   findConfig,
@@ -63,6 +64,19 @@ export class FeedbackConfigs {
     const count = await this.#context.database.write((tx) => deleteConfig(tx, tenant_id, key));
     if (count === 0) throw new ApiError("feedback_config_not_found");
   }
+}
+
+/** What a key means is kept from the first time that somebody says it with a score. */
+export async function rememberConfigs(
+  tx: Tx,
+  tenant_id: string,
+  scores: readonly { key: string; feedback_config?: object | undefined }[],
+): Promise<void> {
+  const configs = new Map<string, object>();
+  for (const { key, feedback_config } of scores)
+    if (feedback_config && !configs.has(key)) configs.set(key, feedback_config);
+  for (const [feedback_key, config] of configs)
+    await insertConfig(tx, { tenant_id, feedback_key, config: JSON.stringify(config), is_lower_score_better: null });
 }
 
 const flag = (value: boolean | null | undefined): number | null =>

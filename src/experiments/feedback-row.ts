@@ -6,13 +6,14 @@ import { textOf } from "./wire.ts";
 /** Whose feedback it is that says nothing about its source: that of a program. */
 const SOURCE = { type: "api", metadata: null };
 
-/** The row of new feedback; a time that is not given is now. */
+/** The row of new feedback; a time that is not given is `now`, in milliseconds. */
 export function newFeedbackRow(
   tenant_id: string,
   place: Pick<FeedbackRow, "experiment_no" | "ord" | "repetition">,
   given: FeedbackInput,
+  now: number,
 ): FeedbackRow {
-  const now_us = Date.now() * 1000;
+  const now_us = now * 1000;
   const { feedback_source } = given;
   return {
     feedback_id: given.id ?? newId(),

@@ -1,7 +1,7 @@
 import type { Caller } from "../contract/caller.ts";
 import type { Feedback, FeedbackCreate, FeedbackQuery, FeedbackUpdate } from "../contract/experiments/feedback.ts";
 import { ApiError, InvalidRequestError } from "../errors.ts";
-import type { Tx } from "../storage/database.ts";
+import { readNow, type Tx } from "../storage/database.ts";
 import { lockExperiment, setStats } from "../storage/experiments/experiments.ts";
 import {
   deleteFeedback,
@@ -12,10 +12,10 @@ import {
   takenFeedbackIds,
   updateFeedback,
 } from "../storage/experiments/feedback.ts";
-import { insertConfig } from "../storage/experiments/feedback-configs.ts";
 import { findRun } from "../storage/experiments/runs.ts";
 import type { FeedbackRow } from "../storage/experiments/schema.ts";
 import type { ExperimentsContext } from "./context.ts";
+import { rememberConfigs } from "./feedback-configs.ts";
 import { newFeedbackRow } from "./feedback-row.ts";
 import { getExperiment } from "./lookup.ts";
 import { renewKey } from "./renew-stats.ts";
@@ -47,12 +47,12 @@ export class FeedbackRules {
   /** On a run when one is named, else on the experiment. */
   async create(caller: Caller, body: FeedbackCreate): Promise<Feedback> {
     return this.#context.database.write(async (tx) => {
-      const row = newFeedbackRow(caller.tenant_id, await placeOf(tx, caller, body), body);
-      await lockExperiment(tx, row.experiment_no);
+      const row = newFeedbackRow(caller.tenant_id, await placeOf(tx, caller, body), body, await readNow(tx));
+      if (!(await lockExperiment(tx, row.experiment_no))) throw new ApiError("session_not_found");
       if ((await takenFeedbackIds(tx, [row.feedback_id])).length > 0)
         throw new ApiError("feedback_exists", row as never);
       await insertFeedback(tx, [row]);
-      await rememberConfig(tx, caller, row.key, body.feedback_config);
+      await rememberConfigs(tx, caller.tenant_id, [body]);
       await setStats(tx, row.experiment_no, await renewKey(tx, row.experiment_no, row.key));
       return onWire(await getFeedback(tx, caller, row.feedback_id));
     });
@@ -60,15 +60,14 @@ export class FeedbackRules {
 
   async update(caller: Caller, feedback_id: string, body: FeedbackUpdate): Promise<Feedback> {
     return this.#context.database.write(async (tx) => {
-      const { experiment_no, key } = await getFeedback(tx, caller, feedback_id);
-      await lockExperiment(tx, experiment_no);
-      const changes: Partial<FeedbackRow> = { modified_us: Date.now() * 1000 };
+      const { experiment_no, key } = await holdFeedback(tx, caller, feedback_id);
+      const changes: Partial<FeedbackRow> = { modified_us: (await readNow(tx)) * 1000 };
       if (body.score !== undefined) changes.score = body.score;
       if (body.value !== undefined) changes.value = textOf(body.value);
       if (body.comment !== undefined) changes.comment = body.comment;
       if (body.correction !== undefined) changes.correction = textOf(body.correction);
       await updateFeedback(tx, feedback_id, changes);
-      await rememberConfig(tx, caller, key, body.feedback_config);
+      await rememberConfigs(tx, caller.tenant_id, [{ ...body, key }]);
       await setStats(tx, experiment_no, await renewKey(tx, experiment_no, key));
       return onWire(await getFeedback(tx, caller, feedback_id));
     });
@@ -76,8 +75,7 @@ export class FeedbackRules {
 
   async delete(caller: Caller, feedback_id: string): Promise<void> {
     await this.#context.database.write(async (tx) => {
-      const { experiment_no, key } = await getFeedback(tx, caller, feedback_id);
-      await lockExperiment(tx, experiment_no);
+      const { experiment_no, key } = await holdFeedback(tx, caller, feedback_id);
       await deleteFeedback(tx, feedback_id);
       await setStats(tx, experiment_no, await renewKey(tx, experiment_no, key));
     });
@@ -90,6 +88,13 @@ async function getFeedback(tx: Tx, { tenant_id }: Caller, feedback_id: string): 
   const found = await findFeedback(tx, tenant_id, feedback_id);
   if (!found) throw new ApiError("feedback_not_found");
   return found;
+}
+
+/** The same, its experiment held. Read again: both may have been removed until it was. */
+async function holdFeedback(tx: Tx, caller: Caller, feedback_id: string): Promise<FullFeedback> {
+  const { experiment_no } = await getFeedback(tx, caller, feedback_id);
+  await lockExperiment(tx, experiment_no);
+  return getFeedback(tx, caller, feedback_id);
 }
 
 async function placeOf(
@@ -109,10 +114,4 @@ async function placeOf(
   const run = await findRun(tx, caller.tenant_id, run_id);
   if (!run) throw new ApiError("run_not_found");
   return { experiment_no: run.experiment_no, ord: run.ord, repetition: run.repetition };
-}
-
-/** What a key means is kept from the first time that somebody says it. */
-async function rememberConfig(tx: Tx, { tenant_id }: Caller, feedback_key: string, config: object | undefined) {
-  if (!config) return;
-  await insertConfig(tx, { tenant_id, feedback_key, config: JSON.stringify(config), is_lower_score_better: null });
 }

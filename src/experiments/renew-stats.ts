@@ -23,8 +23,10 @@ export async function renewStats(tx: Tx, experiment_no: number): Promise<string>
   const errors = runs.map((run) => place(run, run.error === null ? 0 : 1));
   await putVector(tx, experiment_no, { kind: "latency", key: "" }, vectorOf(latencies));
   await putVector(tx, experiment_no, { kind: "error", key: "" }, vectorOf(errors));
-  for (const [key, some] of Map.groupBy(scoresOfKeys(judgements), ({ key }) => key))
-    await putVector(tx, experiment_no, { kind: "score", key }, vectorOf(some));
+  for (const [key, of] of Map.groupBy(judgements, ({ key }) => key)) {
+    const scores = scoresOf(of);
+    if (scores.length > 0) await putVector(tx, experiment_no, { kind: "score", key }, vectorOf(scores));
+  }
   const stats: ExperimentStats = {
     ...figuresOf(runs),
     feedback_stats: feedbackStats(judgements.filter(({ ord }) => ord !== null)),
@@ -32,9 +34,6 @@ export async function renewStats(tx: Tx, experiment_no: number): Promise<string>
   };
   return JSON.stringify(stats);
 }
-
-const scoresOfKeys = (judgements: Awaited<ReturnType<typeof judgementsOf>>): (Placed & { key: string })[] =>
-  judgements.flatMap((judgement) => scoresOf([judgement]).map((score) => ({ ...score, key: judgement.key })));
 
 /** The same after a change of the feedback of one key; nothing else of the experiment is read. */
 export async function renewKey(tx: Tx, experiment_no: number, key: string): Promise<string> {

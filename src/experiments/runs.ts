@@ -19,6 +19,7 @@ import { readFilters } from "./filter/read-filters.ts";
 import { getDataset, getExperiment } from "./lookup.ts";
 import { runOf, runV2Of, selectedV2 } from "./run-wire.ts";
 import { feedbackStats, figuresOf } from "./stats.ts";
+import { UNSAID } from "./wire.ts";
 
 /** Most runs in a page of version 1: what the official clients expect. */
 const PAGE = 100;
@@ -60,15 +61,9 @@ export class ExperimentRuns {
     const { last_run_start_us, ...figures } = figuresOf(runs);
     return {
       ...figures,
-      first_token_p50: null,
-      first_token_p99: null,
-      total_tokens: null,
-      prompt_tokens: null,
-      completion_tokens: null,
+      ...UNSAID.first_tokens,
+      ...UNSAID.tokens,
       median_tokens: null,
-      total_cost: null,
-      prompt_cost: null,
-      completion_cost: null,
       last_run_start_time: last_run_start_us === null ? null : isoOfMicroseconds(last_run_start_us),
       feedback_stats: feedbackStats(feedback),
       run_facets: [],

@@ -3,7 +3,7 @@ import type { Session, SessionCreate, SessionQuery, SessionUpdate } from "../con
 import { ApiError } from "../errors.ts";
 import { newId } from "../lib/ids.ts";
 import type { JsonObject } from "../lib/json.ts";
-import type { Tx } from "../storage/database.ts";
+import { readNow, type Tx } from "../storage/database.ts";
 import { clearBaseline, findDataset, lockDataset, updateDataset } from "../storage/experiments/datasets.ts";
 import {
   deleteExperiment,
@@ -57,7 +57,7 @@ export class Sessions {
         ...dataset_no,
         name,
         description: body.description ?? null,
-        start_us: body.start_time ?? Date.now() * 1000,
+        start_us: body.start_time ?? (await readNow(tx)) * 1000,
         end_us: body.end_time ?? null,
         extra: textOf(body.extra),
         trace_tier: body.trace_tier ?? "longlived",

@@ -5,8 +5,9 @@ import { createLog } from "../lib/log.ts";
 import { migrate } from "../storage/migrate.ts";
 import { openPostgres } from "../storage/postgres.ts";
 import { openSqlite } from "../storage/sqlite.ts";
+import { JsonPieces } from "./json-pieces.ts";
 import { createOperations } from "./operations.ts";
-import type { Reply, Request, ThreadSetup } from "./threads.ts";
+import type { LaneSetup, Reply, Request } from "./threads.ts";
 
 /**
  * A lane: opens the database and answers what it is asked. Questions overlap where they wait (Postgres); on SQLite each is
@@ -19,11 +20,11 @@ const BUSY_TIMEOUT_MS = 60_000;
 /** A lane has few questions at a time, and the agent server wants connections, too. */
 const POOL_SIZE = 4;
 
-const { database: where, log_level } = workerData as ThreadSetup;
+const { database: where, log_level, cache_mb } = workerData as LaneSetup;
 const database =
   "url" in where
     ? openPostgres({ url: where.url, log: createLog(log_level), pool_size: POOL_SIZE })
-    : openSqlite({ ...where, clock: systemClock, busy_timeout_ms: BUSY_TIMEOUT_MS, checkpointer: "writer" });
+    : openSqlite({ ...where, clock: systemClock, busy_timeout_ms: BUSY_TIMEOUT_MS, checkpointer: "writer", cache_mb });
 await migrate(database, "experiments");
 
 const operations = createOperations({ database }) as unknown as Record<
@@ -35,7 +36,10 @@ let isStopping = false;
 
 async function answer({ id, noun, verb, args }: Request): Promise<Reply> {
   try {
-    return { id, json: JSON.stringify(await operations[noun]?.[verb]?.(...args)) };
+    const value = await operations[noun]?.[verb]?.(...args);
+    if (!(value instanceof JsonPieces)) return { id, json: JSON.stringify(value) };
+    for (const piece of value) parentPort?.postMessage({ id, piece } satisfies Reply);
+    return { id, isWhole: true };
   } catch (error) {
     if (error instanceof InvalidRequestError) return { id, invalid: error.parts };
     if (error instanceof ApiError) return { id, api: { code: error.code, message: error.message } };

@@ -8,6 +8,7 @@ import type { DatasetWithCounts } from "../storage/experiments/datasets.ts";
 import type { VersionedExample } from "../storage/experiments/examples.ts";
 import type { FullFeedback } from "../storage/experiments/feedback.ts";
 import type { DatasetRow, ExperimentRow, FeedbackRow } from "../storage/experiments/schema.ts";
+import { always, bare, type Field, Shape, stored, written } from "./shape.ts";
 import type { ExperimentStats } from "./stats.ts";
 
 /** JSON as a database keeps it. */
@@ -37,38 +38,51 @@ export function datasetOf(row: DatasetRow & Partial<DatasetWithCounts>): Dataset
   };
 }
 
-export function exampleOf(row: VersionedExample, dataset_id: string): Example {
-  const splits = JSON.parse(row.splits) as string[];
-  const metadata = parsed(row.metadata);
-  return {
-    id: row.example_id,
-    dataset_id,
-    name: `#${row.ord + 1}`,
-    inputs: JSON.parse(row.inputs),
-    outputs: parsed(row.outputs),
-    metadata: splits.length > 0 ? { ...metadata, dataset_split: splits } : metadata,
-    source_run_id: row.source_run_id,
-    attachment_urls: null,
-    created_at: isoOfMilliseconds(row.created_at),
-    modified_at: isoOfMilliseconds(row.version_at),
-  };
+/** An example of the dataset with this id. */
+export interface ExampleOfDataset {
+  example: VersionedExample;
+  dataset_id: string;
 }
 
-/** Tokens, costs and first tokens: an upload has none of them. */
-const UNKNOWN = {
-  first_token_p50: null,
-  first_token_p99: null,
-  total_tokens: null,
-  prompt_tokens: null,
-  completion_tokens: null,
-  total_cost: null,
-  prompt_cost: null,
-  completion_cost: null,
-  last_run_start_time_live: null,
+export const EXAMPLE = new Shape<ExampleOfDataset, Example>({
+  id: bare(({ example }) => example.example_id),
+  dataset_id: bare(({ dataset_id }) => dataset_id),
+  name: bare(({ example }) => `#${example.ord + 1}`),
+  inputs: stored(({ example }) => example.inputs) as Field<ExampleOfDataset, JsonObject>,
+  outputs: stored(({ example }) => example.outputs),
+  metadata: {
+    value: metadataOf,
+    text: (row) => (row.example.splits === "[]" ? (row.example.metadata ?? "null") : JSON.stringify(metadataOf(row))),
+  },
+  source_run_id: bare(({ example }) => example.source_run_id),
+  attachment_urls: always(null),
+  created_at: bare(({ example }) => isoOfMilliseconds(example.created_at)),
+  modified_at: bare(({ example }) => isoOfMilliseconds(example.version_at)),
+});
+
+/** The splits are shown within it. */
+function metadataOf({ example }: ExampleOfDataset): JsonObject | null {
+  const splits = JSON.parse(example.splits) as string[];
+  const metadata = parsed(example.metadata);
+  return splits.length > 0 ? { ...metadata, dataset_split: splits } : metadata;
+}
+
+export const exampleOf = (example: VersionedExample, dataset_id: string): Example =>
+  EXAMPLE.valueOf({ example, dataset_id });
+
+const UNSAID_COSTS = { total_cost: null, prompt_cost: null, completion_cost: null } as const;
+
+/** What an upload does not say (in the contract: `unsaid`). */
+export const UNSAID = {
+  costs: UNSAID_COSTS,
+  tokens: { total_tokens: null, prompt_tokens: null, completion_tokens: null, ...UNSAID_COSTS },
+  first_tokens: { first_token_p50: null, first_token_p99: null },
 } as const;
 
+const UNSAID_STATS = { ...UNSAID.first_tokens, ...UNSAID.tokens, last_run_start_time_live: null } as const;
+
 const WITHOUT_STATS = {
-  ...UNKNOWN,
+  ...UNSAID_STATS,
   run_count: null,
   latency_p50: null,
   latency_p99: null,
@@ -101,31 +115,36 @@ export function sessionOf(row: ExperimentRow, dataset_id: string | null, with_st
 function statsOf(row: ExperimentRow): Pick<Session, keyof typeof WITHOUT_STATS> {
   const { last_run_start_us, ...stats } = JSON.parse(row.stats) as ExperimentStats;
   const last_run_start_time = last_run_start_us === null ? null : isoOfMicroseconds(last_run_start_us);
-  return { ...UNKNOWN, ...stats, last_run_start_time, run_facets: [] };
+  return { ...UNSAID_STATS, ...stats, last_run_start_time, run_facets: [] };
 }
 
 /** What a piece of feedback is about: ids that its row does not have. */
 export type About = Pick<FullFeedback, "experiment_id" | "run_id" | "run_start_us">;
 
-export function feedbackOf(row: FeedbackRow, about: About): Feedback {
-  return {
-    id: row.feedback_id,
-    key: row.key,
-    score: row.score,
-    value: parsed<unknown>(row.value),
-    comment: row.comment,
-    correction: parsed<unknown>(row.correction),
-    run_id: about.run_id,
-    session_id: about.experiment_id,
-    trace_id: about.run_id,
-    start_time: about.run_start_us === null ? null : isoOfMicroseconds(about.run_start_us),
-    is_root: about.run_id !== null,
-    feedback_group_id: row.feedback_group_id,
-    comparative_experiment_id: row.comparative_experiment_id,
-    feedback_source: parsed<JsonObject & { type: string | null }>(row.source),
-    feedback_thread_id: null,
-    extra: parsed(row.extra),
-    created_at: isoOfMicroseconds(row.created_us),
-    modified_at: isoOfMicroseconds(row.modified_us),
-  };
+export interface JudgedThing {
+  row: FeedbackRow;
+  about: About;
 }
+
+export const FEEDBACK = new Shape<JudgedThing, Feedback>({
+  id: bare(({ row }) => row.feedback_id),
+  key: written(({ row }) => row.key),
+  score: written(({ row }) => row.score),
+  value: stored(({ row }) => row.value),
+  comment: written(({ row }) => row.comment),
+  correction: stored(({ row }) => row.correction),
+  run_id: bare(({ about }) => about.run_id),
+  session_id: bare(({ about }) => about.experiment_id),
+  trace_id: bare(({ about }) => about.run_id),
+  start_time: bare(({ about }) => (about.run_start_us === null ? null : isoOfMicroseconds(about.run_start_us))),
+  is_root: written(({ about }) => about.run_id !== null),
+  feedback_group_id: bare(({ row }) => row.feedback_group_id),
+  comparative_experiment_id: bare(({ row }) => row.comparative_experiment_id),
+  feedback_source: stored(({ row }) => row.source),
+  feedback_thread_id: always(null),
+  extra: stored(({ row }) => row.extra),
+  created_at: bare(({ row }) => isoOfMicroseconds(row.created_us)),
+  modified_at: bare(({ row }) => isoOfMicroseconds(row.modified_us)),
+});
+
+export const feedbackOf = (row: FeedbackRow, about: About): Feedback => FEEDBACK.valueOf({ row, about });

@@ -125,6 +125,23 @@ export type CheckpointRequest =
   | { op: "delete_thread"; thread_id: string }
   | { op: "put_writes"; thread_id: string; checkpoint_ns: string; checkpoint_id: string; writes: WriteData[] };
 
+/** What the graph of a run asks in the name of the run's user: who that is says the run's record, not the graph. */
+export interface TokenRequest {
+  op: "token";
+  /** Which provider, by the `provider_id` of its workspace. */
+  provider: string;
+  scopes: string[];
+  /** Whether it is the run's assistant that asks, or the user alone. */
+  agent_scoped: boolean;
+  token_id?: string;
+}
+
+/** An access token, or where to send the user for one. The token is written nowhere on its way to the graph. */
+export type TokenAnswer = { token: string } | { auth_url: string };
+
+/** What a host asks of the service. */
+export type HostRequest = CheckpointRequest | TokenRequest;
+
 /** What a run stores without waiting for an answer: whatever it says later lies behind it. */
 export type CheckpointWrite = Extract<CheckpointRequest, { op: "put" | "put_writes" }>;
 
@@ -190,7 +207,7 @@ export type FromHost =
   | { type: "events"; run_id: string; epoch: number; events: [event: string, data: string][] }
   | { type: "done"; run_id: string; epoch: number; outcome: HostOutcome }
   /** `run` is absent when the request belongs to a question. */
-  | { type: "request"; id: number; run?: { run_id: string; epoch: number }; request: CheckpointRequest }
+  | { type: "request"; id: number; run?: { run_id: string; epoch: number }; request: HostRequest }
   /** Like a request to store, but nobody waits: when it cannot be stored, nothing that the run says later is. */
   | { type: "store"; run_id: string; epoch: number; write: CheckpointWrite }
   /** `value` is JSON text, or a StagedUpdate. */

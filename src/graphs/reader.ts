@@ -1,8 +1,8 @@
 import type { Log } from "../lib/log.ts";
 import type {
-  CheckpointRequest,
   FromHost,
   GraphHost,
+  HostRequest,
   HostSetup,
   Question,
   StagedUpdate,
@@ -14,7 +14,7 @@ export interface ReaderOptions {
   startHost: StartHost;
   setup: () => HostSetup;
   /** Where the reader's graphs find their checkpoints. */
-  onRequest(request: CheckpointRequest): Promise<unknown>;
+  onRequest(request: HostRequest): Promise<unknown>;
   /** An answer that takes longer is given up, and the host with it. */
   timeout_ms: number;
   log: Log;

@@ -1,15 +1,15 @@
 import { once } from "node:events";
 import type { ServerResponse } from "node:http";
-import { eventStreamOf, type Sink } from "./sse.ts";
+import { type Sink, writerOf } from "./written-body.ts";
 
 /**
- * Writes an event stream straight to Node's response; any other response is left to the adaptor. A `ReadableStream`
- * between the two costs 14 KB a stream.
+ * Writes a text that comes in pieces (an event stream, a long list) straight to Node's response; any other response is left to
+ * the adaptor. A `ReadableStream` between the two costs 14 KB a stream, and 3 MB through it 9 ms.
  *
  * @returns whether the response was one
  */
 export function sendDirectly(response: Response, outgoing: ServerResponse): boolean {
-  const write = eventStreamOf(response);
+  const write = writerOf(response);
   if (!write) return false;
   outgoing.writeHead(response.status, Object.fromEntries(response.headers));
   outgoing.flushHeaders();

@@ -1,6 +1,5 @@
 import type { StreamedEvent } from "../agents/runs.ts";
-
-const encoder = new TextEncoder();
+import { type Sink, writtenBody } from "./written-body.ts";
 
 export interface SseOptions {
   /** Only events of these modes, besides those that every stream has. */
@@ -13,24 +12,7 @@ export interface SseOptions {
   onError(error: unknown): void;
 }
 
-/** Where the text of a stream goes. */
-export interface Sink {
-  /** @returns whether the reader keeps up; if not, {@link Sink.drained} says when it has caught up */
-  write(text: string): boolean;
-  /** @throws the reason of `signal` */
-  drained(signal: AbortSignal): Promise<void>;
-  end(): void;
-  fail(error: unknown): void;
-}
-
 const HEARTBEAT = ": heartbeat\n\n";
-
-/** How the body of a response is written to something else than the body itself. */
-const writers = new WeakMap<ReadableStream, (sink: Sink) => Promise<void>>();
-
-/** What writes the event stream of a response straight to a sink; undefined when its body is no event stream. */
-export const eventStreamOf = ({ body }: Response): ((sink: Sink) => Promise<void>) | undefined =>
-  body ? writers.get(body) : undefined;
 
 /**
  * Server-sent events from batches of events, one HTTP chunk a batch. Nothing is read ahead: the next batch is
@@ -38,8 +20,7 @@ export const eventStreamOf = ({ body }: Response): ((sink: Sink) => Promise<void
  */
 export function sseResponse(batches: AsyncGenerator<readonly StreamedEvent[]>, options: SseOptions): Response {
   const write = (sink: Sink) => writeEvents(batches, sink, options);
-  const body = streamOf(write, () => options.gone.abort(new Error("The reader is gone.")));
-  writers.set(body, write);
+  const body = writtenBody(write, () => options.gone.abort(new Error("The reader is gone.")));
   return new Response(body, {
     headers: {
       "content-type": "text/event-stream",
@@ -79,31 +60,6 @@ async function writeEvents(
   } finally {
     clearInterval(heart);
   }
-}
-
-/** A body that is written once somebody reads it. */
-function streamOf(write: (sink: Sink) => Promise<void>, onCancel: () => void): ReadableStream<Uint8Array> {
-  let wanted: PromiseWithResolvers<void> | undefined;
-  return new ReadableStream<Uint8Array>(
-    {
-      pull(controller) {
-        if (wanted) return wanted.resolve();
-        wanted = Promise.withResolvers();
-        void write({
-          write(text) {
-            wanted = Promise.withResolvers();
-            controller.enqueue(encoder.encode(text));
-            return false;
-          },
-          drained: () => wanted?.promise ?? Promise.resolve(),
-          end: () => controller.close(),
-          fail: (error) => controller.error(error),
-        });
-      },
-      cancel: onCancel,
-    },
-    { highWaterMark: 0 },
-  );
 }
 
 /** Event and id on one line each, whatever a graph calls its namespaces. */

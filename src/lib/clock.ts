@@ -7,12 +7,6 @@ export interface Clock {
 }
 
 export const systemClock: Clock = { now: () => Date.now() };
-
-/** A point in time as the wire shows it: ISO 8601 with an explicit UTC offset. */
-export function isoTime(ms: number): string {
-  return `${new Date(ms).toISOString().slice(0, -1)}+00:00`;
-}
-
 /** Ends after so many milliseconds, or when the signal is aborted; it never fails. Injected for the same reason. */
 export type Wait = (ms: number, signal: AbortSignal) => Promise<void>;
 

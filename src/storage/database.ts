@@ -84,3 +84,9 @@ export const anySelect = (query: unknown): AnySelect<unknown> => query as AnySel
 
 /** The time of the database, in milliseconds since the epoch: the one clock that all its processes share. */
 export const nowMs = sql<number>`now_ms()`;
+
+/** {@link nowMs} as a number, for rows whose times depend on more. */
+export async function readNow(tx: Tx): Promise<number> {
+  const row = await tx.first(sql<{ now: number }>`select now_ms() as now`.compile(tx.k));
+  return (row as { now: number }).now;
+}

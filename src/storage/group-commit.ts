@@ -46,6 +46,8 @@ export class GroupCommit {
   }
 
   add<T>(run: (tx: Tx) => Promise<T>): Promise<T> {
+    // Somebody may come back to it late, with what a provider has answered after the service was stopped.
+    if (!this.#connection.isOpen) return Promise.reject(new Error("The database is closed."));
     return new Promise<T>((resolve, reject) => {
       this.#queue.push({ run, resolve: resolve as (value: unknown) => void, reject });
       this.#schedule();

@@ -23,6 +23,8 @@ export interface SqliteOptions {
   busy_timeout_ms?: number;
   /** Who moves the log into the database: a thread of its own (default), or the writer at its commits. */
   checkpointer?: "thread" | "writer";
+  /** Pages that each of the two connections keeps in memory. Default 32. */
+  cache_mb?: number;
 }
 
 /** Opens the embedded database. */
@@ -60,13 +62,13 @@ export function openSqlite(options: SqliteOptions): Database {
 const busyTimeoutOf = ({ busy_timeout_ms = 5_000 }: SqliteOptions) => busy_timeout_ms;
 
 function connect(options: SqliteOptions): DatabaseSync {
-  const { file, synchronous, clock } = options;
+  const { file, synchronous, clock, cache_mb = 32 } = options;
   const connection = new DatabaseSync(file);
   // Readers never wait for writers, but for a log to be recovered that a killed process has left.
   connection.exec(`pragma busy_timeout = ${busyTimeoutOf(options)}`);
   connection.exec("pragma journal_mode = wal");
   connection.exec(`pragma synchronous = ${synchronous}`);
-  connection.exec("pragma cache_size = -32000"); // KiB
+  connection.exec(`pragma cache_size = -${cache_mb * 1000}`); // KiB
   // Only finishes, every 32 MB, what the checkpointer's thread has begun (wal-checkpointer.ts).
   connection.exec("pragma wal_autocheckpoint = 8000");
   connection.function("now_ms", () => clock.now());

@@ -1,7 +1,7 @@
 import type { ApiKey, ApiKeyCreate, NewApiKey } from "../contract/admin.ts";
 import { type Caller, DEFAULT_SCOPES, type Scope } from "../contract/caller.ts";
 import { ApiError } from "../errors.ts";
-import { isoTime } from "../lib/clock.ts";
+import { isoOfMilliseconds } from "../lib/times.ts";
 import type { Tx } from "../storage/database.ts";
 import { insertApiKey, listApiKeys, revokeApiKey } from "../storage/vault/api-keys.ts";
 import type { ApiKeyRow } from "../storage/vault/schema.ts";
@@ -61,8 +61,8 @@ export function apiKeyOf(row: ApiKeyRow): ApiKey {
     user_id,
     name,
     scopes: JSON.parse(row.scopes) as Scope[],
-    created_at: isoTime(created_at),
-    last_used_at: last_used_at === null ? null : isoTime(last_used_at),
-    revoked_at: revoked_at === null ? null : isoTime(revoked_at),
+    created_at: isoOfMilliseconds(created_at),
+    last_used_at: last_used_at === null ? null : isoOfMilliseconds(last_used_at),
+    revoked_at: revoked_at === null ? null : isoOfMilliseconds(revoked_at),
   };
 }

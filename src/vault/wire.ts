@@ -4,13 +4,13 @@ import type {
   OAuthTokenSummary,
   TokenEvent,
 } from "../contract/auth-service/records.ts";
-import { isoTime } from "../lib/clock.ts";
+import { isoOfMilliseconds } from "../lib/times.ts";
 import type { FullConnection } from "../storage/vault/connections.ts";
 import type { ProviderRow, TokenEventRow, TokenRow } from "../storage/vault/schema.ts";
 
 // Rows as the wire shows them. Each field is named, so that no secret gets out with a new column.
 
-const timeOrNull = (ms: number | null): string | null => (ms === null ? null : isoTime(ms));
+const timeOrNull = (ms: number | null): string | null => (ms === null ? null : isoOfMilliseconds(ms));
 
 export const providerOf = (row: ProviderRow): OAuthProvider => ({
   id: row.id,
@@ -29,8 +29,8 @@ export const providerOf = (row: ProviderRow): OAuthProvider => ({
   authorization_params: JSON.parse(row.authorization_params) as Record<string, string>,
   allowed_redirect_uris: JSON.parse(row.allowed_redirect_uris) as string[],
   default_redirect_uri: row.default_redirect_uri,
-  created_at: isoTime(row.created_at),
-  updated_at: isoTime(row.updated_at),
+  created_at: isoOfMilliseconds(row.created_at),
+  updated_at: isoOfMilliseconds(row.updated_at),
 });
 
 export const tokenSummaryOf = (row: TokenRow): OAuthTokenSummary => ({
@@ -40,8 +40,8 @@ export const tokenSummaryOf = (row: TokenRow): OAuthTokenSummary => ({
   scopes: JSON.parse(row.scopes) as string[],
   expires_at: timeOrNull(row.expires_at),
   is_default: row.is_default === 1,
-  created_at: isoTime(row.created_at),
-  updated_at: isoTime(row.updated_at),
+  created_at: isoOfMilliseconds(row.created_at),
+  updated_at: isoOfMilliseconds(row.updated_at),
 });
 
 export const connectionOf = (row: Omit<FullConnection, "user_id">): AgentConnection => ({
@@ -53,7 +53,7 @@ export const connectionOf = (row: Omit<FullConnection, "user_id">): AgentConnect
   scopes: JSON.parse(row.scopes) as string[],
   expires_at: timeOrNull(row.expires_at),
   created_by: row.created_by,
-  created_at: isoTime(row.created_at),
+  created_at: isoOfMilliseconds(row.created_at),
 });
 
 export const tokenEventOf = (row: TokenEventRow): TokenEvent => ({
@@ -67,5 +67,5 @@ export const tokenEventOf = (row: TokenEventRow): TokenEvent => ({
   scopes: JSON.parse(row.scopes) as string[],
   detail: row.detail === null ? null : { message: row.detail },
   acknowledged_at: timeOrNull(row.acknowledged_at),
-  created_at: isoTime(row.created_at),
+  created_at: isoOfMilliseconds(row.created_at),
 });

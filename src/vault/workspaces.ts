@@ -1,8 +1,8 @@
 import type { Member, Workspace, WorkspaceCreate } from "../contract/admin.ts";
 import { type Caller, DEFAULT_TENANT, mayUse } from "../contract/caller.ts";
 import { ApiError } from "../errors.ts";
-import { isoTime } from "../lib/clock.ts";
 import { isUuid, newId } from "../lib/ids.ts";
+import { isoOfMilliseconds } from "../lib/times.ts";
 import type { Tx } from "../storage/database.ts";
 import type { WorkspaceMemberRow, WorkspaceRow } from "../storage/vault/schema.ts";
 import {
@@ -86,10 +86,10 @@ export async function ensureWorkspace(tx: Tx, text: string): Promise<WorkspaceRo
 const workspaceOf = ({ tenant_id, name, created_at }: WorkspaceRow): Workspace => ({
   tenant_id,
   name,
-  created_at: isoTime(created_at),
+  created_at: isoOfMilliseconds(created_at),
 });
 
 const memberOf = ({ user_id, created_at }: WorkspaceMemberRow): Member => ({
   user_id,
-  created_at: isoTime(created_at),
+  created_at: isoOfMilliseconds(created_at),
 });

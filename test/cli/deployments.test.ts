@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { createInterface } from "node:readline";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { isoTime } from "../../src/lib/clock.ts";
+import { isoOfMilliseconds } from "../../src/lib/times.ts";
 import { insertLogLines } from "../../src/storage/control/logs.ts";
 import { ControlApi, empty, ofImage, type User, type Wire } from "../http/control/api.ts";
 import { runCli, startCli } from "../support/process.ts";
@@ -87,7 +87,7 @@ describe("the deployments commands", () => {
     expect((await run("logs", "logs", "--level", "ERROR")).stdout).toBe(line(1, "ERROR", "two"));
     expect((await run("logs", "logs", "--type", "build")).stdout).toBe("");
     const [first] = (await run("logs", "logs", "--json")).stdout.split("\n");
-    expect(JSON.parse(first as string)).toMatchObject({ message: "one", timestamp: isoTime(START) });
+    expect(JSON.parse(first as string)).toMatchObject({ message: "one", timestamp: isoOfMilliseconds(START) });
   });
 
   it("follow a log: each line once, also one that comes late", async () => {

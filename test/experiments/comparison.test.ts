@@ -180,6 +180,50 @@ describe.each(databases)("comparing experiments on %s", (database) => {
     expect(comparisons[0].mean_comparison).toBeCloseTo(0.2, 12);
   });
 
+  describe("a removed example", () => {
+    const removed = async () => {
+      const lists = [{ s: [0.1, 0.4, 0.3, 0.6] }, { s: [0.2, 0.3, 0.9, 0.6] }];
+      const { dataset, sessions, rows } = await uploaded(lists);
+      expect((await compare(dataset, sessions)).comparisons[0]).toMatchObject({ n_paired: 4, wins: 2, losses: 1 });
+      const answer = await service.request("DELETE", `/api/v1/examples/${rows[2]}`);
+      expect(answer.status).toBe(200);
+      return { dataset, sessions, rows };
+    };
+
+    it("counts neither as better nor as worse, until an upload brings it back", async () => {
+      const { dataset, sessions, rows } = await removed();
+      const { comparisons } = await compare(dataset, sessions);
+      expect(comparisons[0]).toMatchObject({ n_paired: 3, wins: 1, losses: 1, ties: 1, improved_examples: [rows[0]] });
+      expect(comparisons[0].mean_baseline).toBeCloseTo((0.1 + 0.4 + 0.6) / 3, 12);
+      const again = experimentOf(
+        3,
+        () => [{ key: "s", score: 0.7 }],
+        {},
+        (index) => rows[index] as string,
+      );
+      const body = { ...again, dataset_name: undefined, dataset_id: dataset };
+      expect((await service.request("POST", "/api/v1/datasets/upload-experiment", body)).status).toBe(200);
+      expect((await compare(dataset, sessions)).comparisons[0]).toMatchObject({ n_paired: 4, wins: 2 });
+    });
+
+    it("is not shown side by side, and stays in the statistics of what ran on it", async () => {
+      const { dataset, sessions, rows } = await removed();
+      const at = `/api/v1/datasets/${dataset}`;
+      const ids = async (more: object) => {
+        const { body } = await service.request("POST", `${at}/runs`, { session_ids: sessions, ...more });
+        return body.map(({ id }: { id: string }) => rows.indexOf(id));
+      };
+      expect(await ids({})).toEqual([0, 1, 3]);
+      expect(await ids({ example_ids: rows.slice(1, 3) })).toEqual([1]);
+      expect(await ids({ sort_params: { sort_by: "delta.feedback.s" } })).toEqual([0, 3, 1]);
+      const pair = { baseline_session_id: sessions[0], comparison_session_ids: [sessions[1]], feedback_key: "s" };
+      const delta = await service.request("POST", `${at}/runs/delta`, pair);
+      expect(delta.body.feedback_deltas[sessions[1] as string].improved_examples).toEqual([rows[0]]);
+      const session = (await service.request("GET", `/api/v1/sessions/${sessions[1]}`)).body;
+      expect([session.run_count, session.feedback_stats.s.n, session.feedback_stats.s.max]).toEqual([4, 4, 0.9]);
+    });
+  });
+
   it("refuses experiments that it does not know, or of another dataset", async () => {
     const one = await uploaded([{ s: [1] }]);
     const other = await uploaded([{ s: [1] }]);
@@ -204,6 +248,18 @@ describe.each(databases)("comparing experiments on %s", (database) => {
       expect(first).toMatchObject({ outputs: { answer: 1 }, feedbacks: [{ key: "s", score: 0.1 }] });
       const [preview] = await page(dataset, { session_ids: sessions, preview: true, limit: 1 });
       expect(preview.runs[0]).toMatchObject({ outputs: null, outputs_preview: '{"answer":1}', inputs: null });
+    });
+
+    it("is whole where it is long", async () => {
+      const { dataset, sessions, rows } = await uploaded([{ s: repeat(60, 0.5) }, { s: repeat(60, 1) }]);
+      const { text, body, headers } = await service.request("POST", `/api/v1/datasets/${dataset}/runs`, {
+        session_ids: sessions,
+      });
+      // More than one piece of 64 KB.
+      expect(text.length).toBeGreaterThan(200_000);
+      expect(headers.get("content-type")).toBe("application/json");
+      expect(body.map((example: { id: string }) => example.id)).toEqual(rows);
+      expect(body.flatMap((example: { runs: object[] }) => example.runs)).toHaveLength(120);
     });
 
     it("pages, sorts by scores and by differences, and filters by what runs have", async () => {

@@ -234,6 +234,12 @@ describe("matches", () => {
     ['has(tags, "v2")', {}, { tags: ["V2", "v21"] }, { tags: [] }],
     ["exists(tags)", {}, { tags: [] }],
     ['search("docker")', {}, { text: () => "podman" }],
+    [
+      'search("say \\"HI\\"")',
+      { text: () => JSON.stringify({ name: 'say "hi"' }) },
+      { text: () => JSON.stringify({ name: "say hi" }) },
+    ],
+    ["search('C:\\TEMP')", { text: () => JSON.stringify({ in: "c:\\temp" }) }, { text: () => "c:temp" }],
     ['search("engine DOCK")', {}, { text: () => "an engine" }, { text: () => "a dock" }],
   ];
 

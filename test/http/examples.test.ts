@@ -1,14 +1,31 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { databases } from "../support/databases.ts";
+import { OAuthServer, type TestClient, walk } from "../support/oauth-server.ts";
 import { startService, type TestService } from "../support/service.ts";
 import { parseSse } from "../support/sse.ts";
 
+const CLIENT = {
+  client_id: "threadmill",
+  client_secret: "a secret of the examples",
+  token_endpoint_auth_method: "client_secret_post",
+} as const satisfies TestClient;
+
 describe.each(databases)("the example agents on %s", (database) => {
   let service: TestService;
+  let oauth: OAuthServer;
   beforeAll(async () => {
-    service = await startService({ database, config: "examples/langgraph.json" });
+    oauth = await OAuthServer.start([CLIENT], ["http://localhost/v2/auth/callback/acme"]);
+    const env = {
+      THREADMILL_PUBLIC_URL: "http://localhost",
+      THREADMILL_ALLOW_LOOPBACK_OAUTH: "1",
+      OAUTH_USERINFO_URL: `${oauth.url}/me`,
+    };
+    service = await startService({ database, config: "examples/langgraph.json", env });
   });
-  afterAll(() => service.stop());
+  afterAll(async () => {
+    await service.stop();
+    await oauth.stop();
+  });
 
   const newThread = async (): Promise<string> => (await service.request("POST", "/threads", {})).body.thread_id;
 
@@ -51,6 +68,27 @@ describe.each(databases)("the example agents on %s", (database) => {
     expect(events.filter(({ event }) => event.startsWith("custom|study:"))).toHaveLength(6);
     expect(events.at(-1)?.data.report).toContain("A waggle dance tells other bees");
     expect(events.map(({ id }) => Number(id))).toEqual(events.map((_, i) => i + 1));
+  });
+
+  it("profile asks its user for permission at an OAuth provider, and then says who they are there", async () => {
+    await service.request("POST", "/v2/auth/providers", {
+      ...{ provider_id: "acme", name: "Acme", ...CLIENT, uses_pkce: true },
+      ...{ auth_url: `${oauth.url}/auth`, token_url: `${oauth.url}/token` },
+    });
+    const thread_id = await newThread();
+    const wait = (body: object) =>
+      service.request("POST", `/threads/${thread_id}/runs/wait`, { assistant_id: "profile", ...body });
+    const paused = await wait({ input: {} });
+    const { auth_url, ...question } = paused.body.__interrupt__[0].value;
+    expect(question).toEqual({
+      message: "Please let me see who you are at acme.",
+      provider: "acme",
+      scopes: ["openid"],
+    });
+    const back = await walk(auth_url, { account: "ada" });
+    expect((await service.request("GET", `${back.pathname}${back.search}`)).status).toBe(302);
+    const done = await wait({ command: { resume: true } });
+    expect(done.body).toEqual({ profile: { sub: "ada" } });
   });
 
   it("the provider agent says what it needs when no key is set", async () => {

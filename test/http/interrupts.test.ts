@@ -44,7 +44,11 @@ describe.each(databases)("pauses on %s", (database) => {
       const [thread_id] = await paused("gate");
       const second = await resume(thread_id, "gate", "Ada");
       expect(second.__interrupt__).toMatchObject([{ value: { question: "age?", name: "Ada" } }]);
-      expect(await api.thread(thread_id)).toMatchObject({ status: "interrupted" });
+      const [question] = second.__interrupt__;
+      const thread = await api.thread(thread_id);
+      expect(thread.status).toBe("interrupted");
+      expect(Object.values(thread.interrupts)).toEqual([[question]]);
+      expect(await api.state(thread_id)).toMatchObject({ next: ["ask"], interrupts: [question] });
       expect(await resume(thread_id, "gate", 36)).toEqual({
         steps: ["in", "open", "ask", "close"],
         answers: { name: "Ada", age: 36 },
@@ -62,6 +66,19 @@ describe.each(databases)("pauses on %s", (database) => {
         expect((await resume(thread_id, "gate", 1)).answers).toEqual({ name: value, age: 1 });
       },
     );
+
+    it("may be answered by null also when it is the second of a node", async () => {
+      const [thread_id] = await paused("gate");
+      await resume(thread_id, "gate", "Ada");
+      expect((await resume(thread_id, "gate", null)).answers).toEqual({ name: "Ada", age: null });
+    });
+
+    it("stay open when the state is changed meanwhile, also the second of a node", async () => {
+      const [thread_id] = await paused("gate");
+      await resume(thread_id, "gate", "Ada");
+      await api.post(`/threads/${thread_id}/state`, { values: { steps: ["by hand"] } });
+      expect(await api.state(thread_id)).toMatchObject({ next: ["ask"] });
+    });
 
     it("are answered by their id", async () => {
       const [thread_id, { __interrupt__ }] = await paused("gate");

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { databases } from "../support/databases.ts";
 import { rowsOfRun, rowsOfThread } from "../support/rows.ts";
 import { parseSse } from "../support/sse.ts";
+import { readUntil } from "../support/stream.ts";
 import { Scenario, until, type Wire } from "./scenario.ts";
 
 describe.each(databases)("rolling back runs on %s", (database) => {
@@ -140,8 +141,13 @@ describe.each(databases)("rolling back runs on %s", (database) => {
     ]) {
       const thread_id = await api.newThread();
       const before = await picture(thread_id);
-      const run = await api.newRun(thread_id, { assistant_id: "deaf", input: { steps: ["in"] } });
-      await until("it has begun", async () => (await api.state(thread_id)).next?.includes("wait"));
+      const run = await api.newRun(thread_id, {
+        assistant_id: "deaf",
+        stream_mode: "custom",
+        input: { steps: ["in"] },
+      });
+      // Not before: a node that has not begun hears the first of the two.
+      await readUntil(api.service, run, ({ event }) => event === "custom");
       // The node hears nothing, so there is the grace to come between.
       await api.cancel(run, `?action=${first}`);
       await api.cancel(run, `?action=${second}&wait=1`);

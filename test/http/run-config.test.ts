@@ -44,6 +44,18 @@ describe.each(databases)("what a run is told on %s", (database) => {
     });
   });
 
+  it("is for whom it runs, in configurable and in no checkpoint's metadata", async () => {
+    const { seen, thread_id } = await inspect({});
+    const permissions = ["agents", "experiments", "deployments", "tokens", "service", "admin"];
+    expect(seen.configurable).toMatchObject({
+      langgraph_auth_user: { identity: "local", is_authenticated: true, display_name: "local", permissions },
+      langgraph_auth_user_id: "local",
+      langgraph_auth_permissions: permissions,
+    });
+    const described = (await api.history(thread_id)).map(({ metadata }) => metadata);
+    expect(JSON.stringify(described)).not.toContain("langgraph_auth");
+  });
+
   it("is the assistant's configurable, where the run says nothing else", async () => {
     const assistant_id = await assistant({
       config: { configurable: { a: 1, b: { x: 1 }, c: [1] }, tags: ["assistant"], recursion_limit: 7 },
@@ -108,7 +120,7 @@ describe.each(databases)("what a run is told on %s", (database) => {
     const { seen, run, thread_id } = await inspect(body);
     const own = { run_id: run.run_id, thread_id, graph_id: "inspect", user_id: "local" };
     expect(seen.configurable).toMatchObject(own);
-    expect(seen.configurable.langgraph_auth_user).toBeUndefined();
+    expect(seen.configurable.langgraph_auth_user.identity).toBe("local");
     expect(where === "metadata" ? run.metadata.mine : run.kwargs.config.configurable.mine).toBe(1);
     expect(await api.thread(thread_id)).toMatchObject({
       metadata: { graph_id: "inspect", assistant_id: run.assistant_id },

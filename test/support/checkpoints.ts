@@ -1,4 +1,4 @@
-import type { CheckpointRequest, FromHost } from "../../src/graphs/host.ts";
+import type { FromHost, HostRequest } from "../../src/graphs/host.ts";
 import type { ServiceConnection } from "../../src/graphs/inside/connection.ts";
 import { insertCheckpoint, insertWrites } from "../../src/storage/checkpoint-inserts.ts";
 import { findCheckpoint, listCheckpoints } from "../../src/storage/checkpoints.ts";
@@ -21,7 +21,7 @@ export async function serveCheckpoints(
 
 const AUTHOR = { tenant_id: "t", run_id: null, epoch: 0, seq: 0 };
 
-function carryOut(database: Database, request: CheckpointRequest): Promise<unknown> {
+function carryOut(database: Database, request: HostRequest): Promise<unknown> {
   switch (request.op) {
     case "get":
       return findCheckpoint(database.read, request);
@@ -33,5 +33,7 @@ function carryOut(database: Database, request: CheckpointRequest): Promise<unkno
       return database.write((tx) => insertWrites(tx, AUTHOR, request, request.writes));
     case "delete_thread":
       return database.write((tx) => deleteThreadState(tx, request.thread_id));
+    case "token":
+      throw new Error("A checkpointer asks for no tokens.");
   }
 }

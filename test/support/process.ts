@@ -13,6 +13,8 @@ export interface ServerProcess {
   ended: Promise<unknown>;
   /** Resolves when the text has been printed on standard output. */
   printed(text: string): Promise<void>;
+  /** All that was printed so far, on both outputs. */
+  output(): string;
 }
 
 export interface ServerOptions {
@@ -63,7 +65,7 @@ export async function startProcess(options: ServerOptions): Promise<ServerProces
     });
   const state = await Promise.race([printed(" is up ").then(() => "up"), ended.then(() => "ended")]);
   if (state === "ended") throw new EndedEarly(complaints);
-  return { url: `http://127.0.0.1:${port}`, child, ended, printed };
+  return { url: `http://127.0.0.1:${port}`, child, ended, printed, output: () => output + complaints };
 }
 
 export function startCli(

@@ -41,6 +41,8 @@ export async function startService(options: {
   config: string;
   env?: Record<string, string>;
   command?: "dev" | "serve";
+  /** The graph hosts are on this thread. */
+  inline?: boolean;
 }): Promise<TestService> {
   const database = await createDatabase(options.database);
   const flags = {
@@ -48,6 +50,7 @@ export async function startService(options: {
     port: "0",
     data: database.data_dir,
     databaseUrl: database.url,
+    inline: options.inline,
   };
   const config = readConfig(options.command ?? "dev", flags, {
     ...process.env,

@@ -15,7 +15,7 @@ describe.each(databases)("refreshing tokens on %s", (name) => {
   let server: OAuthServer;
   beforeAll(async () => {
     at = await createDatabase(name);
-    vault = await TestVault.on(at, { provider_timeout_ms: 500 });
+    vault = await TestVault.on(at, { provider_timeout_ms: 3_000 });
     server = await OAuthServer.start([basic], [callbackOf("basic")]);
     await vault.provider(server, basic);
   });

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from "node:timers/promises";
 import type { LogLine, Logs } from "../../contract/control/logs.ts";
-import { isoTime } from "../../lib/clock.ts";
+import { isoOfMilliseconds } from "../../lib/times.ts";
 import { askControl, type Target } from "../experiments/api.ts";
 import { CommandError } from "../experiments/command-error.ts";
 import { findDeployment } from "./find.ts";
@@ -41,12 +41,12 @@ async function follow(
   flags: LogFlags,
 ): Promise<never> {
   // Lines of the past that were not asked for are not shown later either.
-  const begun = Date.parse(before.at(0)?.timestamp ?? isoTime(0));
-  let newest = Date.parse(before.at(-1)?.timestamp ?? isoTime(0));
+  const begun = Date.parse(before.at(0)?.timestamp ?? isoOfMilliseconds(0));
+  let newest = Date.parse(before.at(-1)?.timestamp ?? isoOfMilliseconds(0));
   let seen = new Map(before.map((line) => [line.id, Date.parse(line.timestamp)]));
   for (;;) {
     await pause(POLL_MS);
-    const start_time = isoTime(Math.max(begun, newest - LATE_MS));
+    const start_time = isoOfMilliseconds(Math.max(begun, newest - LATE_MS));
     for (let cursor: string | null | undefined; cursor !== null; ) {
       const page: Logs = await ask({ order: "asc", limit: "1000", start_time, ...(cursor && { offset: cursor }) });
       for (const line of page.logs) {

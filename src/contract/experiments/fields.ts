@@ -72,6 +72,15 @@ export const timeText = z.string().openapi({ format: "date-time", example: "2026
 
 export const nullableTime = nullable(timeText);
 
+const unsaidCosts = { total_cost: z.null(), prompt_cost: z.null(), completion_cost: z.null() };
+
+/** What an upload does not say, and is null wherever it is asked for. */
+export const unsaid = {
+  costs: unsaidCosts,
+  tokens: { total_tokens: z.null(), prompt_tokens: z.null(), completion_tokens: z.null(), ...unsaidCosts },
+  first_tokens: { first_token_p50: z.null(), first_token_p99: z.null() },
+};
+
 const plainError = z.object({ detail: z.string() }).openapi("ExperimentsError");
 
 const MEANING = {

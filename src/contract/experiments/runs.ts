@@ -1,6 +1,6 @@
 import { createRoute, z } from "@hono/zod-openapi";
 import { jsonBody, jsonObject, jsonResponse, optional, withDefault } from "../fields.ts";
-import { errors, looseUuid, nullableTime, time, timeText, uuids } from "./fields.ts";
+import { errors, looseUuid, nullableTime, time, timeText, unsaid, uuids } from "./fields.ts";
 import { FeedbackStats } from "./sessions.ts";
 
 const tags = ["Runs"];
@@ -36,9 +36,7 @@ export const ExperimentRun = z
     total_tokens: z.int(),
     prompt_tokens: z.int(),
     completion_tokens: z.int(),
-    total_cost: z.null(),
-    prompt_cost: z.null(),
-    completion_cost: z.null(),
+    ...unsaid.costs,
     first_token_time: z.null(),
     app_path: z.string(),
     in_dataset: z.boolean(),
@@ -121,15 +119,9 @@ export const RunStats = z
     run_count: z.int(),
     latency_p50: z.number().nullable(),
     latency_p99: z.number().nullable(),
-    first_token_p50: z.null(),
-    first_token_p99: z.null(),
-    total_tokens: z.null(),
-    prompt_tokens: z.null(),
-    completion_tokens: z.null(),
+    ...unsaid.first_tokens,
+    ...unsaid.tokens,
     median_tokens: z.null(),
-    total_cost: z.null(),
-    prompt_cost: z.null(),
-    completion_cost: z.null(),
     last_run_start_time: nullableTime,
     feedback_stats: FeedbackStats,
     run_facets: z.array(jsonObject),

@@ -1,6 +1,6 @@
 import { createRoute, z } from "@hono/zod-openapi";
 import { jsonBody, jsonObject, jsonResponse, optional, queryBoolean, queryFlag } from "../fields.ts";
-import { errors, looseUuid, metadataQuery, nullableTime, paging, time, timeText, uuids } from "./fields.ts";
+import { errors, looseUuid, metadataQuery, nullableTime, paging, time, timeText, unsaid, uuids } from "./fields.ts";
 
 const tags = ["Experiments"];
 
@@ -31,14 +31,8 @@ const statistics = {
   run_count: z.int().nullable(),
   latency_p50: z.number().nullable(),
   latency_p99: z.number().nullable(),
-  first_token_p50: z.null(),
-  first_token_p99: z.null(),
-  total_tokens: z.null(),
-  prompt_tokens: z.null(),
-  completion_tokens: z.null(),
-  total_cost: z.null(),
-  prompt_cost: z.null(),
-  completion_cost: z.null(),
+  ...unsaid.first_tokens,
+  ...unsaid.tokens,
   last_run_start_time: nullableTime,
   last_run_start_time_live: z.null(),
   feedback_stats: FeedbackStats.nullable(),

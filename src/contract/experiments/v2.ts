@@ -1,7 +1,7 @@
 import { createRoute, z } from "@hono/zod-openapi";
 import { jsonBody, jsonObject, jsonResponse, optional, withDefault } from "../fields.ts";
 import { datasetParams } from "./datasets.ts";
-import { looseUuid, nullableTime, texts, time, timeText } from "./fields.ts";
+import { looseUuid, nullableTime, texts, time, timeText, unsaid } from "./fields.ts";
 import { FeedbackStats } from "./sessions.ts";
 
 const tags = ["Version 2"];
@@ -43,12 +43,7 @@ export const RunV2 = z
     is_root: z.boolean(),
     reference_example_id: z.string().nullable(),
     reference_dataset_id: z.string().nullable(),
-    total_tokens: z.null(),
-    prompt_tokens: z.null(),
-    completion_tokens: z.null(),
-    total_cost: z.null(),
-    prompt_cost: z.null(),
-    completion_cost: z.null(),
+    ...unsaid.tokens,
     prompt_token_details: z.null(),
     completion_token_details: z.null(),
     prompt_cost_details: z.null(),

@@ -7,7 +7,7 @@ import type {
 import { ApiError } from "../../errors.ts";
 import { newId } from "../../lib/ids.ts";
 import { isoOfMilliseconds } from "../../lib/times.ts";
-import type { Tx } from "../../storage/database.ts";
+import { readNow, type Tx } from "../../storage/database.ts";
 import { deleteComparative, insertComparative, listComparative } from "../../storage/experiments/comparative.ts";
 import { datasetsByNo } from "../../storage/experiments/datasets.ts";
 import { experimentsById } from "../../storage/experiments/experiments.ts";
@@ -28,7 +28,7 @@ export class ComparativeExperiments {
     return this.#context.database.write(async (tx) => {
       const dataset_no = await datasetOf(tx, caller, body);
       await getExperimentsOf(tx, caller, dataset_no, body.experiment_ids);
-      const now = Date.now();
+      const now = await readNow(tx);
       const at = (us: number | undefined) => (us === undefined ? now : Math.floor(us / 1000));
       const made = await insertComparative(tx, {
         comparative_experiment_id: body.id ?? newId(),

@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import type { Caller } from "../../contract/caller.ts";
 import type { Comparison, ComparisonQuery, PairComparison } from "../../contract/experiments/comparison.ts";
 import { lowerIsBetter } from "../../storage/experiments/feedback-configs.ts";
@@ -9,11 +10,13 @@ import { holm } from "../statistics/holm.ts";
 import { comparePair } from "../statistics/paired.ts";
 import type { ExperimentStats } from "../stats.ts";
 import { idsOfPlaces, scoresOf } from "./deltas.ts";
+import { removedPlaces } from "./removed-places.ts";
 
 const RESAMPLES = 2000;
 const CONFIDENCE = 0.95;
 /** The same comparison has the same interval each time that it is made. */
 const SEED = 1;
+const DRAWN = { resamples: RESAMPLES, level: CONFIDENCE, seed: SEED };
 
 /** As many pairs are remembered: those of a hundred pages with ten experiments and ten keys each. */
 const KEPT_PAIRS = 10_000;
@@ -25,7 +28,7 @@ type Figures = ReturnType<typeof comparePair>;
 /** Whether experiments are better than a baseline: differences with intervals and tests. */
 export class Comparisons {
   readonly #context: ExperimentsContext;
-  /** By experiments, their versions, key and options: what was computed stays right until one of the two changes. */
+  /** By experiments, their versions, removed examples, key and options: what was computed stays right until one changes. */
   readonly #figures = new Map<string, Figures>();
 
   constructor(context: ExperimentsContext) {
@@ -34,14 +37,16 @@ export class Comparisons {
 
   async compare(caller: Caller, dataset_id: string, body: ComparisonQuery): Promise<Comparison> {
     const { read } = this.#context.database;
-    const { dataset_no } = await getDataset(read, caller, dataset_id);
+    const dataset = await getDataset(read, caller, dataset_id);
     const ids = [body.baseline_session_id, ...body.comparison_session_ids];
-    const experiments = await getExperimentsOf(read, caller, dataset_no, ids);
+    const experiments = await getExperimentsOf(read, caller, dataset.dataset_no, ids);
     const [baseline, ...others] = experiments as [ExperimentRow, ...ExperimentRow[]];
     const keys = body.feedback_keys ?? keysOf(experiments);
-    const scores = await scoresOf(read, experiments, keys);
+    const removed = await removedPlaces(read, dataset);
+    const scores = await scoresOf(read, experiments, keys, removed);
+    const digest = digestOf(removed);
     const lower = await lowerIsBetter(read, caller.tenant_id);
-    const examples = body.limit > 0 ? await idsOfPlaces(read, dataset_no) : new Map<number, string>();
+    const examples = body.limit > 0 ? await idsOfPlaces(read, dataset.dataset_no) : new Map<number, string>();
     const named = (places: number[]) => places.flatMap((ord) => examples.get(ord) ?? []).slice(0, body.limit);
 
     const rows = others.flatMap((other) =>
@@ -50,7 +55,8 @@ export class Comparisons {
         const options = { lower_is_better: lower.has(key), threshold, significance };
         const [from, to] = [scores(baseline, key), scores(other, key)];
         const changes = body.limit > 0 ? changesOf(from, to, options) : UNNAMED;
-        const figures = this.#figuresOf(baseline, other, key, options, from, to);
+        const name = [versionOf(baseline), versionOf(other), digest, key, options];
+        const figures = this.#remembered(name, () => comparePair(from, to, { ...options, ...DRAWN }));
         return onWire(other, key, options.lower_is_better, figures, named(changes.improved), named(changes.regressed));
       }),
     );
@@ -64,24 +70,21 @@ export class Comparisons {
     };
   }
 
-  #figuresOf(
-    baseline: ExperimentRow,
-    other: ExperimentRow,
-    key: string,
-    options: { lower_is_better: boolean; threshold: number; significance: boolean },
-    from: Float64Array,
-    to: Float64Array,
-  ): Figures {
-    const versions = [baseline, other].map(({ experiment_no, stats_version }) => [experiment_no, stats_version]);
-    const name = JSON.stringify([versions, key, options]);
+  #remembered(what: unknown[], compute: () => Figures): Figures {
+    const name = JSON.stringify(what);
     const known = this.#figures.get(name);
     if (known) return known;
-    const figures = comparePair(from, to, { ...options, resamples: RESAMPLES, level: CONFIDENCE, seed: SEED });
+    const figures = compute();
     this.#figures.set(name, figures);
     if (this.#figures.size > KEPT_PAIRS) this.#figures.delete(this.#figures.keys().next().value as string);
     return figures;
   }
 }
+
+const versionOf = ({ experiment_no, stats_version }: ExperimentRow) => [experiment_no, stats_version];
+
+/** Short for a list that may be as long as the dataset. */
+const digestOf = (places: readonly number[]): string => createHash("sha1").update(places.join()).digest("base64");
 
 /** All keys that some of the experiments has scores of. */
 function keysOf(experiments: ExperimentRow[]): string[] {

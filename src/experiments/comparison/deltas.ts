@@ -9,6 +9,7 @@ import type { ExperimentsContext } from "../context.ts";
 import { getDataset, getExperimentsOf } from "../lookup.ts";
 import { changesOf } from "../statistics/changes.ts";
 import { placesToShow } from "./places-to-show.ts";
+import { removedPlaces } from "./removed-places.ts";
 
 /** By experiment: which examples got better than in the baseline, and which worse. */
 export type Deltas = Record<string, { improved_examples: string[]; regressed_examples: string[] }>;
@@ -41,15 +42,15 @@ export class FeedbackDeltas {
 
   async #ofKeys(caller: Caller, dataset_id: string, body: DeltaStreamQuery): Promise<Record<string, Deltas>> {
     const { read } = this.#context.database;
-    const { dataset_no } = await getDataset(read, caller, dataset_id);
-    const experiments = await getExperimentsOf(read, caller, dataset_no, [
+    const dataset = await getDataset(read, caller, dataset_id);
+    const experiments = await getExperimentsOf(read, caller, dataset.dataset_no, [
       body.baseline_session_id,
       ...body.comparison_session_ids,
     ]);
-    const ids = await idsOfPlaces(read, dataset_no);
-    const shown = body.filters && new Set(await placesToShow(read, caller, dataset_no, experiments, body));
+    const ids = await idsOfPlaces(read, dataset.dataset_no);
+    const shown = body.filters && new Set(await placesToShow(read, caller, dataset, experiments, body));
     const lower = await lowerIsBetter(read, caller.tenant_id);
-    const scores = await scoresOf(read, experiments, body.feedback_keys);
+    const scores = await scoresOf(read, experiments, body.feedback_keys, await removedPlaces(read, dataset));
     const [baseline, ...others] = experiments as [ExperimentRow, ...ExperimentRow[]];
     const named = (places: number[]) => places.flatMap((ord) => (!shown || shown.has(ord) ? (ids.get(ord) ?? []) : []));
     const ofKey = (key: string): Deltas =>
@@ -70,10 +71,15 @@ export async function idsOfPlaces(tx: Tx, dataset_no: number): Promise<Map<numbe
   return new Map(places.flatMap(({ ord, example_id, deleted }) => (deleted === 1 ? [] : [[ord, example_id]])));
 }
 
-/** Finds the scores of an experiment; nothing where it has none of that key. */
-export async function scoresOf(tx: Tx, experiments: ExperimentRow[], keys: string[] | undefined) {
+/** Finds the scores of an experiment on examples that are still there; nothing where it has none of that key. */
+export async function scoresOf(
+  tx: Tx,
+  experiments: ExperimentRow[],
+  keys: string[] | undefined,
+  removed: readonly number[],
+) {
   const numbers = experiments.map(({ experiment_no }) => experiment_no);
-  const vectors = await vectorsOf(tx, numbers, { kind: "score", keys });
+  const vectors = await vectorsOf(tx, numbers, { kind: "score", keys }, removed);
   const byName = new Map(vectors.map(({ experiment_no, key, values }) => [`${experiment_no} ${key}`, values]));
   return ({ experiment_no }: ExperimentRow, key: string): Float64Array =>
     byName.get(`${experiment_no} ${key}`) ?? NOTHING;

@@ -8,21 +8,36 @@ import { feedbackAt } from "../../storage/experiments/feedback.ts";
 import { type FullRun, runsAt } from "../../storage/experiments/runs.ts";
 import type { ExperimentRow, FeedbackRow } from "../../storage/experiments/schema.ts";
 import type { ExperimentsContext } from "../context.ts";
+import { JsonPieces } from "../json-pieces.ts";
 import { getDataset, getExperimentsOf } from "../lookup.ts";
-import { runOf, runV2Of, selectedV2 } from "../run-wire.ts";
+import { type JudgedRun, RUN, runV2Of, selectedV2 } from "../run-wire.ts";
 import { placeKey } from "../runs.ts";
-import { type About, exampleOf, feedbackOf } from "../wire.ts";
+import { listed, Shape } from "../shape.ts";
+import { type About, EXAMPLE, type ExampleOfDataset, exampleOf, FEEDBACK } from "../wire.ts";
 import { placesToShow } from "./places-to-show.ts";
 
 /** Examples in a page when the request does not say. */
 const PAGE = 100;
 const MOST = 1000;
 
-/** Examples, each with what several experiments made of it. */
+/** An example with what several experiments made of it. */
 interface Row {
   example: VersionedExample;
-  runs: { run: FullRun; feedback: FeedbackRow[] }[];
+  runs: JudgedRun<FeedbackRow>[];
 }
+
+const RUN_WITH_FEEDBACK = new Shape<JudgedRun<FeedbackRow>, ExampleWithRuns["runs"][number]>({
+  ...RUN.fields,
+  feedbacks: listed(FEEDBACK, ({ run, feedback }) => {
+    const about = aboutOf(run);
+    return feedback.map((row) => ({ row, about }));
+  }),
+});
+
+const EXAMPLE_WITH_RUNS = new Shape<Row & ExampleOfDataset, ExampleWithRuns>({
+  ...EXAMPLE.fields,
+  runs: listed(RUN_WITH_FEEDBACK, ({ runs }) => runs),
+});
 
 export class ExamplesWithRuns {
   readonly #context: ExperimentsContext;
@@ -31,47 +46,41 @@ export class ExamplesWithRuns {
     this.#context = context;
   }
 
-  async page(caller: Caller, dataset_id: string, body: ExamplesWithRunsQuery): Promise<ExampleWithRuns[]> {
+  async page(caller: Caller, dataset_id: string, body: ExamplesWithRunsQuery): Promise<JsonPieces<ExampleWithRuns>> {
     const { read } = this.#context.database;
-    const { dataset_no } = await getDataset(read, caller, dataset_id);
-    const experiments = await getExperimentsOf(read, caller, dataset_no, body.session_ids);
+    const dataset = await getDataset(read, caller, dataset_id);
+    const experiments = await getExperimentsOf(read, caller, dataset.dataset_no, body.session_ids);
     const sort = body.sort_params && {
       by: body.sort_params.sort_by,
       descending: body.sort_params.sort_order === "DESC",
       loc: ["body", "sort_params", "sort_by"],
     };
-    const ords = await placesToShow(read, caller, dataset_no, experiments, { ...body, sort });
+    const ords = await placesToShow(read, caller, dataset, experiments, { ...body, sort });
     const limit = Math.min(body.limit ?? PAGE, MOST);
     const rows = await rowsAt(
       read,
-      dataset_no,
+      dataset.dataset_no,
       experiments,
       ords.slice(body.offset, body.offset + limit),
       !body.preview,
     );
-    return rows.map(({ example, runs }) => ({
-      ...exampleOf(example, dataset_id),
-      runs: runs.map(({ run, feedback }) => ({
-        ...runOf(run, feedback),
-        feedbacks: feedback.map((each) => feedbackOf(each, about(run))),
-      })),
-    }));
+    return new JsonPieces(rows.length, (index) => EXAMPLE_WITH_RUNS.textOf({ ...(rows[index] as Row), dataset_id }));
   }
 
   /** The same in version 2: fields are selected, and pages follow a cursor. */
   async pageV2(caller: Caller, dataset_id: string, body: ExperimentRunsQuery) {
     const { read } = this.#context.database;
-    const { dataset_no } = await getDataset(read, caller, dataset_id);
-    const experiments = await getExperimentsOf(read, caller, dataset_no, body.experiment_ids);
+    const dataset = await getDataset(read, caller, dataset_id);
+    const experiments = await getExperimentsOf(read, caller, dataset.dataset_no, body.experiment_ids);
     const sort = body.sort && {
       by: selectorOf(body.sort.by),
       descending: body.sort.order === "DESC",
       loc: ["body", "sort", "by"],
     };
-    const ords = await placesToShow(read, caller, dataset_no, experiments, { ...body, sort });
+    const ords = await placesToShow(read, caller, dataset, experiments, { ...body, sort });
     const offset = body.cursor === undefined ? 0 : offsetOf(body.cursor);
     const end = offset + body.page_size;
-    const rows = await rowsAt(read, dataset_no, experiments, ords.slice(offset, end), true);
+    const rows = await rowsAt(read, dataset.dataset_no, experiments, ords.slice(offset, end), true);
     const has_more = ords.length > end;
     return {
       items: rows.map(({ example, runs }) => ({
@@ -117,8 +126,8 @@ async function rowsAt(
   });
 }
 
-const about = (run: FullRun): About => ({
-  experiment_id: run.experiment_id,
-  run_id: run.run_id,
-  run_start_us: run.start_us,
+const aboutOf = ({ experiment_id, run_id, start_us }: FullRun): About => ({
+  experiment_id,
+  run_id,
+  run_start_us: start_us,
 });

@@ -3,9 +3,10 @@ import { ApiError, InvalidRequestError } from "../../errors.ts";
 import type { Tx } from "../../storage/database.ts";
 import { placesOf } from "../../storage/experiments/examples.ts";
 import { placesOfRuns } from "../../storage/experiments/runs.ts";
-import type { ExperimentRow, ScoreVectorRow } from "../../storage/experiments/schema.ts";
+import type { DatasetRow, ExperimentRow, ScoreVectorRow } from "../../storage/experiments/schema.ts";
 import { vectorsOf } from "../../storage/experiments/vectors.ts";
 import { readFilters } from "../filter/read-filters.ts";
+import { removedPlaces } from "./removed-places.ts";
 
 export interface Showing {
   /** By experiment: an example is shown when it has a run that meets all of each. */
@@ -17,19 +18,20 @@ export interface Showing {
 
 /**
  * The places of the examples that a comparison shows, in its order: those that any of the experiments has run, less those
- * that do not meet the filters. All from vectors; rows are read only where something is filtered.
+ * that were removed or do not meet the filters. All from vectors; rows are read only where something is filtered.
  */
 export async function placesToShow(
   tx: Tx,
   caller: Caller,
-  dataset_no: number,
+  dataset: DatasetRow,
   experiments: ExperimentRow[],
   { filters = {}, example_ids, sort }: Showing,
 ): Promise<number[]> {
-  let ords = await placesWithRuns(tx, experiments);
+  const removed = await removedPlaces(tx, dataset);
+  let ords = await placesWithRuns(tx, experiments, removed);
   if (example_ids) {
     const wanted = new Set(example_ids);
-    const some = (await placesOf(tx, dataset_no)).filter(({ example_id }) => wanted.has(example_id));
+    const some = (await placesOf(tx, dataset.dataset_no)).filter(({ example_id }) => wanted.has(example_id));
     ords = kept(ords, new Set(some.map(({ ord }) => ord)));
   }
   for (const [session_id, expressions] of Object.entries(filters)) {
@@ -39,14 +41,14 @@ export async function placesToShow(
     const found = await placesOfRuns(tx, caller.tenant_id, search);
     ords = kept(ords, new Set(found.map(({ ord }) => ord)));
   }
-  return sort ? sorted(ords, await sortKey(tx, experiments, sort), sort.descending) : ords;
+  return sort ? sorted(ords, await sortKey(tx, experiments, removed, sort), sort.descending) : ords;
 }
 
 const kept = (ords: number[], wanted: ReadonlySet<number>): number[] => ords.filter((ord) => wanted.has(ord));
 
 /** Every run has a latency. */
-async function placesWithRuns(tx: Tx, experiments: ExperimentRow[]): Promise<number[]> {
-  const vectors = await vectorsOf(tx, numbersOf(experiments), { kind: "latency" });
+async function placesWithRuns(tx: Tx, experiments: ExperimentRow[], removed: readonly number[]): Promise<number[]> {
+  const vectors = await vectorsOf(tx, numbersOf(experiments), { kind: "latency" }, removed);
   const length = Math.max(0, ...vectors.map(({ values }) => values.length));
   const ords: number[] = [];
   for (let ord = 0; ord < length; ord++)
@@ -75,13 +77,14 @@ function sorted(ords: number[], key: (ord: number) => number, descending: boolea
 async function sortKey(
   tx: Tx,
   experiments: ExperimentRow[],
+  removed: readonly number[],
   { by, loc }: NonNullable<Showing["sort"]>,
 ): Promise<(ord: number) => number> {
   const isDelta = by.startsWith("delta.");
   const name = vectorNamed(isDelta ? by.slice("delta.".length) : by);
   if (!name) throw new InvalidRequestError([{ loc, msg: UNSORTABLE, type: "value_error", input: by }]);
   const numbers = numbersOf(experiments);
-  const found = await vectorsOf(tx, numbers, { kind: name.kind, keys: [name.key] });
+  const found = await vectorsOf(tx, numbers, { kind: name.kind, keys: [name.key] }, removed);
   const vectors = numbers.map((no) => found.find(({ experiment_no }) => experiment_no === no)?.values);
   const at = (index: number, ord: number): number => vectors[index]?.[ord] ?? Number.NaN;
   if (!isDelta) return (ord) => at(0, ord);

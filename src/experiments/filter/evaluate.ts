@@ -1,4 +1,12 @@
-import type { Condition, EntryCondition, EntryField, Filter, RunField, Scalar } from "./filter.ts";
+import {
+  type Condition,
+  type EntryCondition,
+  type EntryField,
+  type Filter,
+  type RunField,
+  type Scalar,
+  spellingsOf,
+} from "./filter.ts";
 
 /** A run as a filter sees it. `latency` is in seconds, times are microseconds since the epoch. */
 export interface FilterableRun {
@@ -29,7 +37,7 @@ export interface FilterableRun {
  *   and in a feedback's value, a number is never equal to a text, and only numbers have an order.
  * - `feedback` and `metadata` hold when there is a feedback, or an entry, for which all of `where` holds.
  * - `exists` holds for all but null and a run without tags; `in` with an empty list for nothing.
- * - `search` ignores case, as JavaScript's `toLowerCase` does, and finds parts of words.
+ * - `search` ignores case, as JavaScript's `toLowerCase` does, finds parts of words, and finds them as JSON writes them, too.
  *
  * Texts are compared exactly.
  */
@@ -52,7 +60,7 @@ function holds(filter: Filter, run: FilterableRun, text: () => string): boolean 
     case "has":
       return run.tags.includes(filter.value);
     case "search":
-      return filter.words.every((word) => text().includes(word));
+      return filter.words.every((word) => spellingsOf(word).some((spelling) => text().includes(spelling)));
     case "feedback":
       return run.feedback.some(({ key, score, value }) =>
         fits(filter.where, { feedback_key: key, feedback_score: score, feedback_value: value }),

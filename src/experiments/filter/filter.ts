@@ -11,3 +11,4 @@ export type {
   RunFilter as Filter,
   Scalar,
 } from "../../storage/experiments/run-filter.ts";
+export { spellingsOf } from "../../storage/experiments/run-filter.ts";

@@ -22,16 +22,16 @@ export class ExamplePlaces {
   /** Examples that the dataset did not have, or no longer. */
   added = 0;
 
-  /** One moment for all of the upload: it is one change of the dataset. */
-  readonly #now = Date.now();
+  readonly #now: number;
   readonly #tx: Tx;
   readonly #dataset: DatasetRow;
   /** By row_id, of the rows so far. */
   readonly #known = new Map<string, { ord: number; version: number; runs: number }>();
 
-  constructor(tx: Tx, dataset: DatasetRow) {
+  constructor(tx: Tx, dataset: DatasetRow, now: number) {
     this.#tx = tx;
     this.#dataset = dataset;
+    this.#now = now;
     this.next = dataset.next_ord;
   }
 

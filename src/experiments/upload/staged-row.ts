@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import type { FeedbackInput } from "../../contract/experiments/feedback.ts";
 import type { UploadRow } from "../../contract/experiments/upload.ts";
 
@@ -49,9 +49,7 @@ export function stagedRow(row: UploadRow): StagedRow {
 
 /** The same for the same content, in whatever order the keys of its objects are. */
 export function digestOf(inputs: unknown, outputs: unknown): string {
-  return createHash("sha1")
-    .update(canonical([inputs, outputs]))
-    .digest("base64");
+  return hash("sha1", canonical([inputs, outputs]), "base64");
 }
 
 function canonical(value: unknown): string {

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import type { StagedRow } from "./staged-row.ts";
 
 /** Rows are kept in memory up to this many bytes of text, and from then on in a file: an upload may have 200 MB. */
-const MOST_MEMORY_BYTES = 16 * 2 ** 20;
+const MOST_MEMORY_BYTES = 4 * 2 ** 20;
 
 /** The file is read in pieces of this size. */
 const PIECE_BYTES = 2 ** 20;

@@ -1,13 +1,11 @@
 import type { Caller } from "../../contract/caller.ts";
-import type { FeedbackInput } from "../../contract/experiments/feedback.ts";
 import type { UploadHead, UploadResult } from "../../contract/experiments/upload.ts";
 import { ApiError } from "../../errors.ts";
 import { newId } from "../../lib/ids.ts";
-import type { Database, Tx } from "../../storage/database.ts";
+import { type Database, readNow, type Tx } from "../../storage/database.ts";
 import { findDataset, updateDataset } from "../../storage/experiments/datasets.ts";
 import { insertExperiment, setStats } from "../../storage/experiments/experiments.ts";
 import { insertFeedback } from "../../storage/experiments/feedback.ts";
-import { insertConfig } from "../../storage/experiments/feedback-configs.ts";
 import { insertRuns } from "../../storage/experiments/runs.ts";
 import type {
   DatasetRow,
@@ -16,6 +14,7 @@ import type {
   ExperimentRunRow,
   FeedbackRow,
 } from "../../storage/experiments/schema.ts";
+import { rememberConfigs } from "../feedback-configs.ts";
 import { newFeedbackRow } from "../feedback-row.ts";
 import { renewStats } from "../renew-stats.ts";
 import { datasetOf, sessionOf, textOf } from "../wire.ts";
@@ -47,11 +46,13 @@ export async function storeUpload(database: Database, caller: Caller, upload: Ch
 }
 
 async function store(tx: Tx, caller: Caller, { head, staging }: CheckedUpload): Promise<UploadResult> {
+  // One moment for all of the upload: it is one change of the dataset.
+  const now = await readNow(tx);
   const dataset = await datasetFor(tx, caller.tenant_id, head);
   const experiment = await makeExperiment(tx, dataset, head);
-  const places = new ExamplePlaces(tx, dataset);
-  for (const group of groupsOf(staging.rows(), GROUP)) await storeGroup(tx, experiment, places, group);
-  await storeSummary(tx, experiment, head);
+  const places = new ExamplePlaces(tx, dataset, now);
+  for (const group of groupsOf(staging.rows(), GROUP)) await storeGroup(tx, { experiment, places, now }, group);
+  await storeSummary(tx, experiment, head, now);
   await updateDataset(tx, dataset.dataset_no, {
     next_ord: places.next,
     example_count: dataset.example_count + places.added,
@@ -93,7 +94,14 @@ async function makeExperiment(tx: Tx, dataset: DatasetRow, head: UploadHead): Pr
   return made;
 }
 
-async function storeGroup(tx: Tx, experiment: ExperimentRow, places: ExamplePlaces, rows: StagedRow[]): Promise<void> {
+/** Where the rows of an upload go. */
+interface Destination {
+  experiment: ExperimentRow;
+  places: ExamplePlaces;
+  now: number;
+}
+
+async function storeGroup(tx: Tx, { experiment, places, now }: Destination, rows: StagedRow[]): Promise<void> {
   const runs: ExperimentRunRow[] = [];
   const outputs: ExperimentOutputsRow[] = [];
   const feedback: FeedbackRow[] = [];
@@ -115,7 +123,7 @@ async function storeGroup(tx: Tx, experiment: ExperimentRow, places: ExamplePlac
       outputs_preview: row.outputs_preview,
     });
     if (row.outputs !== null) outputs.push({ ...place, outputs: row.outputs });
-    for (const score of row.scores) feedback.push(newFeedbackRow(experiment.tenant_id, place, score));
+    for (const score of row.scores) feedback.push(newFeedbackRow(experiment.tenant_id, place, score, now));
   }
   await insertRuns(tx, runs, outputs);
   await insertFeedback(tx, feedback);
@@ -126,21 +134,17 @@ async function storeGroup(tx: Tx, experiment: ExperimentRow, places: ExamplePlac
   );
 }
 
-async function storeSummary(tx: Tx, { tenant_id, experiment_no }: ExperimentRow, head: UploadHead): Promise<void> {
+async function storeSummary(
+  tx: Tx,
+  { tenant_id, experiment_no }: ExperimentRow,
+  head: UploadHead,
+  now: number,
+): Promise<void> {
   const scores = head.summary_experiment_scores ?? [];
   const place = { experiment_no, ord: null, repetition: null };
   await insertFeedback(
     tx,
-    scores.map((score) => newFeedbackRow(tenant_id, place, score)),
+    scores.map((score) => newFeedbackRow(tenant_id, place, score, now)),
   );
   await rememberConfigs(tx, tenant_id, scores);
-}
-
-/** What a key means is kept from the first time that somebody says it. */
-async function rememberConfigs(tx: Tx, tenant_id: string, scores: readonly FeedbackInput[]): Promise<void> {
-  const configs = new Map<string, object>();
-  for (const { key, feedback_config } of scores)
-    if (feedback_config && !configs.has(key)) configs.set(key, feedback_config);
-  for (const [feedback_key, config] of configs)
-    await insertConfig(tx, { tenant_id, feedback_key, config: JSON.stringify(config), is_lower_score_better: null });
 }

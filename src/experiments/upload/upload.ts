@@ -79,7 +79,8 @@ export class Upload {
       return;
     }
     const row = stagedRow(result.data);
-    this.#times.push(row);
+    // Not the row itself, whose texts would stay: the body would be held in memory after all.
+    this.#times.push({ start_us: row.start_us, end_us: row.end_us });
     this.#checkRepetition(row, index);
     // Of an upload that is refused anyway only the reasons count.
     if (this.#badRows === 0) this.#staging.add(row);

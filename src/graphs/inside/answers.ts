@@ -4,6 +4,9 @@ import type { WriteKey } from "../host.ts";
 /** The task that LangGraph files a command under. */
 const NULL_TASK = "00000000-0000-0000-0000-000000000000";
 
+/** Any answer, given or not. */
+export const isAnyAnswer = ({ channel }: Pick<WriteKey, "channel">): boolean => channel === RESUME;
+
 /** The answer of a run as it came in, for whichever node asks first. */
 export const isAnswer = ({ task_id, channel }: WriteKey): boolean => channel === RESUME && task_id === NULL_TASK;
 

@@ -14,7 +14,7 @@ import {
   WRITES_IDX_MAP,
 } from "@langchain/langgraph-checkpoint";
 import type { CheckpointData, CheckpointWrite, ValueData, WriteData } from "../host.ts";
-import { isAnswer } from "./answers.ts";
+import { isAnswer, isAnyAnswer } from "./answers.ts";
 import type { ServiceConnection } from "./connection.ts";
 import { keepScope, type Scope, scopeOf } from "./scope.ts";
 import { StateSerializer, type Stored } from "./serializer.ts";
@@ -185,10 +185,10 @@ export class HostCheckpointer extends BaseCheckpointSaver<string> {
     const values = await Promise.all(
       present.map(async (stored) => [stored.channel, await this.#serializer.load(stored)] as const),
     );
-    const { answered } = scopeOf(asked);
+    const { answered, withoutAnswers } = scopeOf(asked);
     const pendingWrites = await Promise.all(
       data.writes
-        .filter((write) => !(answered && isAnswer(write)))
+        .filter((write) => !(answered && isAnswer(write)) && !(withoutAnswers && isAnyAnswer(write)))
         .map(
           async (write): Promise<[string, string, unknown]> => [
             write.task_id,

@@ -1,4 +1,4 @@
-import type { CheckpointData, CheckpointRequest, CheckpointWrite, FromHost } from "../host.ts";
+import type { CheckpointData, CheckpointRequest, CheckpointWrite, FromHost, HostRequest } from "../host.ts";
 
 interface Waiting {
   resolve(value: unknown): void;
@@ -76,11 +76,11 @@ export class ServiceConnection {
   }
 
   /**
-   * Asks the service for checkpoints, or to store some.
+   * Asks the service for checkpoints, to store some, or for a token.
    *
-   * @throws Error when it refuses: the run is no longer this host's, or the database failed
+   * @throws Error when it refuses: the run is no longer this host's, the database failed, the provider is unknown
    */
-  request(run: RunKey | undefined, request: CheckpointRequest): Promise<unknown> {
+  request(run: RunKey | undefined, request: HostRequest): Promise<unknown> {
     const id = this.#nextId++;
     return new Promise((resolve, reject) => {
       this.#waiting.set(id, { resolve, reject });

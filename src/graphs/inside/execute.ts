@@ -1,5 +1,6 @@
 import type { StreamEvent } from "@langchain/core/tracers/log_stream";
-import { RunControl } from "@langchain/langgraph";
+import { INTERRUPT, RunControl } from "@langchain/langgraph";
+import { ASK_FOR_TOKEN, type AskForToken, isTokenQuestion } from "../author/token-question.ts";
 import type { CheckpointData, HostOutcome, RunOrder, StateSummary, WriteKey } from "../host.ts";
 import { isGivenAnswer } from "./answers.ts";
 import { toCommand } from "./commands.ts";
@@ -21,6 +22,8 @@ export interface Execution {
   run: RunningInHost;
   /** Where the run's events go. */
   emit: (event: string, data: string) => void;
+  /** How the run's graph asks for tokens of the run's user. */
+  askForToken: AskForToken;
 }
 
 /** Executes a run to its end, whatever that is: it answers how the run ended and never throws. */
@@ -58,13 +61,13 @@ async function stream(
   const control = new RunControl();
   run.onDrain(() => control.requestDrain("shutdown"));
   const options = {
-    ...streamOptions(order, scope, resumed),
+    ...streamOptions(execution, scope, resumed),
     control,
     signal: run.signal,
     streamMode: sourceModes(kwargs.stream_mode),
     subgraphs: kwargs.subgraphs,
   };
-  const input = resumed || begun.length > 0 ? null : await inputOf(graph, order, scope);
+  const input = resumed || begun.length > 0 ? null : await inputOf(graph, execution, scope);
   const take = (chunk: unknown) => {
     const [namespace, mode, data] = kwargs.subgraphs
       ? (chunk as [string[], string, unknown])
@@ -87,28 +90,37 @@ async function stream(
   }
 }
 
-async function inputOf(graph: CompiledGraph, order: RunOrder, scope: Scope): Promise<unknown> {
-  const { command, input } = order.kwargs;
+async function inputOf(graph: CompiledGraph, execution: Execution, scope: Scope): Promise<unknown> {
+  const { command, input } = execution.order.kwargs;
   if (!command) return input ?? null;
-  // LangGraph takes an answer that is false in a condition (null, 0, "") for none, unless it is given by id.
-  if (!("resume" in command) || command.resume) return toCommand(command);
-  const [waiting] = openTasks(await graph.getState(stateConfig(order, scope)));
-  const id = waiting?.interrupts[0]?.id;
+  if (!("resume" in command)) return toCommand(command);
+  // The plain answer of an earlier run is still there, and was for a question of that run.
+  scope.answered = true;
+  if (command.resume && !mayAskForToken(execution)) return toCommand(command);
+  const open = openTasks(await graph.getState(stateConfig(execution.order, scope))).flatMap((task) => task.interrupts);
+  const question = open.find((one) => !isTokenQuestion(one));
+  // LangGraph takes an answer that is false in a condition (null, 0, "") for none, unless it is given by id. A question for a
+  // token takes no answer: a plain one would go to the next question that the node asks.
+  const id = command.resume && question ? undefined : (question ?? open[0])?.id;
   return toCommand(id === undefined ? command : { ...command, resume: { [id]: command.resume } });
 }
 
+/** False when the run surely answers no question for a token, which saves it the look at the thread's state. */
+function mayAskForToken({ order, head }: Execution): boolean {
+  const { checkpoint_id } = order.kwargs.config.configurable ?? {};
+  if (checkpoint_id !== undefined && checkpoint_id !== head?.checkpoint_id) return true;
+  return head?.writes.some(({ channel, value }) => channel === INTERRUPT && value.includes('"auth_url"')) ?? false;
+}
+
 /** Undefined options are left out: LangGraph would take them for a wish and forget the graph's own defaults. */
-function streamOptions(
-  { run_id, kwargs, thread_id }: RunOrder,
-  scope: Scope,
-  resumed: boolean,
-): Record<string, unknown> {
+function streamOptions({ order, askForToken }: Execution, scope: Scope, resumed: boolean): Record<string, unknown> {
+  const { run_id, kwargs, thread_id } = order;
   const { recursion_limit, tags, configurable = {} } = kwargs.config;
   // A resumed run goes on from its own newest checkpoint, not from the one it once forked from.
   const { checkpoint_id, ...own } = configurable;
   const position = resumed || checkpoint_id === undefined ? own : configurable;
   const options: Record<string, unknown> = {
-    configurable: withScope({ ...position, thread_id, run_id }, scope),
+    configurable: withScope({ ...position, thread_id, run_id, [ASK_FOR_TOKEN]: askForToken }, scope),
     metadata: scope.metadata,
     runId: run_id,
     durability: kwargs.durability ?? "sync",
@@ -201,5 +213,5 @@ const readSummary = async (graph: CompiledGraph, order: RunOrder, scope: Scope):
 /** Where the newest state of the run's thread is. */
 const stateConfig = ({ thread_id }: RunOrder, scope: Scope) => ({
   // The checkpoint that came with the order is for the run itself, and only while it is the newest.
-  configurable: withScope({ thread_id }, { ...scope, head: undefined }),
+  configurable: withScope({ thread_id }, { ...scope, head: undefined, withoutAnswers: true }),
 });

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import type { BaseCheckpointSaver, Pregel } from "@langchain/langgraph";
 import type { GraphToLoad, HostSetup, RunConfig } from "../host.ts";
+import "./own-modules.ts";
 
 /** Any compiled graph. Its nodes and channels are the user's business. */
 // biome-ignore lint/suspicious/noExplicitAny: the type parameters of a graph whose source we do not know

@@ -24,11 +24,11 @@ async function answer(question: Question, graphs: LoadedGraphs): Promise<unknown
   const graph = await useGraph(question.graph, graphs, ACCESS[question.kind]);
   switch (question.kind) {
     case "state": {
-      const config = { configurable: toConfigurable(question.checkpoint) };
+      const config = { configurable: withScope(toConfigurable(question.checkpoint), LOOK) };
       return toWire(toThreadState(await graph.getState(config, { subgraphs: question.subgraphs })));
     }
     case "summary": {
-      const scope: Scope = { without: question.without, metadata: {} };
+      const scope = { ...LOOK, without: question.without };
       return summarize(await graph.getState({ configurable: withScope(toConfigurable(question.checkpoint), scope) }));
     }
     case "history":
@@ -43,6 +43,9 @@ async function answer(question: Question, graphs: LoadedGraphs): Promise<unknown
       return toWire(await subgraphs(graph, question));
   }
 }
+
+/** For who looks at a state, or changes it by hand. */
+const LOOK: Scope = { metadata: {}, withoutAnswers: true };
 
 const ACCESS: Record<Question["kind"], FactoryRuntime["accessContext"]> = {
   state: "threads.read",
@@ -82,7 +85,7 @@ async function stageUpdate(
   const { thread_id } = question.checkpoint;
   const staged: Pick<StagedUpdate, "puts" | "writes"> = { puts: [], writes: [] };
   const { graph_id, config } = question.graph;
-  const scope: Scope = { staged, metadata: { ...config.metadata, thread_id, graph_id } };
+  const scope: Scope = { ...LOOK, staged, metadata: { ...config.metadata, thread_id, graph_id } };
   const start = { configurable: withScope(toConfigurable(question.checkpoint), scope) };
   const head = await graph.getState({ configurable: { thread_id } });
   let current: { configurable?: Record<string, unknown> } = start;

@@ -1,4 +1,6 @@
-import type { AbortReason, FromHost, HostSetup, ToHost } from "../host.ts";
+import { unlessAborted } from "../../lib/unless-aborted.ts";
+import type { AskForToken } from "../author/token-question.ts";
+import type { AbortReason, FromHost, HostSetup, ToHost, TokenAnswer } from "../host.ts";
 import { HostCheckpointer } from "./checkpointer.ts";
 import { ServiceConnection } from "./connection.ts";
 import { executeRun } from "./execute.ts";
@@ -21,7 +23,9 @@ export function startRuntime(setup: HostSetup, send: (messages: FromHost[]) => v
     const graphs = await loading;
     connection.post({ type: "started", run_id: order.run_id, epoch: order.epoch });
     const emit = (event: string, data: string) => connection.emit(order, event, data);
-    const outcome = await executeRun({ order, head, begun, graphs, run, emit });
+    const askForToken: AskForToken = (wish) =>
+      unlessAborted(run.signal, connection.request(order, { ...wish, op: "token" }) as Promise<TokenAnswer>);
+    const outcome = await executeRun({ order, head, begun, graphs, run, emit, askForToken });
     runs.delete(keyOf(order));
     connection.post({ type: "done", run_id: order.run_id, epoch: order.epoch, outcome });
   }

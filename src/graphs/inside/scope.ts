@@ -14,8 +14,13 @@ export interface Scope {
   head?: { data: CheckpointData | null };
   /** Where the run waits for the database. */
   commits?: CommitPoints;
-  /** The run's answer, which is stored beside the checkpoint it started from, has been given. */
+  /** The plain answer that is stored beside the checkpoint it started from has been given, by this run or one before it. */
   answered?: boolean;
+  /**
+   * A state is only looked at or changed: answers are not to be seen. LangGraph takes one that a node was given for something that
+   * the node has written, and the node for done, although it may have asked the next question.
+   */
+  withoutAnswers?: boolean;
   /** A run whose checkpoints and writes are not to be seen. */
   without?: string;
   /** Metadata for every checkpoint written. */

@@ -3,6 +3,7 @@ import type { ExperimentsService } from "../../experiments/threads.ts";
 import { type App, jsonText } from "../route.ts";
 import { comparisonCsv } from "./comparison-csv.ts";
 import { gone } from "./gone.ts";
+import { jsonPieces } from "./json-pieces.ts";
 import { serveAt } from "./route.ts";
 
 export function serveComparison(
@@ -26,8 +27,9 @@ export function serveComparison(
     jsonText((await comparative.list(caller, params.dataset_id, query)).json),
   );
 
-  serveAt(app, v1, routes.readExamplesWithRuns, async ({ caller, params, query, body }) => {
-    if (query.format !== "csv") return jsonText((await examplesWithRuns.page(caller, params.dataset_id, body)).json);
+  serveAt(app, v1, routes.readExamplesWithRuns, async ({ caller, params, query, body, signal }) => {
+    if (query.format !== "csv")
+      return jsonPieces((await examplesWithRuns.page(caller, params.dataset_id, body)).pieces, signal);
     const page = async (offset: number, limit: number) =>
       (await examplesWithRuns.page(caller, params.dataset_id, { ...body, offset, limit })).value();
     return comparisonCsv(body.session_ids, page);

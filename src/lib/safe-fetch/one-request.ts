@@ -1,5 +1,4 @@
 import type { LookupFunction } from "node:net";
-import { Agent, fetch } from "undici";
 import { type Address, addressOfHost, isLoopbackName, type Lookup } from "./addresses.ts";
 import { FetchFailedError, FetchRefusedError } from "./errors.ts";
 import type { Hop } from "./redirects.ts";
@@ -23,6 +22,8 @@ export interface Fetching {
 /** One request on a connection of its own, and the whole of its answer. A redirect is an answer. */
 export async function send({ rules, limits, lookup, signal }: Fetching, hop: Hop): Promise<Response> {
   const addresses = await vettedAddresses(hop.url, rules, unlessAborted(resolve(hop.url.hostname, lookup), signal));
+  // Loaded when something is first fetched: 60 ms that a start need not take.
+  const { Agent, fetch } = await import("undici");
   const agent = new Agent({ pipelining: 0, connect: { lookup: answering(addresses), timeout: limits.timeout_ms } });
   try {
     const { method, body = null } = hop;

@@ -1,6 +1,14 @@
 import { type Expression, type RawBuilder, type SqlBool, sql } from "kysely";
 import type { Tx } from "../database.ts";
-import type { Condition, EntryCondition, EntryField, RunField, RunFilter, Scalar } from "./run-filter.ts";
+import {
+  type Condition,
+  type EntryCondition,
+  type EntryField,
+  type RunField,
+  type RunFilter,
+  type Scalar,
+  spellingsOf,
+} from "./run-filter.ts";
 
 type Where = RawBuilder<SqlBool>;
 
@@ -66,8 +74,13 @@ function foundInRun(tx: Tx, word: string): Where {
   return found(tx, word, [sql`r.name`, sql`r.error`, sql`r.metadata`, inputs, outputs]);
 }
 
-const found = (tx: Tx, word: string, texts: RawBuilder<string | null>[]): Where =>
-  any(texts.map((text) => sql<SqlBool>`(${tx.dialect.containsText(text, word)}) is true`));
+/** Whether a word, or a part of a text, occurs in any of the texts. */
+export const found = (tx: Tx, word: string, texts: Expression<string | null>[]): Where =>
+  any(
+    texts.flatMap((text) =>
+      spellingsOf(word).map((spelling) => sql<SqlBool>`(${tx.dialect.containsText(text, spelling)}) is true`),
+    ),
+  );
 
 /** Says how to compare what a field holds. */
 interface Operand {

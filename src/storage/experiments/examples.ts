@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 import { sql } from "kysely";
 import type { Tx } from "../database.ts";
-import { compileExampleFilter } from "./compile-filter.ts";
-import { byIds, insertMany } from "./insert-many.ts";
+import { byIds, insertMany } from "../insert-many.ts";
+import { compileExampleFilter, found } from "./compile-filter.ts";
 import type { RunFilter } from "./run-filter.ts";
 import type { ExampleRow, ExampleVersionRow } from "./schema.ts";
 
@@ -95,13 +95,7 @@ function matching(tx: Tx, tenant_id: string, filter: ExampleFilter) {
       where.or(splits.map((split) => sql<boolean>`json_contains(v.splits, ${JSON.stringify([split])})`)),
     );
   }
-  for (const part of filter.text ?? [])
-    query = query.where((where) =>
-      where.or([
-        tx.dialect.containsText(where.ref("v.inputs"), part),
-        tx.dialect.containsText(where.ref("v.outputs"), part),
-      ]),
-    );
+  for (const part of filter.text ?? []) query = query.where(found(tx, part, [sql`v.inputs`, sql`v.outputs`]));
   for (const one of filter.filters ?? []) query = query.where(compileExampleFilter(tx, one));
   return query;
 }
@@ -190,6 +184,19 @@ export const placesOf = (tx: Tx, dataset_no: number): Promise<Pick<ExampleRow, "
       .where("dataset_no", "=", dataset_no)
       .orderBy("ord"),
   );
+
+/** The places of the examples that were removed. */
+export async function removedPlacesOf(tx: Tx, dataset_no: number): Promise<number[]> {
+  const rows = await tx.all(
+    tx.k
+      .selectFrom("examples")
+      .select("ord")
+      .where("dataset_no", "=", dataset_no)
+      .where("deleted", "=", 1)
+      .orderBy("ord"),
+  );
+  return rows.map(({ ord }) => ord);
+}
 
 /** The moments at which examples of a dataset changed, newest first. */
 export const versionTimes = (tx: Tx, dataset_no: number, limit: number, offset: number): Promise<{ at: number }[]> =>

@@ -1,7 +1,7 @@
 import type { Updateable } from "kysely";
 import type { Tx } from "../database.ts";
+import { byIds, insertMany } from "../insert-many.ts";
 import type { Schema } from "../schema.ts";
-import { byIds, insertMany } from "./insert-many.ts";
 import type { FeedbackRow } from "./schema.ts";
 
 /** Feedback with the ids of what it is about. */

@@ -12,6 +12,15 @@ export type RunFilter =
   | { op: "search"; words: string[] }
   | EntryFilter;
 
+/**
+ * How a word may stand in a text: as it is, and as JSON writes it, because inputs, outputs and metadata are searched as the
+ * JSON that is stored. `say "hi"` stands there as `say \"hi\"`.
+ */
+export function spellingsOf(word: string): string[] {
+  const escaped = JSON.stringify(word).slice(1, -1);
+  return escaped === word ? [word] : [word, escaped];
+}
+
 /** There is a feedback (an entry of the run's metadata) for which every condition holds. At least one condition. */
 export type EntryFilter =
   | { op: "feedback"; where: EntryCondition<FeedbackField>[] }

@@ -1,7 +1,7 @@
 import { type Expression, type SqlBool, sql } from "kysely";
 import type { Tx } from "../database.ts";
+import { byIds, insertMany } from "../insert-many.ts";
 import { compileFilter } from "./compile-filter.ts";
-import { byIds, insertMany } from "./insert-many.ts";
 import type { RunFilter } from "./run-filter.ts";
 import type { ExperimentOutputsRow, ExperimentRunRow } from "./schema.ts";
 

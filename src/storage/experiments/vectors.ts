@@ -29,11 +29,12 @@ export interface Vector extends VectorName {
   values: Float64Array;
 }
 
-/** The vectors of some experiments: all, or those of some keys. */
+/** The vectors of some experiments: all, or those of some keys; there is nothing at the `removed` places. */
 export async function vectorsOf(
   tx: Tx,
   experiments: number[],
   of: { kind: ScoreVectorRow["kind"]; keys?: string[] | undefined },
+  removed: readonly number[],
 ): Promise<Vector[]> {
   let query = tx.k
     .selectFrom("score_vectors")
@@ -42,8 +43,12 @@ export async function vectorsOf(
     .where("kind", "=", of.kind);
   if (of.keys) query = query.where("key", "in", of.keys);
   const rows = await tx.all(query);
-  return rows.map(({ data, ...name }) => ({ ...name, values: floats(data) }));
+  return rows.map(({ data, ...name }) => {
+    const values = floats(data);
+    for (const ord of removed) values[ord] = Number.NaN; // Beyond its end there is no place, and nothing is changed.
+    return { ...name, values };
+  });
 }
 
 /** A copy: the bytes of a database need not begin where a float may, and pg's lie in a buffer that they share. */
-const floats = (data: Uint8Array): Float64Array => new Float64Array(Uint8Array.from(data).buffer);
+const floats = (data: Uint8Array): Float64Array => new Float64Array(new Uint8Array(data).buffer);

@@ -1,14 +1,16 @@
 import { sql } from "kysely";
-import { nowMs, type Tx } from "../database.ts";
-import { insertMany } from "../experiments/insert-many.ts";
+import { readNow, type Tx } from "../database.ts";
+import { insertMany } from "../insert-many.ts";
 import type { TokenEventRow } from "./schema.ts";
 import type { TokensOfUser } from "./tokens.ts";
 
 export type NewTokenEvent = Omit<TokenEventRow, "acknowledged_at" | "created_at">;
 
 export async function insertTokenEvents(tx: Tx, events: readonly NewTokenEvent[]): Promise<void> {
-  const rows = events.map((event) => ({ ...event, acknowledged_at: null, created_at: nowMs }));
-  await insertMany(tx, "oauth_token_events", rows as never);
+  if (events.length === 0) return;
+  const created_at = await readNow(tx);
+  const rows = events.map((event) => ({ ...event, acknowledged_at: null, created_at }));
+  await insertMany(tx, "oauth_token_events", rows);
 }
 
 /** Newest first. */

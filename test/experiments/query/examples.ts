@@ -35,6 +35,19 @@ export function exampleScenarios(service: GetService): void {
       expect(await found({ filter: 'or(search("été"), search("nothing"))' })).toEqual([2, 4]);
     });
 
+    it("are found by what they say where JSON writes it with a backslash", async () => {
+      const of = await newDataset();
+      const inputs = { text: 'a "quoted" C:\\TEMP path,\nand a line' };
+      const made = await api.ok("POST", "/examples", { dataset_id: of, inputs, metadata: { said: 'by "Ann"' } });
+      await api.ok("POST", "/examples", { dataset_id: of, inputs: { text: "quoted temp" } });
+      const foundBy = async (parameters: Parameters<typeof query>[0]) =>
+        (await api.get(`/examples${query({ dataset: of, ...parameters })}`)).map(({ id }: Anything) => id);
+      for (const text of ['"QUOTED" c:', "c:\\temp", "path,\nand"])
+        expect([text, await foundBy({ full_text_contains: text })]).toEqual([text, [made.id]]);
+      for (const word of ['"QUOTED"', "c:\\temp", '"ann"'])
+        expect([word, await foundBy({ filter: `search(${JSON.stringify(word)})` })]).toEqual([word, [made.id]]);
+    });
+
     it("are ordered as one asks", async () => {
       expect(await found({})).toEqual([0, 1, 2, 3, 4]);
       expect(await found({ order: "recently_created" })).toEqual([0, 1, 2, 3, 4]);

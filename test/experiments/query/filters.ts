@@ -177,6 +177,15 @@ export function filterScenarios(service: GetService): void {
       expect(await found(filter)).toEqual(expected(filter));
     });
 
+    it.each(['"quoted"', "back\\slash", 'say "hi"'])(
+      "search finds %s, which JSON writes in another way",
+      async (words) => {
+        const filter = `search(${JSON.stringify(words)})`;
+        expect(expected(filter)).not.toEqual([]);
+        expect(await found(filter)).toEqual(expected(filter));
+      },
+    );
+
     it("by the ids of a run and of its example, with and without dashes", async () => {
       const [one, two] = runs as [FilterableRun, FilterableRun];
       const dashless = (id: string) => id.replaceAll("-", "").toUpperCase();

@@ -19,10 +19,13 @@ export const slow = new StateGraph(Door)
   .addEdge("wait", END)
   .compile();
 
-/** Never ends and does not hear the signal. */
+/** Never ends and does not hear the signal, once it has said "deaf". */
 export const deaf = new StateGraph(Steps)
   .addNode("begin", adds("begin"))
-  .addNode("wait", () => new Promise<never>(() => undefined))
+  .addNode("wait", (_, { writer }) => {
+    writer?.("deaf");
+    return new Promise<never>(() => undefined);
+  })
   .addEdge(START, "begin")
   .addEdge("begin", "wait")
   .addEdge("wait", END)

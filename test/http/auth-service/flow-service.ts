@@ -14,6 +14,14 @@ const CLIENT: TestClient = {
   token_endpoint_auth_method: "client_secret_basic",
 };
 
+export interface FlowServiceOptions {
+  env?: Record<string, string>;
+  redirect_uris?: string[];
+  /** The graphs. */
+  config?: string;
+  inline?: boolean;
+}
+
 /** Somebody with a key. */
 export interface User {
   send(method: string, path: string, body?: unknown): Promise<Answer>;
@@ -36,11 +44,12 @@ export class FlowService {
   /** @param redirect_paths what the authorization server knows as our callbacks, besides that of `acme` */
   static async start(
     database: DatabaseName,
-    { env = {}, redirect_uris = [] }: { env?: Record<string, string>; redirect_uris?: string[] } = {},
+    { env = {}, redirect_uris = [], ...more }: FlowServiceOptions = {},
   ): Promise<FlowService> {
     const service = await startService({
       database,
       config: "test/graphs/scenarios/langgraph.json",
+      ...more,
       env: { THREADMILL_ALLOW_LOOPBACK_OAUTH: "1", ...env },
     });
     const server = await OAuthServer.start([CLIENT], [`${ORIGIN}/v2/auth/callback/acme`, ...redirect_uris]);

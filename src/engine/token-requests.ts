@@ -1,0 +1,74 @@
+import { ApiError } from "../errors.ts";
+import type { RunKwargs, TokenAnswer, TokenRequest } from "../graphs/host.ts";
+import type { Log } from "../lib/log.ts";
+import { unlessAborted } from "../lib/unless-aborted.ts";
+import type { Database } from "../storage/database.ts";
+import { holdsLease } from "../storage/run-leases.ts";
+import type { RunRow } from "../storage/schema.ts";
+
+/** In whose name a run asks: what its record says, never what its graph does. */
+export interface RunUser {
+  tenant_id: string;
+  user_id: string;
+  assistant_id: string;
+}
+
+/**
+ * A token of a run's user, or where to send them for one.
+ *
+ * @throws ApiError for the graph's author: the provider is unknown, or renews no token right now
+ */
+export type FindToken = (user: RunUser, request: TokenRequest) => Promise<TokenAnswer>;
+
+/** A refresh may take THREADMILL_OAUTH_TIMEOUT_MS (10 s), and waiting for one of somebody else 5 s more. */
+const MOST_MS = 30_000;
+
+export interface TokenRequestOptions {
+  database: Database;
+  log: Log;
+  findToken: FindToken;
+}
+
+/**
+ * Answers the question of a run's graph for a token, while the run is running at this epoch: looked at before, so that nothing is
+ * begun for a run that is over, and after, so that nothing is given out to one. The answer goes to the host and nowhere else.
+ *
+ * @param over aborted when the run is stopped or has ended here
+ */
+export async function answerTokenRequest(
+  run: RunRow,
+  request: TokenRequest,
+  over: AbortSignal,
+  options: TokenRequestOptions,
+): Promise<TokenAnswer> {
+  await refuseUnlessHeld(options.database, run);
+  const late = new AbortController();
+  const timer = setTimeout(() => late.abort(new Error(`There was no token within ${MOST_MS / 1000} s.`)), MOST_MS);
+  try {
+    const answer = await unlessAborted(AbortSignal.any([over, late.signal]), ask(run, request, options));
+    await refuseUnlessHeld(options.database, run);
+    return answer;
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+async function ask(run: RunRow, request: TokenRequest, options: TokenRequestOptions): Promise<TokenAnswer> {
+  try {
+    return await options.findToken(userOf(run), request);
+  } catch (error) {
+    if (error instanceof ApiError) throw error;
+    // The graph's error becomes the run's, which others read.
+    options.log.error({ error, run_id: run.run_id }, "a run's question for a token could not be answered");
+    throw new ApiError("internal");
+  }
+}
+
+function userOf({ tenant_id, assistant_id, kwargs }: RunRow): RunUser {
+  const { config } = JSON.parse(kwargs) as RunKwargs;
+  return { tenant_id, assistant_id, user_id: String(config.configurable?.user_id) };
+}
+
+async function refuseUnlessHeld({ read }: Database, run: RunRow): Promise<void> {
+  if (!(await holdsLease(read, run))) throw new Error("The run is stopped, or is no longer executed here.");
+}

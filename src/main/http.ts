@@ -1,0 +1,94 @@
+import { Assistants } from "../agents/assistants.ts";
+import type { Cancellations } from "../agents/cancellations.ts";
+import type { AgentContext } from "../agents/context.ts";
+import type { DefaultAssistants } from "../agents/default-assistants.ts";
+import type { Disconnects } from "../agents/disconnects.ts";
+import { Runs } from "../agents/runs.ts";
+import { ThreadStates } from "../agents/thread-states.ts";
+import { Threads } from "../agents/threads.ts";
+import type { Config } from "../config.ts";
+import type { Control } from "../control/control.ts";
+import type { ExperimentsService } from "../experiments/threads.ts";
+import type { App } from "../http/route.ts";
+import type { Log } from "../lib/log.ts";
+import { isLoopback } from "../lib/loopback.ts";
+import { ping } from "../storage/ping.ts";
+import type { Access } from "../vault/access.ts";
+import { ApiKeys } from "../vault/api-keys.ts";
+import type { Vault } from "../vault/vault.ts";
+import { Workspaces } from "../vault/workspaces.ts";
+
+/** What clients compare to know which features of the API they may use. */
+const API_LEVEL = "0.16.0";
+
+/**
+ * What the clients of the experiments look for. `sdb_query_enabled` would let them use all of version 2 of the original, of
+ * which only runs and comparisons are here; traces are not taken, so there is no ingest.
+ */
+const EXPERIMENTS_INFO = {
+  instance_flags: {
+    dataset_examples_multipart_enabled: true,
+    examples_multipart_enabled: true,
+    sdb_query_enabled: false,
+  },
+  // All fields of the original: a thread of the Python client ends with a KeyError where one is missing.
+  batch_ingest_config: {
+    use_multipart_endpoint: false,
+    scale_up_qsize_trigger: 1000,
+    scale_up_nthreads_limit: 16,
+    scale_down_nempty_trigger: 4,
+    size_limit: 100,
+    size_limit_bytes: 20_971_520,
+  },
+  license_expiration_time: null,
+  customer_info: null,
+} as const;
+
+/** What the routes call. */
+interface Parts {
+  access: Access;
+  cancellations: Cancellations;
+  disconnects: Disconnects;
+  experiments: ExperimentsService;
+  default_assistants: DefaultAssistants;
+  vault: Vault;
+  control: Control;
+}
+
+export async function createHttp(config: Config, context: AgentContext, parts: Parts, log: Log): Promise<App> {
+  // Loaded while the graph hosts load the graphs on another core: 60 ms of the start.
+  const { createApp } = await import("../http/app.ts");
+  const states = new ThreadStates(context);
+  return createApp({
+    assistants: new Assistants(context),
+    threads: new Threads(context, states),
+    states,
+    runs: new Runs(context, states),
+    ...parts,
+    heartbeat_ms: config.sse_heartbeat_ms,
+    prefix: config.mount_prefix,
+    only: config.only,
+    keys: new ApiKeys(context),
+    workspaces: new Workspaces(context),
+    cors_origins: config.cors_origins,
+    body_limit_bytes: config.body_limit_bytes,
+    allowed_hosts: isLoopback(config.host) ? config.allowed_hosts : undefined,
+    public_url: config.public_url,
+    info: {
+      version: API_LEVEL,
+      threadmill_version: config.threadmill_version,
+      context: "js",
+      flags: { assistants: true, crons: false, langsmith: false },
+      metadata: {},
+      ...EXPERIMENTS_INFO,
+    },
+    experiments_info: {
+      version: API_LEVEL,
+      threadmill_version: config.threadmill_version,
+      ...EXPERIMENTS_INFO,
+    },
+    upload_limit_bytes: config.upload_limit_bytes,
+    checkDatabase: () => ping(context.database),
+    log,
+  });
+}

@@ -1,0 +1,36 @@
+import type { Config } from "../config.ts";
+import { ConfigError } from "../errors.ts";
+import { systemClock } from "../lib/clock.ts";
+import type { Log } from "../lib/log.ts";
+import { isLoopback } from "../lib/loopback.ts";
+import { createSafeFetch } from "../lib/safe-fetch.ts";
+import type { Database } from "../storage/database.ts";
+import { hasApiKeys } from "../storage/vault/api-keys.ts";
+import { Access } from "../vault/access.ts";
+import type { Seal } from "../vault/seal.ts";
+import type { Vault } from "../vault/vault.ts";
+
+/** Of an answer of an OAuth provider; the largest are discovery documents, of some KB. */
+const MOST_PROVIDER_BYTES = 1_000_000;
+
+/** Loaded while the graph hosts load the graphs on another core, as the HTTP part is. */
+export async function openVault(config: Config, database: Database, seal: Seal, log: Log): Promise<Vault> {
+  const { createVault } = await import("../vault/vault.ts");
+  const fetch_rules = { allow_loopback: config.allow_loopback_oauth };
+  const limits = { timeout_ms: config.provider_timeout_ms, max_bytes: MOST_PROVIDER_BYTES };
+  const fetch = createSafeFetch(fetch_rules, limits);
+  return createVault({ database, seal, fetch, fetch_rules, clock: systemClock, log, settings: config });
+}
+
+export async function accessTo({ api_keys, oidc, host }: Config, database: Database, log: Log): Promise<Access> {
+  const issuer = oidc && new (await import("../vault/oidc-issuer.ts")).OidcIssuer(oidc);
+  return new Access({ database, log, api_keys, issuer, is_loopback: isLoopback(host) });
+}
+
+/** On an address that others can reach, nobody is let in without a key: there has to be one, or a way to know people. */
+export async function refuseToBeOpen({ command, host, api_keys, oidc }: Config, database: Database): Promise<void> {
+  if (isLoopback(host) || api_keys.length > 0 || oidc || (await hasApiKeys(database.read))) return;
+  throw new ConfigError(
+    `${command} would be open to everybody on ${host}: make a key with "threadmill keys create", set API_KEYS to one or more keys (comma-separated), or bind to 127.0.0.1 with --host.`,
+  );
+}

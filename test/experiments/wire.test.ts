@@ -1,0 +1,128 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { Arriving } from "../../src/experiments/arriving.ts";
+import { JsonPieces } from "../../src/experiments/json-pieces.ts";
+import { RUN } from "../../src/experiments/run-wire.ts";
+import type { Shape } from "../../src/experiments/shape.ts";
+import { EXAMPLE, FEEDBACK } from "../../src/experiments/wire.ts";
+import { isoOfMicroseconds } from "../../src/lib/times.ts";
+
+const text = fc.string({ unit: "binary", maxLength: 20 }).map((some) => some.toWellFormed());
+const payload = fc.dictionary(text, fc.jsonValue()).map((value) => JSON.stringify(value));
+const json = fc.jsonValue().map((value) => JSON.stringify(value));
+const orNull = <T>(some: fc.Arbitrary<T>) => fc.option(some, { nil: null });
+const cut = fc.oneof(
+  text,
+  text.map((some) => `${some}…`),
+  fc.constantFrom("…", 'é"…', "a…b…"),
+);
+const us = fc.integer({ min: -62_135_596_800_000_000, max: 8_000_000_000_000_000 });
+
+const feedback = fc.record({
+  feedback_id: fc.uuid(),
+  key: fc.oneof(text, fc.constantFrom("__proto__", "constructor", "1")),
+  score: orNull(fc.double({ noNaN: true, noDefaultInfinity: true })),
+  value: orNull(json),
+  comment: orNull(text),
+  correction: orNull(json),
+  source: orNull(fc.constantFrom('{"type":"api","metadata":null}', '{"type":"a\\"b"}')),
+  extra: orNull(payload),
+  feedback_group_id: orNull(fc.uuid()),
+  comparative_experiment_id: orNull(fc.uuid()),
+  is_error: fc.constantFrom(0, 1),
+  created_us: us,
+  modified_us: us,
+  ord: fc.constant(0),
+  repetition: fc.constant(0),
+});
+
+const run = fc.record({
+  run_id: fc.uuid(),
+  tenant_id: text,
+  experiment_id: fc.uuid(),
+  dataset_id: orNull(fc.uuid()),
+  example_id: orNull(fc.uuid()),
+  name: text,
+  start_us: us,
+  end_us: us,
+  error: orNull(text),
+  metadata: orNull(payload),
+  inputs: fc.option(payload),
+  outputs: fc.option(payload),
+  inputs_preview: cut,
+  outputs_preview: orNull(cut),
+});
+
+const example = fc.record({
+  example_id: fc.uuid(),
+  ord: fc.nat(),
+  inputs: payload,
+  outputs: orNull(payload),
+  metadata: orNull(payload),
+  splits: fc.constantFrom("[]", '["test"]'),
+  source_run_id: orNull(fc.uuid()),
+  created_at: fc.nat(),
+  version_at: fc.nat(),
+});
+
+describe("a record that is written", () => {
+  const about = { experiment_id: "e", run_id: null, run_start_us: null };
+  const cases: [string, Shape<never, object>, fc.Arbitrary<unknown>][] = [
+    ["run", RUN as never, fc.record({ run, feedback: fc.array(feedback, { maxLength: 4 }) })],
+    ["feedback", FEEDBACK as never, feedback.map((row) => ({ row, about }))],
+    ["example", EXAMPLE as never, fc.record({ example, dataset_id: fc.uuid() })],
+  ];
+
+  it.each(cases)("is the same as its value: %s", (_, shape, rows) => {
+    fc.assert(
+      fc.property(rows, (row) => {
+        // Parsed and written again: … may stand there as an escape.
+        const written = JSON.stringify(JSON.parse(shape.textOf(row as never)));
+        expect(written).toBe(JSON.stringify(shape.valueOf(row as never)));
+      }),
+    );
+  });
+});
+
+describe("a time that is written", () => {
+  it("is that of Date, with microseconds where there are some", () => {
+    fc.assert(
+      fc.property(us, (at) => {
+        const ms = Math.floor(at / 1000);
+        const rest = at === ms * 1000 ? "" : String(at - ms * 1000).padStart(3, "0");
+        expect(isoOfMicroseconds(at)).toBe(`${new Date(ms).toISOString().slice(0, -1)}${rest}+00:00`);
+      }),
+    );
+  });
+});
+
+describe("a list in pieces", () => {
+  it("is whole when they are put together, whatever their number", () => {
+    for (const [count, most_pieces] of [
+      [0, 1],
+      [1, 1],
+      [3, 1],
+      [300, 5],
+    ] as const) {
+      const pieces = [...new JsonPieces(count, (index) => JSON.stringify({ index, text: "x".repeat(1000) }))];
+      expect(JSON.parse(pieces.join(""))).toMatchObject(Array.from({ length: count }, (_, index) => ({ index })));
+      expect(pieces).toHaveLength(most_pieces);
+    }
+  });
+
+  it("arrives in order, whoever is quicker, and ends with the error that came between", async () => {
+    const arriving = new Arriving();
+    const read: string[] = [];
+    const reading = (async () => {
+      for await (const piece of arriving) {
+        read.push(piece);
+        if (piece === "b") arriving.push("c");
+        if (piece === "c") arriving.end(new Error("the thread is gone"));
+      }
+    })();
+    arriving.push("a");
+    arriving.push("b");
+    await expect(reading).rejects.toThrow("the thread is gone");
+    expect(read).toEqual(["a", "b", "c"]);
+  });
+});
