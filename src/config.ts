@@ -46,6 +46,8 @@ export interface Config extends Timing {
   allowed_hosts: readonly string[];
   cors_origins: readonly string[];
   mount_prefix: string;
+  /** Deployments have host names of their own below this one. */
+  deployments_domain: string | undefined;
   /** Config and context of the default assistants, by graph. */
   default_assistants: Readonly<Record<string, { config: JsonObject; context: JsonObject }>>;
   body_limit_bytes: number;
@@ -83,6 +85,8 @@ interface Timing {
   /** Asking an OAuth provider for something. */
   provider_timeout_ms: number;
   token_event_retention_ms: number;
+  /** How long a request for a deployment waits for an instance when none is ready. */
+  router_wait_ms: number;
 }
 
 /** What the command line says; it wins over the environment. */
@@ -134,6 +138,7 @@ export function readConfig(command: Config["command"], flags: Flags, env: Env): 
       env.MOUNT_PREFIX ?? (isObject(project.http) ? project.http.mount_prefix : undefined),
       config_file,
     ),
+    deployments_domain: readDomain(env.THREADMILL_DEPLOYMENTS_DOMAIN),
     default_assistants: readDefaultAssistants(env.LANGGRAPH_CONFIG),
     body_limit_bytes: integer(
       "HTTP_MAX_REQUEST_BODY_BYTES",
@@ -211,6 +216,7 @@ function readTiming(env: Env): Timing {
     flow_ttl_ms: ms("THREADMILL_OAUTH_FLOW_MS", 600_000),
     refresh_skew_ms: ms("THREADMILL_OAUTH_REFRESH_SKEW_MS", 60_000),
     provider_timeout_ms: ms("THREADMILL_OAUTH_TIMEOUT_MS", 10_000),
+    router_wait_ms: ms("THREADMILL_ROUTER_WAIT_MS", 5_000),
     token_event_retention_ms:
       DAY_MS * integer("THREADMILL_TOKEN_EVENT_DAYS", env.THREADMILL_TOKEN_EVENT_DAYS, 90, 1, 36_500),
   };
@@ -260,6 +266,14 @@ function readPublicUrl(text: string | undefined): string | undefined {
     return text.replace(/\/+$/, "");
   throw new ConfigError(
     `THREADMILL_PUBLIC_URL must be the address of this service as browsers reach it, like https://agents.example.com, but is "${text}".`,
+  );
+}
+
+function readDomain(text: string | undefined): string | undefined {
+  const domain = text?.toLowerCase();
+  if (!domain || /^[a-z0-9-]+(\.[a-z0-9-]+)*$/.test(domain)) return domain || undefined;
+  throw new ConfigError(
+    `THREADMILL_DEPLOYMENTS_DOMAIN must be a host name like agents.example.com, without scheme and port, but is "${text}".`,
   );
 }
 

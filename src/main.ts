@@ -1,9 +1,7 @@
 import { once } from "node:events";
-import type { ServerResponse } from "node:http";
+import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
-import { createAdaptorServer, type ServerType } from "@hono/node-server";
-import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
 import { Assistants } from "./agents/assistants.ts";
 import { Cancellations } from "./agents/cancellations.ts";
 import type { AgentContext } from "./agents/context.ts";
@@ -16,14 +14,16 @@ import { Threads } from "./agents/threads.ts";
 import type { Config, StorageConfig } from "./config.ts";
 import { DEFAULT_TENANT } from "./contract/caller.ts";
 import { type Control, createControl } from "./control/control.ts";
+import { DeploymentRouter } from "./control/router/deployment-router.ts";
 import { Engine } from "./engine/engine.ts";
 import { ConfigError } from "./errors.ts";
 import { type ExperimentsService, experimentThreads, type ThreadSetup } from "./experiments/threads.ts";
 import { inlineHosts } from "./graphs/hosts/inline.ts";
 import { threadHosts } from "./graphs/hosts/thread.ts";
+import type { DeploymentFront } from "./http/deployment-front.ts";
 import type { App } from "./http/route.ts";
-import { sendDirectly } from "./http/send-directly.ts";
-import { systemClock } from "./lib/clock.ts";
+import { createHttpServer } from "./http/server.ts";
+import { realWait, systemClock } from "./lib/clock.ts";
 import type { Log } from "./lib/log.ts";
 import { isLoopback } from "./lib/loopback.ts";
 import { createSafeFetch } from "./lib/safe-fetch.ts";
@@ -74,6 +74,10 @@ const EXPERIMENTS_INFO = {
 export interface Threadmill {
   /** Answers requests. */
   fetch(request: Request): Response | Promise<Response>;
+  /** Takes the requests for deployments, which need a socket. */
+  front: DeploymentFront;
+  /** Sends the requests of deployments to their instances. */
+  router: DeploymentRouter;
   /** What is served, as Hono has it: `:name` stands for a part of the path, and method ALL is what stands before the routes. */
   routes: readonly { method: string; path: string }[];
   /** For people: which database it uses. */
@@ -118,14 +122,19 @@ export async function startThreadmill(config: Config, log: Log): Promise<Threadm
   const control = createControl({ database, seal, log, settings: config });
   const maintenance = [...vault.maintenance, ...control.maintenance];
   for (const service of maintenance) service.start();
-  const app = await createHttp(
+  const router = new DeploymentRouter({ database, seal, clock: systemClock, wait: realWait, log, settings: config });
+  router.start();
+  const { app, front } = await createHttp(
     config,
     context,
     { cancellations, disconnects, experiments, default_assistants: defaults, vault, control },
+    router,
     log,
   );
   return {
     fetch: (request) => app.fetch(request),
+    front,
+    router,
     routes: app.routes,
     database: database.description,
     loaded,
@@ -141,7 +150,7 @@ export async function startThreadmill(config: Config, log: Log): Promise<Threadm
       disconnects.stop();
       const quiet = maintenance.map((service) => service.stop());
       await Promise.all([engine.stop(config.shutdown_grace_ms), ...quiet]);
-      await experiments.stop();
+      await Promise.all([experiments.stop(), router.stop()]);
       await database.close();
       unlock();
     },
@@ -156,14 +165,7 @@ export interface Listening {
 }
 
 export async function listen(config: Config, service: Threadmill): Promise<Listening> {
-  // A client may take its time with a large body, but not with its headers.
-  const server = createAdaptorServer({
-    fetch: async (request, { outgoing }) => {
-      const response = await service.fetch(request);
-      return sendDirectly(response, outgoing as ServerResponse) ? RESPONSE_ALREADY_SENT : response;
-    },
-    serverOptions: { headersTimeout: 15_000, requestTimeout: 300_000 },
-  });
+  const server = createHttpServer(service);
   server.listen(config.port, config.host);
   await once(server, "listening");
   return {
@@ -172,7 +174,7 @@ export async function listen(config: Config, service: Threadmill): Promise<Liste
       const closed = once(server, "close");
       server.close();
       await service.stop();
-      if ("closeAllConnections" in server) server.closeAllConnections();
+      server.closeAllConnections();
       await closed;
     },
   };
@@ -218,26 +220,34 @@ async function createHttp(
     vault: Vault;
     control: Control;
   },
+  router: DeploymentRouter,
   log: Log,
-): Promise<App> {
+): Promise<{ app: App; front: DeploymentFront }> {
   // Loaded while the graph hosts load the graphs on another core: 60 ms of the start.
   const { createApp } = await import("./http/app.ts");
+  const { DeploymentFront } = await import("./http/deployment-front.ts");
   const states = new ThreadStates(context);
-  return createApp({
+  const shared = {
+    prefix: config.mount_prefix,
+    access: accessTo(config, context.database, log),
+    cors_origins: config.cors_origins,
+    allowed_hosts: isLoopback(config.host) ? config.allowed_hosts : undefined,
+    public_url: config.public_url,
+    log,
+  };
+  const { deployments_domain } = config;
+  const front = new DeploymentFront({ ...shared, router, deployments_domain, is_loopback: isLoopback(config.host) });
+  const app = createApp({
+    ...shared,
     assistants: new Assistants(context),
     threads: new Threads(context, states),
     states,
     runs: new Runs(context, states),
     ...parts,
     heartbeat_ms: config.sse_heartbeat_ms,
-    prefix: config.mount_prefix,
-    access: accessTo(config, context.database, log),
     keys: new ApiKeys(context),
     workspaces: new Workspaces(context),
-    cors_origins: config.cors_origins,
     body_limit_bytes: config.body_limit_bytes,
-    allowed_hosts: isLoopback(config.host) ? config.allowed_hosts : undefined,
-    public_url: config.public_url,
     info: {
       version: API_LEVEL,
       threadmill_version: config.threadmill_version,
@@ -253,8 +263,8 @@ async function createHttp(
     },
     upload_limit_bytes: config.upload_limit_bytes,
     checkDatabase: () => ping(context.database),
-    log,
   });
+  return { app, front };
 }
 
 /** Of an answer of an OAuth provider; the largest are discovery documents, of some KB. */
@@ -284,7 +294,7 @@ async function refuseToBeOpen({ command, host, api_keys, oidc }: Config, databas
   );
 }
 
-function urlOf(config: Config, server: ServerType): string {
+function urlOf(config: Config, server: Server): string {
   const { port } = server.address() as AddressInfo;
   const host = config.host.includes(":") ? `[${config.host}]` : config.host;
   return `http://${host}:${port}${config.mount_prefix}`;
