@@ -4,7 +4,8 @@ import { dirname, resolve } from "node:path";
 import { readGraphEnv } from "./config/graph-env.ts";
 import { type GraphSpec, readGraphs, readPrefix, readProject } from "./config/project.ts";
 import { readSystemEnv } from "./config/system-env.ts";
-import { type Env, integer, list, number, oneOf } from "./config/values.ts";
+import { readTiming, type Timing } from "./config/timing.ts";
+import { type Env, integer, list, oneOf } from "./config/values.ts";
 import { ConfigError } from "./errors.ts";
 import { isObject, type JsonObject } from "./lib/json.ts";
 import { isLoopback } from "./lib/loopback.ts";
@@ -53,6 +54,8 @@ export interface Config extends Timing {
   allowed_hosts: readonly string[];
   cors_origins: readonly string[];
   mount_prefix: string;
+  /** Deployments have host names of their own below this one. */
+  deployments_domain: string | undefined;
   /** Config and context of the default assistants, by graph. */
   default_assistants: Readonly<Record<string, { config: JsonObject; context: JsonObject }>>;
   body_limit_bytes: number;
@@ -70,44 +73,6 @@ export interface Config extends Timing {
   deploy_probes: number;
   /** The same for tarballs of source. */
   source_limit_bytes: number;
-}
-
-/** Graces, leases and retention; tests shorten them. All in milliseconds. */
-interface Timing {
-  /** How long a worker holds a run without a heartbeat. */
-  lease_ms: number;
-  heartbeat_ms: number;
-  /** How long a cancelled node may go on before it is given up. */
-  cancel_grace_ms: number;
-  /** A graph host that has not answered for this long gets no new runs. */
-  host_silent_ms: number;
-  /** ... and for this long is ended. */
-  host_dead_ms: number;
-  run_timeout_ms: number;
-  shutdown_grace_ms: number;
-  /** Each command of a build of a deployment. */
-  build_timeout_ms: number;
-  event_retention_ms: number;
-  /** Lines of builds and instances of deployments. */
-  deployment_log_retention_ms: number;
-  /** Pollers look for themselves this often, in case a hint was lost. */
-  poll_ms: number;
-  sse_heartbeat_ms: number;
-  /** How long a client that wants its run cancelled when it is gone may take to come back. */
-  disconnect_grace_ms: number;
-  /** How long a user may take at an OAuth provider. */
-  flow_ttl_ms: number;
-  /** An OAuth token that expires within this is refreshed before it is given out. */
-  refresh_skew_ms: number;
-  /** Asking an OAuth provider for something. */
-  provider_timeout_ms: number;
-  token_event_retention_ms: number;
-  /** How long a process holds a deployment without a sign of life. */
-  deploy_lease_ms: number;
-  /** How long the instances of a revision may take to be ready, if they show no progress. */
-  deploy_deadline_ms: number;
-  /** How long requests in flight may go on in instances that others have replaced. */
-  deploy_drain_ms: number;
 }
 
 /** What the command line says; it wins over the environment. */
@@ -165,6 +130,7 @@ export function readConfig(command: Config["command"], flags: Flags, env: Env): 
       env.MOUNT_PREFIX ?? (isObject(project.http) ? project.http.mount_prefix : undefined),
       config_file,
     ),
+    deployments_domain: readDomain(env.THREADMILL_DEPLOYMENTS_DOMAIN),
     default_assistants: readDefaultAssistants(env.LANGGRAPH_CONFIG),
     body_limit_bytes: integer(
       "HTTP_MAX_REQUEST_BODY_BYTES",
@@ -221,43 +187,6 @@ export function readStorageConfig(flags: Flags, env: Env): StorageConfig {
   };
 }
 
-const DAY_MS = 86_400_000;
-
-function readTiming(env: Env): Timing {
-  const ms = (name: string, fallback: number) => integer(name, env[name], fallback, 1, 2 ** 31 - 1);
-  const seconds = (name: string, fallback: number) => Math.round(number(name, env[name], fallback) * 1000);
-  const lease_ms = ms("THREADMILL_LEASE_MS", 4_000);
-  const heartbeat_ms = ms("THREADMILL_HEARTBEAT_MS", 1_000);
-  if (lease_ms < 2 * heartbeat_ms) {
-    throw new ConfigError(
-      `THREADMILL_LEASE_MS (${lease_ms}) must be at least twice THREADMILL_HEARTBEAT_MS (${heartbeat_ms}).`,
-    );
-  }
-  return {
-    lease_ms,
-    heartbeat_ms,
-    cancel_grace_ms: ms("THREADMILL_CANCEL_GRACE_MS", 5_000),
-    host_silent_ms: ms("THREADMILL_HOST_SILENT_MS", 1_000),
-    host_dead_ms: ms("THREADMILL_HOST_DEAD_MS", 60_000),
-    run_timeout_ms: seconds("BG_JOB_TIMEOUT_SECS", 3_600),
-    shutdown_grace_ms: seconds("BG_JOB_SHUTDOWN_GRACE_PERIOD_SECS", 20),
-    build_timeout_ms: seconds("THREADMILL_DEPLOY_BUILD_SECS", 900),
-    event_retention_ms: seconds("RESUMABLE_STREAM_TTL_SECONDS", 3_600),
-    deployment_log_retention_ms: seconds("THREADMILL_DEPLOYMENT_LOG_TTL_SECONDS", 604_800),
-    poll_ms: ms("THREADMILL_POLL_MS", 200),
-    sse_heartbeat_ms: ms("THREADMILL_SSE_HEARTBEAT_MS", 5_000),
-    disconnect_grace_ms: ms("THREADMILL_DISCONNECT_GRACE_MS", 2_000),
-    flow_ttl_ms: ms("THREADMILL_OAUTH_FLOW_MS", 600_000),
-    refresh_skew_ms: ms("THREADMILL_OAUTH_REFRESH_SKEW_MS", 60_000),
-    provider_timeout_ms: ms("THREADMILL_OAUTH_TIMEOUT_MS", 10_000),
-    deploy_lease_ms: ms("THREADMILL_DEPLOY_LEASE_MS", 15_000),
-    deploy_deadline_ms: seconds("THREADMILL_DEPLOY_DEADLINE_SECS", 300),
-    deploy_drain_ms: seconds("THREADMILL_DEPLOY_DRAIN_SECS", 300),
-    token_event_retention_ms:
-      DAY_MS * integer("THREADMILL_TOKEN_EVENT_DAYS", env.THREADMILL_TOKEN_EVENT_DAYS, 90, 1, 36_500),
-  };
-}
-
 const mayUseLoopback = (env: Env): boolean => env.THREADMILL_ALLOW_LOOPBACK_OAUTH === "1";
 
 function readOidc(env: Env): Config["oidc"] {
@@ -302,6 +231,14 @@ function readPublicUrl(text: string | undefined): string | undefined {
     return text.replace(/\/+$/, "");
   throw new ConfigError(
     `THREADMILL_PUBLIC_URL must be the address of this service as browsers reach it, like https://agents.example.com, but is "${text}".`,
+  );
+}
+
+function readDomain(text: string | undefined): string | undefined {
+  const domain = text?.toLowerCase();
+  if (!domain || /^[a-z0-9-]+(\.[a-z0-9-]+)*$/.test(domain)) return domain || undefined;
+  throw new ConfigError(
+    `THREADMILL_DEPLOYMENTS_DOMAIN must be a host name like agents.example.com, without scheme and port, but is "${text}".`,
   );
 }
 

@@ -125,6 +125,12 @@ export const ERRORS = {
     409,
     "Listener for LangSmith workspace ID '{workspace_id}' and compute ID '{compute_id}' already exists.",
   ],
+  no_instance: [503, 'No instance of the deployment "{slug}" is ready. Try again.'],
+  instance_gone: [
+    502,
+    'The instance of the deployment "{slug}" ended before it answered. What was asked may have been done in part.',
+  ],
+  forbidden_origin: [403, "Pages of {origin} may not connect here. List it in CORS_ALLOW_ORIGINS if they should."],
   unavailable: [503, "{reason}"],
   internal: [500, "Something went wrong on the server. The log has the details."],
 } as const satisfies Record<string, readonly [number, string]>;

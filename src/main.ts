@@ -4,7 +4,9 @@ import { Disconnects } from "./agents/disconnects.ts";
 import { GraphCatalog } from "./agents/graph-catalog.ts";
 import type { Config } from "./config.ts";
 import { DEFAULT_TENANT } from "./contract/caller.ts";
+import type { DeploymentRouter } from "./control/router/deployment-router.ts";
 import { experimentThreads, type ThreadSetup } from "./experiments/threads.ts";
+import type { DeploymentFront } from "./http/deployment-front.ts";
 import type { Log } from "./lib/log.ts";
 import { createEngine } from "./main/engine.ts";
 import { createHttp } from "./main/http.ts";
@@ -21,6 +23,10 @@ export { type Listening, listen } from "./main/listen.ts";
 export interface Threadmill {
   /** Answers requests. */
   fetch(request: Request): Response | Promise<Response>;
+  /** Answers what is for deployments, before it becomes a request. */
+  front: DeploymentFront;
+  /** Where requests for deployments go. */
+  router: DeploymentRouter;
   /** What is served, as Hono has it: `:name` stands for a part of the path, and method ALL is what stands before the routes. */
   routes: readonly { method: string; path: string }[];
   /** For people: which database it uses. */
@@ -71,11 +77,22 @@ export async function startThreadmill(config: Config, log: Log): Promise<Threadm
   const services = config.only ? [] : [...vault.maintenance, plane];
   for (const service of services) service.start();
   const access = await accessTo(config, database, log);
-  const { control } = plane;
-  const parts = { access, cancellations, disconnects, experiments, default_assistants: defaults, vault, control };
-  const app = await createHttp(config, context, parts, log);
+  const { control, router } = plane;
+  const parts = {
+    access,
+    cancellations,
+    disconnects,
+    experiments,
+    default_assistants: defaults,
+    vault,
+    control,
+    router,
+  };
+  const { app, front } = await createHttp(config, context, parts, log);
   return {
     fetch: (request) => app.fetch(request),
+    front,
+    router,
     routes: app.routes,
     database: database.description,
     loaded,

@@ -34,7 +34,7 @@ const PACKAGE_HOMES: Record<string, RegExp> = {
   "node:sqlite": /^storage\//,
   hono: /^http\//,
   "@hono/zod-openapi": /^(contract|http)\//,
-  "@hono/node-server": /^main\//,
+  "@hono/node-server": /^http\//,
   "@langchain/core": /^graphs\/inside\//,
   "@langchain/langgraph": /^graphs\/inside\//,
   "@langchain/langgraph-checkpoint": /^graphs\/inside\//,

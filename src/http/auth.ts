@@ -1,4 +1,4 @@
-import type { Context, MiddlewareHandler } from "hono";
+import type { MiddlewareHandler } from "hono";
 import { mayUse } from "../contract/caller.ts";
 import { ApiError } from "../errors.ts";
 import type { Access, Credentials } from "../vault/access.ts";
@@ -13,7 +13,7 @@ export function authenticate(access: Access, prefix: string): MiddlewareHandler<
   return async (context, next) => {
     const path = pathBelow(prefix, context.req.path);
     if (path === undefined || !isOpen(context.req.method, path)) {
-      const caller = await access.callerOf(credentialsOf(context));
+      const caller = await access.callerOf(credentialsOf((name) => context.req.header(name)));
       const scope = path === undefined ? undefined : scopeOf(path);
       if (scope && !mayUse(caller, scope)) throw new ApiError("missing_scope", { scope });
       context.set("caller", caller);
@@ -22,8 +22,9 @@ export function authenticate(access: Access, prefix: string): MiddlewareHandler<
   };
 }
 
-const credentialsOf = ({ req }: Context): Credentials => ({
-  api_key: req.header("x-api-key"),
-  bearer: /^Bearer +(\S.*)$/i.exec(req.header("authorization") ?? "")?.[1],
-  tenant_id: req.header("x-tenant-id"),
+/** @param header the value of a header, by its name in lower case */
+export const credentialsOf = (header: (name: string) => string | undefined): Credentials => ({
+  api_key: header("x-api-key"),
+  bearer: /^Bearer +(\S.*)$/i.exec(header("authorization") ?? "")?.[1],
+  tenant_id: header("x-tenant-id"),
 });

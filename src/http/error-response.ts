@@ -16,15 +16,22 @@ export function errorResponse(error: unknown, context: Context, log: Log): Respo
   if (error instanceof InvalidRequestError) {
     return isVersion2(context) ? problemResponse(422, error.message, context) : invalidResponse(error, context);
   }
+  const { status, detail, headers } = refusalOf(error, context.req, log);
+  if (isVersion2(context)) return problemResponse(status, detail, context, headers);
+  return context.json({ detail }, status as 500, headers);
+}
+
+/** What a caller is told of an error; its cause goes to the log. */
+export function refusalOf(
+  error: unknown,
+  { method, path }: { method: string; path: string },
+  log: Log,
+): { status: number; detail: string; headers: Record<string, string> } {
   const known = error instanceof ApiError ? error : asUnavailable(error);
-  if (known.status >= 500) {
-    const { method, path } = context.req;
-    log.error({ method, path, code: known.code, cause: known.cause ?? error }, known.message);
-  }
+  if (known.status >= 500) log.error({ method, path, code: known.code, cause: known.cause ?? error }, known.message);
   const headers: Record<string, string> = known.status === 503 ? { "retry-after": "1" } : {};
   if (known.status === 401) headers["www-authenticate"] = "Bearer";
-  if (isVersion2(context)) return problemResponse(known.status, known.message, context, headers);
-  return context.json({ detail: known.message }, known.status as 500, headers);
+  return { status: known.status, detail: known.message, headers };
 }
 
 /** Errors of a database that is away for a moment: clients repeat a 503 and take a 500 for final. */

@@ -1,5 +1,6 @@
 import type { MiddlewareHandler } from "hono";
 import { ApiError } from "../errors.ts";
+import { hostOf } from "./deployment-address.ts";
 
 const LOOPBACK_NAME = /^(localhost|127(\.\d+){3}|\[::1\]|([\w-]+\.)+localhost)$/;
 
@@ -9,12 +10,14 @@ const LOOPBACK_NAME = /^(localhost|127(\.\d+){3}|\[::1\]|([\w-]+\.)+localhost)$/
  */
 export function onlyKnownHosts(allowed: readonly string[]): MiddlewareHandler {
   return async (context, next) => {
-    const host = (context.req.header("host") ?? "").replace(/:\d+$/, "").toLowerCase();
-    if (host !== "" && !LOOPBACK_NAME.test(host) && !allowed.includes(host))
-      throw new ApiError("forbidden_host", { host });
+    const host = hostOf(context.req.header("host"));
+    if (!isKnownHost(host, allowed)) throw new ApiError("forbidden_host", { host });
     await next();
   };
 }
+
+export const isKnownHost = (host: string, allowed: readonly string[]): boolean =>
+  host === "" || LOOPBACK_NAME.test(host) || allowed.includes(host);
 
 const METHODS_WITH_BODY = new Set(["POST", "PUT", "PATCH", "DELETE"]);
 
@@ -23,14 +26,16 @@ const METHODS_WITH_BODY = new Set(["POST", "PUT", "PATCH", "DELETE"]);
  * no Origin, are not held to a content type.
  */
 export function jsonFromPages(): MiddlewareHandler {
-  return async (context, next) => {
-    const { req } = context;
-    if (METHODS_WITH_BODY.has(req.method) && req.header("origin") !== undefined) {
-      const type = req.header("content-type");
-      const hasBody =
-        req.header("content-length") !== "0" && (type !== undefined || req.header("content-length") !== undefined);
-      if (hasBody && !/^application\/json\b/i.test(type ?? "")) throw new ApiError("unsupported_media_type");
-    }
+  return async ({ req }, next) => {
+    if (isPageWithoutJson(req.method, (name) => req.header(name))) throw new ApiError("unsupported_media_type");
     await next();
   };
+}
+
+/** Whether a request has a body that any web page could send without being asked. */
+export function isPageWithoutJson(method: string, header: (name: string) => string | undefined): boolean {
+  if (!METHODS_WITH_BODY.has(method) || header("origin") === undefined) return false;
+  const type = header("content-type");
+  const hasBody = header("content-length") !== "0" && (type !== undefined || header("content-length") !== undefined);
+  return hasBody && !/^application\/json\b/i.test(type ?? "");
 }

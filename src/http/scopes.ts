@@ -10,6 +10,7 @@ const OPEN: readonly (readonly [methods: readonly string[], path: RegExp])[] = [
   [["GET"], /^(\/api-host)?\/v2\/auth\/(callback\/[^/]+|setup\/[^/]+|done)$/],
   [["GET"], /^(\/api-host)?\/host-oauth-callback\/[^/]+$/],
   [["PUT"], /^(\/api-host)?\/v2\/uploads\/[^/]+$/],
+  [["GET", "HEAD"], /^\/deployments\/[^/]+\/ok$/],
 ];
 
 /**
@@ -32,6 +33,7 @@ const SCOPES_BY_PATH: readonly (readonly [path: string, scope: Scope | null])[] 
   // Any other run by its id alone is one of an experiment.
   ["/runs/*", "experiments"],
   ["/runs", "agents"],
+  ["/deployments", "agents"],
   ["/api/v1", "experiments"],
   ["/api/v2", "experiments"],
   ["/datasets", "experiments"],

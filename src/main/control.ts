@@ -4,9 +4,9 @@ import { type Control, type ControlContext, createControl } from "../control/con
 import { bySource } from "../control/drivers/by-source.ts";
 import { createProcessDriver } from "../control/drivers/process/driver.ts";
 import { askOverHttp } from "../control/health.ts";
-import { noRouter } from "../control/no-router.ts";
 import { reconcilerSettings } from "../control/parts.ts";
 import { Reconciler } from "../control/reconciler.ts";
+import { DeploymentRouter } from "../control/router/deployment-router.ts";
 import { realWait, systemClock } from "../lib/clock.ts";
 
 /** An instance of a deployment has so long to answer /ok. */
@@ -15,6 +15,7 @@ const OK_WITHIN_MS = 2_000;
 /** The control plane, with what reconciles its deployments. */
 export interface ControlPlane {
   control: Control;
+  router: DeploymentRouter;
   start(): void;
   /** Deployments go on; the next start adopts them. */
   stop(): Promise<void>;
@@ -23,7 +24,8 @@ export interface ControlPlane {
 /** A deployment's own process has no deployments: with `--only agents` nothing is reconciled. */
 export async function openControl(config: Config, context: Omit<ControlContext, "settings">): Promise<ControlPlane> {
   const control = createControl({ ...context, settings: config });
-  if (config.only) return { control, start: () => undefined, stop: async () => undefined };
+  const router = new DeploymentRouter({ ...context, clock: systemClock, wait: realWait, settings: config });
+  if (config.only) return { control, router, start: () => undefined, stop: async () => undefined };
   const driver = await createProcessDriver({
     ...config,
     program: fileURLToPath(new URL("../../bin/threadmill.js", import.meta.url)),
@@ -36,7 +38,7 @@ export async function openControl(config: Config, context: Omit<ControlContext, 
     ...context,
     uploads: control.uploads,
     drivers: bySource(driver),
-    router: noRouter,
+    router,
     askOk: askOverHttp(OK_WITHIN_MS),
     clock: systemClock,
     wait: realWait,
@@ -45,12 +47,15 @@ export async function openControl(config: Config, context: Omit<ControlContext, 
   const services = [...control.maintenance, reconciler];
   return {
     control,
+    router,
     start() {
+      // Before the reconciler, which tells it what it knows better.
+      router.start();
       for (const service of services) service.start();
     },
     async stop() {
       await Promise.all(services.map((service) => service.stop()));
-      await driver.close?.();
+      await Promise.all([driver.close?.(), router.stop()]);
     },
   };
 }

@@ -8,7 +8,9 @@ import { ThreadStates } from "../agents/thread-states.ts";
 import { Threads } from "../agents/threads.ts";
 import type { Config } from "../config.ts";
 import type { Control } from "../control/control.ts";
+import type { DeploymentRouter } from "../control/router/deployment-router.ts";
 import type { ExperimentsService } from "../experiments/threads.ts";
+import type { DeploymentFront } from "../http/deployment-front.ts";
 import type { App } from "../http/route.ts";
 import type { Log } from "../lib/log.ts";
 import { isLoopback } from "../lib/loopback.ts";
@@ -53,27 +55,42 @@ interface Parts {
   default_assistants: DefaultAssistants;
   vault: Vault;
   control: Control;
+  router: DeploymentRouter;
 }
 
-export async function createHttp(config: Config, context: AgentContext, parts: Parts, log: Log): Promise<App> {
+export async function createHttp(
+  config: Config,
+  context: AgentContext,
+  parts: Parts,
+  log: Log,
+): Promise<{ app: App; front: DeploymentFront }> {
   // Loaded while the graph hosts load the graphs on another core: 60 ms of the start.
   const { createApp } = await import("../http/app.ts");
+  const { DeploymentFront } = await import("../http/deployment-front.ts");
   const states = new ThreadStates(context);
-  return createApp({
+  const is_loopback = isLoopback(config.host);
+  const shared = {
+    prefix: config.mount_prefix,
+    access: parts.access,
+    cors_origins: config.cors_origins,
+    allowed_hosts: is_loopback ? config.allowed_hosts : undefined,
+    public_url: config.public_url,
+    log,
+  };
+  const { router } = parts;
+  const front = new DeploymentFront({ ...shared, router, deployments_domain: config.deployments_domain, is_loopback });
+  const app = createApp({
+    ...shared,
     assistants: new Assistants(context),
     threads: new Threads(context, states),
     states,
     runs: new Runs(context, states),
     ...parts,
     heartbeat_ms: config.sse_heartbeat_ms,
-    prefix: config.mount_prefix,
     only: config.only,
     keys: new ApiKeys(context),
     workspaces: new Workspaces(context),
-    cors_origins: config.cors_origins,
     body_limit_bytes: config.body_limit_bytes,
-    allowed_hosts: isLoopback(config.host) ? config.allowed_hosts : undefined,
-    public_url: config.public_url,
     info: {
       version: API_LEVEL,
       threadmill_version: config.threadmill_version,
@@ -89,6 +106,6 @@ export async function createHttp(config: Config, context: AgentContext, parts: P
     },
     upload_limit_bytes: config.upload_limit_bytes,
     checkDatabase: () => ping(context.database),
-    log,
   });
+  return { app, front };
 }
