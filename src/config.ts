@@ -67,6 +67,8 @@ export interface Config extends Timing {
   deploy_git_protocols: readonly string[];
   /** Hosts of git repositories that may be in a private network, or be spoken to over plain http. */
   deploy_git_hosts: readonly string[];
+  /** Whether this process builds, starts and watches deployments, or leaves that to others on its database. */
+  reconciles: boolean;
   /** Deployments that are built at a time. */
   deploy_builds: number;
   /** Answers to /ok in a row after which an instance of a deployment is ready. */
@@ -156,6 +158,7 @@ export function readConfig(command: Config["command"], flags: Flags, env: Env): 
       1024,
       2 ** 31,
     ),
+    reconciles: oneOf("THREADMILL_RECONCILES", env.THREADMILL_RECONCILES, ["0", "1"], "1") === "1",
     deploy_builds: integer("THREADMILL_DEPLOY_BUILDS", env.THREADMILL_DEPLOY_BUILDS, 1, 1, 64),
     deploy_probes: integer("THREADMILL_DEPLOY_PROBES", env.THREADMILL_DEPLOY_PROBES, 3, 1, 100),
     ...readTiming(env),

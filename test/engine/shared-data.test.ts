@@ -69,7 +69,10 @@ describe.each(databases)("two processes on one database (%s)", (name) => {
     const events = await stream.rest();
     expect(events.map(({ id }) => id)).toEqual(events.map((_, i) => String(i + 1)));
     expect(events).toEqual(await read(a, run).rest());
-    expect(await joined(b, run)).toMatchObject({ pids: [a.child.pid, a.child.pid, a.child.pid] });
+    // On Postgres either may be the first to hear of it.
+    const { pids } = await joined(b, run);
+    expect([a.child.pid, b.child.pid]).toContain(pids[0]);
+    expect(pids).toEqual([pids[0], pids[0], pids[0]]);
   });
 
   it("stream whole at one what the other executes", async () => {

@@ -102,7 +102,11 @@ const FIELDS: Record<string, (ids: Ids) => [good: unknown[], bad: unknown[]]> = 
 describe.each(databases)("any request to the control plane on %s", (database) => {
   let service: TestService;
   beforeAll(async () => {
-    service = await startService({ database, config: "test/graphs/fuzz/langgraph.json" });
+    service = await startService({
+      database,
+      config: "test/graphs/fuzz/langgraph.json",
+      env: { THREADMILL_RECONCILES: "0" },
+    });
   });
   afterAll(() => service.stop());
 

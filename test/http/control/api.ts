@@ -32,7 +32,11 @@ export class ControlApi {
   }
 
   static async start(database: DatabaseName, env: Record<string, string> = {}): Promise<ControlApi> {
-    const service = await startService({ database, config: "test/graphs/scenarios/langgraph.json", env });
+    const service = await startService({
+      database,
+      config: "test/graphs/scenarios/langgraph.json",
+      env: { THREADMILL_RECONCILES: "0", ...env },
+    });
     const body = { name: "admin", user_id: "admin", scopes: ["admin"] };
     return new ControlApi(service, (await service.request("POST", "/admin/keys", body)).body.key);
   }
