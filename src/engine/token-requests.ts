@@ -40,10 +40,11 @@ export async function answerTokenRequest(
   request: TokenRequest,
   over: AbortSignal,
   options: TokenRequestOptions,
+  at_most_ms = MOST_MS,
 ): Promise<TokenAnswer> {
   await refuseUnlessHeld(options.database, run);
   const late = new AbortController();
-  const timer = setTimeout(() => late.abort(new Error(`There was no token within ${MOST_MS / 1000} s.`)), MOST_MS);
+  const timer = setTimeout(() => late.abort(new Error(`There was no token within ${at_most_ms} ms.`)), at_most_ms);
   try {
     const answer = await unlessAborted(AbortSignal.any([over, late.signal]), ask(run, request, options));
     await refuseUnlessHeld(options.database, run);
