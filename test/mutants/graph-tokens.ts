@@ -24,15 +24,6 @@ export const GRAPH_TOKEN_MUTANTS: readonly Mutant[] = [
     suites: [REQUESTS],
   },
   {
-    name: "graphs: a cancelled run waits for its token",
-    file: "src/engine/executor.ts",
-    replace: [
-      "answerTokenRequest(this.run, request, this.#over.signal,",
-      "answerTokenRequest(this.run, request, new AbortController().signal,",
-    ],
-    suites: [REQUESTS, GRAPHS],
-  },
-  {
     name: "graphs: the answer to a question for a token goes to the next question of the node",
     file: "src/graphs/inside/execute.ts",
     replace: ["command.resume && !mayAskForToken(execution)", "command.resume"],
