@@ -1,6 +1,9 @@
+import { join } from "node:path";
 import { defineConfig } from "vitest/config";
 
 export default defineConfig({
+  // Hosts on the serving thread load graphs by way of Vite here, which asks no hook of Node's.
+  resolve: { alias: { "threadmill/graph": join(import.meta.dirname, "src/graphs/author/get-token.ts") } },
   test: {
     include: ["test/**/*.test.ts"],
     pool: "forks",

@@ -52,8 +52,6 @@ export class Executor {
   /** The fence has refused a write. */
   #refused = false;
   #ended = false;
-  /** Aborted when the run is stopped, or ends here: nobody waits any more for what it has asked. */
-  readonly #over = new AbortController();
   readonly #timers: NodeJS.Timeout[] = [];
 
   constructor(run: RunRow, options: ExecutorOptions) {
@@ -143,7 +141,7 @@ export class Executor {
         await this.#journal.written();
         return readCheckpoints(this.#options.database, request);
       case "token":
-        return answerTokenRequest(this.run, request, this.#over.signal, this.#options);
+        return answerTokenRequest(this.run, request, this.#options);
       case "delete_thread":
         throw new Error("A running graph cannot delete threads: use DELETE /threads/{thread_id}.");
     }
@@ -153,7 +151,6 @@ export class Executor {
   stop(reason: AbortReason): void {
     if (this.#stopping || this.#ended) return;
     this.#stopping = reason;
-    this.#over.abort(new Error(`The run was stopped: ${reason.replace("_", " ")}.`));
     const { run_id, epoch } = this.run;
     this.#options.pool.sendToRun(run_id, { type: "abort", run_id, epoch, reason });
     if (reason === "lease_lost") void this.#end(async () => undefined);
@@ -252,7 +249,6 @@ export class Executor {
   async #end(work: () => Promise<void>): Promise<void> {
     if (this.#ended) return;
     this.#ended = true;
-    this.#over.abort(new Error("The run has ended."));
     for (const timer of this.#timers) clearTimeout(timer);
     try {
       await work();

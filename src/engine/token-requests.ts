@@ -31,21 +31,20 @@ export interface TokenRequestOptions {
 
 /**
  * Answers the question of a run's graph for a token, while the run is running at this epoch: looked at before, so that nothing is
- * begun for a run that is over, and after, so that nothing is given out to one. The answer goes to the host and nowhere else.
- *
- * @param over aborted when the run is stopped or has ended here
+ * begun for a run that is over, and after, so that nothing is given out to one. The answer goes to the host and nowhere else. A
+ * run that is stopped does not wait for it: its host gives the question up.
  */
 export async function answerTokenRequest(
   run: RunRow,
   request: TokenRequest,
-  over: AbortSignal,
   options: TokenRequestOptions,
+  at_most_ms = MOST_MS,
 ): Promise<TokenAnswer> {
   await refuseUnlessHeld(options.database, run);
   const late = new AbortController();
-  const timer = setTimeout(() => late.abort(new Error(`There was no token within ${MOST_MS / 1000} s.`)), MOST_MS);
+  const timer = setTimeout(() => late.abort(new Error(`There was no token within ${at_most_ms} ms.`)), at_most_ms);
   try {
-    const answer = await unlessAborted(AbortSignal.any([over, late.signal]), ask(run, request, options));
+    const answer = await unlessAborted(late.signal, ask(run, request, options));
     await refuseUnlessHeld(options.database, run);
     return answer;
   } finally {

@@ -2,6 +2,7 @@ import { cpSync, mkdirSync, readdirSync, rmSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
 import { getToken } from "../../src/graphs/author/get-token.ts";
+import { freePort, startProcess } from "../support/process.ts";
 import { createProject, type TestProject } from "../support/project.ts";
 import { startService, type TestService } from "../support/service.ts";
 
@@ -44,10 +45,10 @@ describe("threadmill/graph", () => {
   });
 
   /** Starts the project's graphs; answers what a run of each does without a token, and what it does with one. */
-  async function runAll(graphs: Record<string, string>, inline = false) {
+  async function runAll(graphs: Record<string, string>) {
     project.write("langgraph.json", JSON.stringify({ graphs }));
     const env = { THREADMILL_PUBLIC_URL: "http://localhost" };
-    service = await startService({ database: "sqlite", config: project.config, env, inline });
+    service = await startService({ database: "sqlite", config: project.config, env });
     const { request } = service;
     expect(await service.threadmill.loaded).toEqual({});
     await request("POST", "/v2/auth/providers", PROVIDER);
@@ -65,23 +66,35 @@ describe("threadmill/graph", () => {
     return { asked, given };
   }
 
-  it.each([
-    { project_json: '{"type": "module"}', inline: false },
-    { project_json: '{"type": "commonjs"}', inline: false },
-    { project_json: '{"type": "commonjs"}', inline: true },
-  ])("is there in a project without the package ($project_json, inline: $inline)", async ({ project_json, inline }) => {
-    project = createProject({
-      "package.json": project_json,
-      "module.mjs": ASKS,
-      "typed.ts": ASKS.replace("(_, config)", "(_: object, config: object)"),
-      // Only tsx understands it.
-      "enums.ts": `enum E { A = "a" }\n${ASKS.replace('"a", async', "E.A, async")}`,
-    });
-    const graphs = { module: "./module.mjs:graph", typed: "./typed.ts:graph", enums: "./enums.ts:graph" };
-    expect(await runAll(graphs, inline)).toEqual({
+  const files = {
+    "module.mjs": ASKS,
+    "typed.ts": ASKS.replace("(_, config)", "(_: object, config: object)"),
+    // Only tsx understands it.
+    "enums.ts": `enum E { A = "a" }\n${ASKS.replace('"a", async', "E.A, async")}`,
+  };
+  const graphs = { module: "./module.mjs:graph", typed: "./typed.ts:graph", enums: "./enums.ts:graph" };
+
+  it.each(["module", "commonjs"])("is there in a project without the package, of type %s", async (type) => {
+    project = createProject({ "package.json": JSON.stringify({ type }), ...files });
+    expect(await runAll(graphs)).toEqual({
       asked: { module: "acme", typed: "acme", enums: "acme" },
       given: { module: 5, typed: 5, enums: 5 },
     });
+  });
+
+  it.each(["module", "commonjs"])("is there with --inline, in a project of type %s", async (type) => {
+    project = createProject({ "package.json": JSON.stringify({ type }), ...files });
+    project.write("langgraph.json", JSON.stringify({ graphs }));
+    const where = { config: project.config, data: project.data, port: await freePort() };
+    const server = await startProcess({ ...where, command: "dev", flags: ["--inline"] });
+    for (const assistant_id of Object.keys(graphs)) {
+      const body = JSON.stringify({ assistant_id, input: {} });
+      const response = await fetch(`${server.url}/runs/wait`, { method: "POST", body });
+      const message = "OAuth provider 'acme' not found";
+      expect(await response.json()).toEqual({ __error__: { error: "Error", message } });
+    }
+    server.child.kill("SIGKILL");
+    await server.ended;
   });
 
   it("is there when tsconfig.json maps paths", async () => {

@@ -1,5 +1,6 @@
 import { AUTH_SERVICE_MUTANTS } from "./auth-service.ts";
 import { FLOW_MUTANTS } from "./flows.ts";
+import { GRAPH_TOKEN_MUTANTS } from "./graph-tokens.ts";
 
 /** One guard of the engine, switched off. */
 export interface Mutant {
@@ -153,6 +154,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   ...AUTH_SERVICE_MUTANTS,
   ...FLOW_MUTANTS,
+  ...GRAPH_TOKEN_MUTANTS,
   {
     name: "access: a revoked key still opens",
     file: "src/vault/access.ts",

@@ -110,7 +110,9 @@ const PRIVATE_FIELDS = new Set(["callbacks", "signal", "store", "writer", "inter
 function publicConfig(config: Config | undefined): Config | null {
   if (!config) return null;
   const fields = Object.entries(config).filter(([name]) => !PRIVATE_FIELDS.has(name));
-  const configurable = Object.entries(config.configurable ?? {}).filter(([key]) => !key.startsWith("__"));
+  const configurable = Object.entries(config.configurable ?? {}).filter(
+    ([key]) => !key.startsWith("__") && !key.startsWith("langgraph_auth_"),
+  );
   return { ...Object.fromEntries(fields), configurable: Object.fromEntries(configurable) };
 }
 
