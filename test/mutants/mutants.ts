@@ -1,4 +1,5 @@
 import { AUTH_SERVICE_MUTANTS } from "./auth-service.ts";
+import { DEPLOYMENT_MUTANTS } from "./deployments.ts";
 import { FLOW_MUTANTS } from "./flows.ts";
 
 /** One guard of the engine, switched off. */
@@ -108,6 +109,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   ...AUTH_SERVICE_MUTANTS,
   ...FLOW_MUTANTS,
+  ...DEPLOYMENT_MUTANTS,
   {
     name: "access: a revoked key still opens",
     file: "src/vault/access.ts",
