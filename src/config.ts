@@ -53,6 +53,10 @@ export interface Config extends Timing {
   body_limit_bytes: number;
   /** The same for uploads of experiments, whose bodies are not held in memory. */
   upload_limit_bytes: number;
+  /** Deployments that are built at a time. */
+  deploy_builds: number;
+  /** Answers to /ok in a row after which an instance of a deployment is ready. */
+  deploy_probes: number;
   /** The same for tarballs of source. */
   source_limit_bytes: number;
 }
@@ -85,6 +89,12 @@ interface Timing {
   /** Asking an OAuth provider for something. */
   provider_timeout_ms: number;
   token_event_retention_ms: number;
+  /** How long a process holds a deployment without a sign of life. */
+  deploy_lease_ms: number;
+  /** How long the instances of a revision may take to be ready, if they show no progress. */
+  deploy_deadline_ms: number;
+  /** How long requests in flight may go on in instances that others have replaced. */
+  deploy_drain_ms: number;
   /** How long a request for a deployment waits for an instance when none is ready. */
   router_wait_ms: number;
 }
@@ -161,6 +171,8 @@ export function readConfig(command: Config["command"], flags: Flags, env: Env): 
       1024,
       2 ** 31,
     ),
+    deploy_builds: integer("THREADMILL_DEPLOY_BUILDS", env.THREADMILL_DEPLOY_BUILDS, 1, 1, 64),
+    deploy_probes: integer("THREADMILL_DEPLOY_PROBES", env.THREADMILL_DEPLOY_PROBES, 3, 1, 100),
     ...readTiming(env),
   });
 }
@@ -216,6 +228,9 @@ function readTiming(env: Env): Timing {
     flow_ttl_ms: ms("THREADMILL_OAUTH_FLOW_MS", 600_000),
     refresh_skew_ms: ms("THREADMILL_OAUTH_REFRESH_SKEW_MS", 60_000),
     provider_timeout_ms: ms("THREADMILL_OAUTH_TIMEOUT_MS", 10_000),
+    deploy_lease_ms: ms("THREADMILL_DEPLOY_LEASE_MS", 15_000),
+    deploy_deadline_ms: seconds("THREADMILL_DEPLOY_DEADLINE_SECS", 300),
+    deploy_drain_ms: seconds("THREADMILL_DEPLOY_DRAIN_SECS", 300),
     router_wait_ms: ms("THREADMILL_ROUTER_WAIT_MS", 5_000),
     token_event_retention_ms:
       DAY_MS * integer("THREADMILL_TOKEN_EVENT_DAYS", env.THREADMILL_TOKEN_EVENT_DAYS, 90, 1, 36_500),

@@ -46,7 +46,7 @@ export interface ReconcilerSettings extends StepSettings {
 }
 
 /** What is not for users to set. */
-export const PACE = {
+const PACE = {
   progress_ms: 60_000,
   drain_look_ms: 500,
   steady_ms: 300_000,
@@ -58,6 +58,24 @@ export const PACE = {
   garbage_ms: 60_000,
   abort_ms: 5_000,
 } as const satisfies Partial<ReconcilerSettings>;
+
+/** What users set; config.ts says what each means. */
+export interface DeploySettings {
+  deploy_lease_ms: number;
+  deploy_deadline_ms: number;
+  deploy_drain_ms: number;
+  deploy_builds: number;
+  deploy_probes: number;
+}
+
+export const reconcilerSettings = (config: DeploySettings): ReconcilerSettings => ({
+  ...PACE,
+  lease_ms: config.deploy_lease_ms,
+  deadline_ms: config.deploy_deadline_ms,
+  drain_ms: config.deploy_drain_ms,
+  builds: config.deploy_builds,
+  probes: config.deploy_probes,
+});
 
 /** What a job works with: the parts, and the deployment that is held. */
 export interface Work extends ReconcilerParts {

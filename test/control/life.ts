@@ -18,7 +18,7 @@ export class Life {
   calls = 0;
   /** Called with the deployment each time that a driver is asked to change something. */
   onDeed: (deployment_id: string) => void = () => undefined;
-  readonly #fault: Fault | undefined;
+  #fault: Fault | undefined;
   #frozen: PromiseWithResolvers<void> | undefined;
   #busy = 0;
   #idle = Promise.withResolvers<void>();
@@ -68,6 +68,11 @@ export class Life {
     if (what === "error") throw new Error("a fault of this test");
     this.end();
     await silence();
+  }
+
+  /** The next write, or what is asked of a driver next, fails before it is done. */
+  failNext(): void {
+    this.#fault = { at: this.calls + 1, when: "before", what: "error" };
   }
 
   /** Nothing goes on in this process until it is thawed. */

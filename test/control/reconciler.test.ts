@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { DeployError } from "../../src/control/driver.ts";
 import { databases } from "../support/databases.ts";
 import { ASKING, World } from "./world.ts";
 
@@ -239,7 +240,53 @@ describe.each(databases)("a deployment on %s", (name) => {
     });
   });
 
+  it("cannot be interrupted once the traffic has been switched, also when the rows could not be written at once", async () => {
+    const { router, life } = world.start();
+    const { id } = await serving();
+    const { activate } = router;
+    let switched = 0;
+    router.activate = (deployment_id, upstreams) => {
+      activate.call(router, deployment_id, upstreams);
+      if (++switched > 1) return;
+      void world.revision(id, 2).then(({ revision_id }) => world.interrupt(id, revision_id));
+      life.failNext();
+    };
+    await world.update(id, "next");
+    await world.become(id, "DEPLOYED", "DEPLOYED");
+    expect(switched).toBe(2);
+    expect(await world.revision(id, 2)).toMatchObject({ interrupt_asked: 0 });
+    await instancesAre(id, "ready");
+  });
+
+  it("stays interrupted when its driver fails only after that", async () => {
+    world.start();
+    const { id, instance_id } = await serving();
+    world.driver.ensure = async ({ revision_id }) => {
+      await world.interrupt(id, revision_id);
+      while ((await world.revision(id, 2)).status !== "INTERRUPTED") await world.turns(1);
+      throw new DeployError("The port is taken.");
+    };
+    await world.update(id, "next");
+    await world.become(id, "DEPLOYED", "INTERRUPTED");
+    await instancesAre(id, "ready");
+    expect((await world.revision(id, 2)).status).toBe("INTERRUPTED");
+    expect(running()).toEqual([instance_id]);
+  });
+
   describe("that is deployed again", () => {
+    it("goes on as it was when that is interrupted before anything was started", async () => {
+      const { reconciler } = world.start();
+      const { id, instance_id, revision_id } = await serving();
+      await reconciler.stop();
+      world.processes = [];
+      await world.redeploy(id, revision_id);
+      await world.interrupt(id, revision_id);
+      const { router } = world.start();
+      await world.become(id, "INTERRUPTED");
+      await world.pass(30_000);
+      expect(router.upstreams.get(id)).toMatchObject([{ instance_id }]);
+    });
+
     it("goes back to an earlier revision without a build, also while that is still drained", async () => {
       const { router } = world.start();
       const { id, instance_id, revision_id } = await serving();

@@ -4,7 +4,8 @@ import { sql } from "kysely";
 import type { Caller } from "../../src/contract/caller.ts";
 import type { DeploymentCreate } from "../../src/contract/control/deployments.ts";
 import { Deployments } from "../../src/control/deployments.ts";
-import { PACE, type ReconcilerSettings } from "../../src/control/parts.ts";
+import type { DeployDriver } from "../../src/control/driver.ts";
+import { type ReconcilerParts, type ReconcilerSettings, reconcilerSettings } from "../../src/control/parts.ts";
 import { Reconciler } from "../../src/control/reconciler.ts";
 import { Revisions } from "../../src/control/revisions.ts";
 import type { Router, Upstream } from "../../src/control/router.ts";
@@ -26,17 +27,18 @@ const TABLES = ["deployment_logs", "source_uploads", "instances", "revisions", "
 
 /** Coarse, as each moment that somebody waits for is visited; the proportions are those of the service. */
 export const SETTINGS: ReconcilerSettings = {
-  ...PACE,
-  deadline_ms: 20_000,
+  ...reconcilerSettings({
+    deploy_lease_ms: 30_000,
+    deploy_deadline_ms: 20_000,
+    deploy_drain_ms: 60_000,
+    deploy_builds: 1,
+    deploy_probes: 3,
+  }),
   progress_ms: 4_000,
-  drain_ms: 60_000,
   drain_look_ms: 5_000,
   steady_ms: 100_000,
   look_ms: 15_000,
-  lease_ms: 30_000,
   poll_ms: 15_000,
-  builds: 1,
-  probes: 3,
   probe_ms: 1_000,
   watch_ms: 5_000,
   garbage_ms: 30_000,
@@ -141,26 +143,33 @@ export class World {
   execute = (statement: string): Promise<number> =>
     this.database.write((tx) => tx.run(sql.raw(statement).compile(tx.k)));
 
-  start(fault?: Fault, settings: Partial<ReconcilerSettings> = {}, uploads: UploadsLike = NO_UPLOADS): Process {
+  start(fault?: Fault, settings: Partial<ReconcilerSettings> = {}): Process {
     const life = new Life(fault);
-    const router = new MemoryRouter(this.in_flight);
-    const driver = life.driver(this.driver);
+    const parts = this.parts(life.driver(this.driver));
     const reconciler = new Reconciler({
+      ...parts,
       database: life.database(this.database),
-      drivers: { all: [driver], driverFor: (source) => (source === "internal_docker" ? undefined : driver) },
-      router,
-      seal: this.#seal,
-      uploads,
       askOk: (address) => life.call(() => this.driver.ok(address), { counts: false }),
-      clock: this.time,
       wait: this.time.waitOf(life),
-      log,
       settings: { ...SETTINGS, ...settings },
     });
-    const process = { life, reconciler, router };
+    const process = { life, reconciler, router: parts.router };
     this.processes.push(process);
     reconciler.start();
     return process;
+  }
+
+  parts(driver: DeployDriver): Omit<ReconcilerParts, "askOk" | "wait"> & { router: MemoryRouter } {
+    return {
+      database: this.database,
+      drivers: { all: [driver], driverFor: (source) => (source === "internal_docker" ? undefined : driver) },
+      router: new MemoryRouter(this.in_flight),
+      seal: this.#seal,
+      uploads: { fileOf: () => "", removeOf: async () => undefined },
+      clock: this.time,
+      log,
+      settings: SETTINGS,
+    };
   }
 
   /** Lets everything happen that can happen without the passing of time. */
@@ -288,10 +297,3 @@ export class World {
     return JSON.stringify({ rows, running: await this.driver.list(), now: this.time.now() }, null, 1);
   }
 }
-
-export type UploadsLike = ConstructorParameters<typeof Reconciler>[0]["uploads"];
-
-const NO_UPLOADS: UploadsLike = {
-  fileOf: () => "",
-  removeOf: async () => undefined,
-};

@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { adminRoutes } from "../../src/contract/admin.ts";
 import { SCOPES } from "../../src/contract/caller.ts";
+import { controlRoutes } from "../../src/contract/control/routes.ts";
 import { experimentRoutes, experimentRoutesV2 } from "../../src/contract/experiments/routes.ts";
 import { agentServerRoutes } from "../../src/contract/routes.ts";
 import { isOpen, scopeOf } from "../../src/http/scopes.ts";
@@ -38,6 +39,7 @@ const EXPECTED = new Map<string, string | null>([
   ...routesOf({ experimentsSystem }, "/api/v1").map((route) => [keyOf(route), "experiments"] as const),
   ...routesOf({ experimentRoutesV2 }, "/api/v2", "/v2").map((route) => [keyOf(route), "experiments"] as const),
   ...routesOf({ adminRoutes }, "").map((route) => [keyOf(route), "admin"] as const),
+  ...routesOf(controlRoutes, "", "/api-host").map((route) => [keyOf(route), "deployments"] as const),
 ]);
 
 function keyOf({ method, path }: Route): string {
@@ -87,7 +89,12 @@ describe.each(databases)("every route on %s", (database) => {
     );
     const open = routes.filter(({ method, path }) => isOpen(method, path)).map(({ path }) => path);
     expect(
-      open.filter((path) => !/^(\/ok|(\/api\/v1)?\/public\/.*|.*(callback|setup).*|.*\/v2\/auth\/done)$/.test(path)),
+      open.filter(
+        (path) =>
+          !/^(\/ok|(\/api\/v1)?\/public\/.*|.*(callback|setup).*|.*\/v2\/auth\/done|(\/api-host)?\/v2\/uploads\/[^/]+)$/.test(
+            path,
+          ),
+      ),
     ).toEqual([]);
   });
 

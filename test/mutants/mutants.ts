@@ -1,4 +1,5 @@
 import { AUTH_SERVICE_MUTANTS } from "./auth-service.ts";
+import { DEPLOYMENT_MUTANTS } from "./deployments.ts";
 import { FLOW_MUTANTS } from "./flows.ts";
 
 /** One guard of the engine, switched off. */
@@ -77,6 +78,51 @@ export const MUTANTS: readonly Mutant[] = [
     suites: ["test/crash/durability.test.ts"],
   },
   {
+    name: "the fence of deployments: whoever had the lease once may write",
+    file: "src/storage/control/leases.ts",
+    replace: ['    .where("lease_epoch", "=", epoch)\n    .where("lease_holder"', '    .where("lease_holder"'],
+    suites: ["test/control/leases.test.ts"],
+  },
+  {
+    name: "a revision moves wherever it was",
+    file: "src/storage/control/revision-steps.ts",
+    replace: ['.where("status", "=", from)', '.where("revision_id", "=", revision_id)'],
+    suites: ["test/control/reconciler.test.ts"],
+  },
+  {
+    name: "an interrupt undoes a switch of the traffic",
+    file: "src/control/next-step.ts",
+    replace: [" && rolloutOf(one) !== switched", ' && switched !== ""'],
+    suites: ["test/control/reconciler.test.ts"],
+  },
+  {
+    name: "all instances of a revision that is deployed again are taken for new ones",
+    file: "src/control/deployment-state.ts",
+    replace: [" && revision.deploying_at === instance.rollout", ""],
+    suites: ["test/control/reconciler.test.ts"],
+  },
+  {
+    name: "an interrupt takes along what serves",
+    file: "src/control/acts.ts",
+    replace: ['if (from === "DEPLOYING") await drain', "if (deploying_at !== null) await drain"],
+    suites: ["test/control/reconciler.test.ts"],
+  },
+  {
+    name: "time in which nobody looked counts for the deadline",
+    file: "src/control/next-step.ts",
+    replace: [
+      "Math.max(revision.deploying_at ?? 0, kept_since)",
+      "Math.max(revision.deploying_at ?? 0, kept_since * 0)",
+    ],
+    suites: ["test/control/process.test.ts"],
+  },
+  {
+    name: "instances that nobody knows go on for ever",
+    file: "src/control/garbage.ts",
+    replace: ["!known.has(instance_id)", 'known.has("nobody")'],
+    suites: ["test/control/process.test.ts"],
+  },
+  {
     name: "a sealed text opens in any row",
     file: "src/vault/key-ring.ts",
     replace: ["tenant_id, table, row_id, column]));", "tenant_id, table, column]));"],
@@ -108,6 +154,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   ...AUTH_SERVICE_MUTANTS,
   ...FLOW_MUTANTS,
+  ...DEPLOYMENT_MUTANTS,
   {
     name: "access: a revoked key still opens",
     file: "src/vault/access.ts",

@@ -45,7 +45,11 @@ describe.each(databases)("a database of an older version on %s", (name) => {
       ] as const)
         await tx.run(tx.k.insertInto(table).values({ ...ASSISTANT, ...more } as never));
     });
-    expect(await migrate(database, "agents")).toEqual(["004-vault", "005-assistants-of-workspaces"]);
+    expect(await migrate(database, "agents")).toEqual([
+      "004-vault",
+      "005-assistants-of-workspaces",
+      "006-control-plane",
+    ]);
     const { read } = database;
     expect(await findAssistant(read, DEFAULT_TENANT, ASSISTANT.assistant_id)).toEqual({
       ...ASSISTANT,

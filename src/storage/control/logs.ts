@@ -89,7 +89,3 @@ export const trimLogLines = (tx: Tx, deployment_id: string, most: number): Promi
           .offset(most),
       ),
   );
-
-/** With the deployment itself. */
-export const deleteLogLines = (tx: Tx, deployment_id: string): Promise<number> =>
-  tx.run(tx.k.deleteFrom("deployment_logs").where("deployment_id", "=", deployment_id));
