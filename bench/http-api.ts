@@ -13,8 +13,12 @@ export class HttpApi {
   readonly port: number;
   readonly #agent = new Agent({ keepAlive: true, maxSockets: Number.POSITIVE_INFINITY, maxFreeSockets: 256 });
 
-  constructor(port: number) {
+  readonly #headers: Record<string, string>;
+
+  /** @param headers sent with each request */
+  constructor(port: number, headers: Record<string, string> = {}) {
     this.port = port;
+    this.#headers = headers;
   }
 
   /** @returns the text of the answer */
@@ -25,14 +29,17 @@ export class HttpApi {
   /** @returns the answer, whose body is still to be read */
   async open(method: string, path: string, { body, status = 200 }: Asked = {}): Promise<IncomingMessage> {
     const text = body instanceof Uint8Array ? body : body && JSON.stringify(body);
-    const headers = text && { "content-type": "application/json", "content-length": Buffer.byteLength(text) };
+    const headers = text !== undefined && {
+      "content-type": "application/json",
+      "content-length": Buffer.byteLength(text),
+    };
     const sent = request({
       host: "127.0.0.1",
       port: this.port,
       path,
       method,
       agent: this.#agent,
-      headers: headers || {},
+      headers: { ...this.#headers, ...headers },
     });
     // Errors after the response has begun also reach its reader.
     sent.on("error", () => undefined);

@@ -5,8 +5,8 @@
  * Usage: node bench/main.ts [--rounds N] [--only name,...] [--quick]
  *   --rounds  how often everything is taken (3, with --quick 1)
  *   --only    measurements (startup, create-wait, stateless-wait, custom-events, growing-thread, memory, cancel,
- *             rollback, readers, open-streams, replay, experiments) and subjects (threadmill-normal, threadmill-full,
- *             threadmill-postgres, floor, peer)
+ *             rollback, readers, open-streams, replay, experiments, router) and subjects (threadmill-normal,
+ *             threadmill-full, threadmill-postgres, floor, peer)
  *   --quick   tiny sizes, to see that everything works
  */
 import { mkdirSync, statfsSync, writeFileSync } from "node:fs";

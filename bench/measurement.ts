@@ -63,6 +63,8 @@ export interface Sizes {
   experiment_rows: number;
   /** Requests of each kind to them. */
   experiment_calls: number;
+  /** Requests through the router while it switches. */
+  switched_calls: number;
 }
 
 export const FULL: Sizes = {
@@ -82,6 +84,7 @@ export const FULL: Sizes = {
   replay_events: 10_000,
   experiment_rows: 10_000,
   experiment_calls: 100,
+  switched_calls: 10_000,
 };
 
 /** Enough to see that everything works; the figures say little. */
@@ -102,4 +105,5 @@ export const QUICK: Sizes = {
   replay_events: 1_000,
   experiment_rows: 200,
   experiment_calls: 5,
+  switched_calls: 1_000,
 };

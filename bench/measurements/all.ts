@@ -6,6 +6,7 @@ import { openStreams } from "./open-streams.ts";
 import { readers } from "./readers.ts";
 import { replay } from "./replay.ts";
 import { rollback } from "./rollback.ts";
+import { router } from "./router.ts";
 
 /** In the order in which they are taken. */
 export const measurements: readonly Measurement[] = [
@@ -16,4 +17,5 @@ export const measurements: readonly Measurement[] = [
   openStreams,
   replay,
   experiments,
+  router,
 ];

@@ -1,5 +1,5 @@
 import { leaveDeployment, lockIfHeld } from "../storage/control/leases.ts";
-import { insertLogLines } from "../storage/control/log-lines.ts";
+import { insertLogLines } from "../storage/control/logs.ts";
 import type { DeploymentRow } from "../storage/control/schema.ts";
 import type { Tx } from "../storage/database.ts";
 import * as acts from "./acts.ts";

@@ -27,7 +27,7 @@ afterEach(() => {
 });
 
 describe("/ok of an instance", () => {
-  const ask = askOverHttp(200);
+  const ask = askOverHttp(10_000);
 
   it("is a yes when it says 200", async () => {
     const address = await serve((request, response) => response.writeHead(request.url === "/ok" ? 200 : 404).end("{}"));
@@ -41,7 +41,7 @@ describe("/ok of an instance", () => {
 
   it("is a no when it takes too long", async () => {
     const address = await serve(() => undefined);
-    expect(await ask(address)).toBe("did not answer within 0.2 s");
+    expect(await askOverHttp(200)(address)).toBe("did not answer within 0.2 s");
   });
 
   it("is a no when nobody listens", async () => {

@@ -1,4 +1,5 @@
 import { AUTH_SERVICE_MUTANTS } from "./auth-service.ts";
+import { DEPLOYMENT_MUTANTS } from "./deployments.ts";
 import { FLOW_MUTANTS } from "./flows.ts";
 import { GRAPH_TOKEN_MUTANTS } from "./graph-tokens.ts";
 
@@ -155,6 +156,7 @@ export const MUTANTS: readonly Mutant[] = [
   ...AUTH_SERVICE_MUTANTS,
   ...FLOW_MUTANTS,
   ...GRAPH_TOKEN_MUTANTS,
+  ...DEPLOYMENT_MUTANTS,
   {
     name: "access: a revoked key still opens",
     file: "src/vault/access.ts",

@@ -1,9 +1,4 @@
 import type { Tx } from "../database.ts";
-import type { DeploymentLogRow } from "./schema.ts";
-
-/** Lines get their numbers in the order in which they are given. */
-export const insertLogLines = (tx: Tx, lines: readonly Omit<DeploymentLogRow, "log_no">[]): Promise<number> =>
-  tx.run(tx.k.insertInto("deployment_logs").values(lines));
 
 /** When an instance of the revision last wrote something, if that was after `since`. */
 export async function lastLineSince(

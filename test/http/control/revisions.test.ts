@@ -97,7 +97,7 @@ describe.each(databases)("revisions on %s", (database) => {
   it("that have served are deployed again as they were built", async () => {
     const made = await create(ofImage());
     const first = made.latest_revision_id;
-    await api.become(first, "DEPLOYED", { artifact: "a1", deploying_at: 5, status_message: "old" });
+    await api.become(first, "DEPLOYED", { artifact: "a1", status_message: "old" });
     const second = await add(made);
     await api.become(second.id, "DEPLOYED", { artifact: "a2" });
     await neverLook(made);
@@ -105,7 +105,7 @@ describe.each(databases)("revisions on %s", (database) => {
     expect(answer.status).toBe(200);
     expect(answer.body).toMatchObject({ id: made.id, latest_revision_id: second.id });
     expect(await statuses(made)).toEqual(["DEPLOYED", "AWAITING_DEPLOY"]);
-    expect(await api.row(first)).toMatchObject({ artifact: "a1", deploying_at: null, status_message: null });
+    expect(await api.row(first)).toMatchObject({ artifact: "a1", status_message: null });
     expect(await lookAt(made)).toBeLessThanOrEqual(Date.now() + 1000);
     // It fails, and is tried once more: it has served before.
     await api.become(first, "DEPLOY_FAILED");
