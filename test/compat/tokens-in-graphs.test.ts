@@ -11,7 +11,16 @@ const OAUTH_CLIENT = {
   token_endpoint_auth_method: "client_secret_post",
 } as const satisfies TestClient;
 const ADMIN = { "x-api-key": "root-0123456789abcdef0123456789abcdef", "content-type": "application/json" };
-const ALL_MODES: StreamMode[] = ["values", "updates", "messages", "messages-tuple", "events", "debug", "tasks", "custom"];
+const ALL_MODES: StreamMode[] = [
+  "values",
+  "updates",
+  "messages",
+  "messages-tuple",
+  "events",
+  "debug",
+  "tasks",
+  "custom",
+];
 
 /** What the example `profile` says, or asks. */
 type Profile = {
