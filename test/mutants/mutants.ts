@@ -1,6 +1,7 @@
 import { AUTH_SERVICE_MUTANTS } from "./auth-service.ts";
 import { DEPLOYMENT_MUTANTS } from "./deployments.ts";
 import { FLOW_MUTANTS } from "./flows.ts";
+import { ROUTER_MUTANTS } from "./router.ts";
 
 /** One guard of the engine, switched off. */
 export interface Mutant {
@@ -155,6 +156,7 @@ export const MUTANTS: readonly Mutant[] = [
   ...AUTH_SERVICE_MUTANTS,
   ...FLOW_MUTANTS,
   ...DEPLOYMENT_MUTANTS,
+  ...ROUTER_MUTANTS,
   {
     name: "access: a revoked key still opens",
     file: "src/vault/access.ts",
