@@ -4,8 +4,8 @@ import module from "node:module";
 import v8 from "node:v8";
 
 const [major, minor] = process.versions.node.split(".").map(Number);
-if (major < 22 || (major === 22 && minor < 13)) {
-  console.error(`Threadmill needs Node.js 22.13 or newer, but this is ${process.versions.node}.`);
+if (major < 22 || (major === 22 && minor < 16)) {
+  console.error(`Threadmill needs Node.js 22.16 or newer, but this is ${process.versions.node}.`);
   process.exit(2);
 }
 module.enableCompileCache?.();

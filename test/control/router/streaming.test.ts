@@ -1,12 +1,13 @@
 import { createHash } from "node:crypto";
 import { EventEmitter, once } from "node:events";
 import { type IncomingMessage, request, type ServerResponse } from "node:http";
+import type { Socket } from "node:net";
 import { Readable } from "node:stream";
 import { setTimeout as pause } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { until } from "../../support/until.ts";
 import { Instance } from "./instance.ts";
-import { ADMIN, World } from "./world.ts";
+import { ADMIN, readAll, World } from "./world.ts";
 
 const EVENT = (n: number) => `event: values\ndata: ${n}\n\n`;
 
@@ -48,6 +49,29 @@ describe("through the router", () => {
     response?.end();
     await once(answer, "end");
     expect(answer.complete).toBe(true);
+  });
+
+  it("a connection that nobody uses is closed before the instance does so, one that is used may be silent", async () => {
+    const told = new EventEmitter();
+    const made = await instance((incoming, response) => {
+      if (incoming.url === "/short") return void response.end("done");
+      response.writeHead(200, { "content-type": "text/event-stream" }).write(EVENT(1));
+      told.once("go on", () => response.end(EVENT(2)));
+    });
+    const { path } = await world.deployed(made.upstream);
+    const closed = new Promise<number>((resolve) => {
+      made.server.once("connection", (socket: Socket) => {
+        const opened = performance.now();
+        socket.once("close", () => resolve(performance.now() - opened));
+      });
+    });
+    // Both are used a second time.
+    await Promise.all(["/short", "/short"].map((at) => world.process.send(path + at, { headers: ADMIN })));
+    const stream = await world.process.open(`${path}/stream`, { headers: ADMIN });
+    expect(made.connections).toBe(2);
+    expect(await closed).toBeLessThan(4_900);
+    told.emit("go on");
+    expect((await readAll(stream)).text).toBe(EVENT(1) + EVENT(2));
   });
 
   it("an answer keeps its status, its length and its encoding", async () => {
