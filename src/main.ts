@@ -75,7 +75,7 @@ export interface Threadmill {
   /** Answers requests. */
   fetch(request: Request): Response | Promise<Response>;
   /** Takes the requests for deployments, which need a socket. */
-  front: DeploymentFront;
+  front: DeploymentFront | undefined;
   /** Sends the requests of deployments to their instances. */
   router: DeploymentRouter;
   /** What is served, as Hono has it: `:name` stands for a part of the path, and method ALL is what stands before the routes. */
