@@ -6,7 +6,8 @@ import { sendDirectly } from "./send-directly.ts";
 
 export interface ServerOptions {
   fetch(request: Request): Response | Promise<Response>;
-  front: DeploymentFront;
+  /** Undefined for a server that has no deployments. */
+  front: DeploymentFront | undefined;
 }
 
 /** The service on a socket. Requests for deployments never become a `Request`: they pass as Node has them. */
@@ -20,8 +21,9 @@ export function createHttpServer({ fetch, front }: ServerOptions): Server {
     headersTimeout: 15_000,
     requestTimeout: 300_000,
     // All others are answered as if they had not asked for an upgrade. Before Node 22.21 they are refused.
-    shouldUpgradeCallback: (request: IncomingMessage) => front.mayUpgrade(request),
+    shouldUpgradeCallback: (request: IncomingMessage) => front?.mayUpgrade(request) ?? false,
   };
+  if (!front) return createServer(options, answer);
   const server = createServer(options, (request, response) =>
     front.handle(request, response, () => void answer(request, response)),
   );
