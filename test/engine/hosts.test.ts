@@ -71,12 +71,13 @@ describe.each(databases)("graph hosts on %s", (database) => {
     const culprit = await create("eats", { items: [] });
     expect((await join(culprit)).body.__error__.message).toContain("ran out of memory (limit 128 MB)");
     expect((await join(neighbour)).body.items).toEqual(["a", "b", "c"]);
-  });
+    // V8 collects in vain before it gives up, three times: 5 s, but more than a minute where others want the same cores.
+  }, 240_000);
 
   it("a host that hangs for too long is ended, and its run with it after three attempts", async () => {
-    await start({ THREADMILL_HOST_SILENT_MS: "200", THREADMILL_HOST_DEAD_MS: "600" });
+    await start({ THREADMILL_HOST_SILENT_MS: "500", THREADMILL_HOST_DEAD_MS: "2500" });
     const culprit = await create("blocks", { ms: 60_000, items: [] });
-    expect((await join(culprit)).body.__error__.message).toContain("has not answered for 600 ms");
+    expect((await join(culprit)).body.__error__.message).toContain("has not answered for 2500 ms");
     expect((await service.request("POST", "/runs/wait", GOOD)).body.items).toEqual(["a", "b", "c"]);
   });
 
