@@ -17,7 +17,7 @@ export interface Mutant {
 
 export const MUTANTS: readonly Mutant[] = [
   {
-    name: "the fence: any worker may write for any run",
+    name: "engine: the fence: any worker may write for any run",
     file: "src/storage/run-leases.ts",
     replace: [
       "(await tx.first(fenceQuery(tx, lease))) !== undefined;",
@@ -26,7 +26,7 @@ export const MUTANTS: readonly Mutant[] = [
     suites: ["test/storage/conformance.test.ts", "test/http/cancel.test.ts"],
   },
   {
-    name: "a run may end as if no cancel had been accepted",
+    name: "engine: a run may end as if no cancel had been accepted",
     file: "src/storage/run-leases.ts",
     replace: [
       '    .where("status", "=", RUNNING)\n    .where("cancel_action", "is", null),\n);\n\n/** Ends a run that',
@@ -35,13 +35,13 @@ export const MUTANTS: readonly Mutant[] = [
     suites: ["test/storage/conformance.test.ts"],
   },
   {
-    name: "the unique index: two runs of a thread may run at once",
+    name: "engine: the unique index: two runs of a thread may run at once",
     file: "src/storage/migrations/001-agent-server.ts",
     replace: ["create unique index runs_one_running_per_thread", "create index runs_one_running_per_thread"],
     suites: ["test/storage/conformance.test.ts"],
   },
   {
-    name: "a rollback leaves the channel values",
+    name: "engine: a rollback leaves the channel values",
     file: "src/storage/run-deletion.ts",
     replace: [
       '["checkpoint_writes", "checkpoint_values", "checkpoints"] as const',
@@ -50,13 +50,13 @@ export const MUTANTS: readonly Mutant[] = [
     suites: ["test/http/rollback.test.ts"],
   },
   {
-    name: "a rolled-back answer has replaced the question",
+    name: "engine: a rolled-back answer has replaced the question",
     file: "src/storage/checkpoint-inserts.ts",
     replace: ["[replaceWriteQuery, seq]", "[replaceWriteQuery, 0]"],
     suites: ["test/http/rollback.test.ts"],
   },
   {
-    name: "readers look first and subscribe afterwards",
+    name: "engine: readers look first and subscribe afterwards",
     file: "src/engine/event-log.ts",
     replace: [
       "await this.#wait(feed, watcher);\n        }\n      }\n    } finally",
@@ -65,7 +65,7 @@ export const MUTANTS: readonly Mutant[] = [
     suites: ["test/engine/event-log.test.ts"],
   },
   {
-    name: "a stream closes before the status of its run is saved",
+    name: "engine: a stream closes before the status of its run is saved",
     file: "src/engine/settle.ts",
     replace: [
       "  const ending = await database.write(",
@@ -74,7 +74,7 @@ export const MUTANTS: readonly Mutant[] = [
     suites: ["test/http/cancel.test.ts", "test/engine/readers.test.ts"],
   },
   {
-    name: "a graph does not wait for its checkpoints",
+    name: "engine: a graph does not wait for its checkpoints",
     file: "src/graphs/inside/commit-points.ts",
     replace: ["return this.#usersCodeRan(step) && this.#mayGoOn(step);", "return false;"],
     suites: ["test/crash/durability.test.ts"],
