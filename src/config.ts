@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { dirname, resolve } from "node:path";
+import { type DockerPlace, readDocker } from "./config/docker.ts";
 import { readGraphEnv } from "./config/graph-env.ts";
 import { type GraphSpec, readGraphs, readPrefix, readProject } from "./config/project.ts";
 import { readSystemEnv } from "./config/system-env.ts";
@@ -11,7 +12,7 @@ import { isObject, type JsonObject } from "./lib/json.ts";
 import { isLoopback } from "./lib/loopback.ts";
 
 /** Everything that can be configured, read once at the start. The rest of the program never looks at the environment. */
-export interface Config extends Timing {
+export interface Config extends Timing, DockerPlace {
   command: "dev" | "serve";
   /** Version of this program, from its package.json. */
   threadmill_version: string;
@@ -31,6 +32,8 @@ export interface Config extends Timing {
   share_data: boolean;
   /** Set when nothing but the agent server is to be served. */
   only: "agents" | undefined;
+  /** The roll-out of a deployment that this is an instance of: it stands by until that one is to execute runs. */
+  rollout: number | undefined;
   /** Keys for the secrets in the database, in base64; the first one encrypts. */
   encryption_keys: readonly string[];
   /** ... or a file of them, one a line. With neither, the data folder has one of its own. */
@@ -112,12 +115,13 @@ export function readConfig(command: Config["command"], flags: Flags, env: Env): 
     config_file,
     graphs: readGraphs(project.graphs, project_dir, config_file),
     graph_env: readGraphEnv(project.env, { project_dir, config_file, database_url: storage.database_url }, env),
-    host: flags.host ?? "127.0.0.1",
+    host: flags.host || env.THREADMILL_HOST || "127.0.0.1",
     port: integer("--port (or PORT)", flags.port ?? env.PORT, 2024, 0, 65_535),
     listen_fd: flags.listenFd === undefined ? undefined : integer("--listen-fd", flags.listenFd, 3, 3, 1_024),
     ...storage,
-    share_data: flags.shareData ?? false,
+    share_data: flags.shareData ?? env.THREADMILL_SHARE_DATA === "1",
     only: flags.only,
+    rollout: integer("THREADMILL_ROLLOUT", env.THREADMILL_ROLLOUT, 0, 0, Number.MAX_SAFE_INTEGER) || undefined,
     inline: flags.inline ?? false,
     hosts: integer("--hosts", flags.hosts ?? env.THREADMILL_HOSTS, Math.max(1, availableParallelism() - 1), 1, 256),
     jobs_per_worker: integer("N_JOBS_PER_WORKER", env.N_JOBS_PER_WORKER, 50, 1, 10_000),
@@ -161,6 +165,7 @@ export function readConfig(command: Config["command"], flags: Flags, env: Env): 
     reconciles: oneOf("THREADMILL_RECONCILES", env.THREADMILL_RECONCILES, ["0", "1"], "1") === "1",
     deploy_builds: integer("THREADMILL_DEPLOY_BUILDS", env.THREADMILL_DEPLOY_BUILDS, 1, 1, 64),
     deploy_probes: integer("THREADMILL_DEPLOY_PROBES", env.THREADMILL_DEPLOY_PROBES, 3, 1, 100),
+    ...readDocker(env),
     ...readTiming(env),
   });
 }

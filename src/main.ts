@@ -1,3 +1,4 @@
+import { Activation } from "./agents/activation.ts";
 import { Cancellations } from "./agents/cancellations.ts";
 import { DefaultAssistants } from "./agents/default-assistants.ts";
 import { Disconnects } from "./agents/disconnects.ts";
@@ -47,8 +48,8 @@ export async function startThreadmill(config: Config, log: Log): Promise<Threadm
   await refuseToBeOpen(config, database);
   const catalog = new GraphCatalog(config.graphs, config.graph_env);
   const defaults = new DefaultAssistants(database, catalog, config.default_assistants);
-  await defaults.renew();
-  await defaults.meet(DEFAULT_TENANT);
+  const activation = new Activation({ database, default_assistants: defaults, rollout: config.rollout });
+  await activation.begin();
   let opening: Promise<Vault> | undefined;
   const vaultWhenOpen = () => {
     opening ??= openVault(config, database, seal, log);
@@ -84,6 +85,7 @@ export async function startThreadmill(config: Config, log: Log): Promise<Threadm
     disconnects,
     experiments,
     default_assistants: defaults,
+    activation,
     vault,
     control,
     router,

@@ -47,6 +47,7 @@ const PACKAGE_HOMES: Record<string, RegExp> = {
   undici: /^lib\/safe-fetch/,
   "csv-parse": /^cli\//,
   "csv-stringify": /^(cli|http)\//,
+  dockerode: /^control\/drivers\/docker\//,
   tar: /^(control\/drivers|cli)\//,
 };
 
@@ -59,18 +60,43 @@ interface Import {
 const files = globSync("**/*.ts", { cwd: SRC }).sort();
 const sources = new Map(files.map((file) => [file, readFileSync(join(SRC, file), "utf8")]));
 
-const imports: Import[] = [...sources].flatMap(([from, text]) =>
-  [...text.matchAll(/(?:^|\n)\s*(?:import|export)\s+(type\s)?[^;"']*?from\s+"([^"]+)"|import\("([^"]+)"\)/g)].map(
-    (match) => ({
-      from,
-      to: match[2] ?? match[3] ?? "",
-      types: match[1] !== undefined,
-    }),
-  ),
-);
+const imports = importsOf(sources);
+
+function importsOf(texts: ReadonlyMap<string, string>): Import[] {
+  return [...texts].flatMap(([from, text]) =>
+    [...text.matchAll(/(?:^|\n)\s*(?:import|export)\s+(type\s)?[^;"']*?from\s+"([^"]+)"|import\("([^"]+)"\)/g)].map(
+      (match) => ({
+        from,
+        to: match[2] ?? match[3] ?? "",
+        types: match[1] !== undefined,
+      }),
+    ),
+  );
+}
+
+/** The pages: they know the APIs by their contract alone. */
+const WEB = resolve(import.meta.dirname, "../web/src");
+const webFiles = globSync("**/*.{ts,tsx}", { cwd: WEB }).sort();
+const webSources = new Map(webFiles.map((file) => [file, readFileSync(join(WEB, file), "utf8")]));
+const webImports = importsOf(webSources);
 
 const top = (file: string) => file.split("/")[0] as string;
 const targetOf = ({ from, to }: Import) => relative(SRC, resolve(SRC, dirname(from), to));
+
+function cyclesOf(nodes: readonly string[], edges: readonly Import[], target: (found: Import) => string): string[] {
+  const graph = new Map(
+    nodes.map((file) => [file, edges.filter((i) => i.from === file && !i.types && i.to.startsWith(".")).map(target)]),
+  );
+  const done = new Set<string>();
+  const cycles: string[] = [];
+  const visit = (file: string, path: string[]): void => {
+    if (path.includes(file)) cycles.push([...path.slice(path.indexOf(file)), file].join(" -> "));
+    else if (!done.has(file)) for (const next of graph.get(file) ?? []) visit(next, [...path, file]);
+    done.add(file);
+  };
+  for (const file of nodes) visit(file, []);
+  return cycles;
+}
 
 describe("the source", () => {
   it("imports only what the table allows", () => {
@@ -101,21 +127,7 @@ describe("the source", () => {
   });
 
   it("has no cycle of files", () => {
-    const graph = new Map(
-      files.map((file) => [
-        file,
-        imports.filter((i) => i.from === file && !i.types && i.to.startsWith(".")).map(targetOf),
-      ]),
-    );
-    const done = new Set<string>();
-    const cycles: string[] = [];
-    const visit = (file: string, path: string[]): void => {
-      if (path.includes(file)) cycles.push([...path.slice(path.indexOf(file)), file].join(" -> "));
-      else if (!done.has(file)) for (const next of graph.get(file) ?? []) visit(next, [...path, file]);
-      done.add(file);
-    };
-    for (const file of files) visit(file, []);
-    expect(cycles).toEqual([]);
+    expect(cyclesOf(files, imports, targetOf)).toEqual([]);
   });
 
   it("leaves the rules of the experiments to their threads", () => {
@@ -142,6 +154,36 @@ describe("the source", () => {
     const large = [...sources]
       .filter(([, text]) => text.split("\n").length > 320)
       .map(([file, text]) => `${file}: ${text.split("\n").length} lines`);
+    expect(large).toEqual([]);
+  });
+});
+
+describe("the web app", () => {
+  const target = ({ from, to }: Import) => relative(WEB, resolve(WEB, dirname(from), to));
+
+  it("imports src/contract and nothing else of the service", () => {
+    const wrong = webImports
+      .filter(({ to }) => to.startsWith("."))
+      .filter((found) => target(found).startsWith("..") && !target(found).startsWith("../../src/contract/"))
+      .map((found) => `web/src/${found.from} imports ${found.to}, but web may import only src/contract.`);
+    expect(wrong).toEqual([]);
+  });
+
+  it("takes values of the contract only from files that import nothing, as schemas would come with zod", () => {
+    const wrong = webImports
+      .filter((found) => !found.types && target(found).startsWith("../../src/contract/"))
+      .filter((found) => imports.some(({ from, types }) => !types && from === target(found).slice("../../src/".length)))
+      .map((found) => `web/src/${found.from} imports values of ${found.to}: use import type.`);
+    expect(wrong).toEqual([]);
+  });
+
+  it("has no cycle of files, but for pages that are loaded later", () => {
+    const now = webImports.filter((found) => !webSources.get(found.from)?.includes(`import("${found.to}")`));
+    expect(cyclesOf(webFiles, now, target)).toEqual([]);
+  });
+
+  it("keeps its files small", () => {
+    const large = [...webSources].filter(([, text]) => text.split("\n").length > 320).map(([file]) => file);
     expect(large).toEqual([]);
   });
 });

@@ -1,5 +1,6 @@
 import type { Measurement } from "../measurement.ts";
 import { cancel } from "./cancel.ts";
+import { deploy } from "./deploy.ts";
 import { everywhere } from "./everywhere.ts";
 import { experiments } from "./experiments.ts";
 import { openStreams } from "./open-streams.ts";
@@ -7,6 +8,7 @@ import { readers } from "./readers.ts";
 import { replay } from "./replay.ts";
 import { rollback } from "./rollback.ts";
 import { router } from "./router.ts";
+import { webCompare } from "./web-compare.ts";
 
 /** In the order in which they are taken. */
 export const measurements: readonly Measurement[] = [
@@ -18,4 +20,6 @@ export const measurements: readonly Measurement[] = [
   replay,
   experiments,
   router,
+  deploy,
+  webCompare,
 ];

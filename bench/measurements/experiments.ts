@@ -1,5 +1,6 @@
-import { quantile, sleep } from "../load.ts";
+import { quantile } from "../load.ts";
 import type { Measurement, Sizes, Values } from "../measurement.ts";
+import { watchOk } from "../ok-watch.ts";
 import { type Server, serverOf, type Target } from "../target.ts";
 import { measureOk, okFigures } from "./ok.ts";
 import { bodyOf, KEYS, type Uploaded } from "./upload-body.ts";
@@ -45,14 +46,16 @@ export const experiments: Measurement = {
     const values = await measureOk(server, sizes);
     const uploads: Uploaded[] = [];
     Object.assign(values, await measureUpload(target, server, sizes, uploads));
-    while (uploads.length < EXPERIMENTS) uploads.push(await upload(server, sizes.experiment_rows, uploads.length));
-    for (let n = EXPERIMENTS; n < LISTED; n++) await upload(server, 10, n);
+    while (uploads.length < EXPERIMENTS) {
+      uploads.push(await upload(server, bodyOf(sizes.experiment_rows, uploads.length)));
+    }
+    for (let n = EXPERIMENTS; n < LISTED; n++) await upload(server, bodyOf(10, n));
     return { ...values, ...(await measureQueries(server, sizes, uploads)) };
   },
 };
 
-async function upload(server: Server, rows: number, n: number): Promise<Uploaded> {
-  const answer = await server.ask("POST", "/api/v1/datasets/upload-experiment", { body: bodyOf(rows, n) });
+export async function upload(server: Server, body: Uint8Array): Promise<Uploaded> {
+  const answer = await server.ask("POST", "/api/v1/datasets/upload-experiment", { body });
   const { dataset, experiment } = JSON.parse(answer);
   return { dataset: dataset.id, experiment: experiment.id };
 }
@@ -64,33 +67,27 @@ async function measureUpload(
   { experiment_rows }: Sizes,
   done: Uploaded[],
 ): Promise<Values> {
-  await upload(server, 10, EXPERIMENTS + LISTED); // the threads are there
+  await upload(server, bodyOf(10, EXPERIMENTS + LISTED)); // the threads are there
+  // Made before anything is measured: a body of 30 MB takes a quarter of a second.
+  const bodies = [bodyOf(experiment_rows, 0), bodyOf(experiment_rows, 1)];
   const before = target.usage()?.rss_mb;
   let most_rss = before;
-  let slowest = 0;
-  let isOver = false;
-  const watch = async () => {
-    while (!isOver) {
-      const asked = performance.now();
-      await server.ask("GET", "/ok");
-      slowest = Math.max(slowest, performance.now() - asked);
-      most_rss = Math.max(most_rss ?? 0, target.usage()?.rss_mb ?? 0);
-      await sleep(2);
-    }
-  };
-  const watching = watch();
+  const looking = setInterval(() => {
+    most_rss = Math.max(most_rss ?? 0, target.usage()?.rss_mb ?? 0);
+  }, 5);
+  const watch = await watchOk(server.port);
   const took: number[] = [];
-  for (let n = 0; n < 2; n++) {
+  for (const body of bodies) {
     const began = performance.now();
-    done.push(await upload(server, experiment_rows, n));
+    done.push(await upload(server, body));
     took.push(performance.now() - began);
   }
-  isOver = true;
-  await watching;
+  const upload_ok_most_ms = await watch.slowest_ms();
+  clearInterval(looking);
   return {
     upload_ms: took[0] as number,
     upload_again_ms: took[1] as number,
-    upload_ok_most_ms: slowest,
+    upload_ok_most_ms,
     ...(before !== undefined && { upload_rss_mb: (most_rss ?? before) - before }),
   };
 }

@@ -1,3 +1,4 @@
+import type { ThreadTextSearch } from "../contract/app/threads.ts";
 import type { Caller } from "../contract/caller.ts";
 import type { Thread, ThreadStreamMode } from "../contract/records.ts";
 import type { ThreadCreate, ThreadFilter, ThreadPatch, ThreadSearch } from "../contract/threads.ts";
@@ -104,9 +105,10 @@ export class Threads {
     return told(engine.threadEvents.follow(thread, position, signal), modes);
   }
 
-  async search({ tenant_id }: Caller, body: ThreadSearch): Promise<Thread[]> {
-    const { ids, metadata, values, status, extract, ...paging } = body;
-    const rows = await searchThreads(this.#context.database.read, tenant_id, { ids, metadata, values, status }, paging);
+  async search({ tenant_id }: Caller, body: ThreadSearch & Pick<ThreadTextSearch, "text">): Promise<Thread[]> {
+    const { ids, metadata, values, status, text, extract, ...paging } = body;
+    const filter = { ids, metadata, values, status, text };
+    const rows = await searchThreads(this.#context.database.read, tenant_id, filter, paging);
     return rows.map((row) => {
       const thread = toThread(row);
       return extract ? { ...thread, extracted: extractPaths(thread, extract) } : thread;

@@ -38,14 +38,15 @@ export class Deployments {
   }
 
   async list({ caller, base_url }: Asking, query: DeploymentsQuery): Promise<DeploymentsList> {
-    const { limit, offset, name_contains, status, image_version, deployment_type } = query;
+    const { limit, offset, name, name_contains, status, image_version, deployment_type } = query;
     const { tag_value_ids = [], deployment_ids = [] } = query;
-    // Nothing has a tag, so nothing has one of these.
-    if (tag_value_ids.length > 0) return { resources: [], offset };
+    // Nothing has a tag or an agent, so nothing has one of these. `langgraph deploy --agent-id` deploys onto whatever is found.
+    if (tag_value_ids.length > 0 || query.agent_id || query.agent_environment) return { resources: [], offset };
     const rows = await listDeployments(this.#database.read, {
       tenant_id: caller.tenant_id,
       limit,
       offset,
+      name: name || undefined,
       name_contains: name_contains || undefined,
       status: status || undefined,
       has_listener: query.remote_reconciled,

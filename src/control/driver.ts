@@ -6,6 +6,11 @@ export interface DeployDriver {
   readonly kind: string;
   /** Makes an artifact of source; absent where images come from elsewhere. Cached by content. */
   build?(order: BuildOrder, io: BuildIo): Promise<{ artifact: string; commit_sha?: string }>;
+  /**
+   * What an image is called for good, once it is here, so that the revision starts the very same one whenever it is deployed; absent
+   * where nothing runs images. Asked at the begin of each roll-out, also with what it has answered before.
+   */
+  pin?(order: ImageOrder, io: BuildIo): Promise<string>;
   /** Starts the instance, or finds the one that is there. */
   ensure(order: InstanceOrder): Promise<InstanceRef>;
   /** Looks at the process or container itself; whether it answers `/ok` is the reconciler's question. */
@@ -14,6 +19,8 @@ export interface DeployDriver {
   stop(ref: InstanceRef, options: { grace_ms: number }): Promise<void>;
   /** Everything of ours that is there, whoever started it: for adoption, and to remove what belongs to nobody. */
   list(): Promise<InstanceRef[]>;
+  /** Removes what was built for a deployment but these; absent where nothing is built. Nothing of it is built meanwhile. */
+  prune?(deployment: { deployment_id: string; keep: readonly string[] }): Promise<void>;
   /** Removes what a deployment has left: folders, database, images that nobody else uses. */
   remove(deployment: { deployment_id: string; artifacts: readonly string[] }): Promise<void>;
   /** Lets go of everything. What runs goes on, and is found again by the next service. */
@@ -38,6 +45,12 @@ export interface BuildOrder {
   install_command: string | undefined;
   build_command: string | undefined;
   env: Readonly<Record<string, string>>;
+}
+
+export interface ImageOrder {
+  deployment_id: string;
+  /** As somebody has named it, or as it was pinned. */
+  image: string;
 }
 
 export interface BuildIo {

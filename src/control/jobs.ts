@@ -5,12 +5,13 @@ import {
   recordStarted,
   wantAgain,
 } from "../storage/control/instances.ts";
+import { pinArtifact } from "../storage/control/pinned-artifacts.ts";
 import { moveIfAt, tellIfAt } from "../storage/control/revision-steps.ts";
 import type { InstanceRow, RevisionRow } from "../storage/control/schema.ts";
 import type { Tx } from "../storage/database.ts";
 import { backOff } from "./back-off.ts";
-import { DeployError, type InstanceRef } from "./driver.ts";
-import { instanceOrder } from "./orders.ts";
+import { type BuildIo, DeployError, type InstanceRef } from "./driver.ts";
+import { apiKeyPlace, instanceOrder } from "./orders.ts";
 import { asking, driverNamed, refOf, type Work } from "./parts.ts";
 
 export interface InstanceJob {
@@ -24,7 +25,8 @@ export async function ensure(job: InstanceJob, work: Work, signal: AbortSignal):
   await work.hands.use(signal, async () => {
     try {
       const log = (line: Parameters<Work["tell"]>[2]) => work.tell("deploy", revision, line);
-      const order = { ...instanceOrder({ ...work, ...job }, work.seal, log), kept: work.kept };
+      const pinned = isOfRollout(job) ? await pin(job, work, { log, signal }) : revision;
+      const order = { ...instanceOrder({ ...work, instance, revision: pinned }, work.seal, log), kept: work.kept };
       const ref = await asking(() => driverNamed(instance.driver, work).ensure(order));
       await work.commit((tx) => recordStarted(tx, ref));
       work.known.add(instance.instance_id);
@@ -34,6 +36,20 @@ export async function ensure(job: InstanceJob, work: Work, signal: AbortSignal):
       else await died(job, work, error.message);
     }
   });
+}
+
+/**
+ * A tag may lead elsewhere tomorrow: the image that it leads to when the revision is first deployed is the one that this is made of.
+ *
+ * @returns the revision as it is now, for all of its instances
+ */
+async function pin({ instance, revision }: InstanceJob, work: Work, io: BuildIo): Promise<RevisionRow> {
+  const driver = driverNamed(instance.driver, work);
+  const { revision_id, deployment_id, artifact: image } = revision;
+  if (!driver.pin || image === null) return revision;
+  const artifact = await asking(() => (driver.pin as NonNullable<typeof driver.pin>)({ deployment_id, image }, io));
+  if (artifact === image) return revision;
+  return { ...revision, artifact: await work.commit((tx) => pinArtifact(tx, { revision_id, image, artifact })) };
 }
 
 /** Until the instance has answered /ok so many times in a row, or is gone. */
@@ -56,6 +72,17 @@ export async function gate(job: InstanceJob, work: Work, signal: AbortSignal): P
     const status_message = `The last look at /ok: it ${answer}.`;
     await work.commit((tx) => tellIfAt(tx, { ...revision, status: "DEPLOYING", status_message }));
   }
+}
+
+/**
+ * Has the roll-out of an instance execute the runs of the deployment; from then on no other does.
+ *
+ * @returns the roll-out
+ */
+export async function activate({ instance }: { instance: InstanceRow }, work: Work): Promise<number> {
+  const api_key = work.seal.open(instance.api_key, apiKeyPlace(instance));
+  await work.activate({ address: instance.address ?? "", api_key });
+  return instance.rollout;
 }
 
 /** Until the instance is gone. */

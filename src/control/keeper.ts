@@ -8,10 +8,11 @@ import { Bell } from "./bell.ts";
 import { build } from "./build.ts";
 import { DeploymentLog } from "./deployment-log.ts";
 import { type DeploymentState, fingerprint, readState, rolloutOf } from "./deployment-state.ts";
-import { ensure, gate, restart, stop, watch } from "./jobs.ts";
+import { activate, ensure, gate, restart, stop, watch } from "./jobs.ts";
 import { nextStep } from "./next-step.ts";
 import { planOf } from "./orders.ts";
 import { DriverTrouble, LeaseLost, type ReconcilerParts, type Work } from "./parts.ts";
+import { prune } from "./prune.ts";
 import { remove } from "./removal.ts";
 import type { Slots } from "./slots.ts";
 import { type Facts, type Job, keyOf, type Step, type Trouble } from "./steps.ts";
@@ -45,6 +46,8 @@ export class Keeper {
   #kept_since = 0;
   #switched: string | undefined;
   #routed: string | undefined;
+  #activated: number | undefined;
+  #pruned: string | undefined;
   #route_closed = false;
   #removed = false;
   #failures = 0;
@@ -197,6 +200,13 @@ export class Keeper {
         return restart(job, this.#work, signal);
       case "stop":
         return stop(job, this.#work, signal);
+      case "activate":
+        this.#activated = await activate(job, this.#work);
+        return;
+      case "prune":
+        await prune(this.#work);
+        this.#pruned = job.after;
+        return;
       case "remove":
         await remove(this.#work);
         this.#removed = true;
@@ -272,6 +282,8 @@ export class Keeper {
       kept_since: this.#kept_since,
       switched: this.#switched,
       routed: this.#routed,
+      activated: this.#activated,
+      pruned: this.#pruned,
       route_closed: this.#route_closed,
       removed: this.#removed,
       inFlight: (instance_id) => router.inFlight(instance_id),

@@ -20,7 +20,9 @@ export function nextStep(state: DeploymentState, facts: Facts, settings: StepSet
     queueStep(state, facts) ??
     rolloutStep(state, facts, settings) ??
     routeStep(state, facts) ??
+    activationStep(state, facts) ??
     instanceStep(state, facts, settings) ??
+    pruneStep(state, facts) ??
     rest(state, facts, settings)
   );
 }
@@ -71,7 +73,8 @@ function rolloutStep(state: DeploymentState, facts: Facts, settings: StepSetting
 
 function buildStep(revision: RevisionRow, { jobs, troubles }: Facts): Step | undefined {
   const job = { kind: "build", revision } as const;
-  if (jobs.has(keyOf(job))) return undefined;
+  // What is built is in no row yet, so it would be taken for old.
+  if (jobs.has(keyOf(job)) || jobs.has("prune")) return undefined;
   const trouble = troubles.get(keyOf(job));
   if (trouble && trouble.failures >= MOST_FAILURES && revision.status === "BUILDING") {
     return { do: "move", revision, to: "BUILD_FAILED", message: gaveUp("built") };
@@ -118,6 +121,25 @@ function routeStep(state: DeploymentState, { routed }: Facts): Step | undefined 
   if (state.deployment.active_revision_id === null) return undefined;
   const upstreams = upstreamsOf(state);
   return fingerprint(upstreams) === routed ? undefined : { do: "route", upstreams };
+}
+
+/** Once a process, also where it was done before: whether the last one came to it, no row says. Instances take it for what it is. */
+function activationStep(state: DeploymentState, { activated, jobs, troubles }: Facts): Step | undefined {
+  const [instance] = upstreamsOf(state);
+  if (!instance || instance.rollout === activated) return undefined;
+  const job = { kind: "activate", instance } as const;
+  return jobs.has(keyOf(job)) || troubles.get(keyOf(job))?.waits ? undefined : { do: "begin", job };
+}
+
+/** After each roll-out, when nothing is under way. */
+function pruneStep({ deployment, revisions }: DeploymentState, { pruned, jobs, troubles }: Facts): Step | undefined {
+  const active = revisions.find(({ revision_id }) => revision_id === deployment.active_revision_id);
+  if (!active || rolloutOf(active) === pruned || revisions.some(({ status }) => isUnderWay(status))) return undefined;
+  const isBuilding = [...jobs.keys()].some((key) => key.startsWith("build "));
+  const key = "prune";
+  return isBuilding || jobs.has(key) || troubles.get(key)?.waits
+    ? undefined
+    : { do: "begin", job: { kind: "prune", after: rolloutOf(active) } };
 }
 
 /** Until something is due. Ends of jobs, and those who change what is wanted, call before that. */

@@ -80,7 +80,7 @@ export function instanceOrder(
     artifact: revision.artifact,
     config_path: madeOf(revision).langgraph_config_path ?? undefined,
     api_key: seal.open(instance.api_key, apiKeyPlace(instance)),
-    env: { ...environmentOf(revision, seal), ...ownVariables(deployment, revision_id) },
+    env: { ...environmentOf(revision, seal), ...ownVariables(deployment, instance) },
     resources: limitsOf(revision),
     log,
   };
@@ -100,11 +100,16 @@ const environmentOf = (revision: RevisionRow, seal: Seal): Record<string, string
   );
 
 /** What agents read to find out where they are. The names are reserved: no secret has one. */
-const ownVariables = ({ deployment_id, name }: InstanceParts["deployment"], revision_id: string) => ({
+const ownVariables = (
+  { deployment_id, name }: InstanceParts["deployment"],
+  { revision_id, rollout }: InstanceParts["instance"],
+) => ({
   LANGSMITH_DEPLOYMENT_NAME: name,
   LANGSMITH_HOST_PROJECT_ID: deployment_id,
   LANGSMITH_HOST_PROJECT_NAME: name,
   LANGSMITH_HOST_REVISION_ID: revision_id,
+  // It executes no runs before it is told to (activation.ts).
+  THREADMILL_ROLLOUT: String(rollout),
 });
 
 function limitsOf(revision: RevisionRow): InstanceOrder["resources"] {

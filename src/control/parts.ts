@@ -4,6 +4,7 @@ import type { DeploymentLease } from "../storage/control/leases.ts";
 import type { DeploymentRow, RevisionRow } from "../storage/control/schema.ts";
 import type { Database, Tx } from "../storage/database.ts";
 import type { Seal } from "../vault/seal.ts";
+import type { Activate } from "./activation.ts";
 import { type DeployDriver, DeployError, type Drivers, type InstanceRef, type LogLine } from "./driver.ts";
 import type { AskOk } from "./health.ts";
 import type { Router } from "./router.ts";
@@ -19,6 +20,7 @@ export interface ReconcilerParts {
   seal: Seal;
   uploads: Pick<Uploads, "fileOf" | "removeOf">;
   askOk: AskOk;
+  activate: Activate;
   clock: Clock;
   wait: Wait;
   log: Log;

@@ -82,10 +82,12 @@ export class Revisions {
     const { deployment_id, revision_id } = key;
     const shown = await this.#database.write(async (tx) => {
       await lockForChange(tx, caller, deployment_id);
-      const { status } = await requireRevision(tx, caller, key);
+      const { status, artifact } = await requireRevision(tx, caller, key);
       const refuse = (reason: string) => new ApiError("revision_not_redeployable", { revision_id, reason });
       if (await isUnderWay(tx, deployment_id))
         throw refuse("a revision of this deployment is under way. Wait for its end, or interrupt it.");
+      if (status === "DEPLOYED" && artifact === null)
+        throw refuse("its build is not kept any more, as others were deployed after it. Deploy its source again.");
       if ((await redeployIfBuilt(tx, revision_id)) === 0)
         throw refuse(`its status is ${status}, and only what was DEPLOYED before can be.`);
       await lookNow(tx, deployment_id);

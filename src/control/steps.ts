@@ -33,12 +33,17 @@ export type Job =
   /** Stops an instance that does not get ready, so that it can be started again. */
   | { kind: "restart"; instance: InstanceRow; revision: RevisionRow }
   | { kind: "stop"; instance: InstanceRow; grace_ms: number }
+  /** Has the roll-out of an instance that serves execute the runs of the deployment. */
+  | { kind: "activate"; instance: InstanceRow }
+  /** Builds that no revision can need any more. */
+  | { kind: "prune"; after: string }
   /** What drivers and uploads have left of a deployment. */
   | { kind: "remove" };
 
 export const keyOf = (job: Job): string => {
   if (job.kind === "build") return `build ${job.revision.revision_id}`;
-  return job.kind === "remove" ? "remove" : `${job.kind} ${job.instance.instance_id}`;
+  if (job.kind === "remove" || job.kind === "prune" || job.kind === "activate") return job.kind;
+  return `${job.kind} ${job.instance.instance_id}`;
 };
 
 /** What a process knows of a deployment that no row says. All of it can be found out anew. */
@@ -55,6 +60,10 @@ export interface Facts {
   switched: string | undefined;
   /** The fingerprint of the upstreams that the router was last told. */
   routed: string | undefined;
+  /** The roll-out (the number of its instances) that was last told to execute runs. */
+  activated: number | undefined;
+  /** The roll-out (`rolloutOf`) after which old builds were last removed. */
+  pruned: string | undefined;
   /** For a deployment that is to go: the router knows, and the drivers have removed what was theirs. */
   route_closed: boolean;
   removed: boolean;

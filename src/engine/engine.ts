@@ -27,6 +27,8 @@ export interface EngineSettings {
   poll_ms: number;
   /** Other processes work on the same SQLite file, and nothing tells them of each other's news. */
   share_data: boolean;
+  /** The roll-out of a deployment that this instance belongs to; runs are executed by those of one roll-out at a time. */
+  rollout: number | undefined;
 }
 
 export interface EngineOptions {
@@ -94,7 +96,7 @@ export class Engine {
     this.#maintenance = [this.#rescue.service(), retention(database, settings.event_retention_ms, log)];
   }
 
-  /** Starts the graph hosts; runs are claimed from now on. */
+  /** Starts the graph hosts; runs are claimed from now on, or from when the roll-out of this instance is the claimant. */
   async start(): Promise<void> {
     if (this.#options.database.read.dialect.name === "sqlite") while (await this.#rescue.rescueLost());
     this.#pool.start();

@@ -16,6 +16,8 @@ export interface WorkerOptions extends Omit<ExecutorOptions, "onDone"> {
   heartbeat_ms: number;
   /** Without any hint the queue is looked at this often. */
   idle_poll_ms: number;
+  /** Set in instances of a deployment: they execute runs while their roll-out is the claimant. */
+  rollout: number | undefined;
 }
 
 /** setTimeout fires at once when it is given more. */
@@ -122,15 +124,15 @@ export class Worker implements Service, PoolListener {
   }
 
   async #claim(): Promise<void> {
-    const { database, lease_ms, pool } = this.#options;
+    const { database, lease_ms, pool, rollout } = this.#options;
     const limit = pool.room();
     if (limit === 0) return;
     const sure = this.#sure;
     this.#sure = false;
-    if (!sure && !(await mayClaim(database.read))) return;
+    if (!sure && !(await mayClaim(database.read, rollout))) return;
     const runs = await database
       .write(async (tx) => {
-        const claimed = await claimRuns(tx, { worker_id: database.worker_id, lease_ms, limit });
+        const claimed = await claimRuns(tx, { worker_id: database.worker_id, lease_ms, limit, rollout });
         // The first event of a run shares the commit of its first claim; later claims must look for their number first.
         for (const run of claimed) if (run.epoch === 1) await insertEvents(tx, run, [metadataEvent(run, 1)]);
         return claimed;

@@ -1,6 +1,8 @@
 import { ComparativeExperiments } from "./comparison/comparative.ts";
+import { ComparedRows } from "./comparison/compared-rows.ts";
 import { Comparisons } from "./comparison/comparison.ts";
 import { FeedbackDeltas } from "./comparison/deltas.ts";
+import { Distributions } from "./comparison/distributions.ts";
 import { ExamplesWithRuns } from "./comparison/examples-with-runs.ts";
 import type { ExperimentsContext } from "./context.ts";
 import { Datasets } from "./datasets.ts";
@@ -26,6 +28,8 @@ export function createOperations(context: ExperimentsContext) {
     examplesWithRuns: new ExamplesWithRuns(context),
     deltas: new FeedbackDeltas(context),
     comparisons: new Comparisons(context),
+    comparedRows: new ComparedRows(context),
+    distributions: new Distributions(context),
     comparative: new ComparativeExperiments(context),
   };
 }

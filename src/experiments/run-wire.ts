@@ -5,7 +5,7 @@ import { isoOfMicroseconds } from "../lib/times.ts";
 import type { Judgement } from "../storage/experiments/feedback.ts";
 import type { FullRun } from "../storage/experiments/runs.ts";
 import { always, bare, type Field, Shape, stored, written } from "./shape.ts";
-import { feedbackStats, secondsOf } from "./stats.ts";
+import { feedbackStats, feedbackStatsText, secondsOf } from "./stats.ts";
 import { parsed, UNSAID } from "./wire.ts";
 
 const metadataOf = (run: FullRun): JsonObject => parsed<JsonObject>(run.metadata) ?? {};
@@ -69,7 +69,10 @@ export const RUN = new Shape<JudgedRun, ExperimentRun>({
   session_id: bare(({ run }) => run.experiment_id),
   reference_example_id: bare(({ run }) => run.example_id),
   reference_dataset_id: bare(({ run }) => run.dataset_id),
-  feedback_stats: written(({ feedback }) => feedbackStats(feedback)),
+  feedback_stats: {
+    value: ({ feedback }) => feedbackStats(feedback),
+    text: ({ feedback }) => feedbackStatsText(feedback),
+  },
   total_tokens: always(0),
   prompt_tokens: always(0),
   completion_tokens: always(0),

@@ -9,6 +9,7 @@ import type { Threads } from "../agents/threads.ts";
 import { ApiError } from "../errors.ts";
 import type { Log } from "../lib/log.ts";
 import type { Access } from "../vault/access.ts";
+import { type ActivationOptions, serveActivation } from "./activation.ts";
 import { type AdminRoutesOptions, serveAdmin } from "./admin.ts";
 import { serveAssistants } from "./assistants.ts";
 import { authenticate } from "./auth.ts";
@@ -23,6 +24,8 @@ import { type RunRoutesOptions, serveRuns } from "./runs.ts";
 import { pathBelow } from "./scopes.ts";
 import { type SystemOptions, serveSystem } from "./system.ts";
 import { serveThreads, type ThreadRoutesOptions } from "./threads.ts";
+import { serveComparisonPage } from "./web-app/comparison.ts";
+import { serveWebApp, type WebAppOptions } from "./web-app.ts";
 
 export interface AppOptions
   extends RunRoutesOptions,
@@ -30,7 +33,9 @@ export interface AppOptions
     SystemOptions,
     ExperimentsAppOptions,
     AdminRoutesOptions,
-    ControlPlaneOptions {
+    ActivationOptions,
+    ControlPlaneOptions,
+    WebAppOptions {
   access: Access;
   assistants: Assistants;
   default_assistants: DefaultAssistants;
@@ -70,7 +75,7 @@ export function createApp(options: AppOptions): App {
     }),
   );
   root.use(authenticate(options.access, prefix));
-  root.use(jsonFromPages());
+  root.use(jsonFromPages(isSourceUpload));
   const limitBody = bodyLimit({
     maxSize: body_limit_bytes,
     onError: (context) =>
@@ -90,10 +95,13 @@ export function createApp(options: AppOptions): App {
   serveAssistants(app, options.assistants);
   serveThreads(app, options);
   serveRuns(app, options);
+  serveActivation(app, options);
   if (options.only === "agents") return root;
   serveAdmin(app, options);
   serveControlPlane(app, options);
   serveExperiments(app, options);
+  serveComparisonPage(app, options.experiments);
+  serveWebApp(app, options);
   return root;
 }
 

@@ -24,10 +24,13 @@ const METHODS_WITH_BODY = new Set(["POST", "PUT", "PATCH", "DELETE"]);
 /**
  * A web page may send text/plain to any server without asking; application/json it may not. Programs, which send
  * no Origin, are not held to a content type.
+ *
+ * @param isFree whether a request has its permission in its address, which no other page knows
  */
-export function jsonFromPages(): MiddlewareHandler {
+export function jsonFromPages(isFree: (method: string, path: string) => boolean): MiddlewareHandler {
   return async ({ req }, next) => {
-    if (isPageWithoutJson(req.method, (name) => req.header(name))) throw new ApiError("unsupported_media_type");
+    if (!isFree(req.method, req.path) && isPageWithoutJson(req.method, (name) => req.header(name)))
+      throw new ApiError("unsupported_media_type");
     await next();
   };
 }

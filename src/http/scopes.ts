@@ -6,6 +6,10 @@ import type { Scope } from "../contract/caller.ts";
  */
 const OPEN: readonly (readonly [methods: readonly string[], path: RegExp])[] = [
   [["GET", "HEAD"], /^\/ok$/],
+  // The pages show nothing by themselves; what they ask for is below /app/api or one of the APIs.
+  [["GET", "HEAD"], /^\/app(\/(?!api(\/|$)).*)?$/],
+  [["GET", "HEAD"], /^\/?$/],
+  [["GET", "HEAD"], /^\/o\//],
   [["GET", "HEAD"], /^(\/api\/v1)?\/public\//],
   [["GET"], /^(\/api-host)?\/v2\/auth\/(callback\/[^/]+|setup\/[^/]+|done)$/],
   [["GET"], /^(\/api-host)?\/host-oauth-callback\/[^/]+$/],
@@ -52,6 +56,11 @@ const SCOPES_BY_PATH: readonly (readonly [path: string, scope: Scope | null])[] 
   ["/v1/projects", "deployments"],
   ["/v1/integrations", "deployments"],
   ["/admin", "admin"],
+  ["/internal", "admin"],
+  ["/app/api/session", null],
+  ["/app/api/datasets", "experiments"],
+  ["/app/api/runs", "agents"],
+  ["/app/api/threads", "agents"],
   ["/info", null],
   ["/openapi.json", null],
   ["/docs", null],

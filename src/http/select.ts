@@ -1,3 +1,5 @@
+import type { Thread } from "../contract/records.ts";
+import type { ThreadSearch } from "../contract/threads.ts";
 import { isObject, type JsonObject } from "../lib/json.ts";
 
 /** The named fields of each record; all of them when none is named. */
@@ -8,6 +10,12 @@ const pick = (record: object, fields: readonly string[]): JsonObject =>
   Object.fromEntries(
     fields.filter((field) => Object.hasOwn(record, field)).map((field) => [field, (record as JsonObject)[field]]),
   );
+
+/** {@link selectFields} of threads, with what was extracted from them. */
+export const selectThreads = (
+  threads: Thread[],
+  { select, extract }: Pick<ThreadSearch, "select" | "extract">,
+): Partial<Thread>[] => selectFields(threads, select && extract ? [...select, "extracted"] : select);
 
 /** Parts of a state: fields by name, single values as `values.<key>`. Takes and gives JSON text. */
 export function selectState(text: string, select: readonly string[] | undefined): string {

@@ -20,6 +20,9 @@ export function createHttpServer({ fetch, front }: ServerOptions): Server {
     // A client may take its time with a large body, but not with its headers.
     headersTimeout: 15_000,
     requestTimeout: 300_000,
+    // Node's 5 s are met by clients whose machine is busy: they send on a connection that is being closed, and the request fails.
+    // Load balancers keep theirs for 60 s; ours is longer, so that they are the ones who close.
+    keepAliveTimeout: 75_000,
     // All others are answered as if they had not asked for an upgrade. Before Node 22.21 they are refused.
     shouldUpgradeCallback: (request: IncomingMessage) => front?.mayUpgrade(request) ?? false,
   };

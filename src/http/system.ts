@@ -5,13 +5,15 @@ import { type App, serve } from "./route.ts";
 
 export interface SystemOptions {
   info: ServerInfo;
+  /** Set when nothing but the agent server is to be served. */
+  only: "agents" | undefined;
   /** Path prefix of all routes; empty for none. */
   prefix: string;
   /** Rejects when the database does not answer. */
   checkDatabase(): Promise<unknown>;
 }
 
-export function serveSystem(app: App, { info, prefix, checkDatabase }: SystemOptions): void {
+export function serveSystem(app: App, { info, only, prefix, checkDatabase }: SystemOptions): void {
   serve(app, agentServerRoutes.system.ok, async ({ query, context }) => {
     if (query.check_db) await checkDatabase();
     return context.json({ ok: true });
@@ -19,8 +21,11 @@ export function serveSystem(app: App, { info, prefix, checkDatabase }: SystemOpt
 
   serve(app, agentServerRoutes.system.info, ({ context }) => context.json(info));
 
-  // Who opens the address that the program prints wants to know what is there.
-  app.get("/", (context) => context.redirect(`${prefix}/docs`));
+  // Who opens the address that the program prints wants to know what is there: people by looking, programs by reading.
+  app.get("/", (context) => {
+    const isBrowser = context.req.header("accept")?.includes("text/html") ?? false;
+    return context.redirect(isBrowser && !only ? `${prefix}/app` : `${prefix}/docs`);
+  });
   app.get("/openapi.json", (context) => context.json(app.getOpenAPI31Document(agentServerInfo)));
   app.get("/docs", (context) => context.html(docsPage(app.getOpenAPI31Document(agentServerInfo) as ApiDocument)));
 }

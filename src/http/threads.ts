@@ -4,7 +4,7 @@ import { agentServerRoutes } from "../contract/routes.ts";
 import type { Log } from "../lib/log.ts";
 import { goneWith } from "./gone.ts";
 import { type App, jsonText, serve } from "./route.ts";
-import { pageHeaders, selectFields, selectState } from "./select.ts";
+import { pageHeaders, selectState, selectThreads } from "./select.ts";
 import { sseResponse } from "./sse.ts";
 
 export interface ThreadRoutesOptions {
@@ -23,8 +23,7 @@ export function serveThreads(app: App, { threads, states, heartbeat_ms, log }: T
 
   serve(app, routes.searchThreads, async ({ caller, body, context }) => {
     const found = await threads.search(caller, body);
-    const select = body.select && body.extract ? [...body.select, "extracted"] : body.select;
-    return context.json(selectFields(found, select), 200, pageHeaders(body, found.length));
+    return context.json(selectThreads(found, body), 200, pageHeaders(body, found.length));
   });
 
   serve(app, routes.countThreads, async ({ caller, body, context }) => context.json(await threads.count(caller, body)));

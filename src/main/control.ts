@@ -1,8 +1,10 @@
 import { fileURLToPath } from "node:url";
 import type { Config } from "../config.ts";
+import { activateOverHttp } from "../control/activation.ts";
 import { type Control, type ControlContext, createControl } from "../control/control.ts";
-import type { DeployDriver } from "../control/driver.ts";
+import type { Drivers } from "../control/driver.ts";
 import { bySource } from "../control/drivers/by-source.ts";
+import { createDockerDriver } from "../control/drivers/docker/driver.ts";
 import { createProcessDriver } from "../control/drivers/process/driver.ts";
 import { askOverHttp } from "../control/health.ts";
 import { reconcilerSettings } from "../control/parts.ts";
@@ -13,6 +15,8 @@ import { realWait, systemClock } from "../lib/clock.ts";
 
 /** An instance of a deployment has so long to answer /ok. */
 const OK_WITHIN_MS = 2_000;
+/** ... and so long to take the runs of its deployment over. */
+const ACTIVE_WITHIN_MS = 10_000;
 
 /** The control plane, with what reconciles its deployments. */
 export interface ControlPlane {
@@ -27,8 +31,8 @@ export interface ControlPlane {
 export async function openControl(config: Config, context: Omit<ControlContext, "settings">): Promise<ControlPlane> {
   const control = createControl({ ...context, settings: config });
   const router = new DeploymentRouter({ ...context, clock: systemClock, wait: realWait, settings: config });
-  const driver = config.only === undefined && config.reconciles ? await processDriver(config, context) : undefined;
-  const reconciler = driver && createReconciler(config, context, { driver, router, uploads: control.uploads });
+  const drivers = config.only === undefined && config.reconciles ? await openDrivers(config, context) : undefined;
+  const reconciler = drivers && createReconciler(config, context, { drivers, router, uploads: control.uploads });
   const services = [...control.maintenance, ...(reconciler ? [reconciler] : [])];
   return {
     control,
@@ -39,32 +43,40 @@ export async function openControl(config: Config, context: Omit<ControlContext, 
       for (const service of services) service.start();
     },
     async stop() {
-      await Promise.all(services.map((service) => service.stop()));
-      await Promise.all([driver?.close?.(), router.stop()]);
+      // Requests have as long as runs have: then they break off, and streams are taken up again elsewhere.
+      const quiet = services.map((service) => service.stop());
+      await Promise.all([...quiet, router.settle(config.shutdown_grace_ms)]);
+      await Promise.all([...(drivers?.all ?? []).map((driver) => driver.close?.()), router.stop()]);
     },
   };
 }
 
-const processDriver = (config: Config, { database, log }: Pick<ControlContext, "database" | "log">) =>
-  createProcessDriver({
-    ...config,
-    program: fileURLToPath(new URL("../../bin/threadmill.js", import.meta.url)),
-    git_protocols: config.deploy_git_protocols,
-    git_hosts: config.deploy_git_hosts,
-    database,
-    log,
+const openDrivers = async (
+  config: Config,
+  { database, log }: Pick<ControlContext, "database" | "log">,
+): Promise<Drivers> =>
+  bySource({
+    process: await createProcessDriver({
+      ...config,
+      program: fileURLToPath(new URL("../../bin/threadmill.js", import.meta.url)),
+      git_protocols: config.deploy_git_protocols,
+      git_hosts: config.deploy_git_hosts,
+      database,
+      log,
+    }),
+    docker: createDockerDriver({ ...config, database, log }),
   });
 
 const createReconciler = (
   config: Config,
   context: Omit<ControlContext, "settings">,
-  { driver, ...parts }: { driver: DeployDriver; router: DeploymentRouter; uploads: Uploads },
+  parts: { drivers: Drivers; router: DeploymentRouter; uploads: Uploads },
 ): Reconciler =>
   new Reconciler({
     ...context,
     ...parts,
-    drivers: bySource(driver),
     askOk: askOverHttp(OK_WITHIN_MS),
+    activate: activateOverHttp(ACTIVE_WITHIN_MS),
     clock: systemClock,
     wait: realWait,
     settings: reconcilerSettings(config),

@@ -1,8 +1,11 @@
+import { fileURLToPath } from "node:url";
+import type { Activation } from "../agents/activation.ts";
 import { Assistants } from "../agents/assistants.ts";
 import type { Cancellations } from "../agents/cancellations.ts";
 import type { AgentContext } from "../agents/context.ts";
 import type { DefaultAssistants } from "../agents/default-assistants.ts";
 import type { Disconnects } from "../agents/disconnects.ts";
+import { RunOverview } from "../agents/run-overview.ts";
 import { Runs } from "../agents/runs.ts";
 import { ThreadStates } from "../agents/thread-states.ts";
 import { Threads } from "../agents/threads.ts";
@@ -22,6 +25,9 @@ import { Workspaces } from "../vault/workspaces.ts";
 
 /** What clients compare to know which features of the API they may use. */
 const API_LEVEL = "0.16.0";
+
+/** Where the pages are built to. It is as far from here in the source as it is in dist/. */
+const WEB_DIR = fileURLToPath(new URL("../../dist/web", import.meta.url));
 
 /**
  * What the clients of the experiments look for. `sdb_query_enabled` would let them use all of version 2 of the original, of
@@ -53,6 +59,7 @@ interface Parts {
   disconnects: Disconnects;
   experiments: ExperimentsService;
   default_assistants: DefaultAssistants;
+  activation: Activation;
   vault: Vault;
   control: Control;
   router: DeploymentRouter;
@@ -85,9 +92,12 @@ export async function createHttp(
     threads: new Threads(context, states),
     states,
     runs: new Runs(context, states),
+    run_overview: new RunOverview(context),
     ...parts,
     heartbeat_ms: config.sse_heartbeat_ms,
     only: config.only,
+    rollout: config.rollout,
+    web_dir: WEB_DIR,
     keys: new ApiKeys(context),
     workspaces: new Workspaces(context),
     body_limit_bytes: config.body_limit_bytes,

@@ -7,6 +7,8 @@ import { eventCopies } from "./migrations/003-event-copies.ts";
 import { vault } from "./migrations/004-vault.ts";
 import { assistantsOfWorkspaces } from "./migrations/005-assistants-of-workspaces.ts";
 import { controlPlane } from "./migrations/006-control-plane.ts";
+import { claimant } from "./migrations/007-claimant.ts";
+import { runsOfWorkspaces } from "./migrations/008-runs-of-workspaces.ts";
 import { experiments } from "./migrations/experiments-001.ts";
 
 export interface Migration {
@@ -19,7 +21,7 @@ export interface Migration {
  * on Postgres all parts are in one database. A migration that was published is never changed.
  */
 const PARTS = {
-  agents: [agentServer, rollback, eventCopies, vault, assistantsOfWorkspaces, controlPlane],
+  agents: [agentServer, rollback, eventCopies, vault, assistantsOfWorkspaces, controlPlane, claimant, runsOfWorkspaces],
   experiments: [experiments],
 } as const satisfies Record<string, readonly Migration[]>;
 

@@ -1,21 +1,30 @@
 import { sql } from "kysely";
 import type { RunStatus } from "../contract/records.ts";
+import { isClaimant } from "./claimant.ts";
 import { nowMs, type Tx } from "./database.ts";
 import { prepared } from "./prepared.ts";
 import { PENDING, RUNNING } from "./runs.ts";
 import type { RunRow } from "./schema.ts";
 
 /** Whether any run may be claimable: cheap, and without a transaction. It may be wrong only in saying yes. */
-export const mayClaim = async (tx: Tx): Promise<boolean> => (await tx.first(dueQuery(tx, {}))) !== undefined;
+export const mayClaim = async (tx: Tx, rollout?: number): Promise<boolean> =>
+  (await tx.first(rollout === undefined ? dueQuery(tx, {}) : dueToRolloutQuery(tx, { rollout }))) !== undefined;
 
-const dueQuery = prepared<object, { seq: number }>((k) =>
-  k.selectFrom("runs").select("seq").where("status", "=", PENDING).where("run_after", "<=", nowMs).limit(1),
+const due = (k: Tx["k"]) =>
+  k.selectFrom("runs").select("seq").where("status", "=", PENDING).where("run_after", "<=", nowMs).limit(1);
+
+const dueQuery = prepared<object, { seq: number }>((k) => due(k));
+
+const dueToRolloutQuery = prepared<{ rollout: number }, { seq: number }>((k, p) =>
+  due(k).where((e) => isClaimant(e, p("rollout"))),
 );
 
 export interface Claim {
   worker_id: number;
   lease_ms: number;
   limit: number;
+  /** Set where several roll-outs share the database: nothing is taken unless this one is its claimant. */
+  rollout?: number | undefined;
 }
 
 /**
@@ -23,9 +32,20 @@ export interface Claim {
  * come. The queue of a thread is ordered by start time, then by acceptance; a delayed run stands behind those
  * that may start earlier, a run in retry back-off keeps its place and holds the others up.
  */
-export const claimRuns = (tx: Tx, claim: Claim): Promise<RunRow[]> => tx.all(claimQuery(tx, claim));
+export const claimRuns = (tx: Tx, { rollout, ...claim }: Claim): Promise<RunRow[]> =>
+  tx.all(rollout === undefined ? claimQuery(tx, claim) : claimAsRolloutQuery(tx, { ...claim, rollout }));
 
-const claimQuery = prepared<Claim, RunRow>((k, p, tx) =>
+type Taking = Omit<Claim, "rollout">;
+
+const claimQuery = prepared<Taking, RunRow>((k, p, tx) => claiming(k, p, tx).returningAll());
+
+const claimAsRolloutQuery = prepared<Taking & { rollout: number }, RunRow>((k, p, tx) =>
+  claiming(k, p, tx)
+    .where((e) => isClaimant(e, p("rollout")))
+    .returningAll(),
+);
+
+const claiming = (k: Tx["k"], p: (name: keyof Taking) => number, tx: Tx) =>
   k
     .updateTable("runs")
     .set({
@@ -71,9 +91,7 @@ const claimQuery = prepared<Claim, RunRow>((k, p, tx) =>
           .orderBy("r.seq")
           .limit(p("limit")),
       ),
-    )
-    .returningAll(),
-);
+    );
 
 /** Milliseconds until the next pending run may start; undefined when none waits for its time. */
 export async function msUntilNextRun(tx: Tx): Promise<number | undefined> {
@@ -201,10 +219,19 @@ export const returnRunIfHeld = (tx: Tx, { run_id, epoch, spent, crashed, delay_m
       .where("status", "=", RUNNING),
   );
 
-/** Running runs whose worker is gone: its lease has run out, or its process is gone and it has missed a heartbeat. */
+/**
+ * Running runs whose worker is gone: its lease has run out, or its process is gone and it has missed a heartbeat.
+ *
+ * @param rollout as of {@link Claim}: they are for the claimant to take care of
+ */
 export const findLostRuns = (
   tx: Tx,
-  { lease_ms, missed_ms, limit }: { lease_ms: number; missed_ms: number; limit: number },
+  {
+    lease_ms,
+    missed_ms,
+    limit,
+    rollout,
+  }: { lease_ms: number; missed_ms: number; limit: number; rollout?: number | undefined },
 ): Promise<RunRow[]> =>
   tx.all(
     tx.k
@@ -220,6 +247,7 @@ export const findLostRuns = (
           ]),
         ]),
       )
+      .$if(rollout !== undefined, (query) => query.where((e) => isClaimant(e, rollout as number)))
       .limit(limit),
   );
 

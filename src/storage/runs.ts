@@ -182,11 +182,8 @@ export const listActiveRunsOfTenant = (
   tx: Tx,
   { tenant_id, before, limit }: { tenant_id: string; before: number | undefined; limit: number },
 ): Promise<RunRow[]> => {
-  const active = tx.k
-    .selectFrom("runs")
-    .selectAll()
-    .where("tenant_id", "=", tenant_id)
-    .where((e) => e.or([e("status", "=", PENDING), e("status", "=", RUNNING)]));
+  // Pending and running ones are those that have not ended; so an index by workspace and end finds them.
+  const active = tx.k.selectFrom("runs").selectAll().where("tenant_id", "=", tenant_id).where("ended_at", "is", null);
   const page = before === undefined ? active : active.where("seq", "<", before);
   return tx.all(page.orderBy("seq", "desc").limit(limit));
 };
@@ -202,7 +199,7 @@ export const listActiveRunsOfAssistant = (
       .selectAll()
       .where("tenant_id", "=", tenant_id)
       .where("assistant_id", "=", assistant_id)
-      .where((e) => e.or([e("status", "=", PENDING), e("status", "=", RUNNING)])),
+      .where("ended_at", "is", null),
   );
 
 /** Ends a run that never started. */

@@ -17,6 +17,7 @@ export interface Schema extends ExperimentsSchema, VaultSchema, ControlSchema {
   checkpoints: CheckpointRow;
   checkpoint_values: CheckpointValueRow;
   checkpoint_writes: CheckpointWriteRow;
+  claimant: ClaimantRow;
 }
 
 export interface AssistantRow {
@@ -170,4 +171,12 @@ export interface CheckpointWriteRow {
   channel: string;
   type: string;
   value: string;
+}
+
+/** The roll-out of a deployment whose instances execute runs; empty where nobody shares the database. */
+export interface ClaimantRow {
+  /** 1: there is one row. */
+  id: number;
+  rollout: number;
+  since: number;
 }

@@ -23,6 +23,13 @@ export const matching =
     return filtered as Q;
   };
 
+/** A text as part of a pattern for {@link like}: its `%` and `_` stand for themselves. */
+export const plain = (text: string): string => text.replace(/[!%_]/g, "!$&");
+
+/** In any case, as far as the database's lower() knows letters: SQLite's knows A to Z. */
+export const like = (column: string, pattern: string) =>
+  sql<boolean>`lower(${sql.ref(column)}) like lower(${pattern}) escape '!'`;
+
 /** One page in a stable order: rows that sort alike are told apart by `tiebreaker`. */
 export const paged =
   ({ sort_by, sort_order, limit, offset }: Paging, tiebreaker: string) =>

@@ -3,7 +3,7 @@ import type { ThreadStatus } from "../contract/records.ts";
 import { nowMs, type Tx } from "./database.ts";
 import { prepared } from "./prepared.ts";
 import type { ThreadRow } from "./schema.ts";
-import { matching, type Paging, paged } from "./search.ts";
+import { like, matching, type Paging, paged, plain } from "./search.ts";
 
 export interface NewThread {
   thread_id: string;
@@ -66,6 +66,8 @@ export interface ThreadFilter {
   metadata?: object;
   values?: object;
   status?: ThreadStatus;
+  /** What the stored values contain, keys as well, in any case (SQLite: of A to Z), or what the id begins with. */
+  text?: string;
 }
 
 export const searchThreads = (tx: Tx, tenant_id: string, filter: ThreadFilter, paging: Paging): Promise<ThreadRow[]> =>
@@ -76,7 +78,7 @@ export async function countThreads(tx: Tx, tenant_id: string, filter: ThreadFilt
   return Number(row?.count ?? 0);
 }
 
-function threadsMatching(tx: Tx, tenant_id: string, { ids, metadata, values, status }: ThreadFilter) {
+function threadsMatching(tx: Tx, tenant_id: string, { ids, metadata, values, status, text }: ThreadFilter) {
   let query = tx.k
     .selectFrom("threads")
     .where("tenant_id", "=", tenant_id)
@@ -84,6 +86,11 @@ function threadsMatching(tx: Tx, tenant_id: string, { ids, metadata, values, sta
     .$call(matching({ metadata, values }));
   if (ids) query = query.where("thread_id", "in", ids.length > 0 ? ids : [""]);
   if (status) query = query.where("status", "=", status);
+  if (text)
+    query = query.where((e) =>
+      // Text within JSON is written with its escapes.
+      e.or([like("values", `%${plain(JSON.stringify(text).slice(1, -1))}%`), like("thread_id", `${plain(text)}%`)]),
+    );
   return query;
 }
 

@@ -1,11 +1,8 @@
-import { spawn } from "node:child_process";
-import { join } from "node:path";
-import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { databases } from "../support/databases.ts";
 import { OAuthServer } from "../support/oauth-server.ts";
 import { startService, type TestService } from "../support/service.ts";
-import { pythonEnv } from "./python-env.ts";
+import { pythonEnv, runScenarios, type ScenarioLine } from "./python-env.ts";
 
 /** Where the client may find the API. */
 const MOUNTS = ["/", "/api-host"];
@@ -30,18 +27,12 @@ const CLIENT = {
 } as const;
 const ROOT = "root-0123456789abcdef0123456789abcdef";
 
-interface Line {
-  scenario: string;
-  ok: boolean;
-  reason?: string;
-}
-
 const { python } = await pythonEnv("auth_requirements.txt");
 
 describe.skipIf(!python).each(databases)("the official Python client of the Auth Service against %s", (database) => {
   let service: TestService;
   let oauth: OAuthServer;
-  let lines: Line[];
+  let lines: ScenarioLine[];
   let complaints: string;
   beforeAll(async () => {
     const env = { API_KEYS: ROOT, THREADMILL_ALLOW_LOOPBACK_OAUTH: "1" };
@@ -50,17 +41,7 @@ describe.skipIf(!python).each(databases)("the official Python client of the Auth
     const callbacks = ["one", "two"].map((provider_id) => `${url}/v2/auth/callback/${provider_id}`);
     oauth = await OAuthServer.start([CLIENT], callbacks);
     const keys = [await keyOf("ada"), await keyOf("bob"), await keyOf("backend", ["tokens", "service"])];
-    const script = join(import.meta.dirname, "python/auth_scenarios.py");
-    const child = spawn(python as string, ["-B", script, url, oauth.url, ...keys], {
-      stdio: ["ignore", "pipe", "pipe"],
-      timeout: 120_000,
-    });
-    const [printed, stderr] = await Promise.all([text(child.stdout), text(child.stderr)]);
-    lines = printed
-      .split("\n")
-      .filter(Boolean)
-      .map((line) => JSON.parse(line) as Line);
-    complaints = stderr;
+    ({ lines, complaints } = await runScenarios(python as string, "auth_scenarios.py", [url, oauth.url, ...keys]));
   }, 150_000);
   afterAll(async () => {
     await service.stop();

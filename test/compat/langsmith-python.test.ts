@@ -1,10 +1,7 @@
-import { spawn } from "node:child_process";
-import { join } from "node:path";
-import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { databases } from "../support/databases.ts";
 import { startService, type TestService } from "../support/service.ts";
-import { pythonEnv } from "./python-env.ts";
+import { pythonEnv, runScenarios, type ScenarioLine } from "./python-env.ts";
 
 /** Addresses that users give the client, as the script names them. */
 const PREFIXES = ["/", "/api/v1"];
@@ -28,31 +25,15 @@ const SCENARIOS = [
 
 const NAMES = PREFIXES.flatMap((prefix) => SCENARIOS.map((scenario) => `${prefix}: ${scenario}`));
 
-interface Line {
-  scenario: string;
-  ok: boolean;
-  reason?: string;
-}
-
 const { python } = await pythonEnv("langsmith_requirements.txt");
 
 describe.skipIf(!python).each(databases)("the official Python client of experiments against %s", (database) => {
   let service: TestService;
-  let lines: Line[];
+  let lines: ScenarioLine[];
   let complaints: string;
   beforeAll(async () => {
     service = await startService({ database, config: "examples/langgraph.json" });
-    const script = join(import.meta.dirname, "python/langsmith_scenarios.py");
-    const child = spawn(python as string, ["-B", script, await service.listen()], {
-      stdio: ["ignore", "pipe", "pipe"],
-      timeout: 120_000,
-    });
-    const [printed, stderr] = await Promise.all([text(child.stdout), text(child.stderr)]);
-    lines = printed
-      .split("\n")
-      .filter(Boolean)
-      .map((line) => JSON.parse(line) as Line);
-    complaints = stderr;
+    ({ lines, complaints } = await runScenarios(python as string, "langsmith_scenarios.py", [await service.listen()]));
   }, 150_000);
   afterAll(() => service.stop());
 

@@ -1,11 +1,8 @@
-import { spawn } from "node:child_process";
-import { join } from "node:path";
-import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { databases } from "../support/databases.ts";
 import { startService, type TestService } from "../support/service.ts";
 import { openBreakingProxy } from "./js/breaking-proxy.ts";
-import { pythonEnv } from "./python-env.ts";
+import { pythonEnv, runScenarios, type ScenarioLine } from "./python-env.ts";
 
 /** The scenarios of python/scenarios.py; a test below fails when this list is not complete. */
 const SCENARIOS = [
@@ -32,36 +29,20 @@ const SCENARIOS = [
   "sync: stateless runs are created in batches",
 ];
 
-interface Line {
-  scenario: string;
-  ok: boolean;
-  reason?: string;
-}
-
 const { python } = await pythonEnv();
 
 describe.skipIf(!python).each(databases)("the official Python client against %s", (database) => {
   let service: TestService;
-  let lines: Line[];
+  let lines: ScenarioLine[];
   let complaints: string;
   let breaks: number;
   beforeAll(async () => {
     service = await startService({ database, config: "test/graphs/compat/langgraph.json" });
-    const script = join(import.meta.dirname, "python/scenarios.py");
     const url = await service.listen();
     const proxy = await openBreakingProxy(url, "id: 3\n\n");
-    const child = spawn(python as string, ["-B", script, url, proxy.url], {
-      stdio: ["ignore", "pipe", "pipe"],
-      timeout: 120_000,
-    });
-    const [printed, stderr] = await Promise.all([text(child.stdout), text(child.stderr)]);
+    ({ lines, complaints } = await runScenarios(python as string, "scenarios.py", [url, proxy.url]));
     breaks = proxy.broken();
     await proxy.close();
-    lines = printed
-      .split("\n")
-      .filter(Boolean)
-      .map((line) => JSON.parse(line) as Line);
-    complaints = stderr;
   }, 150_000);
   afterAll(() => service.stop());
 

@@ -1,48 +1,63 @@
-import { execFile } from "node:child_process";
-import { createHash } from "node:crypto";
-import { existsSync, readFileSync, renameSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { execFile, spawn } from "node:child_process";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { text } from "node:stream/consumers";
 import { promisify } from "node:util";
+import { madeOnce } from "./made-once.ts";
 
 const run = promisify(execFile);
 
-/** A Python with the packages that were asked for, or what this machine lacks for it. */
-export type PythonEnv = { python: string; missing?: undefined } | { python?: undefined; missing: string };
-
 /**
- * Makes the environment once for each content of the requirements, a file of the folder python, and keeps it in the temporary
- * folder. With CI set nothing may be missing.
+ * A Python with the packages of a file of the folder python; undefined when this machine cannot have one.
  */
-export async function pythonEnv(requirements = "requirements.txt"): Promise<PythonEnv> {
-  const env = await findOrMake(join(import.meta.dirname, "python", requirements));
-  if (env.missing === undefined) return env;
-  if (process.env.CI) throw new Error(`CI runs everything, but ${env.missing}`);
-  console.warn(`\nThe Python client is not tested: ${env.missing}\n`);
-  return env;
+export async function pythonEnv(requirements = "requirements.txt"): Promise<{ python?: string }> {
+  const file = join(import.meta.dirname, "python", requirements);
+  const folder = await madeOnce({
+    client: "The Python client",
+    folder_prefix: "threadmill-python",
+    made_of: readFileSync(file, "utf8"),
+    make: (draft) => makeEnv(draft, file),
+  });
+  return folder === undefined ? {} : { python: join(folder, "bin/python") };
 }
 
-async function findOrMake(requirements: string): Promise<PythonEnv> {
-  const hash = createHash("sha256").update(readFileSync(requirements)).digest("hex").slice(0, 16);
-  const folder = join(tmpdir(), `threadmill-python-${hash}`);
-  const python = join(folder, "bin/python");
-  if (existsSync(python)) return { python };
+async function makeEnv(folder: string, requirements: string): Promise<void> {
   const version = await run("python3", ["-c", "import sys; print(sys.version_info >= (3, 10))"]).catch(() => undefined);
   if (version?.stdout.trim() !== "True")
-    return { missing: "python3 is missing or older than 3.10. Install it from https://www.python.org." };
-  // Made beside its place and moved there when it is whole: another run of the tests may do the same right now.
-  const draft = `${folder}.${process.pid}`;
+    throw new Error("python3 is missing or older than 3.10. Install it from https://www.python.org.");
   try {
-    await run("python3", ["-m", "venv", draft]);
-    await run(join(draft, "bin/python"), ["-m", "pip", "install", "--quiet", "--requirement", requirements]);
-    if (!existsSync(python)) renameSync(draft, folder);
-    return { python };
+    await run("python3", ["-m", "venv", folder]);
+    await run(join(folder, "bin/python"), ["-m", "pip", "install", "--quiet", "--requirement", requirements]);
   } catch (error) {
     const reason = ((error as { stderr?: string }).stderr || String(error)).trim().split("\n").at(-1);
-    return {
-      missing: `its packages could not be installed (${reason}). It needs the venv module (Debian: apt install python3-venv) and PyPI or a mirror (PIP_INDEX_URL).`,
-    };
-  } finally {
-    rmSync(draft, { recursive: true, force: true });
+    throw new Error(
+      `its packages could not be installed (${reason}). It needs the venv module (Debian: apt install python3-venv) and PyPI or a mirror (PIP_INDEX_URL).`,
+    );
   }
+}
+
+/** What a script says of one of its scenarios, a line of JSON each. */
+export interface ScenarioLine {
+  scenario: string;
+  ok: boolean;
+  reason?: string;
+}
+
+/**
+ * Runs a script of the folder python to its end, at most two minutes.
+ *
+ * @returns its scenarios in their order, and what it wrote on standard error
+ */
+export async function runScenarios(
+  python: string,
+  script: string,
+  args: string[],
+): Promise<{ lines: ScenarioLine[]; complaints: string }> {
+  const child = spawn(python, ["-B", join(import.meta.dirname, "python", script), ...args], {
+    stdio: ["ignore", "pipe", "pipe"],
+    timeout: 120_000,
+  });
+  const [printed, complaints] = await Promise.all([text(child.stdout), text(child.stderr)]);
+  const lines = printed.split("\n").filter(Boolean);
+  return { lines: lines.map((line) => JSON.parse(line) as ScenarioLine), complaints };
 }

@@ -90,6 +90,7 @@ describe("a reconciler in real time", () => {
     const reconciler = new Reconciler({
       ...parts,
       askOk: askOverHttp(2_000),
+      activate: async () => undefined,
       clock: systemClock,
       wait: realWait,
       settings,

@@ -118,6 +118,7 @@ export class Life {
       probe: (ref) => this.call(() => real.probe(ref), { counts: false }),
       stop: (ref, options) => did(ref, () => real.stop(ref, options)),
       list: () => this.call(() => real.list(), { counts: false }),
+      prune: (deployment) => did(deployment, async () => real.prune?.(deployment)),
       remove: (deployment) => did(deployment, () => real.remove(deployment)),
     };
   }

@@ -25,6 +25,10 @@ export class MemoryDriver implements DeployDriver {
   readonly running = new Map<string, Running>();
   /** Deployments of which something is left. */
   readonly remains = new Set<string>();
+  /** By deployment, the roll-out whose instances execute runs. */
+  readonly claimants = new Map<string, number>();
+  /** By deployment, the artifacts that were left when old ones were last removed. */
+  readonly kept = new Map<string, readonly string[]>();
   readonly stopped: { instance_id: string; grace_ms: number }[] = [];
   readonly envs: Readonly<Record<string, string>>[] = [];
   readonly #held: { revision_id: string; goOn: () => void }[] = [];
@@ -81,7 +85,12 @@ export class MemoryDriver implements DeployDriver {
     return [...this.running.values()].map(({ ref }) => ref);
   }
 
+  async prune({ deployment_id, keep }: { deployment_id: string; keep: readonly string[] }): Promise<void> {
+    this.kept.set(deployment_id, keep);
+  }
+
   async remove({ deployment_id }: { deployment_id: string }): Promise<void> {
+    this.claimants.delete(deployment_id);
     this.remains.delete(deployment_id);
   }
 
@@ -92,6 +101,15 @@ export class MemoryDriver implements DeployDriver {
     const { artifact, revision_id } = found.order;
     if (artifact.includes("run-never")) return "answered 503";
     return artifact.includes("run-held") && !this.#released.has(revision_id) ? "answered 503" : undefined;
+  }
+
+  /** What an instance does when it is told to take over. */
+  async activate(address: string): Promise<void> {
+    const found = [...this.running.values()].find(({ ref }) => ref.address === address);
+    if (!found) throw new Error("could not be reached");
+    const { deployment_id, env } = found.order;
+    const rollout = Number(env.THREADMILL_ROLLOUT);
+    this.claimants.set(deployment_id, Math.max(rollout, this.claimants.get(deployment_id) ?? 0));
   }
 
   /** Lets the held build and the held instances of a revision go on. */

@@ -40,6 +40,8 @@ export class Model {
   revisions: ModelRevision[] = [];
   active: number | undefined;
   gone = false;
+  /** Revisions that were deployed, the last one last: the builds of five are kept. */
+  #deployed: number[] = [];
 
   #isUnderWay = ({ status }: ModelRevision) => ["QUEUED", "BUILDING", "DEPLOYING"].includes(status);
 
@@ -52,7 +54,7 @@ export class Model {
   }
 
   get redeployable(): number[] {
-    return this.underWay.length > 0 ? [] : this.revisions.flatMap(({ served }, n) => (served ? [n] : []));
+    return this.underWay.length > 0 ? [] : this.#deployed.slice(-5).sort((a, b) => a - b);
   }
 
   create(ref: string): void {
@@ -94,11 +96,13 @@ export class Model {
   #deploy(n: number): void {
     const revision = this.revisions[n] as ModelRevision;
     const { ref, released } = revision;
+    if (revision.served) this.#deployed = [...this.#deployed.filter((other) => other !== n), n];
     if (ref.includes("run-held") && !released) revision.status = "DEPLOYING";
     else if (/run-(never|dies|refused|trouble)/.test(ref)) revision.status = "DEPLOY_FAILED";
     else {
       revision.status = "DEPLOYED";
       revision.served = true;
+      this.#deployed = [...this.#deployed.filter((other) => other !== n), n];
       this.active = n;
     }
   }

@@ -67,6 +67,17 @@ describe("a build of the process driver", () => {
     expect(new Set([first, ...others].map(({ artifact }) => artifact)).size).toBe(5);
   });
 
+  it("goes when it is not among those to keep, and not with those of other deployments", async () => {
+    const [kept, old] = [await packed(PROJECT), await packed({ ...PROJECT, "README.md": "old" })];
+    const { artifact, folder } = await world.build(kept);
+    const { folder: gone } = await world.build(old);
+    const { folder: elsewhere } = await world.build(old, { deployment_id: randomUUID() });
+    const deployment_id = folder.split("/").at(-2) as string;
+    await world.driver.prune?.({ deployment_id, keep: [artifact] });
+    expect([folder, gone, elsewhere].map(existsSync)).toEqual([true, false, true]);
+    await world.driver.prune?.({ deployment_id: randomUUID(), keep: [] });
+  });
+
   it("of the same source at the same time succeeds for both", async () => {
     const source = await packed(PROJECT);
     const [one, other] = await Promise.all([world.build(source), world.build(source)]);

@@ -48,8 +48,50 @@ describe.each(databases)("a deployment on %s", (name) => {
         LANGSMITH_HOST_PROJECT_ID: id,
         LANGSMITH_HOST_PROJECT_NAME: "secretive",
         LANGSMITH_HOST_REVISION_ID: order?.revision_id,
+        THREADMILL_ROLLOUT: String((await world.revision(id, 1)).deploying_at),
       });
       expect(world.driver.envs).toEqual([{ OPENAI_API_KEY: "sk-1" }]);
+    });
+
+    it("has new instances execute runs once they serve, and not before", async () => {
+      world.start();
+      const id = await world.deploy("handed-over", "main");
+      const executes = async (n: number) =>
+        world.driver.claimants.get(id) === (await world.revision(id, n)).deploying_at;
+      await world.until("the first executes runs", () => executes(1));
+      await world.update(id, "run-held");
+      await world.until("the second is asked for /ok", async () => (await world.get(id)).instances.length === 2);
+      await world.quiet();
+      expect(await executes(1)).toBe(true);
+      world.driver.release((await world.revision(id, 2)).revision_id);
+      await world.until("the second executes runs", () => executes(2));
+      await world.redeploy(id, (await world.revision(id, 1)).revision_id);
+      await world.until("the first executes them again", () => executes(1));
+    });
+
+    it("keeps the builds of the five that were deployed last, and no others can be deployed again", async () => {
+      world.start();
+      const id = await world.deploy("many", "run-1");
+      await world.become(id, "DEPLOYED");
+      for (let n = 2; n <= 7; n++) {
+        await world.update(id, `run-${n}`);
+        await world.become(id, ...Array.from({ length: n }, () => "DEPLOYED"));
+      }
+      const built = (...numbers: number[]) => numbers.map((n) => `built/run-${n}`);
+      const keptAre = (...numbers: number[]) =>
+        world.until(
+          `the builds ${numbers} are kept`,
+          async () => [...(world.driver.kept.get(id) ?? [])].sort().join() === built(...numbers).join(),
+        );
+      await keptAre(3, 4, 5, 6, 7);
+      const revision_id = async (n: number) => (await world.revision(id, n)).revision_id;
+      await expect(world.redeploy(id, await revision_id(2))).rejects.toThrow("its build is not kept any more");
+      await world.redeploy(id, await revision_id(3));
+      await world.become(id, ...Array.from({ length: 7 }, () => "DEPLOYED"));
+      await world.update(id, "run-8");
+      await world.become(id, ...Array.from({ length: 8 }, () => "DEPLOYED"));
+      // The third was deployed after the fourth.
+      await keptAre(3, 5, 6, 7, 8);
     });
 
     it("gets as many instances as its resources say, and all of them must be ready", async () => {

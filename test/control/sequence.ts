@@ -93,6 +93,7 @@ export class Sequence {
       active: active ?? null,
       instances: [...serving.map((n) => `${n} ready`), ...fresh.map((n) => `${n} starting`)].sort(),
       running: [...serving, ...fresh].sort(),
+      executes: serving,
       routed: serving,
     };
   }
@@ -115,6 +116,9 @@ export class Sequence {
       active: deployment.active_revision_id === null ? null : number(deployment.active_revision_id),
       instances: instances.map(({ revision_id, state }) => `${number(revision_id)} ${state}`).sort(),
       running: running.map(({ ref }) => of(ref.instance_id)).sort(),
+      executes: instances.flatMap(({ rollout, revision_id }) =>
+        rollout === world.driver.claimants.get(deployment.deployment_id) ? [number(revision_id)] : [],
+      ),
       routed: upstreams.map((upstream) => (isThere(upstream) ? of(upstream.instance_id) : "gone")),
     };
   }

@@ -150,6 +150,7 @@ export class World {
       ...parts,
       database: life.database(this.database),
       askOk: (address) => life.call(() => this.driver.ok(address), { counts: false }),
+      activate: ({ address }) => life.call(() => this.driver.activate(address)),
       wait: this.time.waitOf(life),
       settings: { ...SETTINGS, ...settings },
     });
@@ -159,7 +160,7 @@ export class World {
     return process;
   }
 
-  parts(driver: DeployDriver): Omit<ReconcilerParts, "askOk" | "wait"> & { router: MemoryRouter } {
+  parts(driver: DeployDriver): Omit<ReconcilerParts, "askOk" | "activate" | "wait"> & { router: MemoryRouter } {
     return {
       database: this.database,
       drivers: { all: [driver], driverFor: (source) => (source === "internal_docker" ? undefined : driver) },

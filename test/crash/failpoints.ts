@@ -16,6 +16,25 @@ const POINTS: Record<string, { file: string; before: string }> = {
     file: "/src/cli/keys/rotate-encryption.ts",
     before: 'if (source.kind === "file") new KeyFile(source.path).remove(unused);',
   },
+  "build-begins": { file: "/src/control/build.ts", before: "const { artifact, commit_sha } = await buildArtifact(" },
+  "build-is-made": {
+    file: "/src/control/drivers/process/build.ts",
+    before: "await keep(making.source, buildFolder(folders, order.deployment_id, artifact));",
+  },
+  "build-is-kept": { file: "/src/control/build.ts", before: "const found = commit_sha === undefined" },
+  "instance-is-wanted": { file: "/src/control/jobs.ts", before: "const ref = await asking(() => driverNamed(" },
+  "process-is-started": {
+    file: "/src/control/drivers/process/instances.ts",
+    before: "await writeRecord(folders, { ...record, process: identity });",
+  },
+  "instance-is-started": { file: "/src/control/jobs.ts", before: "await work.commit((tx) => recordStarted(" },
+  "instance-is-ready": { file: "/src/control/jobs.ts", before: "await work.commit((tx) => readyIfStarting(" },
+  "traffic-is-switched": { file: "/src/control/keeper.ts", before: "if (!(await acts.commitSwitch(" },
+  "switch-is-committed": { file: "/src/control/keeper.ts", before: "this.#switched = undefined;" },
+  "runs-are-taken-over": { file: "/src/control/jobs.ts", before: "return instance.rollout;" },
+  "old-one-is-stopped": { file: "/src/control/jobs.ts", before: "await work.commit((tx) => deleteInstance(" },
+  "folders-are-removed": { file: "/src/control/removal.ts", before: "await asking(() => uploads.removeOf(" },
+  "rows-are-left": { file: "/src/control/keeper.ts", before: "await acts.erase(work);" },
   "before-settle": { file: "/src/engine/settle.ts", before: "const ending = await database.write(" },
 };
 

@@ -1,16 +1,14 @@
 import { execFile } from "node:child_process";
-import { readFileSync } from "node:fs";
-import { join, resolve } from "node:path";
+import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { adminRoutes } from "../../src/contract/admin.ts";
 import { DEFAULT_SCOPES, SCOPES } from "../../src/contract/caller.ts";
 import { startService, type TestService } from "../support/service.ts";
+import { blocksIn, ROOT, read } from "./page.ts";
 
-const ROOT = resolve(import.meta.dirname, "../..");
-const page = readFileSync(join(ROOT, "docs/access.md"), "utf8");
-const blocks = (language: string) =>
-  [...page.matchAll(new RegExp(`\`\`\`${language}\\n(.*?)\`\`\``, "gs"))].map(([, code]) => code as string);
+const page = read("docs/access.md");
+const blocks = (language: string) => blocksIn(page, language);
 
 describe("docs/access.md", () => {
   let service: TestService;
@@ -57,7 +55,7 @@ describe("docs/access.md", () => {
 });
 
 describe("the comments of the administration's route table", () => {
-  const source = readFileSync(join(ROOT, "src/contract/admin.ts"), "utf8");
+  const source = read("src/contract/admin.ts");
 
   it.each(Object.entries(adminRoutes))("say what %s is", (name, { method, path }) => {
     const comment = new RegExp(`^ *${name}, // (.*)$`, "m").exec(source)?.[1];

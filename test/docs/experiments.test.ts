@@ -1,16 +1,12 @@
 import { execFile } from "node:child_process";
-import { readFileSync } from "node:fs";
-import { join, resolve } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { experimentRoutes, experimentRoutesV2 } from "../../src/contract/experiments/routes.ts";
 import { startService, type TestService } from "../support/service.ts";
+import { blocksIn, ROOT, read } from "./page.ts";
 
-const ROOT = resolve(import.meta.dirname, "../..");
-const page = readFileSync(join(ROOT, "docs/experiments.md"), "utf8");
-
-const blocks = (language: string) =>
-  [...page.matchAll(new RegExp(`\`\`\`${language}\\n(.*?)\`\`\``, "gs"))].map(([, code]) => code as string);
+const page = read("docs/experiments.md");
+const blocks = (language: string) => blocksIn(page, language);
 
 describe("docs/experiments.md", () => {
   let service: TestService;
@@ -59,7 +55,7 @@ describe("docs/experiments.md", () => {
 });
 
 describe("the comments of the experiments' route table", () => {
-  const source = readFileSync(join(ROOT, "src/contract/experiments/routes.ts"), "utf8");
+  const source = read("src/contract/experiments/routes.ts");
   const routes = [
     ...Object.values(experimentRoutes).flatMap((group) => Object.entries(group)),
     ...Object.entries(experimentRoutesV2),

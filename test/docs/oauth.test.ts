@@ -1,19 +1,17 @@
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
-import { readFileSync } from "node:fs";
-import { join, resolve } from "node:path";
+import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { OAuthServer, type TestClient, walk } from "../support/oauth-server.ts";
 import { freePort, type ServerProcess, startProcess } from "../support/process.ts";
 import { createProject, type TestProject } from "../support/project.ts";
+import { blocksIn, read } from "./page.ts";
 
-const ROOT = resolve(import.meta.dirname, "../..");
-const [, way = ""] = readFileSync(join(ROOT, "docs/oauth.md"), "utf8").split("### The whole way\n");
+const [, way = ""] = read("docs/oauth.md").split("### The whole way\n");
 const part = way.split(/^## /m)[0] as string;
-const blocks = (language: string) =>
-  [...part.matchAll(new RegExp(`\`\`\`${language}\\n(.*?)\`\`\``, "gs"))].map(([, code]) => code as string);
+const blocks = (language: string) => blocksIn(part, language);
 
 const CLIENT = {
   client_id: "an-app",

@@ -6,6 +6,7 @@ import { databases } from "../support/databases.ts";
 import { type Random, randomOf } from "../support/random.ts";
 import { startService, type TestService } from "../support/service.ts";
 import { NASTY } from "./requests.ts";
+import { bodyOf, queryOf } from "./wire.ts";
 
 const REQUESTS = Number(process.env.FUZZ_REQUESTS ?? 10_000) / 5;
 const SEED = Number(process.env.SEED ?? Date.now() % 1_000_000);
@@ -150,10 +151,7 @@ function nextRequest(random: Random, ids: Ids, values: unknown[]): { method: str
   if (route.path.includes("/wait/")) fields.timeout = oneValue("timeout", random, ids);
   if (method === "GET" || (method === "DELETE" && random.next() < 0.9))
     return { method, path: filled + queryOf(fields) };
-  if (random.next() < 0.03)
-    return { method, path: filled, body: random.pick(['{"a":', "nul", "[".repeat(5000), "", "null"]) };
-  if (random.next() < 0.02) return { method, path: filled, body: '{"__proto__":{"polluted":true}}' };
-  return { method, path: filled, body: JSON.stringify(fields) };
+  return { method, path: filled, body: bodyOf(fields, random) };
 }
 
 /** Mostly something else than what takes everything away that others need. */
@@ -174,14 +172,6 @@ function partFor(name: string, random: Random, ids: Ids): string {
   };
   return encodeURIComponent(random.pick([...(known[name] ?? []), randomUUID()]));
 }
-
-function queryOf(fields: Record<string, unknown>): string {
-  const pairs = Object.entries(fields).map(([name, value]) => `${name}=${encodeURIComponent(textOf(value))}`);
-  return pairs.length === 0 ? "" : `?${pairs.join("&")}`;
-}
-
-const textOf = (value: unknown): string =>
-  typeof value === "string" ? value.toWellFormed() : (JSON.stringify(value) ?? "");
 
 /** Remembers ids of an answer; a limited number, so that later requests meet them. */
 function learn(text: string, ids: Ids): void {

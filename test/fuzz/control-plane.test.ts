@@ -6,6 +6,7 @@ import { databases } from "../support/databases.ts";
 import { type Random, randomOf } from "../support/random.ts";
 import { type Answer, startService, type TestService } from "../support/service.ts";
 import { NASTY } from "./requests.ts";
+import { bodyOf, queryOf } from "./wire.ts";
 
 const REQUESTS = Number(process.env.FUZZ_REQUESTS ?? 10_000) / 5;
 const SEED = Number(process.env.SEED ?? Date.now() % 1_000_000);
@@ -68,7 +69,8 @@ const FIELDS: Record<string, (ids: Ids) => [good: unknown[], bad: unknown[]]> = 
   name_contains: () => [["a", "", "%", "Ä"], []],
   status: () => [["READY", "CREATING,QUEUED", ""], []],
   remote_reconciled: () => [[true, "no"], ["x"]],
-  deployment_type: () => [["dev", "dev_free"], [""]],
+  deployment_type: () => [["dev", "dev_free", "dev_zero"], [""]],
+  agent_id: () => [[""], []],
   limit: () => [
     [1, 100],
     [0, "x", 1e300],
@@ -146,10 +148,7 @@ function nextRequest(random: Random, ids: Ids, values: unknown[]): { method: str
     fields[name] = random.next() < 0.99 ? oneValue(name, random, ids) : random.pick(values);
   }
   if (method === "GET" || method === "DELETE") return { method, path: filled + queryOf(fields) };
-  if (random.next() < 0.03)
-    return { method, path: filled, body: random.pick(['{"a":', "nul", "[".repeat(5000), "", "null"]) };
-  if (random.next() < 0.02) return { method, path: filled, body: '{"__proto__":{"polluted":true}}' };
-  return { method, path: filled, body: JSON.stringify(fields) };
+  return { method, path: filled, body: bodyOf(fields, random) };
 }
 
 function oneValue(name: string, random: Random, ids: Ids): unknown {
@@ -167,14 +166,6 @@ function partFor(name: string, random: Random, ids: Ids): string {
   };
   return encodeURIComponent(random.pick([...(known[name] ?? []), randomUUID()]));
 }
-
-function queryOf(fields: Record<string, unknown>): string {
-  const pairs = Object.entries(fields).map(([name, value]) => `${name}=${encodeURIComponent(textOf(value))}`);
-  return pairs.length === 0 ? "" : `?${pairs.join("&")}`;
-}
-
-const textOf = (value: unknown): string =>
-  typeof value === "string" ? value.toWellFormed() : (JSON.stringify(value) ?? "");
 
 /** Remembers ids of an answer, a limited number, so that later requests meet them; brings what an upload's URL asks for. */
 async function learn({ body, text }: Answer, ids: Ids, service: TestService, random: Random): Promise<void> {

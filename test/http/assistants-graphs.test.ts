@@ -62,9 +62,10 @@ describe.each(databases)("what assistants tell of their graphs on %s", (database
     expect(schemas.input_schema.required ?? []).not.toContain("length");
   });
 
-  it("state defined by types alone has none, and that is no error", async () => {
+  it("state defined by types alone has but the names of the input's keys, and that is no error", async () => {
     const schemas = await api.get("/assistants/chain/schemas");
-    expect(schemas).toMatchObject({ graph_id: "chain" });
+    expect(schemas).toMatchObject({ graph_id: "chain", input_schema: { type: "object" } });
+    expect(schemas.input_schema.properties).toMatchObject({ steps: {} });
     expect(schemas.state_schema ?? null).toBeNull();
   });
 

@@ -67,10 +67,12 @@ describe.each(databases)("with API keys on %s", (database) => {
     });
   });
 
-  it("/ok is open, the documents and unknown routes are not", async () => {
+  it("/ok and the way to the app are open, the documents and unknown routes are not", async () => {
     expect(await send("GET", "/ok")).toMatchObject({ status: 200, body: { ok: true } });
     expect((await send("GET", "/ok?check_db=1")).status).toBe(200);
-    for (const path of ["/openapi.json", "/docs", "/nowhere", "/", "/ok/", "//ok", "/ok%2f"]) {
+    // It only leads to the page that asks for a key.
+    expect((await send("GET", "/")).status).toBe(302);
+    for (const path of ["/openapi.json", "/docs", "/nowhere", "/ok/", "//ok", "/ok%2f"]) {
       const { status } = await send("GET", path);
       expect([path, status]).toEqual([path, 401]);
     }

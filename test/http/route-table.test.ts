@@ -1,10 +1,14 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { adminRoutes } from "../../src/contract/admin.ts";
+import { comparisonPageRoutes } from "../../src/contract/app/comparison.ts";
+import { appRunRoutes } from "../../src/contract/app/runs.ts";
+import { appThreadRoutes } from "../../src/contract/app/threads.ts";
 import { SCOPES } from "../../src/contract/caller.ts";
 import { controlRoutes } from "../../src/contract/control/routes.ts";
 import { experimentRoutes, experimentRoutesV2 } from "../../src/contract/experiments/routes.ts";
 import { agentServerRoutes } from "../../src/contract/routes.ts";
+import { webAppRoutes } from "../../src/contract/web-app.ts";
 import { isOpen, scopeOf } from "../../src/http/scopes.ts";
 import { databases } from "../support/databases.ts";
 import { ADMIN, closedService, newCaller, newKey, newWorkspace } from "./callers.ts";
@@ -39,6 +43,10 @@ const EXPECTED = new Map<string, string | null>([
   ...routesOf({ experimentsSystem }, "/api/v1").map((route) => [keyOf(route), "experiments"] as const),
   ...routesOf({ experimentRoutesV2 }, "/api/v2", "/v2").map((route) => [keyOf(route), "experiments"] as const),
   ...routesOf({ adminRoutes }, "").map((route) => [keyOf(route), "admin"] as const),
+  ...routesOf({ webAppRoutes }, "").map((route) => [keyOf(route), null] as const),
+  ...routesOf({ comparisonPageRoutes }, "").map((route) => [keyOf(route), "experiments"] as const),
+  ...routesOf({ appRunRoutes }, "").map((route) => [keyOf(route), "agents"] as const),
+  ...routesOf({ appThreadRoutes }, "").map((route) => [keyOf(route), "agents"] as const),
   ...routesOf(controlRoutes, "", "/api-host").map((route) => [keyOf(route), "deployments"] as const),
 ]);
 
@@ -91,7 +99,7 @@ describe.each(databases)("every route on %s", (database) => {
     expect(
       open.filter(
         (path) =>
-          !/^(\/ok|(\/api\/v1)?\/public\/.*|.*(callback|setup).*|.*\/v2\/auth\/done|(\/api-host)?\/v2\/uploads\/[^/]+)$/.test(
+          !/^(\/ok|\/|\/app(\/\*)?|\/o\/.*|(\/api\/v1)?\/public\/.*|.*(callback|setup).*|.*\/v2\/auth\/done|(\/api-host)?\/v2\/uploads\/[^/]+)$/.test(
             path,
           ),
       ),
@@ -167,7 +175,6 @@ describe.each(databases)("every route on %s", (database) => {
       ["POST", "/v2/auth/callback/google", "{}"],
       ["GET", "/v2/auth/callback", undefined],
       ["GET", "/v2/auth/callback/a/b", undefined],
-      ["GET", "/", undefined],
     ] as const)
       expect([path, (await api.send(method, path, body)).status]).toEqual([path, 401]);
   });

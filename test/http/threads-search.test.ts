@@ -57,6 +57,21 @@ describe.each(databases)("searching threads on %s", (database) => {
     expect(await api.post("/threads/count", { ...filter, metadata: { ...MINE, ...metadata } })).toBe(expected.length);
   });
 
+  it.each<[string, string, boolean]>([
+    ["a word of the state in any case", "A_Word %", true],
+    ["signs that JSON and patterns write otherwise", 'say "100%"', true],
+    ["a sign of patterns that is not there", "a%word", false],
+    ["what no thread has", "zzz", false],
+  ])("finds by text: %s", async (_, text, isFound) => {
+    const metadata = { searched: text };
+    const thread_id = await api.newThread({ metadata });
+    await api.wait(thread_id, { assistant_id: "chain", input: { steps: ['a_word % say "100%"'] } });
+    const found: Wire[] = await api.post("/app/api/threads/search", { text, metadata, select: ["thread_id"] });
+    expect(found).toEqual(isFound ? [{ thread_id }] : []);
+    const byId = { text: thread_id.slice(0, -1), metadata, select: ["thread_id"] };
+    expect(await api.post("/app/api/threads/search", byId)).toEqual([{ thread_id }]);
+  });
+
   it("finds by ids, and passes over those that are nobody's", async () => {
     expect((await numbers({ ids: [id(3), id(0), NOBODY] })).sort()).toEqual([0, 3]);
     expect(await numbers({ ids: [] })).toEqual([]);

@@ -2,6 +2,7 @@ import { AUTH_SERVICE_MUTANTS } from "./auth-service.ts";
 import { DEPLOYMENT_MUTANTS } from "./deployments.ts";
 import { FLOW_MUTANTS } from "./flows.ts";
 import { GRAPH_TOKEN_MUTANTS } from "./graph-tokens.ts";
+import { ROLLOUT_MUTANTS } from "./rollout.ts";
 import { ROUTER_MUTANTS } from "./router.ts";
 
 /** One guard of the engine, switched off. */
@@ -158,6 +159,7 @@ export const MUTANTS: readonly Mutant[] = [
   ...FLOW_MUTANTS,
   ...GRAPH_TOKEN_MUTANTS,
   ...DEPLOYMENT_MUTANTS,
+  ...ROLLOUT_MUTANTS,
   ...ROUTER_MUTANTS,
   {
     name: "access: a revoked key still opens",

@@ -1,6 +1,7 @@
 import { sql } from "kysely";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { newId } from "../../src/lib/ids.ts";
+import { makeClaimantIfNewer } from "../../src/storage/claimant.ts";
 import { EventReader } from "../../src/storage/event-reader.ts";
 import { insertEvents } from "../../src/storage/events.ts";
 import { migrate } from "../../src/storage/migrate.ts";
@@ -148,6 +149,27 @@ describe.each(databases)("storage on %s", (name) => {
       expect(await settle(run)).toBe(false);
     });
 
+    it("gives runs to the roll-out that was named last, as long as one was, and a lost one to no other", async () => {
+      const name = (rollout: number) => storage.database.write((tx) => makeClaimantIfNewer(tx, rollout));
+      const claimAs = (rollout: number, lease_ms = 60_000) =>
+        storage.database.write((tx) => claimRuns(tx, { worker_id: 1, lease_ms, limit: 1, rollout }));
+      const lostTo = (rollout: number) =>
+        storage.database.write((tx) => findLostRuns(tx, { lease_ms: 4_000, missed_ms: 1_500, limit: 10, rollout }));
+      for (let i = 0; i < 3; i++) await enqueue(await newThread());
+      expect(await claimAs(7)).toHaveLength(1);
+
+      expect(await name(8)).toBe(1);
+      expect([await mayClaim(storage.database.read, 7), await claimAs(7)]).toEqual([false, []]);
+      expect(await mayClaim(storage.database.read, 8)).toBe(true);
+      expect(await claimAs(8, -1)).toHaveLength(1);
+      expect([await lostTo(7), (await lostTo(8)).length]).toEqual([[], 1]);
+
+      expect([await name(8), await name(7)]).toEqual([0, 0]);
+      expect(await claimAs(7)).toEqual([]);
+      // Where nobody shares the database nobody asks.
+      expect(await claim()).toHaveLength(1);
+    });
+
     it("finds the runs whose lease has run out", async () => {
       await enqueue(await newThread());
       await claim(1, -1);
@@ -256,6 +278,8 @@ describe.each(databases)("migrating %s", (name) => {
       "004-vault",
       "005-assistants-of-workspaces",
       "006-control-plane",
+      "007-claimant",
+      "008-runs-of-workspaces",
     ]);
     for (const program of programs) await program.close();
     await at.drop();

@@ -49,6 +49,8 @@ describe.each(databases)("a database of an older version on %s", (name) => {
       "004-vault",
       "005-assistants-of-workspaces",
       "006-control-plane",
+      "007-claimant",
+      "008-runs-of-workspaces",
     ]);
     const { read } = database;
     expect(await findAssistant(read, DEFAULT_TENANT, ASSISTANT.assistant_id)).toEqual({

@@ -1,3 +1,5 @@
+import { existsSync } from "node:fs";
+import { delimiter, join } from "node:path";
 import pg from "pg";
 import type { TestProject } from "vitest/node";
 
@@ -5,6 +7,8 @@ declare module "vitest" {
   interface ProvidedContext {
     /** A Postgres in which test databases may be made; empty when there is none. */
     postgres: string;
+    /** Path of a Chromium for the suites of the web app; empty when there is none. */
+    chromium: string;
   }
 }
 
@@ -21,6 +25,18 @@ export default async function setup(project: TestProject): Promise<void> {
       `\nNo Postgres at ${url} (${reason}): skipping it. Start one, or set TEST_DATABASE_URL, to run every suite on both databases.\n`,
     );
   project.provide("postgres", reason ? "" : url);
+  project.provide("chromium", findChromium());
+}
+
+function findChromium(): string {
+  const found = (process.env.PATH ?? "")
+    .split(delimiter)
+    .flatMap((folder) => ["chromium", "chromium-browser", "google-chrome"].map((name) => join(folder, name)))
+    .find((file) => existsSync(file));
+  if (!found && process.env.CI) throw new Error("CI runs everything, but there is no chromium in the PATH.");
+  if (!found)
+    console.warn("\nNo Chromium: skipping test/web. Install it (Debian: apt install chromium) to test the web app.\n");
+  return found ?? "";
 }
 
 async function unreachable(url: string): Promise<string | undefined> {

@@ -1,8 +1,8 @@
 import type { Dirent } from "node:fs";
 import { readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
+import { type IgnoreRules, NEVER_DEPLOYED, readIgnoreRules } from "../../contract/control/ignore-rules.ts";
 import { CommandError } from "../experiments/command-error.ts";
-import { type IgnoreRules, readIgnoreRules } from "./ignore-rules.ts";
 
 /** What is to be packed. */
 export interface SourceFiles {
@@ -13,9 +13,6 @@ export interface SourceFiles {
   /** Links, which are not packed. */
   links: string[];
 }
-
-/** The service makes these itself, or they have no business in a source. What .env files hold is sent as secrets. */
-const NEVER = /^(node_modules|\.git|\.threadmill|\.langgraph_api|\.DS_Store|\.env|\.env\.(?!example$|sample$).*)$/;
 
 /** What the service takes; it says so, too, but only after the upload. */
 const MOST_FILES = 50_000;
@@ -44,7 +41,7 @@ async function walk(folder: string, below: string, before: Rules[], found: Sourc
   const entries = await readdir(join(folder, below), { withFileTypes: true });
   for (const entry of entries.sort((a, b) => (a.name < b.name ? -1 : 1))) {
     const path = `${below}${entry.name}`;
-    if (NEVER.test(entry.name) || isLeftOut(path, entry, rules)) continue;
+    if (NEVER_DEPLOYED.test(entry.name) || isLeftOut(path, entry, rules)) continue;
     if (entry.isSymbolicLink()) found.links.push(path);
     else if (entry.isDirectory()) await walk(folder, `${path}/`, rules, found);
     else if (entry.isFile()) await take(folder, path, found);

@@ -65,6 +65,7 @@ export type DeploymentPatch = z.output<typeof DeploymentPatch>;
 const DeploymentsQuery = z.object({
   limit: pageSize(100, 20),
   offset: pageOffset,
+  name: z.string().optional().openapi({ description: "Exactly this name." }),
   name_contains: z
     .string()
     .optional()
@@ -72,6 +73,8 @@ const DeploymentsQuery = z.object({
   status: z.string().optional(),
   remote_reconciled: laxBoolean.optional().openapi({ description: "Whether it is bound to a listener." }),
   tag_value_ids: commaSeparated.optional().openapi({ description: "Nothing has tags here." }),
+  agent_id: z.string().optional().openapi({ description: "No deployment is known by its agent here." }),
+  agent_environment: z.string().optional().openapi({ description: "The same." }),
   image_version: z.string().optional(),
   deployment_type: oneOf(DEPLOYMENT_TYPES).optional(),
   deployment_ids: commaSeparated.optional(),

@@ -7,7 +7,8 @@ import { ResourceSpec } from "./resource-spec.ts";
 export const SOURCES = ["github", "external_docker", "internal_docker", "internal_source"] as const;
 export type Source = (typeof SOURCES)[number];
 
-export const DEPLOYMENT_TYPES = ["dev_free", "dev", "prod"] as const;
+/** `dev_zero` is what `langgraph deploy` calls `serverless`, its default since version 0.4.40. */
+export const DEPLOYMENT_TYPES = ["dev_free", "dev_zero", "dev", "prod"] as const;
 
 export const DeploymentStatus = z
   .enum(["AWAITING_DATABASE", "READY", "UNUSED", "AWAITING_DELETE", "UNKNOWN"])

@@ -29,6 +29,8 @@ export class DeploymentRouter implements Router, Service {
   readonly #inFlight = new InFlight();
   readonly #agent = createAgent();
   readonly #tunnels = new Set<UpgradeCall>();
+  /** Requests that have not been answered to the end, also those that wait for an instance. */
+  readonly #calls = new Set<Promise<void>>();
   /** On Postgres other processes route as well. */
   readonly #isAlone: boolean;
 
@@ -41,6 +43,17 @@ export class DeploymentRouter implements Router, Service {
 
   start(): void {
     this.#reader.start();
+  }
+
+  /**
+   * Ends when all requests have been answered to the end, or after `grace_ms`. WebSockets are not waited for, as they have no end of
+   * their own.
+   */
+  async settle(grace_ms: number): Promise<void> {
+    const over = new AbortController();
+    const late = this.#options.wait(grace_ms, over.signal).then(() => over.abort());
+    while (this.#calls.size > 0 && !over.signal.aborted) await Promise.race([Promise.allSettled(this.#calls), late]);
+    over.abort();
   }
 
   /** Drops the connections to instances that are left, and those of WebSockets, which no server closes by itself. */
@@ -75,7 +88,9 @@ export class DeploymentRouter implements Router, Service {
   async carry(deployment: Deployment, call: Call): Promise<void> {
     const isOpen = () => !call.response.destroyed;
     const attempt = (target: Target, isAgain: boolean) => relay(call, target, isAgain ? false : this.#agent);
-    await this.#try(deployment, call, { isOpen, attempt });
+    const answered = this.#try(deployment, call, { isOpen, attempt });
+    this.#calls.add(answered);
+    await answered.finally(() => this.#calls.delete(answered));
   }
 
   /**

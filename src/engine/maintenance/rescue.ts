@@ -15,6 +15,8 @@ export interface RescueOptions {
   log: Log;
   lease_ms: number;
   heartbeat_ms: number;
+  /** Set in instances of a deployment: they rescue runs while their roll-out is the claimant. */
+  rollout: number | undefined;
   readState(run: RunRow): Promise<StateSummary | undefined>;
 }
 
@@ -41,10 +43,10 @@ export class Rescue {
 
   /** @returns whether there may be more */
   async rescueLost(): Promise<boolean> {
-    const { database, lease_ms, heartbeat_ms } = this.#options;
+    const { database, lease_ms, heartbeat_ms, rollout } = this.#options;
     // A process whose connection broke but which still renews its leases is alive: it must have missed one, too.
     const lost = await database.write((tx) =>
-      findLostRuns(tx, { lease_ms, missed_ms: heartbeat_ms * 1.5, limit: BATCH }),
+      findLostRuns(tx, { lease_ms, missed_ms: heartbeat_ms * 1.5, limit: BATCH, rollout }),
     );
     for (const run of lost) await this.#rescue(run);
     return lost.length === BATCH;

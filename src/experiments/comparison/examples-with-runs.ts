@@ -3,10 +3,10 @@ import type { ExamplesWithRunsQuery, ExampleWithRuns } from "../../contract/expe
 import type { ExperimentRunsQuery, RunV2 } from "../../contract/experiments/v2.ts";
 import { ApiError } from "../../errors.ts";
 import type { Tx } from "../../storage/database.ts";
-import { examplesAt, type VersionedExample } from "../../storage/experiments/examples.ts";
+import { examplesAt, inputsAt, type VersionedExample } from "../../storage/experiments/examples.ts";
 import { feedbackAt } from "../../storage/experiments/feedback.ts";
-import { type FullRun, runsAt } from "../../storage/experiments/runs.ts";
-import type { ExperimentRow, FeedbackRow } from "../../storage/experiments/schema.ts";
+import { type FullRun, type RunAt, runsAt } from "../../storage/experiments/runs.ts";
+import type { DatasetRow, ExperimentRow, FeedbackRow } from "../../storage/experiments/schema.ts";
 import type { ExperimentsContext } from "../context.ts";
 import { JsonPieces } from "../json-pieces.ts";
 import { getDataset, getExperimentsOf } from "../lookup.ts";
@@ -57,13 +57,7 @@ export class ExamplesWithRuns {
     };
     const ords = await placesToShow(read, caller, dataset, experiments, { ...body, sort });
     const limit = Math.min(body.limit ?? PAGE, MOST);
-    const rows = await rowsAt(
-      read,
-      dataset.dataset_no,
-      experiments,
-      ords.slice(body.offset, body.offset + limit),
-      !body.preview,
-    );
+    const rows = await rowsAt(read, dataset, experiments, ords.slice(body.offset, body.offset + limit), !body.preview);
     return new JsonPieces(rows.length, (index) => EXAMPLE_WITH_RUNS.textOf({ ...(rows[index] as Row), dataset_id }));
   }
 
@@ -80,7 +74,7 @@ export class ExamplesWithRuns {
     const ords = await placesToShow(read, caller, dataset, experiments, { ...body, sort });
     const offset = body.cursor === undefined ? 0 : offsetOf(body.cursor);
     const end = offset + body.page_size;
-    const rows = await rowsAt(read, dataset.dataset_no, experiments, ords.slice(offset, end), true);
+    const rows = await rowsAt(read, dataset, experiments, ords.slice(offset, end), true);
     const has_more = ords.length > end;
     return {
       items: rows.map(({ example, runs }) => ({
@@ -105,7 +99,7 @@ function offsetOf(cursor: string): number {
 
 async function rowsAt(
   tx: Tx,
-  dataset_no: number,
+  { dataset_no, dataset_id }: DatasetRow,
   experiments: ExperimentRow[],
   ords: number[],
   payloads: boolean,
@@ -113,17 +107,44 @@ async function rowsAt(
   if (ords.length === 0) return [];
   const numbers = experiments.map(({ experiment_no }) => experiment_no);
   const examples = new Map((await examplesAt(tx, dataset_no, ords)).map((example) => [example.ord, example]));
-  const runs = Map.groupBy(await runsAt(tx, numbers, ords, payloads), ({ ord }) => ord);
+  const found = await runsAt(tx, numbers, ords, payloads);
+  const inputsOf = payloads ? await inputsOfRuns(tx, dataset_no, examples, found) : () => undefined;
+  const runs = Map.groupBy(found, ({ ord }) => ord);
   const feedback = Map.groupBy(await feedbackAt(tx, numbers, ords), placeKey);
-  const order = new Map(numbers.map((no, index) => [no, index]));
+  const order = new Map(
+    experiments.map(({ experiment_no, experiment_id }, at) => [experiment_no, { at, experiment_id }]),
+  );
+  const at = ({ experiment_no }: RunAt) => order.get(experiment_no)?.at ?? 0;
   return ords.flatMap((ord) => {
     const example = examples.get(ord);
     if (!example) return [];
-    const ofExample = (runs.get(ord) ?? []).sort(
-      (a, b) => (order.get(a.experiment_no) ?? 0) - (order.get(b.experiment_no) ?? 0) || a.repetition - b.repetition,
-    );
-    return [{ example, runs: ofExample.map((run) => ({ run, feedback: feedback.get(placeKey(run)) ?? [] })) }];
+    const { example_id } = example;
+    const ofExample = (runs.get(ord) ?? []).sort((a, b) => at(a) - at(b) || a.repetition - b.repetition);
+    const judged = ofExample.map((run) => {
+      const experiment_id = order.get(run.experiment_no)?.experiment_id as string;
+      const full: FullRun = Object.assign(run, { experiment_id, dataset_id, example_id, inputs: inputsOf(run) });
+      return { run: full, feedback: feedback.get(placeKey(run)) ?? [] };
+    });
+    return [{ example, runs: judged }];
   });
+}
+
+/** What each run was given: mostly the newest version of its example, which is there already. */
+async function inputsOfRuns(
+  tx: Tx,
+  dataset_no: number,
+  examples: ReadonlyMap<number, VersionedExample>,
+  runs: readonly RunAt[],
+): Promise<(run: RunAt) => string | null> {
+  const older = runs.filter(({ ord, example_version }) => example_version !== examples.get(ord)?.version);
+  const ords = [...new Set(older.map(({ ord }) => ord))];
+  const known = ords.length === 0 ? [] : await inputsAt(tx, dataset_no, ords);
+  const byVersion = new Map(known.map(({ ord, version, inputs }) => [`${ord}/${version}`, inputs]));
+  return ({ ord, example_version }) => {
+    const example = examples.get(ord);
+    if (example?.version === example_version) return example.inputs;
+    return byVersion.get(`${ord}/${example_version}`) ?? null;
+  };
 }
 
 const aboutOf = ({ experiment_id, run_id, start_us }: FullRun): About => ({

@@ -76,6 +76,7 @@ export interface DeploymentFilter {
   tenant_id: string;
   limit: number;
   offset: number;
+  name?: string | undefined;
   name_contains?: string | undefined;
   status?: string | undefined;
   /** Whether it is bound to a listener. */
@@ -87,9 +88,10 @@ export interface DeploymentFilter {
 
 /** The newest first; before them the one that is called exactly what is looked for. */
 export function listDeployments(tx: Tx, filter: DeploymentFilter): Promise<ShownDeployment[]> {
-  const { name_contains, status, has_listener, image_version, deployment_type, deployment_ids } = filter;
+  const { name, name_contains, status, has_listener, image_version, deployment_type, deployment_ids } = filter;
   const ofConfig = (field: string) => tx.dialect.jsonText(sql.ref<string>("d.source_config"), field);
   let query = shown(tx).where("d.tenant_id", "=", filter.tenant_id);
+  if (name !== undefined) query = query.where("d.name", "=", name);
   if (name_contains !== undefined)
     query = query
       .where(tx.dialect.containsText(sql.ref<string>("d.name"), name_contains))

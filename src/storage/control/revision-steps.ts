@@ -58,9 +58,10 @@ export const moveIfAt = async (
         ...(artifact !== undefined && { artifact }),
         ...(source_revision_config !== undefined && { source_revision_config }),
         ...(from === "BUILDING" && artifact !== undefined && { built_at: nowMs }),
-        // Not the same as of a roll-out before, in whose milliseconds this one may begin.
+        // Higher than that of any roll-out of the deployment before, also when the clock has been set back: instances go by it.
         ...(to === "DEPLOYING" && {
-          deploying_at: sql<number>`case when deploying_at >= now_ms() then deploying_at + 1 else now_ms() end`,
+          deploying_at: sql<number>`(select case when max(r.deploying_at) >= now_ms() then max(r.deploying_at) + 1 else now_ms() end
+            from revisions r where r.deployment_id = revisions.deployment_id)`,
         }),
       })
       .where("revision_id", "=", revision_id)
@@ -90,4 +91,47 @@ export const setActiveRevision = (
       .updateTable("deployments")
       .set({ active_revision_id: revision_id, updated_at: nowMs })
       .where("deployment_id", "=", deployment_id),
+  );
+
+/**
+ * Forgets what was built for revisions of a deployment, but for those that are under way, the one that serves, those of instances,
+ * and the `kept` that were deployed last. Images are named by their users, so they are no builds.
+ *
+ * @param statuses of revisions that are under way
+ */
+export const forgetBuildsButNewest = (
+  tx: Tx,
+  { deployment_id, statuses, kept }: { deployment_id: string; statuses: readonly RevisionStatus[]; kept: number },
+): Promise<number> =>
+  tx.run(
+    tx.k
+      .updateTable("revisions")
+      .set({ artifact: null })
+      .where("deployment_id", "=", deployment_id)
+      .where("artifact", "is not", null)
+      .where("source", "in", ["github", "internal_source"])
+      .where("status", "not in", statuses)
+      .where("revision_id", "not in", (e) =>
+        e
+          .selectFrom("revisions as r")
+          .select("r.revision_id")
+          .where("r.deployment_id", "=", deployment_id)
+          .where((e) => e.or([e("r.status", "=", "DEPLOYED"), e("r.deployed_at", "is not", null)]))
+          .orderBy("r.deploying_at", "desc")
+          .limit(kept),
+      )
+      .where("revision_id", "not in", (e) =>
+        e.selectFrom("instances").select("revision_id").where("deployment_id", "=", deployment_id),
+      )
+      .where((e) =>
+        e.not(
+          e.exists(
+            e
+              .selectFrom("deployments as d")
+              .select("d.deployment_id")
+              .where("d.deployment_id", "=", deployment_id)
+              .whereRef("d.active_revision_id", "=", "revisions.revision_id"),
+          ),
+        ),
+      ),
   );

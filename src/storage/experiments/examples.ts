@@ -175,6 +175,22 @@ export const examplesAt = (tx: Tx, dataset_no: number, ords: number[]): Promise<
     ),
   ) as Promise<VersionedExample[]>;
 
+/** What the examples at these places were asked in each of their versions. */
+export const inputsAt = (
+  tx: Tx,
+  dataset_no: number,
+  ords: number[],
+): Promise<Pick<ExampleVersionRow, "ord" | "version" | "inputs">[]> =>
+  byIds(ords, (some) =>
+    tx.all(
+      tx.k
+        .selectFrom("example_versions")
+        .select(["ord", "version", "inputs"])
+        .where("dataset_no", "=", dataset_no)
+        .where("ord", "in", some),
+    ),
+  );
+
 /** All places of a dataset with the ids of their examples; removed ones say so. */
 export const placesOf = (tx: Tx, dataset_no: number): Promise<Pick<ExampleRow, "ord" | "example_id" | "deleted">[]> =>
   tx.all(
@@ -184,6 +200,19 @@ export const placesOf = (tx: Tx, dataset_no: number): Promise<Pick<ExampleRow, "
       .where("dataset_no", "=", dataset_no)
       .orderBy("ord"),
   );
+
+/** The places of the examples that meet the filters, which are about metadata and text; in no order. */
+export function placesOfText(tx: Tx, dataset_no: number, filters: RunFilter[]): Promise<Pick<ExampleRow, "ord">[]> {
+  let query = tx.k
+    .selectFrom("examples as e")
+    .innerJoin("example_versions as v", (join) =>
+      join.onRef("v.dataset_no", "=", "e.dataset_no").onRef("v.ord", "=", "e.ord").onRef("v.version", "=", "e.version"),
+    )
+    .select("e.ord")
+    .where("e.dataset_no", "=", dataset_no);
+  for (const filter of filters) query = query.where(compileExampleFilter(tx, filter));
+  return tx.all(query);
+}
 
 /** The places of the examples that were removed. */
 export async function removedPlacesOf(tx: Tx, dataset_no: number): Promise<number[]> {

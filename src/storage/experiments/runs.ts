@@ -1,6 +1,7 @@
-import { type Expression, type SqlBool, sql } from "kysely";
+import { type Expression, type ExpressionBuilder, type SqlBool, sql } from "kysely";
 import type { Tx } from "../database.ts";
 import { byIds, insertMany } from "../insert-many.ts";
+import type { Schema } from "../schema.ts";
 import { compileFilter } from "./compile-filter.ts";
 import type { RunFilter } from "./run-filter.ts";
 import type { ExperimentOutputsRow, ExperimentRunRow } from "./schema.ts";
@@ -79,18 +80,25 @@ export const findRun = (tx: Tx, tenant_id: string, run_id: string): Promise<Full
     FullRun | undefined
   >;
 
-/** The runs of these experiments on the examples at these places of their dataset. */
-export const runsAt = (tx: Tx, experiments: number[], ords: number[], payloads: boolean): Promise<FullRun[]> =>
-  byIds(ords, (some) =>
-    tx.all(
-      withIds(tx, payloads)
-        .where("r.experiment_no", "in", experiments)
-        .where("r.ord", "in", some)
-        .orderBy("r.experiment_no")
-        .orderBy("r.ord")
-        .orderBy("r.repetition"),
-    ),
-  ) as unknown as Promise<FullRun[]>;
+/** A run as its row has it, with its outputs where they were asked for. */
+export type RunAt = ExperimentRunRow & { outputs?: string | null };
+
+/**
+ * The runs of these experiments on the examples at these places of their dataset. Who shows a page knows the ids and the inputs
+ * that go with them: asked for here, they would come 500 times instead of 50, a quarter of the page's time on Postgres.
+ */
+export const runsAt = (tx: Tx, experiments: number[], ords: number[], payloads: boolean): Promise<RunAt[]> =>
+  byIds(ords, (some) => {
+    const query = tx.k
+      .selectFrom("experiment_runs as r")
+      .selectAll("r")
+      .where("r.experiment_no", "in", experiments)
+      .where("r.ord", "in", some)
+      .orderBy("r.experiment_no")
+      .orderBy("r.ord")
+      .orderBy("r.repetition");
+    return tx.all(payloads ? query.select(outputsOf) : query) as Promise<RunAt[]>;
+  });
 
 /** What the statistics of an experiment are made of. */
 export const measuresOf = (
@@ -114,15 +122,7 @@ function withIds(tx: Tx, payloads: boolean) {
     .select(["x.experiment_id", "d.dataset_id", "e.example_id"]);
   if (!payloads) return query;
   return query
-    .select((q) =>
-      q
-        .selectFrom("experiment_outputs as o")
-        .whereRef("o.experiment_no", "=", "r.experiment_no")
-        .whereRef("o.ord", "=", "r.ord")
-        .whereRef("o.repetition", "=", "r.repetition")
-        .select("o.outputs")
-        .as("outputs"),
-    )
+    .select(outputsOf)
     .select((q) =>
       q
         .selectFrom("example_versions as v")
@@ -133,6 +133,16 @@ function withIds(tx: Tx, payloads: boolean) {
         .as("inputs"),
     );
 }
+
+/** Of the run `r`. */
+const outputsOf = (q: ExpressionBuilder<Schema & { r: ExperimentRunRow }, "r">) =>
+  q
+    .selectFrom("experiment_outputs as o")
+    .whereRef("o.experiment_no", "=", "r.experiment_no")
+    .whereRef("o.ord", "=", "r.ord")
+    .whereRef("o.repetition", "=", "r.repetition")
+    .select("o.outputs")
+    .as("outputs");
 
 function matching(tx: Tx, search: RunSearch): Expression<SqlBool> {
   const all: Expression<SqlBool>[] = search.filters.map((filter) => compileFilter(tx, filter));

@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { request } from "node:http";
+import { request, type ServerResponse } from "node:http";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { readConfig } from "../../../src/config.ts";
 import { startService, type TestService } from "../../support/service.ts";
@@ -11,6 +11,7 @@ const config = "test/graphs/scenarios/langgraph.json";
 describe("the whole service", () => {
   let service: TestService;
   let instance: Instance;
+  const slow = Promise.withResolvers<ServerResponse>();
   let url: string;
   let custom_url: string;
   beforeAll(async () => {
@@ -18,10 +19,12 @@ describe("the whole service", () => {
       THREADMILL_DEPLOYMENTS_DOMAIN: "Agents.example.com",
       THREADMILL_PUBLIC_URL: "https://threadmill.example.com/base",
       MOUNT_PREFIX: "/base",
+      BG_JOB_SHUTDOWN_GRACE_PERIOD_SECS: "2",
     };
     service = await startService({ database: "sqlite", config, env });
     instance = await Instance.start("mine", (incoming, response) => {
       if (incoming.url === "/stream") response.writeHead(200, { "content-type": "text/event-stream" }).write("begun");
+      else if (incoming.url === "/slow") slow.resolve(response);
       else response.end("mine");
     });
     url = await service.listen();
@@ -67,13 +70,25 @@ describe("the whole service", () => {
     while ((await send("/base/deployments/gone/ok")).status !== 404);
   });
 
-  it("stops while a stream of a deployment is open, which breaks off", async () => {
+  it("lets requests of deployments end when it stops, and breaks off a stream that does not end in the grace", async () => {
     const stream = await open("/base/deployments/my-agent/stream");
     await once(stream, "data");
     const broken = new Promise((resolve) => stream.once("close", resolve));
     stream.on("error", () => undefined).resume();
-    await service.stop();
-    await broken;
+    const answer = send("/base/deployments/my-agent/slow");
+    const response = await slow.promise;
+    const stopping = service.stop();
+    // It takes no more connections: it is stopping.
+    while (
+      await fetch(`${url}/ok`, { headers: { connection: "close" } }).then(
+        () => true,
+        () => false,
+      )
+    );
+    response.end("at last");
+
+    expect((await answer).text).toBe("at last");
+    await Promise.all([stopping, broken]);
     expect(stream.complete).toBe(false);
   });
 

@@ -108,6 +108,27 @@ export function comparisonScenarios(service: GetService): void {
       expect(lines.map((line) => line["feedback.grade"])).toEqual(["-1.75", "-1.25", "-0.75", "-0.25", "'=120"]);
     });
 
+    it("shows each run with what it was given, also when its example was changed afterwards", async () => {
+      const dataset_name = unique();
+      const first = plain(3, { dataset_name });
+      const second = plain(0, { dataset_name });
+      second.results = first.results.slice(0, 2).map((row) => ({ ...row, inputs: { question: "changed" } }));
+      const old = await api.upload(first);
+      const young = await api.upload(second);
+      const session_ids = [young.experiment.id, old.experiment.id];
+      const page = await api.ok("POST", `/datasets/${old.dataset.id}/runs`, { session_ids });
+      const changed = { question: "changed" };
+      expect(page.map(({ inputs }: Anything) => inputs)).toEqual([changed, changed, first.results[2]?.inputs]);
+      expect(page.map(({ runs }: Anything) => runs.map(({ inputs }: Anything) => inputs))).toEqual([
+        [changed, first.results[0]?.inputs],
+        [changed, first.results[1]?.inputs],
+        [first.results[2]?.inputs],
+      ]);
+      const ids = (example: Anything) =>
+        example.runs.map((run: Anything) => [run.session_id, run.reference_example_id]);
+      expect(ids(page[0])).toEqual(session_ids.map((session_id) => [session_id, page[0].id]));
+    });
+
     it("is a header alone where there is nothing", async () => {
       const empty = await api.upload(plain(0));
       const body = { session_ids: [empty.experiment.id] };

@@ -246,7 +246,7 @@ describe.each(databases)("deployments on %s", (database) => {
     const who = await api.user(await api.newWorkspace("filters"));
     const dev = await create(empty(), who);
     const free = await create(empty({ source_config: { deployment_type: "dev_free" } }), who);
-    const image = await create(ofImage(), who);
+    const image = await create(ofImage({ name: "by name", source_config: { deployment_type: "dev_zero" } }), who);
     await api.become(image.latest_revision_id, "DEPLOYED", { image_version: "0.16.0" });
     await who.call("DELETE", `/v2/deployments/${dev.id}`, undefined, 204);
     const ids = async (query: string) =>
@@ -255,7 +255,14 @@ describe.each(databases)("deployments on %s", (database) => {
     expect(await ids("status=READY")).toEqual([image.id, free.id]);
     expect(await ids("status=NOTHING")).toEqual([]);
     expect(await ids("deployment_type=dev_free")).toEqual([free.id]);
+    expect(await ids("deployment_type=dev_zero")).toEqual([image.id]);
     expect(await ids("deployment_type=prod")).toEqual([]);
+    expect(await ids("name=by%20name&name_contains=by")).toEqual([image.id]);
+    expect(await ids("name=by")).toEqual([]);
+    expect(await ids("name=")).toHaveLength(3);
+    expect(await ids("agent_id=a&agent_environment=production")).toEqual([]);
+    expect(await ids("agent_environment=production")).toEqual([]);
+    expect(await ids("agent_id=&agent_environment=")).toHaveLength(3);
     expect(await ids("image_version=0.16.0")).toEqual([image.id]);
     expect(await ids(`deployment_ids=${dev.id},${image.id.toUpperCase()},x`)).toEqual([image.id, dev.id]);
     expect(await ids("deployment_ids=")).toHaveLength(3);

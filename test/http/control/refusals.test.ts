@@ -41,7 +41,7 @@ const CASES: Case[] = [
     "GET",
     "/v2/deployments?deployment_type=big",
     undefined,
-    [["query", "deployment_type"], "enum", "Input should be 'dev_free', 'dev' or 'prod'"],
+    [["query", "deployment_type"], "enum", "Input should be 'dev_free', 'dev_zero', 'dev' or 'prod'"],
   ],
   ["POST", "/v2/deployments", undefined, [["body"], "missing", "Field required"]],
   [

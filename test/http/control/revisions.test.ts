@@ -112,11 +112,12 @@ describe.each(databases)("revisions on %s", (database) => {
     expect((await ask(made, first, "redeploy")).status).toBe(200);
   });
 
-  it.each(ENDS)("that are %s without having served are not deployed again", async (status) => {
+  it.each(ENDS)("that are %s and have not served, or are not kept, are not deployed again", async (status) => {
     const made = await create(ofImage());
     await api.become(made.latest_revision_id, status, { artifact: status === "DEPLOYED" ? null : "a" });
     const answer = await ask(made, made.latest_revision_id, "redeploy");
-    expect([answer.status, answer.body.detail]).toEqual([400, expect.stringContaining(`its status is ${status}`)]);
+    const reason = status === "DEPLOYED" ? "its build is not kept any more" : `its status is ${status}`;
+    expect([answer.status, answer.body.detail]).toEqual([400, expect.stringContaining(reason)]);
     expect(await statuses(made)).toEqual([status]);
   });
 

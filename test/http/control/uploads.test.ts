@@ -70,6 +70,11 @@ describe.each(databases)("an upload of source on %s", (database) => {
     expect(patched.source_revision_config).toMatchObject(body.source_revision_config);
   });
 
+  it("may come from a page, which sends its origin", async () => {
+    const { upload_url } = await begin();
+    expect((await put(upload_url, "a tarball", { origin })).status).toBe(200);
+  });
+
   it("comes back to the mount by which its URL was asked for, and to the public address", async () => {
     const upload = await ada.call("POST", `/api-host/v2/deployments/${made.id}/upload-url`);
     expect(upload.upload_url).toMatch(/^http:\/\/localhost\/api-host\/v2\/uploads\//);

@@ -1,16 +1,16 @@
-import { rm } from "node:fs/promises";
+import { readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { Log } from "../../../lib/log.ts";
 import { systemLookup } from "../../../lib/safe-fetch/addresses.ts";
-import { createSchemaIfMissing, dropSchema } from "../../../storage/control/deployment-schema.ts";
 import type { Database } from "../../../storage/database.ts";
 import type { DeployDriver } from "../../driver.ts";
+import { dataFolder } from "../data-folder.ts";
+import { ownDatabases } from "../own-databases.ts";
 import { type BuildSettings, build } from "./build.ts";
-import { dataFolder, foldersIn } from "./folders.ts";
+import { foldersIn } from "./folders.ts";
 import { Instances } from "./instances.ts";
 import { removeHalfBuilds } from "./making.ts";
 import { providePackages } from "./provided-packages.ts";
-import { schemaOf, urlWithSchema } from "./schema-url.ts";
 
 export interface ProcessDriverOptions {
   /** Everything of the driver lies in the folder `control` of this one. */
@@ -49,12 +49,8 @@ export async function createProcessDriver(options: ProcessDriverOptions): Promis
   const git = { protocols: options.git_protocols, hosts: options.git_hosts, lookup: systemLookup };
   const { unpack_limits } = options;
   const settings = { folders, system_env, git, build_timeout_ms, ...(unpack_limits && { unpack_limits }) };
-  const databaseOf = async (deployment_id: string) => {
-    if (database_url === undefined) return undefined;
-    await database.write((tx) => createSchemaIfMissing(tx, schemaOf(deployment_id)));
-    return urlWithSchema(database_url, schemaOf(deployment_id));
-  };
-  const instances = new Instances({ folders, program, system_env, databaseOf, log });
+  const databases = ownDatabases(database, database_url);
+  const instances = new Instances({ folders, program, system_env, databases, log });
   return {
     kind: "process",
     build: async (order, io) => {
@@ -68,11 +64,16 @@ export async function createProcessDriver(options: ProcessDriverOptions): Promis
     probe: (ref) => instances.probe(ref),
     stop: (ref, { grace_ms }) => instances.stop(ref, grace_ms),
     list: () => instances.list(),
+    async prune({ deployment_id, keep }) {
+      const folder = join(folders.builds, deployment_id);
+      const old = (await readdir(folder).catch(() => [])).filter((artifact) => !keep.includes(artifact));
+      for (const artifact of old) await rm(join(folder, artifact), { recursive: true, force: true, maxRetries: 3 });
+    },
     async remove({ deployment_id }) {
       for (const ref of await instances.list()) if (ref.deployment_id === deployment_id) await instances.stop(ref, 0);
       const left = [join(folders.builds, deployment_id), dataFolder(folders, deployment_id)];
       await Promise.all(left.map((folder) => rm(folder, { recursive: true, force: true, maxRetries: 3 })));
-      if (database_url !== undefined) await database.write((tx) => dropSchema(tx, schemaOf(deployment_id)));
+      await databases.drop(deployment_id);
     },
     close: () => instances.close(),
   };

@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { dataIn } from "../data-folder.ts";
 
 /** Where the process driver keeps what, all below one folder of the data folder. */
 export interface Folders {
@@ -22,7 +23,7 @@ export const foldersIn = (root: string): Folders => ({
   npm_cache: join(root, "npm-cache"),
   logs: join(root, "logs"),
   run: join(root, "run"),
-  data: join(root, "data"),
+  data: dataIn(root),
 });
 
 export const buildFolder = ({ builds }: Folders, deployment_id: string, artifact: string): string =>
@@ -32,6 +33,3 @@ export const buildFolder = ({ builds }: Folders, deployment_id: string, artifact
 export const logFile = ({ logs }: Folders, instance_id: string): string => join(logs, `${instance_id}.log`);
 
 export const recordFile = ({ run }: Folders, instance_id: string): string => join(run, `${instance_id}.json`);
-
-/** A deployment has one data folder over all its revisions. */
-export const dataFolder = ({ data }: Folders, deployment_id: string): string => join(data, deployment_id);

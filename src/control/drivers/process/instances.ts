@@ -4,7 +4,9 @@ import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import type { Log } from "../../../lib/log.ts";
 import { DeployError, type InstanceCondition, type InstanceOrder, type InstanceRef } from "../../driver.ts";
-import { buildFolder, dataFolder, type Folders, logFile } from "./folders.ts";
+import { dataFolder } from "../data-folder.ts";
+import type { OwnDatabases } from "../own-databases.ts";
+import { buildFolder, type Folders, logFile } from "./folders.ts";
 import {
   handleOf,
   type InstanceRecord,
@@ -26,8 +28,7 @@ export interface InstanceSettings {
   /** The executable of Threadmill. */
   program: string;
   system_env: Readonly<Record<string, string>>;
-  /** Makes what the database of a deployment needs, and says where it is; undefined for the embedded one. */
-  databaseOf(deployment_id: string): Promise<string | undefined>;
+  databases: OwnDatabases;
   log: Log;
 }
 
@@ -81,13 +82,13 @@ export class Instances {
   }
 
   async #start(order: InstanceOrder): Promise<InstanceRef> {
-    const { folders, program, system_env, databaseOf, log } = this.#settings;
+    const { folders, program, system_env, databases, log } = this.#settings;
     const { instance_id, deployment_id, revision_id, artifact } = order;
     const config_file = join(buildFolder(folders, deployment_id, artifact), configPathOf(order.config_path));
     await access(config_file).catch(() => {
       throw new DeployError("The build of this revision is gone: deploy its source again.");
     });
-    const database_url = await databaseOf(deployment_id);
+    const database_url = await databases.of(deployment_id);
     const listener = await listenForIt();
     const address = `http://127.0.0.1:${listener.port}`;
     const record: InstanceRecord = { instance_id, deployment_id, revision_id, address, process: undefined };

@@ -1,8 +1,8 @@
 import { open, readFile, rename, writeFile } from "node:fs/promises";
 import { setTimeout as delay } from "node:timers/promises";
 import type { InstanceOrder } from "../../driver.ts";
+import { readLogLine } from "../log-line.ts";
 import { LineSplitter } from "./line-splitter.ts";
-import { readLogLine } from "./log-line.ts";
 
 /** How often a file is looked at. */
 const LOOK_MS = 200;

@@ -1,3 +1,10 @@
+/**
+ * Names of files and folders that are in no source that is deployed: the service makes these itself, or they have no business
+ * there. What .env files hold is sent as secrets.
+ */
+export const NEVER_DEPLOYED =
+  /^(node_modules|\.git|\.threadmill|\.langgraph_api|\.DS_Store|\.env|\.env\.(?!example$|sample$).*)$/;
+
 /** A line of .gitignore, understood. */
 interface Rule {
   pattern: RegExp;

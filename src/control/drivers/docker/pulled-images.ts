@@ -1,0 +1,55 @@
+import { createHash } from "node:crypto";
+import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+
+/** An image that was pulled for a deployment, and was not here before. */
+export interface PulledImage {
+  id: string;
+  /** By which the engine knows it since. */
+  names: readonly string[];
+}
+
+const IMAGE_FILE = "image.json";
+
+/**
+ * Remembers which images were pulled for which deployments, so that they go with the last of these. Losing a note keeps an image
+ * longer than needed and does nothing worse.
+ */
+export class PulledImages {
+  readonly #folder: string;
+
+  constructor(folder: string) {
+    this.#folder = folder;
+  }
+
+  async note(artifact: string, image: PulledImage, deployment_id: string): Promise<void> {
+    const folder = this.#folderOf(artifact);
+    await mkdir(folder, { recursive: true, mode: 0o700 });
+    await writeFile(join(folder, IMAGE_FILE), JSON.stringify(image));
+    await writeFile(join(folder, deployment_id), "");
+  }
+
+  /** Another deployment uses an image; of images that nobody has pulled nothing is noted. */
+  async noteUse(artifact: string, deployment_id: string): Promise<void> {
+    await writeFile(join(this.#folderOf(artifact), deployment_id), "").catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== "ENOENT") throw error;
+    });
+  }
+
+  /** Forgets a deployment, and hands over the images that it was the last one to use. */
+  async release(deployment_id: string, remove: (image: PulledImage) => Promise<void>): Promise<void> {
+    for (const name of await readdir(this.#folder).catch(() => [])) {
+      const folder = join(this.#folder, name);
+      const users = (await readdir(folder)).filter((file) => file !== IMAGE_FILE);
+      if (!users.includes(deployment_id)) continue;
+      if (users.length === 1) {
+        await remove(JSON.parse(await readFile(join(folder, IMAGE_FILE), "utf8")) as PulledImage);
+        await rm(folder, { recursive: true, force: true });
+      } else await rm(join(folder, deployment_id), { force: true });
+    }
+  }
+
+  #folderOf(artifact: string): string {
+    return join(this.#folder, createHash("sha256").update(artifact).digest("hex"));
+  }
+}

@@ -1,0 +1,21 @@
+import type { RunOverview } from "../../agents/run-overview.ts";
+import { appRunRoutes } from "../../contract/app/runs.ts";
+import { byPart } from "../by-part.ts";
+import { type App, answer } from "../route.ts";
+
+/** Runs over all threads, which no route of the agent server lists. */
+export function serveAppRuns(app: App, overview: RunOverview): void {
+  answer(
+    app,
+    appRunRoutes.listAllRuns,
+    async ({ caller, query, context }) => context.json(await overview.list(caller, query)),
+    byPart,
+  );
+
+  answer(
+    app,
+    appRunRoutes.getRunThroughput,
+    async ({ caller, context }) => context.json(await overview.throughput(caller)),
+    byPart,
+  );
+}

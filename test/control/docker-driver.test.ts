@@ -1,0 +1,163 @@
+import { randomUUID } from "node:crypto";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import type { InstanceOrder, InstanceRef } from "../../src/control/driver.ts";
+import { databases } from "../support/databases.ts";
+import { engineMissing, startEngine, type TestEngine } from "../support/docker-engine.ts";
+import { until } from "../support/until.ts";
+import { PROJECT } from "./deployed-project.ts";
+import { type DockerWorld, openDockerWorld } from "./docker-world.ts";
+import { answersOk, ask, describeDriver } from "./driver-conformance.ts";
+
+const BROKEN = { ...PROJECT, "agent.mjs": "import 'a-package-that-nobody-has'; export const graph = 1;" };
+
+describe.skipIf(engineMissing())("containers", () => {
+  let engine: TestEngine;
+  beforeAll(async () => {
+    engine = await startEngine();
+    await engine.imageOf("agents/good:1", PROJECT);
+    await engine.imageOf("agents/broken:1", BROKEN);
+  }, 180_000);
+  afterAll(() => engine.stop(), 60_000);
+
+  for (const name of databases) {
+    describeDriver(`docker, on ${name}`, async () => {
+      const world = await openDockerWorld(name, { docker_socket: engine.socket });
+      return {
+        driver: () => world.driver,
+        restart: () => world.restart(),
+        artifact: async (which) => `agents/${which}:1`,
+        close: () => world.close(),
+      };
+    });
+  }
+
+  describe("one of them", () => {
+    let world: DockerWorld;
+    beforeEach(async () => {
+      world = await openDockerWorld("sqlite", { docker_socket: engine.socket });
+    });
+    afterEach(() => world.close(), 60_000);
+
+    const orderFor = (more: Partial<InstanceOrder> = {}): InstanceOrder => ({
+      instance_id: randomUUID(),
+      deployment_id: randomUUID(),
+      revision_id: randomUUID(),
+      tenant_id: randomUUID(),
+      replica: 0,
+      artifact: "agents/good:1",
+      config_path: undefined,
+      api_key: `key-${randomUUID()}`,
+      env: {},
+      resources: { cpu_limit: undefined, memory_limit_mb: undefined },
+      log: () => undefined,
+      ...more,
+    });
+    const inspect = ({ handle }: InstanceRef) => engine.docker.getContainer(handle).inspect();
+
+    it("has its secrets, its limits, and nothing of the service's environment", async () => {
+      process.env.CANARY_OF_THE_SERVICE = "must not be seen";
+      const env = { OPENAI_API_KEY: "sk-1", DATABASE_URL: "postgres://elsewhere/own" };
+      const order = orderFor({ env, resources: { cpu_limit: 1_000, memory_limit_mb: 700 } });
+      const ref = await world.driver.ensure(order);
+      await answersOk(ref);
+      const told = await ask(ref, order, {});
+      delete process.env.CANARY_OF_THE_SERVICE;
+
+      expect(told.env).toMatchObject(env);
+      expect(Object.keys(told.env)).not.toContain("API_KEYS");
+      expect(told.whole.join("\n")).not.toContain("must not be seen");
+      const { NCPU } = await engine.docker.info();
+      const { HostConfig } = await inspect(ref);
+      expect(HostConfig).toMatchObject({ Memory: 700 * 2 ** 20, NanoCpus: NCPU * 1e9, Init: true });
+      expect(existsSync(join(world.folder, "data", order.deployment_id, "threadmill.db"))).toBe(true);
+    });
+
+    it("serves at a port of loopback alone, in a network of its own", async () => {
+      const network = await engine.docker.createNetwork({ Name: "agents", Driver: "bridge" });
+      const inNetwork = await openDockerWorld("sqlite", { docker_socket: engine.socket, docker_network: "agents" });
+      const order = orderFor();
+      const ref = await inNetwork.driver.ensure(order);
+      await answersOk(ref);
+      expect(await inNetwork.driver.list()).toEqual([ref]);
+      expect(await world.driver.list()).toEqual([]);
+      const { NetworkSettings } = await inspect(ref);
+      expect(NetworkSettings.Ports).toEqual({
+        "8000/tcp": [{ HostIp: "127.0.0.1", HostPort: new URL(ref.address).port }],
+      });
+      await inNetwork.close();
+      await network.remove();
+    });
+
+    it("is found when the service died before it could start it", async () => {
+      const order = orderFor({ artifact: "agents/broken:1" });
+      const ref = await world.driver.ensure(order);
+      await world.driver.stop(ref, { grace_ms: 0 });
+      const made = await engine.docker.createContainer({
+        name: `threadmill-${order.instance_id}`,
+        Image: "agents/good:1",
+      });
+      expect((await world.driver.ensure(order)).handle).toBe(made.id);
+      expect((await inspect({ ...ref, handle: made.id })).State.Running).toBe(true);
+      await world.driver.stop(ref, { grace_ms: 0 });
+      expect(await world.driver.probe({ ...ref, handle: made.id })).toMatchObject({ state: "gone" });
+    });
+
+    it("is told of again, and of nothing twice, when what it wrote was not kept", async () => {
+      let isKept = true;
+      const first: string[] = [];
+      const order = orderFor({
+        log: ({ message }) => first.push(message),
+        kept: () => (isKept ? Promise.resolve() : Promise.reject(new Error("closed"))),
+      });
+      const ref = await world.driver.ensure(order);
+      await answersOk(ref);
+      await ask(ref, order, { print: ["one"] });
+      await until("it is told", async () => first.includes("one"));
+      isKept = false;
+      await ask(ref, order, { print: ["two"] });
+      await until("it is told", async () => first.includes("two"));
+      await ask(ref, order, { print: ["three"] });
+
+      const second: string[] = [];
+      await world.driver.ensure({ ...order, kept: async () => undefined, log: ({ message }) => second.push(message) });
+      await until("the rest is told", async () => second.includes("three"));
+      expect(second.filter((message) => /^(one|two|three)$/.test(message))).toEqual(["two", "three"]);
+    });
+
+    it("is refused in a sentence when its image has no such program", async () => {
+      const base = await engine.docker.createContainer({ Image: "agents/good:1", Cmd: ["/nowhere/program"] });
+      await base.commit({ repo: "agents/empty", tag: "1" });
+      const order = orderFor({ artifact: "agents/empty:1" });
+      const ref = await world.driver.ensure(order);
+      await until("it is gone", async () => (await world.driver.probe(ref)).state === "gone");
+      await expect(world.driver.ensure(order)).rejects.toThrow(/\/nowhere\/program/);
+      expect(await world.driver.list()).toEqual([]);
+    });
+
+    it("is refused in the engine's words when its limits are none", async () => {
+      const order = orderFor({ resources: { cpu_limit: undefined, memory_limit_mb: 1 } });
+      await expect(world.driver.ensure(order)).rejects.toThrow(
+        "The container could not be started: Minimum memory limit allowed is 6MB.",
+      );
+      expect(await world.driver.list()).toEqual([]);
+    });
+
+    it("is refused in a sentence when its image is gone", async () => {
+      const order = orderFor({ artifact: `sha256:${"0".repeat(64)}` });
+      await expect(world.driver.ensure(order)).rejects.toThrow(/an id cannot be pulled/);
+    });
+
+    it.skipIf(!databases.includes("postgres"))(
+      "is refused in a sentence when it would not reach the database",
+      async () => {
+        const far = await openDockerWorld("postgres", { docker_socket: engine.socket, docker_network: "bridge" });
+        await expect(far.driver.ensure(orderFor())).rejects.toThrow(
+          'Containers in the network "bridge" do not reach the service\'s database at 127.0.0.1',
+        );
+        await far.close();
+      },
+    );
+  });
+});

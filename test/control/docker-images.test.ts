@@ -1,0 +1,121 @@
+import { randomUUID } from "node:crypto";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { engineMissing, startEngine, type TestEngine } from "../support/docker-engine.ts";
+import { registryMissing, startRegistry, type TestRegistry } from "../support/registry.ts";
+import { type DockerWorld, openDockerWorld } from "./docker-world.ts";
+
+describe.skipIf(engineMissing() ?? registryMissing())("the image of a revision", () => {
+  let engine: TestEngine;
+  let registry: TestRegistry;
+  let world: DockerWorld;
+  let told: string[];
+  beforeAll(async () => {
+    engine = await startEngine({ bare: true });
+    registry = await startRegistry();
+  }, 180_000);
+  afterAll(async () => {
+    await registry.stop();
+    await engine.stop();
+  }, 60_000);
+  beforeEach(async () => {
+    world = await openDockerWorld("sqlite", { docker_socket: engine.socket });
+    told = [];
+  });
+  afterEach(() => world.close());
+
+  const pin = (image: string, deployment_id: string = randomUUID()): Promise<string> =>
+    (world.driver.pin as NonNullable<typeof world.driver.pin>)(
+      { deployment_id, image },
+      { log: ({ message }) => told.push(message), signal: new AbortController().signal },
+    );
+  const idOf = (image: string) =>
+    engine.docker
+      .getImage(image)
+      .inspect()
+      .then(({ Id }) => Id)
+      .catch(() => undefined);
+  /** Puts an image into the registry, and out of the engine. */
+  const publish = async (name: string, content: string): Promise<string> => {
+    const image = `${registry.host}/${name}`;
+    const id = await engine.imageOf(image, { content });
+    await engine.push(image);
+    await engine.docker.getImage(id).remove({ force: true });
+    return image;
+  };
+  const remove = (deployment_id: string) => world.driver.remove({ deployment_id, artifacts: [] });
+
+  it("that only this engine has is called by its id, also when its tag has moved on", async () => {
+    const first = await engine.imageOf("agents/local:1", { content: "first" });
+    expect(await pin("agents/local:1")).toBe(first);
+    const second = await engine.imageOf("agents/local:1", { content: "second" });
+    expect(await pin(first)).toBe(first);
+    expect(await pin("agents/local:1")).toBe(second);
+    expect(told).toEqual([]);
+  });
+
+  it("is pulled when it is not here, and called by its digest, by which it is pulled again", async () => {
+    const image = await publish("agents/pulled:1", "pulled");
+    const artifact = await pin(image);
+    expect(artifact).toMatch(new RegExp(`^${registry.host}/agents/pulled@sha256:[0-9a-f]{64}$`));
+    const id = await idOf(artifact);
+    await engine.docker.getImage(id as string).remove({ force: true });
+    expect(await pin(artifact)).toBe(artifact);
+    expect(await idOf(artifact)).toBe(id);
+    expect(told).toEqual([`Pulling the image ${image}`, `Pulling the image ${artifact}`]);
+  });
+
+  it("is the one that its tag leads to now, for a new revision", async () => {
+    const image = await publish("agents/moving:1", "before");
+    const before = await pin(image);
+    await publish("agents/moving:1", "after");
+    const after = await pin(image);
+    expect(after).not.toBe(before);
+  });
+
+  it("is the one that is here when the registry has no answer", async () => {
+    const image = await publish("agents/lonely:1", "lonely");
+    const artifact = await pin(image);
+    const { host } = registry;
+    await registry.stop();
+    expect(await pin(image)).toBe(artifact);
+    expect(told.at(-1)).toMatch(/^It could not be pulled, so the one that is here is taken: /);
+    registry = await startRegistry();
+    expect(registry.host).not.toBe(host);
+  });
+
+  it("goes with the last deployment that it was pulled for, and stays if it was here before", async () => {
+    const image = await publish("agents/shared:1", "shared");
+    const [one, other] = [randomUUID(), randomUUID()];
+    const artifact = await pin(image, one);
+    expect(await pin(image, other)).toBe(artifact);
+    await remove(one);
+    expect(await idOf(artifact)).toBeDefined();
+    await remove(other);
+    expect(await idOf(artifact)).toBeUndefined();
+
+    const mine = await engine.imageOf("agents/mine:1", { content: "mine" });
+    await pin("agents/mine:1", one);
+    await remove(one);
+    expect(await idOf(mine)).toBe(mine);
+  });
+
+  it("is missed in a sentence", async () => {
+    await expect(pin(`${registry.host}/agents/nobody-has:1`)).rejects.toThrow(
+      /^There is no image 127\.0\.0\.1:\d+\/agents\/nobody-has:1 here, and it could not be pulled: .*not found.*\.$/,
+    );
+    await expect(pin(`sha256:${"0".repeat(64)}`)).rejects.toThrow(/an id cannot be pulled/);
+  });
+});
+
+describe("a service without an engine", () => {
+  it("fails revisions of images with a sentence that says what to do, and has nothing to list or remove", async () => {
+    const world = await openDockerWorld("sqlite", { docker_socket: "/nowhere/docker.sock" });
+    const io = { log: () => undefined, signal: new AbortController().signal };
+    await expect(world.driver.pin?.({ deployment_id: randomUUID(), image: "agents/any:1" }, io)).rejects.toThrow(
+      "No Docker engine answers at /nowhere/docker.sock (ENOENT): start one that this service may use, or name its socket in THREADMILL_DOCKER_HOST.",
+    );
+    expect(await world.driver.list()).toEqual([]);
+    await world.driver.remove({ deployment_id: randomUUID(), artifacts: [] });
+    await world.close();
+  });
+});

@@ -1,0 +1,45 @@
+import { join } from "node:path";
+import type { DeployDriver } from "../../src/control/driver.ts";
+import { createDockerDriver, type DockerDriverOptions } from "../../src/control/drivers/docker/driver.ts";
+import { createLog } from "../../src/lib/log.ts";
+import type { Database } from "../../src/storage/database.ts";
+import { createDatabase, type DatabaseName } from "../support/databases.ts";
+import { openOn } from "../support/storage.ts";
+
+/** A Docker driver with a data folder of its own. */
+export interface DockerWorld {
+  driver: DeployDriver;
+  /** Where the driver keeps its files. */
+  folder: string;
+  database: Database;
+  /** Another driver on the same folder, as a service that starts anew would have it. */
+  restart(): Promise<void>;
+  close(): Promise<void>;
+}
+
+export async function openDockerWorld(
+  name: DatabaseName,
+  options: Pick<DockerDriverOptions, "docker_socket"> & Partial<DockerDriverOptions>,
+): Promise<DockerWorld> {
+  const at = await createDatabase(name);
+  const database = openOn(at);
+  const { data_dir, url: database_url } = at;
+  const log = createLog("silent");
+  const open = () => createDockerDriver({ data_dir, docker_network: "host", database, database_url, log, ...options });
+  const world: DockerWorld = {
+    driver: open(),
+    folder: join(data_dir, "control"),
+    database,
+    async restart() {
+      await world.driver.close?.();
+      world.driver = open();
+    },
+    async close() {
+      for (const ref of await world.driver.list()) await world.driver.stop(ref, { grace_ms: 0 });
+      await world.driver.close?.();
+      await database.close();
+      await at.drop();
+    },
+  };
+  return world;
+}

@@ -1,0 +1,174 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { RunOverview } from "../../src/agents/run-overview.ts";
+import { DEFAULT_TENANT } from "../../src/contract/caller.ts";
+import { databases } from "../support/databases.ts";
+import { openOn } from "../support/storage.ts";
+import { ADMIN, closedService, newCaller, newWorkspace } from "./callers.ts";
+import { Scenario, until, type Wire } from "./scenario.ts";
+
+const RUNS = "/app/api/runs";
+const LATER = { assistant_id: "chain", input: { steps: ["in"] }, after_seconds: 3600 };
+const AT_ONCE = { ...LATER, after_seconds: 0 };
+
+describe.each(databases)("the runs of a workspace on %s", (database) => {
+  let api: Scenario;
+  beforeAll(async () => {
+    api = await Scenario.start(database);
+  });
+  afterAll(() => api.stop());
+
+  const list = async (query = ""): Promise<Wire[]> => (await api.get(`${RUNS}?${query}`)).runs;
+  const idsOf = (runs: Wire[]) => runs.map(({ run_id }) => run_id);
+
+  it("are listed over all threads, the newest first, with their times", async () => {
+    const ended = await api.newRun(await api.newThread(), AT_ONCE);
+    await api.join(ended);
+    const running = await api.runningSlow(await api.newThread());
+    const waiting = await api.newRun(await api.newThread(), LATER);
+    const runs = await list();
+    expect(idsOf(runs)).toEqual([waiting.run_id, running.run_id, ended.run_id]);
+    expect(runs[2]).toEqual({
+      run_id: ended.run_id,
+      thread_id: ended.thread_id,
+      assistant_id: ended.assistant_id,
+      graph_id: "chain",
+      status: "success",
+      multitask_strategy: "enqueue",
+      is_stateless: false,
+      attempt: 1,
+      stopping: null,
+      cancel_reason: null,
+      error: null,
+      created_at: ended.created_at,
+      start_at: ended.created_at,
+      started_at: expect.stringMatching(/T/),
+      ended_at: expect.stringMatching(/T/),
+    });
+    expect(runs[1]).toMatchObject({ status: "running", started_at: expect.stringMatching(/T/), ended_at: null });
+    expect(runs[0]).toMatchObject({ status: "pending", started_at: null, ended_at: null });
+    // The database is asked for the time twice.
+    const waits_ms = Date.parse(runs[0].start_at) - Date.parse(runs[0].created_at);
+    expect(Math.round(waits_ms / 1000)).toBe(3600);
+    await api.cancel(running);
+  });
+
+  it("are chosen by status, thread, assistant, id and time", async () => {
+    const thread_id = await api.newThread();
+    const first = await api.newRun(thread_id, AT_ONCE);
+    await api.join(first);
+    const second = await api.newRun(thread_id, LATER);
+    const here = `thread_id=${thread_id}`;
+    expect(idsOf(await list(here))).toEqual([second.run_id, first.run_id]);
+    expect(idsOf(await list(`${here}&status=success`))).toEqual([first.run_id]);
+    expect(idsOf(await list(`${here}&status=success&status=pending`))).toEqual([second.run_id, first.run_id]);
+    expect(idsOf(await list(`${here}&status=error`))).toEqual([]);
+    expect(idsOf(await list(`${here}&assistant_id=${first.assistant_id}`))).toEqual([second.run_id, first.run_id]);
+    expect(idsOf(await list(`${here}&assistant_id=${first.run_id}`))).toEqual([]);
+    expect(idsOf(await list(`run_id=${first.run_id}`))).toEqual([first.run_id]);
+    const at = (name: string) => `${here}&${name}=${encodeURIComponent(second.created_at)}`;
+    expect(idsOf(await list(at("created_from")))).toEqual([second.run_id]);
+    expect(idsOf(await list(at("created_until")))).toEqual([first.run_id]);
+  });
+
+  it("come by the page, each once, while others are accepted", async () => {
+    const thread_id = await api.newThread();
+    const runs = [];
+    for (let i = 0; i < 5; i++) runs.push(await api.newRun(thread_id, LATER));
+    const seen: string[] = [];
+    for (let next: string | null = ""; next !== null; ) {
+      const page: Wire = await api.get(`${RUNS}?thread_id=${thread_id}&limit=2${next && `&cursor=${next}`}`);
+      seen.push(...idsOf(page.runs));
+      next = page.next;
+      await api.newRun(thread_id, LATER);
+    }
+    expect(seen).toEqual(idsOf(runs.reverse()));
+  });
+
+  it("are looked for among so many at a time", async () => {
+    const thread_id = await api.newThread();
+    const { assistant_id } = await api.newRun(thread_id, LATER);
+    for (let i = 0; i < 4; i++) await api.newRun(await api.newThread(), LATER);
+    const storage = openOn(api.service.database);
+    const overview = new RunOverview({ database: storage }, 3);
+    const caller = { tenant_id: DEFAULT_TENANT, user_id: "local", scopes: [] };
+    const found = [];
+    for (let cursor: string | undefined; found.length < 2; ) {
+      const page = await overview.list(caller, { thread_id, cursor, limit: 10 });
+      found.push(page.runs.length);
+      cursor = page.next ?? undefined;
+    }
+    expect(found).toEqual([0, 1]);
+    expect((await overview.list(caller, { assistant_id, limit: 2 })).runs).toHaveLength(2);
+    await storage.close();
+  });
+
+  it("say why they failed, and that they are told to stop", async () => {
+    const failed = await api.newRun(await api.newThread(), { assistant_id: "fails", input: { steps: ["in"] } });
+    await api.join(failed);
+    expect((await list(`run_id=${failed.run_id}`))[0]).toMatchObject({
+      status: "error",
+      error: { error: expect.stringMatching(/\w/), message: expect.stringMatching(/\w/) },
+    });
+    const stopped = await api.runningSlow(await api.newThread());
+    await api.cancel(stopped, "?wait=1&reason=enough");
+    expect((await list(`run_id=${stopped.run_id}`))[0]).toMatchObject({
+      status: "interrupted",
+      stopping: null,
+      cancel_reason: "enough",
+    });
+  });
+
+  it.each(["status=done", "cursor=1", "limit=0", "limit=501", "created_from=yesterday", "thread_id=mine"])(
+    "are refused for %s",
+    async (query) => {
+      expect((await api.send("GET", `${RUNS}?${query}`)).status).toBe(422);
+    },
+  );
+});
+
+describe.each(databases)("the throughput of a workspace on %s", (database) => {
+  let api: Scenario;
+  beforeAll(async () => {
+    api = await closedService(database);
+  });
+  afterAll(() => api.stop());
+
+  const throughput = async (caller: Record<string, string>) =>
+    (await api.call("GET", `${RUNS}/stats`, undefined, caller)).minutes as Wire[];
+  const total = (minutes: Wire[], name: string) => minutes.reduce((sum, minute) => sum + minute[name], 0);
+
+  it("is told by the minute of the last hour, and is nobody else's", async () => {
+    const caller = await newCaller(api);
+    const newRun = async (body: object) => {
+      const { thread_id } = await api.call("POST", "/threads", {}, caller);
+      return api.call("POST", `/threads/${thread_id}/runs`, body, caller);
+    };
+    const one = await newRun(AT_ONCE);
+    await newRun(LATER);
+    const cancelled = await newRun(LATER);
+    const slow = await newRun({ assistant_id: "slow", input: { steps: ["in"], door: null } });
+    const of = (run: Wire) => `/threads/${run.thread_id}/runs/${run.run_id}`;
+    await api.call("POST", `${of(cancelled)}/cancel`, undefined, caller);
+    await api.call("GET", `${of(one)}/join`, undefined, caller);
+    await until("one runs, one waits", async () => {
+      const last = (await throughput(caller)).at(-1);
+      return last.running === 1 && last.waiting === 1;
+    });
+    const minutes = await throughput(caller);
+    expect(minutes).toHaveLength(60);
+    const steps = minutes.slice(1).map(({ at }, i) => Date.parse(at) - Date.parse(minutes[i].at));
+    expect(new Set(steps)).toEqual(new Set([60_000]));
+    expect(["accepted", "started", "ended"].map((name) => total(minutes, name))).toEqual([4, 2, 2]);
+    expect(minutes[0]).toMatchObject({ accepted: 0, waiting: 0, running: 0 });
+
+    const stranger = await newCaller(api, { tenant_id: await newWorkspace(api) });
+    expect(total(await throughput(stranger), "accepted")).toBe(0);
+    expect((await api.call("GET", RUNS, undefined, stranger)).runs).toEqual([]);
+    expect((await api.call("GET", `${RUNS}?run_id=${one.run_id}`, undefined, stranger)).runs).toEqual([]);
+
+    await api.call("POST", `${of(slow)}/cancel?wait=1&action=rollback`, undefined, caller);
+    expect(total(await throughput(caller), "accepted")).toBe(3);
+    expect((await api.send("GET", RUNS)).status).toBe(401);
+    expect((await api.send("GET", RUNS, undefined, ADMIN)).status).toBe(200);
+  });
+});

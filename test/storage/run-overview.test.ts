@@ -1,0 +1,93 @@
+import { sql } from "kysely";
+import { describe, expect, it } from "vitest";
+import { throughput } from "../../src/agents/throughput.ts";
+import type { Database, Query } from "../../src/storage/database.ts";
+import { countRunsByMinute, findPlaceBefore, listRunsOfTenant } from "../../src/storage/run-overview.ts";
+import { listActiveRunsOfTenant } from "../../src/storage/runs.ts";
+import { openTestStorage } from "../support/storage.ts";
+
+const TENANT = "00000000-0000-4000-8000-000000000001";
+
+/** How SQLite would find what a function asks for. */
+async function planOf(database: Database, ask: (tx: Database["read"]) => Promise<unknown>): Promise<string> {
+  const { read } = database;
+  let plan = "";
+  const explain = async <R>(query: Query<R>): Promise<R[]> => {
+    const { sql: text, parameters } = "compile" in query ? query.compile() : query;
+    const explained = {
+      ...sql<{ detail: string }>`select 1`.compile(read.k),
+      sql: `explain query plan ${text}`,
+      parameters,
+    };
+    plan = (await read.all<{ detail: string }>(explained)).map(({ detail }) => detail).join("\n");
+    return [];
+  };
+  const first = async (query: Query<unknown>) => (await explain(query))[0];
+  await ask({ ...read, all: explain, first } as Database["read"]);
+  return plan;
+}
+
+describe("the runs of a workspace", () => {
+  it("are found by an index, and counted without a look at a row", async () => {
+    const { database, close } = await openTestStorage("sqlite");
+    const all = {
+      tenant_id: TENANT,
+      statuses: undefined,
+      assistant_id: undefined,
+      thread_id: undefined,
+      run_id: undefined,
+      created_from: 1,
+      created_until: undefined,
+      after: { created_at: 5, seq: 5 },
+      back_to: undefined,
+      limit: 10,
+    };
+    const list = await planOf(database, (tx) => listRunsOfTenant(tx, all));
+    expect(list).toContain("USING INDEX runs_of_workspace (tenant_id=?");
+    expect(list).not.toMatch(/TEMP B-TREE|SCAN/);
+    expect(await planOf(database, (tx) => findPlaceBefore(tx, all, 5))).toContain("COVERING INDEX runs_of_workspace");
+    const running = await planOf(database, (tx) => listRunsOfTenant(tx, { ...all, statuses: ["running"] }));
+    expect(running).toContain("USING INDEX runs_by_end (tenant_id=? AND ended_at=?");
+    const active = { tenant_id: TENANT, before: undefined, limit: 10 };
+    expect(await planOf(database, (tx) => listActiveRunsOfTenant(tx, active))).toContain("runs_by_end");
+    for (const ended_from of [null, 1_000]) {
+      const counts = await planOf(database, (tx) =>
+        countRunsByMinute(tx, { tenant_id: TENANT, ended_from, limit: 10 }),
+      );
+      expect(counts).toContain("USING COVERING INDEX runs_by_end (tenant_id=? AND ended_at");
+    }
+    await close();
+  });
+});
+
+describe("the throughput", () => {
+  const now = 100 * 60_000 + 1;
+  const run = (accepted: number, started: number | null, ended: number | null, count = 1) => ({
+    accepted,
+    started,
+    ended,
+    count,
+  });
+
+  it("reckons back from now how many waited and ran", () => {
+    const minutes = throughput({
+      now,
+      active: [run(98, null, null, 2), run(20, 99, null)],
+      ended: [run(97, 98, 100, 3), run(99, null, 99)],
+      isCut: false,
+    });
+    expect(minutes).toHaveLength(60);
+    expect(minutes.slice(-4).map(({ at, ...numbers }) => Object.values(numbers))).toEqual([
+      [3, 0, 0, 4, 0],
+      [2, 3, 0, 3, 3],
+      [1, 1, 1, 2, 4],
+      [0, 0, 3, 2, 1],
+    ]);
+    expect(minutes[0]).toMatchObject({ waiting: 1, running: 0 });
+  });
+
+  it("leaves out the minutes of which not all runs were counted", () => {
+    const minutes = throughput({ now, active: [], ended: [run(90, 95, 97, 5), run(99, 99, 99)], isCut: true });
+    expect(minutes.map(({ ended }) => ended)).toEqual([0, 1, 0]);
+  });
+});

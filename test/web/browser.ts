@@ -1,0 +1,157 @@
+import { mkdirSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import axe from "axe-core";
+import { type Browser, chromium, type Page } from "playwright-core";
+import { describe, expect, inject } from "vitest";
+import { buildPages } from "../support/pages.ts";
+import { startService, type TestService } from "../support/service.ts";
+
+/** Suites that need a browser; skipped where there is none (see global-setup.ts). */
+export const describeInBrowser = describe.skipIf(!inject("chromium"));
+
+export const THEMES = ["light", "dark"] as const;
+export type Theme = (typeof THEMES)[number];
+
+const ROOT = resolve(import.meta.dirname, "../..");
+
+/** Nothing that a browser does by itself: no request may leave for another host. */
+const FLAGS = [
+  "--no-sandbox",
+  "--disable-gpu",
+  "--disable-background-networking",
+  "--disable-component-update",
+  "--disable-sync",
+];
+
+/** A desk and a phone, in pixels. */
+const SIZES = [
+  [1280, 800],
+  [390, 844],
+] as const;
+
+export interface OpenOptions {
+  theme?: Theme;
+  /** On a phone. */
+  narrow?: boolean;
+  /** Signed in with this key. */
+  key?: string;
+  /** Answers that are meant to fail, by status: the browser writes a line to the console for each. */
+  refused?: readonly number[];
+  /** The connection is meant to break: the browser writes a line for that, too. */
+  loses?: boolean;
+}
+
+/** A whole service on a port, and a browser that looks at it. */
+export class WebTest {
+  readonly service: TestService;
+  /** Where the service is, without a slash at the end. */
+  readonly url: string;
+  readonly #browser: Browser;
+  readonly #problems: string[] = [];
+
+  private constructor(service: TestService, url: string, browser: Browser) {
+    this.service = service;
+    this.url = url;
+    this.#browser = browser;
+  }
+
+  /** Starts them, after building the pages when their sources are newer than what is built. */
+  static async start(options: { config?: string; env?: Record<string, string> } = {}): Promise<WebTest> {
+    buildPages();
+    const { config = "examples/langgraph.json", env } = options;
+    const service = await startService({ database: "sqlite", config, env });
+    const browser = await chromium.launch({ executablePath: inject("chromium"), args: FLAGS });
+    return new WebTest(service, await service.listen(), browser);
+  }
+
+  /** A page in a browser without a past. @param path below /app: `/settings` */
+  async open(path: string, options: OpenOptions = {}): Promise<Page> {
+    const { theme = "light", narrow = false, key, refused = [], loses = false } = options;
+    const [width, height] = SIZES[narrow ? 1 : 0];
+    const context = await this.#browser.newContext({
+      viewport: { width, height },
+      colorScheme: theme,
+      permissions: ["clipboard-read", "clipboard-write"],
+    });
+    if (key) await context.addInitScript(`sessionStorage.setItem("threadmill.key", ${JSON.stringify(key)})`);
+    const page = await context.newPage();
+    page.on("console", (message) => {
+      const isExpected =
+        refused.some((status) => message.text().includes(`status of ${status}`)) ||
+        (loses && /net::ERR_(INTERNET_DISCONNECTED|NETWORK_CHANGED)/.test(message.text()));
+      if (!isExpected) this.#problems.push(`${path}: ${message.type()}: ${message.text()}`);
+    });
+    page.on("pageerror", (error) => this.#problems.push(`${path}: ${error}`));
+    page.on("request", (request) => {
+      if (!request.url().startsWith(this.url) && !/^(data|blob):/.test(request.url()))
+        this.#problems.push(`${path}: a request to another host: ${request.url()}`);
+    });
+    await page.goto(`${this.url}/app${path}`);
+    return page;
+  }
+
+  /** Fails when a page wrote to the console or asked another host, since this was last called. For `afterEach`. */
+  expectQuiet(): void {
+    expect(this.#problems.splice(0)).toEqual([]);
+  }
+
+  /** Closes what was opened so far: pages that look again and again would meet what later tests delete. */
+  async closePages(): Promise<void> {
+    await Promise.all(this.#browser.contexts().map((context) => context.close()));
+  }
+
+  async stop(): Promise<void> {
+    await this.#browser.close();
+    await this.service.stop();
+  }
+}
+
+/** Fails when the page, as it is now, breaks a rule of WCAG 2.1 A or AA. */
+export async function expectAccessible(page: Page): Promise<void> {
+  // What appears, or changes its colour, has no contrast meanwhile.
+  await page.evaluate(
+    "Promise.all(document.getAnimations().filter((a) => a.effect.getTiming().iterations === 1).map((a) => a.finished.catch(() => undefined)))",
+  );
+  await page.evaluate(axe.source);
+  const { violations } = (await page.evaluate(
+    `axe.run(document, { runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"], resultTypes: ["violations"] })`,
+  )) as { violations: { id: string; help: string; nodes: { html: string; failureSummary: string }[] }[] };
+  expect(
+    violations.map(({ id, help, nodes }) => ({
+      id,
+      help,
+      where: nodes.map((node) => [node.html, node.failureSummary]),
+    })),
+  ).toEqual([]);
+}
+
+/** Where pictures go: `SCREENSHOTS=docs/images npm test -- test/web` renews those of the docs. */
+const PICTURES = resolve(ROOT, process.env.SCREENSHOTS ?? join(tmpdir(), "threadmill-screenshots"));
+
+/**
+ * Takes pictures of a page at 1280 and 390 pixels in both themes: `{name}-{width}-{theme}.png`. Each is checked for WCAG A and AA.
+ *
+ * @param ready waits for what makes the page whole, and may open things
+ */
+export async function takePictures(
+  web: WebTest,
+  name: string,
+  path: string,
+  ready: (page: Page) => Promise<unknown>,
+  options: OpenOptions = {},
+): Promise<void> {
+  mkdirSync(PICTURES, { recursive: true });
+  const page = await web.open(path, options);
+  await ready(page);
+  await page.evaluate("document.fonts.ready");
+  for (const [width, height] of SIZES)
+    for (const theme of THEMES) {
+      await page.setViewportSize({ width, height });
+      await page.emulateMedia({ colorScheme: theme });
+      await page.locator(`html[data-theme=${theme}]`).waitFor();
+      await expectAccessible(page);
+      await page.screenshot({ path: join(PICTURES, `${name}-${width}-${theme}.png`) });
+    }
+  await page.context().close();
+}

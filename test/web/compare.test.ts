@@ -1,0 +1,303 @@
+import { randomUUID } from "node:crypto";
+import { readFile } from "node:fs/promises";
+import { parse } from "csv-parse/sync";
+import type { Page } from "playwright-core";
+import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
+import { experimentOf, type Row } from "../experiments/experiment.ts";
+import { describeInBrowser, expectAccessible, takePictures, WebTest } from "./browser.ts";
+
+const ROWS = 240;
+const NAMES = ["small v3", "small v4", "large v1"];
+
+const TOPICS = ["passwords", "invoices", "deliveries", "refunds", "opening hours", "gift cards", "warranties"];
+
+/** From 0 to 1, the same for the same arguments. */
+const chance = (a: number, b: number): number => {
+  const x = Math.sin(a * 12.9898 + b * 78.233) * 43_758.5453;
+  return x - Math.floor(x);
+};
+
+/** v4 is better than v3 in `correct`, v1 worse; a higher `toxicity` is worse. Example 17 is the worst of v1. */
+function rowOf(row: Row, index: number, experiment: number): Row {
+  const topic = TOPICS[index % TOPICS.length] as string;
+  const correct = chance(index, 1) + ([0, 0.14, -0.12][experiment] as number) > 0.3;
+  const similarity = index === 16 && experiment === 2 ? 0 : 0.4 + 0.6 * chance(index, experiment + 5);
+  const said = correct ? `You find ${topic} on your account page, below Settings.` : `I cannot help with ${topic}.`;
+  return {
+    ...row,
+    inputs: { question: `${index + 1}. How do I ask about ${topic} when the shop is closed on a holiday?` },
+    expected_outputs: { answer: `You find ${topic} on your account page.` },
+    actual_outputs: experiment === 2 ? { answer: said, sources: [topic, index] } : { answer: said },
+    error: index % 60 === 7 + experiment ? "TimeoutError: the model did not answer within 30 s" : null,
+    end_time: new Date(Date.parse(row.start_time) + 300 + 900 * chance(index, experiment)).toISOString(),
+    run_metadata: { model: NAMES[experiment]?.split(" ")[0] },
+    evaluation_scores: [
+      { key: "correct", score: correct, ...(!correct && { comment: "It refuses." }) },
+      { key: "similarity", score: Math.round(similarity * 1000) / 1000 },
+      // Every fifth example has none in v4.
+      ...(experiment === 1 && index % 5 === 0 ? [] : [{ key: "toxicity", score: chance(index, experiment + 9) / 10 }]),
+      { key: "tone", value: correct ? "friendly" : "curt" },
+    ],
+  };
+}
+
+describeInBrowser("the compare page", () => {
+  let web: WebTest;
+  let dataset: string;
+  const sessions: string[] = [];
+  beforeAll(async () => {
+    web = await WebTest.start();
+    const ids = Array.from({ length: ROWS }, () => randomUUID());
+    for (const [n, experiment_name] of NAMES.entries()) {
+      const body = experimentOf(
+        ROWS,
+        () => [],
+        { dataset_name: "shop questions", experiment_name },
+        (index) => ids[index] as string,
+      );
+      const results = body.results.map((row, index) => rowOf(row, index, n));
+      // The first example ran twice in v4.
+      if (n === 1) results.push({ ...(results[0] as Row), actual_outputs: { answer: "Let me look." } });
+      const { body: answer } = await post("/api/v1/datasets/upload-experiment", { ...body, results });
+      sessions.push(answer.experiment.id);
+      dataset = answer.dataset.id;
+    }
+    await post("/api/v1/feedback-configs", {
+      feedback_key: "toxicity",
+      feedback_config: { type: "continuous", min: 0, max: 1 },
+      is_lower_score_better: true,
+    });
+  });
+  afterEach(() => web.expectQuiet());
+  afterAll(() => web.stop());
+
+  const post = (path: string, body: object) => web.service.request("POST", path, body);
+  const address = (more = "") => `/experiments/datasets/${dataset}/compare?experiments=${sessions.join(",")}${more}`;
+  const open = async (more?: string, options?: Parameters<WebTest["open"]>[1]) => {
+    const page = await web.open(address(more), options);
+    await ready(page);
+    return page;
+  };
+  const ready = async (page: Page) => {
+    await page.getByText(/\d example/).waitFor();
+    await page.getByText("p <0.001").first().waitFor();
+    await page.getByText("How do I ask").first().waitFor();
+  };
+  const cell = (page: Page, key: string, experiment: number) =>
+    page
+      .getByRole("row", { name: new RegExp(`^${key}`) })
+      .getByRole("cell")
+      .nth(experiment);
+  const shows = (page: Page, text: string) => page.getByRole("status").filter({ hasText: text }).waitFor();
+  const search = (page: Page) => Object.fromEntries(new URL(page.url()).searchParams);
+  const compare = async () =>
+    (
+      await post(`/api/v1/datasets/${dataset}/compare`, {
+        baseline_session_id: sessions[0],
+        comparison_session_ids: sessions.slice(1),
+      })
+    ).body.comparisons as {
+      session_id: string;
+      key: string;
+      wins: number;
+      losses: number;
+    }[];
+  const pair = async (session: number, key: string) => {
+    const found = (await compare()).find((each) => each.session_id === sessions[session] && each.key === key);
+    return found as NonNullable<typeof found>;
+  };
+
+  it("says what differs from the baseline, by how much, and whether that is sure", async () => {
+    const page = await open();
+    expect(await cell(page, "correct", 0).innerText()).toMatch(/0\.\d+[\s\S]*n 240/);
+    const { wins, losses } = await pair(1, "correct");
+    const better = await cell(page, "correct", 1).innerText();
+    expect(better).toMatch(/▲\s*better\s*\+0\.\d+\s*\[0\.\d+, 0\.\d+\]/);
+    expect(better).toMatch(new RegExp(`${wins} better[\\s\\S]*${losses === 0 ? "0 worse" : losses}`));
+    expect(await cell(page, "correct", 2).innerText()).toMatch(/▼\s*worse\s*−0\.\d+[\s\S]*p <0\.001/);
+    expect(await cell(page, "similarity", 1).innerText()).toContain("n.s.");
+    expect(await cell(page, "toxicity", 1).innerText()).toContain("n 192 of 240");
+    expect(await page.getByRole("row", { name: /^toxicity/ }).innerText()).toContain("lower is better");
+    expect(await cell(page, "tone", 0).innerText()).toMatch(/friendly\s*\d+/);
+    expect(await cell(page, "errors", 0).innerText()).toContain("4 (1.7 %)");
+  });
+
+  it("narrows the table to the examples behind a number, and keeps that in the address", async () => {
+    const page = await open();
+    const { losses } = await pair(2, "similarity");
+    await page.getByRole("button", { name: `${losses} worse for similarity in large v1` }).click();
+    await shows(page, `${losses} examples`);
+    expect(search(page)).toMatchObject({ change: "worse", changeKey: "similarity", changeIn: sessions[2] });
+    await page.getByRole("button", { name: "Sort" }).click();
+    await page.getByLabel("Sort by").click();
+    await page.getByRole("option", { name: "Difference of a score to the baseline" }).click();
+    await page.getByLabel("Score", { exact: true }).click();
+    await page.getByRole("option", { name: "similarity" }).click();
+    await page.getByLabel("In the experiment").click();
+    await page.getByRole("option", { name: "large v1" }).click();
+    await page.getByLabel("Lowest first").check();
+    await page.keyboard.press("Escape");
+    const first = () => page.getByRole("rowgroup").last().getByRole("row").first();
+    await first().getByText("17. How do I ask").waitFor();
+    const again = await web.open(new URL(page.url()).pathname.replace("/app", "") + new URL(page.url()).search);
+    await again.getByText("17. How do I ask").first().waitFor();
+    await shows(again, `${losses} examples`);
+    await again.getByRole("button", { name: /^Without the filter Worse than/ }).click();
+    await shows(again, "240 examples");
+  });
+
+  it("filters by a range of scores, by failures, by words and by an expression", async () => {
+    const page = await open();
+    const add = async (kind: string, fill: () => Promise<unknown>) => {
+      await page.getByRole("button", { name: "Filter", exact: true }).click();
+      await page.getByLabel("Only examples with").click();
+      await page.getByRole("option", { name: kind }).click();
+      await fill();
+      await page.getByRole("button", { name: "Show them" }).click();
+      await page.keyboard.press("Escape");
+    };
+    const remove = () => page.getByRole("button", { name: /^Without the filter/ }).click();
+    await add("A score within a range", () => page.getByLabel("At most").fill("0"));
+    await page.getByRole("button", { name: "Without the filter correct ≤ 0 in small v4" }).waitFor();
+    const failures = (await post(`/app/api/datasets/${dataset}/compared-rows`, {
+      session_ids: sessions,
+      scores: [{ session_id: sessions[1], key: "correct", max: 0 }],
+    })) as { body: { total: number } };
+    await shows(page, `${failures.body.total} examples`);
+    await remove();
+    await add("Failed runs", async () => undefined);
+    await shows(page, "4 examples");
+    await remove();
+    await page.keyboard.press("/");
+    await page.keyboard.type("gift cards");
+    await shows(page, "34 examples");
+    await page.getByLabel("Search inputs").fill("");
+    await shows(page, "240 examples");
+    await add("An expression", () => page.getByLabel("Expression").fill('gt(latency, "1.19s")'));
+    await page.getByRole("button", { name: 'Without the filter gt(latency, "1.19s") in small v4' }).waitFor();
+    const slow = await post(`/api/v1/datasets/${dataset}/runs`, {
+      session_ids: sessions,
+      filters: { [sessions[1] as string]: ['gt(latency, "1.19s")'] },
+      preview: true,
+    });
+    await shows(page, `${slow.body.length} example`);
+  });
+
+  it("goes through rows by keyboard, with what was expected and what differs", async () => {
+    const page = await open();
+    await page.keyboard.press("j");
+    await page.keyboard.press("Enter");
+    const sheet = page.getByRole("dialog");
+    await sheet.getByText("1 of 240").waitFor();
+    await sheet.getByText("Run 2 of 2").waitFor();
+    await sheet.getByRole("region", { name: "small v4" }).locator("ins, del, p").first().waitFor();
+    await page.keyboard.press("j");
+    await sheet.getByText("2 of 240").waitFor();
+    await page.keyboard.press("k");
+    await sheet.getByText("1 of 240").waitFor();
+    expect(search(page).row).toBeDefined();
+    await sheet.getByLabel("Outputs").click();
+    await page.getByRole("option", { name: "Difference to what is expected" }).click();
+    const large = sheet.getByRole("region", { name: "large v1" });
+    await large.getByText("sources").waitFor();
+    await expectAccessible(page);
+    await page.keyboard.press("Escape");
+    await sheet.waitFor({ state: "detached" });
+    expect(search(page).row).toBeUndefined();
+  });
+
+  it("opens the row of an address, also one that nobody scrolled to", async () => {
+    const { body } = await post(`/app/api/datasets/${dataset}/compared-rows`, {
+      session_ids: sessions,
+      offset: 200,
+      limit: 1,
+    });
+    const page = await open(`&row=${body.rows[0].example_id}`);
+    await page.getByRole("dialog").getByText("201 of 240").waitFor();
+    await page.getByRole("dialog").getByText("Example #201").waitFor();
+  });
+
+  it("takes scores and remarks in place, and shows what they add up to", async () => {
+    const page = await open();
+    await page.getByText(/^3\. How do I ask/).click();
+    const run = page.getByRole("dialog").getByRole("region", { name: "small v3" });
+    await run.getByRole("button", { name: "Add a score or remark" }).click();
+    await run.getByLabel("Key").fill("reviewed");
+    await run.getByRole("spinbutton", { name: "Score" }).fill("0.5");
+    await run.getByLabel("Comment").fill("Half of it is there.");
+    await run.getByRole("button", { name: "Save" }).click();
+    await run.getByText("Half of it is there.").waitFor();
+    await cell(page, "reviewed", 0).getByText("0.500", { exact: true }).waitFor();
+    await run.getByRole("button", { name: "Change reviewed" }).click();
+    await run.getByRole("spinbutton", { name: "Score" }).fill("1");
+    await run.getByRole("button", { name: "Save" }).click();
+    await cell(page, "reviewed", 0).getByText("1", { exact: true }).waitFor();
+    await expectAccessible(page);
+    await run.getByRole("button", { name: "Remove reviewed" }).click();
+    await page.getByRole("button", { name: "Remove", exact: true }).click();
+    await page.getByRole("row", { name: /^reviewed/ }).waitFor({ state: "detached" });
+  });
+
+  it("changes the baseline, hides and adds experiments by key and by name", async () => {
+    const page = await open();
+    await page.keyboard.press("l");
+    await page.keyboard.press("b");
+    await expect.poll(() => search(page).baseline).toBe(sessions[2]);
+    await cell(page, "correct", 1).getByText(/▲/).first().waitFor();
+    await page.getByRole("combobox", { name: "Baseline" }).click();
+    await page.getByRole("option", { name: "small v3" }).click();
+    await page
+      .getByRole("columnheader", { name: /small v3 \(baseline\)/ })
+      .first()
+      .waitFor();
+    await page.getByRole("button", { name: "small v4", exact: true }).click();
+    await page.keyboard.press("x");
+    await page.getByRole("button", { name: "1 hidden" }).click();
+    await page.getByRole("button", { name: "small v4", exact: true }).waitFor();
+    await page.getByRole("button", { name: "Experiments" }).click();
+    await page.getByRole("checkbox", { name: "small v4" }).uncheck();
+    await page.getByText("2 of up to 10").waitFor();
+    expect(search(page).experiments).toBe([sessions[0], sessions[2]].join(","));
+    await page.getByRole("checkbox", { name: "small v4" }).check();
+    await page.getByText("3 of up to 10").waitFor();
+  });
+
+  it("exports what is seen: the filtered rows with the columns that are shown", async () => {
+    const page = await open(`&failed=${sessions[0]}&without=score:tone,score:toxicity`);
+    const downloading = page.waitForEvent("download");
+    await page.keyboard.press("e");
+    const csv = await readFile(await (await downloading).path(), "utf8");
+    const rows = parse(csv, { columns: true }) as Record<string, string>[];
+    expect(rows.map(({ number }) => number)).toEqual(["8", "68", "128", "188"]);
+    expect(rows[0]).toMatchObject({ "small v3: error": "TimeoutError: the model did not answer within 30 s" });
+    expect(Object.keys(rows[0] ?? {})).toContain("large v1: similarity");
+    expect(Object.keys(rows[0] ?? {})).not.toContain("large v1: toxicity");
+    const again = page.waitForEvent("download");
+    await page.getByRole("button", { name: "Export" }).click();
+    await page.getByRole("menuitem", { name: /as JSON/ }).click();
+    const json = JSON.parse(await readFile(await (await again).path(), "utf8"));
+    expect(json[0].experiments[2].scores).toEqual({ correct: expect.any(Number), similarity: expect.any(Number) });
+    await page.getByText("4 examples are in comparison.json").first().waitFor();
+  });
+
+  it("says what to do without experiments, and what the server says of unknown ones", async () => {
+    const page = await web.open(`/experiments/datasets/${dataset}/compare`);
+    await page.getByText("Choose experiments to compare").waitFor();
+    await page.getByRole("checkbox", { name: "small v3" }).click();
+    await page.getByText("n 240").first().waitFor();
+    const nowhere = await web.open(`/experiments/datasets/${randomUUID()}/compare?experiments=${sessions[0]}`, {
+      refused: [404],
+    });
+    await nowhere.getByRole("alert").getByText("not found").waitFor();
+  });
+
+  it("is legible to everybody, wide and narrow, light and dark", async () => {
+    await takePictures(web, "compare", address(), ready);
+    await takePictures(web, "compare-row", address(), async (page) => {
+      await ready(page);
+      await page.getByText(/^2\. How do I ask/).click();
+      await page.getByRole("dialog").getByText("2 of 240").waitFor();
+      await page.getByRole("dialog").locator("ins").first().waitFor();
+    });
+  }, 120_000);
+});

@@ -1,0 +1,119 @@
+import type { Page } from "playwright-core";
+import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
+import { OAuthServer } from "../support/oauth-server.ts";
+import { describeInBrowser, expectAccessible, takePictures, WebTest } from "./browser.ts";
+
+const CLIENT = {
+  client_id: "threadmill",
+  client_secret: "a-secret-of-the-client",
+  token_endpoint_auth_method: "client_secret_post",
+} as const;
+
+describeInBrowser("the connections", () => {
+  let web: WebTest;
+  let oauth: OAuthServer;
+  beforeAll(async () => {
+    web = await WebTest.start({ env: { THREADMILL_ALLOW_LOOPBACK_OAUTH: "1" } });
+    oauth = await OAuthServer.start([CLIENT], [`${web.url}/v2/auth/callback/acme`]);
+  });
+  afterEach(async () => {
+    web.expectQuiet();
+    await web.closePages();
+  });
+  afterAll(async () => {
+    await web.stop();
+    await oauth.stop();
+  });
+
+  const tokens = async () => (await web.service.request("GET", "/v2/auth/tokens")).body;
+  const acme = (page: Page) => page.getByRole("region", { name: "Acme" });
+  /** Goes to the provider, agrees there, and comes back. */
+  const connect = async (page: Page, scopes: string) => {
+    await acme(page).getByRole("button", { name: "Connect an account at Acme" }).click();
+    await page.getByLabel("Scopes").fill(scopes);
+    const tab = page.waitForEvent("popup");
+    await page.getByRole("button", { name: "Go there" }).click();
+    await (await tab).getByText("Connected: acme").waitFor();
+    await page.getByText("The account at Acme is connected.").first().waitFor();
+  };
+
+  it("say what a provider is for, and make one whose secret is never seen again", async () => {
+    const page = await web.open("/connections");
+    await page.getByText("No providers yet").waitFor();
+    await page.keyboard.press("n");
+    const fill = (label: string, value: string) => page.getByLabel(label, { exact: true }).fill(value);
+    await fill("Name", "Acme");
+    await fill("Id", "acme");
+    await page.getByText(`${web.url}/v2/auth/callback/acme`).waitFor();
+    await fill("Client id", CLIENT.client_id);
+    await fill("Client secret", CLIENT.client_secret);
+    await fill("Authorization URL", `${oauth.url}/auth`);
+    await fill("Token URL", `${oauth.url}/token`);
+    await fill("Revocation URL", `${oauth.url}/token/revocation`);
+    await expectAccessible(page);
+    await page.getByRole("button", { name: "Make the provider" }).click();
+    await acme(page).getByText("You have connected no account here.").waitFor();
+    expect(await page.content()).not.toContain(CLIENT.client_secret);
+  });
+
+  it("show the server's words when a provider is there already", async () => {
+    const page = await web.open("/connections?create=true", { refused: [409] });
+    for (const [label, value] of [
+      ["Name", "Acme"],
+      ["Id", "acme"],
+      ["Client id", "x"],
+      ["Authorization URL", `${oauth.url}/auth`],
+      ["Token URL", `${oauth.url}/token`],
+    ] as const)
+      await page.getByLabel(label, { exact: true }).fill(value);
+    await page.getByRole("button", { name: "Make the provider" }).click();
+    await page.getByRole("alert").getByText("acme").waitFor();
+  });
+
+  it("connect accounts in a tab of their own, and make one of them the default", async () => {
+    const page = await web.open("/connections");
+    await connect(page, "read");
+    await acme(page).getByText("default", { exact: true }).waitFor();
+    await connect(page, "read write");
+    const accounts = acme(page).getByRole("listitem");
+    await accounts.nth(1).waitFor();
+    expect(await page.content()).not.toContain(oauth.issued[0]);
+    const other = accounts.filter({ hasNotText: "default" }).or(accounts.filter({ hasText: "Make default" }));
+    const [before] = (await tokens()).filter((token: { is_default: boolean }) => token.is_default);
+    await other.getByRole("button", { name: /^Make default/ }).click();
+    await expect
+      .poll(async () => (await tokens()).find((token: { id: string }) => token.id === before.id).is_default)
+      .toBe(false);
+  });
+
+  it("are legible to everybody, wide and narrow, light and dark", async () => {
+    await takePictures(web, "connections", "/connections", (page) => page.getByText("Make default").waitFor());
+  });
+
+  it("disconnect one account, or all of a provider, which are revoked there", async () => {
+    const page = await web.open("/connections");
+    const accounts = acme(page).getByRole("listitem");
+    await accounts
+      .first()
+      .getByRole("button", { name: /^Disconnect/ })
+      .click();
+    await page.getByRole("button", { name: "Revoke", exact: true }).click();
+    await accounts.nth(1).waitFor({ state: "detached" });
+    expect(await tokens()).toHaveLength(1);
+    await connect(page, "read");
+    await page.getByRole("button", { name: "More about Acme" }).click();
+    await page.getByRole("menuitem", { name: /Revoke all/ }).click();
+    await page.getByRole("button", { name: "Revoke", exact: true }).click();
+    await acme(page).getByText("You have connected no account here.").waitFor();
+    expect(await tokens()).toEqual([]);
+    await expect.poll(() => oauth.requests.filter((path) => path === "/token/revocation").length).toBeGreaterThan(2);
+  });
+
+  it("delete a provider", async () => {
+    const page = await web.open("/connections");
+    await page.getByRole("button", { name: "More about Acme" }).click();
+    await page.getByRole("menuitem", { name: /Delete the provider/ }).click();
+    await page.getByRole("button", { name: "Delete", exact: true }).click();
+    await page.getByText("No providers yet").waitFor();
+  });
+});

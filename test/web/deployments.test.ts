@@ -1,0 +1,159 @@
+import { rmSync } from "node:fs";
+import type { Page } from "playwright-core";
+import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
+import { PROJECT, temporaryFolder, writeFiles } from "../control/deployed-project.ts";
+import { describeInBrowser, expectAccessible, takePictures, WebTest } from "./browser.ts";
+
+/** A deployment is built and started within this time, in ms, also on a busy machine. */
+const DEPLOYED_MS = 60_000;
+
+describeInBrowser("the deployments", () => {
+  let web: WebTest;
+  let folder: string;
+  /** Of the deployment that the tests make one after the other. */
+  let id: string;
+  beforeAll(async () => {
+    web = await WebTest.start();
+    folder = writeFiles(temporaryFolder(), {
+      ...PROJECT,
+      ".gitignore": "notes/\n*.tmp\n",
+      "notes/plan.md": "not for everybody",
+      "left.tmp": "x",
+      ".env": "OPENAI_API_KEY=none",
+    });
+  });
+  afterEach(async () => {
+    web.expectQuiet();
+    await web.closePages();
+  });
+  afterAll(async () => {
+    if (id) await web.service.request("DELETE", `/v2/deployments/${id}`);
+    await web.stop();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  const get = async (path: string) => (await web.service.request("GET", path)).body;
+  /** A run of the deployment, by its address. */
+  const ask = async (input: object): Promise<{ env: Record<string, string> }> => {
+    const response = await fetch(`${web.url}/deployments/shop/runs/wait`, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ assistant_id: "agent", input }),
+    });
+    expect(response.status).toBe(200);
+    return ((await response.json()) as { answer: { env: Record<string, string> } }).answer;
+  };
+  const rows = (page: Page) => page.getByRole("table", { name: "Revisions" }).getByRole("row");
+  const chooseFolder = async (page: Page) => {
+    await page.getByLabel("Folder", { exact: true }).last().setInputFiles(folder);
+    await page.getByText(/^3 files/).waitFor();
+  };
+
+  it("say what they are while there are none, and refuse a folder without a project", async () => {
+    const page = await web.open("/deployments");
+    await page.getByText("No deployments yet").waitFor();
+    await page.keyboard.press("n");
+    const empty = writeFiles(temporaryFolder(), { "readme.md": "nothing" });
+    await page.getByLabel("Folder", { exact: true }).last().setInputFiles(empty);
+    await page.getByText("There is no langgraph.json in it").waitFor();
+    await expectAccessible(page);
+    rmSync(empty, { recursive: true });
+    expect(await page.getByRole("button", { name: "Deploy", exact: true }).isDisabled()).toBe(true);
+  });
+
+  it("are made of a folder, without what .gitignore leaves out, and are built before one's eyes", async () => {
+    const page = await web.open("/deployments?create=true");
+    await page.getByLabel("Name", { exact: true }).last().fill("shop");
+    await chooseFolder(page);
+    await page.getByRole("button", { name: "Add a secret" }).click();
+    await page.getByLabel("Name of secret 1").fill("COLOUR");
+    await page.getByLabel("Value of secret 1").fill("green");
+    await page.getByRole("button", { name: "Deploy", exact: true }).click();
+    await page.waitForURL(/\/deployments\/[0-9a-f-]{36}/);
+    id = new URL(page.url()).pathname.split("/").pop() as string;
+    const lines = page.getByRole("region", { name: "Lines" });
+    await lines.getByText(/\w/).nth(3).waitFor({ timeout: DEPLOYED_MS });
+    await page.getByRole("tab", { name: "Revisions" }).click();
+    await rows(page).getByText("serves").waitFor({ timeout: DEPLOYED_MS });
+    await rows(page).getByText("deployed").waitFor();
+    expect((await ask({ print: ["hello from the agent"] })).env.COLOUR).toBe("green");
+  });
+
+  it("show what they write as they write it, by level and by text", async () => {
+    const page = await web.open(`/deployments/${id}?tab=logs&logs=deploy`);
+    const lines = page.getByRole("region", { name: "Lines" });
+    await lines.getByText("hello from the agent").waitFor();
+    await ask({ print: ["another line"] });
+    await lines.getByText("another line").waitFor();
+    await page.getByLabel("Text").fill("ANOTHER");
+    await lines.getByText("hello from the agent").waitFor({ state: "detached" });
+    await lines.getByText("another line").waitFor();
+    await page.reload();
+    await lines.getByText("another line").waitFor();
+    await page.getByLabel("Text").fill("");
+    await page.getByRole("combobox", { name: "Level" }).click();
+    await page.getByRole("option", { name: "error and above" }).click();
+    await lines.getByText("another line").waitFor({ state: "detached" });
+    await page.getByRole("combobox", { name: "Log", exact: true }).click();
+    await page.getByRole("option", { name: "Build" }).click();
+    expect(Object.fromEntries(new URL(page.url()).searchParams)).toEqual({
+      tab: "logs",
+      logs: "build",
+      level: "ERROR",
+    });
+  });
+
+  it("take other secrets for a second revision, and go back to the first", async () => {
+    const page = await web.open(`/deployments/${id}?tab=secrets`);
+    await page.getByRole("list", { name: "Names of the secrets" }).getByText("COLOUR").waitFor();
+    expect(await page.content()).not.toContain("green");
+    await page.getByRole("button", { name: "Replace them" }).click();
+    await page.getByText("takes the place of all secrets").waitFor();
+    await expectAccessible(page);
+    await page.getByLabel("Value of secret 1").fill("blue");
+    await page.getByRole("button", { name: "Replace all secrets" }).click();
+    await page.getByText("A revision with them is under way").first().waitFor();
+    await page.getByRole("tab", { name: "Revisions" }).click();
+    await rows(page).nth(1).getByText("serves").waitFor({ timeout: DEPLOYED_MS });
+    expect((await ask({})).env.COLOUR).toBe("blue");
+
+    await rows(page).nth(2).getByRole("button", { name: "Roll back" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Roll back" }).click();
+    await rows(page).nth(2).getByText("serves").waitFor({ timeout: DEPLOYED_MS });
+    expect((await ask({})).env.COLOUR).toBe("green");
+    expect(await rows(page).count()).toBe(3);
+  });
+
+  it("say why a revision of another folder failed, while the one before serves", async () => {
+    writeFiles(folder, { "langgraph.json": "no json" });
+    const page = await web.open(`/deployments/${id}`);
+    await page.getByRole("button", { name: "New revision" }).click();
+    await chooseFolder(page);
+    await page.getByRole("button", { name: "Deploy", exact: true }).click();
+    await rows(page).nth(1).getByText("build failed").waitFor({ timeout: DEPLOYED_MS });
+    expect(await rows(page).nth(1).innerText()).toMatch(/json/i);
+    expect((await ask({})).env.COLOUR).toBe("green");
+  });
+
+  it.each([
+    ["deployments", "", "build failed"],
+    ["deployment", "/:id", "build failed"],
+    ["deployment-logs", "/:id?tab=logs&logs=deploy&revision=:first", "another line"],
+  ])("are legible to everybody, wide and narrow, light and dark: %s", async (name, path, text) => {
+    const { resources } = await get(`/v2/deployments/${id}/revisions`);
+    const address = `/deployments${path.replace(":id", id).replace(":first", resources.at(-1).id)}`;
+    await takePictures(web, name, address, (page) => page.getByText(text).first().waitFor());
+  });
+
+  it("are deleted once their name was typed", async () => {
+    const page = await web.open(`/deployments/${id}`, { refused: [404] });
+    await page.getByRole("button", { name: "Delete the deployment" }).click();
+    const button = page.getByRole("dialog").getByRole("button", { name: "Delete", exact: true });
+    expect(await button.isDisabled()).toBe(true);
+    await page.getByLabel("Type “shop” to confirm").fill("shop");
+    await expectAccessible(page);
+    await button.click();
+    await page.getByText("No deployments yet").waitFor({ timeout: DEPLOYED_MS });
+    expect((await get("/v2/deployments")).resources).toEqual([]);
+  });
+});

@@ -1,0 +1,281 @@
+import { readFile } from "node:fs/promises";
+import type { Page } from "playwright-core";
+import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
+import { SAMPLE_NAMES, sampleUploads } from "../../web/src/pages/experiments/sample.ts";
+import { describeInBrowser, expectAccessible, takePictures, WebTest } from "./browser.ts";
+
+const [V1, V2, V3] = SAMPLE_NAMES as [string, string, string];
+
+describeInBrowser("the pages of experiments", () => {
+  let web: WebTest;
+  beforeAll(async () => {
+    web = await WebTest.start();
+  });
+  afterEach(() => web.expectQuiet());
+  afterAll(() => web.stop());
+
+  const get = async (path: string) => (await web.service.request("GET", `/api/v1${path}`)).body;
+  const upload = async (body: unknown) =>
+    (await web.service.request("POST", "/api/v1/datasets/upload-experiment", body)).body;
+  /** A dataset of its own for a test, with the sample's experiments. */
+  const withSample = async (name: string) => {
+    const sessions: string[] = [];
+    let dataset = "";
+    for (const body of sampleUploads(new Date())) {
+      const made = await upload({ ...body, dataset_name: name, experiment_name: `${name}: ${body.experiment_name}` });
+      sessions.push(made.experiment.id);
+      dataset = made.dataset.id;
+    }
+    return { dataset, at: `/experiments/datasets/${dataset}`, sessions: sessions as [string, string, string] };
+  };
+  const rowOf = (page: Page, name: string | RegExp) => page.getByRole("row", { name });
+
+  it("begin with what is running, and load the sample by one click, twice the same", async () => {
+    const page = await web.open("");
+    await page.getByRole("heading", { name: "Agents that run here" }).waitFor();
+    await page.getByRole("button", { name: /^research/ }).click();
+    await page.getByText('"assistant_id":"research"').waitFor();
+    await page.goto(`${web.url}/app/experiments`);
+    await page.getByText("No experiments yet").waitFor();
+    await expectAccessible(page);
+    await page.getByRole("button", { name: "Load the sample" }).click();
+    await page.waitForURL(/\/compare\?experiments=/);
+    const [dataset] = await get("/datasets");
+    expect([dataset.example_count, dataset.session_count]).toEqual([200, 3]);
+    const query = new URL(page.url()).searchParams;
+    const compared = await Promise.all((query.get("experiments") ?? "").split(",").map((id) => get(`/sessions/${id}`)));
+    expect(compared.map(({ name }) => name)).toEqual([V1, V2, V3]);
+    expect(query.get("baseline")).toBe(compared[0].id);
+    expect(dataset.baseline_experiment_id).toBe(compared[0].id);
+
+    await page.goto(`${web.url}/app`);
+    await page.getByRole("link", { name: dataset.name }).waitFor();
+    await page.getByRole("button", { name: "Load the sample" }).click();
+    await page.waitForURL(/\/compare\?experiments=/);
+    expect(await get("/datasets")).toHaveLength(1);
+    expect(await get("/sessions")).toHaveLength(3);
+  });
+
+  it("find a dataset, sort its experiments, and compare those that are chosen", async () => {
+    const { at, sessions } = await withSample("Chosen");
+    const page = await web.open("/experiments");
+    await page.getByLabel("Search datasets by name").fill("chos");
+    await page.getByText("1 dataset", { exact: true }).waitFor();
+    expect(page.url()).toContain("q=chos");
+    await page.getByRole("link", { name: "Chosen" }).click();
+    await page.getByRole("figure", { name: "similarity" }).getByText("0.414", { exact: true }).waitFor();
+
+    await page.getByRole("columnheader", { name: "similarity" }).getByRole("button").click();
+    await page.getByRole("columnheader", { name: "similarity" }).and(page.locator("[aria-sort=descending]")).waitFor();
+    const names = await page.getByRole("row").getByRole("link").allInnerTexts();
+    expect(names).toEqual([V2, V1, V3].map((name) => `Chosen: ${name}`));
+    expect(await rowOf(page, /v1/).innerText()).toMatch(/#1\s+0\.786\s+0\.794\s/);
+
+    await page.getByLabel(`Choose Chosen: ${V3}`).check();
+    await page.getByLabel(`Choose Chosen: ${V1}`).check();
+    const address = new URL(page.url());
+    expect([address.pathname, address.searchParams.get("chosen")]).toEqual([
+      `/app${at}`,
+      `${sessions[2]},${sessions[0]}`,
+    ]);
+    await page.reload();
+    await page.getByRole("link", { name: "Compare 2" }).click();
+    await page.waitForURL(/\/compare\?/);
+    const query = new URL(page.url()).searchParams;
+    expect([query.get("experiments"), query.get("baseline")]).toEqual([`${sessions[0]},${sessions[2]}`, sessions[0]]);
+  });
+
+  it("choose and name the baseline with the keyboard alone", async () => {
+    const { dataset, at, sessions } = await withSample("Keys");
+    const page = await web.open(at);
+    await rowOf(page, /v3/).waitFor();
+    await page.keyboard.press("j");
+    await page.keyboard.press("j");
+    await page.keyboard.press("b");
+    await rowOf(page, /v2.*baseline/).waitFor();
+    expect((await get(`/datasets/${dataset}`)).baseline_experiment_id).toBe(sessions[1]);
+    await page.keyboard.press("k");
+    await page.keyboard.press("x");
+    const link = page.getByRole("link", { name: "Compare with the baseline" });
+    expect(await link.getAttribute("href")).toContain(
+      `experiments=${encodeURIComponent(`${sessions[1]},${sessions[2]}`)}&baseline=${sessions[1]}`,
+    );
+    await page.keyboard.press("Enter");
+    await page.getByRole("heading", { name: V3 }).waitFor();
+  });
+
+  it("rename and delete experiments and datasets, and say when a name is taken", async () => {
+    const { dataset, at, sessions } = await withSample("Tidy");
+    await withSample("Taken");
+    const page = await web.open(at, { refused: [409] });
+    await page.getByRole("button", { name: `Actions for Tidy: ${V1}` }).click();
+    await page.getByRole("menuitem", { name: "Rename" }).click();
+    const name = page.getByLabel("Name", { exact: true });
+    await name.fill(`Taken: ${V1}`);
+    await page.getByRole("button", { name: "Rename" }).click();
+    await page.getByText("Session already exists.").waitFor();
+    await expectAccessible(page);
+    await name.fill("the first");
+    await page.getByRole("button", { name: "Rename" }).click();
+    await page.getByRole("link", { name: "the first" }).waitFor();
+    expect((await get(`/sessions/${sessions[0]}`)).name).toBe("the first");
+
+    await page.getByRole("button", { name: "Actions for the first" }).click();
+    await page.getByRole("menuitem", { name: "Delete" }).click();
+    await page.getByText("Its 200 runs and their feedback go with it.").waitFor();
+    // What is behind the dialog has no roles as long as that is open, so it says nothing about the end of the deletion.
+    const deleted = page.waitForResponse((response) => response.request().method() === "DELETE");
+    await page.getByRole("button", { name: "Delete", exact: true }).click();
+    await deleted;
+    await page.getByRole("link", { name: "the first" }).waitFor({ state: "detached" });
+    expect((await get(`/datasets/${dataset}`)).session_count).toBe(2);
+
+    await page.getByRole("button", { name: "Actions for the dataset" }).click();
+    await page.getByRole("menuitem", { name: "Delete" }).click();
+    await page.getByText("Its 200 examples and its 2 experiments go with it").waitFor();
+    await page.getByRole("button", { name: "Delete", exact: true }).click();
+    await page.getByRole("link", { name: "Taken" }).waitFor();
+    expect(await page.getByRole("link", { name: "Tidy" }).count()).toBe(0);
+    expect((await web.service.request("GET", `/api/v1/datasets/${dataset}`)).status).toBe(404);
+  });
+
+  it("upload files, and show each thing that is wrong with its place", async () => {
+    const body = sampleUploads(new Date())[0] as ReturnType<typeof sampleUploads>[number];
+    const named = { ...body, dataset_name: "Uploaded", experiment_name: "from a file" };
+    const wrong = {
+      ...named,
+      results: named.results.map((row, at) => (at === 3 ? { ...row, start_time: "soon" } : row)),
+    };
+    const fileOf = (name: string, content: unknown) => ({
+      name,
+      mimeType: "application/json",
+      buffer: Buffer.from(typeof content === "string" ? content : JSON.stringify(content)),
+    });
+    const page = await web.open("/experiments", { refused: [409, 422] });
+    await page.getByRole("button", { name: "Upload" }).click();
+    const input = page.getByLabel("Files to upload");
+    await input.setInputFiles([fileOf("wrong.json", wrong), fileOf("right.json", named)]);
+    await page.getByText("results[3].start_time").waitFor();
+    await page.getByText('input is too short, not "soon"').waitFor();
+    await page.getByRole("link", { name: "Open it" }).waitFor();
+    await input.setInputFiles(fileOf("again.json", named));
+    await page.getByText("Its experiment_name is taken").waitFor();
+    await expectAccessible(page);
+    await page.getByRole("link", { name: "Open it" }).click();
+    await page.getByRole("heading", { name: "from a file" }).waitFor();
+    expect((await get("/sessions?name_contains=from a file")).length).toBe(1);
+  });
+
+  it("take a file that is dropped on the page, and store nothing of one that is cancelled", async () => {
+    const page = await web.open("/experiments");
+    await page.getByRole("table", { name: "Datasets" }).waitFor();
+    // 4 MB at 200 KB/s would take 20 s.
+    const network = await page.context().newCDPSession(page);
+    const throttle = { offline: false, latency: 0, downloadThroughput: -1, uploadThroughput: 200_000 };
+    await network.send("Network.emulateNetworkConditions", throttle);
+    await page.evaluate(`{
+      const data = new DataTransfer();
+      const head = { experiment_name: "dropped", dataset_name: "Dropped", results: [], more: "x".repeat(4e6) };
+      data.items.add(new File([JSON.stringify(head)], "dropped.json"));
+      window.dispatchEvent(new DragEvent("drop", { dataTransfer: data, bubbles: true, cancelable: true }));
+    }`);
+    const progress = page.getByRole("progressbar", { name: "dropped.json" });
+    await page.getByText(/^[1-9].* of 4\.00 MB$/).waitFor();
+    await expectAccessible(page);
+    await page.getByRole("button", { name: "Cancel" }).click();
+    await progress.waitFor({ state: "detached" });
+    expect(await get("/sessions?name=dropped")).toEqual([]);
+  });
+
+  it("show the runs of an experiment, the worst first, and one of them whole", async () => {
+    const { sessions } = await withSample("Runs");
+    const page = await web.open(`/experiments/sessions/${sessions[2]}`);
+    await page.getByText("sd 0.156, n 196").waitFor();
+    await page.getByRole("button", { name: "similarity" }).click();
+    await page.getByRole("button", { name: "similarity" }).click();
+    await page.getByRole("row").nth(1).getByText("No.").waitFor();
+    await page.getByRole("row").nth(1).click();
+    const sheet = page.getByRole("dialog");
+    await sheet.getByText("It does not say “after 30 days”.").waitFor();
+    await expectAccessible(page);
+    const address = page.url();
+    await page.keyboard.press("j");
+    await sheet.getByText("It does not say “Cancel plan”.").waitFor();
+    await page.keyboard.press("k");
+    await sheet.getByText("It does not say “after 30 days”.").waitFor();
+    expect(page.url()).toBe(address);
+    await page.keyboard.press("Escape");
+    await sheet.waitFor({ state: "detached" });
+
+    await page.getByRole("combobox", { name: "Which runs" }).click();
+    await page.getByRole("option", { name: "Only errors" }).click();
+    await page.getByText("4 runs", { exact: true }).waitFor();
+    expect(await page.getByText("The model did not answer within 30 s.").count()).toBe(4);
+    await page.getByRole("link", { name: "Compare with the previous one" }).click();
+    await page.waitForURL(new RegExp(`experiments=${sessions[1]}%2C${sessions[2]}`));
+  });
+
+  it("export an experiment as CSV and as JSON", async () => {
+    const { sessions } = await withSample("Exported");
+    const page = await web.open(`/experiments/sessions/${sessions[2]}`);
+    const textOf = async (format: string) => {
+      await page.getByRole("button", { name: "Actions for" }).click();
+      const [download] = await Promise.all([
+        page.waitForEvent("download"),
+        page.getByRole("menuitem", { name: `Export as ${format}` }).click(),
+      ]);
+      expect(download.suggestedFilename()).toBe(`Exported_ ${V3.replace(":", "_")}.${format.toLowerCase()}`);
+      return readFile(await download.path(), "utf8");
+    };
+    const lines = (await textOf("CSV")).trim().split("\n");
+    expect([lines.length, lines[0]]).toEqual([
+      201,
+      expect.stringContaining("feedback.correctness,feedback.similarity"),
+    ]);
+    const examples = JSON.parse(await textOf("JSON"));
+    expect(examples).toHaveLength(200);
+    expect(examples.flatMap(({ runs }: { runs: { outputs: object }[] }) => runs)).toContainEqual(
+      expect.objectContaining({ outputs: { answer: "No." } }),
+    );
+  });
+
+  it("find examples by their words, and are where the client's links lead", async () => {
+    const { dataset, at, sessions } = await withSample("Linked");
+    const page = await web.open(`${at}?tab=examples`);
+    await page.getByLabel("Search examples").fill("voucher");
+    await page.getByText("Is there a way to use a voucher on my phone?").click();
+    const sheet = page.getByRole("dialog");
+    await sheet.getByText(/at checkout below the total/).waitFor();
+    const example = new URL(page.url()).searchParams.get("example");
+    await page.goto(`${web.url}/o/t/datasets/${dataset}/e/${example}`);
+    await sheet.getByText(/at checkout below the total/).waitFor();
+    const [run] = (await web.service.request("POST", "/api/v1/runs/query", { session: sessions[0], limit: 1 })).body
+      .runs;
+    await page.goto(`${web.url}${run.app_path}`);
+    await sheet.getByText("Scores").waitFor();
+    await page.goto(`${web.url}/o/t/datasets/${dataset}`);
+    await rowOf(page, /v2/).waitFor();
+    await page.goto(`${web.url}/o/t/datasets/${dataset}/compare?selectedSessions=${sessions.join("%2C")}`);
+    await page.waitForURL(new RegExp(`${at}/compare\\?experiments=${sessions.join("%2C")}`));
+  });
+
+  it("say in the server's words what is not there", async () => {
+    const page = await web.open(`/experiments/sessions/${crypto.randomUUID()}`, { refused: [404] });
+    await page.getByText("Session not found").waitFor();
+    await page.goto(`${web.url}/app/experiments/datasets/${crypto.randomUUID()}`);
+    await page.getByText("Dataset not found").waitFor();
+    await expectAccessible(page);
+  });
+
+  it("begin with a page that is legible to everybody", async () => {
+    await takePictures(web, "start", "", (page) => page.getByText("runs/wait").waitFor());
+  });
+
+  it("are legible to everybody, wide and narrow, light and dark", async () => {
+    const { at, sessions } = await withSample("Pictures");
+    const chosen = `${at}?chosen=${sessions[0]},${sessions[2]}`;
+    await takePictures(web, "dataset", chosen, (page) => page.getByText("0.414", { exact: true }).first().waitFor());
+    const worst = `/experiments/sessions/${sessions[2]}?sort=feedback.similarity`;
+    await takePictures(web, "experiment", worst, (page) => page.getByText("No.", { exact: true }).waitFor());
+  });
+});

@@ -1,0 +1,59 @@
+import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
+import { describeInBrowser, expectAccessible, WebTest } from "./browser.ts";
+
+describeInBrowser("the frame of an open service", () => {
+  let web: WebTest;
+  beforeAll(async () => {
+    web = await WebTest.start();
+  });
+  afterEach(() => web.expectQuiet());
+  afterAll(() => web.stop());
+
+  it("comes to a page without a key, from the address that the program prints", async () => {
+    const page = await web.open("");
+    await page.goto(web.url);
+    await page.getByRole("heading", { name: "Agents that run here" }).waitFor();
+    expect(page.url()).toMatch(/\/app\/?$/);
+  });
+
+  it("finds a page by its name with the keyboard alone", async () => {
+    const page = await web.open("/nowhere");
+    await page.getByRole("heading", { name: "No such page" }).waitFor();
+    await page.keyboard.press("Control+k");
+    await page.getByRole("combobox", { name: "Find" }).waitFor();
+    await page.keyboard.type("sett");
+    await page.getByRole("option", { name: "Experiments" }).waitFor({ state: "detached" });
+    await page.getByRole("option", { name: "Settings" }).waitFor();
+    await expectAccessible(page);
+    await page.keyboard.press("Enter");
+    await page.getByRole("heading", { name: "Settings" }).waitFor();
+    expect(new URL(page.url()).pathname).toBe("/app/settings");
+  });
+
+  it("lists the keys of the page, and does not take letters out of what people write", async () => {
+    const page = await web.open("/settings?section=workspaces");
+    await page.getByRole("row", { name: /default/ }).waitFor();
+    await page.keyboard.press("?");
+    await page.getByText("Next row").waitFor();
+    await expectAccessible(page);
+    await page.keyboard.press("Escape");
+    await page.getByLabel("New workspace").fill("");
+    await page.getByLabel("New workspace").pressSequentially("why? jk");
+    expect(await page.getByLabel("New workspace").inputValue()).toBe("why? jk");
+    expect(await page.getByText("Next row").count()).toBe(0);
+  });
+
+  it("remembers the theme, whatever the system has", async () => {
+    const page = await web.open("/settings", { theme: "dark" });
+    const background = () => page.evaluate("getComputedStyle(document.body).backgroundColor");
+    await page.getByRole("radio", { name: "System" }).waitFor();
+    const dark = await background();
+    await page.getByRole("radio", { name: "Light" }).click();
+    const light = await background();
+    expect(light).not.toBe(dark);
+    await page.reload();
+    expect(await background()).toBe(light);
+    await page.getByRole("radio", { name: "System" }).click();
+    expect(await background()).toBe(dark);
+  });
+});

@@ -1,0 +1,114 @@
+import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
+import { describeInBrowser, expectAccessible, takePictures, WebTest } from "./browser.ts";
+
+const ROOT_KEY = "root-0123456789abcdef0123456789abcdef";
+
+describeInBrowser("the settings of a closed service", () => {
+  let web: WebTest;
+  beforeAll(async () => {
+    web = await WebTest.start({ env: { API_KEYS: ROOT_KEY } });
+  });
+  afterEach(() => web.expectQuiet());
+  afterAll(() => web.stop());
+
+  it("are behind a sign-in that says when a key is wrong, and keeps the key out of addresses", async () => {
+    const page = await web.open("/settings?section=keys", { refused: [401] });
+    const key = page.getByLabel("API key");
+    await expectAccessible(page);
+    await key.fill("tmk_nobody_made_this");
+    await page.getByRole("button", { name: "Sign in" }).click();
+    await page.getByText("The server does not take this key").waitFor();
+    await key.fill(ROOT_KEY);
+    await page.getByRole("button", { name: "Sign in" }).click();
+    await page.getByText("No keys yet").waitFor();
+    expect(page.url()).toBe(`${web.url}/app/settings?section=keys`);
+    await page.reload();
+    await page.getByText("No keys yet").waitFor();
+    await page.goto(`${web.url}/app/settings`);
+    await page.getByRole("button", { name: "Sign out" }).click();
+    await page.getByRole("heading", { name: "Sign in to Threadmill" }).waitFor();
+    expect(await page.evaluate("JSON.stringify([{ ...localStorage }, { ...sessionStorage }])")).toBe("[{},{}]");
+  });
+
+  it("make a key that is shown once and works, and revoke it", async () => {
+    const page = await web.open("/settings?section=keys", { key: ROOT_KEY });
+    await page.getByRole("button", { name: "New key" }).click();
+    await page.getByLabel("Name", { exact: true }).fill("laptop");
+    await page.getByLabel("User", { exact: true }).fill("alice");
+    await page.getByRole("button", { name: "Make the key" }).click();
+    const key = await page.getByRole("dialog").locator("pre").innerText();
+    await page.getByRole("button", { name: "Copy the key" }).click();
+    await page.getByRole("button", { name: "Copied" }).waitFor();
+    expect(await page.evaluate("navigator.clipboard.readText()")).toBe(key);
+    await page.getByRole("button", { name: "Done" }).click();
+    const row = page.getByRole("row", { name: /laptop/ });
+    expect(await row.innerText()).toContain("alice");
+    expect(await page.content()).not.toContain(key);
+
+    const session = () => web.service.request("GET", "/app/api/session", undefined, { "X-Api-Key": key });
+    expect((await session()).body).toEqual({
+      user_id: "alice",
+      tenant_id: "00000000-0000-0000-0000-000000000001",
+      scopes: ["agents", "experiments", "deployments", "tokens"],
+    });
+    await row.getByRole("button", { name: "Revoke the key laptop" }).click();
+    await page.getByRole("button", { name: "Revoke", exact: true }).click();
+    await row.getByText("revoked").waitFor();
+    expect((await session()).status).toBe(401);
+  });
+
+  it("make a workspace, its members, and look into it", async () => {
+    const page = await web.open("/settings?section=workspaces", { key: ROOT_KEY });
+    await page.getByLabel("New workspace").fill("Research");
+    await page.getByRole("button", { name: "Make it" }).click();
+    await page.getByRole("row", { name: /Research/ }).click();
+    await page.getByLabel("User").fill("bob");
+    await page.getByRole("button", { name: "Add" }).click();
+    await page.getByRole("listitem").filter({ hasText: "bob" }).waitFor();
+    await page.keyboard.press("Escape");
+    await page.getByRole("tab", { name: "General" }).click();
+    await page.getByRole("combobox", { name: "Workspace" }).click();
+    await page.getByRole("option", { name: "Research" }).click();
+    await page.getByRole("combobox", { name: "Workspace" }).filter({ hasText: "Research" }).waitFor();
+    await page.getByRole("tab", { name: "API keys" }).click();
+    await page.getByText("No keys yet").waitFor();
+  });
+
+  it("show the server's own words when it refuses", async () => {
+    const page = await web.open("/settings?section=workspaces", { key: ROOT_KEY, refused: [409] });
+    for (const name of ["Twice", "Twice"]) {
+      await page.getByLabel("New workspace").fill(name);
+      await page.getByRole("button", { name: "Make it" }).click();
+      await page.getByRole("row", { name: /Twice/ }).waitFor();
+    }
+    const { body } = await web.service.request(
+      "POST",
+      "/admin/workspaces",
+      { name: "Twice" },
+      { "X-Api-Key": ROOT_KEY },
+    );
+    await page.getByText(body.detail).waitFor();
+  });
+
+  it("tell a key without the scope what it lacks", async () => {
+    const { body } = await web.service.request("POST", "/admin/keys", { name: "agents" }, { "X-Api-Key": ROOT_KEY });
+    const page = await web.open("/settings?section=keys", { key: body.key });
+    await page.getByText("A key with the scope admin").waitFor();
+  });
+
+  it("are legible to everybody, wide and narrow, light and dark", async () => {
+    for (const name of ["ci", "notebook", "nightly experiments"])
+      await web.service.request("POST", "/admin/keys", { name }, { "X-Api-Key": ROOT_KEY });
+    const signedIn = { key: ROOT_KEY };
+    await takePictures(web, "settings", "/settings", (page) => page.getByText("API level 0").waitFor(), signedIn);
+    await takePictures(web, "keys", "/settings?section=keys", (page) => page.getByText("notebook").waitFor(), signedIn);
+    await takePictures(
+      web,
+      "new-key",
+      "/settings?section=keys",
+      (page) => page.getByRole("button", { name: "New key" }).click(),
+      signedIn,
+    );
+    await takePictures(web, "sign-in", "/settings", (page) => page.getByLabel("API key").waitFor(), { refused: [401] });
+  });
+});

@@ -1,0 +1,27 @@
+import { queryOptions, useQuery } from "@tanstack/react-query";
+import { mayUse, type Scope } from "../../../src/contract/caller.ts";
+import type { Session } from "../../../src/contract/web-app.ts";
+import { chooseWorkspace, credentials } from "./credentials.ts";
+import { api, RequestError } from "./request.ts";
+
+/** Who looks at the pages. */
+export const sessionQuery = queryOptions({
+  queryKey: ["session"],
+  queryFn: async ({ signal }) => {
+    try {
+      return await api.get<Session>("/app/api/session", { signal });
+    } catch (error) {
+      // The workspace that was chosen is gone, or not this key's any more.
+      if (!(error instanceof RequestError && error.status === 403 && credentials().tenant_id)) throw error;
+      chooseWorkspace(undefined);
+      return await api.get<Session>("/app/api/session", { signal });
+    }
+  },
+  staleTime: 60_000,
+});
+
+/** Whether the caller may use what needs the scope; undefined while that is not known yet. */
+export function useMay(scope: Scope): boolean | undefined {
+  const { data } = useQuery(sessionQuery);
+  return data && mayUse(data, scope);
+}

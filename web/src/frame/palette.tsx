@@ -1,0 +1,104 @@
+import { useQueries, useQuery } from "@tanstack/react-query";
+import { useNavigate } from "@tanstack/react-router";
+import { Command } from "cmdk";
+import { Dialog } from "radix-ui";
+import { useDeferredValue, useState } from "react";
+import { mayUse } from "../../../src/contract/caller.ts";
+import { sessionQuery } from "../api/session.ts";
+import type { Destination } from "../page.ts";
+import { pages } from "../pages.ts";
+
+const ITEM = "flex cursor-default items-center gap-3 rounded-md px-2.5 py-1.5 text-body data-[selected=true]:bg-hover";
+const GROUP =
+  "[&_[cmdk-group-heading]]:px-2.5 [&_[cmdk-group-heading]]:pt-2 [&_[cmdk-group-heading]]:pb-1 [&_[cmdk-group-heading]]:text-table [&_[cmdk-group-heading]]:text-text-3";
+
+/** Finds a page, and what the pages' own sources know, by its name. */
+export default function Palette({ onClose }: { onClose(): void }) {
+  const [text, setText] = useState("");
+  const [chosen, setChosen] = useState("");
+  const asked = useDeferredValue(text.trim());
+  const navigate = useNavigate();
+  const { data: session } = useQuery(sessionQuery);
+  const shown = pages.filter(({ nav }) => !nav.scope || !session || mayUse(session, nav.scope));
+  const sources = shown.flatMap((page) => page.palette ?? []);
+  const found = useQueries({
+    queries: sources.map((source) => ({
+      queryKey: ["palette", source.group, asked],
+      queryFn: ({ signal }: { signal: AbortSignal }) => source.find(asked, signal),
+      retry: false,
+    })),
+  });
+  const go = (to: string) => {
+    onClose();
+    void navigate({ to });
+  };
+  const ownPages = shown
+    .map(({ nav }): Destination => ({ label: nav.label, to: nav.to }))
+    .concat({ label: "Start", to: "/" })
+    .filter(({ label }) => label.toLowerCase().includes(asked.toLowerCase()));
+  const groups = [
+    { heading: "Pages", destinations: ownPages },
+    ...sources.map(({ group }, index) => ({ heading: group, destinations: found[index]?.data ?? [] })),
+  ];
+  // What was chosen may have gone from the list with the next letter; Enter is then for what stands first.
+  const values = groups.flatMap(({ heading, destinations }) => destinations.map((each) => itemOf(heading, each)));
+  const value = values.includes(chosen) ? chosen : (values[0] ?? "");
+  return (
+    <Dialog.Root open onOpenChange={(open) => !open && onClose()}>
+      <Dialog.Portal>
+        <Dialog.Overlay className="fixed inset-0 z-40 animate-appear bg-scrim" />
+        <Dialog.Content
+          aria-describedby={undefined}
+          className="fixed top-[12vh] left-1/2 z-50 w-[min(560px,calc(100vw-24px))] -translate-x-1/2 animate-appear overflow-hidden rounded-xl border border-line bg-raised shadow-float"
+        >
+          <Dialog.Title className="sr-only">Find</Dialog.Title>
+          {/* Each source finds by itself, so nothing is filtered here. */}
+          <Command shouldFilter={false} label="Find" value={value} onValueChange={setChosen}>
+            <Command.Input
+              value={text}
+              onValueChange={setText}
+              placeholder="Find a page, an agent, a thread, an experiment …"
+              className="h-11 w-full border-line border-b bg-transparent px-4 text-body outline-none"
+            />
+            <Command.List className="max-h-[50vh] overflow-y-auto p-1.5">
+              <Command.Empty className="px-2.5 py-6 text-center text-text-2">
+                {found.some((source) => source.isFetching) ? "Looking …" : "Nothing has this name."}
+              </Command.Empty>
+              {groups.map(({ heading, destinations }) => (
+                <Group key={heading} heading={heading} destinations={destinations} onGo={go} />
+              ))}
+            </Command.List>
+          </Command>
+        </Dialog.Content>
+      </Dialog.Portal>
+    </Dialog.Root>
+  );
+}
+
+/** Two groups may lead to the same page. */
+const itemOf = (heading: string, { label, to }: Destination): string => `${heading} ${label} ${to}`;
+
+function Group({
+  heading,
+  destinations,
+  onGo,
+}: {
+  heading: string;
+  destinations: readonly Destination[];
+  onGo(to: string): void;
+}) {
+  if (destinations.length === 0) return null;
+  return (
+    <Command.Group heading={heading} className={GROUP}>
+      {destinations.map((each) => {
+        const value = itemOf(heading, each);
+        return (
+          <Command.Item key={value} value={value} onSelect={() => onGo(each.to)} className={ITEM}>
+            <span className="truncate">{each.label}</span>
+            {each.hint && <span className="ml-auto shrink-0 text-table text-text-3">{each.hint}</span>}
+          </Command.Item>
+        );
+      })}
+    </Command.Group>
+  );
+}

@@ -1,0 +1,42 @@
+import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { mayUse } from "../../../src/contract/caller.ts";
+import { sessionQuery } from "../api/session.ts";
+import { pages } from "../pages.ts";
+import { classes } from "../ui/classes.ts";
+
+/** The pages that the caller may use: at the left, on narrow screens at the bottom. */
+export function SideBar() {
+  const { data: session } = useQuery(sessionQuery);
+  const shown = pages.filter(({ nav }) => !nav.scope || !session || mayUse(session, nav.scope));
+  return (
+    <nav
+      aria-label="Pages"
+      className="flex w-44 shrink-0 flex-col gap-0.5 border-line border-r bg-sunken p-2 max-sm:order-last max-sm:w-full max-sm:flex-row max-sm:justify-around max-sm:overflow-x-auto max-sm:border-t max-sm:border-r-0 max-sm:p-1 max-sm:pb-[max(4px,env(safe-area-inset-bottom))]"
+    >
+      <Link
+        to="/"
+        activeOptions={{ exact: true }}
+        className="mb-2 flex h-10 items-center gap-2 rounded-md px-2 max-sm:hidden"
+      >
+        <img src="./icon.svg" alt="" width={20} height={20} />
+        <span className="font-semibold tracking-tight">Threadmill</span>
+      </Link>
+      {shown.map(({ nav: { label, to, icon: Icon } }) => (
+        <Link
+          key={to}
+          to={to}
+          className={classes(
+            "flex h-8 items-center gap-2.5 rounded-md px-2 font-medium text-table",
+            "max-sm:h-12 max-sm:min-w-14 max-sm:flex-col max-sm:justify-center max-sm:gap-0.5 max-sm:px-1",
+          )}
+          activeProps={{ className: "bg-selected text-accent-text" }}
+          inactiveProps={{ className: "text-text-2 hover:bg-hover hover:text-text" }}
+        >
+          <Icon size={16} aria-hidden />
+          {label}
+        </Link>
+      ))}
+    </nav>
+  );
+}

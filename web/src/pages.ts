@@ -1,0 +1,11 @@
+import type { Page } from "./page.ts";
+import { agents } from "./pages/agents/page.ts";
+import { connections } from "./pages/connections/page.ts";
+import { deployments } from "./pages/deployments/page.ts";
+import { experiments } from "./pages/experiments/page.ts";
+import { runs } from "./pages/runs/page.ts";
+import { settings } from "./pages/settings/page.ts";
+import { threads } from "./pages/threads/page.ts";
+
+/** The pages in the order of the side bar. */
+export const pages: readonly Page[] = [agents, threads, runs, experiments, deployments, connections, settings];

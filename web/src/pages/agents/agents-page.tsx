@@ -1,0 +1,149 @@
+import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { Plus } from "lucide-react";
+import { useState } from "react";
+import type { Assistant } from "../../../../src/contract/records.ts";
+import { Page } from "../../frame/header.tsx";
+import { useKeys } from "../../frame/keys.ts";
+import { Button } from "../../ui/button.tsx";
+import { Input } from "../../ui/field.tsx";
+import { RelativeTime } from "../../ui/relative-time.tsx";
+import { Select } from "../../ui/select.tsx";
+import { EmptyState, ErrorState, SkeletonRows } from "../../ui/states.tsx";
+import { Badge } from "../../ui/status.tsx";
+import { Table } from "../../ui/table.tsx";
+import type { Column } from "../../ui/table-columns.ts";
+import { NewAssistant } from "./new-assistant.tsx";
+import { type AgentsSearch, agentsRoute } from "./page.ts";
+import { assistantsQuery } from "./queries.ts";
+
+const ALL = "*";
+
+/** The assistants, graph by graph. */
+export function AgentsPage() {
+  const { graph, q = "" } = agentsRoute.useSearch();
+  const navigate = agentsRoute.useNavigate();
+  const [making, setMaking] = useState(false);
+  const { data: assistants, error, refetch } = useQuery(assistantsQuery);
+  useKeys({ n: { does: "New assistant", run: () => setMaking(true) } });
+  const graphs = [...new Set(assistants?.map(({ graph_id }) => graph_id))].sort();
+  return (
+    <Page
+      fill
+      title="Agents"
+      actions={
+        <Button look="primary" onClick={() => setMaking(true)}>
+          <Plus size={15} aria-hidden /> New assistant
+        </Button>
+      }
+    >
+      <div className="flex flex-wrap items-center gap-2 border-line border-b px-6 py-2 max-sm:px-4">
+        <Input
+          aria-label="Find an assistant"
+          placeholder="Name or description"
+          className="max-w-64"
+          value={q}
+          onChange={({ target }) =>
+            void navigate({
+              search: (before: AgentsSearch) => ({ ...before, q: target.value || undefined }),
+              replace: true,
+            })
+          }
+        />
+        <Select
+          aria-label="Graph"
+          value={graph ?? ALL}
+          options={[{ value: ALL, label: "All graphs" }, ...graphs.map((each) => ({ value: each, label: each }))]}
+          onChange={(chosen) =>
+            void navigate({
+              search: (before: AgentsSearch) => ({ ...before, graph: chosen === ALL ? undefined : chosen }),
+            })
+          }
+        />
+      </div>
+      {error && <ErrorState error={error} retry={() => void refetch()} />}
+      {!error && !assistants && <SkeletonRows label="Fetching the assistants" height={56} />}
+      {assistants && (
+        <Table
+          name="Assistants"
+          className="flex-1"
+          rowHeight={56}
+          rows={byGraph(assistants, graph, q)}
+          columns={COLUMNS}
+          keyOf={({ assistant_id }) => assistant_id}
+          onOpen={({ assistant_id }) => void navigate({ to: "/agents/$assistant_id", params: { assistant_id } })}
+          empty={
+            assistants.length > 0 ? (
+              <EmptyState title="No assistant has this name" />
+            ) : (
+              <EmptyState title="No agents yet" command="npx threadmill dev --config langgraph.json">
+                Each graph of the project's <code>langgraph.json</code> is an assistant from the start.
+              </EmptyState>
+            )
+          }
+        />
+      )}
+      <NewAssistant open={making} graph_id={graph} graphs={graphs} onClose={() => setMaking(false)} />
+    </Page>
+  );
+}
+
+const isDefault = ({ metadata }: Assistant) => metadata.created_by === "system";
+
+/** Those that fit, graph by graph, each with its own assistant first. */
+function byGraph(assistants: readonly Assistant[], graph: string | undefined, q: string): Assistant[] {
+  const wanted = q.toLowerCase();
+  return assistants
+    .filter(({ graph_id }) => graph === undefined || graph_id === graph)
+    .filter(({ name, description }) => `${name}\n${description ?? ""}`.toLowerCase().includes(wanted))
+    .sort(
+      (a, b) =>
+        a.graph_id.localeCompare(b.graph_id) ||
+        Number(isDefault(b)) - Number(isDefault(a)) ||
+        a.name.localeCompare(b.name),
+    );
+}
+
+const COLUMNS: Column<Assistant>[] = [
+  {
+    id: "name",
+    header: "Assistant",
+    cell: (assistant) => (
+      <div className="min-w-0">
+        <Link
+          to="/agents/$assistant_id"
+          params={{ assistant_id: assistant.assistant_id }}
+          className="block truncate font-medium hover:underline"
+        >
+          {assistant.name}
+        </Link>
+        <div className="truncate font-normal text-table text-text-3">{assistant.description ?? " "}</div>
+      </div>
+    ),
+    width: 420,
+    grow: true,
+    card: "title",
+  },
+  { id: "graph", header: "Graph", cell: ({ graph_id }) => <Badge mono>{graph_id}</Badge>, width: 180 },
+  {
+    id: "kind",
+    header: "Kind",
+    cell: (assistant) => (isDefault(assistant) ? "the graph's own" : "made by people"),
+    width: 150,
+    card: "hidden",
+  },
+  { id: "version", header: "Version", cell: ({ version }) => version, numeric: true, width: 90 },
+  { id: "updated", header: "Changed", cell: ({ updated_at }) => <RelativeTime time={updated_at} />, width: 120 },
+  {
+    id: "thread",
+    header: "",
+    cell: ({ assistant_id, name }) => (
+      <Button asChild small>
+        <Link to="/threads/new" search={{ assistant: assistant_id }} aria-label={`New thread with ${name}`}>
+          New thread
+        </Link>
+      </Button>
+    ),
+    width: 120,
+  },
+];

@@ -1,0 +1,37 @@
+import { useQuery } from "@tanstack/react-query";
+import { useMemo } from "react";
+import type { GraphDrawing as Drawing } from "../../../../src/contract/records.ts";
+import { GraphDrawing, type NodeState } from "../../ui/graph.tsx";
+import { ErrorState, Skeleton } from "../../ui/states.tsx";
+import { drawingQuery } from "./queries.ts";
+
+const ENDS: Record<string, string> = { __start__: "start", __end__: "end" };
+
+/** The graph of an assistant. @param xray with what is inside of subgraphs */
+export function AssistantDrawing({
+  assistant_id,
+  xray = false,
+  stateOf,
+}: {
+  assistant_id: string;
+  xray?: boolean;
+  stateOf?: (node: string) => NodeState | undefined;
+}) {
+  const { data, error, refetch } = useQuery(drawingQuery(assistant_id, xray));
+  const drawn = useMemo(() => data && partsOf(data), [data]);
+  if (error) return <ErrorState error={error} retry={() => void refetch()} />;
+  if (!drawn)
+    return (
+      <div role="status" aria-label="Fetching the graph" className="grid justify-items-center gap-8 py-6">
+        {["w-16", "w-28", "w-36", "w-20"].map((width) => (
+          <Skeleton key={width} className={`h-8 ${width}`} />
+        ))}
+      </div>
+    );
+  return <GraphDrawing {...drawn} label="The graph's nodes and where they lead" stateOf={stateOf} />;
+}
+
+const partsOf = ({ nodes, edges }: Drawing) => ({
+  nodes: nodes.map(({ id }) => ({ id: String(id), label: ENDS[id] ?? String(id), isEnd: id in ENDS })),
+  edges: edges.map(({ source, target, conditional = false, data }) => ({ source, target, conditional, label: data })),
+});

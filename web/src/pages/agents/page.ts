@@ -1,0 +1,60 @@
+import { createRoute, lazyRouteComponent } from "@tanstack/react-router";
+import { Bot } from "lucide-react";
+import { type Page, rootRoute } from "../../page.ts";
+import { findAssistants } from "./queries.ts";
+
+/** Which assistants are listed. */
+export interface AgentsSearch {
+  graph?: string;
+  /** A part of the name or the description. */
+  q?: string;
+}
+
+export const agentsRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: "/agents",
+  validateSearch: (search): AgentsSearch => ({
+    graph: typeof search.graph === "string" ? search.graph : undefined,
+    q: search.q === undefined ? undefined : String(search.q),
+  }),
+  component: lazyRouteComponent(() => import("./agents-page.tsx"), "AgentsPage"),
+});
+
+export const SECTIONS = ["graph", "configuration", "versions"] as const;
+export type Section = (typeof SECTIONS)[number];
+
+export interface AgentView {
+  /** The graph when it is left out. */
+  section?: Section;
+  /** The version that is looked at. */
+  version?: number;
+  /** With what is inside of subgraphs. */
+  xray?: boolean;
+}
+
+export const agentRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: "/agents/$assistant_id",
+  validateSearch: (search): AgentView => ({
+    section: SECTIONS.find((section) => section === search.section),
+    version: Number.isInteger(search.version) ? Number(search.version) : undefined,
+    xray: search.xray === true || undefined,
+  }),
+  component: lazyRouteComponent(() => import("./agent-page.tsx"), "AgentPage"),
+});
+
+export const agents: Page = {
+  nav: { label: "Agents", to: "/agents", icon: Bot, scope: "agents" },
+  routes: [agentsRoute, agentRoute],
+  palette: [
+    {
+      group: "Agents",
+      find: async (text, signal) =>
+        (await findAssistants({ name: text, limit: 10 }, signal)).map(({ assistant_id, name, graph_id }) => ({
+          label: name,
+          hint: graph_id,
+          to: `/agents/${assistant_id}`,
+        })),
+    },
+  ],
+};

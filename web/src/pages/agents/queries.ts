@@ -1,0 +1,52 @@
+import { queryOptions } from "@tanstack/react-query";
+import type { AssistantFilter } from "../../../../src/contract/assistants.ts";
+import type { Assistant, AssistantVersion, GraphDrawing, GraphSchemas } from "../../../../src/contract/records.ts";
+import { api } from "../../api/request.ts";
+import type { JsonSchema } from "../../ui/json-schema.ts";
+
+/** Most that one search answers. */
+const LIMIT = 1_000;
+
+export const findAssistants = (filter: AssistantFilter & { limit?: number }, signal?: AbortSignal) =>
+  api.post<Assistant[]>(
+    "/assistants/search",
+    { limit: LIMIT, sort_by: "name", sort_order: "asc", ...filter },
+    { signal },
+  );
+
+/** All assistants, by name; people have tens of them. */
+export const assistantsQuery = queryOptions({
+  queryKey: ["assistants"],
+  queryFn: ({ signal }) => findAssistants({}, signal),
+});
+
+export const assistantQuery = (assistant_id: string) =>
+  queryOptions({
+    queryKey: ["assistants", assistant_id],
+    queryFn: ({ signal }) => api.get<Assistant>(`/assistants/${assistant_id}`, { signal }),
+  });
+
+export const versionsQuery = (assistant_id: string) =>
+  queryOptions({
+    queryKey: ["assistants", assistant_id, "versions"],
+    queryFn: ({ signal }) =>
+      api.post<AssistantVersion[]>(`/assistants/${assistant_id}/versions`, { limit: LIMIT }, { signal }),
+  });
+
+/** JSON Schemas as forms read them. */
+export type Schemas = { [Part in Exclude<keyof GraphSchemas, "graph_id">]?: JsonSchema | null };
+
+/** @param graph an assistant's id, or the name of a graph. Graphs change when they are deployed anew, so for some minutes they do not. */
+export const schemasQuery = (graph: string) =>
+  queryOptions({
+    queryKey: ["schemas", graph],
+    queryFn: ({ signal }) => api.get<Schemas>(`/assistants/${encodeURIComponent(graph)}/schemas`, { signal }),
+    staleTime: 300_000,
+  });
+
+export const drawingQuery = (assistant_id: string, xray: boolean) =>
+  queryOptions({
+    queryKey: ["drawing", assistant_id, xray],
+    queryFn: ({ signal }) => api.get<GraphDrawing>(`/assistants/${assistant_id}/graph`, { query: { xray }, signal }),
+    staleTime: 300_000,
+  });

@@ -1,0 +1,141 @@
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { Plus } from "lucide-react";
+import { useState } from "react";
+import type { OAuthProvider, OAuthTokenSummary } from "../../../../src/contract/auth-service/records.ts";
+import { Page } from "../../frame/header.tsx";
+import { useKeys } from "../../frame/keys.ts";
+import { Button } from "../../ui/button.tsx";
+import { Confirm } from "../../ui/confirm.tsx";
+import { EmptyState, ErrorState, SkeletonRows } from "../../ui/states.tsx";
+import { toast } from "../../ui/toast.tsx";
+import { Connect } from "./connect.tsx";
+import { connectionsRoute } from "./page.ts";
+import { ProviderForm } from "./provider-form.tsx";
+import { ProviderSection } from "./provider-section.tsx";
+import {
+  connectionsKey,
+  deleteProvider,
+  deleteToken,
+  deleteTokens,
+  makeDefault,
+  providersQuery,
+  tokensQuery,
+} from "./queries.ts";
+
+/** What is to be deleted, once it was confirmed. */
+type Deletion =
+  | { of: "provider"; provider: OAuthProvider }
+  | { of: "tokens"; provider: OAuthProvider }
+  | { of: "token"; provider: OAuthProvider; token: OAuthTokenSummary };
+
+/** OAuth providers, and the accounts at them that the user's agents may act for. */
+export function ConnectionsPage() {
+  const { create, connect } = connectionsRoute.useSearch();
+  const navigate = connectionsRoute.useNavigate();
+  const client = useQueryClient();
+  const providers = useQuery(providersQuery);
+  const tokens = useQuery(tokensQuery);
+  const [deletion, setDeletion] = useState<Deletion>();
+  const refresh = () => client.invalidateQueries({ queryKey: connectionsKey });
+  const preferring = useMutation({
+    mutationFn: (token: OAuthTokenSummary) => makeDefault(token.id),
+    onError: (error) => toast(error.message, { error: true }),
+    onSettled: refresh,
+  });
+  const show = (search: { create?: true; connect?: string }) => void navigate({ search });
+  useKeys({ n: { does: "New provider", run: () => show({ create: true }) } });
+  const error = providers.error ?? tokens.error;
+  const connecting = providers.data?.find(({ provider_id }) => provider_id === connect);
+  return (
+    <Page
+      title="Connections"
+      actions={
+        <Button look="primary" aria-keyshortcuts="n" onClick={() => show({ create: true })}>
+          <Plus size={15} aria-hidden /> New provider
+        </Button>
+      }
+    >
+      <div className="grid max-w-5xl gap-5">
+        {error && !(providers.data && tokens.data) ? (
+          <ErrorState error={error} retry={() => void refresh()} />
+        ) : !(providers.data && tokens.data) ? (
+          <SkeletonRows label="Fetching the providers" height={56} rows={3} />
+        ) : providers.data.length === 0 ? (
+          <NoProviders />
+        ) : (
+          providers.data.map((provider) => (
+            <ProviderSection
+              key={provider.id}
+              provider={provider}
+              tokens={(tokens.data ?? []).filter(({ provider_id }) => provider_id === provider.provider_id)}
+              onConnect={() => show({ connect: provider.provider_id })}
+              onPrefer={(token) => preferring.mutate(token)}
+              onDelete={(of, token) =>
+                setDeletion(of === "token" && token ? { of, provider, token } : { of: of as "provider", provider })
+              }
+            />
+          ))
+        )}
+      </div>
+      {create && <ProviderForm onClose={() => show({})} />}
+      {connecting && <Connect provider={connecting} onClose={() => show({})} />}
+      <ConfirmDeletion deletion={deletion} onClose={() => setDeletion(undefined)} onDone={refresh} />
+    </Page>
+  );
+}
+
+const NoProviders = () => (
+  <EmptyState
+    title="No providers yet"
+    command={`import { getToken } from "threadmill/graph";\nconst token = await getToken("github", { scopes: ["repo"] });`}
+  >
+    A provider is a service like GitHub or Google that gives out OAuth tokens. Once one is here, agents can act for
+    their users there: a node asks for the token, and the run waits while the user agrees.
+  </EmptyState>
+);
+
+function ConfirmDeletion({
+  deletion,
+  onClose,
+  onDone,
+}: {
+  deletion: Deletion | undefined;
+  onClose(): void;
+  onDone(): Promise<unknown>;
+}) {
+  const name = deletion?.provider.name;
+  const words = {
+    provider: {
+      title: `Delete the provider “${name}”?`,
+      text: "The tokens of all users at it are revoked and deleted with it. Agents that need one will fail.",
+      done: "The provider is deleted.",
+    },
+    tokens: {
+      title: `Revoke all your accounts at “${name}”?`,
+      text: "All of your tokens at this provider are revoked and deleted, for all agents. Flows under way are cancelled.",
+      done: "All of your tokens there are deleted.",
+    },
+    token: {
+      title: "Disconnect this account?",
+      text: "Its token is revoked and deleted. Agents ask for another the next time they need one.",
+      done: "The account is disconnected.",
+    },
+  }[deletion?.of ?? "token"];
+  return (
+    <Confirm
+      open={deletion !== undefined}
+      onClose={onClose}
+      title={words.title}
+      action={deletion?.of === "provider" ? "Delete" : "Revoke"}
+      onConfirm={async () => {
+        if (deletion?.of === "provider") await deleteProvider(deletion.provider.provider_id);
+        else if (deletion?.of === "tokens") await deleteTokens(deletion.provider.provider_id);
+        else if (deletion) await deleteToken(deletion.token.id);
+        await onDone();
+        toast(words.done);
+      }}
+    >
+      {words.text}
+    </Confirm>
+  );
+}

@@ -1,0 +1,108 @@
+import { MoreHorizontal } from "lucide-react";
+import type { OAuthProvider, OAuthTokenSummary } from "../../../../src/contract/auth-service/records.ts";
+import { Button } from "../../ui/button.tsx";
+import { DASH } from "../../ui/format.ts";
+import { Menu } from "../../ui/menu.tsx";
+import { RelativeTime } from "../../ui/relative-time.tsx";
+import { Badge } from "../../ui/status.tsx";
+
+/** A provider, with the user's accounts there. */
+export function ProviderSection({
+  provider,
+  tokens,
+  onConnect,
+  onPrefer,
+  onDelete,
+}: {
+  provider: OAuthProvider;
+  tokens: readonly OAuthTokenSummary[];
+  onConnect(): void;
+  onPrefer(token: OAuthTokenSummary): void;
+  onDelete(of: "provider" | "tokens" | "token", token?: OAuthTokenSummary): void;
+}) {
+  const { name, provider_id, auth_url, mcp_server_url } = provider;
+  return (
+    <section aria-label={name} className="rounded-lg border border-line">
+      <header className="flex flex-wrap items-center gap-x-3 gap-y-1 border-line border-b bg-sunken px-4 py-2">
+        <h2 className="font-semibold text-body">{name}</h2>
+        <Badge mono>{provider_id}</Badge>
+        <span className="min-w-0 flex-1 truncate text-table text-text-3">{mcp_server_url ?? hostOf(auth_url)}</span>
+        <span className="flex gap-2">
+          <Button small onClick={onConnect} aria-label={`Connect an account at ${name}`}>
+            Connect
+          </Button>
+          <Menu
+            items={[
+              {
+                label: "Revoke all",
+                hint: "All of your accounts at this provider.",
+                danger: true,
+                disabled: tokens.length === 0,
+                onSelect: () => onDelete("tokens"),
+              },
+              {
+                label: "Delete the provider",
+                hint: "With the tokens of all users at it.",
+                danger: true,
+                onSelect: () => onDelete("provider"),
+              },
+            ]}
+          >
+            <Button small square aria-label={`More about ${name}`}>
+              <MoreHorizontal size={14} aria-hidden />
+            </Button>
+          </Menu>
+        </span>
+      </header>
+      {tokens.length === 0 && <p className="px-4 py-3 text-table text-text-3">You have connected no account here.</p>}
+      <ul className="divide-y divide-line">
+        {tokens.map((token) => (
+          <Account
+            key={token.id}
+            token={token}
+            onPrefer={() => onPrefer(token)}
+            onDelete={() => onDelete("token", token)}
+          />
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+function Account({ token, onPrefer, onDelete }: { token: OAuthTokenSummary; onPrefer(): void; onDelete(): void }) {
+  const { provider_account_label, scopes, expires_at, is_default, created_at, id } = token;
+  const account = provider_account_label ?? `Account ${id.slice(-8)}`;
+  return (
+    <li className="grid grid-cols-[210px_minmax(0,1fr)_140px_120px_200px] items-center gap-x-4 gap-y-1.5 px-4 py-2 text-table max-sm:grid-cols-2">
+      <span className="flex items-center gap-2 font-medium max-sm:col-span-2">
+        {account} {is_default && <Badge>default</Badge>}
+      </span>
+      <span className="flex min-w-0 flex-wrap gap-1 max-sm:col-span-2">
+        {scopes.map((scope) => (
+          <Badge key={scope} mono>
+            {scope}
+          </Badge>
+        ))}
+        {scopes.length === 0 && <span className="text-text-3">no scopes</span>}
+      </span>
+      <span className="text-text-2">
+        connected <RelativeTime time={created_at} />
+      </span>
+      <span className="text-text-2" title="Access tokens that can be refreshed are, whenever an agent needs one.">
+        expires {expires_at ? <RelativeTime time={expires_at} /> : DASH}
+      </span>
+      <span className="flex justify-end gap-2 max-sm:col-span-2 max-sm:justify-start">
+        {!is_default && (
+          <Button small onClick={onPrefer} aria-label={`Make default: ${account}`}>
+            Make default
+          </Button>
+        )}
+        <Button small look="danger" onClick={onDelete} aria-label={`Disconnect ${account}`}>
+          Disconnect
+        </Button>
+      </span>
+    </li>
+  );
+}
+
+const hostOf = (url: string): string => URL.parse(url)?.host ?? url;

@@ -1,0 +1,63 @@
+import { queryOptions } from "@tanstack/react-query";
+import type { AuthenticateAnswer, WaitAnswer } from "../../../../src/contract/auth-service/flows.ts";
+import type { OAuthProvider, OAuthTokenSummary } from "../../../../src/contract/auth-service/records.ts";
+import { api } from "../../api/request.ts";
+
+export const connectionsKey = ["connections"] as const;
+
+export const providersQuery = queryOptions({
+  queryKey: [...connectionsKey, "providers"],
+  queryFn: ({ signal }) => api.get<OAuthProvider[]>("/v2/auth/providers", { signal }),
+});
+
+/** Those of whoever looks. */
+export const tokensQuery = queryOptions({
+  queryKey: [...connectionsKey, "tokens"],
+  queryFn: ({ signal }) => api.get<OAuthTokenSummary[]>("/v2/auth/tokens", { signal }),
+});
+
+export const createProvider = (provider: object): Promise<OAuthProvider> => api.post("/v2/auth/providers", provider);
+
+export const discoverProvider = (server: object): Promise<OAuthProvider> =>
+  api.post("/v2/auth/providers/mcp-discover", server);
+
+export const deleteProvider = (provider_id: string): Promise<void> =>
+  api.delete(`/v2/auth/providers/${encodeURIComponent(provider_id)}`);
+
+export const makeDefault = (token_id: string): Promise<OAuthTokenSummary> =>
+  api.patch(`/v2/auth/tokens/${token_id}/metadata`, { is_default: true });
+
+export const deleteToken = (token_id: string): Promise<void> => api.delete(`/v2/auth/tokens/${token_id}`);
+
+/** All of the caller's at the provider. */
+export const deleteTokens = (provider_id: string): Promise<void> =>
+  api.delete("/v2/auth/tokens", { query: { provider_id } });
+
+/** Begins a flow for another account, whatever is there; answers where to send the user. */
+export async function beginFlow(
+  provider: string,
+  wishes: { scopes: string[]; is_default: boolean },
+): Promise<{ url: string; auth_id: string }> {
+  const { url, auth_id } = await api.post<AuthenticateAnswer>("/v2/auth/authenticate", {
+    provider,
+    force_new: true,
+    ...wishes,
+  });
+  if (!url || !auth_id) throw new Error("The server began no flow.");
+  return { url, auth_id };
+}
+
+/** How long one wait may take, in seconds: proxies in between end longer ones. */
+const WAIT_S = 25;
+
+/** Whether the flow ended with a token. Waits until it ends. */
+export async function waitForFlow(auth_id: string, signal: AbortSignal): Promise<boolean> {
+  for (;;) {
+    const { status } = await api.get<WaitAnswer>(`/v2/auth/wait/${encodeURIComponent(auth_id)}`, {
+      signal,
+      query: { timeout: WAIT_S },
+    });
+    if (status === "completed") return true;
+    if (status === "not_found") return false;
+  }
+}

@@ -1,0 +1,101 @@
+import { useQuery } from "@tanstack/react-query";
+import { Plus, Trash2 } from "lucide-react";
+import { useState } from "react";
+import type { Deployment } from "../../../../src/contract/control/records.ts";
+import { Page } from "../../frame/header.tsx";
+import { Button } from "../../ui/button.tsx";
+import { Copy } from "../../ui/code-block.tsx";
+import { ErrorState, Skeleton, SkeletonRows } from "../../ui/states.tsx";
+import { Tabs } from "../../ui/tabs.tsx";
+import { DeleteDeployment } from "./delete-deployment.tsx";
+import { Logs } from "./logs.tsx";
+import { NewRevision } from "./new-revision.tsx";
+import { type DeploymentSearch, deploymentRoute } from "./page.ts";
+import { deploymentQuery } from "./queries.ts";
+import { ServingState } from "./revision-status.tsx";
+import { Revisions } from "./revisions.tsx";
+import { Secrets } from "./secrets.tsx";
+
+const CRUMBS = [{ label: "Deployments", to: "/deployments" }];
+
+/** One deployment: its revisions, what they write, its secrets. */
+export function DeploymentPage() {
+  const { id } = deploymentRoute.useParams();
+  const { data: deployment, error, refetch } = useQuery(deploymentQuery(id));
+  const [open, setOpen] = useState<"revision" | "delete">();
+  const close = () => setOpen(undefined);
+  if (!deployment)
+    return (
+      <Page title="Deployment" crumbs={CRUMBS}>
+        {error ? (
+          <ErrorState error={error} retry={() => void refetch()} />
+        ) : (
+          <>
+            <Skeleton className="mb-4 w-1/2" />
+            <SkeletonRows label="Fetching the deployment" height={56} />
+          </>
+        )}
+      </Page>
+    );
+  return (
+    <Page
+      title={deployment.name}
+      crumbs={CRUMBS}
+      beside={<ServingState {...deployment} />}
+      actions={
+        <>
+          <Button look="primary" onClick={() => setOpen("revision")}>
+            <Plus size={15} aria-hidden /> New revision
+          </Button>
+          <Button look="danger" aria-label="Delete the deployment" onClick={() => setOpen("delete")}>
+            <Trash2 size={15} aria-hidden /> <span className="max-sm:hidden">Delete</span>
+          </Button>
+        </>
+      }
+    >
+      <Address deployment={deployment} />
+      <DeploymentTabs deployment={deployment} />
+      {open === "revision" && <NewRevision deployment={deployment} onClose={close} />}
+      {open === "delete" && <DeleteDeployment deployment={deployment} onClose={close} />}
+    </Page>
+  );
+}
+
+function Address({ deployment: { source_config } }: { deployment: Deployment }) {
+  const { custom_url, repo_url } = source_config;
+  return (
+    <div className="mb-3 flex flex-wrap items-center gap-x-6 gap-y-1 text-table">
+      <span className="flex min-w-0 items-center gap-1">
+        <span className="text-text-3">URL</span>
+        <code className="min-w-0 break-all">{custom_url}</code>
+        {custom_url && <Copy text={custom_url} label="Copy the URL" />}
+      </span>
+      {repo_url && (
+        <span className="min-w-0">
+          <span className="text-text-3">Repository</span> <code className="break-all">{repo_url}</code>
+        </span>
+      )}
+    </div>
+  );
+}
+
+function DeploymentTabs({ deployment }: { deployment: Deployment }) {
+  const { tab = "revisions" } = deploymentRoute.useSearch();
+  const navigate = deploymentRoute.useNavigate();
+  return (
+    <Tabs
+      label="Deployment"
+      value={tab}
+      onChange={(chosen) =>
+        void navigate({
+          search: (before: DeploymentSearch) => ({ ...before, tab: chosen === "revisions" ? undefined : chosen }),
+        })
+      }
+      tabs={[
+        { value: "revisions", label: "Revisions", content: <Revisions deployment={deployment} /> },
+        { value: "logs", label: "Logs", content: <Logs deployment={deployment} /> },
+        { value: "secrets", label: "Secrets", content: <Secrets deployment={deployment} /> },
+      ]}
+    />
+  );
+}

@@ -1,0 +1,69 @@
+import { createRoute, lazyRouteComponent } from "@tanstack/react-router";
+import { Rocket } from "lucide-react";
+import type { DeploymentsList } from "../../../../src/contract/control/records.ts";
+import { api } from "../../api/request.ts";
+import { type Page, rootRoute } from "../../page.ts";
+
+const text = (value: unknown): string | undefined => (typeof value === "string" && value !== "" ? value : undefined);
+
+export interface DeploymentsSearch {
+  /** A part of the name. */
+  name?: string;
+  /** The form for another one is open. */
+  create?: true;
+}
+
+export const deploymentsRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: "/deployments",
+  validateSearch: (search): DeploymentsSearch => ({
+    name: text(search.name),
+    create: search.create === true ? true : undefined,
+  }),
+  component: lazyRouteComponent(() => import("./deployments-page.tsx"), "DeploymentsPage"),
+});
+
+export const TABS = ["revisions", "logs", "secrets"] as const;
+export type Tab = (typeof TABS)[number];
+
+export const LEVELS = ["DEBUG", "INFO", "WARNING", "ERROR"] as const;
+export type Level = (typeof LEVELS)[number];
+
+export interface DeploymentSearch {
+  tab?: Tab;
+  /** Whose lines are shown; the latest revision's when it is left out. */
+  revision?: string;
+  /** What it writes while it runs; otherwise what its build wrote. */
+  logs?: "build" | "deploy";
+  level?: Level;
+  /** A part of the lines. */
+  text?: string;
+}
+
+export const deploymentRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: "/deployments/$id",
+  validateSearch: (search): DeploymentSearch => ({
+    tab: TABS.find((tab) => tab === search.tab),
+    revision: text(search.revision),
+    logs: (["build", "deploy"] as const).find((kind) => kind === search.logs),
+    level: LEVELS.find((level) => level === search.level),
+    text: text(search.text),
+  }),
+  component: lazyRouteComponent(() => import("./deployment-page.tsx"), "DeploymentPage"),
+});
+
+export const deployments: Page = {
+  nav: { label: "Deployments", to: "/deployments", icon: Rocket, scope: "deployments" },
+  routes: [deploymentsRoute, deploymentRoute],
+  palette: [
+    {
+      group: "Deployments",
+      async find(asked, signal) {
+        const query = { name_contains: asked, limit: 10 };
+        const { resources } = await api.get<DeploymentsList>("/v2/deployments", { query, signal });
+        return resources.map(({ id, name, source }) => ({ label: name, hint: source, to: `/deployments/${id}` }));
+      },
+    },
+  ],
+};

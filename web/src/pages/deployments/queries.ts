@@ -1,0 +1,73 @@
+import { infiniteQueryOptions, keepPreviousData, queryOptions } from "@tanstack/react-query";
+import type {
+  Deployment,
+  DeploymentsList,
+  Revision,
+  RevisionsList,
+  Secret,
+} from "../../../../src/contract/control/records.ts";
+import { api } from "../../api/request.ts";
+import { isUnderWay } from "./revision-status.tsx";
+
+/** How often is looked while something is under way, and while nothing is, in ms. */
+const SOON_MS = 1_000;
+const LATER_MS = 10_000;
+const PAGE = 50;
+
+export const deploymentsKey = ["deployments"] as const;
+
+const pathOf = (id: string) => `/v2/deployments/${id}`;
+
+export const deploymentsQuery = (name: string | undefined) =>
+  infiniteQueryOptions({
+    queryKey: [...deploymentsKey, "list", name],
+    queryFn: ({ signal, pageParam }) =>
+      api.get<DeploymentsList>("/v2/deployments", {
+        signal,
+        query: { name_contains: name, limit: PAGE, offset: pageParam },
+      }),
+    initialPageParam: 0,
+    getNextPageParam: ({ resources, offset }) => (resources.length === PAGE ? offset : undefined),
+    refetchInterval: LATER_MS,
+    placeholderData: keepPreviousData,
+  });
+
+export const deploymentQuery = (id: string) =>
+  queryOptions({
+    queryKey: [...deploymentsKey, "one", id],
+    queryFn: ({ signal }) => api.get<Deployment>(pathOf(id), { signal }),
+    refetchInterval: 2 * SOON_MS,
+  });
+
+export const revisionsQuery = (id: string) =>
+  infiniteQueryOptions({
+    queryKey: [...deploymentsKey, "revisions", id],
+    queryFn: ({ signal, pageParam }) =>
+      api.get<RevisionsList>(`${pathOf(id)}/revisions`, { signal, query: { limit: PAGE, offset: pageParam } }),
+    initialPageParam: 0,
+    getNextPageParam: ({ resources, offset }) => (resources.length === PAGE ? offset : undefined),
+    refetchInterval: ({ state }) =>
+      state.data?.pages.some(({ resources }) => resources.some(isUnderWay)) ? SOON_MS : LATER_MS,
+  });
+
+export const revisionQuery = (id: string, revision_id: string) =>
+  queryOptions({
+    queryKey: [...deploymentsKey, "revision", id, revision_id],
+    queryFn: ({ signal }) => api.get<Revision>(`${pathOf(id)}/revisions/${revision_id}`, { signal }),
+    refetchInterval: ({ state }) => (state.data && isUnderWay(state.data) ? SOON_MS : LATER_MS),
+  });
+
+/** Makes a revision of what the one before was made of, or of what is given in its place. */
+export const newRevision = (id: string, source_revision_config: object): Promise<Revision> =>
+  api.post(`${pathOf(id)}/revisions`, { source_revision_config });
+
+export const redeploy = (id: string, revision_id: string): Promise<Deployment> =>
+  api.post(`${pathOf(id)}/revisions/${revision_id}/redeploy`);
+
+export const interrupt = (id: string, revision_id: string): Promise<Revision> =>
+  api.post(`${pathOf(id)}/revisions/${revision_id}/interrupt`);
+
+export const replaceSecrets = (id: string, secrets: readonly Secret[]): Promise<Deployment> =>
+  api.patch(pathOf(id), { secrets });
+
+export const removeDeployment = (id: string): Promise<void> => api.delete(pathOf(id));

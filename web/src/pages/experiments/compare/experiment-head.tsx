@@ -1,0 +1,51 @@
+import { Ellipsis } from "lucide-react";
+import type { Session } from "../../../../../src/contract/experiments/sessions.ts";
+import { Button } from "../../../ui/button.tsx";
+import { classes } from "../../../ui/classes.ts";
+import { Menu } from "../../../ui/menu.tsx";
+
+export interface HeadActions {
+  onFocus(id: string): void;
+  onBaseline(id: string): void;
+  onHide(id: string): void;
+  onRemove(id: string): void;
+}
+
+/** An experiment above its column: its name, whether it is the baseline, what can be done with it. */
+export function ExperimentHead({
+  session: { id, name },
+  isBaseline,
+  isFocused,
+  onFocus,
+  onBaseline,
+  onHide,
+  onRemove,
+}: HeadActions & { session: Session; isBaseline: boolean; isFocused: boolean }) {
+  const items = [
+    { label: "Make it the baseline", hint: "Key b", disabled: isBaseline, onSelect: () => onBaseline(id) },
+    { label: "Hide it", hint: "Key x", disabled: isBaseline, onSelect: () => onHide(id) },
+    { label: "Remove it from the comparison", onSelect: () => onRemove(id) },
+  ];
+  return (
+    <span className="flex items-center gap-1">
+      <button
+        type="button"
+        title={`${name}: the keys b and x are about it`}
+        aria-pressed={isFocused}
+        onClick={() => onFocus(id)}
+        className={classes(
+          "min-w-0 max-w-44 truncate rounded font-medium hover:underline",
+          isFocused ? "text-accent-text underline decoration-2 underline-offset-4" : "text-text",
+        )}
+      >
+        {name}
+      </button>
+      {isBaseline && <span className="font-normal text-text-3">(baseline)</span>}
+      <Menu items={items}>
+        <Button look="quiet" small square aria-label={`More about ${name}`}>
+          <Ellipsis size={14} />
+        </Button>
+      </Menu>
+    </span>
+  );
+}

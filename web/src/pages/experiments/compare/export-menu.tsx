@@ -1,0 +1,69 @@
+import { Download } from "lucide-react";
+import { useState } from "react";
+import { send } from "../../../api/request.ts";
+import { Button } from "../../../ui/button.tsx";
+import { count } from "../../../ui/format.ts";
+import { Menu } from "../../../ui/menu.tsx";
+import { toast } from "../../../ui/toast.tsx";
+import { keysShown } from "./columns.ts";
+import { csvOf, jsonOf, seenRows } from "./export.ts";
+import type { Narrowing } from "./queries.ts";
+import type { Search } from "./search.ts";
+import type { View } from "./view.ts";
+
+type Kind = "csv" | "json" | "runs";
+
+interface Exporting {
+  isBusy: boolean;
+  start(kind: Kind): Promise<void>;
+}
+
+/** Exports as files: what the table shows, filtered, sorted and with its columns; or all runs with their whole texts. */
+export function useExport(view: View, search: Search, narrowing: Narrowing): Exporting {
+  const [isBusy, setBusy] = useState(false);
+  const start = async (kind: Kind) => {
+    if (isBusy) return;
+    setBusy(true);
+    try {
+      if (kind === "runs") {
+        const { session_ids, filters } = narrowing;
+        const path = `/api/v1/datasets/${view.dataset_id}/runs`;
+        const response = await send("POST", path, { query: { format: "csv" }, body: { session_ids, filters } });
+        save(await response.blob(), "runs.csv");
+        return toast("All runs are in runs.csv.");
+      }
+      const rows = await seenRows(view.dataset_id, narrowing);
+      const seen = { sessions: view.shown, keys: keysShown(view, search), rows };
+      const text = kind === "csv" ? csvOf(seen) : jsonOf(seen);
+      save(new Blob([text], { type: kind === "csv" ? "text/csv" : "application/json" }), `comparison.${kind}`);
+      toast(`${count(rows.length)} examples are in comparison.${kind}.`);
+    } catch (error) {
+      toast((error as Error).message, { error: true });
+    } finally {
+      setBusy(false);
+    }
+  };
+  return { isBusy, start };
+}
+
+function save(content: Blob, name: string): void {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(content);
+  link.download = name;
+  link.click();
+  URL.revokeObjectURL(link.href);
+}
+
+export const ExportMenu = ({ exporting: { isBusy, start } }: { exporting: Exporting }) => (
+  <Menu
+    items={[
+      { label: "What is seen, as CSV", hint: "Key e", onSelect: () => void start("csv") },
+      { label: "What is seen, as JSON", onSelect: () => void start("json") },
+      { label: "All runs with their whole texts, as CSV", onSelect: () => void start("runs") },
+    ]}
+  >
+    <Button disabled={isBusy}>
+      <Download size={14} aria-hidden /> {isBusy ? "Exporting…" : "Export"}
+    </Button>
+  </Menu>
+);

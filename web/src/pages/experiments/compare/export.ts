@@ -1,0 +1,73 @@
+import type { ComparedCell, ComparedRow } from "../../../../../src/contract/app/comparison.ts";
+import type { Session } from "../../../../../src/contract/experiments/sessions.ts";
+import { type Narrowing, readRows } from "./queries.ts";
+import type { Key } from "./view.ts";
+
+/** Rows that are asked for at a time; the most that the server answers. */
+const PAGE = 200;
+
+export interface Seen {
+  sessions: readonly Session[];
+  keys: readonly Key[];
+  rows: readonly ComparedRow[];
+}
+
+/** All rows of the table as it is filtered and sorted, also those that were never scrolled to. */
+export async function seenRows(dataset_id: string, narrowing: Narrowing): Promise<ComparedRow[]> {
+  const rows: ComparedRow[] = [];
+  for (;;) {
+    const page = await readRows(dataset_id, { ...narrowing, offset: rows.length, limit: PAGE });
+    rows.push(...page.rows);
+    if (page.rows.length === 0 || rows.length >= page.total) return rows;
+  }
+}
+
+/** A line an example; of each experiment its scores, latency in seconds, error and the beginning of its output. */
+export function csvOf({ sessions, keys, rows }: Seen): string {
+  const fields = [...keys.map(({ name }) => name), "latency_s", "error", "output"];
+  const head = ["number", "example_id", "input", "expected"];
+  const columns = sessions.flatMap(({ name }) => fields.map((field) => `${name}: ${field}`));
+  const lines = rows.map(({ number, example_id, inputs_preview, expected_preview, cells }) => [
+    number,
+    example_id,
+    inputs_preview,
+    expected_preview,
+    ...sessions.flatMap((_, index) => valuesOf(cells[index] ?? undefined, keys)),
+  ]);
+  return [[...head, ...columns], ...lines].map((line) => `${line.map(cellOf).join(",")}\r\n`).join("");
+}
+
+const valuesOf = (cell: ComparedCell | undefined, keys: readonly Key[]) => [
+  ...keys.map(({ name }) => cell?.scores[name] ?? cell?.labels[name]),
+  cell?.latency_s,
+  cell?.error,
+  cell?.outputs_preview,
+];
+
+/** A spreadsheet takes a text that begins like this for a formula, and would carry it out. */
+const FORMULA = /^[=+@\t\r-]/;
+
+function cellOf(value: string | number | null | undefined): string {
+  if (typeof value === "number") return String(value);
+  const text = value ?? "";
+  const harmless = FORMULA.test(text) ? `'${text}` : text;
+  return /[",\r\n]/.test(harmless) ? `"${harmless.replaceAll('"', '""')}"` : harmless;
+}
+
+/** The same as JSON: the rows with the names of the experiments. */
+export const jsonOf = ({ sessions, keys, rows }: Seen): string =>
+  JSON.stringify(
+    rows.map(({ cells, ...example }) => ({
+      ...example,
+      experiments: sessions.map(({ id, name }, index) => {
+        const cell = cells[index];
+        const scores = keys.flatMap(({ name: key }) => {
+          const value = cell?.scores[key] ?? cell?.labels[key];
+          return value === undefined ? [] : [[key, value] as const];
+        });
+        return cell ? { id, name, ...cell, labels: undefined, scores: Object.fromEntries(scores) } : { id, name };
+      }),
+    })),
+    null,
+    2,
+  );

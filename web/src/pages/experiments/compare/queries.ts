@@ -1,0 +1,111 @@
+import { keepPreviousData, queryOptions } from "@tanstack/react-query";
+import type { ComparedRows, ComparedRowsQuery, Distribution } from "../../../../../src/contract/app/comparison.ts";
+import type { ExampleWithRuns, PairComparison } from "../../../../../src/contract/experiments/comparison.ts";
+import type { Dataset } from "../../../../../src/contract/experiments/datasets.ts";
+import type { KeyConfig } from "../../../../../src/contract/experiments/feedback-configs.ts";
+import type { Session } from "../../../../../src/contract/experiments/sessions.ts";
+import { api } from "../../../api/request.ts";
+
+/** Rows that are fetched at a time: three screens. */
+export const PAGE = 100;
+
+/** Everything of a dataset's comparisons is under it: what an annotation may have changed. */
+export const comparisonKey = (dataset_id: string) => ["comparison", dataset_id] as const;
+
+const at = (dataset_id: string) => `/api/v1/datasets/${dataset_id}`;
+
+export const datasetQuery = (dataset_id: string) =>
+  queryOptions({
+    queryKey: ["dataset", dataset_id],
+    queryFn: ({ signal }) => api.get<Dataset>(at(dataset_id), { signal }),
+  });
+
+/** Experiments with statistics: some of them by their ids, in no order. */
+export const sessionsQuery = (dataset_id: string, ids: readonly string[]) =>
+  queryOptions({
+    queryKey: [...comparisonKey(dataset_id), "sessions", [...ids].sort()],
+    queryFn: ({ signal }) =>
+      ids.length === 0
+        ? []
+        : api.get<Session[]>("/api/v1/sessions", {
+            query: { id: ids, reference_dataset: dataset_id, include_stats: true, limit: 100 },
+            signal,
+          }),
+    placeholderData: keepPreviousData,
+  });
+
+/** Those that may be added, the newest first. */
+export const candidatesQuery = (dataset_id: string, name: string) =>
+  queryOptions({
+    queryKey: [...comparisonKey(dataset_id), "candidates", name],
+    queryFn: ({ signal }) =>
+      api.get<Session[]>("/api/v1/sessions", {
+        query: { reference_dataset: dataset_id, name_contains: name || undefined, limit: 50 },
+        signal,
+      }),
+    placeholderData: keepPreviousData,
+  });
+
+export const configsQuery = queryOptions({
+  queryKey: ["feedback-configs"],
+  queryFn: ({ signal }) => api.get<KeyConfig[]>("/api/v1/feedback-configs", { query: { limit: 100 }, signal }),
+});
+
+export const distributionsQuery = (dataset_id: string, session_ids: readonly string[]) =>
+  queryOptions({
+    queryKey: [...comparisonKey(dataset_id), "distributions", session_ids],
+    queryFn: ({ signal }) =>
+      api.post<Distribution[]>(`/app/api/datasets/${dataset_id}/distributions`, { session_ids }, { signal }),
+    enabled: session_ids.length > 0,
+    placeholderData: keepPreviousData,
+  });
+
+/** Differences to the first of them. With intervals it may take seconds the first time, without a moment. */
+export const differencesQuery = (dataset_id: string, [baseline, ...others]: readonly string[], significance: boolean) =>
+  queryOptions({
+    queryKey: [...comparisonKey(dataset_id), "differences", baseline, others, significance],
+    queryFn: async ({ signal }) => {
+      const body = { baseline_session_id: baseline, comparison_session_ids: others, limit: 0, significance };
+      return (await api.post<{ comparisons: PairComparison[] }>(`${at(dataset_id)}/compare`, body, { signal }))
+        .comparisons;
+    },
+    enabled: others.length > 0,
+    staleTime: 60_000,
+  });
+
+export type Narrowing = Omit<ComparedRowsQuery, "offset" | "limit">;
+
+export const readRows = (
+  dataset_id: string,
+  query: Partial<ComparedRowsQuery>,
+  signal?: AbortSignal,
+): Promise<ComparedRows> => api.post(`/app/api/datasets/${dataset_id}/compared-rows`, query, { signal });
+
+/** @param page 0, 1, 2 ... of {@link PAGE} rows */
+export const rowsQuery = (dataset_id: string, narrowing: Narrowing, page: number) =>
+  queryOptions({
+    queryKey: [...comparisonKey(dataset_id), "rows", narrowing, page],
+    queryFn: ({ signal }) => readRows(dataset_id, { ...narrowing, offset: page * PAGE, limit: PAGE }, signal),
+    staleTime: 60_000,
+  });
+
+export const positionQuery = (dataset_id: string, narrowing: Narrowing, example_id: string) =>
+  queryOptions({
+    queryKey: [...comparisonKey(dataset_id), "position", narrowing, example_id],
+    queryFn: async ({ signal }) =>
+      (await readRows(dataset_id, { ...narrowing, limit: 0, example_id }, signal)).position,
+  });
+
+/** One example with all that its runs were given, answered and got; null when it is not there. */
+export const detailQuery = (dataset_id: string, session_ids: readonly string[], example_id: string) =>
+  queryOptions({
+    queryKey: [...comparisonKey(dataset_id), "detail", session_ids, example_id],
+    queryFn: async ({ signal }) => {
+      const [found] = await api.post<ExampleWithRuns[]>(
+        `${at(dataset_id)}/runs`,
+        { session_ids, example_ids: [example_id], limit: 1 },
+        { signal },
+      );
+      return found ?? null;
+    },
+  });

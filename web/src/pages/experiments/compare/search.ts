@@ -1,0 +1,72 @@
+import * as z from "zod/mini";
+import type { ComparedRowsQuery } from "../../../../../src/contract/app/comparison.ts";
+
+/** What is not as it should be counts as not there: an address may be old, or typed. */
+const optional = <T extends z.ZodMiniType>(schema: T) => z.catch(z.optional(schema), undefined);
+const text = optional(z.coerce.string());
+
+const range = z.object({
+  in: z.string(),
+  key: z.string(),
+  min: z.optional(z.number()),
+  max: z.optional(z.number()),
+});
+
+/** Everything that is seen, as the address has it. Lists of ids and columns are joined by commas. */
+const search = z.object({
+  experiments: text,
+  baseline: text,
+  /** Experiments that are compared and not shown. */
+  hidden: text,
+  change: optional(z.enum(["better", "worse", "changed"])),
+  changeKey: text,
+  changeIn: text,
+  ranges: optional(z.array(range)),
+  /** Experiments of which any failed. */
+  failed: text,
+  text,
+  /** An expression of the filter language, and the experiment whose runs it is about. */
+  where: text,
+  whereIn: text,
+  sort: optional(z.enum(["score", "latency"])),
+  sortKey: text,
+  sortIn: text,
+  /** Sorted by the difference to the baseline. */
+  delta: optional(z.boolean()),
+  ascending: optional(z.boolean()),
+  /** Columns that are not shown: `input`, `expected`, `output`, `latency`, `score:{key}`. Missing: the usual ones. */
+  without: text,
+  dense: optional(z.boolean()),
+  /** The example whose detail is open. */
+  row: text,
+  against: optional(z.enum(["baseline", "expected", "nothing"])),
+});
+export type Search = z.infer<typeof search>;
+
+export const readSearch = (given: Record<string, unknown>): Search => z.parse(search, given);
+
+/** A list in the address. */
+export const listOf = (joined: string | undefined): string[] => joined?.split(",").filter(Boolean) ?? [];
+export const joined = (list: readonly string[]): string | undefined => (list.length > 0 ? list.join(",") : undefined);
+
+/** The part of a request for rows that the address says; conditions on experiments that are not shown are left out. */
+export function narrowingOf(search: Search, shown: readonly string[]): Omit<ComparedRowsQuery, "offset" | "limit"> {
+  const has = (id: string | undefined): id is string => id !== undefined && shown.includes(id);
+  const { change, changeKey, changeIn, sort, sortKey, sortIn, where, whereIn = shown[0] } = search;
+  const failed = listOf(search.failed).filter(has);
+  return {
+    session_ids: [...shown],
+    scores: search.ranges?.flatMap(({ in: session_id, ...rest }) => (has(session_id) ? [{ session_id, ...rest }] : [])),
+    change:
+      change && changeKey !== undefined && has(changeIn)
+        ? { direction: change, key: changeKey, session_id: changeIn }
+        : undefined,
+    failed: failed.length > 0 ? failed : undefined,
+    text: search.text || undefined,
+    filters: where && has(whereIn) ? { [whereIn]: [where] } : undefined,
+    order:
+      sort && has(sortIn) && (sort === "latency" || sortKey !== undefined)
+        ? { by: sort, key: sortKey, session_id: sortIn, delta: search.delta ?? false, descending: !search.ascending }
+        : undefined,
+  };
+}

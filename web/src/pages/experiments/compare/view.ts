@@ -1,0 +1,129 @@
+import { useQuery } from "@tanstack/react-query";
+import type { Distribution } from "../../../../../src/contract/app/comparison.ts";
+import type { PairComparison } from "../../../../../src/contract/experiments/comparison.ts";
+import type { KeyConfig } from "../../../../../src/contract/experiments/feedback-configs.ts";
+import type { Session } from "../../../../../src/contract/experiments/sessions.ts";
+import { number } from "../../../ui/format.ts";
+import { configsQuery, datasetQuery, differencesQuery, distributionsQuery, sessionsQuery } from "./queries.ts";
+import { listOf, type Search } from "./search.ts";
+
+/** A key that some of the experiments was judged by. */
+export interface Key {
+  name: string;
+  isLowerBetter: boolean;
+  /** Nothing but 0 and 1: passed or failed. */
+  isBinary: boolean;
+  /** Names of scores. */
+  categories: ReadonlyMap<number, string>;
+  /** Undefined where there are labels or remarks alone. */
+  distribution: Distribution | undefined;
+}
+
+/** What is compared, in the order in which it is shown: the baseline first. */
+export interface View {
+  dataset_id: string;
+  shown: readonly Session[];
+  hidden: readonly Session[];
+  /** How many of the address are no experiments of the dataset. */
+  missing: number;
+  keys: readonly Key[];
+  /** Against the baseline; undefined while it is being computed. */
+  differenceOf(session_id: string, key: string): PairComparison | undefined;
+  /** Intervals and tests are there, too. */
+  hasSignificance: boolean;
+}
+
+interface Loading {
+  view: View | undefined;
+  /** Of the experiments that are shown: known before all of the view is. */
+  ids: readonly string[];
+  error: Error | null;
+  retry(): void;
+}
+
+export function useView(dataset_id: string, search: Search): Loading {
+  const ids = listOf(search.experiments).slice(0, 10);
+  const dataset = useQuery(datasetQuery(dataset_id));
+  const sessions = useQuery(sessionsQuery(dataset_id, ids));
+  const named = search.baseline ?? dataset.data?.baseline_experiment_id;
+  const { shown, hidden } = arranged(ids, (dataset.data && sessions.data) ?? [], named, search);
+  const shownIds = shown.map(({ id }) => id);
+  const distributions = useQuery(distributionsQuery(dataset_id, shownIds));
+  const configs = useQuery(configsQuery);
+  const quick = useQuery(differencesQuery(dataset_id, shownIds, false));
+  const whole = useQuery(differencesQuery(dataset_id, shownIds, true));
+  const differences = whole.data ?? quick.data;
+  const failed = [dataset, sessions, distributions, configs, quick, whole].find(({ error }) => error);
+  const isLoaded = dataset.data && sessions.data && configs.data && (distributions.data || shown.length === 0);
+  return {
+    ids: shownIds,
+    error: failed?.error ?? null,
+    retry: () => void failed?.refetch(),
+    view: isLoaded
+      ? {
+          dataset_id,
+          shown,
+          hidden,
+          missing: ids.length - shown.length - hidden.length,
+          keys: keysOf(shown, distributions.data ?? [], configs.data ?? []),
+          differenceOf: (session_id, key) =>
+            differences?.find((difference) => difference.session_id === session_id && difference.key === key),
+          hasSignificance: whole.data !== undefined,
+        }
+      : undefined,
+  };
+}
+
+/** The baseline is the one that the address names, or else the dataset, or else the first. */
+function arranged(
+  ids: readonly string[],
+  sessions: readonly Session[],
+  named: string | null | undefined,
+  search: Search,
+) {
+  const known = ids.flatMap((id) => sessions.find((session) => session.id === id) ?? []);
+  const baseline = known.find(({ id }) => id === named) ?? known[0];
+  const isHidden = ({ id }: Session) => id !== baseline?.id && listOf(search.hidden).includes(id);
+  const others = known.filter((session) => session !== baseline && !isHidden(session));
+  return { shown: baseline ? [baseline, ...others] : [], hidden: known.filter(isHidden) };
+}
+
+function keysOf(
+  shown: readonly Session[],
+  distributions: readonly Distribution[],
+  configs: readonly KeyConfig[],
+): Key[] {
+  const names = new Set(shown.flatMap(({ feedback_stats }) => Object.keys(feedback_stats ?? {})));
+  const keys = [...names].sort().map((name): Key => {
+    const config = configs.find(({ feedback_key }) => feedback_key === name);
+    const distribution = distributions.find(({ key }) => key === name);
+    const categories = config?.feedback_config.categories ?? [];
+    return {
+      name,
+      isLowerBetter: config?.is_lower_score_better ?? false,
+      isBinary: (distribution?.is_binary ?? false) && categories.length === 0,
+      categories: new Map(categories.flatMap(({ value, label }) => (label === null ? [] : [[value, label]]))),
+      distribution,
+    };
+  });
+  // Scores are what is compared; labels and remarks come after them.
+  return [...keys.filter(({ distribution }) => distribution), ...keys.filter(({ distribution }) => !distribution)];
+}
+
+/** A score as people read it: its label, pass or fail, or the number. */
+export function scoreText({ categories, isBinary }: Key, score: number): string {
+  const label = categories.get(score);
+  if (label !== undefined) return label;
+  if (isBinary && (score === 0 || score === 1)) return score === 1 ? "pass" : "fail";
+  return number(score);
+}
+
+/** Whether a difference is for the better (1), for the worse (-1), or none. */
+export const signOf = (delta: number, isLowerBetter: boolean): number => Math.sign(delta) * (isLowerBetter ? -1 : 1);
+
+/** Below it a difference is more than chance. */
+const LEVEL = 0.05;
+
+/** The interval does not hold 0, and the test, corrected for all keys and experiments, agrees. */
+export const isSignificant = ({ ci_low, ci_high, p_adjusted }: PairComparison): boolean =>
+  ci_low !== null && ci_high !== null && (ci_low > 0 || ci_high < 0) && p_adjusted !== null && p_adjusted < LEVEL;

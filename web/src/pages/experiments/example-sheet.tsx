@@ -1,0 +1,56 @@
+import { useQuery } from "@tanstack/react-query";
+import type { ReactNode } from "react";
+import { Id } from "../../ui/code-block.tsx";
+import { Sheet } from "../../ui/dialog.tsx";
+import { JsonTree } from "../../ui/json-tree.tsx";
+import { RelativeTime } from "../../ui/relative-time.tsx";
+import { ErrorState, SkeletonRows } from "../../ui/states.tsx";
+import { exampleQuery } from "./queries.ts";
+
+/** One example, whole. */
+export function ExampleSheet({ id, onClose }: { id: string | undefined; onClose(): void }) {
+  const { data: example, error, refetch } = useQuery({ ...exampleQuery(id ?? ""), enabled: id !== undefined });
+  if (id === undefined) return null;
+  return (
+    <Sheet
+      open
+      modal={false}
+      onClose={onClose}
+      title="Example"
+      actions={<Id id={id} />}
+      description={
+        example && (
+          <>
+            Changed <RelativeTime time={example.modified_at} />
+          </>
+        )
+      }
+    >
+      {error ? (
+        <ErrorState error={error} retry={() => void refetch()} />
+      ) : example ? (
+        <div className="grid gap-5">
+          <Part title="Input">
+            <JsonTree value={example.inputs} open={3} />
+          </Part>
+          <Part title="Expected">{example.outputs ? <JsonTree value={example.outputs} open={3} /> : "Nothing."}</Part>
+          {example.metadata && Object.keys(example.metadata).length > 0 && (
+            <Part title="Metadata">
+              <JsonTree value={example.metadata} open={3} />
+            </Part>
+          )}
+        </div>
+      ) : (
+        <SkeletonRows label="Fetching the example" />
+      )}
+    </Sheet>
+  );
+}
+
+/** A part of what is shown in detail, with its name. */
+export const Part = ({ title, children }: { title: string; children: ReactNode }) => (
+  <section>
+    <h3 className="mb-1 font-medium text-table text-text-2">{title}</h3>
+    {children}
+  </section>
+);

@@ -1,0 +1,43 @@
+import type { Session } from "../../../../src/contract/experiments/sessions.ts";
+import type { UploadResult } from "../../../../src/contract/experiments/upload.ts";
+import { api } from "../../api/request.ts";
+import { sampleUploads } from "./sample.ts";
+
+/** Where the sample's experiments are to be compared; the first of them is the baseline. */
+export interface Sample {
+  dataset_id: string;
+  session_ids: string[];
+}
+
+/**
+ * Uploads the sample's experiments, one after the other. Those that are there already, under the names that the sample gives them, are
+ * taken as they are, so doing it twice is no mistake.
+ *
+ * @param onStep how many of them are there
+ */
+export async function loadSample(onStep: (done: number, total: number) => void, signal: AbortSignal): Promise<Sample> {
+  const uploads = sampleUploads(new Date());
+  const session_ids: string[] = [];
+  let dataset_id: string | undefined;
+  for (const [done, upload] of uploads.entries()) {
+    onStep(done, uploads.length);
+    const query = { name: upload.experiment_name };
+    const [there] = await api.get<Session[]>("/api/v1/sessions", { query, signal });
+    if (there?.reference_dataset_id) {
+      dataset_id ??= there.reference_dataset_id;
+      session_ids.push(there.id);
+      continue;
+    }
+    // A dataset that was given another name is the same one.
+    const to = dataset_id === undefined ? {} : { dataset_name: undefined, dataset_id };
+    const body = { ...upload, ...to };
+    const { dataset, experiment } = await api.post<UploadResult>("/api/v1/datasets/upload-experiment", body, {
+      signal,
+    });
+    dataset_id ??= dataset.id;
+    session_ids.push(experiment.id);
+  }
+  const [baseline_experiment_id] = session_ids;
+  await api.patch(`/api/v1/datasets/${dataset_id}`, { baseline_experiment_id }, { signal });
+  return { dataset_id: dataset_id as string, session_ids };
+}

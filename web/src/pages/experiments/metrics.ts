@@ -1,0 +1,73 @@
+import type { KeyConfig } from "../../../../src/contract/experiments/feedback-configs.ts";
+import type { KeyStats, Session } from "../../../../src/contract/experiments/sessions.ts";
+import { DASH, duration, number, percent } from "../../ui/format.ts";
+
+/** Something that experiments are measured by. */
+export interface Metric {
+  /** `feedback.correctness`, `summary.f1`, `latency`, `error`. */
+  id: string;
+  name: string;
+  isLowerBetter: boolean;
+  /** Null where there is none. */
+  valueOf(session: Session): number | null;
+  format(value: number | null): string;
+}
+
+/** Feedback on each run by its key, feedback on the whole, then how long it took and how often it failed. */
+export function metricsOf(sessions: readonly Session[], configs: readonly KeyConfig[] = []): Metric[] {
+  const lower = new Set(
+    configs.filter((config) => config.is_lower_score_better).map(({ feedback_key }) => feedback_key),
+  );
+  const scored = (id: string, name: string, key: string, statsOf: StatsOf): Metric => ({
+    id: `${id}.${key}`,
+    name,
+    isLowerBetter: lower.has(key),
+    valueOf: (session) => statsOf(session)?.[key]?.avg ?? null,
+    format: number,
+  });
+  return [
+    ...keysOf(sessions, runStats).map((key) => scored("feedback", key, key, runStats)),
+    ...keysOf(sessions, summaryStats).map((key) => scored("summary", `${key} (all)`, key, summaryStats)),
+    LATENCY,
+    ERRORS,
+  ];
+}
+
+const LATENCY: Metric = {
+  id: "latency",
+  name: "latency p50",
+  isLowerBetter: true,
+  valueOf: ({ latency_p50 }) => latency_p50,
+  format: (value) => duration(value === null ? null : value * 1_000),
+};
+
+const ERRORS: Metric = {
+  id: "error",
+  name: "errors",
+  isLowerBetter: true,
+  valueOf: ({ error_rate }) => error_rate,
+  format: percent,
+};
+
+type StatsOf = (session: Session) => Session["feedback_stats"];
+export const runStats: StatsOf = (session) => session.feedback_stats;
+const summaryStats: StatsOf = (session) => session.session_feedback_stats;
+
+export const keysOf = (sessions: readonly Session[], statsOf: StatsOf): string[] =>
+  [...new Set(sessions.flatMap((session) => Object.keys(statsOf(session) ?? {})))].sort();
+
+/** What one key adds up to, in a cell: the mean, or the labels that were given most. */
+export function summaryOf(stats: KeyStats | undefined): string {
+  if (!stats) return DASH;
+  if (stats.avg !== null) return number(stats.avg);
+  const labels = Object.entries(stats.values).sort(([, a], [, b]) => b - a);
+  return labels.map(([label, n]) => `${label} ${n}`).join(", ") || DASH;
+}
+
+/** The metadata that was given with an upload. */
+export const metadataOf = ({ extra }: Session): [string, unknown][] =>
+  Object.entries((extra?.metadata as Record<string, unknown> | undefined) ?? {});
+
+/** The oldest first: in the order of their numbers, and of their starts where they have none. */
+export const byAge = (a: Session, b: Session): number =>
+  (a.test_run_number ?? 0) - (b.test_run_number ?? 0) || a.start_time.localeCompare(b.start_time);

@@ -1,0 +1,34 @@
+import { FlaskConical } from "lucide-react";
+import type { Dataset } from "../../../../src/contract/experiments/datasets.ts";
+import type { Session } from "../../../../src/contract/experiments/sessions.ts";
+import { api } from "../../api/request.ts";
+import type { Page } from "../../page.ts";
+import { compareRoute } from "./compare/route.ts";
+import { datasetRoute, datasetsRoute, sessionRoute } from "./routes.ts";
+
+/** How many of each the palette shows. */
+const FOUND = 6;
+
+/** Datasets and the experiments on them. */
+export const experiments: Page = {
+  nav: { label: "Experiments", to: "/experiments", icon: FlaskConical, scope: "experiments" },
+  routes: [datasetsRoute, datasetRoute, sessionRoute, compareRoute],
+  palette: [
+    {
+      group: "Datasets",
+      find: async (text, signal) => {
+        const query = { name_contains: text || undefined, limit: FOUND };
+        const found = await api.get<Dataset[]>("/api/v1/datasets", { query, signal });
+        return found.map(({ id, name }) => ({ label: name, hint: "Dataset", to: `/experiments/datasets/${id}` }));
+      },
+    },
+    {
+      group: "Experiments",
+      find: async (text, signal) => {
+        const query = { name_contains: text || undefined, limit: FOUND };
+        const found = await api.get<Session[]>("/api/v1/sessions", { query, signal });
+        return found.map(({ id, name }) => ({ label: name, hint: "Experiment", to: `/experiments/sessions/${id}` }));
+      },
+    },
+  ],
+};

@@ -1,0 +1,91 @@
+import { useQuery } from "@tanstack/react-query";
+import type { ExperimentRun } from "../../../../src/contract/experiments/runs.ts";
+import { Id } from "../../ui/code-block.tsx";
+import { Sheet } from "../../ui/dialog.tsx";
+import { JsonTree } from "../../ui/json-tree.tsx";
+import { RelativeTime } from "../../ui/relative-time.tsx";
+import { ErrorState, SkeletonRows } from "../../ui/states.tsx";
+import { Part } from "./example-sheet.tsx";
+import { exampleQuery, feedbackQuery, runQuery } from "./queries.ts";
+import { latencyOf } from "./run-latency.ts";
+import { textOf } from "./scores.tsx";
+
+/** One run, whole: what went in, what was expected, what came out and what is said of it. */
+export function RunSheet({ id, onClose }: { id: string | undefined; onClose(): void }) {
+  const { data: run, error, refetch } = useQuery({ ...runQuery(id ?? ""), enabled: id !== undefined });
+  if (id === undefined) return null;
+  return (
+    <Sheet
+      open
+      modal={false}
+      onClose={onClose}
+      title={run?.name ?? "Run"}
+      actions={<Id id={id} />}
+      description={
+        run && (
+          <>
+            {run.status === "error" ? "Ended with an error" : "Succeeded"} after {latencyOf(run)},{" "}
+            <RelativeTime time={run.start_time} />
+          </>
+        )
+      }
+    >
+      {error ? (
+        <ErrorState error={error} retry={() => void refetch()} />
+      ) : run ? (
+        <Detail run={run} />
+      ) : (
+        <SkeletonRows label="Fetching the run" />
+      )}
+    </Sheet>
+  );
+}
+
+function Detail({ run }: { run: ExperimentRun }) {
+  const example_id = run.reference_example_id ?? undefined;
+  const { data: example } = useQuery({ ...exampleQuery(example_id ?? ""), enabled: example_id !== undefined });
+  const metadata = run.extra?.metadata as object | undefined;
+  return (
+    <div className="grid gap-5">
+      <Feedback run_id={run.id} />
+      {run.error !== null && (
+        <Part title="Error">
+          <pre className="whitespace-pre-wrap break-words rounded-md bg-error-bg px-3 py-2">{run.error}</pre>
+        </Part>
+      )}
+      <Part title="Input">
+        <JsonTree value={run.inputs} open={3} />
+      </Part>
+      {example?.outputs && (
+        <Part title="Expected">
+          <JsonTree value={example.outputs} open={3} />
+        </Part>
+      )}
+      <Part title="Output">{run.outputs ? <JsonTree value={run.outputs} open={3} /> : "Nothing."}</Part>
+      {metadata && Object.keys(metadata).length > 0 && (
+        <Part title="Metadata">
+          <JsonTree value={metadata} open={3} />
+        </Part>
+      )}
+    </div>
+  );
+}
+
+function Feedback({ run_id }: { run_id: string }) {
+  const { data: feedback, error, refetch } = useQuery(feedbackQuery(run_id));
+  if (error) return <ErrorState error={error} retry={() => void refetch()} />;
+  return (
+    <Part title="Scores">
+      {feedback?.length === 0 && "Nobody has judged it."}
+      <dl className="grid grid-cols-[auto_auto_minmax(0,1fr)] gap-x-4 gap-y-1 text-table">
+        {feedback?.map((each) => (
+          <div key={each.id} className="contents">
+            <dt>{each.key}</dt>
+            <dd className="text-right font-medium font-mono">{textOf(each)}</dd>
+            <dd className="break-words text-text-2">{each.comment}</dd>
+          </div>
+        ))}
+      </dl>
+    </Part>
+  );
+}

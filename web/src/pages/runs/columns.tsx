@@ -1,0 +1,139 @@
+import { Link } from "@tanstack/react-router";
+import { ChevronDown } from "lucide-react";
+import type { RunOverviewItem } from "../../../../src/contract/app/runs.ts";
+import type { CancelAction } from "../../../../src/contract/records.ts";
+import { Button } from "../../ui/button.tsx";
+import { DASH, duration } from "../../ui/format.ts";
+import { Menu } from "../../ui/menu.tsx";
+import { RelativeTime } from "../../ui/relative-time.tsx";
+import { Badge, Status } from "../../ui/status.tsx";
+import type { Column } from "../../ui/table-columns.ts";
+import { CANCEL_ACTIONS } from "./cancel-words.ts";
+
+export interface RunActions {
+  chosen: ReadonlySet<string>;
+  choose(run_id: string, is: boolean): void;
+  cancel(run: RunOverviewItem, action: CancelAction): void;
+  nameOf(run: RunOverviewItem): string;
+  /** The time for what is not over, in ms since the epoch. */
+  now: number;
+}
+
+export const isActive = ({ ended_at }: RunOverviewItem): boolean => ended_at === null;
+
+const between = (from: string | null, to: string | null, now: number): number | null =>
+  from === null ? null : Math.max(0, (to === null ? now : Date.parse(to)) - Date.parse(from));
+
+/** How long it waited, and how long it has run, in ms. */
+export const waitedOf = (run: RunOverviewItem, now: number): number | null =>
+  between(run.created_at, run.started_at ?? run.ended_at, now);
+export const tookOf = (run: RunOverviewItem, now: number): number | null => between(run.started_at, run.ended_at, now);
+
+export function columnsFor({ chosen, choose, cancel, nameOf, now }: RunActions): Column<RunOverviewItem>[] {
+  return [
+    {
+      id: "choose",
+      header: <span className="sr-only">Chosen</span>,
+      width: 40,
+      card: "hidden",
+      cell: (run) =>
+        isActive(run) && (
+          <input
+            type="checkbox"
+            className="block size-3.5 accent-accent"
+            aria-label={`Choose the run ${run.run_id}`}
+            checked={chosen.has(run.run_id)}
+            onChange={({ target }) => choose(run.run_id, target.checked)}
+          />
+        ),
+    },
+    {
+      id: "run",
+      header: "Run",
+      width: 100,
+      card: "title",
+      cell: ({ run_id }) => (
+        <Link
+          to="."
+          search={(before: object) => ({ ...before, run: run_id })}
+          className="rounded font-mono text-accent-text hover:underline"
+          title={run_id}
+        >
+          {/* The end of an id tells more: runs of the same minute begin alike. */}
+          {run_id.slice(-8)}
+        </Link>
+      ),
+    },
+    { id: "status", header: "Status", width: 130, card: "first", cell: (run) => <RunState run={run} /> },
+    {
+      id: "assistant",
+      header: "Assistant",
+      width: 150,
+      card: "first",
+      cell: (run) => (
+        <>
+          {nameOf(run)} {run.is_stateless && <Badge>stateless</Badge>}
+        </>
+      ),
+    },
+    {
+      id: "thread",
+      header: "Thread",
+      width: 100,
+      cell: ({ thread_id, is_stateless }) =>
+        is_stateless ? (
+          DASH
+        ) : (
+          <Link to={`/threads/${thread_id}`} className="rounded font-mono hover:underline" title={thread_id}>
+            {thread_id.slice(-8)}
+          </Link>
+        ),
+    },
+    { id: "waited", header: "Waited", width: 90, numeric: true, cell: (run) => duration(waitedOf(run, now)) },
+    { id: "took", header: "Ran", width: 90, numeric: true, cell: (run) => duration(tookOf(run, now)) },
+    { id: "accepted", header: "Accepted", width: 110, cell: ({ created_at }) => <RelativeTime time={created_at} /> },
+    { id: "note", header: "Note", width: 160, grow: true, cell: (run) => <Note run={run} now={now} /> },
+    {
+      id: "cancel",
+      header: <span className="sr-only">Cancel</span>,
+      width: 110,
+      cell: (run) =>
+        isActive(run) && (
+          <Menu
+            items={CANCEL_ACTIONS.map(({ action, label, hint }) => ({
+              label,
+              hint,
+              onSelect: () => cancel(run, action),
+            }))}
+          >
+            <Button small look="danger" aria-label={`Cancel the run ${run.run_id}`}>
+              Cancel <ChevronDown size={13} aria-hidden />
+            </Button>
+          </Menu>
+        ),
+    },
+  ];
+}
+
+/** Its status, or that it is about to stop. */
+export const RunState = ({ run }: { run: RunOverviewItem }) =>
+  run.stopping ? <Status status="stopping" kind="interrupted" /> : <Status status={run.status} />;
+
+/** Why it failed, was cancelled, or waits. */
+export function Note({ run, now }: { run: RunOverviewItem; now: number }) {
+  const { error, cancel_reason, attempt, start_at, started_at, ended_at } = run;
+  if (error)
+    return (
+      <span className="text-error" title={error.message}>
+        {error.error}: {error.message}
+      </span>
+    );
+  if (cancel_reason) return cancel_reason;
+  if (ended_at === null && started_at === null && Date.parse(start_at) > now)
+    return (
+      <>
+        starts <RelativeTime time={start_at} />
+      </>
+    );
+  return attempt > 1 ? `attempt ${attempt}` : "";
+}

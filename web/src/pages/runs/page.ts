@@ -1,0 +1,61 @@
+import { createRoute, lazyRouteComponent } from "@tanstack/react-router";
+import { Activity } from "lucide-react";
+import type { RunStatus } from "../../../../src/contract/records.ts";
+import { type Page, rootRoute } from "../../page.ts";
+
+export const STATUSES = [
+  "pending",
+  "running",
+  "success",
+  "error",
+  "timeout",
+  "interrupted",
+] as const satisfies readonly RunStatus[];
+
+/** How far back the list goes, in minutes. */
+export const SPANS = { "15m": 15, "1h": 60, "24h": 1_440, "7d": 10_080 } as const;
+export type Span = keyof typeof SPANS;
+
+/** `active`: those that wait or run. */
+export type StatusChoice = RunStatus | "active";
+
+export interface RunsSearch {
+  status?: StatusChoice;
+  /** An assistant's id. */
+  assistant?: string;
+  /** A thread's id. */
+  thread?: string;
+  since?: Span;
+  /** The run that is looked at. */
+  run?: string;
+}
+
+const text = (value: unknown): string | undefined => (typeof value === "string" && value !== "" ? value : undefined);
+
+export const runsRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: "/runs",
+  validateSearch: (search): RunsSearch => ({
+    status: (["active", ...STATUSES] as const).find((status) => status === search.status),
+    assistant: text(search.assistant),
+    thread: text(search.thread),
+    since: (Object.keys(SPANS) as Span[]).find((span) => span === search.since),
+    run: text(search.run),
+  }),
+  component: lazyRouteComponent(() => import("./runs-page.tsx"), "RunsPage"),
+});
+
+export const runs: Page = {
+  nav: { label: "Runs", to: "/runs", icon: Activity, scope: "agents" },
+  routes: [runsRoute],
+  palette: [
+    {
+      group: "Runs",
+      find: async (asked) =>
+        [
+          { label: "Runs that wait or run", hint: "Runs", to: "/runs?status=active" },
+          { label: "Failed runs", hint: "Runs", to: "/runs?status=error" },
+        ].filter(({ label }) => asked !== "" && label.toLowerCase().includes(asked.toLowerCase())),
+    },
+  ],
+};

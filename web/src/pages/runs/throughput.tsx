@@ -1,0 +1,55 @@
+import { useQuery } from "@tanstack/react-query";
+import type { RunMinute } from "../../../../src/contract/app/runs.ts";
+import { ErrorState, Skeleton } from "../../ui/states.tsx";
+import { throughputQuery } from "./queries.ts";
+import { type Series, SeriesChart } from "./series-chart.tsx";
+
+const CLOCK = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit" });
+
+/** The last hour: how deep the queue was, and how much went through. */
+export function Throughput() {
+  const { data, error, refetch } = useQuery(throughputQuery);
+  if (error && !data) return <ErrorState error={error} retry={() => void refetch()} />;
+  if (!data)
+    return (
+      <div
+        role="status"
+        aria-label="Counting the runs"
+        className="flex gap-8 px-6 py-3 max-sm:flex-col max-sm:gap-3 max-sm:px-4"
+      >
+        {["queue", "throughput"].map((chart) => (
+          <Skeleton key={chart} className="h-[124px] flex-1 max-sm:h-[92px] max-sm:flex-none" />
+        ))}
+      </div>
+    );
+  const { minutes } = data;
+  const times = minutes.map(({ at }) => CLOCK.format(new Date(at)));
+  const series = (label: string, name: Exclude<keyof RunMinute, "at">, color: string): Series => ({
+    label,
+    color,
+    values: minutes.map((minute) => minute[name]),
+  });
+  return (
+    <section
+      aria-label="The last hour"
+      className="flex shrink-0 gap-8 border-line border-b px-6 py-3 max-sm:flex-col max-sm:gap-3 max-sm:px-4"
+    >
+      <SeriesChart
+        title="Queue"
+        times={times}
+        series={[
+          { ...series("waiting", "waiting", "text-worse"), filled: true },
+          series("running", "running", "text-running"),
+        ]}
+      />
+      <SeriesChart
+        title="Runs a minute"
+        times={times}
+        series={[
+          { ...series("started", "started", "text-better"), filled: true },
+          series("ended", "ended", "text-success"),
+        ]}
+      />
+    </section>
+  );
+}

@@ -1,0 +1,20 @@
+import { queryOptions } from "@tanstack/react-query";
+import type { ApiKey, Workspace } from "../../../../src/contract/admin.ts";
+import type { ServerInfo } from "../../../../src/contract/system.ts";
+import { api } from "../../api/request.ts";
+
+export const keysQuery = queryOptions({
+  queryKey: ["admin", "keys"],
+  queryFn: ({ signal }) => api.get<ApiKey[]>("/admin/keys", { signal }),
+});
+
+/** All workspaces are seen from the key's own, the default one, alone. */
+export const workspacesQuery = queryOptions({
+  queryKey: ["admin", "workspaces"],
+  queryFn: ({ signal }) => api.get<Workspace[]>("/admin/workspaces", { signal, tenant_id: null }),
+});
+
+export const serverQuery = queryOptions({
+  queryKey: ["info"],
+  queryFn: ({ signal }) => api.get<ServerInfo>("/info", { signal }),
+});

@@ -1,0 +1,36 @@
+import { useMay } from "../../api/session.ts";
+import { Page } from "../../frame/header.tsx";
+import { EmptyState } from "../../ui/states.tsx";
+import { Tabs } from "../../ui/tabs.tsx";
+import { General } from "./general.tsx";
+import { Keys } from "./keys.tsx";
+import { settingsRoute } from "./page.ts";
+import { Workspaces } from "./workspaces.tsx";
+
+/** This browser, the keys and the workspaces. */
+export function SettingsPage() {
+  const { section = "general" } = settingsRoute.useSearch();
+  const navigate = settingsRoute.useNavigate();
+  const mayAdminister = useMay("admin");
+  const forAdministrators = mayAdminister ? undefined : (
+    <EmptyState title="For administrators">
+      A key with the scope <code>admin</code> shows what is here. Whoever runs the server can make one.
+    </EmptyState>
+  );
+  return (
+    <Page title="Settings">
+      <div className="max-w-5xl">
+        <Tabs
+          label="Settings"
+          value={section}
+          onChange={(chosen) => void navigate({ search: { section: chosen === "general" ? undefined : chosen } })}
+          tabs={[
+            { value: "general", label: "General", content: <General /> },
+            { value: "keys", label: "API keys", content: forAdministrators ?? <Keys /> },
+            { value: "workspaces", label: "Workspaces", content: forAdministrators ?? <Workspaces /> },
+          ]}
+        />
+      </div>
+    </Page>
+  );
+}

@@ -1,0 +1,40 @@
+import { queryOptions } from "@tanstack/react-query";
+import type { Dataset } from "../../../../src/contract/experiments/datasets.ts";
+import type { Assistant } from "../../../../src/contract/records.ts";
+import type { ServerInfo } from "../../../../src/contract/system.ts";
+import { api } from "../../api/request.ts";
+import { EXPERIMENTS } from "../experiments/queries.ts";
+
+/** The most assistants and datasets that are named. */
+export const NAMED = 8;
+
+/** One more than is named, to know whether there are more. */
+export const assistantsQuery = queryOptions({
+  queryKey: ["start", "assistants"],
+  queryFn: ({ signal }) =>
+    api.post<Assistant[]>(
+      "/assistants/search",
+      { limit: NAMED + 1, sort_by: "created_at", sort_order: "asc" },
+      { signal },
+    ),
+});
+
+export const datasetsQuery = queryOptions({
+  queryKey: [...EXPERIMENTS, "start"],
+  queryFn: ({ signal }) => api.get<Dataset[]>("/api/v1/datasets", { query: { limit: NAMED }, signal }),
+});
+
+export const serverQuery = queryOptions({
+  queryKey: ["info"],
+  queryFn: ({ signal }) => api.get<ServerInfo>("/info", { signal }),
+});
+
+/** What a graph takes. One that cannot be loaded has none, and is not asked again. */
+export const schemasQuery = (assistant_id: string) =>
+  queryOptions({
+    queryKey: ["start", "schemas", assistant_id],
+    queryFn: ({ signal }) =>
+      api.get<{ input_schema: object | null }>(`/assistants/${assistant_id}/schemas`, { signal }),
+    retry: false,
+    staleTime: 60_000,
+  });

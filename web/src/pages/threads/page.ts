@@ -1,0 +1,69 @@
+import { createRoute, lazyRouteComponent } from "@tanstack/react-router";
+import { MessagesSquare } from "lucide-react";
+import { type Page, rootRoute } from "../../page.ts";
+import { findThreads } from "./queries.ts";
+import { THREAD_STATUSES, type ThreadsSearch } from "./thread-filter.ts";
+
+const text = (value: unknown): string | undefined => (value === undefined || value === "" ? undefined : String(value));
+
+export const threadsRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: "/threads",
+  validateSearch: (search): ThreadsSearch => ({
+    status: THREAD_STATUSES.find((status) => status === search.status),
+    q: text(search.q),
+    metadata: text(search.metadata),
+    sort: search.sort === "created_at" ? search.sort : undefined,
+    order: search.order === "asc" ? search.order : undefined,
+  }),
+  component: lazyRouteComponent(() => import("./threads-page.tsx"), "ThreadsPage"),
+});
+
+export const newThreadRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: "/threads/new",
+  validateSearch: (search): { assistant?: string } => ({ assistant: text(search.assistant) }),
+  component: lazyRouteComponent(() => import("./new-thread-page.tsx"), "NewThreadPage"),
+});
+
+export const SIDES = ["history", "runs", "graph"] as const;
+export type Side = (typeof SIDES)[number];
+
+export interface ThreadView {
+  /** The conversation when it is left out. */
+  view?: "state";
+  /** What is at the right, on narrow screens over the page; there nothing when it is left out. */
+  side?: Side;
+  /** The state that is shown; the newest when it is left out. */
+  checkpoint?: string;
+  /** Which one the next run is for; that of the last run when it is left out. */
+  assistant?: string;
+}
+
+export const threadRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: "/threads/$thread_id",
+  validateSearch: (search): ThreadView => ({
+    view: search.view === "state" ? search.view : undefined,
+    side: SIDES.find((side) => side === search.side),
+    checkpoint: text(search.checkpoint),
+    assistant: text(search.assistant),
+  }),
+  component: lazyRouteComponent(() => import("./thread-page.tsx"), "ThreadPage"),
+});
+
+export const threads: Page = {
+  nav: { label: "Threads", to: "/threads", icon: MessagesSquare, scope: "agents" },
+  routes: [threadsRoute, newThreadRoute, threadRoute],
+  palette: [
+    {
+      group: "Threads",
+      find: async (q, signal) =>
+        (await findThreads({ q }, { limit: 8 }, signal)).map(({ thread_id, title, status }) => ({
+          label: title ?? thread_id,
+          hint: status,
+          to: `/threads/${thread_id}`,
+        })),
+    },
+  ],
+};

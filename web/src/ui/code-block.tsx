@@ -1,0 +1,47 @@
+import { Check, Copy as CopyIcon } from "lucide-react";
+import { useEffect, useState } from "react";
+import { Button } from "./button.tsx";
+
+/** How long the tick is shown, in ms. */
+const SHOWN_MS = 1_500;
+
+/** Copies a text to the clipboard, and says that it did. */
+export function Copy({ text, label = "Copy" }: { text: string; label?: string }) {
+  const [copied, setCopied] = useState(false);
+  useEffect(() => {
+    if (!copied) return;
+    const timer = setTimeout(() => setCopied(false), SHOWN_MS);
+    return () => clearTimeout(timer);
+  }, [copied]);
+  return (
+    <Button
+      look="quiet"
+      small
+      square
+      aria-label={copied ? "Copied" : label}
+      onClick={() => void navigator.clipboard.writeText(text).then(() => setCopied(true))}
+    >
+      {copied ? <Check size={14} className="text-success" /> : <CopyIcon size={14} />}
+    </Button>
+  );
+}
+
+/** A command, or any text as it is, with a button that copies it. */
+export function CodeBlock({ code, label }: { code: string; label?: string }) {
+  return (
+    <div className="flex items-start gap-2 rounded-lg border border-line bg-sunken py-1.5 pr-1.5 pl-3">
+      <pre className="min-w-0 flex-1 overflow-x-auto whitespace-pre-wrap break-words py-0.5 text-text">{code}</pre>
+      <Copy text={code} label={label} />
+    </div>
+  );
+}
+
+/** An id: its first eight characters, all of it on hover, and a click copies it. */
+export function Id({ id }: { id: string }) {
+  return (
+    <span className="inline-flex items-center gap-0.5 font-mono text-table" title={id}>
+      {id.slice(0, 8)}
+      <Copy text={id} label={`Copy the id ${id}`} />
+    </span>
+  );
+}

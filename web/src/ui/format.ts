@@ -1,0 +1,116 @@
+/** Numbers and times as all pages write them. What is missing is a dash, never 0. */
+
+export const DASH = "–";
+const MINUS = "−";
+
+type Maybe = number | null | undefined;
+const isMissing = (value: Maybe): value is null | undefined =>
+  value === null || value === undefined || Number.isNaN(value);
+
+const withMinus = (text: string) => text.replace("-", MINUS);
+
+const THREE_DIGITS = new Intl.NumberFormat("en-US", { maximumSignificantDigits: 3, minimumSignificantDigits: 3 });
+const INTEGER = new Intl.NumberFormat("en-US", { maximumFractionDigits: 0 });
+const ONE_DECIMAL = new Intl.NumberFormat("en-US", { maximumFractionDigits: 1 });
+const PLAIN = new Intl.NumberFormat("en-US", { maximumFractionDigits: 20 });
+
+/** Three significant digits, thousands separated: `0.812`, `12.3`, `1,230`. What is whole stays whole: `1`, `1,234`. */
+export function number(value: Maybe): string {
+  if (isMissing(value)) return DASH;
+  if (Number.isInteger(value)) return withMinus(INTEGER.format(value));
+  if (Math.abs(value) >= 1_000) return withMinus(INTEGER.format(value));
+  if (Math.abs(value) < 1e-4) return withMinus(value.toExponential(2));
+  return withMinus(THREE_DIGITS.format(value));
+}
+
+/** With so many decimals, for numbers that are read beside each other: `−0.020`. */
+export const fixed = (value: Maybe, decimals: number): string =>
+  isMissing(value) ? DASH : withMinus(value.toFixed(decimals));
+
+/** How many: `1,234`. */
+export const count = (value: Maybe): string => (isMissing(value) ? DASH : INTEGER.format(value));
+
+/** A difference, always with its sign: `+0.035`, `−0.022`, `±0`. */
+export function delta(value: Maybe, format: (value: Maybe) => string = number): string {
+  if (isMissing(value)) return DASH;
+  if (value === 0) return "±0";
+  return `${value > 0 ? "+" : MINUS}${format(Math.abs(value))}`;
+}
+
+/** A mean with half the width of its interval: `0.820 ± 0.030`, both to the same decimal. */
+export function plusMinus(value: Maybe, half: Maybe): string {
+  if (isMissing(value) || isMissing(half)) return number(value);
+  const decimals = decimalsOf(value);
+  return `${withMinus(value.toFixed(decimals))} ± ${half.toFixed(decimals)}`;
+}
+
+/** The bounds of an interval: `[0.012, 0.058]`. */
+export const interval = (low: Maybe, high: Maybe): string =>
+  isMissing(low) || isMissing(high) ? DASH : `[${number(low)}, ${number(high)}]`;
+
+const decimalsOf = (value: number): number => {
+  const size = Math.abs(value);
+  return size >= 100 ? 0 : size >= 10 ? 1 : size >= 1 ? 2 : 3;
+};
+
+/** A share of 1: `0.4 %`, `12.3 %`, `100 %`. */
+export const percent = (share: Maybe): string =>
+  isMissing(share) ? DASH : `${withMinus(ONE_DECIMAL.format(share * 100))} %`;
+
+/** `320 ms`, `1.24 s`, `2 min 5 s`, `3 h 12 min`. */
+export function duration(ms: Maybe): string {
+  if (isMissing(ms)) return DASH;
+  if (ms < 0) return `${MINUS}${duration(-ms)}`;
+  if (ms < 1) return `${number(ms)} ms`;
+  if (ms < 999.5) return `${Math.round(ms)} ms`;
+  if (ms < 9_995) return `${(ms / 1_000).toFixed(2)} s`;
+  if (ms < 59_950) return `${(ms / 1_000).toFixed(1)} s`;
+  const seconds = Math.round(ms / 1_000);
+  if (seconds < 3_600) return pair(Math.floor(seconds / 60), "min", seconds % 60, "s");
+  const minutes = Math.round(seconds / 60);
+  if (minutes < 1_440) return pair(Math.floor(minutes / 60), "h", minutes % 60, "min");
+  const hours = Math.round(minutes / 60);
+  return pair(Math.floor(hours / 24), "d", hours % 24, "h");
+}
+
+const pair = (large: number, unit: string, small: number, smallUnit: string) =>
+  small === 0 ? `${large} ${unit}` : `${large} ${unit} ${small} ${smallUnit}`;
+
+const BYTE_UNITS = ["B", "KB", "MB", "GB", "TB"];
+
+/** `512 B`, `1.23 MB`; a KB has 1,000. */
+export function bytes(value: Maybe): string {
+  if (isMissing(value)) return DASH;
+  const power = value < 1 ? 0 : Math.min(Math.floor(Math.log10(value) / 3), BYTE_UNITS.length - 1);
+  return `${number(value / 1_000 ** power)} ${BYTE_UNITS[power]}`;
+}
+
+/** A value as it was given, with all its digits: for exports and details. */
+export const exact = (value: Maybe): string => (isMissing(value) ? DASH : withMinus(PLAIN.format(value)));
+
+const STEPS: readonly (readonly [limit_s: number, size_s: number, unit: Intl.RelativeTimeFormatUnit])[] = [
+  [60, 1, "second"],
+  [3_600, 60, "minute"],
+  [86_400, 3_600, "hour"],
+  [2_592_000, 86_400, "day"],
+  [31_536_000, 2_592_000, "month"],
+  [Number.POSITIVE_INFINITY, 31_536_000, "year"],
+];
+const RELATIVE = new Intl.RelativeTimeFormat("en", { numeric: "auto", style: "short" });
+
+/** `just now`, `5 min. ago`, `yesterday`, `in 2 hr.` */
+export function relativeTime(time: Date, now: Date): string {
+  const seconds = (time.getTime() - now.getTime()) / 1_000;
+  if (Math.abs(seconds) < 10) return "just now";
+  const [, size_s, unit] = STEPS.find(([limit_s]) => Math.abs(seconds) < limit_s) as (typeof STEPS)[number];
+  return RELATIVE.format(Math.trunc(seconds / size_s), unit);
+}
+
+const EXACT_TIME = new Intl.DateTimeFormat("en-CA", {
+  dateStyle: "medium",
+  timeStyle: "medium",
+  hourCycle: "h23",
+});
+
+/** The time in this browser's zone, to the second. */
+export const exactTime = (time: Date): string => EXACT_TIME.format(time);

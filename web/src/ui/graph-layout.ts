@@ -1,0 +1,90 @@
+import { Graph, layout } from "@dagrejs/dagre";
+
+export interface GraphNode {
+  id: string;
+  label: string;
+  /** Where it begins or ends: drawn small. */
+  isEnd: boolean;
+}
+
+export interface GraphEdge {
+  source: string;
+  target: string;
+  /** Taken only sometimes: drawn dashed. */
+  conditional: boolean;
+  label?: string;
+}
+
+/** Where everything is, in pixels. */
+export interface Layout {
+  /** What holds all of it; edges may go beside the nodes, to the left of 0. */
+  left: number;
+  width: number;
+  height: number;
+  nodes: (GraphNode & { x: number; y: number; width: number; height: number })[];
+  edges: (GraphEdge & { key: string; path: string; middle: Point })[];
+}
+
+interface Point {
+  x: number;
+  y: number;
+}
+
+/** Of a letter of 13 px Inter, on average; names are set in it. */
+const LETTER_PX = 7.4;
+const MARGIN_PX = 12;
+const NODE_HEIGHT_PX = 34;
+const END_HEIGHT_PX = 24;
+
+/** Places nodes in layers from top to bottom, so that edges cross little; the method is Sugiyama's, by dagre. */
+export function layoutOf(nodes: readonly GraphNode[], edges: readonly GraphEdge[]): Layout {
+  const graph = new Graph({ multigraph: true });
+  graph.setGraph({ rankdir: "TB", nodesep: 36, ranksep: 44, edgesep: 18, marginx: MARGIN_PX, marginy: MARGIN_PX });
+  graph.setDefaultEdgeLabel(() => ({}));
+  for (const node of nodes)
+    graph.setNode(node.id, {
+      width: Math.max(node.label.length * LETTER_PX + (node.isEnd ? 20 : 32), 56),
+      height: node.isEnd ? END_HEIGHT_PX : NODE_HEIGHT_PX,
+    });
+  edges.forEach((edge, index) => {
+    graph.setEdge(edge.source, edge.target, { ...sizeOf(edge.label) }, String(index));
+  });
+  layout(graph);
+  const placed = nodes.map((node) => {
+    const { x, y, width, height } = graph.node(node.id) as { x: number; y: number; width: number; height: number };
+    return { ...node, x, y, width, height };
+  });
+  const drawn = edges.map((edge, index) => {
+    const { points } = graph.edge(edge.source, edge.target, String(index)) as { points: Point[] };
+    return { ...edge, key: String(index), points, path: pathOf(points), middle: points[points.length >> 1] as Point };
+  });
+  // dagre's own size leaves edges out that go back beside the nodes.
+  const xs = [
+    ...placed.flatMap(({ x, width }) => [x - width / 2, x + width / 2]),
+    ...drawn.flatMap(({ points }) => points.map(({ x }) => x)),
+  ];
+  const left = Math.min(...xs) - MARGIN_PX;
+  return {
+    left,
+    width: Math.max(...xs) + MARGIN_PX - left,
+    height: (graph.graph() as { height?: number }).height ?? 0,
+    nodes: placed,
+    edges: drawn,
+  };
+}
+
+const sizeOf = (label: string | undefined) =>
+  label ? { width: label.length * LETTER_PX, height: 18, labelpos: "c" as const } : {};
+
+/** A curve through the points: through the middles between them, with the points themselves as handles. */
+function pathOf(points: readonly Point[]): string {
+  const [first, ...others] = points as [Point, ...Point[]];
+  const last = others.at(-1) ?? first;
+  const curves = others.slice(0, -1).map((point, index) => {
+    const next = others[index + 1] as Point;
+    const isLast = index === others.length - 2;
+    const end = isLast ? last : { x: (point.x + next.x) / 2, y: (point.y + next.y) / 2 };
+    return `Q${point.x} ${point.y} ${end.x} ${end.y}`;
+  });
+  return `M${first.x} ${first.y}${curves.join("") || `L${last.x} ${last.y}`}`;
+}

@@ -1,0 +1,78 @@
+import { useEffect, useRef, useState } from "react";
+import { Field, TextArea } from "./field.tsx";
+
+/** Rows of the text area: as many as the text has lines, within these. */
+const LEAST_ROWS = 3;
+const MOST_ROWS = 18;
+
+const textOf = (value: unknown): string => (value === undefined ? "" : JSON.stringify(value, null, 2));
+
+/**
+ * A JSON value as text. What is not JSON is said below, reaches nobody, and keeps the form around it from being sent.
+ *
+ * @param isObject nothing but an object will do
+ * @param onChange gets undefined for an empty text
+ */
+export function JsonEditor({
+  label,
+  hint,
+  value,
+  isObject = false,
+  onChange,
+  autoFocus,
+}: {
+  label: string;
+  hint?: string;
+  value: unknown;
+  isObject?: boolean;
+  onChange(value: unknown): void;
+  autoFocus?: boolean;
+}) {
+  const [text, setText] = useState(() => textOf(value));
+  const [problem, setProblem] = useState<string>();
+  const area = useRef<HTMLTextAreaElement>(null);
+  const told = useRef(value);
+  // Another value from outside takes the place of the text; what was written here comes back as it was.
+  useEffect(() => {
+    if (value === told.current) return;
+    told.current = value;
+    setText(textOf(value));
+    setProblem(undefined);
+  }, [value]);
+  useEffect(() => area.current?.setCustomValidity(problem ?? ""), [problem]);
+  const change = (written: string) => {
+    const read = parse(written, isObject);
+    setText(written);
+    setProblem(read.problem);
+    if (read.problem) return;
+    told.current = read.value;
+    onChange(read.value);
+  };
+  const rows = Math.min(Math.max(text.split("\n").length, LEAST_ROWS), MOST_ROWS);
+  return (
+    <Field label={label} hint={hint} error={problem}>
+      {(props) => (
+        <TextArea
+          {...props}
+          ref={area}
+          mono
+          rows={rows}
+          autoFocus={autoFocus}
+          value={text}
+          onChange={(event) => change(event.target.value)}
+        />
+      )}
+    </Field>
+  );
+}
+
+function parse(text: string, isObject: boolean): { value?: unknown; problem?: string } {
+  if (text.trim() === "") return isObject ? { value: {} } : {};
+  try {
+    const value: unknown = JSON.parse(text);
+    const fits = !isObject || (typeof value === "object" && value !== null && !Array.isArray(value));
+    return fits ? { value } : { problem: "This must be an object: { … }" };
+  } catch (error) {
+    return { problem: `This is not JSON: ${(error as Error).message}` };
+  }
+}

@@ -1,0 +1,91 @@
+import { ChevronDown, ChevronRight } from "lucide-react";
+import { useState } from "react";
+import { Button } from "./button.tsx";
+import { count } from "./format.ts";
+
+/** How many children are drawn at first; the rest on request, as a list may have 100,000. */
+const FIRST = 100;
+/** A text longer than this is cut until it is asked for. */
+const LONG_TEXT = 400;
+
+/**
+ * A JSON value as a tree, one key a line.
+ *
+ * @param open how many levels are open at first
+ */
+export function JsonTree({ value, name, open = 1 }: { value: unknown; name?: string; open?: number }) {
+  return (
+    <div className="overflow-x-auto font-mono text-table">
+      <Node value={value} name={name} open={open} />
+    </div>
+  );
+}
+
+function Node({ value, name, open }: { value: unknown; name?: string; open: number }) {
+  if (value === null || typeof value !== "object")
+    return (
+      <div className="flex py-px pl-[18px]">
+        <Name name={name} />
+        <Leaf value={value} />
+      </div>
+    );
+  return <Branch value={value} name={name} open={open} />;
+}
+
+function Branch({ value, name, open }: { value: object; name?: string; open: number }) {
+  const [isOpen, setOpen] = useState(open > 0);
+  const [limit, setLimit] = useState(FIRST);
+  const isList = Array.isArray(value);
+  const entries = Object.entries(value);
+  const size = `${count(entries.length)} ${isList ? "item" : "key"}${entries.length === 1 ? "" : "s"}`;
+  const Icon = isOpen ? ChevronDown : ChevronRight;
+  return (
+    <div>
+      <button
+        type="button"
+        aria-expanded={isOpen}
+        onClick={() => setOpen(!isOpen)}
+        className="flex w-full items-center rounded py-px text-left hover:bg-hover"
+      >
+        <Icon size={14} className="mr-1 shrink-0 text-text-3" aria-hidden />
+        <Name name={name} />
+        <span className="text-text-3">
+          {isList ? "[" : "{"}
+          {entries.length > 0 && !isOpen && ` ${size} `}
+          {(entries.length === 0 || !isOpen) && (isList ? "]" : "}")}
+        </span>
+      </button>
+      {isOpen && entries.length > 0 && (
+        <div className="ml-[6px] border-line border-l pl-2">
+          {entries.slice(0, limit).map(([key, child]) => (
+            <Node key={key} name={key} value={child} open={open - 1} />
+          ))}
+          {entries.length > limit && (
+            <Button small look="quiet" onClick={() => setLimit(limit + 10 * FIRST)}>
+              {count(entries.length - limit)} more
+            </Button>
+          )}
+        </div>
+      )}
+    </div>
+  );
+}
+
+const Name = ({ name }: { name: string | undefined }) =>
+  name === undefined ? null : <span className="mr-2 shrink-0 text-accent-text">{name}:</span>;
+
+function Leaf({ value }: { value: unknown }) {
+  const [isWhole, setWhole] = useState(false);
+  if (typeof value !== "string") return <span className="text-worse">{String(value)}</span>;
+  const isCut = value.length > LONG_TEXT && !isWhole;
+  return (
+    <span className="min-w-0 whitespace-pre-wrap break-words text-success">
+      {isCut ? value.slice(0, LONG_TEXT) : value}
+      {isCut && (
+        <Button small look="quiet" onClick={() => setWhole(true)}>
+          … {count(value.length - LONG_TEXT)} more characters
+        </Button>
+      )}
+    </span>
+  );
+}

@@ -1,0 +1,49 @@
+import { Ban, CircleCheck, CircleDot, CirclePause, CircleX, Clock, type LucideIcon } from "lucide-react";
+import type { ReactNode } from "react";
+import { classes } from "./classes.ts";
+
+const KINDS = {
+  pending: { icon: Clock, color: "text-pending" },
+  running: { icon: CircleDot, color: "text-running" },
+  success: { icon: CircleCheck, color: "text-success" },
+  interrupted: { icon: CirclePause, color: "text-interrupted" },
+  error: { icon: CircleX, color: "text-error" },
+  off: { icon: Ban, color: "text-pending" },
+} as const satisfies Record<string, { icon: LucideIcon; color: string }>;
+
+export type StatusKind = keyof typeof KINDS;
+
+/** Statuses of all APIs by the kind that they look like. */
+const KIND_OF: Record<string, StatusKind> = {
+  busy: "running",
+  idle: "success",
+  timeout: "error",
+  revoked: "off",
+  active: "success",
+};
+
+/** Where something stands: its word with an icon in its colour. What runs pulses slowly. */
+export function Status({ status, kind }: { status: string; kind?: StatusKind }) {
+  const shown = kind ?? KIND_OF[status] ?? (status in KINDS ? (status as StatusKind) : "pending");
+  const { icon: Icon, color } = KINDS[shown];
+  return (
+    <span className={classes("inline-flex items-center gap-1.5 whitespace-nowrap text-table", color)}>
+      <Icon size={14} aria-hidden className={classes(shown === "running" && "animate-pulse-slow")} />
+      {status}
+    </span>
+  );
+}
+
+/** A word about something: a tag, a scope, a version. */
+export function Badge({ children, mono }: { children: ReactNode; mono?: boolean }) {
+  return (
+    <span
+      className={classes(
+        "inline-flex items-center whitespace-nowrap rounded border border-line bg-sunken px-1.5 text-table text-text-2",
+        mono && "font-mono",
+      )}
+    >
+      {children}
+    </span>
+  );
+}

@@ -1,0 +1,90 @@
+import { useVirtualizer } from "@tanstack/react-virtual";
+import { Fragment, useRef } from "react";
+import { classes } from "./classes.ts";
+import type { TableProps } from "./table.tsx";
+import { isOfRow } from "./table-click.ts";
+import type { Column } from "./table-columns.ts";
+import { useRange } from "./table-range.ts";
+
+/** What a card is taken to be high before it is drawn, in pixels. */
+const ESTIMATE_PX = 120;
+
+/** A table on a narrow screen: a card a row, with its title, then what is compared, then the rest. */
+export function TableCards<Row>({
+  name,
+  rows,
+  columns,
+  keyOf,
+  selected,
+  onOpen,
+  onEnd,
+  onRange,
+  className,
+}: TableProps<Row>) {
+  const scroller = useRef<HTMLElement>(null);
+  const virtual = useVirtualizer({
+    count: rows.length,
+    getScrollElement: () => scroller.current,
+    estimateSize: () => ESTIMATE_PX,
+    getItemKey: (index) => keyOf(rows[index] as Row),
+    overscan: 4,
+    onChange: ({ range }) => {
+      if (range && range.endIndex >= rows.length - 3) onEnd?.();
+    },
+  });
+  useRange(virtual.range, onRange);
+  const title = columns.find((column) => column.card === "title") ?? columns[0];
+  const order = (column: Column<Row>) => (column.card === "first" ? 0 : 1);
+  const lines = columns
+    .filter((column) => column !== title && column.card !== "hidden" && column.card !== "beside")
+    .sort((a, b) => order(a) - order(b));
+  return (
+    <section ref={scroller} tabIndex={0} aria-label={name} className={classes("min-h-0 overflow-y-auto", className)}>
+      <ul className="relative" style={{ height: virtual.getTotalSize() }}>
+        {virtual.getVirtualItems().map(({ index, key, start }) => {
+          const row = rows[index] as Row;
+          return (
+            <li
+              key={key}
+              ref={virtual.measureElement}
+              data-index={index}
+              style={{ transform: `translateY(${start}px)` }}
+              className={classes(
+                "absolute inset-x-0 top-0 border-line border-b px-3 py-2.5",
+                keyOf(row) === selected && "bg-selected",
+              )}
+            >
+              <div
+                onClick={(event) => {
+                  if (isOfRow(event)) onOpen?.(row, index);
+                }}
+              >
+                {title && (
+                  <div className="mb-1 flex items-center justify-between gap-2 font-medium text-body">
+                    <span className="min-w-0">{title.cell(row, index)}</span>
+                    <span className="flex shrink-0 items-center gap-2">
+                      {columns.map(
+                        (column) =>
+                          column.card === "beside" && <Fragment key={column.id}>{column.cell(row, index)}</Fragment>,
+                      )}
+                    </span>
+                  </div>
+                )}
+                <dl className="grid grid-cols-[auto_minmax(0,1fr)] gap-x-4 gap-y-0.5 text-table">
+                  {lines.map((column) => (
+                    <div key={column.id} className="contents">
+                      <dt className="text-text-3">{column.header}</dt>
+                      <dd className={classes("min-w-0 truncate", column.numeric && "font-mono")}>
+                        {column.cell(row, index)}
+                      </dd>
+                    </div>
+                  ))}
+                </dl>
+              </div>
+            </li>
+          );
+        })}
+      </ul>
+    </section>
+  );
+}

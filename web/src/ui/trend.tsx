@@ -1,0 +1,98 @@
+import { delta } from "./format.ts";
+
+export interface TrendPoint {
+  id: string;
+  /** What it is the value of. */
+  label: string;
+  value: number;
+}
+
+const WIDTH = 148;
+const HEIGHT = 32;
+/** Room for the points at the edges. */
+const EDGE = 4;
+/** Of a longer series its end is drawn: more points than this could not be told apart. */
+const MOST = 60;
+
+/**
+ * A value over time, the newest at the right: its name, the newest value, how far it is from the one before, and the line. Better and
+ * worse are said by colour, arrow and sign.
+ */
+export function Trend({
+  name,
+  points,
+  format,
+  isLowerBetter = false,
+}: {
+  name: string;
+  /** The oldest first; not empty. */
+  points: readonly TrendPoint[];
+  format(value: number): string;
+  isLowerBetter?: boolean;
+}) {
+  const drawn = points.slice(-MOST);
+  const last = drawn.at(-1) as TrendPoint;
+  const before = drawn.at(-2);
+  const places = placesOf(drawn);
+  const told = drawn.map((point) => `${point.label}: ${format(point.value)}`).join(", ");
+  return (
+    <figure aria-label={name} className="grid shrink-0 gap-1 border-line border-r px-4 py-2 last:border-r-0">
+      <figcaption className="flex items-baseline gap-2 text-table">
+        <span className="max-w-36 truncate text-text-2" title={name}>
+          {name}
+        </span>
+        <span className="ml-auto font-mono font-medium">{format(last.value)}</span>
+        {before && <Change by={last.value - before.value} isLowerBetter={isLowerBetter} format={format} />}
+      </figcaption>
+      <svg width={WIDTH} height={HEIGHT} role="img" aria-label={told}>
+        <polyline
+          points={places.map(({ x, y }) => `${x},${y}`).join(" ")}
+          className="fill-transparent stroke-text-3"
+          strokeWidth={1.5}
+        />
+        {drawn.map((point, index) => {
+          const { x, y } = places[index] as Place;
+          return (
+            <g key={point.id} className="group/point">
+              <title>{`${point.label}: ${format(point.value)}`}</title>
+              {/* Wider than its point, to be hit. */}
+              <rect x={x - 5} y={0} width={10} height={HEIGHT} className="fill-transparent" />
+              <circle
+                cx={x}
+                cy={y}
+                r={point === last ? 3 : 2}
+                className={point === last ? "fill-accent-text" : "fill-text-3 group-hover/point:fill-accent-text"}
+              />
+            </g>
+          );
+        })}
+      </svg>
+    </figure>
+  );
+}
+
+interface Place {
+  x: number;
+  y: number;
+}
+
+function placesOf(points: readonly TrendPoint[]): Place[] {
+  const values = points.map(({ value }) => value);
+  const [low, high] = [Math.min(...values), Math.max(...values)];
+  const step = (WIDTH - 2 * EDGE) / Math.max(points.length - 1, 1);
+  return points.map(({ value }, index) => ({
+    x: points.length === 1 ? WIDTH / 2 : EDGE + index * step,
+    y: high === low ? HEIGHT / 2 : EDGE + (1 - (value - low) / (high - low)) * (HEIGHT - 2 * EDGE),
+  }));
+}
+
+/** How far a value is from another one. */
+function Change({ by, isLowerBetter, format }: { by: number; isLowerBetter: boolean; format(value: number): string }) {
+  if (by === 0) return <span className="font-mono text-text-3">±0</span>;
+  const isBetter = by > 0 !== isLowerBetter;
+  return (
+    <span className={isBetter ? "font-mono text-better" : "font-mono text-worse"}>
+      {isBetter ? "▲" : "▼"} {delta(by, (value) => format(value as number))}
+    </span>
+  );
+}
