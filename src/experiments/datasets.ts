@@ -14,6 +14,7 @@ import {
 } from "../storage/experiments/datasets.ts";
 import { versionTimes } from "../storage/experiments/examples.ts";
 import { deleteExperiment, experimentsOfDataset } from "../storage/experiments/experiments.ts";
+import { writeUnique } from "../storage/write-unique.ts";
 import type { ExperimentsContext } from "./context.ts";
 import { getDataset, getExperimentsOf } from "./lookup.ts";
 import { datasetOf, textOf } from "./wire.ts";
@@ -57,7 +58,7 @@ export class Datasets {
   }
 
   async update(caller: Caller, dataset_id: string, body: DatasetUpdate): Promise<Dataset> {
-    return this.#context.database.write(async (tx) => {
+    return writeUnique(this.#context.database, async (tx) => {
       const { dataset_no } = await getDataset(tx, caller, dataset_id);
       const other = body.name === undefined ? undefined : await findDatasetByName(tx, caller.tenant_id, body.name);
       if (other && other.dataset_no !== dataset_no)

@@ -24,6 +24,7 @@ import {
   takenExampleIds,
 } from "../storage/experiments/examples.ts";
 import type { ExampleRow, ExampleVersionRow } from "../storage/experiments/schema.ts";
+import { writeUnique } from "../storage/write-unique.ts";
 import type { ExperimentsContext } from "./context.ts";
 import { readExampleFilters } from "./filter/read-filters.ts";
 import { datasetIds, getDataset } from "./lookup.ts";
@@ -69,7 +70,7 @@ export class Examples {
 
   /** Adds examples to a dataset: all, or none. */
   async create(caller: Caller, dataset_id: string, bodies: ExampleCreate[]): Promise<Example[]> {
-    return this.#context.database.write(async (tx) => {
+    return writeUnique(this.#context.database, async (tx) => {
       const dataset = await getDataset(tx, caller, dataset_id);
       if (dataset.externally_managed === 1) throw new ApiError("dataset_is_managed", { name: dataset.name });
       const locked = await lockDataset(tx, dataset.dataset_no);

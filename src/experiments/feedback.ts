@@ -14,6 +14,7 @@ import {
 } from "../storage/experiments/feedback.ts";
 import { findRun } from "../storage/experiments/runs.ts";
 import type { FeedbackRow } from "../storage/experiments/schema.ts";
+import { writeUnique } from "../storage/write-unique.ts";
 import type { ExperimentsContext } from "./context.ts";
 import { rememberConfigs } from "./feedback-configs.ts";
 import { newFeedbackRow } from "./feedback-row.ts";
@@ -46,7 +47,7 @@ export class FeedbackRules {
 
   /** On a run when one is named, else on the experiment. */
   async create(caller: Caller, body: FeedbackCreate): Promise<Feedback> {
-    return this.#context.database.write(async (tx) => {
+    return writeUnique(this.#context.database, async (tx) => {
       const row = newFeedbackRow(caller.tenant_id, await placeOf(tx, caller, body), body, await readNow(tx));
       if (!(await lockExperiment(tx, row.experiment_no))) throw new ApiError("session_not_found");
       if ((await takenFeedbackIds(tx, [row.feedback_id])).length > 0)

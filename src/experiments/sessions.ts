@@ -14,6 +14,7 @@ import {
   updateExperiment,
 } from "../storage/experiments/experiments.ts";
 import type { ExperimentRow } from "../storage/experiments/schema.ts";
+import { writeUnique } from "../storage/write-unique.ts";
 import type { ExperimentsContext } from "./context.ts";
 import { datasetIds, getDataset, getExperiment } from "./lookup.ts";
 import { feedbackStats, figuresOf } from "./stats.ts";
@@ -70,7 +71,7 @@ export class Sessions {
   }
 
   async update(caller: Caller, session_id: string, body: SessionUpdate): Promise<Session> {
-    return this.#context.database.write(async (tx) => {
+    return writeUnique(this.#context.database, async (tx) => {
       const before = await getExperiment(tx, caller, session_id);
       const taken = body.name === undefined ? undefined : await findExperimentByName(tx, caller.tenant_id, body.name);
       if (taken && taken.experiment_no !== before.experiment_no) throw new ApiError("session_exists");

@@ -14,6 +14,7 @@ import type {
   ExperimentRunRow,
   FeedbackRow,
 } from "../../storage/experiments/schema.ts";
+import { writeUnique } from "../../storage/write-unique.ts";
 import { rememberConfigs } from "../feedback-configs.ts";
 import { newFeedbackRow } from "../feedback-row.ts";
 import { renewStats } from "../renew-stats.ts";
@@ -26,22 +27,18 @@ import type { CheckedUpload } from "./upload.ts";
 /** Rows are stored in groups, so that no more than this many are in memory as rows of tables. */
 const GROUP = 500;
 
-/** Two uploads at the same moment may want the same id for an example; the second finds it taken when it tries again. */
-const TRIES = 3;
-
 /**
  * Stores a checked upload: all of it in one transaction, or nothing.
  *
  * @throws ApiError when the experiment's name or the id of a score is taken, or the dataset takes no uploads
  */
 export async function storeUpload(database: Database, caller: Caller, upload: CheckedUpload): Promise<UploadResult> {
-  for (let attempt = 1; ; attempt++) {
-    try {
-      return await database.write((tx) => store(tx, caller, upload));
-    } catch (error) {
-      if (!database.read.dialect.isUniqueViolation(error)) throw error;
-      if (attempt === TRIES) throw new ApiError("feedback_exists", { feedback_id: "of a score" });
-    }
+  try {
+    return await writeUnique(database, (tx) => store(tx, caller, upload));
+  } catch (error) {
+    throw database.read.dialect.isUniqueViolation(error)
+      ? new ApiError("feedback_exists", { feedback_id: "of a score" })
+      : error;
   }
 }
 
