@@ -247,7 +247,7 @@ describeInBrowser("threads", () => {
     await page.getByLabel("Words of the state").fill("QUOKKA");
     await page.waitForURL(/q=QUOKKA/);
     await page.getByRole("row", { name: /quokka joke/ }).waitFor();
-    expect(await rows.count()).toBe(2);
+    await expect.poll(() => rows.count()).toBe(2);
     await page.getByLabel("Words of the state").fill("");
     await page.getByLabel("Metadata").fill("customer=7");
     await page.waitForURL(/metadata=customer/);
@@ -256,7 +256,7 @@ describeInBrowser("threads", () => {
     await page.waitForURL(/status=idle/);
     await page.reload();
     await page.getByRole("row", { name: /quokka joke/ }).waitFor();
-    expect(await rows.count()).toBe(2);
+    await expect.poll(() => rows.count()).toBe(2);
     await page.getByLabel("Metadata").fill("customer");
     await page.getByText("Write key=value").waitFor();
     await page.getByLabel("Metadata").fill("customer=nobody");
