@@ -24,7 +24,6 @@ import { type RunRoutesOptions, serveRuns } from "./runs.ts";
 import { pathBelow } from "./scopes.ts";
 import { type SystemOptions, serveSystem } from "./system.ts";
 import { serveThreads, type ThreadRoutesOptions } from "./threads.ts";
-import { serveComparisonPage } from "./web-app/comparison.ts";
 import { serveWebApp, type WebAppOptions } from "./web-app.ts";
 
 export interface AppOptions
@@ -100,7 +99,6 @@ export function createApp(options: AppOptions): App {
   serveAdmin(app, options);
   serveControlPlane(app, options);
   serveExperiments(app, options);
-  serveComparisonPage(app, options.experiments);
   serveWebApp(app, options);
   return root;
 }

@@ -5,9 +5,11 @@ import { html } from "hono/html";
 import type { RunOverview } from "../agents/run-overview.ts";
 import type { Threads } from "../agents/threads.ts";
 import { webAppRoutes } from "../contract/web-app.ts";
+import type { ExperimentsService } from "../experiments/threads.ts";
 import { byPart } from "./by-part.ts";
 import { serveClientLinks } from "./client-links.ts";
 import { type App, answer } from "./route.ts";
+import { serveComparisonPage } from "./web-app/comparison.ts";
 import { serveAppRuns } from "./web-app/runs.ts";
 import { serveAppThreads } from "./web-app/threads.ts";
 
@@ -18,6 +20,7 @@ export interface WebAppOptions {
   web_dir: string;
   run_overview: RunOverview;
   threads: Threads;
+  experiments: ExperimentsService;
 }
 
 /**
@@ -41,7 +44,7 @@ const HEADERS = {
 };
 
 /** The pages at /app, which need no key, as they show nothing by themselves; what they show they ask of the APIs. */
-export function serveWebApp(app: App, { prefix, web_dir, run_overview, threads }: WebAppOptions): void {
+export function serveWebApp(app: App, { prefix, web_dir, run_overview, threads, experiments }: WebAppOptions): void {
   answer(
     app,
     webAppRoutes.getSession,
@@ -50,6 +53,7 @@ export function serveWebApp(app: App, { prefix, web_dir, run_overview, threads }
   );
   serveAppRuns(app, run_overview);
   serveAppThreads(app, threads);
+  serveComparisonPage(app, experiments);
   serveClientLinks(app, prefix);
 
   const page = pageOf(web_dir, prefix);

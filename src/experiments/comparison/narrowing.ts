@@ -7,6 +7,7 @@ import type { DatasetRow, ExperimentRow, ScoreVectorRow } from "../../storage/ex
 import { vectorsOf } from "../../storage/experiments/vectors.ts";
 import { readFilters } from "../filter/read-filters.ts";
 import { changesOf } from "../statistics/changes.ts";
+import { kept, sortedBy } from "./places.ts";
 
 const NOTHING = new Float64Array();
 
@@ -36,11 +37,6 @@ export async function narrowed(tx: Tx, compared: Compared, places: number[], nar
   if (text?.trim()) some = kept(some, await found(tx, compared, text));
   return some;
 }
-
-const kept = (places: number[], wanted: Iterable<number>): number[] => {
-  const set = new Set(wanted);
-  return places.filter((ord) => set.has(ord));
-};
 
 async function changed(
   tx: Tx,
@@ -78,12 +74,7 @@ export async function ordered(
   const baseline = compared.experiments[0] as ExperimentRow;
   const from = delta ? await vectorOf(tx, compared, baseline.experiment_id, name) : undefined;
   const at = (ord: number) => (values[ord] ?? Number.NaN) - (from ? (from[ord] ?? Number.NaN) : 0);
-  const sign = descending ? -1 : 1;
-  const [known, unknown] = [
-    places.filter((ord) => !Number.isNaN(at(ord))),
-    places.filter((ord) => Number.isNaN(at(ord))),
-  ];
-  return [...known.sort((a, b) => sign * (at(a) - at(b)) || a - b), ...unknown];
+  return sortedBy(places, at, descending);
 }
 
 /** Empty where the experiment has nothing of that name. */

@@ -6,6 +6,7 @@ import { placesOfRuns } from "../../storage/experiments/runs.ts";
 import type { DatasetRow, ExperimentRow, ScoreVectorRow } from "../../storage/experiments/schema.ts";
 import { vectorsOf } from "../../storage/experiments/vectors.ts";
 import { readFilters } from "../filter/read-filters.ts";
+import { kept, sortedBy } from "./places.ts";
 import { removedPlaces } from "./removed-places.ts";
 
 export interface Showing {
@@ -32,19 +33,23 @@ export async function placesToShow(
   if (example_ids) {
     const wanted = new Set(example_ids);
     const some = (await placesOf(tx, dataset.dataset_no)).filter(({ example_id }) => wanted.has(example_id));
-    ords = kept(ords, new Set(some.map(({ ord }) => ord)));
+    ords = kept(
+      ords,
+      some.map(({ ord }) => ord),
+    );
   }
   for (const [session_id, expressions] of Object.entries(filters)) {
     const experiment = experiments.find(({ experiment_id }) => experiment_id === session_id.toLowerCase());
     if (!experiment) throw new ApiError("session_elsewhere", { session_id });
     const search = { experiment_no: [experiment.experiment_no], filters: readFilters(expressions) };
     const found = await placesOfRuns(tx, caller.tenant_id, search);
-    ords = kept(ords, new Set(found.map(({ ord }) => ord)));
+    ords = kept(
+      ords,
+      found.map(({ ord }) => ord),
+    );
   }
-  return sort ? sorted(ords, await sortKey(tx, experiments, removed, sort), sort.descending) : ords;
+  return sort ? sortedBy(ords, await sortKey(tx, experiments, removed, sort), sort.descending) : ords;
 }
-
-const kept = (ords: number[], wanted: ReadonlySet<number>): number[] => ords.filter((ord) => wanted.has(ord));
 
 /** Every run has a latency. */
 async function placesWithRuns(tx: Tx, experiments: ExperimentRow[], removed: readonly number[]): Promise<number[]> {
@@ -57,18 +62,6 @@ async function placesWithRuns(tx: Tx, experiments: ExperimentRow[], removed: rea
 }
 
 const numbersOf = (experiments: ExperimentRow[]): number[] => experiments.map(({ experiment_no }) => experiment_no);
-
-/** Examples without a value come last, whichever way the others go. */
-function sorted(ords: number[], key: (ord: number) => number, descending: boolean): number[] {
-  const keys = new Map(ords.map((ord) => [ord, key(ord)]));
-  const sign = descending ? -1 : 1;
-  return ords.sort((a, b) => {
-    const [left, right] = [keys.get(a) as number, keys.get(b) as number];
-    if (Number.isNaN(left) || Number.isNaN(right))
-      return Number(Number.isNaN(left)) - Number(Number.isNaN(right)) || a - b;
-    return sign * (left - right) || a - b;
-  });
-}
 
 /**
  * What examples are sorted by: `feedback.{key}`, `latency` or `error` of the first experiment, or with `delta.` before it how
