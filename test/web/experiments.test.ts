@@ -166,25 +166,53 @@ describeInBrowser("the pages of experiments", () => {
     expect((await get("/sessions?name_contains=from a file")).length).toBe(1);
   });
 
-  it("take a file that is dropped on the page, and store nothing of one that is cancelled", async () => {
+  /** As somebody drags files out of a folder: the text of each by its name. */
+  const drop = (page: Page, files: Readonly<Record<string, string>>) =>
+    page.evaluate(`{
+      const data = new DataTransfer();
+      for (const [name, text] of Object.entries(${JSON.stringify(files)})) data.items.add(new File([text], name));
+      window.dispatchEvent(new DragEvent("drop", { dataTransfer: data, bubbles: true, cancelable: true }));
+    }`);
+
+  it("take files that are dropped on the page, and store nothing of one that is cancelled while it is sent", async () => {
     const page = await web.open("/experiments");
     await page.getByRole("table", { name: "Datasets" }).waitFor();
     // 4 MB at 200 KB/s would take 20 s.
     const network = await page.context().newCDPSession(page);
     const throttle = { offline: false, latency: 0, downloadThroughput: -1, uploadThroughput: 200_000 };
     await network.send("Network.emulateNetworkConditions", throttle);
-    await page.evaluate(`{
-      const data = new DataTransfer();
-      const head = { experiment_name: "dropped", dataset_name: "Dropped", results: [], more: "x".repeat(4e6) };
-      data.items.add(new File([JSON.stringify(head)], "dropped.json"));
-      window.dispatchEvent(new DragEvent("drop", { dataTransfer: data, bubbles: true, cancelable: true }));
-    }`);
-    const progress = page.getByRole("progressbar", { name: "dropped.json" });
-    await page.getByText(/^[1-9].* of 4\.00 MB$/).waitFor();
+    const body = { ...sampleUploads(new Date())[0], dataset_name: "Dropped" };
+    const large = { ...body, experiment_name: "large", experiment_metadata: { filler: "x".repeat(4e6) } };
+    const small = { ...body, experiment_name: "small", results: body.results?.slice(0, 3) };
+    await drop(page, { "large.json": JSON.stringify(large), "small.json": JSON.stringify(small) });
+    const progress = page.getByRole("progressbar", { name: "large.json" });
+    await page.getByText(/^[1-9].* of 4\.\d+ MB$/).waitFor();
+    await page.getByText("small.json · waits").waitFor();
     await expectAccessible(page);
     await page.getByRole("button", { name: "Cancel" }).click();
     await progress.waitFor({ state: "detached" });
-    expect(await get("/sessions?name=dropped")).toEqual([]);
+    // The next one is sent after it.
+    await page.getByRole("link", { name: "Open it" }).waitFor();
+    expect((await get("/sessions?name=small")).length).toBe(1);
+    expect(await get("/sessions?name=large")).toEqual([]);
+    expect((await get("/datasets?name=Dropped"))[0]).toMatchObject({ example_count: 3, session_count: 1 });
+  });
+
+  it("say which command takes files that are no JSON, and send nothing of them", async () => {
+    const page = await web.open("/experiments");
+    await page.getByRole("table", { name: "Datasets" }).waitFor();
+    const sent: string[] = [];
+    page.on("request", (request) => request.method() === "POST" && sent.push(request.url()));
+    await drop(page, { "run 1.jsonl": '{"inputs": {}}\n', "scores.csv": "input,output\na,b\n" });
+    const command = (name: string) => `npx threadmill experiments upload ${name} --dataset NAME --url ${web.url}`;
+    await page.getByText(command("'run 1.jsonl'")).waitFor();
+    await page.getByText(command("scores.csv")).waitFor();
+    await expectAccessible(page);
+    await page.getByRole("button", { name: "Copy the command for scores.csv" }).click();
+    expect(await page.evaluate("navigator.clipboard.readText()")).toBe(command("scores.csv"));
+    await page.getByRole("button", { name: "Take scores.csv from the list" }).click();
+    await page.getByText(command("scores.csv")).waitFor({ state: "detached" });
+    expect(sent).toEqual([]);
   });
 
   it("show the runs of an experiment, the worst first, and one of them whole", async () => {
