@@ -235,12 +235,44 @@ describeInBrowser("the pages of experiments", () => {
     await page.keyboard.press("Escape");
     await sheet.waitFor({ state: "detached" });
 
+    const id = page.getByTitle(sessions[2], { exact: true });
+    expect(await id.innerText()).toBe(sessions[2].slice(-8));
+    await page.getByRole("button", { name: `Copy the id ${sessions[2]}` }).click();
+    expect(await page.evaluate("navigator.clipboard.readText()")).toBe(sessions[2]);
+
     await page.getByRole("combobox", { name: "Which runs" }).click();
     await page.getByRole("option", { name: "Only errors" }).click();
     await page.getByText("4 runs", { exact: true }).waitFor();
     expect(await page.getByText("The model did not answer within 30 s.").count()).toBe(4);
     await page.getByRole("link", { name: "Compare with the previous one" }).click();
     await page.waitForURL(new RegExp(`experiments=${sessions[1]}%2C${sessions[2]}`));
+  });
+
+  it("close what is open by Esc, not the notice that came after it, which a click closes alone", async () => {
+    const { at } = await withSample("Layers");
+    const page = await web.open(`${at}?tab=examples&q=voucher`);
+    await page.getByText("Is there a way to use a voucher on my phone?").click();
+    const sheet = page.getByRole("dialog");
+    await sheet.getByText(/at checkout below the total/).waitFor();
+    const uploads = page.getByRole("dialog", { name: "Upload experiments" });
+    const notices = page.getByRole("region", { name: "Notices" });
+    for (const experiment_name of ["one more", "another"]) {
+      const body = { ...sampleUploads(new Date())[0], dataset_name: "Layers", experiment_name };
+      await drop(page, { [`${experiment_name}.json`]: JSON.stringify(body) });
+      await notices.getByText(`“${experiment_name}” is uploaded.`).waitFor();
+      if (experiment_name === "another") break;
+      await expectAccessible(page);
+      await notices.getByRole("button", { name: "Close" }).click();
+      await notices.getByText("is uploaded").waitFor({ state: "detached" });
+      await uploads.waitFor();
+    }
+    // The dialog of the uploads is above the sheet.
+    await page.keyboard.press("Escape");
+    await uploads.waitFor({ state: "detached" });
+    await sheet.waitFor();
+    await page.keyboard.press("Escape");
+    await sheet.waitFor({ state: "detached" });
+    expect(await notices.getByText("is uploaded").count()).toBe(1);
   });
 
   it("export an experiment as CSV and as JSON", async () => {
