@@ -319,6 +319,35 @@ describeInBrowser("the pages of experiments", () => {
     await page.waitForURL(new RegExp(`${at}/compare\\?experiments=${sessions.join("%2C")}`));
   });
 
+  it("lead to experiments that belong to no dataset, and say what is known of them", async () => {
+    const post = async (path: string, body: object) => (await web.service.request("POST", `/api/v1${path}`, body)).body;
+    await withSample("Beside");
+    const loose = await post("/sessions", { name: "loose", description: "made by a client" });
+    await post("/sessions", { name: "floating" });
+    await post("/feedback", { session_id: loose.id, key: "verdict", score: 0.75 });
+    const page = await web.open("/experiments");
+    await page.getByRole("link", { name: "Experiments without a dataset" }).click();
+    const table = page.getByRole("table", { name: "Experiments without a dataset" });
+    await table.getByRole("link", { name: "floating" }).waitFor();
+    expect(await table.getByRole("link").allInnerTexts()).toEqual(["floating", "loose"]);
+    await expectAccessible(page);
+    await page.getByLabel("Search experiments by name").fill("oos");
+    await table.getByRole("link", { name: "floating" }).waitFor({ state: "detached" });
+    await table.getByRole("link", { name: "loose" }).click();
+    await page.getByRole("heading", { name: "loose" }).waitFor();
+    await page.getByText("0.750").waitFor();
+    await page.getByText("It has no runs").waitFor();
+    await expectAccessible(page);
+    await page.getByRole("button", { name: "Actions for loose" }).click();
+    await page.getByRole("menuitem", { name: "Delete" }).click();
+    await page.getByRole("button", { name: "Delete", exact: true }).click();
+    await table.getByRole("link", { name: "floating" }).waitFor();
+    await table.getByRole("link", { name: "loose" }).waitFor({ state: "detached" });
+    // No API makes a run without an example, so that there is none that is not shown.
+    const found = await post("/runs/query", { session: (await get("/sessions?reference_free=true"))[0].id });
+    expect(found.runs).toEqual([]);
+  });
+
   it("say in the server's words what is not there", async () => {
     const page = await web.open(`/experiments/sessions/${crypto.randomUUID()}`, { refused: [404] });
     await page.getByText("Session not found").waitFor();
