@@ -9,7 +9,7 @@ const OPEN: readonly (readonly [methods: readonly string[], path: RegExp])[] = [
   // The pages show nothing by themselves; what they ask for is below /app/api or one of the APIs.
   [["GET", "HEAD"], /^\/app(\/(?!api(\/|$)).*)?$/],
   [["GET", "HEAD"], /^\/?$/],
-  [["GET", "HEAD"], /^\/o\//],
+  [["GET", "HEAD"], /^(\/api-host)?\/o\//],
   [["GET", "HEAD"], /^(\/api\/v1)?\/public\//],
   [["GET"], /^(\/api-host)?\/v2\/auth\/(callback\/[^/]+|setup\/[^/]+|done)$/],
   [["GET"], /^(\/api-host)?\/host-oauth-callback\/[^/]+$/],

@@ -99,7 +99,7 @@ describe.each(databases)("every route on %s", (database) => {
     expect(
       open.filter(
         (path) =>
-          !/^(\/ok|\/|\/app(\/\*)?|\/o\/.*|(\/api\/v1)?\/public\/.*|.*(callback|setup).*|.*\/v2\/auth\/done|(\/api-host)?\/v2\/uploads\/[^/]+)$/.test(
+          !/^(\/ok|\/|\/app(\/\*)?|(\/api-host)?\/o\/.*|(\/api\/v1)?\/public\/.*|.*(callback|setup).*|.*\/v2\/auth\/done|(\/api-host)?\/v2\/uploads\/[^/]+)$/.test(
             path,
           ),
       ),

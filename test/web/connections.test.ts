@@ -1,5 +1,6 @@
 import type { Page } from "playwright-core";
-import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { FakeProvider } from "../support/fake-provider.ts";
 import { OAuthServer } from "../support/oauth-server.ts";
 import { describeInBrowser, expectAccessible, takePictures, WebTest } from "./browser.ts";
 
@@ -115,5 +116,54 @@ describeInBrowser("the connections", () => {
     await page.getByRole("menuitem", { name: /Delete the provider/ }).click();
     await page.getByRole("button", { name: "Delete", exact: true }).click();
     await page.getByText("No providers yet").waitFor();
+  });
+
+  describe("with an MCP server", () => {
+    let mcp: FakeProvider;
+    beforeAll(async () => {
+      mcp = await FakeProvider.start();
+    });
+    afterAll(() => mcp.stop());
+
+    const METADATA = "/.well-known/oauth-protected-resource/mcp";
+    const tools = (page: Page) => page.getByRole("region", { name: "Tools" });
+    const begin = async (page: Page) => {
+      await page.getByRole("button", { name: "New provider" }).click();
+      await page.getByRole("radio", { name: "From an MCP server" }).check();
+      await page.getByLabel("Name", { exact: true }).fill("Tools");
+      await page.getByLabel("Id", { exact: true }).fill("tools");
+      await page.getByLabel("MCP server", { exact: true }).fill(`${mcp.url}/mcp`);
+    };
+
+    it("say why none was found where a server does not say who gives out its tokens", async () => {
+      mcp.reply = () => ({ status: 404 });
+      const page = await web.open("/connections", { refused: [400] });
+      await begin(page);
+      await expectAccessible(page);
+      await page.getByRole("button", { name: "Make the provider" }).click();
+      await page
+        .getByRole("alert")
+        .getByText(/metadata/)
+        .waitFor();
+      expect(await page.getByLabel("MCP server", { exact: true }).inputValue()).toBe(`${mcp.url}/mcp`);
+    });
+
+    it("make a provider of what the server says of itself, at which accounts are connected", async () => {
+      const resource = `${mcp.url}/mcp`;
+      mcp.reply = ({ path }) =>
+        path === METADATA ? { body: { resource, authorization_servers: [oauth.url] } } : { status: 401 };
+      const page = await web.open("/connections");
+      await begin(page);
+      await page.getByRole("button", { name: "Make the provider" }).click();
+      await tools(page).getByText(resource).waitFor();
+      await tools(page).getByRole("button", { name: "Connect an account at Tools" }).click();
+      await page.getByLabel("Scopes").fill("read");
+      const tab = page.waitForEvent("popup");
+      await page.getByRole("button", { name: "Go there" }).click();
+      await (await tab).getByText("Connected: tools").waitFor();
+      await tools(page).getByText("default", { exact: true }).waitFor();
+      const [token] = await tokens();
+      expect(token).toMatchObject({ provider_id: "tools", is_default: true });
+    });
   });
 });

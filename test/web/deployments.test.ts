@@ -44,8 +44,8 @@ describeInBrowser("the deployments", () => {
     return ((await response.json()) as { answer: { env: Record<string, string> } }).answer;
   };
   const rows = (page: Page) => page.getByRole("table", { name: "Revisions" }).getByRole("row");
-  const chooseFolder = async (page: Page) => {
-    await page.getByLabel("Folder", { exact: true }).last().setInputFiles(folder);
+  const chooseFolder = async (page: Page, chosen = folder) => {
+    await page.getByLabel("Folder", { exact: true }).last().setInputFiles(chosen);
     await page.getByText(/^3 files/).waitFor();
   };
 
@@ -122,6 +122,44 @@ describeInBrowser("the deployments", () => {
     await rows(page).nth(2).getByText("serves").waitFor({ timeout: DEPLOYED_MS });
     expect((await ask({})).env.COLOUR).toBe("green");
     expect(await rows(page).count()).toBe(3);
+  });
+
+  it("interrupt a build that does not end, while what serves goes on", async () => {
+    const endless = writeFiles(temporaryFolder(), {
+      "langgraph.json": JSON.stringify({ graphs: { agent: "./dist/agent.mjs:graph" } }),
+      "package.json": JSON.stringify({ scripts: { build: "node build.mjs" } }),
+      "build.mjs": `console.log("this takes its time"); setInterval(() => undefined, 60_000);`,
+    });
+    const page = await web.open(`/deployments/${id}`, { refused: [400] });
+    await page.getByRole("button", { name: "New revision" }).click();
+    await chooseFolder(page, endless);
+    await page.getByRole("button", { name: "Deploy", exact: true }).click();
+    const latest = rows(page).nth(1);
+    await latest.getByText("building").waitFor({ timeout: DEPLOYED_MS });
+    await latest.getByRole("button", { name: /^Logs/ }).click();
+    await page.getByRole("region", { name: "Lines" }).getByText("this takes its time").waitFor();
+    await page.getByRole("tab", { name: "Revisions" }).click();
+    // Two cannot be deployed at a time.
+    expect(
+      await rows(page)
+        .getByRole("button", { name: /Roll back|Redeploy/ })
+        .count(),
+    ).toBe(0);
+    await latest.getByRole("button", { name: "Interrupt" }).click();
+    await page.getByText("It ends soon. What serves is not touched.").first().waitFor();
+    await latest.getByText("interrupted", { exact: true }).waitFor();
+    expect(await latest.getByRole("button", { name: "Interrupt" }).count()).toBe(0);
+    await latest.getByRole("button", { name: "Roll back" }).click();
+    const dialog = page.getByRole("dialog");
+    await dialog.getByRole("button", { name: "Roll back" }).click();
+    await dialog.getByRole("alert").getByText("only what was DEPLOYED before can be").waitFor();
+    await dialog.getByRole("button", { name: "Cancel" }).click();
+    await rows(page).nth(2).getByRole("button", { name: "Roll back" }).click();
+    expect(await dialog.innerText()).not.toContain("DEPLOYED");
+    await dialog.getByRole("button", { name: "Cancel" }).click();
+    expect((await get(`/v2/deployments/${id}/revisions`)).resources[0].status).toBe("INTERRUPTED");
+    expect((await ask({})).env.COLOUR).toBe("green");
+    rmSync(endless, { recursive: true });
   });
 
   it("say why a revision of another folder failed, while the one before serves", async () => {

@@ -166,25 +166,53 @@ describeInBrowser("the pages of experiments", () => {
     expect((await get("/sessions?name_contains=from a file")).length).toBe(1);
   });
 
-  it("take a file that is dropped on the page, and store nothing of one that is cancelled", async () => {
+  /** As somebody drags files out of a folder: the text of each by its name. */
+  const drop = (page: Page, files: Readonly<Record<string, string>>) =>
+    page.evaluate(`{
+      const data = new DataTransfer();
+      for (const [name, text] of Object.entries(${JSON.stringify(files)})) data.items.add(new File([text], name));
+      window.dispatchEvent(new DragEvent("drop", { dataTransfer: data, bubbles: true, cancelable: true }));
+    }`);
+
+  it("take files that are dropped on the page, and store nothing of one that is cancelled while it is sent", async () => {
     const page = await web.open("/experiments");
     await page.getByRole("table", { name: "Datasets" }).waitFor();
     // 4 MB at 200 KB/s would take 20 s.
     const network = await page.context().newCDPSession(page);
     const throttle = { offline: false, latency: 0, downloadThroughput: -1, uploadThroughput: 200_000 };
     await network.send("Network.emulateNetworkConditions", throttle);
-    await page.evaluate(`{
-      const data = new DataTransfer();
-      const head = { experiment_name: "dropped", dataset_name: "Dropped", results: [], more: "x".repeat(4e6) };
-      data.items.add(new File([JSON.stringify(head)], "dropped.json"));
-      window.dispatchEvent(new DragEvent("drop", { dataTransfer: data, bubbles: true, cancelable: true }));
-    }`);
-    const progress = page.getByRole("progressbar", { name: "dropped.json" });
-    await page.getByText(/^[1-9].* of 4\.00 MB$/).waitFor();
+    const body = { ...sampleUploads(new Date())[0], dataset_name: "Dropped" };
+    const large = { ...body, experiment_name: "large", experiment_metadata: { filler: "x".repeat(4e6) } };
+    const small = { ...body, experiment_name: "small", results: body.results?.slice(0, 3) };
+    await drop(page, { "large.json": JSON.stringify(large), "small.json": JSON.stringify(small) });
+    const progress = page.getByRole("progressbar", { name: "large.json" });
+    await page.getByText(/^[1-9].* of 4\.\d+ MB$/).waitFor();
+    await page.getByText("small.json · waits").waitFor();
     await expectAccessible(page);
     await page.getByRole("button", { name: "Cancel" }).click();
     await progress.waitFor({ state: "detached" });
-    expect(await get("/sessions?name=dropped")).toEqual([]);
+    // The next one is sent after it.
+    await page.getByRole("link", { name: "Open it" }).waitFor();
+    expect((await get("/sessions?name=small")).length).toBe(1);
+    expect(await get("/sessions?name=large")).toEqual([]);
+    expect((await get("/datasets?name=Dropped"))[0]).toMatchObject({ example_count: 3, session_count: 1 });
+  });
+
+  it("say which command takes files that are no JSON, and send nothing of them", async () => {
+    const page = await web.open("/experiments");
+    await page.getByRole("table", { name: "Datasets" }).waitFor();
+    const sent: string[] = [];
+    page.on("request", (request) => request.method() === "POST" && sent.push(request.url()));
+    await drop(page, { "run 1.jsonl": '{"inputs": {}}\n', "scores.csv": "input,output\na,b\n" });
+    const command = (name: string) => `npx threadmill experiments upload ${name} --dataset NAME --url ${web.url}`;
+    await page.getByText(command("'run 1.jsonl'")).waitFor();
+    await page.getByText(command("scores.csv")).waitFor();
+    await expectAccessible(page);
+    await page.getByRole("button", { name: "Copy the command for scores.csv" }).click();
+    expect(await page.evaluate("navigator.clipboard.readText()")).toBe(command("scores.csv"));
+    await page.getByRole("button", { name: "Take scores.csv from the list" }).click();
+    await page.getByText(command("scores.csv")).waitFor({ state: "detached" });
+    expect(sent).toEqual([]);
   });
 
   it("show the runs of an experiment, the worst first, and one of them whole", async () => {
@@ -207,12 +235,44 @@ describeInBrowser("the pages of experiments", () => {
     await page.keyboard.press("Escape");
     await sheet.waitFor({ state: "detached" });
 
+    const id = page.getByTitle(sessions[2], { exact: true });
+    expect(await id.innerText()).toBe(sessions[2].slice(-8));
+    await page.getByRole("button", { name: `Copy the id ${sessions[2]}` }).click();
+    expect(await page.evaluate("navigator.clipboard.readText()")).toBe(sessions[2]);
+
     await page.getByRole("combobox", { name: "Which runs" }).click();
     await page.getByRole("option", { name: "Only errors" }).click();
     await page.getByText("4 runs", { exact: true }).waitFor();
     expect(await page.getByText("The model did not answer within 30 s.").count()).toBe(4);
     await page.getByRole("link", { name: "Compare with the previous one" }).click();
     await page.waitForURL(new RegExp(`experiments=${sessions[1]}%2C${sessions[2]}`));
+  });
+
+  it("close what is open by Esc, not the notice that came after it, which a click closes alone", async () => {
+    const { at } = await withSample("Layers");
+    const page = await web.open(`${at}?tab=examples&q=voucher`);
+    await page.getByText("Is there a way to use a voucher on my phone?").click();
+    const sheet = page.getByRole("dialog");
+    await sheet.getByText(/at checkout below the total/).waitFor();
+    const uploads = page.getByRole("dialog", { name: "Upload experiments" });
+    const notices = page.getByRole("region", { name: "Notices" });
+    for (const experiment_name of ["one more", "another"]) {
+      const body = { ...sampleUploads(new Date())[0], dataset_name: "Layers", experiment_name };
+      await drop(page, { [`${experiment_name}.json`]: JSON.stringify(body) });
+      await notices.getByText(`“${experiment_name}” is uploaded.`).waitFor();
+      if (experiment_name === "another") break;
+      await expectAccessible(page);
+      await notices.getByRole("button", { name: "Close" }).click();
+      await notices.getByText("is uploaded").waitFor({ state: "detached" });
+      await uploads.waitFor();
+    }
+    // The dialog of the uploads is above the sheet.
+    await page.keyboard.press("Escape");
+    await uploads.waitFor({ state: "detached" });
+    await sheet.waitFor();
+    await page.keyboard.press("Escape");
+    await sheet.waitFor({ state: "detached" });
+    expect(await notices.getByText("is uploaded").count()).toBe(1);
   });
 
   it("export an experiment as CSV and as JSON", async () => {
@@ -257,6 +317,35 @@ describeInBrowser("the pages of experiments", () => {
     await rowOf(page, /v2/).waitFor();
     await page.goto(`${web.url}/o/t/datasets/${dataset}/compare?selectedSessions=${sessions.join("%2C")}`);
     await page.waitForURL(new RegExp(`${at}/compare\\?experiments=${sessions.join("%2C")}`));
+  });
+
+  it("lead to experiments that belong to no dataset, and say what is known of them", async () => {
+    const post = async (path: string, body: object) => (await web.service.request("POST", `/api/v1${path}`, body)).body;
+    await withSample("Beside");
+    const loose = await post("/sessions", { name: "loose", description: "made by a client" });
+    await post("/sessions", { name: "floating" });
+    await post("/feedback", { session_id: loose.id, key: "verdict", score: 0.75 });
+    const page = await web.open("/experiments");
+    await page.getByRole("link", { name: "Experiments without a dataset" }).click();
+    const table = page.getByRole("table", { name: "Experiments without a dataset" });
+    await table.getByRole("link", { name: "floating" }).waitFor();
+    expect(await table.getByRole("link").allInnerTexts()).toEqual(["floating", "loose"]);
+    await expectAccessible(page);
+    await page.getByLabel("Search experiments by name").fill("oos");
+    await table.getByRole("link", { name: "floating" }).waitFor({ state: "detached" });
+    await table.getByRole("link", { name: "loose" }).click();
+    await page.getByRole("heading", { name: "loose" }).waitFor();
+    await page.getByText("0.750").waitFor();
+    await page.getByText("It has no runs").waitFor();
+    await expectAccessible(page);
+    await page.getByRole("button", { name: "Actions for loose" }).click();
+    await page.getByRole("menuitem", { name: "Delete" }).click();
+    await page.getByRole("button", { name: "Delete", exact: true }).click();
+    await table.getByRole("link", { name: "floating" }).waitFor();
+    await table.getByRole("link", { name: "loose" }).waitFor({ state: "detached" });
+    // No API makes a run without an example, so that there is none that is not shown.
+    const found = await post("/runs/query", { session: (await get("/sessions?reference_free=true"))[0].id });
+    expect(found.runs).toEqual([]);
   });
 
   it("say in the server's words what is not there", async () => {

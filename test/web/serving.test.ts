@@ -68,7 +68,10 @@ describe("the pages", () => {
       "/o/t/datasets/d/compare?selectedSessions=a&selectedSessions=b",
       "/app/experiments/datasets/d/compare?experiments=a%2Cb",
     ],
-  ])("are where the address %s of the langsmith client leads to", async (address, page) => {
+    ["/o/t/host/deployments", "/app/deployments"],
+    ["/o/t/host/deployments/d", "/app/deployments/d"],
+    ["/api-host/o/t/host/deployments/d", "/app/deployments/d"],
+  ])("are where the address %s of an official client leads to", async (address, page) => {
     expect((await get(address)).headers.get("location")).toBe(page);
   });
 

@@ -1,3 +1,4 @@
+import { pause } from "./pause.ts";
 import { send } from "./request.ts";
 
 export interface ServerEvent {
@@ -51,13 +52,6 @@ export async function* readEvents(path: string, options: EventsOptions): AsyncGe
     }
   }
 }
-
-const pause = (pause_ms: number, signal: AbortSignal) =>
-  new Promise<void>((resolve) => {
-    setTimeout(resolve, pause_ms);
-    // Whoever aborted is told so by the next attempt.
-    signal.addEventListener("abort", () => resolve(), { once: true });
-  });
 
 /** The events of a body as it arrives. Lines end with LF, CRLF or CR; comments are left out. */
 async function* eventsOf(body: ReadableStream<Uint8Array>): AsyncGenerator<ServerEvent> {

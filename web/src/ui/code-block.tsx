@@ -36,11 +36,11 @@ export function CodeBlock({ code, label }: { code: string; label?: string }) {
   );
 }
 
-/** An id: its first eight characters, all of it on hover, and a click copies it. */
+/** An id: its last eight characters, as those that were made at the same time begin alike; all of it on hover and to copy. */
 export function Id({ id }: { id: string }) {
   return (
     <span className="inline-flex items-center gap-0.5 font-mono text-table" title={id}>
-      {id.slice(0, 8)}
+      {id.slice(-8)}
       <Copy text={id} label={`Copy the id ${id}`} />
     </span>
   );

@@ -22,12 +22,16 @@ export function Confirm({
   onConfirm(): Promise<unknown>;
 }) {
   const [state, setState] = useState<{ busy?: boolean; error?: string }>({});
+  const close = () => {
+    // The next question is another one, of which nothing has failed yet.
+    setState({});
+    onClose();
+  };
   const confirm = async () => {
     setState({ busy: true });
     try {
       await onConfirm();
-      setState({});
-      onClose();
+      close();
     } catch (error) {
       setState({ error: (error as Error).message });
     }
@@ -35,12 +39,12 @@ export function Confirm({
   return (
     <Dialog
       open={open}
-      onClose={onClose}
+      onClose={close}
       title={title}
       description={children}
       footer={
         <>
-          <Button onClick={onClose}>Cancel</Button>
+          <Button onClick={close}>Cancel</Button>
           <Button look="danger" disabled={state.busy} onClick={confirm}>
             {action}
           </Button>

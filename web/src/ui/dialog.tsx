@@ -3,6 +3,7 @@ import { Dialog as Radix } from "radix-ui";
 import type { ReactNode } from "react";
 import { Button } from "./button.tsx";
 import { classes } from "./classes.ts";
+import { isOnToast } from "./toast.tsx";
 
 export interface DialogProps {
   open: boolean;
@@ -15,6 +16,11 @@ export interface DialogProps {
   footer?: ReactNode;
 }
 
+/** What happens beside it closes a dialog, but for what is said there of what has happened. */
+const keepOnToast = (event: CustomEvent<{ originalEvent: Event }>): void => {
+  if (isOnToast(event.detail.originalEvent.target)) event.preventDefault();
+};
+
 const SCRIM = "fixed inset-0 z-40 animate-appear bg-scrim";
 
 /** A question in the middle of the page. Esc and a click beside it close it. */
@@ -25,6 +31,7 @@ export function Dialog(props: DialogProps) {
         <Radix.Overlay className={SCRIM} />
         <Radix.Content
           {...(props.description ? {} : { "aria-describedby": undefined })}
+          onInteractOutside={keepOnToast}
           className="fixed top-[12vh] left-1/2 z-50 flex max-h-[80vh] w-[min(480px,calc(100vw-24px))] -translate-x-1/2 animate-appear flex-col rounded-xl border border-line bg-raised shadow-float"
         >
           <Head {...props} />
@@ -57,7 +64,7 @@ export function Sheet({
         <Radix.Content
           {...(props.description ? {} : { "aria-describedby": undefined })}
           onOpenAutoFocus={(event) => !modal && event.preventDefault()}
-          onInteractOutside={(event) => !modal && event.preventDefault()}
+          onInteractOutside={(event) => (modal ? keepOnToast(event) : event.preventDefault())}
           style={{ width: `min(${width}px, 100vw)` }}
           className="fixed inset-y-0 right-0 z-50 flex animate-slide flex-col border-line border-l bg-raised shadow-float"
         >

@@ -1,6 +1,6 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { type FormEvent, useState } from "react";
-import { API_PATH } from "../../api/base.ts";
+import { API_URL } from "../../api/base.ts";
 import { Button } from "../../ui/button.tsx";
 import { CodeBlock } from "../../ui/code-block.tsx";
 import { Dialog } from "../../ui/dialog.tsx";
@@ -149,7 +149,7 @@ export function ProviderForm({ onClose }: { onClose(): void }) {
             />
             <div className="grid gap-1 text-table">
               <p className="text-text-3">The address to register there for coming back:</p>
-              <CodeBlock code={`${location.origin}${API_PATH}/v2/auth/callback/${draft.provider_id || "…"}`} />
+              <CodeBlock code={`${API_URL}/v2/auth/callback/${draft.provider_id || "…"}`} />
             </div>
           </>
         )}

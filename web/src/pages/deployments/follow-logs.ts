@@ -1,5 +1,6 @@
 import { useEffect, useState } from "react";
 import type { LogLine, Logs } from "../../../../src/contract/control/logs.ts";
+import { pause } from "../../api/pause.ts";
 import { api } from "../../api/request.ts";
 import type { Level } from "./page.ts";
 
@@ -15,7 +16,7 @@ export interface LogSelection {
 /** Lines that are kept at most; the oldest go first. */
 const MOST_LINES = 5_000;
 const PAGE = 500;
-/** How long to wait until the next look, in ms. */
+/** How long to wait until the next look, in ms; five times as long when nobody sees the page. */
 const PAUSE_MS = 1_000;
 
 export interface Followed {
@@ -55,22 +56,13 @@ export function useLogs(selection: LogSelection | undefined, isFollowing: boolea
           if (!signal.aborted) setFollowed((before) => ({ ...before, error: error as Error }));
         }
         if (!isFollowing) return;
-        await pause(signal);
+        await pause(document.hidden ? 5 * PAUSE_MS : PAUSE_MS, signal);
       }
     })();
     return () => abort.abort();
   }, [key, isFollowing]);
   return followed;
 }
-
-const pause = (signal: AbortSignal) =>
-  new Promise<void>((resolve) => {
-    const timer = setTimeout(resolve, document.hidden ? 5 * PAUSE_MS : PAUSE_MS);
-    signal.addEventListener("abort", () => {
-      clearTimeout(timer);
-      resolve();
-    });
-  });
 
 interface Lines {
   lines: readonly LogLine[];

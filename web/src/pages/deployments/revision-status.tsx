@@ -19,7 +19,10 @@ const KINDS: Record<RevisionStatus, StatusKind> = {
   UNKNOWN: "off",
 };
 
-/** What can be deployed again, as it was built. */
+/**
+ * What can be deployed again, as it was built. Whether one that failed or was interrupted has ever been deployed is not told: where
+ * it has not, the server refuses it in words.
+ */
 const BUILT: readonly RevisionStatus[] = ["DEPLOYED", "DEPLOY_FAILED", "INTERRUPTED"];
 
 export const isUnderWay = ({ status }: Revision): boolean => ["pending", "running"].includes(KINDS[status]);

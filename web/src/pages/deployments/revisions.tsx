@@ -2,7 +2,7 @@ import { useInfiniteQuery, useMutation, useQueryClient } from "@tanstack/react-q
 import { useState } from "react";
 import type { Deployment, Revision } from "../../../../src/contract/control/records.ts";
 import { Button } from "../../ui/button.tsx";
-import { Copy } from "../../ui/code-block.tsx";
+import { Id } from "../../ui/code-block.tsx";
 import { Confirm } from "../../ui/confirm.tsx";
 import { DASH } from "../../ui/format.ts";
 import { RelativeTime } from "../../ui/relative-time.tsx";
@@ -92,9 +92,7 @@ const columnsFor = ({ active, isBusy, interrupt, redeploy, showLogs }: RevisionA
     card: "title",
     cell: ({ id }) => (
       <span className="flex items-center gap-1">
-        {/* The end of an id tells more: those of the same minute begin alike. */}
-        <code title={id}>{id.slice(-8)}</code>
-        <Copy text={id} label={`Copy the id ${id}`} />
+        <Id id={id} />
         {id === active && <Badge>serves</Badge>}
       </span>
     ),

@@ -11,7 +11,7 @@ import { RelativeTime } from "../../ui/relative-time.tsx";
 import { EmptyState, ErrorState, SkeletonRows } from "../../ui/states.tsx";
 import { Table } from "../../ui/table.tsx";
 import type { Column } from "../../ui/table-columns.ts";
-import { datasetsQuery } from "./queries.ts";
+import { datasetsQuery, looseSessionsQuery } from "./queries.ts";
 import { datasetsRoute } from "./routes.ts";
 import { SampleButton } from "./sample-button.tsx";
 import { sortOf, sortText } from "./sort.ts";
@@ -50,6 +50,7 @@ export function DatasetsPage() {
             void navigate({ search: { q: event.target.value || undefined, sort: given }, replace: true })
           }
         />
+        <LooseSessions />
         {datasets && (
           <span className="ml-auto text-table text-text-3">
             {count(datasets.length)}
@@ -77,6 +78,17 @@ export function DatasetsPage() {
       )}
       {uploads.dialog}
     </Page>
+  );
+}
+
+/** The way to the experiments that no dataset leads to, where there are any. */
+function LooseSessions() {
+  const { data } = useInfiniteQuery(looseSessionsQuery(undefined));
+  if (!data?.pages[0]?.length) return null;
+  return (
+    <Link to="/experiments/sessions" className="text-accent-text text-table hover:underline">
+      Experiments without a dataset
+    </Link>
   );
 }
 

@@ -4,7 +4,7 @@ import type { Session } from "../../../../src/contract/experiments/sessions.ts";
 import { api } from "../../api/request.ts";
 import type { Page } from "../../page.ts";
 import { compareRoute } from "./compare/route.ts";
-import { datasetRoute, datasetsRoute, sessionRoute } from "./routes.ts";
+import { datasetRoute, datasetsRoute, looseSessionsRoute, sessionRoute } from "./routes.ts";
 
 /** How many of each the palette shows. */
 const FOUND = 6;
@@ -12,7 +12,7 @@ const FOUND = 6;
 /** Datasets and the experiments on them. */
 export const experiments: Page = {
   nav: { label: "Experiments", to: "/experiments", icon: FlaskConical, scope: "experiments" },
-  routes: [datasetsRoute, datasetRoute, sessionRoute, compareRoute],
+  routes: [datasetsRoute, datasetRoute, looseSessionsRoute, sessionRoute, compareRoute],
   palette: [
     {
       group: "Datasets",

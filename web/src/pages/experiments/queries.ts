@@ -53,6 +53,18 @@ export const sessionsQuery = (dataset_id: string) =>
       }),
   });
 
+/** Experiments that belong to no dataset, the newest first. */
+export const looseSessionsQuery = (name_contains: string | undefined) =>
+  infiniteQueryOptions({
+    queryKey: [...EXPERIMENTS, "loose", name_contains],
+    queryFn: ({ pageParam, signal }) =>
+      api.get<Session[]>("/api/v1/sessions", {
+        query: { reference_free: true, name_contains, limit: PAGE, offset: pageParam },
+        signal,
+      }),
+    ...paged,
+  });
+
 export const sessionQuery = (id: string) =>
   queryOptions({
     queryKey: [...EXPERIMENTS, "session", id],

@@ -36,6 +36,14 @@ export const datasetRoute = createRoute({
   component: lazyRouteComponent(() => import("./dataset-page.tsx"), "DatasetPage"),
 });
 
+/** Experiments that belong to no dataset. */
+export const looseSessionsRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: "/experiments/sessions",
+  validateSearch: (search): { q?: string } => ({ q: text(search.q) }),
+  component: lazyRouteComponent(() => import("./loose-sessions-page.tsx"), "LooseSessionsPage"),
+});
+
 export interface SessionSearch {
   sort?: string;
   /** The run that is open. */

@@ -34,7 +34,9 @@ export function SessionPage() {
   const isBaseline = dataset?.baseline_experiment_id === id;
   const crumbs = dataset_id
     ? [...CRUMBS, { label: dataset?.name ?? "Dataset", to: `/experiments/datasets/${dataset_id}` }]
-    : CRUMBS;
+    : session
+      ? [...CRUMBS, { label: "Without a dataset", to: "/experiments/sessions" }]
+      : CRUMBS;
   return (
     <Page
       title={session?.name ?? "Experiment"}
@@ -56,7 +58,7 @@ export function SessionPage() {
               onDeleted={() =>
                 dataset_id
                   ? navigate({ to: "/experiments/datasets/$id", params: { id: dataset_id } })
-                  : navigate({ to: "/experiments" })
+                  : navigate({ to: "/experiments/sessions" })
               }
             />
           </>
@@ -80,8 +82,8 @@ export function SessionPage() {
 }
 
 const NoDataset = () => (
-  <EmptyState title="It belongs to no dataset">
-    There are no examples to show its runs by. <code>POST /runs/query</code> finds them.
+  <EmptyState title="It has no runs">
+    It belongs to no dataset, and runs come with an upload to one. What is said of it as a whole is above.
   </EmptyState>
 );
 

@@ -5,6 +5,7 @@ import { Button } from "../../ui/button.tsx";
 import { CodeBlock } from "../../ui/code-block.tsx";
 import { Dialog } from "../../ui/dialog.tsx";
 import { useFileDrop } from "../../ui/file-drop.ts";
+import { uploadCommand } from "./upload-command.ts";
 import { UploadItem } from "./upload-item.tsx";
 import { addUploads, useUploadList } from "./uploads.ts";
 
@@ -82,6 +83,13 @@ function UploadDialog({
             }}
           />
         </div>
+        <div className="grid gap-1.5 text-table text-text-2">
+          <p>
+            JSONL and CSV files, and those of lm-evaluation-harness and promptfoo, are taken by the command line. It
+            fills in ids and times, and sends files of any size:
+          </p>
+          <CodeBlock code={uploadCommand("results.jsonl")} />
+        </div>
         {uploads.length > 0 && (
           <ul aria-label="Uploads" className="grid gap-3">
             {uploads.map((upload) => (
@@ -89,16 +97,7 @@ function UploadDialog({
             ))}
           </ul>
         )}
-        <details className="text-table text-text-2">
-          <summary className="cursor-pointer">JSONL, CSV, lm-evaluation-harness, promptfoo</summary>
-          <p className="my-2">The command line knows these, fills in ids and times, and sends files of any size:</p>
-          <CodeBlock code={uploadCommand("results.jsonl")} />
-        </details>
       </div>
     </Dialog>
   );
 }
-
-/** @param name of the file */
-const uploadCommand = (name: string): string =>
-  `npx threadmill experiments upload ${name} --dataset capitals --url ${location.origin}`;

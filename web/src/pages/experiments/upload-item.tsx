@@ -1,11 +1,13 @@
 import { Link } from "@tanstack/react-router";
-import { CircleCheck, CircleX, Clock, X } from "lucide-react";
+import { CircleCheck, CircleX, Clock, Terminal, X } from "lucide-react";
 import type { ReactNode } from "react";
 import { type Reason, RequestError } from "../../api/request.ts";
 import { Button } from "../../ui/button.tsx";
+import { CodeBlock } from "../../ui/code-block.tsx";
 import { bytes, count } from "../../ui/format.ts";
 import { Progress } from "../../ui/progress.tsx";
 import { Scroller } from "../../ui/scroller.tsx";
+import { uploadCommand } from "./upload-command.ts";
 import { type FileUpload, removeUpload } from "./uploads.ts";
 
 /** A file in the list of uploads: how far it is, what it became, or why it was refused. */
@@ -28,6 +30,7 @@ export function UploadItem({ upload, onLeave }: { upload: FileUpload; onLeave():
       <div className="flex items-center gap-2 text-table">
         {state === "waiting" && <Clock size={14} className="shrink-0 text-pending" aria-hidden />}
         {state === "done" && <CircleCheck size={14} className="shrink-0 text-success" aria-hidden />}
+        {state === "no json" && <Terminal size={14} className="shrink-0 text-text-3" aria-hidden />}
         {state === "failed" && <CircleX size={14} className="shrink-0 text-error" aria-hidden />}
         <span className="min-w-0 flex-1 truncate">
           {file.name}
@@ -51,6 +54,12 @@ export function UploadItem({ upload, onLeave }: { upload: FileUpload; onLeave():
         </Button>
       </div>
       {error && <WhyRefused error={error} name={file.name} />}
+      {state === "no json" && (
+        <div className="grid gap-1.5 text-table text-text-2">
+          <p>This page takes JSON alone, so it was not sent. With the name of its dataset, this uploads it:</p>
+          <CodeBlock code={uploadCommand(file.name)} label={`Copy the command for ${file.name}`} />
+        </div>
+      )}
     </li>
   );
 }
@@ -89,7 +98,7 @@ const Refused = ({ children }: { children: ReactNode }) => (
 function adviceFor(error: Error, name: string): string {
   if (/^session already exists/i.test(error.message))
     return "Its experiment_name is taken: change it in the file, or rename the experiment that has it.";
-  if (!/\.json$/i.test(name)) return "Files that are no JSON are uploaded by the command below.";
+  if (!/\.json$/i.test(name)) return "Files that are no JSON are uploaded by the command above.";
   return "";
 }
 

@@ -10,8 +10,8 @@ export interface FileUpload {
   id: number;
   file: File;
   sent_bytes: number;
-  /** One at a time is sent, in the order in which they were given. */
-  state: "waiting" | "sending" | "done" | "failed";
+  /** One at a time is sent, in the order in which they were given. What is no JSON is not sent: the command line knows it. */
+  state: "waiting" | "sending" | "done" | "failed" | "no json";
   result?: UploadResult;
   error?: Error;
 }
@@ -27,12 +27,17 @@ function change(changed: readonly FileUpload[]): void {
   for (const listener of listeners) listener();
 }
 
+const NO_JSON = /\.(jsonl|ndjson|csv)$/i;
+
 const update = (id: number, changed: Partial<FileUpload>): void =>
   change(uploads.map((upload) => (upload.id === id ? { ...upload, ...changed } : upload)));
 
 /** Sends files after those that are still to be sent. */
 export function addUploads(files: readonly File[], client: QueryClient): void {
-  const added = files.map((file): FileUpload => ({ id: next++, file, sent_bytes: 0, state: "waiting" }));
+  const added = files.map((file): FileUpload => {
+    const state = NO_JSON.test(file.name) ? "no json" : "waiting";
+    return { id: next++, file, sent_bytes: 0, state };
+  });
   change([...uploads, ...added]);
   if (!sending) void sendWaiting(client);
 }

@@ -2,6 +2,7 @@ import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from "@tansta
 import { useState } from "react";
 import type { RunOverviewItem } from "../../../../src/contract/app/runs.ts";
 import type { CancelAction } from "../../../../src/contract/records.ts";
+import { API_URL } from "../../api/base.ts";
 import { Page } from "../../frame/header.tsx";
 import { useKeys } from "../../frame/keys.ts";
 import { Button } from "../../ui/button.tsx";
@@ -84,7 +85,7 @@ export function RunsPage() {
 const isFiltered = ({ status, assistant, thread, since }: RunsSearch): boolean =>
   (status ?? assistant ?? thread ?? since) !== undefined;
 
-const FIRST_RUN = `curl ${location.origin}/runs -H 'content-type: application/json' \\
+const FIRST_RUN = `curl ${API_URL}/runs -H 'content-type: application/json' \\
   -d '{"assistant_id": "echo", "input": {"messages": [{"role": "user", "content": "hello"}]}}'`;
 
 function NoRuns({ isFiltered, more }: { isFiltered: boolean; more: (() => void) | undefined }) {

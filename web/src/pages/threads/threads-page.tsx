@@ -2,6 +2,7 @@ import { useInfiniteQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { Plus } from "lucide-react";
 import { useState } from "react";
+import { API_URL } from "../../api/base.ts";
 import { Page } from "../../frame/header.tsx";
 import { useKeys } from "../../frame/keys.ts";
 import { Button } from "../../ui/button.tsx";
@@ -84,7 +85,7 @@ const Nothing = ({ isFiltered }: { isFiltered: boolean }) =>
   ) : (
     <EmptyState
       title="No threads yet"
-      command={`curl -s ${location.origin}/threads -H 'content-type: application/json' -d '{}'`}
+      command={`curl -s ${API_URL}/threads -H 'content-type: application/json' -d '{}'`}
       action={
         <Button asChild look="primary">
           <Link to="/threads/new" search={{}}>

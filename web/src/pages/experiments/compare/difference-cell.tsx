@@ -4,6 +4,7 @@ import { classes } from "../../../ui/classes.ts";
 import { count, DASH, delta, fixed, number } from "../../../ui/format.ts";
 import { Skeleton } from "../../../ui/states.tsx";
 import { Move } from "./move.tsx";
+import type { Room } from "./room.ts";
 import type { Search } from "./search.ts";
 import { isSignificant, signOf } from "./view.ts";
 
@@ -18,8 +19,7 @@ interface DifferenceCellProps {
   onChoose(change: Search["change"]): void;
   /** For screen readers: `correct in second try`. */
   name: string;
-  /** There are many columns: signs instead of words. */
-  compact: boolean;
+  room: Room;
 }
 
 /** One experiment in one key against the baseline: the mean, how far it is off, whether that is sure, and who changed. */
@@ -31,8 +31,9 @@ export function DifferenceCell({
   chosen,
   onChoose,
   name,
-  compact,
+  room,
 }: DifferenceCellProps) {
+  const compact = room === "narrow";
   if (!difference)
     return (
       <>
@@ -62,7 +63,7 @@ export function DifferenceCell({
   );
   return (
     <>
-      <span className="flex items-baseline gap-2 font-mono">
+      <span className={classes("flex items-baseline font-mono", compact ? "gap-1.5" : "gap-2")}>
         <span className="font-semibold">{number(mean)}</span>
         {mean_delta !== null && (
           <Move sign={signOf(mean_delta, is_lower_score_better)} isChance={isWhole && !sure}>
@@ -74,20 +75,25 @@ export function DifferenceCell({
             {intervalText(difference, compact)}
           </span>
         )}
+        {!compact && <Pairs {...difference} />}
       </span>
-      <span className={classes("flex items-center text-text-2", compact ? "gap-2" : "gap-3")}>
+      <span className={classes("flex flex-wrap items-center text-text-2", GAPS[room])}>
         {histogram}
         {choose("better", wins)}
         {choose("worse", losses)}
-        <span className="text-text-3" title={`${count(ties)} examples have the same score`}>
-          {compact ? `= ${count(ties)}` : `${count(ties)} same`}
-        </span>
-        <Sureness difference={difference} isWhole={isWhole} sure={sure} />
-        <Pairs {...difference} />
+        {room === "wide" && (
+          <span className="text-text-3" title={`${count(ties)} examples have the same score`}>
+            {count(ties)} same
+          </span>
+        )}
+        <Sureness difference={difference} isWhole={isWhole} sure={sure} compact={compact} />
+        {compact && <Pairs {...difference} compact />}
       </span>
     </>
   );
 }
+
+const GAPS = { wide: "gap-x-3", medium: "gap-x-2", narrow: "gap-x-1" } as const;
 
 /** As many decimals as tell the ends of the interval apart, to a tenth of its width. */
 function decimalsOf({ ci_low, ci_high }: PairComparison): number {
@@ -114,25 +120,40 @@ function intervalText(difference: PairComparison, compact: boolean): string {
   return compact ? short(written) : written;
 }
 
-function Sureness({ difference, isWhole, sure }: { difference: PairComparison; isWhole: boolean; sure: boolean }) {
+function Sureness({
+  difference,
+  isWhole,
+  sure,
+  compact,
+}: {
+  difference: PairComparison;
+  isWhole: boolean;
+  sure: boolean;
+  compact: boolean;
+}) {
   if (!isWhole) return <span className="animate-pulse-slow text-text-3">testing…</span>;
   const { p_adjusted, test } = difference;
   if (p_adjusted === null) return null;
+  const text = `p ${p_adjusted < 0.001 ? "<0.001" : p_adjusted.toPrecision(1)}`;
   const title = `p = ${number(p_adjusted)}, ${test === "mcnemar" ? "McNemar's test" : "Wilcoxon's signed-rank test"}, corrected for all keys and experiments (Holm)`;
   return (
-    <span className={classes("font-mono", sure ? "text-text" : "text-text-3")} title={title}>
-      {sure ? `p ${p_adjusted < 0.001 ? "<0.001" : p_adjusted.toPrecision(1)}` : "n.s."}
+    <span className={classes(!compact && "font-mono", sure ? "text-text" : "text-text-3")} title={title}>
+      {sure ? (compact ? short(text) : text) : "n.s."}
     </span>
   );
 }
 
 /** How many examples have both scores, where some have not. */
-function Pairs({ n_paired, only_baseline, only_comparison }: PairComparison) {
+function Pairs({ n_paired, only_baseline, only_comparison, compact }: PairComparison & { compact?: true }) {
   const all = n_paired + only_baseline + only_comparison;
   if (all === n_paired) return null;
   return (
-    <span className="font-mono" title="Examples that both have a score for; only these are compared">
-      n {count(n_paired)} of {count(all)}
+    <span
+      className={compact ? undefined : "text-text-2"}
+      title={`Of ${count(all)} examples both have a score for ${count(n_paired)}; only these are compared`}
+    >
+      n {count(n_paired)}
+      <span className={compact ? "sr-only" : undefined}> of {count(all)}</span>
     </span>
   );
 }

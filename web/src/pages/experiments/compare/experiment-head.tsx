@@ -3,6 +3,7 @@ import type { Session } from "../../../../../src/contract/experiments/sessions.t
 import { Button } from "../../../ui/button.tsx";
 import { classes } from "../../../ui/classes.ts";
 import { Menu } from "../../../ui/menu.tsx";
+import type { Room } from "./room.ts";
 
 export interface HeadActions {
   onFocus(id: string): void;
@@ -16,11 +17,12 @@ export function ExperimentHead({
   session: { id, name },
   isBaseline,
   isFocused,
+  room,
   onFocus,
   onBaseline,
   onHide,
   onRemove,
-}: HeadActions & { session: Session; isBaseline: boolean; isFocused: boolean }) {
+}: HeadActions & { session: Session; isBaseline: boolean; isFocused: boolean; room: Room }) {
   const items = [
     { label: "Make it the baseline", hint: "Key b", disabled: isBaseline, onSelect: () => onBaseline(id) },
     { label: "Hide it", hint: "Key x", disabled: isBaseline, onSelect: () => onHide(id) },
@@ -28,19 +30,26 @@ export function ExperimentHead({
   ];
   return (
     <span className="flex items-center gap-1">
-      <button
-        type="button"
-        title={`${name}: the keys b and x are about it`}
-        aria-pressed={isFocused}
-        onClick={() => onFocus(id)}
-        className={classes(
-          "min-w-0 max-w-44 truncate rounded font-medium hover:underline",
-          isFocused ? "text-accent-text underline decoration-2 underline-offset-4" : "text-text",
+      <span className="min-w-0">
+        <button
+          type="button"
+          title={`${name}: the keys b and x are about it`}
+          aria-pressed={isFocused}
+          onClick={() => onFocus(id)}
+          className={classes(
+            room === "narrow" ? (isBaseline ? "max-w-20" : "max-w-36") : "max-w-44",
+            "truncate rounded align-bottom font-medium hover:underline",
+            isFocused ? "text-accent-text underline decoration-2 underline-offset-4" : "text-text",
+          )}
+        >
+          {name}
+        </button>
+        {isBaseline && (
+          <span className={classes("font-normal text-text-3", room === "wide" ? "ml-1" : "block")}>
+            {room === "narrow" ? "(base)" : "(baseline)"}
+          </span>
         )}
-      >
-        {name}
-      </button>
-      {isBaseline && <span className="font-normal text-text-3">(baseline)</span>}
+      </span>
       <Menu items={items}>
         <Button look="quiet" small square aria-label={`More about ${name}`}>
           <Ellipsis size={14} />

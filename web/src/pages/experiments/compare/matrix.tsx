@@ -5,6 +5,7 @@ import { DifferenceCell } from "./difference-cell.tsx";
 import { ExperimentHead, type HeadActions } from "./experiment-head.tsx";
 import { Histogram } from "./histogram.tsx";
 import { Move } from "./move.tsx";
+import { roomOf } from "./room.ts";
 import type { Search } from "./search.ts";
 import { type Key, signOf, type View } from "./view.ts";
 
@@ -25,7 +26,12 @@ export function Matrix({
       tabIndex={0}
       className="max-h-[62vh] shrink-0 overflow-auto border-line border-b max-sm:max-h-[38vh]"
     >
-      <table className="min-w-full border-separate border-spacing-0 text-table">
+      <table
+        className={classes(
+          "min-w-full border-separate border-spacing-0",
+          roomOf(view.shown.length) === "narrow" ? "text-note" : "text-table",
+        )}
+      >
         <thead>
           <tr>
             <th scope="col" className={`${HEAD} left-0 z-20 min-w-28 text-left font-medium text-text-2`}>
@@ -37,6 +43,7 @@ export function Matrix({
                   session={session}
                   isBaseline={index === 0}
                   isFocused={session.id === focused}
+                  room={roomOf(view.shown.length)}
                   {...actions}
                 />
               </th>
@@ -92,15 +99,18 @@ export function Matrix({
   );
 }
 
-const HEAD = "sticky top-0 border-line border-b bg-sunken px-2.5 py-1";
-const CELL = "whitespace-nowrap border-line border-b border-l px-2.5 py-1 align-top";
+const HEAD = "sticky top-0 border-line border-b bg-sunken px-2 py-1";
+const CELL = "whitespace-nowrap border-line border-b border-l px-2 py-1 align-top";
+const HISTOGRAM_PX = { wide: 60, medium: 40, narrow: 24 } as const;
 
 const RowHead = ({ title, note }: { title: string; note?: string }) => (
   <th
     scope="row"
-    className="sticky left-0 z-[5] max-w-44 border-line border-b bg-bg px-3 py-1 text-left align-top font-medium"
+    className="sticky left-0 z-[5] max-w-36 border-line border-b bg-bg px-3 py-1 text-left align-top font-medium"
   >
-    <span className="block truncate">{title}</span>
+    <span className="block truncate" title={title}>
+      {title}
+    </span>
     {note && <span className="block font-normal text-text-3">{note}</span>}
   </th>
 );
@@ -126,7 +136,7 @@ function ScoreCell({
   if (!key.distribution || !counts) return <Labels values={stats.values} n={stats.n} />;
   const histogram = (
     <Histogram
-      width={view.shown.length > 3 ? 40 : 60}
+      width={HISTOGRAM_PX[roomOf(view.shown.length)]}
       counts={counts}
       label={`Distribution of ${key.name} from ${number(key.distribution.low)} to ${number(key.distribution.high)}: ${counts.map(count).join(", ")}`}
     />
@@ -151,7 +161,7 @@ function ScoreCell({
       histogram={histogram}
       chosen={search.changeIn === session.id && search.changeKey === key.name ? search.change : undefined}
       onChoose={(change) => onChange({ change, changeKey: change && key.name, changeIn: change && session.id })}
-      compact={view.shown.length > 3}
+      room={roomOf(view.shown.length)}
       name={`${key.name} in ${session.name}`}
     />
   );
