@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { parse } from "csv-parse/sync";
-import type { Page } from "playwright-core";
+import type { Locator, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
 import { experimentOf, type Row } from "../experiments/experiment.ts";
 import { describeInBrowser, expectAccessible, takePictures, WebTest } from "./browser.ts";
@@ -204,6 +204,49 @@ describeInBrowser("the compare page", () => {
     await page.keyboard.press("Escape");
     await sheet.waitFor({ state: "detached" });
     expect(search(page).row).toBeUndefined();
+  });
+
+  it("draws what is seen of the table, and says to screen readers which rows and columns those are", async () => {
+    const page = await open("&without=");
+    await page.setViewportSize({ width: 800, height: 700 });
+    const table = page.getByRole("table", { name: "Examples side by side" });
+    const region = page.getByRole("region", { name: "Examples side by side" });
+    const columns = () =>
+      table
+        .locator("[role=rowgroup] [role=row] >> nth=0")
+        .locator("[role=cell]")
+        .evaluateAll((cells) => cells.map((cell) => Number(cell.getAttribute("aria-colindex"))));
+    expect(await table.getAttribute("aria-colcount")).toBe("6");
+    await expect.poll(columns).toEqual([1, 2, 3, 4, 5]);
+    await region.evaluate((element) => element.scrollTo(2_000, 1_000_000));
+    // Those that stay at the left are there wherever it is scrolled to.
+    await expect.poll(columns).toEqual([1, 2, 5, 6]);
+    await table.getByRole("cell", { name: /^240\. How do I ask/ }).waitFor();
+    const last = table.locator("[role=row][aria-rowindex='241']");
+    expect(await table.getAttribute("aria-rowcount")).toBe("241");
+    const places = async (cells: Locator) =>
+      (await Promise.all((await cells.all()).map((cell) => cell.boundingBox()))).map((box) => box?.x);
+    const drawn = table.getByRole("columnheader").filter({ hasNotText: /Expected|small v3/ });
+    expect(await places(last.getByRole("cell"))).toEqual(await places(drawn));
+    await expectAccessible(page);
+  });
+
+  it("scrolls to the row that a key chooses, as far as it is seen whole", async () => {
+    const page = await open();
+    const region = page.getByRole("region", { name: "Examples side by side" });
+    const isSeen = () =>
+      region.evaluate((element) => {
+        const [outer, head, row] = [element, ...element.querySelectorAll("[aria-rowindex='1'], [aria-selected]")].map(
+          (each) => each.getBoundingClientRect(),
+        );
+        return Boolean(outer && head && row && row.top >= head.bottom && row.bottom <= outer.bottom);
+      });
+    for (let n = 0; n < 12; n++) await page.keyboard.press("j");
+    await region.locator("[aria-rowindex='13'][aria-selected]").waitFor();
+    await expect.poll(isSeen).toBe(true);
+    for (let n = 0; n < 10; n++) await page.keyboard.press("k");
+    await region.locator("[aria-rowindex='3'][aria-selected]").waitFor();
+    await expect.poll(isSeen).toBe(true);
   });
 
   it("opens the row of an address, also one that nobody scrolled to", async () => {

@@ -32,7 +32,8 @@ export function TableCards<Row>({
       if (range && range.endIndex >= rows.length - 3) onEnd?.();
     },
   });
-  useRange(virtual.range, onRange);
+  const { startIndex = 0, endIndex = -1 } = virtual.range ?? {};
+  useRange(startIndex, endIndex + 1, onRange);
   const title = columns.find((column) => column.card === "title") ?? columns[0];
   const order = (column: Column<Row>) => (column.card === "first" ? 0 : 1);
   const lines = columns

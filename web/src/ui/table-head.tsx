@@ -21,17 +21,19 @@ export function TableHead<Row>({
   return (
     <div
       role="row"
+      aria-rowindex={1}
       tabIndex={-1}
       style={{ height }}
       className="sticky top-0 z-10 flex border-line border-b bg-sunken font-medium text-table text-text-2"
     >
-      {sized.map(({ column, width, left, resize, widen, isResized }) => {
+      {sized.map(({ column, width, left, resize, widen, isResized }, index) => {
         const direction =
           column.sort && sort?.by === column.sort ? (sort.descending ? "descending" : "ascending") : undefined;
         return (
           <div
             key={column.id}
             role="columnheader"
+            aria-colindex={index + 1}
             tabIndex={-1}
             aria-sort={direction}
             style={{ width, left, flexGrow: column.grow && !isResized ? 1 : 0 }}

@@ -1,12 +1,8 @@
 import { useEffect } from "react";
 
-/** Tells which rows are drawn, each time that others are. */
-export function useRange(
-  range: { startIndex: number; endIndex: number } | null,
-  tell: ((first: number, last: number) => void) | undefined,
-): void {
-  const { startIndex, endIndex } = range ?? {};
+/** Tells which rows are drawn, each time that others are: `from` up to, not including, `to`. */
+export function useRange(from: number, to: number, tell: ((first: number, last: number) => void) | undefined): void {
   useEffect(() => {
-    if (startIndex !== undefined && endIndex !== undefined) tell?.(startIndex, endIndex);
-  }, [startIndex, endIndex, tell]);
+    if (to > from) tell?.(from, to - 1);
+  }, [from, to, tell]);
 }

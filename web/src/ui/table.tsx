@@ -1,13 +1,11 @@
-import { useVirtualizer } from "@tanstack/react-virtual";
-import { memo, type ReactNode, useCallback, useMemo, useRef } from "react";
+import { type ReactNode, useState } from "react";
 import { useKeys } from "../frame/keys.ts";
 import { classes } from "./classes.ts";
 import { isNarrow, useMedia } from "./media.ts";
 import { TableCards } from "./table-cards.tsx";
-import { isOfRow } from "./table-click.ts";
-import { type Column, type SizedColumn, type Sort, useColumnWidths } from "./table-columns.ts";
+import { type Column, type Sort, useColumnWidths } from "./table-columns.ts";
 import { TableHead } from "./table-head.tsx";
-import { useRange } from "./table-range.ts";
+import { TableRows } from "./table-rows.tsx";
 
 export interface TableProps<Row> {
   /** For screen readers, and for the widths that people give to the columns. */
@@ -36,8 +34,8 @@ export interface TableProps<Row> {
 }
 
 /**
- * Rows of a table, drawn as far as they are seen, below a header that stays. It fills the height that its parent gives it; without
- * one it is as high as its rows. On narrow screens a row is a card.
+ * Rows of a table, drawn as far as they are seen, below a header that stays; of columns that do not grow those that are seen, too. It
+ * fills the height that its parent gives it; without one it is as high as its rows. On narrow screens a row is a card.
  *
  * Rows are placed one by one, which <table> does not allow, so its roles are given. The keyboard has the link in the row, and
  * Enter on the chosen one.
@@ -72,109 +70,28 @@ export function Table<Row>(props: TableProps<Row>) {
 }
 
 function Grid<Row>(props: TableProps<Row>) {
-  const { name, rows, columns, rowHeight = 32, headHeight, keyOf, sort, onSort, selected, onEnd, className } = props;
-  const scroller = useRef<HTMLDivElement>(null);
+  const { name, rows, columns, headHeight, sort, onSort, className } = props;
+  const [scroller, setScroller] = useState<HTMLElement | null>(null);
   const sized = useColumnWidths(name, columns);
   const width = sized.reduce((sum, column) => sum + column.width, 0);
-  const virtual = useVirtualizer({
-    count: rows.length,
-    getScrollElement: () => scroller.current,
-    estimateSize: () => rowHeight,
-    getItemKey: (index) => keyOf(rows[index] as Row),
-    overscan: 8,
-    onChange: ({ range }) => {
-      if (range && range.endIndex >= rows.length - 5) onEnd?.();
-    },
-  });
-  const at = useMemo(() => rows.findIndex((row) => keyOf(row) === selected), [rows, keyOf, selected]);
-  useRange(virtual.range, props.onRange);
-  const onOpen = useLatest(props.onOpen);
-  const drawnFor = useRef(selected);
-  if (drawnFor.current !== selected && at >= 0) queueMicrotask(() => virtual.scrollToIndex(at));
-  drawnFor.current = selected;
   return (
     <div
-      ref={scroller}
+      ref={setScroller}
       tabIndex={0}
       role="region"
       aria-label={name}
       className={classes("min-h-0 overflow-auto", className)}
     >
-      <div role="table" aria-label={name} aria-rowcount={rows.length + 1} style={{ minWidth: width }}>
+      <div
+        role="table"
+        aria-label={name}
+        aria-rowcount={rows.length + 1}
+        aria-colcount={columns.length}
+        style={{ minWidth: width }}
+      >
         <TableHead sized={sized} sort={sort} onSort={onSort} height={headHeight} />
-        <div role="rowgroup" className="relative" style={{ height: virtual.getTotalSize() }}>
-          {virtual.getVirtualItems().map(({ index, key, start }) => (
-            <MemoRow
-              key={key}
-              row={rows[index] as Row}
-              index={index}
-              sized={sized as readonly SizedColumn<unknown>[]}
-              top={start}
-              height={rowHeight}
-              isSelected={index === at}
-              onOpen={props.onOpen && onOpen}
-            />
-          ))}
-        </div>
+        <TableRows {...props} scroller={scroller} sized={sized} />
       </div>
-    </div>
-  );
-}
-
-/** The same function all along, which calls the latest one: rows need not be drawn again because it is another. */
-function useLatest<Row>(
-  latest: ((row: Row, index: number) => void) | undefined,
-): (row: unknown, index: number) => void {
-  const kept = useRef(latest);
-  kept.current = latest;
-  return useCallback((row, index) => kept.current?.(row as Row, index), []);
-}
-
-/** While the table scrolls only the rows that come are drawn: of 10 columns each costs half a millisecond. */
-const MemoRow = memo(GridRow<unknown>);
-
-interface GridRowProps<Row> {
-  row: Row;
-  index: number;
-  sized: readonly SizedColumn<Row>[];
-  top: number;
-  height: number;
-  isSelected: boolean;
-  onOpen?: (row: Row, index: number) => void;
-}
-
-function GridRow<Row>({ row, index, sized, top, height, isSelected, onOpen }: GridRowProps<Row>) {
-  return (
-    <div
-      role="row"
-      aria-rowindex={index + 2}
-      tabIndex={-1}
-      aria-selected={isSelected || undefined}
-      onClick={(event) => {
-        // A selection of text has a click of its own, too.
-        if (isOfRow(event) && !getSelection()?.toString()) onOpen?.(row, index);
-      }}
-      style={{ height, transform: `translateY(${top}px)` }}
-      className={classes(
-        "group/row absolute inset-x-0 top-0 flex border-line border-b text-table outline-none",
-        isSelected ? "bg-selected" : "bg-bg hover:bg-hover",
-        onOpen && "cursor-pointer",
-      )}
-    >
-      {sized.map(({ column, width, left, isResized }) => (
-        <div
-          key={column.id}
-          role="cell"
-          style={{ width, left, flexGrow: column.grow && !isResized ? 1 : 0 }}
-          className={classes(
-            "flex min-w-0 shrink-0 items-center overflow-hidden px-3",
-            column.numeric && "justify-end font-mono",
-            left !== undefined && "sticky z-[1] bg-inherit",
-          )}
-        >
-          <div className="min-w-0 truncate">{column.cell(row, index)}</div>
-        </div>
-      ))}
     </div>
   );
 }

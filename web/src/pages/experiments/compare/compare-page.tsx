@@ -1,5 +1,5 @@
 import { useQuery } from "@tanstack/react-query";
-import { useMemo, useState } from "react";
+import { useCallback, useMemo, useState } from "react";
 import { Page } from "../../../frame/header.tsx";
 import { useKeys } from "../../../frame/keys.ts";
 import { EmptyState, ErrorState, SkeletonRows } from "../../../ui/states.tsx";
@@ -12,7 +12,8 @@ import { compareRoute } from "./route.ts";
 import { RowDetail } from "./row-detail.tsx";
 import { RowsTable } from "./rows-table.tsx";
 import { joined, listOf, narrowingOf, type Search } from "./search.ts";
-import { type Slot, useRows } from "./use-rows.ts";
+import type { Slot } from "./slots.ts";
+import { useRows } from "./use-rows.ts";
 import { useView, type View } from "./view.ts";
 
 /** Experiments of a dataset side by side: what differs, whether that is sure, and where. All that is seen is in the address. */
@@ -58,8 +59,11 @@ export function ComparePage() {
 /** Changes the address. What is typed letter by letter, and what j and k go through, leaves no trail. */
 function useChange() {
   const navigate = compareRoute.useNavigate();
-  return (patch: Partial<Search>, options: { replace?: boolean } = {}) =>
-    void navigate({ search: (before: Search) => ({ ...before, ...patch }), replace: options.replace });
+  return useCallback(
+    (patch: Partial<Search>, options: { replace?: boolean } = {}) =>
+      void navigate({ search: (before: Search) => ({ ...before, ...patch }), replace: options.replace }),
+    [navigate],
+  );
 }
 
 function Compared({
@@ -79,13 +83,16 @@ function Compared({
   const [lastFocused, setFocused] = useState<string>();
   // The second one at first: the baseline can neither be hidden nor made the baseline.
   const focused = lastFocused !== undefined && ids.includes(lastFocused) ? lastFocused : (ids[1] ?? (ids[0] as string));
-  const actions = {
-    onFocus: setFocused,
-    onBaseline: (id: string) => onChange({ baseline: id }),
-    onHide: (id: string) => onChange({ hidden: joined([...listOf(search.hidden), id]) }),
-    onRemove: (id: string) =>
-      onChange({ experiments: joined(listOf(search.experiments).filter((other) => other !== id)) }),
-  };
+  const { experiments, hidden } = search;
+  const actions = useMemo(
+    () => ({
+      onFocus: setFocused,
+      onBaseline: (id: string) => onChange({ baseline: id }),
+      onHide: (id: string) => onChange({ hidden: joined([...listOf(hidden), id]) }),
+      onRemove: (id: string) => onChange({ experiments: joined(listOf(experiments).filter((other) => other !== id)) }),
+    }),
+    [onChange, experiments, hidden],
+  );
   const exporting = useExport(view, search, narrowing);
   const go = (by: number) => setFocused(ids[Math.min(Math.max(ids.indexOf(focused) + by, 0), ids.length - 1)]);
   useKeys({

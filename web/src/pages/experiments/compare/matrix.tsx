@@ -1,3 +1,4 @@
+import { memo } from "react";
 import type { Session } from "../../../../../src/contract/experiments/sessions.ts";
 import { classes } from "../../../ui/classes.ts";
 import { count, delta, duration, number, percent } from "../../../ui/format.ts";
@@ -9,8 +10,11 @@ import { roomOf } from "./room.ts";
 import type { Search } from "./search.ts";
 import { type Key, signOf, type View } from "./view.ts";
 
-/** Keys × experiments: is it better, and is that sure? A click on a count narrows the table to those examples. */
-export function Matrix({
+/**
+ * Keys × experiments: is it better, and is that sure? A click on a count narrows the table to those examples. It stays as it is while
+ * rows come below it.
+ */
+export const Matrix = memo(function Matrix({
   view,
   search,
   focused,
@@ -97,7 +101,7 @@ export function Matrix({
       </table>
     </section>
   );
-}
+});
 
 const HEAD = "sticky top-0 border-line border-b bg-sunken px-2 py-1";
 const CELL = "whitespace-nowrap border-line border-b border-l px-2 py-1 align-top";

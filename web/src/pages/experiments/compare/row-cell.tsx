@@ -1,9 +1,8 @@
 import { CircleX } from "lucide-react";
 import type { ComparedCell, ComparedRow } from "../../../../../src/contract/app/comparison.ts";
-import { duration } from "../../../ui/format.ts";
-import { Skeleton } from "../../../ui/states.tsx";
-import { Move } from "./move.tsx";
-import type { Slot } from "./use-rows.ts";
+import { classes } from "../../../ui/classes.ts";
+import { DASH, duration } from "../../../ui/format.ts";
+import type { Slot } from "./slots.ts";
 import { type Key, scoreText, signOf } from "./view.ts";
 
 /** Pixels of a score in a cell and of its key in the header: they stand below each other. */
@@ -22,74 +21,89 @@ export interface CellParts {
 
 /** What one experiment made of an example: its scores first, then the beginning of its output. */
 export function RowCell({ slot: { row }, index, parts }: { slot: Slot; index: number; parts: CellParts }) {
-  if (!row) return <Skeleton className="w-40" />;
+  if (!row) return <Coming className="w-40" />;
   const cell = row.cells[index];
   if (!cell) return <span className="text-text-3">– not run</span>;
   const baseline = index === 0 ? undefined : (row.cells[0] ?? undefined);
-  const text = parts.output && <Output cell={cell} />;
-  return (
-    <span className={parts.dense ? "flex min-w-0 items-center gap-2" : "block"}>
-      <span className={parts.named ? "flex flex-wrap gap-x-3" : "flex shrink-0"}>
-        {parts.keys.map((key) => (
-          <span
-            key={key.name}
-            style={parts.named ? undefined : { width: SCORE_PX }}
-            className="truncate pr-2 font-mono"
-          >
-            {parts.named && <span className="font-sans text-text-3">{key.name} </span>}
-            <Score cell={cell} baseline={baseline} scoreKey={key} />
-          </span>
-        ))}
-        {parts.latency && (
-          <span style={{ width: SCORE_PX }} className="font-mono text-text-2">
-            {duration(cell.latency_s * 1000)}
-          </span>
-        )}
-      </span>
-      {parts.dense ? (
-        text && <span className="min-w-0 truncate">{text}</span>
-      ) : (
-        <span className="block truncate">{text}</span>
+  const scores = (
+    <span className={parts.named ? "flex flex-wrap gap-x-3" : "flex shrink-0"}>
+      {parts.keys.map((key) => (
+        <Score key={key.name} cell={cell} baseline={baseline} scoreKey={key} isNamed={parts.named} />
+      ))}
+      {parts.latency && (
+        <span style={{ width: SCORE_PX }} className="font-mono text-text-2">
+          {duration(cell.latency_s * 1000)}
+        </span>
       )}
+    </span>
+  );
+  if (!parts.dense)
+    return (
+      <>
+        {scores}
+        {parts.output && <Output cell={cell} className="block truncate" />}
+      </>
+    );
+  return (
+    <span className="flex min-w-0 items-center gap-2">
+      {scores}
+      {parts.output && <Output cell={cell} className="min-w-0 truncate" />}
     </span>
   );
 }
 
+/** One element, or two where it changed: a screen has hundreds of them, and while it scrolls each frame has 20 new ones. */
 function Score({
   cell,
   baseline,
   scoreKey: key,
+  isNamed,
 }: {
   cell: ComparedCell;
   baseline: ComparedCell | undefined;
   scoreKey: Key;
+  isNamed: boolean;
 }) {
   const score = cell.scores[key.name];
   const label = cell.labels[key.name];
-  if (score === undefined)
-    return label === undefined ? <span className="text-text-3">–</span> : <span className="font-sans">{label}</span>;
   const before = baseline?.scores[key.name];
-  const text = <span className="font-semibold">{label ?? scoreText(key, score)}</span>;
-  if (before === undefined || before === score) return text;
+  const isChanged = score !== undefined && before !== undefined && before !== score;
   return (
-    <span title={`${key.name}: ${scoreText(key, before)} in the baseline`}>
-      {text} <Move sign={signOf(score - before, key.isLowerBetter)} />
+    <span
+      style={isNamed ? undefined : SCORE_WIDTH}
+      className={classes(
+        "truncate pr-2",
+        score === undefined ? (label === undefined ? "font-mono text-text-3" : "") : "font-mono font-semibold",
+      )}
+      title={isChanged ? `${key.name}: ${scoreText(key, before)} in the baseline` : undefined}
+    >
+      {isNamed && <span className="font-normal font-sans text-text-3">{key.name} </span>}
+      {label ?? (score === undefined ? DASH : scoreText(key, score))}
+      {isChanged && <Changed sign={signOf(score - before, key.isLowerBetter)} />}
     </span>
   );
 }
 
-const Output = ({ cell }: { cell: ComparedCell }) => (
-  <>
-    {cell.runs > 1 && <span className="text-text-3">{cell.runs}× </span>}
-    {cell.error === null ? (
-      <span className="text-text-2">{cell.outputs_preview ?? "–"}</span>
-    ) : (
-      <span className="text-error">
-        <CircleX size={12} aria-label="Error" className="mr-1 inline" />
-        {cell.error}
-      </span>
-    )}
-  </>
+const SCORE_WIDTH = { width: SCORE_PX };
+
+/** What {@link Move} says, in one element. */
+const Changed = ({ sign }: { sign: number }) => (
+  <span role="img" aria-label={sign > 0 ? "better" : "worse"} className={sign > 0 ? "text-better" : "text-worse"}>
+    {sign > 0 ? " ▲" : " ▼"}
+  </span>
+);
+
+const Output = ({ cell: { runs, error, outputs_preview }, className }: { cell: ComparedCell; className: string }) => (
+  <span className={classes(className, error === null ? "text-text-2" : "text-error")}>
+    {runs > 1 && <span className="text-text-3">{runs}× </span>}
+    {error !== null && <CircleX size={12} aria-label="Error" className="mr-1 inline" />}
+    {error ?? outputs_preview ?? DASH}
+  </span>
+);
+
+/** The place of what is being fetched. It stands still: a screen has a hundred of them, and each that moved were a layer. */
+const Coming = ({ className }: { className: string }) => (
+  <span aria-hidden className={classes("block h-3.5 rounded bg-line", className)} />
 );
 
 /** What an example asks or expects, on as many lines as a row has. */
@@ -101,7 +115,7 @@ export const ExampleText = ({
   of: "inputs_preview" | "expected_preview";
 }) =>
   row ? (
-    <span className="line-clamp-2 whitespace-normal break-words">{row[of] ?? "–"}</span>
+    <span className="line-clamp-2 whitespace-normal break-words">{row[of] ?? DASH}</span>
   ) : (
-    <Skeleton className="w-48" />
+    <Coming className="w-48" />
   );

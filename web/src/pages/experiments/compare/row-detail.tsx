@@ -12,7 +12,8 @@ import { Payload } from "./payload.tsx";
 import { detailQuery, type Narrowing, positionQuery } from "./queries.ts";
 import { RunCard } from "./run-card.tsx";
 import type { Search } from "./search.ts";
-import type { Rows, Slot } from "./use-rows.ts";
+import type { Slot } from "./slots.ts";
+import type { Rows } from "./use-rows.ts";
 import type { View } from "./view.ts";
 
 const AGAINST = [

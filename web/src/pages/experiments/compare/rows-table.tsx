@@ -7,7 +7,8 @@ import type { Column } from "../../../ui/table-columns.ts";
 import { columnsWithout, keysShown } from "./columns.ts";
 import { type CellParts, ExampleText, RowCell, SCORE_PX } from "./row-cell.tsx";
 import type { Search } from "./search.ts";
-import type { Rows, Slot } from "./use-rows.ts";
+import type { Slot } from "./slots.ts";
+import type { Rows } from "./use-rows.ts";
 import type { View } from "./view.ts";
 
 const keyOf = ({ index, row }: Slot): string => row?.example_id ?? `place ${index}`;

@@ -1,13 +1,7 @@
-import { useQueries, useQuery, useQueryClient } from "@tanstack/react-query";
-import { useCallback, useMemo, useState } from "react";
-import type { ComparedRow } from "../../../../../src/contract/app/comparison.ts";
+import { useQueries, useQuery } from "@tanstack/react-query";
+import { useCallback, useState } from "react";
 import { type Narrowing, PAGE, rowsQuery } from "./queries.ts";
-
-/** A place in the table; its row comes when it is scrolled to. */
-export interface Slot {
-  index: number;
-  row: ComparedRow | undefined;
-}
+import { type Slot, Slots } from "./slots.ts";
 
 export interface Rows {
   slots: readonly Slot[] | undefined;
@@ -20,9 +14,12 @@ export interface Rows {
   onRange(first: number, last: number): void;
 }
 
+/** Rows behind the last one that is drawn whose page is fetched, too: what is scrolled to in half a second. */
+const AHEAD = 50;
+
 /** The rows of a comparison: as many places as there are examples, filled page by page where they are looked at. */
 export function useRows(dataset_id: string, narrowing: Narrowing): Rows {
-  const client = useQueryClient();
+  const [kept] = useState(() => new Slots());
   // Pages, not rows: while one scrolls within a page nothing but the rows that come is drawn.
   const [looked, setLooked] = useState({ from: 0, to: 0 });
   const beginning = useQuery({
@@ -36,30 +33,16 @@ export function useRows(dataset_id: string, narrowing: Narrowing): Rows {
   const others = useQueries({
     queries: wanted.map((page) => ({ ...rowsQuery(dataset_id, narrowing, page), enabled: page > 0 })),
   });
-  // Those that were looked at before stay filled.
-  const known = total === undefined ? [] : Array.from({ length: Math.ceil(total / PAGE) }, (_, page) => page);
-  const pages = known.map((page) =>
-    page === 0 ? beginning.data?.rows : client.getQueryData(rowsQuery(dataset_id, narrowing, page).queryKey)?.rows,
-  );
-  const filled = pages.map((rows) => rows?.[0]?.example_id ?? "").join();
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the pages are new lists each time; the first ids and the query say whether they changed
-  const slots = useMemo(
-    () =>
-      total === undefined
-        ? undefined
-        : Array.from(
-            { length: total },
-            (_, index): Slot => ({ index, row: pages[Math.floor(index / PAGE)]?.[index % PAGE] }),
-          ),
-    [total, filled, narrowing, beginning.dataUpdatedAt, ...others.map(({ dataUpdatedAt }) => dataUpdatedAt)],
-  );
+  const pages = new Map(wanted.map((page, index) => [page, others[index]?.data?.rows]));
+  pages.set(0, beginning.data?.rows);
   const failed = [beginning, ...others].find(({ error }) => error);
   const onRange = useCallback((first: number, last: number) => {
-    const [from, to] = [Math.floor(first / PAGE), Math.floor(last / PAGE)];
+    const [from, to] = [Math.floor(first / PAGE), Math.floor((last + AHEAD) / PAGE)];
     setLooked((before) => (before.from === from && before.to === to ? before : { from, to }));
   }, []);
+  const slots = () => (beginning.isPlaceholderData ? kept.all : kept.filled(narrowing, total ?? 0, pages));
   return {
-    slots,
+    slots: total === undefined ? undefined : slots(),
     total,
     error: failed?.error ?? null,
     retry: () => void failed?.refetch(),

@@ -1,4 +1,5 @@
 import { useQuery } from "@tanstack/react-query";
+import { useMemo } from "react";
 import type { Distribution } from "../../../../../src/contract/app/comparison.ts";
 import type { PairComparison } from "../../../../../src/contract/experiments/comparison.ts";
 import type { KeyConfig } from "../../../../../src/contract/experiments/feedback-configs.ts";
@@ -42,36 +43,36 @@ interface Loading {
 }
 
 export function useView(dataset_id: string, search: Search): Loading {
-  const ids = listOf(search.experiments).slice(0, 10);
+  const { experiments, hidden: hiddenIds } = search;
+  const ids = useMemo(() => listOf(experiments).slice(0, 10), [experiments]);
   const dataset = useQuery(datasetQuery(dataset_id));
   const sessions = useQuery(sessionsQuery(dataset_id, ids));
   const named = search.baseline ?? dataset.data?.baseline_experiment_id;
-  const { shown, hidden } = arranged(ids, (dataset.data && sessions.data) ?? [], named, search);
+  const known = dataset.data && sessions.data;
+  const { shown, hidden } = useMemo(() => arranged(ids, known ?? [], named, hiddenIds), [ids, known, named, hiddenIds]);
   const shownIds = shown.map(({ id }) => id);
   const distributions = useQuery(distributionsQuery(dataset_id, shownIds));
   const configs = useQuery(configsQuery);
   const quick = useQuery(differencesQuery(dataset_id, shownIds, false));
   const whole = useQuery(differencesQuery(dataset_id, shownIds, true));
   const differences = whole.data ?? quick.data;
+  const hasSignificance = whole.data !== undefined;
   const failed = [dataset, sessions, distributions, configs, quick, whole].find(({ error }) => error);
-  const isLoaded = dataset.data && sessions.data && configs.data && (distributions.data || shown.length === 0);
-  return {
-    ids: shownIds,
-    error: failed?.error ?? null,
-    retry: () => void failed?.refetch(),
-    view: isLoaded
-      ? {
-          dataset_id,
-          shown,
-          hidden,
-          missing: ids.length - shown.length - hidden.length,
-          keys: keysOf(shown, distributions.data ?? [], configs.data ?? []),
-          differenceOf: (session_id, key) =>
-            differences?.find((difference) => difference.session_id === session_id && difference.key === key),
-          hasSignificance: whole.data !== undefined,
-        }
-      : undefined,
-  };
+  // The same as long as nothing of it changes: all that is drawn from it stays as it is while the table scrolls.
+  const view = useMemo((): View | undefined => {
+    if (!known || !configs.data || !(distributions.data || shown.length === 0)) return undefined;
+    return {
+      dataset_id,
+      shown,
+      hidden,
+      missing: ids.length - shown.length - hidden.length,
+      keys: keysOf(shown, distributions.data ?? [], configs.data),
+      differenceOf: (session_id, key) =>
+        differences?.find((difference) => difference.session_id === session_id && difference.key === key),
+      hasSignificance,
+    };
+  }, [dataset_id, ids, known, shown, hidden, distributions.data, configs.data, differences, hasSignificance]);
+  return { ids: shownIds, error: failed?.error ?? null, retry: () => void failed?.refetch(), view };
 }
 
 /** The baseline is the one that the address names, or else the dataset, or else the first. */
@@ -79,11 +80,11 @@ function arranged(
   ids: readonly string[],
   sessions: readonly Session[],
   named: string | null | undefined,
-  search: Search,
+  hidden: string | undefined,
 ) {
   const known = ids.flatMap((id) => sessions.find((session) => session.id === id) ?? []);
   const baseline = known.find(({ id }) => id === named) ?? known[0];
-  const isHidden = ({ id }: Session) => id !== baseline?.id && listOf(search.hidden).includes(id);
+  const isHidden = ({ id }: Session) => id !== baseline?.id && listOf(hidden).includes(id);
   const others = known.filter((session) => session !== baseline && !isHidden(session));
   return { shown: baseline ? [baseline, ...others] : [], hidden: known.filter(isHidden) };
 }
