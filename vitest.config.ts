@@ -9,8 +9,9 @@ export default defineConfig({
     pool: "forks",
     // The suites start servers and databases of their own: more at a time than cores only makes them wait.
     maxWorkers: 2,
-    testTimeout: 60_000,
-    hookTimeout: 60_000,
+    // A machine of CI may take three times as long as a desk.
+    testTimeout: 120_000,
+    hookTimeout: 120_000,
     globalSetup: ["test/support/global-setup.ts"],
   },
 });
