@@ -77,7 +77,7 @@ export function DifferenceCell({
         )}
         {!compact && <Pairs {...difference} />}
       </span>
-      <span className={classes("flex flex-wrap items-center text-text-2", GAPS[room])}>
+      <span className={classes("flex flex-wrap items-center text-text-2 max-sm:flex-nowrap", GAPS[room])}>
         {histogram}
         {choose("better", wins)}
         {choose("worse", losses)}
