@@ -46,12 +46,6 @@ export class ServiceConnection {
     });
   }
 
-  /** Says it before anything else happens in this thread, and with it what was waiting to be said. */
-  postNow(message: FromHost): void {
-    this.#batch.push(message);
-    this.#flush();
-  }
-
   /**
    * Events alone can wait a little when many have gone out just now: one a turn costs the service a message each, and
    * together they cost it one.

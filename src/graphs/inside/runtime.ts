@@ -21,9 +21,10 @@ export function startRuntime(setup: HostSetup, send: (messages: FromHost[]) => v
 
   async function start({ order, head, begun }: Extract<ToHost, { type: "start" }>, run: RunningInHost): Promise<void> {
     const graphs = await loading;
-    // Now: a graph that blocks the thread before its turn ends, or kills it, would seem not to have started, and would be given
-    // to the next host, and the next.
-    connection.postNow({ type: "started", run_id: order.run_id, epoch: order.epoch });
+    connection.post({ type: "started", run_id: order.run_id, epoch: order.epoch });
+    // It is said by then. A graph that blocks the thread before its turn ends, or kills it, would seem not to have started, and
+    // would be given to the next host, and the next.
+    await new Promise(setImmediate);
     const emit = (event: string, data: string) => connection.emit(order, event, data);
     const askForToken: AskForToken = (wish) =>
       unlessAborted(run.signal, connection.request(order, { ...wish, op: "token" }) as Promise<TokenAnswer>);
