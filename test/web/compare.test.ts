@@ -122,6 +122,17 @@ describeInBrowser("the compare page", () => {
     expect(await cell(page, "errors", 0).innerText()).toContain("4 (1.7 %)");
   });
 
+  it("asks for its rows while its own code is still on the way", async () => {
+    const page = await web.open("/experiments");
+    const asked = page.waitForRequest(/compared-rows$/);
+    await page.route(/assets\/compare-page/, async (route) => {
+      await asked;
+      await route.continue();
+    });
+    await page.goto(`${web.url}/app${address()}`);
+    await ready(page);
+  });
+
   it("narrows the table to the examples behind a number, and keeps that in the address", async () => {
     const page = await open();
     const { losses } = await pair(2, "similarity");

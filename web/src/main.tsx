@@ -12,7 +12,9 @@ import { TooltipProvider } from "./ui/tooltip.tsx";
 
 followTheme();
 const client = createQueryClient();
-const router = createAppRouter();
+const router = createAppRouter(client);
+// The page's code is fetched while the server is asked who looks; until it has said that nothing is shown.
+void router.load();
 
 createRoot(document.getElementById("root") as HTMLElement).render(
   <StrictMode>

@@ -1,9 +1,10 @@
-import { type AnyRoute, createRootRoute } from "@tanstack/react-router";
+import type { QueryClient } from "@tanstack/react-query";
+import { type AnyRoute, createRootRouteWithContext } from "@tanstack/react-router";
 import type { LucideIcon } from "lucide-react";
 import type { Scope } from "../../src/contract/caller.ts";
 
-/** The route that all pages are below of: the frame (frame/frame.tsx). */
-export const rootRoute = createRootRoute();
+/** The route that all pages are below of: the frame (frame/frame.tsx). Routes may ask for data before their page is loaded. */
+export const rootRoute = createRootRouteWithContext<{ client: QueryClient }>()();
 
 /** A place to go, in the palette. */
 export interface Destination {

@@ -63,7 +63,7 @@ export function useSeen(scroller: HTMLElement | null, shape: Shape): Seen {
 }
 
 /** Nothing as long as the scroller has no height. */
-export function seenOf({ top, left, height, width }: Box, { rows, rowHeight, edges, pinned }: Shape): Seen {
+function seenOf({ top, left, height, width }: Box, { rows, rowHeight, edges, pinned }: Shape): Seen {
   if (height === 0) return NOTHING;
   return {
     fromRow: Math.max(0, Math.min(Math.floor(top / rowHeight) - MORE_ROWS, rows)),

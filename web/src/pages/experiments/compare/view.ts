@@ -6,7 +6,8 @@ import type { KeyConfig } from "../../../../../src/contract/experiments/feedback
 import type { Session } from "../../../../../src/contract/experiments/sessions.ts";
 import { number } from "../../../ui/format.ts";
 import { configsQuery, datasetQuery, differencesQuery, distributionsQuery, sessionsQuery } from "./queries.ts";
-import { listOf, type Search } from "./search.ts";
+import type { Search } from "./search.ts";
+import { chosenIds, shownOf } from "./shown.ts";
 
 /** A key that some of the experiments was judged by. */
 export interface Key {
@@ -43,13 +44,13 @@ interface Loading {
 }
 
 export function useView(dataset_id: string, search: Search): Loading {
-  const { experiments, hidden: hiddenIds } = search;
-  const ids = useMemo(() => listOf(experiments).slice(0, 10), [experiments]);
+  const { experiments, baseline, hidden: without } = search;
+  const ids = useMemo(() => chosenIds({ experiments }), [experiments]);
   const dataset = useQuery(datasetQuery(dataset_id));
   const sessions = useQuery(sessionsQuery(dataset_id, ids));
-  const named = search.baseline ?? dataset.data?.baseline_experiment_id;
   const known = dataset.data && sessions.data;
-  const { shown, hidden } = useMemo(() => arranged(ids, known ?? [], named, hiddenIds), [ids, known, named, hiddenIds]);
+  const named = baseline ?? dataset.data?.baseline_experiment_id;
+  const { shown, hidden } = useMemo(() => shownOf(ids, known ?? [], named, without), [ids, known, named, without]);
   const shownIds = shown.map(({ id }) => id);
   const distributions = useQuery(distributionsQuery(dataset_id, shownIds));
   const configs = useQuery(configsQuery);
@@ -73,20 +74,6 @@ export function useView(dataset_id: string, search: Search): Loading {
     };
   }, [dataset_id, ids, known, shown, hidden, distributions.data, configs.data, differences, hasSignificance]);
   return { ids: shownIds, error: failed?.error ?? null, retry: () => void failed?.refetch(), view };
-}
-
-/** The baseline is the one that the address names, or else the dataset, or else the first. */
-function arranged(
-  ids: readonly string[],
-  sessions: readonly Session[],
-  named: string | null | undefined,
-  hidden: string | undefined,
-) {
-  const known = ids.flatMap((id) => sessions.find((session) => session.id === id) ?? []);
-  const baseline = known.find(({ id }) => id === named) ?? known[0];
-  const isHidden = ({ id }: Session) => id !== baseline?.id && listOf(hidden).includes(id);
-  const others = known.filter((session) => session !== baseline && !isHidden(session));
-  return { shown: baseline ? [baseline, ...others] : [], hidden: known.filter(isHidden) };
 }
 
 function keysOf(
