@@ -8,7 +8,7 @@ import { openOn } from "../support/storage.ts";
 import { violations } from "./invariants.ts";
 import { readThrough, type Told } from "./reader.ts";
 
-const KILLS = Number(process.env.CRASH_KILLS ?? 50);
+const KILLS = Number(process.env.CRASH_KILLS ?? 50) / 2;
 const SEED = Number(process.env.SEED ?? Date.now() % 1_000_000);
 const RUNS_AT_ONCE = 6;
 const READERS = 3;
