@@ -6,6 +6,7 @@ import { DifferenceCell } from "./difference-cell.tsx";
 import { ExperimentHead, type HeadActions } from "./experiment-head.tsx";
 import { Histogram } from "./histogram.tsx";
 import { Move } from "./move.tsx";
+import { changePatch } from "./order.ts";
 import { roomOf } from "./room.ts";
 import type { Search } from "./search.ts";
 import { type Key, signOf, type View } from "./view.ts";
@@ -66,7 +67,10 @@ export const Matrix = memo(function Matrix({
                     index={index}
                     scoreKey={key}
                     search={search}
-                    onChange={onChange}
+                    onChange={(change) => {
+                      actions.onFocus(session.id);
+                      onChange(change);
+                    }}
                   />
                 </td>
               ))}
@@ -164,7 +168,7 @@ function ScoreCell({
       isWhole={view.hasSignificance}
       histogram={histogram}
       chosen={search.changeIn === session.id && search.changeKey === key.name ? search.change : undefined}
-      onChoose={(change) => onChange({ change, changeKey: change && key.name, changeIn: change && session.id })}
+      onChoose={(change) => onChange(changePatch(view, search, change, key.name, session.id))}
       room={roomOf(view.shown.length)}
       name={`${key.name} in ${session.name}`}
     />
