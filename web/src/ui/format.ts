@@ -63,6 +63,9 @@ const decimalsOf = (value: number): number => {
 export const percent = (share: Maybe): string =>
   isMissing(share) ? DASH : `${withMinus(ONE_DECIMAL.format(share * 100))} %`;
 
+/** A difference of two shares: `1.5 pp`. */
+export const percentagePoints = (share: Maybe): string => percent(share).replace("%", "pp");
+
 /** `320 ms`, `1.24 s`, `2 min 5 s`, `3 h 12 min`. */
 export function duration(ms: Maybe): string {
   if (isMissing(ms)) return DASH;
