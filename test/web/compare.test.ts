@@ -346,6 +346,29 @@ describeInBrowser("the compare page", () => {
     await page.getByRole("row", { name: /^reviewed/ }).waitFor({ state: "detached" });
   });
 
+  it("has on a phone one experiment below the other, and room for the examples once they are narrowed", async () => {
+    const page = await open("", { narrow: true });
+    const matrix = page.getByRole("region", { name: "Scores by experiment" });
+    const { losses } = await pair(2, "correct");
+    const beyond_px = await matrix.locator("> div").evaluate((element) => element.scrollWidth - element.clientWidth);
+    expect(beyond_px).toBe(0);
+    const large = matrix.getByRole("region", { name: "large v1" });
+    await large.getByRole("button", { name: `${losses} worse for correct in large v1` }).click();
+    await page.getByRole("button", { name: "Scores by experiment", expanded: false }).waitFor();
+    await large.waitFor({ state: "detached" });
+    await shows(page, `${losses} examples`);
+    const list = page.getByRole("region", { name: "Examples side by side" });
+    expect((await list.boundingBox())?.height).toBeGreaterThan(340);
+    const card = list.getByRole("listitem").first();
+    expect(await card.innerText()).toMatch(/^#(\d+) \1\. How do I ask/);
+    await card.getByText("How do I ask").click();
+    // What it is judged by, whole, and the buttons beside it.
+    const run = page.getByRole("dialog").getByRole("region", { name: "large v1" });
+    await run.getByText("It refuses.").waitFor();
+    const button = await run.getByRole("button", { name: "Remove correct" }).boundingBox();
+    expect((button?.x ?? 0) + (button?.width ?? 0)).toBeLessThanOrEqual(390);
+  });
+
   it("changes the baseline, hides and adds experiments by key and by name", async () => {
     const page = await open();
     await page.keyboard.press("l");

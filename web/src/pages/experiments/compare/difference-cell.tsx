@@ -64,7 +64,7 @@ export function DifferenceCell({
   );
   return (
     <>
-      <span className={classes("flex items-baseline font-mono", compact ? "gap-1.5" : "gap-2")}>
+      <span className={classes("flex items-baseline font-mono max-sm:flex-wrap", compact ? "gap-1.5" : "gap-2")}>
         <span className="font-semibold">{number(mean)}</span>
         {mean_delta !== null && (
           <Move sign={signOf(mean_delta, is_lower_score_better)} isChance={isWhole && !sure}>

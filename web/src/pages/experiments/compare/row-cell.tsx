@@ -128,12 +128,18 @@ const Coming = ({ className }: { className: string }) => (
 export const ExampleText = ({
   row,
   of,
+  isNumbered,
 }: {
   row: ComparedRow | undefined;
   of: "inputs_preview" | "expected_preview";
+  /** On a card, which has no column for the number. */
+  isNumbered?: boolean;
 }) =>
   row ? (
-    <span className="line-clamp-2 whitespace-normal break-words">{row[of] ?? DASH}</span>
+    <span className="line-clamp-2 whitespace-normal break-words">
+      {isNumbered && <span className="font-mono font-normal text-text-3">#{row.number} </span>}
+      {row[of] ?? DASH}
+    </span>
   ) : (
     <Coming className="w-48" />
   );

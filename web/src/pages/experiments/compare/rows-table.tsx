@@ -122,7 +122,7 @@ function columnsOf(
         ({ id, header, of }): Column<Slot> => ({
           id,
           header,
-          cell: ({ row }) => <ExampleText row={row} of={of} />,
+          cell: ({ row }) => <ExampleText row={row} of={of} isNumbered={narrow && id === "input"} />,
           width: id === "input" ? 210 : 160,
           sticky: id === "input",
           card: id === "input" ? "title" : undefined,

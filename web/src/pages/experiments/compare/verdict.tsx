@@ -86,13 +86,13 @@ function Sentence({ difference, name, sign, onShow }: Finding & { onShow(): void
       title={`${name}: shows the examples that are ${word}, the ${sign < 0 ? "worst" : "best"} first`}
       onClick={onShow}
       className={classes(
-        "-mx-1 flex min-w-0 gap-1 rounded px-1 text-left hover:bg-hover max-sm:py-0.5",
+        "-mx-1 flex min-w-0 gap-1 rounded px-1 text-left hover:bg-hover max-sm:block max-sm:py-0.5",
         sign < 0 ? "text-worse" : "text-better",
       )}
     >
-      <span aria-hidden>{sign < 0 ? "▼" : "▲"}</span>
-      <span className="truncate font-medium">{name}</span>
-      <span className="shrink-0 max-sm:shrink max-sm:truncate">
+      <span aria-hidden>{sign < 0 ? "▼" : "▲"} </span>
+      <span className="truncate font-medium">{name} </span>
+      <span className="shrink-0">
         is {word} on {difference.key}: {deltaText(difference, true, false)},{" "}
         <span className="whitespace-nowrap">{pText(difference.p_adjusted as number)}</span>
       </span>
