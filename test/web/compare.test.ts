@@ -139,22 +139,76 @@ describeInBrowser("the compare page", () => {
     await page.getByRole("button", { name: `${losses} worse for similarity in large v1` }).click();
     await shows(page, `${losses} examples`);
     expect(search(page)).toMatchObject({ change: "worse", changeKey: "similarity", changeIn: sessions[2] });
-    await page.getByRole("button", { name: "Sort" }).click();
-    await page.getByLabel("Sort by").click();
-    await page.getByRole("option", { name: "Difference of a score to the baseline" }).click();
-    await page.getByLabel("Score", { exact: true }).click();
-    await page.getByRole("option", { name: "similarity" }).click();
-    await page.getByLabel("In the experiment").click();
-    await page.getByRole("option", { name: "large v1" }).click();
-    await page.getByLabel("Lowest first").check();
-    await page.keyboard.press("Escape");
+    // The worst of them comes first, with how far it is off.
     const first = () => page.getByRole("rowgroup").last().getByRole("row").first();
     await first().getByText("17. How do I ask").waitFor();
+    expect(await first().getByRole("cell").last().innerText()).toMatch(/0 ▼ −0\.\d\d?/);
     const again = await web.open(new URL(page.url()).pathname.replace("/app", "") + new URL(page.url()).search);
     await again.getByText("17. How do I ask").first().waitFor();
     await shows(again, `${losses} examples`);
-    await again.getByRole("button", { name: /^Without the filter Worse than/ }).click();
+    await again.getByRole("button", { name: "Without the filter large v1 · similarity · worse" }).click();
     await shows(again, "240 examples");
+    // The same number shows all of them again, in the order of the dataset.
+    await page.getByRole("button", { name: `${losses} worse for similarity in large v1` }).click();
+    await shows(page, "240 examples");
+    await first().getByText("1. How do I ask").waitFor();
+    expect(search(page)).not.toHaveProperty("sort");
+  });
+
+  it("says in a sentence what got worse, and shows its examples with the most toxic first where lower is better", async () => {
+    const page = await open();
+    const verdict = page.getByRole("region", { name: "What differs from the baseline" });
+    const sentences = await verdict.getByRole("button", { name: / is (worse|better) on / }).allInnerTexts();
+    expect(sentences.map((text) => text.replace(/\s+/g, " "))).toEqual([
+      expect.stringMatching(/^▼ large v1 is worse on correct: −0\.\d+, p <0\.001$/),
+      expect.stringMatching(/^▲ small v4 is better on correct: \+0\.\d+, p <0\.001$/),
+    ]);
+    await verdict.getByRole("button", { name: "large v1 is worse on correct" }).click();
+    await shows(page, `${(await pair(2, "correct")).losses} examples`);
+    const { losses } = await pair(1, "toxicity");
+    await page.getByRole("button", { name: `${losses} worse for toxicity in small v4` }).click();
+    await shows(page, `${losses} examples`);
+    expect(search(page)).toMatchObject({ sortKey: "toxicity", delta: "true" });
+    expect(search(page)).not.toHaveProperty("ascending");
+    await page.getByRole("button", { name: "Sort", exact: true }).waitFor({ state: "detached" });
+    await page.getByRole("button", { name: "Worst first" }).click();
+    await page.getByRole("radio", { name: "Best first" }).click();
+    await expect.poll(() => search(page).ascending).toBe("true");
+    await page.keyboard.press("Escape");
+    await verdict.getByRole("button", { name: "What the signs and keys mean" }).click();
+    await page.getByText("192 of 200 examples have both scores").waitFor();
+    await page.getByText("Make the experiment the baseline").waitFor();
+    await expectAccessible(page);
+  });
+
+  it("sorts by a click on a score above the table, and filters by what was chosen last", async () => {
+    const page = await open();
+    const first = page
+      .getByRole("table", { name: "Examples side by side" })
+      .getByRole("rowgroup")
+      .last()
+      .getByRole("row")
+      .first();
+    const by = page.getByRole("button", { name: "similarity in large v1", exact: true });
+    await by.click();
+    await first.getByText("17. How do I ask").waitFor();
+    await page.getByRole("img", { name: "worst first" }).waitFor();
+    await by.click();
+    await page.getByRole("img", { name: "best first" }).waitFor();
+    expect(await first.getByRole("cell").last().innerText()).toMatch(/▲ \+0\.\d/);
+    await by.click();
+    await first.getByText("1. How do I ask").waitFor();
+    await page.getByRole("button", { name: "large v1", exact: true }).click();
+    await page.getByRole("button", { name: "Filter", exact: true }).click();
+    expect(await page.getByLabel("In the experiment").innerText()).toBe("large v1");
+    await page.keyboard.press("Escape");
+    await page.getByRole("button", { name: "Sort", exact: true }).click();
+    await page.getByLabel("Sort by").click();
+    await page.getByRole("option", { name: "Difference of a score to the baseline" }).click();
+    expect(await page.getByLabel("In the experiment").innerText()).toBe("large v1");
+    expect(await page.getByRole("radio", { name: "Worst first" }).getAttribute("aria-checked")).toBe("true");
+    await page.getByLabel("In the experiment").click();
+    expect(await page.getByRole("option").allInnerTexts()).toEqual(["small v4", "large v1"]);
   });
 
   it("filters by a range of scores, by failures, by words and by an expression", async () => {
@@ -169,7 +223,7 @@ describeInBrowser("the compare page", () => {
     };
     const remove = () => page.getByRole("button", { name: /^Without the filter/ }).click();
     await add("A score within a range", () => page.getByLabel("At most").fill("0"));
-    await page.getByRole("button", { name: "Without the filter correct ≤ 0 in small v4" }).waitFor();
+    await page.getByRole("button", { name: "Without the filter small v4 · correct ≤ 0" }).waitFor();
     const failures = (await post(`/app/api/datasets/${dataset}/compared-rows`, {
       session_ids: sessions,
       scores: [{ session_id: sessions[1], key: "correct", max: 0 }],
@@ -185,7 +239,7 @@ describeInBrowser("the compare page", () => {
     await page.getByLabel("Search inputs").fill("");
     await shows(page, "240 examples");
     await add("An expression", () => page.getByLabel("Expression").fill('gt(latency, "1.19s")'));
-    await page.getByRole("button", { name: 'Without the filter gt(latency, "1.19s") in small v4' }).waitFor();
+    await page.getByRole("button", { name: 'Without the filter small v4 · gt(latency, "1.19s")' }).waitFor();
     const slow = await post(`/api/v1/datasets/${dataset}/runs`, {
       session_ids: sessions,
       filters: { [sessions[1] as string]: ['gt(latency, "1.19s")'] },
@@ -290,6 +344,29 @@ describeInBrowser("the compare page", () => {
     await run.getByRole("button", { name: "Remove reviewed" }).click();
     await page.getByRole("button", { name: "Remove", exact: true }).click();
     await page.getByRole("row", { name: /^reviewed/ }).waitFor({ state: "detached" });
+  });
+
+  it("has on a phone one experiment below the other, and room for the examples once they are narrowed", async () => {
+    const page = await open("", { narrow: true });
+    const matrix = page.getByRole("region", { name: "Scores by experiment" });
+    const { losses } = await pair(2, "correct");
+    const beyond_px = await matrix.locator("> div").evaluate((element) => element.scrollWidth - element.clientWidth);
+    expect(beyond_px).toBe(0);
+    const large = matrix.getByRole("region", { name: "large v1" });
+    await large.getByRole("button", { name: `${losses} worse for correct in large v1` }).click();
+    await page.getByRole("button", { name: "Scores by experiment", expanded: false }).waitFor();
+    await large.waitFor({ state: "detached" });
+    await shows(page, `${losses} examples`);
+    const list = page.getByRole("region", { name: "Examples side by side" });
+    expect((await list.boundingBox())?.height).toBeGreaterThan(340);
+    const card = list.getByRole("listitem").first();
+    expect(await card.innerText()).toMatch(/^#(\d+) \1\. How do I ask/);
+    await card.getByText("How do I ask").click();
+    // What it is judged by, whole, and the buttons beside it.
+    const run = page.getByRole("dialog").getByRole("region", { name: "large v1" });
+    await run.getByText("It refuses.").waitFor();
+    const button = await run.getByRole("button", { name: "Remove correct" }).boundingBox();
+    expect((button?.x ?? 0) + (button?.width ?? 0)).toBeLessThanOrEqual(390);
   });
 
   it("changes the baseline, hides and adds experiments by key and by name", async () => {

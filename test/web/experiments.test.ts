@@ -85,6 +85,33 @@ describeInBrowser("the pages of experiments", () => {
     expect([query.get("experiments"), query.get("baseline")]).toEqual([`${sessions[0]},${sessions[2]}`, sessions[0]]);
   });
 
+  it("say how far the newest is from the baseline, in the numbers of their comparison", async () => {
+    const { dataset, at, sessions } = await withSample("Trends");
+    const page = await web.open(at);
+    const trends = page.getByRole("region", { name: "Trends over experiments" });
+    const told = async (name: string) => (await trends.getByRole("figure", { name }).innerText()).replace(/\s+/g, " ");
+    await trends.getByText("(the previous one)").waitFor();
+    await web.service.request("PATCH", `/api/v1/datasets/${dataset}`, { baseline_experiment_id: sessions[0] });
+    await page.reload();
+    await trends.getByText(`vs. Trends: ${V1}`).waitFor();
+    await trends.getByText("(the baseline)").waitFor();
+    await trends.getByText("−0.377").waitFor();
+    expect(await told("similarity")).toMatch(/^similarity 0\.414 ▼ ?worse ?−0\.377/);
+    expect(await told("correctness")).toMatch(/\+0\.05/);
+    const colours = await Promise.all(
+      ["−0.377", "+0.05"].map((by) => trends.getByText(by).evaluate((element) => element.className)),
+    );
+    expect(colours).toEqual([expect.stringContaining("text-worse"), expect.stringContaining("text-text-3")]);
+    expect(await told("errors")).toMatch(/^errors 2 % ±0/);
+    await expectAccessible(page);
+
+    await page.getByText("Tick two or more to compare them").waitFor();
+    await page.getByLabel("Choose all for comparison").check();
+    await page.getByRole("link", { name: "Compare 3" }).waitFor();
+    await page.getByLabel("Choose all for comparison").uncheck();
+    await page.getByText("Tick two or more to compare them").waitFor();
+  });
+
   it("choose and name the baseline with the keyboard alone", async () => {
     const { dataset, at, sessions } = await withSample("Keys");
     const page = await web.open(at);
@@ -221,8 +248,12 @@ describeInBrowser("the pages of experiments", () => {
     await page.getByText("sd 0.156, n 196").waitFor();
     await page.getByRole("button", { name: "similarity" }).click();
     await page.getByRole("button", { name: "similarity" }).click();
-    await page.getByRole("row").nth(1).getByText("No.").waitFor();
-    await page.getByRole("row").nth(1).click();
+    const worst = page.getByRole("row").nth(1);
+    await worst.getByText("No.", { exact: true }).waitFor();
+    // Found by the number, and judged by the words, that it has where experiments are compared.
+    await worst.getByText("fail", { exact: true }).waitFor();
+    expect(await worst.getByRole("cell").first().innerText()).toBe("200");
+    await worst.click();
     const sheet = page.getByRole("dialog");
     await sheet.getByText("It does not say “after 30 days”.").waitFor();
     await expectAccessible(page);

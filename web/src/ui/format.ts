@@ -23,6 +23,12 @@ export function number(value: Maybe): string {
   return withMinus(THREE_DIGITS.format(value));
 }
 
+const TWO_DIGITS = new Intl.NumberFormat("en-US", { maximumSignificantDigits: 2 });
+
+/** Two significant digits, for a difference beside the whole number: `0.57`, `12`. */
+export const rough = (value: Maybe): string =>
+  isMissing(value) ? DASH : Math.abs(value) < 100 ? withMinus(TWO_DIGITS.format(value)) : number(value);
+
 /** With so many decimals, for numbers that are read beside each other: `−0.020`. */
 export const fixed = (value: Maybe, decimals: number): string =>
   isMissing(value) ? DASH : withMinus(value.toFixed(decimals));
@@ -56,6 +62,9 @@ const decimalsOf = (value: number): number => {
 /** A share of 1: `0.4 %`, `12.3 %`, `100 %`. */
 export const percent = (share: Maybe): string =>
   isMissing(share) ? DASH : `${withMinus(ONE_DECIMAL.format(share * 100))} %`;
+
+/** A difference of two shares: `1.5 pp`. */
+export const percentagePoints = (share: Maybe): string => percent(share).replace("%", "pp");
 
 /** `320 ms`, `1.24 s`, `2 min 5 s`, `3 h 12 min`. */
 export function duration(ms: Maybe): string {

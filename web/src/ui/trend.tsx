@@ -1,4 +1,4 @@
-import { delta } from "./format.ts";
+import type { ReactNode } from "react";
 
 export interface TrendPoint {
   id: string;
@@ -14,25 +14,22 @@ const EDGE = 4;
 /** Of a longer series its end is drawn: more points than this could not be told apart. */
 const MOST = 60;
 
-/**
- * A value over time, the newest at the right: its name, the newest value, how far it is from the one before, and the line. Better and
- * worse are said by colour, arrow and sign.
- */
+/** A value over time, the newest at the right: its name, the newest value, how far that is from another one, and the line. */
 export function Trend({
   name,
   points,
   format,
-  isLowerBetter = false,
+  change,
 }: {
   name: string;
   /** The oldest first; not empty. */
   points: readonly TrendPoint[];
   format(value: number): string;
-  isLowerBetter?: boolean;
+  /** How far the newest is off. */
+  change?: ReactNode;
 }) {
   const drawn = points.slice(-MOST);
   const last = drawn.at(-1) as TrendPoint;
-  const before = drawn.at(-2);
   const places = placesOf(drawn);
   const told = drawn.map((point) => `${point.label}: ${format(point.value)}`).join(", ");
   return (
@@ -42,7 +39,7 @@ export function Trend({
           {name}
         </span>
         <span className="ml-auto font-mono font-medium">{format(last.value)}</span>
-        {before && <Change by={last.value - before.value} isLowerBetter={isLowerBetter} format={format} />}
+        {change}
       </figcaption>
       <svg width={WIDTH} height={HEIGHT} role="img" aria-label={told}>
         <polyline
@@ -84,15 +81,4 @@ function placesOf(points: readonly TrendPoint[]): Place[] {
     x: points.length === 1 ? WIDTH / 2 : EDGE + index * step,
     y: high === low ? HEIGHT / 2 : EDGE + (1 - (value - low) / (high - low)) * (HEIGHT - 2 * EDGE),
   }));
-}
-
-/** How far a value is from another one. */
-function Change({ by, isLowerBetter, format }: { by: number; isLowerBetter: boolean; format(value: number): string }) {
-  if (by === 0) return <span className="font-mono text-text-3">±0</span>;
-  const isBetter = by > 0 !== isLowerBetter;
-  return (
-    <span className={isBetter ? "font-mono text-better" : "font-mono text-worse"}>
-      {isBetter ? "▲" : "▼"} {delta(by, (value) => format(value as number))}
-    </span>
-  );
 }

@@ -40,6 +40,11 @@ export function ChosenBar({
           </Button>
         </>
       )}
+      {!compared && sessions.length > 1 && (
+        <span className="text-table text-text-2">
+          {chosen.size === 0 ? "Tick two or more to compare them" : "Tick one more to compare them"}
+        </span>
+      )}
       {compared ? (
         <Button look="primary" asChild>
           <Link
@@ -51,7 +56,7 @@ export function ChosenBar({
           </Link>
         </Button>
       ) : (
-        <Button look="primary" disabled title="Choose two or more experiments.">
+        <Button disabled title="Tick two or more experiments.">
           Compare
         </Button>
       )}

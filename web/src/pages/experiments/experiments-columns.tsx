@@ -14,13 +14,16 @@ export interface Choice {
   chosen: ReadonlySet<string>;
   baseline: string | null;
   toggle(session_id: string): void;
+  /** Those in the table, in its order. */
+  all: readonly string[];
+  choose(session_ids: readonly string[]): void;
 }
 
 /** The columns of a dataset's experiments: what they scored first. */
 export const columnsOf = (metrics: readonly Metric[], choice: Choice): Column<Session>[] => [
   {
     id: "chosen",
-    header: <span className="sr-only">Compare</span>,
+    header: <ChooseAll {...choice} />,
     cell: ({ id, name }) => <ChooseBox id={id} name={name} choice={choice} />,
     width: 44,
     sticky: true,
@@ -134,6 +137,24 @@ const feedbackColumn = ({ id, name, isLowerBetter }: Metric): Column<Session> =>
     card: "first",
   };
 };
+
+/** All of the table, as far as they can be compared at once, or none. */
+function ChooseAll({ all, chosen, choose }: Choice) {
+  const most = all.slice(0, MOST_COMPARED);
+  const isChosen = most.length > 0 && most.every((id) => chosen.has(id));
+  const label =
+    all.length > MOST_COMPARED ? `Choose the first ${MOST_COMPARED} for comparison` : "Choose all for comparison";
+  return (
+    <input
+      type="checkbox"
+      aria-label={label}
+      title={label}
+      className="block size-3.5 accent-accent"
+      checked={isChosen}
+      onChange={() => choose(isChosen ? [] : most)}
+    />
+  );
+}
 
 function ChooseBox({ id, name, choice }: { id: string; name: string; choice: Choice }) {
   const isChosen = choice.chosen.has(id);

@@ -27,7 +27,7 @@ export function ExperimentsTab({ dataset }: { dataset: Dataset }) {
   if (sessions.length === 0) return <NoExperiments dataset={dataset} />;
   return (
     <>
-      <Trends sessions={sessions} metrics={metrics} />
+      <Trends dataset={dataset} sessions={sessions} metrics={metrics} />
       <List dataset={dataset} sessions={sessions} metrics={metrics} />
     </>
   );
@@ -55,6 +55,7 @@ function List({
     const ids = chosen.has(id) ? [...chosen].filter((each) => each !== id) : [...chosen, id];
     go({ chosen: ids.join(",") || undefined });
   };
+  const choose = (ids: readonly string[]) => go({ chosen: ids.join(",") || undefined });
   const rows = useMemo(() => {
     const named = sessions.filter(({ name }) => name.toLowerCase().includes(q.toLowerCase()));
     return sorted(named, metrics, sortOf(given, USUAL));
@@ -83,7 +84,7 @@ function List({
       <Table
         name="Experiments"
         rows={rows}
-        columns={columnsOf(metrics, { chosen, baseline, toggle })}
+        columns={columnsOf(metrics, { chosen, baseline, toggle, all: rows.map(({ id }) => id), choose })}
         keyOf={({ id }) => id}
         sort={sort}
         onSort={(wanted) => go({ sort: sortText(wanted, USUAL) })}

@@ -1,6 +1,6 @@
 import type { KeyConfig } from "../../../../src/contract/experiments/feedback-configs.ts";
 import type { KeyStats, Session } from "../../../../src/contract/experiments/sessions.ts";
-import { DASH, duration, number, percent } from "../../ui/format.ts";
+import { DASH, delta, duration, number, percent, percentagePoints } from "../../ui/format.ts";
 
 /** Something that experiments are measured by. */
 export interface Metric {
@@ -11,6 +11,8 @@ export interface Metric {
   /** Null where there is none. */
   valueOf(session: Session): number | null;
   format(value: number | null): string;
+  /** A difference, with its sign. */
+  formatChange(by: number): string;
 }
 
 /** Feedback on each run by its key, feedback on the whole, then how long it took and how often it failed. */
@@ -24,6 +26,7 @@ export function metricsOf(sessions: readonly Session[], configs: readonly KeyCon
     isLowerBetter: lower.has(key),
     valueOf: (session) => statsOf(session)?.[key]?.avg ?? null,
     format: number,
+    formatChange: (by) => delta(by),
   });
   return [
     ...keysOf(sessions, runStats).map((key) => scored("feedback", key, key, runStats)),
@@ -39,6 +42,7 @@ const LATENCY: Metric = {
   isLowerBetter: true,
   valueOf: ({ latency_p50 }) => latency_p50,
   format: (value) => duration(value === null ? null : value * 1_000),
+  formatChange: (by) => delta(by * 1_000, duration),
 };
 
 const ERRORS: Metric = {
@@ -47,6 +51,7 @@ const ERRORS: Metric = {
   isLowerBetter: true,
   valueOf: ({ error_rate }) => error_rate,
   format: percent,
+  formatChange: (by) => delta(by, percentagePoints),
 };
 
 type StatsOf = (session: Session) => Session["feedback_stats"];

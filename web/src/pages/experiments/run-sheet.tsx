@@ -5,13 +5,14 @@ import { Sheet } from "../../ui/dialog.tsx";
 import { JsonTree } from "../../ui/json-tree.tsx";
 import { RelativeTime } from "../../ui/relative-time.tsx";
 import { ErrorState, SkeletonRows } from "../../ui/states.tsx";
+import type { Key } from "./compare/view.ts";
 import { Part } from "./example-sheet.tsx";
 import { exampleQuery, feedbackQuery, runQuery } from "./queries.ts";
 import { latencyOf } from "./run-latency.ts";
 import { textOf } from "./scores.tsx";
 
 /** One run, whole: what went in, what was expected, what came out and what is said of it. */
-export function RunSheet({ id, onClose }: { id: string | undefined; onClose(): void }) {
+export function RunSheet({ id, keys, onClose }: { id: string | undefined; keys: readonly Key[]; onClose(): void }) {
   const { data: run, error, refetch } = useQuery({ ...runQuery(id ?? ""), enabled: id !== undefined });
   if (id === undefined) return null;
   return (
@@ -33,7 +34,7 @@ export function RunSheet({ id, onClose }: { id: string | undefined; onClose(): v
       {error ? (
         <ErrorState error={error} retry={() => void refetch()} />
       ) : run ? (
-        <Detail run={run} />
+        <Detail run={run} keys={keys} />
       ) : (
         <SkeletonRows label="Fetching the run" />
       )}
@@ -41,13 +42,14 @@ export function RunSheet({ id, onClose }: { id: string | undefined; onClose(): v
   );
 }
 
-function Detail({ run }: { run: ExperimentRun }) {
+function Detail({ run, keys }: { run: ExperimentRun; keys: readonly Key[] }) {
   const example_id = run.reference_example_id ?? undefined;
   const { data: example } = useQuery({ ...exampleQuery(example_id ?? ""), enabled: example_id !== undefined });
   const metadata = run.extra?.metadata as object | undefined;
   return (
     <div className="grid gap-5">
-      <Feedback run_id={run.id} />
+      {example?.name && <p className="text-table text-text-2">Example {example.name}</p>}
+      <Feedback run_id={run.id} keys={keys} />
       {run.error !== null && (
         <Part title="Error">
           <pre className="whitespace-pre-wrap break-words rounded-md bg-error-bg px-3 py-2">{run.error}</pre>
@@ -71,7 +73,7 @@ function Detail({ run }: { run: ExperimentRun }) {
   );
 }
 
-function Feedback({ run_id }: { run_id: string }) {
+function Feedback({ run_id, keys }: { run_id: string; keys: readonly Key[] }) {
   const { data: feedback, error, refetch } = useQuery(feedbackQuery(run_id));
   if (error) return <ErrorState error={error} retry={() => void refetch()} />;
   return (
@@ -81,7 +83,7 @@ function Feedback({ run_id }: { run_id: string }) {
         {feedback?.map((each) => (
           <div key={each.id} className="contents">
             <dt>{each.key}</dt>
-            <dd className="text-right font-medium font-mono">{textOf(each)}</dd>
+            <dd className="text-right font-medium font-mono">{textOf(each, keys)}</dd>
             <dd className="break-words text-text-2">{each.comment}</dd>
           </div>
         ))}

@@ -11,6 +11,7 @@ import { byAge } from "./metrics.ts";
 import { datasetQuery, sessionQuery, sessionsQuery } from "./queries.ts";
 import { sessionRoute } from "./routes.ts";
 import { RunSheet } from "./run-sheet.tsx";
+import { useScoreKeys } from "./score-keys.ts";
 import { SessionMenu } from "./session-menu.tsx";
 import { SessionRows } from "./session-rows.tsx";
 import { SessionStats } from "./session-stats.tsx";
@@ -23,6 +24,7 @@ export function SessionPage() {
   const search = sessionRoute.useSearch();
   const navigate = sessionRoute.useNavigate();
   const { data: session, error, refetch } = useQuery(sessionQuery(id));
+  const keys = useScoreKeys(session);
   const dataset_id = session?.reference_dataset_id ?? undefined;
   const { data: dataset } = useQuery({ ...datasetQuery(dataset_id ?? ""), enabled: dataset_id !== undefined });
   if (error)
@@ -68,13 +70,14 @@ export function SessionPage() {
       {session ? (
         <>
           <SessionStats session={session} />
-          {dataset_id ? <SessionRows session={session} dataset_id={dataset_id} /> : <NoDataset />}
+          {dataset_id ? <SessionRows session={session} dataset_id={dataset_id} keys={keys} /> : <NoDataset />}
         </>
       ) : (
         <SkeletonRows label="Fetching the experiment" rows={10} />
       )}
       <RunSheet
         id={search.run}
+        keys={keys}
         onClose={() => void navigate({ params: { id }, search: { ...search, run: undefined }, replace: true })}
       />
     </Page>

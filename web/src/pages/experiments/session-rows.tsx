@@ -8,6 +8,7 @@ import { EmptyState, ErrorState, SkeletonRows } from "../../ui/states.tsx";
 import { Status } from "../../ui/status.tsx";
 import { Table } from "../../ui/table.tsx";
 import type { Column } from "../../ui/table-columns.ts";
+import type { Key } from "./compare/view.ts";
 import { keysOf, runStats } from "./metrics.ts";
 import { previewOf } from "./preview.ts";
 import { rowsQuery } from "./queries.ts";
@@ -26,14 +27,22 @@ interface Row {
 }
 
 /** What an experiment made of each example: a row a run. */
-export function SessionRows({ session, dataset_id }: { session: Session; dataset_id: string }) {
+export function SessionRows({
+  session,
+  dataset_id,
+  keys,
+}: {
+  session: Session;
+  dataset_id: string;
+  keys: readonly Key[];
+}) {
   const search = sessionRoute.useSearch();
   const navigate = sessionRoute.useNavigate();
   const sort = search.sort ? sortOf(search.sort, "") : undefined;
   const query = rowsQuery(dataset_id, session.id, { sort, onlyErrors: search.only === "errors" });
   const { data, error, refetch, fetchNextPage, hasNextPage, isFetchingNextPage } = useInfiniteQuery(query);
   const rows = useMemo(() => data?.pages.flat().flatMap(rowsOf), [data]);
-  const columns = useMemo(() => columnsOf(keysOf([session], runStats)), [session]);
+  const columns = useMemo(() => columnsOf(keysOf([session], runStats), keys), [session, keys]);
   const go = (changed: SessionSearch) =>
     void navigate({ params: { id: session.id }, search: { ...search, ...changed }, replace: true });
   return (
@@ -85,7 +94,16 @@ const rowsOf = (example: ExampleWithRuns): Row[] =>
 
 const TWO_LINES = "line-clamp-2 whitespace-normal";
 
-const columnsOf = (keys: readonly string[]): Column<Row>[] => [
+const columnsOf = (names: readonly string[], keys: readonly Key[]): Column<Row>[] => [
+  {
+    id: "number",
+    header: "#",
+    cell: ({ example: { name } }) => <span className="text-text-3">{name.replace("#", "")}</span>,
+    width: 56,
+    numeric: true,
+    sticky: true,
+    card: "beside",
+  },
   {
     id: "input",
     header: "Input",
@@ -100,11 +118,11 @@ const columnsOf = (keys: readonly string[]): Column<Row>[] => [
     sticky: true,
     card: "title",
   },
-  ...keys.map(
+  ...names.map(
     (key): Column<Row> => ({
       id: `feedback.${key}`,
       header: key,
-      cell: ({ run }) => <Scores feedback={run.feedbacks} of={key} />,
+      cell: ({ run }) => <Scores feedback={run.feedbacks} of={key} keys={keys} />,
       width: Math.min(Math.max(100, 30 + 8 * key.length), 180),
       numeric: true,
       sort: `feedback.${key}`,
@@ -129,7 +147,7 @@ const columnsOf = (keys: readonly string[]): Column<Row>[] => [
     id: "expected",
     header: "Expected",
     cell: ({ example }) => <span className={TWO_LINES}>{previewOf(example.outputs)}</span>,
-    width: 230,
+    width: 180,
     grow: true,
     card: "hidden",
   },

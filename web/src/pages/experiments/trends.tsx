@@ -1,16 +1,55 @@
+import { useQuery } from "@tanstack/react-query";
+import type { ReactNode } from "react";
+import type { PairComparison } from "../../../../src/contract/experiments/comparison.ts";
+import type { Dataset } from "../../../../src/contract/experiments/datasets.ts";
 import type { Session } from "../../../../src/contract/experiments/sessions.ts";
 import { Scroller } from "../../ui/scroller.tsx";
 import { Trend } from "../../ui/trend.tsx";
+import { deltaText } from "./compare/difference-text.ts";
+import { Move } from "./compare/move.tsx";
+import { differencesQuery } from "./compare/queries.ts";
+import { isSignificant, signOf } from "./compare/view.ts";
 import { byAge, type Metric } from "./metrics.ts";
 
-/** One strip: what each measure was in the dataset's experiments, from the oldest to the newest. */
-export function Trends({ sessions, metrics }: { sessions: readonly Session[]; metrics: readonly Metric[] }) {
+/**
+ * One strip: what each measure was in the dataset's experiments, from the oldest to the newest, and how far the newest is from the
+ * baseline, in the numbers that their comparison has.
+ */
+export function Trends({
+  dataset: { id, baseline_experiment_id },
+  sessions,
+  metrics,
+}: {
+  dataset: Dataset;
+  sessions: readonly Session[];
+  metrics: readonly Metric[];
+}) {
   const inOrder = [...sessions].sort(byAge);
+  const newest = inOrder.at(-1);
+  const baseline = inOrder.find((session) => session.id === baseline_experiment_id && session !== newest);
+  const from = baseline ?? inOrder.at(-2);
+  const { data: differences } = useQuery({
+    ...differencesQuery(id, from && newest ? [from.id, newest.id] : [], true),
+    enabled: from !== undefined,
+  });
+  const changeOf = (metric: Metric): ReactNode =>
+    newest && from && <Change metric={metric} newest={newest} from={from} differences={differences} />;
   return (
     <Scroller
       label="Trends over experiments"
       className="flex min-h-[75px] shrink-0 overflow-x-auto border-line border-b px-2"
     >
+      {newest && from && (
+        <p className="w-48 shrink-0 border-line border-r px-4 py-2 text-note text-text-2">
+          <span className="block truncate font-medium text-text" title={newest.name}>
+            {newest.name}
+          </span>
+          <span className="block truncate" title={from.name}>
+            vs. {from.name}
+          </span>
+          <span className="block">({baseline ? "the baseline" : "the previous one"})</span>
+        </p>
+      )}
       {metrics.map((metric) => {
         const points = inOrder.flatMap((session) => {
           const value = metric.valueOf(session);
@@ -18,15 +57,42 @@ export function Trends({ sessions, metrics }: { sessions: readonly Session[]; me
         });
         if (points.length === 0) return null;
         return (
-          <Trend
-            key={metric.id}
-            name={metric.name}
-            points={points}
-            format={metric.format}
-            isLowerBetter={metric.isLowerBetter}
-          />
+          <Trend key={metric.id} name={metric.name} points={points} format={metric.format} change={changeOf(metric)} />
         );
       })}
     </Scroller>
+  );
+}
+
+/** How far the newest is off; coloured where that is more than chance, and grey where it is not, or where nothing tests it. */
+function Change({
+  metric,
+  newest,
+  from,
+  differences,
+}: {
+  metric: Metric;
+  newest: Session;
+  from: Session;
+  differences: readonly PairComparison[] | undefined;
+}) {
+  const { id, name, isLowerBetter, formatChange } = metric;
+  const [after, before] = [metric.valueOf(newest), metric.valueOf(from)];
+  if (after === null || before === null) return null;
+  if (!id.startsWith("feedback."))
+    return (
+      <span className="font-mono text-text-3" title="Whether it is more than chance is not tested.">
+        {formatChange(after - before)}
+      </span>
+    );
+  const difference = differences?.find(({ key }) => key === name);
+  if (!difference || difference.mean_delta === null) return null;
+  const isSure = isSignificant(difference);
+  return (
+    <span className="font-mono" title={isSure ? undefined : "It may be chance."}>
+      <Move sign={signOf(difference.mean_delta, isLowerBetter)} isChance={!isSure}>
+        {deltaText(difference, true, false)}
+      </Move>
+    </span>
   );
 }

@@ -10,6 +10,7 @@ import { toast } from "../../../ui/toast.tsx";
 import { AnnotationForm, type Judgement } from "./annotation-form.tsx";
 import { Move } from "./move.tsx";
 import { comparisonKey } from "./queries.ts";
+import { changeText } from "./score-change.ts";
 import { scoreText, signOf, type View } from "./view.ts";
 
 /** The scores and remarks on a run: read, changed, added, removed. What they add up to is renewed at once. */
@@ -60,13 +61,15 @@ export function Annotations({
             {editing !== "new" && editing?.id === feedback.id ? (
               form(feedback)
             ) : (
-              <div className="flex min-h-6 items-center gap-3">
-                <span className="w-32 shrink-0 truncate font-medium" title={feedback.key}>
+              <div className="flex min-h-6 items-center gap-x-3 max-sm:flex-wrap">
+                <span className="w-32 shrink-0 truncate font-medium max-sm:w-24" title={feedback.key}>
                   {feedback.key}
                 </span>
                 <Said view={view} feedback={feedback} baseline={baseline} />
-                <span className="min-w-0 flex-1 break-words text-text-2">{feedback.comment}</span>
-                <span className="text-text-3">{feedback.feedback_source?.type}</span>
+                <span className="min-w-0 flex-1 break-words text-text-2 max-sm:order-last max-sm:basis-full">
+                  {feedback.comment}
+                </span>
+                <span className="text-text-3 max-sm:ml-auto">{feedback.feedback_source?.type}</span>
                 <span className="flex">
                   <Button
                     look="quiet"
@@ -137,7 +140,7 @@ function Said({
       {scored !== undefined && scored !== label && <span className="font-semibold">{scored}</span>}
       {scored === undefined && label === undefined && <span className="text-text-3">–</span>}
       {key && score !== null && before !== null && before !== score && (
-        <Move sign={signOf(score - before, key.isLowerBetter)} />
+        <Move sign={signOf(score - before, key.isLowerBetter)}>{changeText(key, score, before)}</Move>
       )}
     </span>
   );

@@ -1,25 +1,25 @@
 import { number } from "../../../ui/format.ts";
+import { orderOf } from "./order.ts";
 import { listOf, type Search } from "./search.ts";
 import type { View } from "./view.ts";
 
 /** A filter that is on, in words, and the change of the address that takes it away. */
 export interface Chip {
-  label: string;
+  /** The experiment that it is about; of a long name the rest is left out, never of what is said. */
+  about: string;
+  said: string;
   without: Partial<Search>;
 }
-
-const CHANGES = { better: "Better", worse: "Worse", changed: "Changed" } as const;
 
 export function chipsOf({ shown }: View, search: Search): Chip[] {
   const nameOf = (id: string | undefined) => shown.find((session) => session.id === id)?.name;
   const chips: Chip[] = [];
   const { change, changeKey, changeIn, ranges = [], where, whereIn = shown[0]?.id } = search;
-  if (change && nameOf(changeIn))
+  const changed = nameOf(changeIn);
+  if (change && changed !== undefined)
     chips.push({
-      label: `${CHANGES[change]} than the baseline: ${changeKey} in ${nameOf(changeIn)}`.replace(
-        "Changed than",
-        "Changed from",
-      ),
+      about: changed,
+      said: `${changeKey} · ${change}`,
       without: { change: undefined, changeKey: undefined, changeIn: undefined },
     });
   for (const range of ranges) {
@@ -32,20 +32,25 @@ export function chipsOf({ shown }: View, search: Search): Chip[] {
           : `${number(min)} to ${number(max)}`;
     const rest = ranges.filter((other) => other !== range);
     chips.push({
-      label: `${key} ${bounds} in ${nameOf(id) ?? "a hidden experiment"}`,
+      about: nameOf(id) ?? "a hidden experiment",
+      said: `${key} ${bounds}`,
       without: { ranges: rest.length > 0 ? rest : undefined },
     });
   }
   const failed = listOf(search.failed).flatMap((id) => nameOf(id) ?? []);
-  if (failed.length > 0) chips.push({ label: `Failed in ${failed.join(" or ")}`, without: { failed: undefined } });
-  if (where && nameOf(whereIn))
-    chips.push({ label: `${where} in ${nameOf(whereIn)}`, without: { where: undefined, whereIn: undefined } });
+  if (failed.length > 0) chips.push({ about: failed.join(" or "), said: "failed", without: { failed: undefined } });
+  const asked = nameOf(whereIn);
+  if (where && asked !== undefined)
+    chips.push({ about: asked, said: where, without: { where: undefined, whereIn: undefined } });
   return chips;
 }
 
-/** The order in words: `Δ correct in second try`. */
-export function sortLabel({ shown }: View, { sort, sortKey, sortIn, delta, ascending }: Search): string {
-  const session = shown.find(({ id }) => id === sortIn);
-  if (!sort || !session) return "Sort";
-  return `${delta ? "Δ " : ""}${sort === "latency" ? "latency" : sortKey} in ${session.name} ${ascending ? "↑" : "↓"}`;
+/** The order in words: `second try`, `Δ correct · worst first`; undefined for that of the dataset. */
+export function sortWords(view: View, search: Search): Omit<Chip, "without"> | undefined {
+  const order = orderOf(view, search);
+  const session = view.shown.find(({ id }) => id === order?.session_id);
+  if (!order || !session) return undefined;
+  const { by, key, delta, worstFirst } = order;
+  const what = by === "latency" ? "latency" : key;
+  return { about: session.name, said: `${delta ? "Δ " : ""}${what} · ${worstFirst ? "worst" : "best"} first` };
 }

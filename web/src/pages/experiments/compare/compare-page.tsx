@@ -14,6 +14,7 @@ import { RowsTable } from "./rows-table.tsx";
 import { joined, listOf, narrowingOf, type Search } from "./search.ts";
 import type { Slot } from "./slots.ts";
 import { useRows } from "./use-rows.ts";
+import { Verdict } from "./verdict.tsx";
 import { useView, type View } from "./view.ts";
 
 /** Experiments of a dataset side by side: what differs, whether that is sure, and where. All that is seen is in the address. */
@@ -109,10 +110,12 @@ function Compared({
   const select = (slot: Slot) => (search.row === undefined ? setSelected(slot.row?.example_id) : open(slot));
   return (
     <>
+      <Verdict view={view} search={search} onFocus={setFocused} onChange={onChange} />
       <Matrix view={view} search={search} focused={focused} onChange={onChange} {...actions} />
       <FilterBar
         view={view}
         search={search}
+        focused={focused}
         total={rows.total}
         onChange={onChange}
         actions={<ExportMenu exporting={exporting} />}
@@ -125,6 +128,7 @@ function Compared({
         selected={selected}
         onSelect={select}
         onOpen={open}
+        onChange={onChange}
       />
       <RowDetail
         view={view}

@@ -1,8 +1,9 @@
 import type { ReactNode } from "react";
 import type { PairComparison } from "../../../../../src/contract/experiments/comparison.ts";
 import { classes } from "../../../ui/classes.ts";
-import { count, DASH, delta, fixed, number } from "../../../ui/format.ts";
+import { count, number } from "../../../ui/format.ts";
 import { Skeleton } from "../../../ui/states.tsx";
+import { deltaText, intervalText, pText, short } from "./difference-text.ts";
 import { Move } from "./move.tsx";
 import type { Room } from "./room.ts";
 import type { Search } from "./search.ts";
@@ -16,7 +17,7 @@ interface DifferenceCellProps {
   histogram: ReactNode;
   /** What the table is narrowed to. */
   chosen: Search["change"];
-  onChoose(change: Search["change"]): void;
+  onChoose(change: "better" | "worse" | undefined): void;
   /** For screen readers: `correct in second try`. */
   name: string;
   room: Room;
@@ -48,7 +49,7 @@ export function DifferenceCell({
       type="button"
       disabled={times === 0}
       aria-pressed={chosen === change}
-      title={`Only the examples that are ${change}`}
+      title={`Only the examples that are ${change}, the ${change === "worse" ? "worst" : "best"} first`}
       onClick={() => onChoose(chosen === change ? undefined : change)}
       className={classes(
         "-mx-1 rounded px-1 hover:not-disabled:bg-hover disabled:text-text-3",
@@ -63,7 +64,7 @@ export function DifferenceCell({
   );
   return (
     <>
-      <span className={classes("flex items-baseline font-mono", compact ? "gap-1.5" : "gap-2")}>
+      <span className={classes("flex items-baseline font-mono max-sm:flex-wrap", compact ? "gap-1.5" : "gap-2")}>
         <span className="font-semibold">{number(mean)}</span>
         {mean_delta !== null && (
           <Move sign={signOf(mean_delta, is_lower_score_better)} isChance={isWhole && !sure}>
@@ -95,31 +96,6 @@ export function DifferenceCell({
 
 const GAPS = { wide: "gap-x-3", medium: "gap-x-2", narrow: "gap-x-1" } as const;
 
-/** As many decimals as tell the ends of the interval apart, to a tenth of its width. */
-function decimalsOf({ ci_low, ci_high }: PairComparison): number {
-  const width = ci_low === null || ci_high === null ? 0 : ci_high - ci_low;
-  return width > 0 ? Math.min(10, Math.max(0, 1 - Math.floor(Math.log10(width)))) : 3;
-}
-
-/** `.035` instead of `0.035`; `10.5` stays. */
-const short = (text: string) => text.replaceAll(/(?<!\d)0\./g, ".").replace(", ", ",");
-
-/** With the decimals of the interval, once there is one. */
-function deltaText(difference: PairComparison, isWhole: boolean, compact: boolean): string {
-  const format = (size: number | null | undefined) => (isWhole ? fixed(size, decimalsOf(difference)) : number(size));
-  const text = delta(difference.mean_delta, format);
-  return compact ? short(text) : text;
-}
-
-/** `[0.012, 0.058]`, in a narrow column `[.012, .058]`. */
-function intervalText(difference: PairComparison, compact: boolean): string {
-  const { ci_low, ci_high } = difference;
-  if (ci_low === null || ci_high === null) return DASH;
-  const text = (end: number) => fixed(end, decimalsOf(difference));
-  const written = `[${text(ci_low)}, ${text(ci_high)}]`;
-  return compact ? short(written) : written;
-}
-
 function Sureness({
   difference,
   isWhole,
@@ -134,7 +110,7 @@ function Sureness({
   if (!isWhole) return <span className="animate-pulse-slow text-text-3">testing…</span>;
   const { p_adjusted, test } = difference;
   if (p_adjusted === null) return null;
-  const text = `p ${p_adjusted < 0.001 ? "<0.001" : p_adjusted.toPrecision(1)}`;
+  const text = pText(p_adjusted);
   const title = `p = ${number(p_adjusted)}, ${test === "mcnemar" ? "McNemar's test" : "Wilcoxon's signed-rank test"}, corrected for all keys and experiments (Holm)`;
   return (
     <span className={classes(!compact && "font-mono", sure ? "text-text" : "text-text-3")} title={title}>

@@ -33,7 +33,7 @@ export function ExperimentHead({
       <span className="min-w-0">
         <button
           type="button"
-          title={`${name}: the keys b and x are about it`}
+          title={`${name}: ${isFocused ? "chosen" : "a click chooses it"} for the keys b (make it the baseline) and x (hide it)`}
           aria-pressed={isFocused}
           onClick={() => onFocus(id)}
           className={classes(

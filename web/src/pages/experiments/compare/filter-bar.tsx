@@ -2,13 +2,15 @@ import { ArrowDownUp, Columns3, ListFilter, Rows2, Rows3, X } from "lucide-react
 import { type ReactNode, useEffect, useRef, useState } from "react";
 import { useKeys } from "../../../frame/keys.ts";
 import { Button } from "../../../ui/button.tsx";
+import { classes } from "../../../ui/classes.ts";
 import { Input } from "../../../ui/field.tsx";
 import { count } from "../../../ui/format.ts";
 import { Menu } from "../../../ui/menu.tsx";
 import { Popover } from "../../../ui/popover.tsx";
-import { chipsOf, sortLabel } from "./chips.ts";
+import { type Chip, chipsOf, sortWords } from "./chips.ts";
 import { columnsWithout } from "./columns.ts";
 import { FilterForm } from "./filter-form.tsx";
+import { isOrderOfChange } from "./order.ts";
 import type { Search } from "./search.ts";
 import { SortForm } from "./sort-form.tsx";
 import type { View } from "./view.ts";
@@ -20,41 +22,51 @@ const TYPING_MS = 250;
 export function FilterBar({
   view,
   search,
+  focused,
   total,
   onChange,
   actions,
 }: {
   view: View;
   search: Search;
+  /** The experiment that filters and orders are about at first. */
+  focused: string;
   total: number | undefined;
   onChange(patch: Partial<Search>, options?: { replace?: boolean }): void;
   actions: ReactNode;
 }) {
   const chips = chipsOf(view, search);
   return (
-    <div className="flex shrink-0 flex-wrap items-center gap-2 border-line border-b px-3 py-1.5">
+    // With one filter all is on one line, so that the table does not move when a count is clicked.
+    <div
+      className={classes(
+        "flex shrink-0 flex-wrap items-center gap-2 border-line border-b px-3 py-1.5",
+        chips.length < 2 && "sm:flex-nowrap",
+      )}
+    >
       <Find text={search.text ?? ""} onChange={(text) => onChange({ text: text || undefined }, { replace: true })} />
       <Popover
         label="Filter"
         trigger={
           <Button>
-            <ListFilter size={14} aria-hidden /> Filter
+            <ListFilter size={14} aria-hidden /> <span className="max-sm:sr-only">Filter</span>
           </Button>
         }
       >
-        <FilterForm view={view} search={search} onChange={onChange} />
+        <FilterForm view={view} search={search} focused={focused} onChange={onChange} />
       </Popover>
-      {chips.map(({ label, without }) => (
+      {chips.map(({ without, ...words }) => (
         <span
-          key={label}
-          className="inline-flex h-8 max-w-80 items-center gap-1 rounded-md bg-selected pr-1 pl-2.5 text-accent-text text-table"
+          key={`${words.about} ${words.said}`}
+          title={`${words.about} · ${words.said}`}
+          className="inline-flex h-8 min-w-0 max-w-80 items-center gap-1 rounded-md bg-selected pr-1 pl-2.5 text-accent-text text-table"
         >
-          <span className="truncate">{label}</span>
+          <Words {...words} />
           <Button
             look="quiet"
             small
             square
-            aria-label={`Without the filter ${label}`}
+            aria-label={`Without the filter ${words.about} · ${words.said}`}
             onClick={() => onChange(without)}
           >
             <X size={13} />
@@ -64,13 +76,13 @@ export function FilterBar({
       <Popover
         label="Sort"
         trigger={
-          <Button>
-            <ArrowDownUp size={14} aria-hidden />
-            <span className="max-w-56 truncate">{sortLabel(view, search)}</span>
+          <Button className="min-w-0 max-w-80">
+            <ArrowDownUp size={14} aria-hidden className="shrink-0" />
+            <SortWords view={view} search={search} />
           </Button>
         }
       >
-        <SortForm view={view} search={search} onChange={onChange} />
+        <SortForm view={view} search={search} focused={focused} onChange={onChange} />
       </Popover>
       <Columns view={view} search={search} onChange={onChange} />
       <Button
@@ -81,12 +93,29 @@ export function FilterBar({
       >
         {search.dense ? <Rows2 size={14} /> : <Rows3 size={14} />}
       </Button>
-      <span role="status" className="ml-auto font-mono text-table text-text-2">
+      <span role="status" className="ml-auto shrink-0 whitespace-nowrap font-mono text-table text-text-2">
         {total === undefined ? "" : `${count(total)} example${total === 1 ? "" : "s"}`}
       </span>
       {actions}
     </div>
   );
+}
+
+/** Of a long name the end is left out, of what is said about it nothing. */
+const Words = ({ about, said }: Omit<Chip, "without">) => (
+  <span className="flex min-w-0">
+    <span className="truncate">{about}</span>
+    <span className="max-w-56 shrink-0 truncate whitespace-pre"> · {said}</span>
+  </span>
+);
+
+/** The order; where the filter beside it says what it is about, only which end comes first. */
+function SortWords({ view, search }: { view: View; search: Search }) {
+  const words = sortWords(view, search);
+  if (!words) return <span className="max-sm:sr-only">Sort</span>;
+  if (!isOrderOfChange(view, search)) return <Words {...words} />;
+  const end = words.said.endsWith("worst first") ? "Worst first" : "Best first";
+  return <span title={`${words.about} · ${words.said}`}>{end}</span>;
 }
 
 /** The search for words. The address follows when nothing was typed for a moment. */
@@ -109,7 +138,7 @@ function Find({ text, onChange }: { text: string; onChange(text: string): void }
   });
   useKeys({ "/": { does: "Search the texts", run: () => input.current?.focus() } });
   return (
-    <div className="w-56 max-sm:w-full">
+    <div className="w-44 shrink-0 max-sm:w-full">
       <Input
         ref={input}
         type="search"
@@ -148,7 +177,7 @@ function Columns({ view, search, onChange }: { view: View; search: Search; onCha
       }))}
     >
       <Button>
-        <Columns3 size={14} aria-hidden /> Columns
+        <Columns3 size={14} aria-hidden /> <span className="max-sm:sr-only">Columns</span>
       </Button>
     </Menu>
   );

@@ -8,6 +8,8 @@ import type { View } from "./view.ts";
 interface FormProps {
   view: View;
   search: Search;
+  /** The experiment that it is about at first. */
+  focused: string;
   onChange(patch: Partial<Search>): void;
 }
 
@@ -28,17 +30,19 @@ const CHANGES: readonly Option<Direction>[] = [
 ];
 
 /** Adds a filter: first of what kind, then what it needs. */
-export function FilterForm({ view, search, onChange }: FormProps) {
+export function FilterForm({ view, search, focused, onChange }: FormProps) {
   const { shown, keys } = view;
   const scored = keys.filter(({ distribution }) => distribution);
   const [kind, setKind] = useState<Kind>(shown.length > 1 ? "change" : "range");
   const [direction, setDirection] = useState<Direction>("worse");
-  const [key, setKey] = useState(scored[0]?.name ?? "");
-  const [session, setSession] = useState((shown[1] ?? shown[0])?.id ?? "");
+  const [key, setKey] = useState(search.changeKey ?? search.sortKey ?? scored[0]?.name ?? "");
+  const [chosen, setSession] = useState(focused);
   const [min, setMin] = useState("");
   const [max, setMax] = useState("");
   const [expression, setExpression] = useState(search.where ?? "");
+  // The baseline is neither better nor worse than itself.
   const sessions = kind === "change" ? shown.slice(1) : shown;
+  const session = sessions.some(({ id }) => id === chosen) ? chosen : (sessions[0]?.id ?? "");
   const submit = (event: FormEvent) => {
     event.preventDefault();
     if (kind === "change") onChange({ change: direction, changeKey: key, changeIn: session });

@@ -1,26 +1,30 @@
 import { memo } from "react";
-import type { Session } from "../../../../../src/contract/experiments/sessions.ts";
 import { classes } from "../../../ui/classes.ts";
-import { count, delta, duration, number, percent } from "../../../ui/format.ts";
-import { DifferenceCell } from "./difference-cell.tsx";
+import { isNarrow, useMedia } from "../../../ui/media.ts";
 import { ExperimentHead, type HeadActions } from "./experiment-head.tsx";
-import { Histogram } from "./histogram.tsx";
-import { Move } from "./move.tsx";
+import { ErrorsCell, LatencyCell, ScoreCell } from "./matrix-cells.tsx";
+import { StackedMatrix } from "./matrix-stacked.tsx";
 import { roomOf } from "./room.ts";
 import type { Search } from "./search.ts";
-import { type Key, signOf, type View } from "./view.ts";
+import type { View } from "./view.ts";
+
+export interface MatrixProps extends HeadActions {
+  view: View;
+  search: Search;
+  focused: string;
+  onChange(change: Partial<Search>): void;
+}
 
 /**
  * Keys × experiments: is it better, and is that sure? A click on a count narrows the table to those examples. It stays as it is while
  * rows come below it.
  */
-export const Matrix = memo(function Matrix({
-  view,
-  search,
-  focused,
-  onChange,
-  ...actions
-}: HeadActions & { view: View; search: Search; focused: string; onChange(change: Partial<Search>): void }) {
+export const Matrix = memo(function Matrix(props: MatrixProps) {
+  const narrow = useMedia(isNarrow);
+  return narrow ? <StackedMatrix {...props} /> : <WideMatrix {...props} />;
+});
+
+function WideMatrix({ view, search, focused, onChange, ...actions }: MatrixProps) {
   const [baseline] = view.shown;
   if (!baseline) return null;
   return (
@@ -28,7 +32,7 @@ export const Matrix = memo(function Matrix({
       aria-label="Scores by experiment"
       // biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, and the keyboard must be able to
       tabIndex={0}
-      className="max-h-[62vh] shrink-0 overflow-auto border-line border-b max-sm:max-h-[38vh]"
+      className="max-h-[62vh] shrink-0 overflow-auto border-line border-b"
     >
       <table
         className={classes(
@@ -66,7 +70,10 @@ export const Matrix = memo(function Matrix({
                     index={index}
                     scoreKey={key}
                     search={search}
-                    onChange={onChange}
+                    onChange={(change) => {
+                      actions.onFocus(session.id);
+                      onChange(change);
+                    }}
                   />
                 </td>
               ))}
@@ -76,11 +83,7 @@ export const Matrix = memo(function Matrix({
             <RowHead title="latency" note="median" />
             {view.shown.map((session) => (
               <td key={session.id} className={CELL}>
-                <Figure
-                  value={session.latency_p50}
-                  from={session === baseline ? undefined : baseline.latency_p50}
-                  text={(value) => duration(value === null || value === undefined ? value : value * 1000)}
-                />
+                <LatencyCell session={session} baseline={baseline} />
               </td>
             ))}
           </tr>
@@ -88,7 +91,7 @@ export const Matrix = memo(function Matrix({
             <RowHead title="errors" />
             {view.shown.map((session) => (
               <td key={session.id} className={CELL}>
-                <Errors
+                <ErrorsCell
                   session={session}
                   baseline={baseline}
                   isOnly={search.failed === session.id}
@@ -101,11 +104,10 @@ export const Matrix = memo(function Matrix({
       </table>
     </section>
   );
-});
+}
 
 const HEAD = "sticky top-0 border-line border-b bg-sunken px-2 py-1";
 const CELL = "whitespace-nowrap border-line border-b border-l px-2 py-1 align-top";
-const HISTOGRAM_PX = { wide: 60, medium: 40, narrow: 24 } as const;
 
 const RowHead = ({ title, note }: { title: string; note?: string }) => (
   <th
@@ -118,132 +120,3 @@ const RowHead = ({ title, note }: { title: string; note?: string }) => (
     {note && <span className="block font-normal text-text-3">{note}</span>}
   </th>
 );
-
-function ScoreCell({
-  view,
-  session,
-  index,
-  scoreKey: key,
-  search,
-  onChange,
-}: {
-  view: View;
-  session: Session;
-  index: number;
-  scoreKey: Key;
-  search: Search;
-  onChange(change: Partial<Search>): void;
-}) {
-  const stats = session.feedback_stats?.[key.name];
-  const counts = key.distribution?.counts[index];
-  if (!stats) return <span className="text-text-3">–</span>;
-  if (!key.distribution || !counts) return <Labels values={stats.values} n={stats.n} />;
-  const histogram = (
-    <Histogram
-      width={HISTOGRAM_PX[roomOf(view.shown.length)]}
-      counts={counts}
-      label={`Distribution of ${key.name} from ${number(key.distribution.low)} to ${number(key.distribution.high)}: ${counts.map(count).join(", ")}`}
-    />
-  );
-  if (index === 0)
-    return (
-      <>
-        <span className="block font-mono">
-          <span className="font-semibold">{number(stats.avg)}</span>
-        </span>
-        <span className="flex items-center gap-2 text-text-2">
-          {histogram}
-          <span className="font-mono">n {count(stats.n)}</span>
-        </span>
-      </>
-    );
-  return (
-    <DifferenceCell
-      mean={stats.avg}
-      difference={view.differenceOf(session.id, key.name)}
-      isWhole={view.hasSignificance}
-      histogram={histogram}
-      chosen={search.changeIn === session.id && search.changeKey === key.name ? search.change : undefined}
-      onChoose={(change) => onChange({ change, changeKey: change && key.name, changeIn: change && session.id })}
-      room={roomOf(view.shown.length)}
-      name={`${key.name} in ${session.name}`}
-    />
-  );
-}
-
-/** Labels with their counts, the most frequent first; remarks alone are only counted. */
-function Labels({ values, n }: { values: Record<string, number>; n: number }) {
-  const most = Object.entries(values).sort(([, a], [, b]) => b - a);
-  if (most.length === 0)
-    return (
-      <span className="text-text-2">
-        {count(n)} remark{n === 1 ? "" : "s"}
-      </span>
-    );
-  return (
-    <span className="flex max-w-60 flex-wrap gap-x-3">
-      {most.slice(0, 4).map(([label, times]) => (
-        <span key={label} className="max-w-28 truncate">
-          {label} <span className="font-mono text-text-2">{count(times)}</span>
-        </span>
-      ))}
-      {most.length > 4 && <span className="text-text-3">{most.length - 4} more</span>}
-    </span>
-  );
-}
-
-/** A number of which less is better, with its difference to the baseline's. */
-function Figure({
-  value,
-  from,
-  text,
-}: {
-  value: number | null;
-  from: number | null | undefined;
-  text(value: number | null | undefined): string;
-}) {
-  const difference = value === null || from === null || from === undefined ? undefined : value - from;
-  return (
-    <span className="inline-flex gap-2 font-mono">
-      {text(value)}
-      {difference !== undefined && <Move sign={signOf(difference, true)}>{delta(difference, text)}</Move>}
-    </span>
-  );
-}
-
-const errorsOf = ({ error_rate, run_count }: Session): number => Math.round((error_rate ?? 0) * (run_count ?? 0));
-
-function Errors({
-  session,
-  baseline,
-  isOnly,
-  onChange,
-}: {
-  session: Session;
-  baseline: Session;
-  isOnly: boolean;
-  onChange(change: Partial<Search>): void;
-}) {
-  const errors = errorsOf(session);
-  const difference = errors - errorsOf(baseline);
-  return (
-    <span className="inline-flex gap-2 font-mono">
-      {errors === 0 ? (
-        "0"
-      ) : (
-        <button
-          type="button"
-          aria-pressed={isOnly}
-          title="Only examples on which it failed"
-          className={classes("rounded px-1 -mx-1 hover:bg-hover", isOnly && "bg-selected text-accent-text")}
-          onClick={() => onChange({ failed: isOnly ? undefined : session.id })}
-        >
-          {count(errors)} ({percent(session.error_rate)})
-        </button>
-      )}
-      {session !== baseline && difference !== 0 && (
-        <Move sign={signOf(difference, true)}>{delta(difference, count)}</Move>
-      )}
-    </span>
-  );
-}

@@ -2,11 +2,19 @@ import { CircleX } from "lucide-react";
 import type { ComparedCell, ComparedRow } from "../../../../../src/contract/app/comparison.ts";
 import { classes } from "../../../ui/classes.ts";
 import { DASH, duration } from "../../../ui/format.ts";
+import { changeText } from "./score-change.ts";
 import type { Slot } from "./slots.ts";
 import { type Key, scoreText, signOf } from "./view.ts";
 
 /** Pixels of a score in a cell and of its key in the header: they stand below each other. */
 export const SCORE_PX = 72;
+
+/** With how far it is from the baseline's: `0.250 ▼ −0.57`. Passed and failed need no more than the arrow. */
+const CHANGED_PX = 124;
+
+/** The pixels of a key's scores in an experiment. @param index 0 for the baseline */
+export const scorePx = (key: Key, index: number): number =>
+  index === 0 || key.isBinary || !key.distribution ? SCORE_PX : CHANGED_PX;
 
 /** What is shown of each experiment. */
 export interface CellParts {
@@ -28,7 +36,13 @@ export function RowCell({ slot: { row }, index, parts }: { slot: Slot; index: nu
   const scores = (
     <span className={parts.named ? "flex flex-wrap gap-x-3" : "flex shrink-0"}>
       {parts.keys.map((key) => (
-        <Score key={key.name} cell={cell} baseline={baseline} scoreKey={key} isNamed={parts.named} />
+        <Score
+          key={key.name}
+          cell={cell}
+          baseline={baseline}
+          scoreKey={key}
+          width={parts.named ? undefined : scorePx(key, index)}
+        />
       ))}
       {parts.latency && (
         <span style={{ width: SCORE_PX }} className="font-mono text-text-2">
@@ -57,12 +71,13 @@ function Score({
   cell,
   baseline,
   scoreKey: key,
-  isNamed,
+  width,
 }: {
   cell: ComparedCell;
   baseline: ComparedCell | undefined;
   scoreKey: Key;
-  isNamed: boolean;
+  /** In pixels; undefined on a card, where each score has its key. */
+  width: number | undefined;
 }) {
   const score = cell.scores[key.name];
   const label = cell.labels[key.name];
@@ -70,26 +85,29 @@ function Score({
   const isChanged = score !== undefined && before !== undefined && before !== score;
   return (
     <span
-      style={isNamed ? undefined : SCORE_WIDTH}
+      style={width === undefined ? undefined : { width }}
       className={classes(
         "truncate pr-2",
         score === undefined ? (label === undefined ? "font-mono text-text-3" : "") : "font-mono font-semibold",
       )}
       title={isChanged ? `${key.name}: ${scoreText(key, before)} in the baseline` : undefined}
     >
-      {isNamed && <span className="font-normal font-sans text-text-3">{key.name} </span>}
+      {width === undefined && <span className="font-normal font-sans text-text-3">{key.name} </span>}
       {label ?? (score === undefined ? DASH : scoreText(key, score))}
-      {isChanged && <Changed sign={signOf(score - before, key.isLowerBetter)} />}
+      {isChanged && <Changed sign={signOf(score - before, key.isLowerBetter)} by={changeText(key, score, before)} />}
     </span>
   );
 }
 
-const SCORE_WIDTH = { width: SCORE_PX };
-
 /** What {@link Move} says, in one element. */
-const Changed = ({ sign }: { sign: number }) => (
-  <span role="img" aria-label={sign > 0 ? "better" : "worse"} className={sign > 0 ? "text-better" : "text-worse"}>
-    {sign > 0 ? " ▲" : " ▼"}
+const Changed = ({ sign, by }: { sign: number; by: string }) => (
+  <span
+    role="img"
+    aria-label={`${sign > 0 ? "better" : "worse"} ${by}`.trim()}
+    className={classes("font-normal text-note", sign > 0 ? "text-better" : "text-worse")}
+  >
+    {sign > 0 ? " ▲ " : " ▼ "}
+    {by}
   </span>
 );
 
@@ -110,12 +128,18 @@ const Coming = ({ className }: { className: string }) => (
 export const ExampleText = ({
   row,
   of,
+  isNumbered,
 }: {
   row: ComparedRow | undefined;
   of: "inputs_preview" | "expected_preview";
+  /** On a card, which has no column for the number. */
+  isNumbered?: boolean;
 }) =>
   row ? (
-    <span className="line-clamp-2 whitespace-normal break-words">{row[of] ?? DASH}</span>
+    <span className="line-clamp-2 whitespace-normal break-words">
+      {isNumbered && <span className="font-mono font-normal text-text-3">#{row.number} </span>}
+      {row[of] ?? DASH}
+    </span>
   ) : (
     <Coming className="w-48" />
   );

@@ -68,7 +68,9 @@ function OpenDetail({ view, search, rows, narrowing, row, onGo, onChange, onClos
       width={920}
       title={`Example ${detail.data?.name ?? ""}`}
       description={
-        at === undefined ? "Not among the examples that the filters show" : `${count(at + 1)} of ${count(rows.total)}`
+        at === undefined
+          ? "Not among the examples that the filters show"
+          : `Row ${count(at + 1)} of ${count(rows.total)} in the table`
       }
       actions={
         <>
@@ -85,7 +87,7 @@ function OpenDetail({ view, search, rows, narrowing, row, onGo, onChange, onClos
         </EmptyState>
       )}
       {detail.data && (
-        <Detail example={detail.data} view={view} against={against}>
+        <Detail example={detail.data} view={view} against={against} about={search.changeIn ?? search.sortIn}>
           <Select
             aria-label="Outputs"
             className="max-w-full"
@@ -103,16 +105,20 @@ function Detail({
   example,
   view,
   against,
+  about,
   children,
 }: {
   example: ExampleWithRuns;
   view: View;
   against: NonNullable<Search["against"]>;
+  /** The experiment that the table is narrowed or sorted by: it is beside the baseline. */
+  about: string | undefined;
   /** How the outputs are shown, above them. */
   children: ReactNode;
 }) {
   const runsOf = (id: string) => example.runs.filter(({ session_id }) => session_id === id);
-  const [baseline] = view.shown;
+  const [baseline, ...others] = view.shown;
+  const sessions = [...others.filter(({ id }) => id === about), ...others.filter(({ id }) => id !== about)];
   const before =
     against === "nothing"
       ? undefined
@@ -136,7 +142,7 @@ function Detail({
         </details>
       )}
       <div>{children}</div>
-      {view.shown.map((session, index) => {
+      {[...(baseline ? [baseline] : []), ...sessions].map((session, index) => {
         const runs = runsOf(session.id);
         return (
           <section key={session.id} aria-label={session.name} className="grid min-w-0 gap-3">

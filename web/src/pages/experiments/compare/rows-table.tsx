@@ -1,3 +1,4 @@
+import { ArrowDown, ArrowUp } from "lucide-react";
 import { useMemo } from "react";
 import { classes } from "../../../ui/classes.ts";
 import { isNarrow, useMedia } from "../../../ui/media.ts";
@@ -5,7 +6,8 @@ import { EmptyState, ErrorState, SkeletonRows } from "../../../ui/states.tsx";
 import { Table } from "../../../ui/table.tsx";
 import type { Column } from "../../../ui/table-columns.ts";
 import { columnsWithout, keysShown } from "./columns.ts";
-import { type CellParts, ExampleText, RowCell, SCORE_PX } from "./row-cell.tsx";
+import { NO_ORDER, nextOrder, orderOf } from "./order.ts";
+import { type CellParts, ExampleText, RowCell, SCORE_PX, scorePx } from "./row-cell.tsx";
 import type { Search } from "./search.ts";
 import type { Slot } from "./slots.ts";
 import type { Rows } from "./use-rows.ts";
@@ -22,6 +24,7 @@ export function RowsTable({
   selected,
   onSelect,
   onOpen,
+  onChange,
 }: {
   view: View;
   search: Search;
@@ -30,13 +33,26 @@ export function RowsTable({
   selected: string | undefined;
   onSelect(slot: Slot): void;
   onOpen(slot: Slot): void;
+  onChange(patch: Partial<Search>): void;
 }) {
   const narrow = useMedia(isNarrow);
-  const { without, dense = false } = search;
+  const { without, dense = false, sort, sortKey, sortIn, delta, ascending } = search;
   const { shown, keys } = view;
-  const shape = JSON.stringify([shown.map(({ id }) => id), keys, without, dense, focused, narrow]);
+  const shape = JSON.stringify([
+    shown.map(({ id }) => id),
+    keys,
+    without,
+    dense,
+    focused,
+    narrow,
+    sort,
+    sortKey,
+    sortIn,
+    delta,
+    ascending,
+  ]);
   // biome-ignore lint/correctness/useExhaustiveDependencies: the view is another object each time; the shape says whether its columns changed
-  const columns = useMemo(() => columnsOf(view, search, focused, narrow), [shape]);
+  const columns = useMemo(() => columnsOf(view, search, focused, narrow, onChange), [shape]);
   if (rows.error) return <ErrorState error={rows.error} retry={rows.retry} />;
   if (!rows.slots) return <SkeletonRows label="Fetching the examples" rows={12} height={dense ? 32 : 56} />;
   return (
@@ -61,7 +77,13 @@ export function RowsTable({
   );
 }
 
-function columnsOf(view: View, search: Search, focused: string, narrow: boolean): Column<Slot>[] {
+function columnsOf(
+  view: View,
+  search: Search,
+  focused: string,
+  narrow: boolean,
+  onChange: (patch: Partial<Search>) => void,
+): Column<Slot>[] {
   const without = columnsWithout(view, search);
   const hides = (name: string) => without.includes(name);
   const keys = keysShown(view, search);
@@ -72,7 +94,10 @@ function columnsOf(view: View, search: Search, focused: string, narrow: boolean)
     dense: search.dense === true && !narrow,
     named: narrow,
   };
-  const scores_px = (keys.length + (parts.latency ? 1 : 0)) * SCORE_PX;
+  const widthOf = (index: number) => {
+    const scores_px = keys.reduce((sum, key) => sum + scorePx(key, index), parts.latency ? SCORE_PX : 0);
+    return parts.output && !parts.dense ? Math.max(220, scores_px + 24) : scores_px + (parts.output ? 200 : 24);
+  };
   const texts = [
     { id: "input", header: "Input", of: "inputs_preview" },
     { id: "expected", header: "Expected", of: "expected_preview" },
@@ -80,7 +105,11 @@ function columnsOf(view: View, search: Search, focused: string, narrow: boolean)
   return [
     {
       id: "number",
-      header: "#",
+      header: (
+        <button type="button" title="In the order of the dataset" className={SORTS} onClick={() => onChange(NO_ORDER)}>
+          #
+        </button>
+      ),
       cell: ({ index, row }) => <span className="text-text-3">{row?.number ?? index + 1}</span>,
       width: 56,
       numeric: true,
@@ -93,7 +122,7 @@ function columnsOf(view: View, search: Search, focused: string, narrow: boolean)
         ({ id, header, of }): Column<Slot> => ({
           id,
           header,
-          cell: ({ row }) => <ExampleText row={row} of={of} />,
+          cell: ({ row }) => <ExampleText row={row} of={of} isNumbered={narrow && id === "input"} />,
           width: id === "input" ? 210 : 160,
           sticky: id === "input",
           card: id === "input" ? "title" : undefined,
@@ -102,38 +131,89 @@ function columnsOf(view: View, search: Search, focused: string, narrow: boolean)
     ...view.shown.map(
       ({ id, name }, index): Column<Slot> => ({
         id: `experiment ${index}`,
-        header: narrow ? name : <Head name={name} isBaseline={index === 0} isFocused={id === focused} parts={parts} />,
+        header: narrow ? (
+          name
+        ) : (
+          <Head
+            view={view}
+            search={search}
+            index={index}
+            isFocused={id === focused}
+            parts={parts}
+            onChange={onChange}
+          />
+        ),
         cell: (slot) => <RowCell slot={slot} index={index} parts={parts} />,
-        width: parts.output && !parts.dense ? Math.max(220, scores_px + 24) : scores_px + (parts.output ? 200 : 24),
+        width: widthOf(index),
         card: "first",
       }),
     ),
   ];
 }
 
-/** The name of an experiment over those of its scores. */
-const Head = ({
-  name,
-  isBaseline,
+const SORTS = "rounded hover:text-text hover:underline";
+
+/** The name of an experiment over those of its scores; a click on one of these sorts by it. */
+function Head({
+  view,
+  search,
+  index,
   isFocused,
   parts: { keys, latency },
+  onChange,
 }: {
-  name: string;
-  isBaseline: boolean;
+  view: View;
+  search: Search;
+  index: number;
   isFocused: boolean;
   parts: CellParts;
-}) => (
-  <span className="block">
-    <span className={classes("block truncate", isFocused ? "text-accent-text" : "text-text")}>
-      {name}
-      {isBaseline && <span className="font-normal text-text-3"> (baseline)</span>}
+  onChange(patch: Partial<Search>): void;
+}) {
+  const { id, name } = view.shown[index] as View["shown"][number];
+  const order = orderOf(view, search);
+  return (
+    <span className="block">
+      <span className={classes("block truncate", isFocused ? "text-accent-text" : "text-text")}>
+        {name}
+        {index === 0 && <span className="font-normal text-text-3"> (baseline)</span>}
+      </span>
+      <span className="flex font-normal text-text-3">
+        {keys.map((key) => {
+          const sorts = key.distribution !== undefined;
+          const isSorted = order?.by === "score" && order.key === key.name && order.session_id === id;
+          return (
+            <span key={key.name} style={{ width: scorePx(key, index) }} className="flex shrink-0 items-center pr-2">
+              {sorts ? (
+                <button
+                  type="button"
+                  title={`${key.name}: sorts by ${index === 0 ? "it" : "its difference to the baseline"}, the worst first`}
+                  className={classes(SORTS, "min-w-0 truncate")}
+                  onClick={() => onChange(nextOrder(view, search, key.name, id))}
+                >
+                  {key.name}
+                  <span className="sr-only"> in {name}</span>
+                </button>
+              ) : (
+                <span className="truncate">{key.name}</span>
+              )}
+              {isSorted && <SortedBy worstFirst={order.worstFirst} ascending={search.ascending ?? false} />}
+            </span>
+          );
+        })}
+        {latency && <span style={{ width: SCORE_PX }}>latency</span>}
+      </span>
     </span>
-    <span className="flex font-normal text-text-3">
-      {[...keys.map((key) => key.name), ...(latency ? ["latency"] : [])].map((score) => (
-        <span key={score} title={score} style={{ width: SCORE_PX }} className="shrink-0 truncate pr-2">
-          {score}
-        </span>
-      ))}
-    </span>
-  </span>
-);
+  );
+}
+
+const SortedBy = ({ worstFirst, ascending }: { worstFirst: boolean; ascending: boolean }) => {
+  const Icon = ascending ? ArrowUp : ArrowDown;
+  return (
+    <Icon
+      role="img"
+      size={12}
+      className="ml-0.5 shrink-0 text-text"
+      aria-label={worstFirst ? "worst first" : "best first"}
+    />
+  );
+};

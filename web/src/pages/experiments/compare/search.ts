@@ -65,7 +65,8 @@ export function narrowingOf(search: Search, shown: readonly string[]): Omit<Comp
     text: search.text || undefined,
     filters: where && has(whereIn) ? { [whereIn]: [where] } : undefined,
     order:
-      sort && has(sortIn) && (sort === "latency" || sortKey !== undefined)
+      // The baseline has no difference to itself.
+      sort && has(sortIn) && (sort === "latency" || sortKey !== undefined) && !(search.delta && sortIn === shown[0])
         ? { by: sort, key: sortKey, session_id: sortIn, delta: search.delta ?? false, descending: !search.ascending }
         : undefined,
   };

@@ -1,5 +1,7 @@
-import { Checkbox, Field } from "../../../ui/field.tsx";
+import { Field } from "../../../ui/field.tsx";
+import { Segmented } from "../../../ui/segmented.tsx";
 import { Select } from "../../../ui/select.tsx";
+import { NO_ORDER, type Order, orderOf, orderPatch } from "./order.ts";
 import type { Search } from "./search.ts";
 import type { View } from "./view.ts";
 
@@ -10,70 +12,91 @@ const ORDERS = [
   { value: "latency delta", label: "Difference of the latency to the baseline" },
   { value: "latency", label: "The latency" },
 ] as const;
-type Order = (typeof ORDERS)[number]["value"];
+type Kind = (typeof ORDERS)[number]["value"];
 
-/** What the table is sorted by. Each choice is seen at once. */
+const ENDS = [
+  { value: "worst", label: "Worst first" },
+  { value: "best", label: "Best first" },
+] as const;
+
+/**
+ * What the table is sorted by. Each choice is seen at once.
+ *
+ * @param focused the experiment that it is about at first
+ */
 export function SortForm({
   view,
   search,
+  focused,
   onChange,
 }: {
   view: View;
   search: Search;
+  focused: string;
   onChange(patch: Partial<Search>): void;
 }) {
   const { shown, keys } = view;
+  const [baseline] = shown;
   const scored = keys.filter(({ distribution }) => distribution);
-  const order: Order = search.sort ? `${search.sort}${search.delta ? " delta" : ""}` : "dataset";
-  const choose = (chosen: Order) => {
-    if (chosen === "dataset")
-      return onChange({
-        sort: undefined,
-        sortKey: undefined,
-        sortIn: undefined,
-        delta: undefined,
-        ascending: undefined,
-      });
-    const [sort, delta] = chosen.split(" ") as ["score" | "latency", string | undefined];
-    onChange({
-      sort,
-      delta: delta !== undefined || undefined,
-      sortKey: sort === "score" ? (search.sortKey ?? scored[0]?.name) : undefined,
-      sortIn: search.sortIn ?? (shown[1] ?? shown[0])?.id,
-    });
+  const order = orderOf(view, search);
+  const kind: Kind = order ? `${order.by}${order.delta ? " delta" : ""}` : "dataset";
+  // Against the baseline there is nothing to see but the others.
+  const others = order?.delta ? shown.slice(1) : shown;
+  const change = (patch: Partial<Order>) => order && onChange(orderPatch(view, { ...order, ...patch }));
+  const choose = (chosen: Kind) => {
+    if (chosen === "dataset") return onChange(NO_ORDER);
+    const [by, word] = chosen.split(" ") as ["score" | "latency", string | undefined];
+    const delta = word !== undefined;
+    const wanted = order?.session_id ?? focused;
+    const session_id = delta && wanted === baseline?.id ? shown[1]?.id : wanted;
+    const key = by === "score" ? (order?.key ?? search.changeKey ?? scored[0]?.name) : undefined;
+    if (session_id !== undefined)
+      onChange(orderPatch(view, { by, key, session_id, delta, worstFirst: order?.worstFirst ?? true }));
   };
   return (
     <div className="grid w-80 max-w-full gap-3">
-      <Field label="Sort by">{({ id }) => <Select id={id} value={order} options={ORDERS} onChange={choose} />}</Field>
-      {search.sort === "score" && (
+      <Field label="Sort by">
+        {({ id }) => (
+          <Select
+            id={id}
+            value={kind}
+            options={shown.length > 1 ? ORDERS : ORDERS.filter(({ value }) => !value.endsWith("delta"))}
+            onChange={choose}
+          />
+        )}
+      </Field>
+      {order?.by === "score" && (
         <Field label="Score">
           {({ id }) => (
             <Select
               id={id}
-              value={search.sortKey}
+              value={order.key}
               options={scored.map(({ name }) => ({ value: name, label: name }))}
-              onChange={(sortKey) => onChange({ sortKey })}
+              onChange={(key) => change({ key })}
             />
           )}
         </Field>
       )}
-      {search.sort && (
+      {order && (
         <>
           <Field label="In the experiment">
             {({ id }) => (
               <Select
                 id={id}
-                value={search.sortIn}
-                options={shown.map(({ id, name }) => ({ value: id, label: name }))}
-                onChange={(sortIn) => onChange({ sortIn })}
+                value={order.session_id}
+                options={others.map(({ id, name }) => ({ value: id, label: name }))}
+                onChange={(session_id) => change({ session_id })}
               />
             )}
           </Field>
-          <Checkbox
-            label="Lowest first"
-            checked={search.ascending ?? false}
-            onChange={({ target }) => onChange({ ascending: target.checked || undefined })}
-          />
+          <div>
+            <Segmented
+              label="Order"
+              value={order.worstFirst ? "worst" : "best"}
+              options={ENDS}
+              onChange={(end) => change({ worstFirst: end === "worst" })}
+            />
+          </div>
         </>
       )}
     </div>

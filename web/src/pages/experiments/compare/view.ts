@@ -76,7 +76,8 @@ export function useView(dataset_id: string, search: Search): Loading {
   return { ids: shownIds, error: failed?.error ?? null, retry: () => void failed?.refetch(), view };
 }
 
-function keysOf(
+/** What the experiments were judged by. */
+export function keysOf(
   shown: readonly Session[],
   distributions: readonly Distribution[],
   configs: readonly KeyConfig[],

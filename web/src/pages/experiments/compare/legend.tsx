@@ -1,0 +1,81 @@
+import { CircleQuestionMark } from "lucide-react";
+import type { ReactNode } from "react";
+import { KeyCap } from "../../../frame/key-list.tsx";
+import { activeKeys } from "../../../frame/keys.ts";
+import { Button } from "../../../ui/button.tsx";
+import { Popover } from "../../../ui/popover.tsx";
+
+const SIGNS: readonly (readonly [sign: ReactNode, meaning: ReactNode])[] = [
+  ["0.414", "Mean of the scores"],
+  [
+    <span key="sign">
+      <span className="text-better">▲ +0.10</span> <span className="text-worse">▼ −0.38</span>
+    </span>,
+    "Better, worse than the baseline: the mean difference of the examples that both have a score for, so not the difference of the two means. Grey: may be chance",
+  ],
+  ["[0.03, 0.17]", "95 % confidence interval of the difference"],
+  ["p 0.02", "How likely chance alone makes such a difference, corrected for all scores and experiments (Holm)"],
+  ["n.s.", "Not significant: p is 0.05 or more, or the interval holds 0"],
+  ["n 192 of 200", "192 of 200 examples have both scores; only these count"],
+  ["34 better", "So many examples; a click shows them, those that changed most first"],
+  [<Bars key="bars" />, "How many have which score, from the lowest to the highest"],
+  [
+    <span key="blue" className="text-accent-text">
+      blue name
+    </span>,
+    "Chosen for the keys b and x, and for new filters",
+  ],
+];
+
+/** What the signs of the page mean, and what its keys do. */
+export const Legend = () => (
+  <Popover
+    label="What the signs and keys mean"
+    trigger={
+      <Button look="quiet" small square aria-label="What the signs and keys mean" title="What the signs and keys mean">
+        <CircleQuestionMark size={16} />
+      </Button>
+    }
+  >
+    <Meanings />
+  </Popover>
+);
+
+const LIST = "grid grid-cols-[auto_1fr] gap-x-3 gap-y-1";
+
+function Meanings() {
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, and the keyboard must be able to
+    <div tabIndex={0} className="max-h-[82vh] w-90 max-w-full overflow-y-auto text-note">
+      <dl className={LIST}>
+        {SIGNS.map(([sign, meaning], index) => (
+          // biome-ignore lint/suspicious/noArrayIndexKey: they are always the same
+          <div key={index} className="contents">
+            <dt className="whitespace-nowrap font-mono">{sign}</dt>
+            <dd className="text-text-2">{meaning}</dd>
+          </div>
+        ))}
+      </dl>
+      <dl className={`${LIST} mt-2.5 border-line border-t pt-2.5`}>
+        {Object.entries(activeKeys()).map(([key, { does }]) => (
+          <div key={key} className="contents">
+            <dt>
+              <KeyCap name={key} />
+            </dt>
+            <dd className="text-text-2">{does}</dd>
+          </div>
+        ))}
+      </dl>
+    </div>
+  );
+}
+
+function Bars() {
+  return (
+    <svg width={36} height={14} aria-hidden className="fill-text-3">
+      {[2, 5, 11, 14, 8, 3].map((height, at) => (
+        <rect key={height} x={at * 6} y={14 - height} width={5} height={height} />
+      ))}
+    </svg>
+  );
+}

@@ -1,0 +1,89 @@
+import type { Search } from "./search.ts";
+import type { View } from "./view.ts";
+
+/** What the table is sorted by, in words that hold whether a high or a low score is good. */
+export interface Order {
+  by: "score" | "latency";
+  /** Of the score; undefined for the latency. */
+  key: string | undefined;
+  session_id: string;
+  /** By the difference to the baseline. */
+  delta: boolean;
+  worstFirst: boolean;
+}
+
+type Known = Pick<View, "keys">;
+
+const isLowerBetter = ({ keys }: Known, by: Order["by"], key: string | undefined): boolean =>
+  by === "latency" || (keys.find(({ name }) => name === key)?.isLowerBetter ?? false);
+
+/** The order as the address has it. */
+export const orderPatch = (known: Known, { by, key, session_id, delta, worstFirst }: Order): Partial<Search> => ({
+  sort: by,
+  sortKey: key,
+  sortIn: session_id,
+  delta: delta || undefined,
+  ascending: isLowerBetter(known, by, key) !== worstFirst || undefined,
+});
+
+/** The order of the dataset. */
+export const NO_ORDER = {
+  sort: undefined,
+  sortKey: undefined,
+  sortIn: undefined,
+  delta: undefined,
+  ascending: undefined,
+} satisfies Partial<Search>;
+
+/** What the address says of the order; undefined for that of the dataset. */
+export function orderOf(view: Pick<View, "keys" | "shown">, search: Search): Order | undefined {
+  const { sort: by, sortKey: key, sortIn, delta = false, ascending = false } = search;
+  const index = view.shown.findIndex(({ id }) => id === sortIn);
+  // The baseline has no difference to itself.
+  if (!by || index < 0 || (delta && index === 0)) return undefined;
+  const worstFirst = isLowerBetter(view, by, key) !== ascending;
+  return { by, key, session_id: sortIn as string, delta, worstFirst };
+}
+
+/**
+ * The order after a click on a score above the table: the worst first, then the best first, then as in the dataset again. For the
+ * baseline by the score, for the others by the difference to it.
+ */
+export function nextOrder(view: Pick<View, "keys" | "shown">, search: Search, key: string, session_id: string) {
+  const order = orderOf(view, search);
+  const delta = session_id !== view.shown[0]?.id;
+  const isThis = isOrderOf(order, key, session_id) && order?.delta === delta;
+  if (isThis && !order?.worstFirst) return NO_ORDER;
+  return orderPatch(view, { by: "score", key, session_id, delta, worstFirst: !isThis });
+}
+
+const isOrderOf = (order: Order | undefined, key: string | undefined, session_id: string | undefined): boolean =>
+  order?.by === "score" && order.key === key && order.session_id === session_id;
+
+/** Whether the table is sorted by how far the examples are off that it is narrowed to. */
+export function isOrderOfChange(view: Pick<View, "keys" | "shown">, search: Search): boolean {
+  const order = orderOf(view, search);
+  return search.change !== undefined && order?.delta === true && isOrderOf(order, search.changeKey, search.changeIn);
+}
+
+/**
+ * Narrows the table to the examples on which an experiment got better or worse in a key, those that did most first; undefined shows all
+ * of them again.
+ */
+export function changePatch(
+  view: Pick<View, "keys" | "shown">,
+  search: Search,
+  change: "better" | "worse" | undefined,
+  key: string,
+  session_id: string,
+): Partial<Search> {
+  if (!change)
+    return {
+      change: undefined,
+      changeKey: undefined,
+      changeIn: undefined,
+      ...(isOrderOfChange(view, search) && NO_ORDER),
+    };
+  const order: Order = { by: "score", key, session_id, delta: true, worstFirst: change === "worse" };
+  return { change, changeKey: key, changeIn: session_id, ...orderPatch(view, order) };
+}
