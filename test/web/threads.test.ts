@@ -70,13 +70,13 @@ describeInBrowser("threads", () => {
     const edited = await answered(async (page) => {
       await question(page).getByRole("button", { name: "Edit" }).click();
       await question(page).getByLabel("amount").fill("20.5");
-      await question(page).getByRole("button", { name: "Send: edit" }).click();
+      await question(page).getByRole("button", { name: "Approve with changes" }).click();
     });
     await said(edited, "Done: $20.50 for order 1043");
     const refused = await answered(async (page) => {
       await question(page).getByRole("button", { name: "Reject" }).click();
       await question(page).getByLabel("Why").fill("It was worn.");
-      await question(page).getByRole("button", { name: "Send: reject" }).click();
+      await question(page).getByRole("button", { name: "Reject" }).click();
     });
     await said(refused, "was not approved. The reason: It was worn.");
     const raw = await answered(async (page) => {
@@ -85,9 +85,53 @@ describeInBrowser("threads", () => {
       await text.fill('{"decision": "approve"');
       await question(page).getByText("This is not JSON").waitFor();
       await text.fill('{"decision": "approve"}');
-      await question(page).getByRole("button", { name: "Send: raw json" }).click();
+      await question(page).getByRole("button", { name: "Send this JSON" }).click();
     });
     await said(raw, "Done: $89.50 for order 1043");
+  });
+
+  it("never approve the unedited value while an edit is open, and let the edit be dropped", async () => {
+    const thread_id = await newThread();
+    await run(thread_id, { input: say("Refund order 1043") });
+    const page = await web.open(`/threads/${thread_id}`);
+    const edit = question(page).getByRole("button", { name: "Edit" });
+    const amount = question(page).getByLabel("amount");
+    const approve = question(page).getByRole("button", { name: /^Approve/ });
+    await edit.click();
+    await page.keyboard.press("Escape");
+    await amount.waitFor({ state: "detached" });
+    await edit.click();
+    await question(page).getByRole("button", { name: "Cancel" }).click();
+    await amount.waitFor({ state: "detached" });
+    await edit.click();
+    await amount.fill("20.5");
+    expect(await approve.allInnerTexts()).toEqual(["Approve with changes"]);
+    await expectAccessible(page);
+    await approve.click();
+    await said(page, "Done: $20.50 for order 1043");
+  });
+
+  it("warn before a message drops an open question, and offer the question again in the past", async () => {
+    const thread_id = await newThread();
+    await run(thread_id, { input: say("Refund order 1043") });
+    const page = await web.open(`/threads/${thread_id}`);
+    await question(page).waitFor();
+    expect(await page.getByRole("textbox", { name: "Message" }).count()).toBe(0);
+    await page.getByRole("button", { name: "Write a message instead" }).click();
+    await page.getByText("it will never be answered").waitFor();
+    await expectAccessible(page);
+    await page.getByRole("textbox", { name: "Message" }).fill("Where is order 1042?");
+    await page.getByRole("button", { name: "Send and drop the question" }).click();
+    await said(page, "Order 1042 (walking boots) is shipped");
+    await conversation(page).getByText("never answered").waitFor();
+    expect(await conversation(page).getByText("no answer yet").count()).toBe(0);
+    await page
+      .getByRole("list", { name: "History" })
+      .getByRole("button", { name: /waits in/ })
+      .click();
+    await question(page).getByRole("button", { name: "Approve" }).click();
+    await said(page, "Done: $89.50 for order 1043");
+    expect(await conversation(page).getByText("1042").count()).toBe(0);
   });
 
   it("show a run that goes on already, from its first token, and stop it with what it has done", async () => {

@@ -5,7 +5,7 @@ import { EmptyState } from "../../ui/states.tsx";
 import { Status } from "../../ui/status.tsx";
 import type { Live } from "./live.ts";
 import { MessageView } from "./message-view.tsx";
-import { answersOf, type Message, messagesOf } from "./messages.ts";
+import { answersOf, type Message, messagesOf, passedBy } from "./messages.ts";
 import { counted } from "./steps.ts";
 
 const NO_MESSAGES: readonly Message[] = [];
@@ -26,6 +26,7 @@ export function Conversation({
   const messages = messagesOf(values);
   const said = messages ?? NO_MESSAGES;
   const answers = useMemo(() => answersOf(said), [said]);
+  const passed = useMemo(() => passedBy(said), [said]);
   const writing = live?.writing ?? [];
   const isEmpty = said.length === 0 && writing.length === 0 && !hasKeys(values);
   return (
@@ -38,7 +39,13 @@ export function Conversation({
         <ol aria-label="Conversation" className="grid gap-5">
           {said.map((message, index) =>
             isAnswer(message, said) ? null : (
-              <MessageView key={message.id ?? index} message={message} answers={answers} durations={durations} />
+              <MessageView
+                key={message.id ?? index}
+                message={message}
+                answers={answers}
+                durations={durations}
+                isPassed={passed.has(message)}
+              />
             ),
           )}
           {writing.map(({ message }, index) => (

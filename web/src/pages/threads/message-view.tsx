@@ -18,10 +18,13 @@ interface MessageViewProps {
   answers: ReadonlyMap<string, Message>;
   durations: ReadonlyMap<string, number>;
   isWriting?: boolean;
+  /** The conversation went on without what its calls ask for. */
+  isPassed?: boolean;
 }
 
 /** What one side said, with the tools that it called. */
-export const MessageView = memo(function MessageView({ message, answers, durations, isWriting }: MessageViewProps) {
+export const MessageView = memo(function MessageView(props: MessageViewProps) {
+  const { message, answers, durations, isWriting, isPassed = false } = props;
   const speaker = speakerOf(message);
   const { icon: Icon, label } = SPEAKERS[speaker];
   const { text, others } = partsOf(message);
@@ -56,6 +59,7 @@ export const MessageView = memo(function MessageView({ message, answers, duratio
             call={call}
             answer={answers.get(call.id ?? "")}
             duration_ms={durations.get(call.id ?? "")}
+            isPassed={isPassed}
           />
         ))}
       </div>

@@ -76,6 +76,7 @@ export function useThread({ thread, runs, state }: Fetched) {
     isPast,
     history: useSteps(thread_id),
     assistant_id,
+    newest: state,
     /** The state that is looked at; undefined while a past one is fetched. */
     state: isPast ? past.data : state,
     values: isPast ? past.data?.values : (live?.values ?? state.values),
