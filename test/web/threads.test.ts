@@ -222,6 +222,17 @@ describeInBrowser("threads", () => {
     expect(await conversation(page).getByText("1042").count()).toBe(0);
   });
 
+  it("never say that a step is still to come, also where the server's clock is ahead", async () => {
+    const thread_id = await newThread();
+    await run(thread_id, { input: say("Hello") });
+    const page = await web.open("/settings");
+    await page.clock.setFixedTime(Date.now() - 60_000);
+    await page.goto(`${web.url}/app/threads/${thread_id}`);
+    const times = page.getByRole("list", { name: "History" }).getByRole("time");
+    await times.first().waitFor();
+    expect([...new Set(await times.allInnerTexts())]).toEqual(["just now"]);
+  });
+
   it("have their state as a tree, one key apart", async () => {
     const thread_id = await newThread();
     await run(thread_id, { input: say("Hello") });
