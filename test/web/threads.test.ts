@@ -248,9 +248,20 @@ describeInBrowser("threads", () => {
 
   it("of a graph without messages are asked by a form, and tell which nodes work", async () => {
     const page = await web.open(`/threads/new?assistant=${await assistantOf("research")}`);
-    await page.getByLabel("question").fill('"How do bees find food?"');
+    const input = page.getByRole("form", { name: "Input" });
+    await page.getByLabel("question").waitFor();
+    // What the graph works out by itself is not asked for.
+    expect(await input.getByRole("textbox").count()).toBe(1);
+    await page.getByLabel("question").fill('{"how": ');
+    await page.getByRole("button", { name: "Send" }).click();
+    await page.getByText("This is not JSON").waitFor();
+    await page.getByLabel("question").fill("How do bees find food?");
     await page.getByRole("button", { name: "Send" }).click();
     await page.getByText("# How do bees find food?").waitFor();
+    // The form has made room for what was found.
+    expect(await page.getByLabel("question").count()).toBe(0);
+    await page.getByRole("button", { name: "Run again …" }).click();
+    await page.getByLabel("question").waitFor();
     await page.getByRole("radio", { name: "Graph" }).click();
     await page.locator("[data-node=study]").waitFor();
     const steps = page.getByRole("list", { name: "History" });
@@ -275,6 +286,12 @@ describeInBrowser("threads", () => {
     await run(thread_id, { assistant_id: "research", input: { question: "" } });
     const page = await web.open(`/threads/${thread_id}`);
     await page.getByRole("alert").getByText("Give a question").waitFor();
+    expect(await page.getByText("Nothing has been said yet").count()).toBe(0);
+    const other_id = await newThread();
+    await run(other_id, { assistant_id: "profile", input: {} });
+    await page.goto(`${web.url}/app/threads/${other_id}`);
+    await page.getByRole("alert").getByRole("link", { name: "Connections" }).click();
+    await page.getByRole("heading", { name: "Connections" }).waitFor();
   });
 
   it("take up a stream that broke, and leave nothing out", async () => {

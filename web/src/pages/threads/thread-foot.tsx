@@ -12,7 +12,7 @@ const NO_TASKS: readonly ThreadTask[] = [];
 
 /** What the thread waits for, and what is sent next. */
 export function ThreadFoot({ model }: { model: ThreadModel }) {
-  const { isPast, live, working, state, newest, values, assistant_id, show, start } = model;
+  const { isPast, live, working, runs, state, newest, values, assistant_id, show, start } = model;
   const isAtRest = !working && !live;
   const tasks = isAtRest && state ? openTasks(state) : NO_TASKS;
   const isAsked = tasks.some(({ interrupts }) => interrupts.length > 0);
@@ -59,6 +59,7 @@ export function ThreadFoot({ model }: { model: ThreadModel }) {
               assistant_id={assistant_id}
               onAssistant={(assistant) => show({ assistant }, true)}
               isChat={messagesOf(values) !== undefined}
+              isLater={runs.length > 0}
               sendLabel={
                 isInstead
                   ? "Send and drop the question"
