@@ -1,3 +1,4 @@
+import { Link } from "@tanstack/react-router";
 import { CircleAlert } from "lucide-react";
 import { useMemo } from "react";
 import { JsonTree } from "../../ui/json-tree.tsx";
@@ -28,10 +29,11 @@ export function Conversation({
   const answers = useMemo(() => answersOf(said), [said]);
   const passed = useMemo(() => passedBy(said), [said]);
   const writing = live?.writing ?? [];
+  const hasFailed = error !== null && error !== undefined;
   const isEmpty = said.length === 0 && writing.length === 0 && !hasKeys(values);
   return (
     <div className="mx-auto grid w-full max-w-3xl gap-5 px-6 py-5 max-sm:px-4">
-      {isEmpty && !live && (
+      {isEmpty && !live && !hasFailed && (
         <EmptyState title="Nothing has been said yet">Write to the agent below; it starts a run.</EmptyState>
       )}
       {messages === undefined && hasKeys(values) && <Values values={values} />}
@@ -60,7 +62,7 @@ export function Conversation({
         </ol>
       )}
       {live && <Progress live={live} />}
-      {error !== null && error !== undefined && !live && <Failure error={error} />}
+      {hasFailed && !live && <Failure error={error} />}
     </div>
   );
 }
@@ -107,6 +109,9 @@ function Progress({ live }: { live: Live }) {
   );
 }
 
+/** An agent asked for a token of a service that nobody has set up here. */
+const NO_PROVIDER = /OAuth provider '.*' not found/;
+
 function Failure({ error }: { error: unknown }) {
   const { error: name, message } = error as { error?: string; message?: string };
   return (
@@ -114,7 +119,12 @@ function Failure({ error }: { error: unknown }) {
       <CircleAlert size={16} className="mt-0.5 shrink-0 text-error" aria-hidden />
       <p className="min-w-0 break-words">
         <span className="font-medium">{name ?? "The last run failed."}</span>{" "}
-        {message ?? (name ? "" : JSON.stringify(error))}
+        {message ?? (name ? "" : JSON.stringify(error))}{" "}
+        {NO_PROVIDER.test(message ?? "") && (
+          <Link to="/connections" className="text-accent-text underline">
+            Make it in Connections
+          </Link>
+        )}
       </p>
     </div>
   );
