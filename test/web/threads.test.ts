@@ -46,6 +46,7 @@ describeInBrowser("threads", () => {
     const page = await web.open(`/threads/new?assistant=${await assistantOf("support_desk")}`);
     await send(page, "Refund order 1042");
     await question(page).getByText("Refund $129.00 for order 1042 (walking boots)?").waitFor();
+    await page.getByText("waits for you", { exact: true }).waitFor();
     await expectAccessible(page);
     const call = conversation(page).locator("details", { hasText: "look_up_order" });
     expect(await call.locator("summary").innerText()).toMatch(/order_id: 1042\s*\d+ ms\s*success/);

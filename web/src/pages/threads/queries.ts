@@ -11,14 +11,14 @@ const LOOK_MS = 2_500;
 
 /** A thread in a list. */
 export type ListedThread = Required<
-  Pick<PartialThread, "thread_id" | "status" | "created_at" | "updated_at" | "metadata">
+  Pick<PartialThread, "thread_id" | "status" | "created_at" | "updated_at" | "metadata" | "interrupts">
 > & {
   /** What was said first; undefined without messages. */
   title?: string;
   last?: string;
 };
 
-const SELECT = ["thread_id", "status", "created_at", "updated_at", "metadata"];
+const SELECT = ["thread_id", "status", "created_at", "updated_at", "metadata", "interrupts"];
 const EXTRACT = { first: "values.messages[0].content", last: "values.messages[-1].content" };
 
 /** The threads that fit, a page of them. */

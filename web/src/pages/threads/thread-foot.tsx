@@ -1,22 +1,22 @@
 import { CircleAlert } from "lucide-react";
 import { useState } from "react";
-import type { ThreadState, ThreadTask } from "../../../../src/contract/records.ts";
+import type { ThreadTask } from "../../../../src/contract/records.ts";
 import { Button } from "../../ui/button.tsx";
 import { Composer } from "./composer.tsx";
 import { GoOnCard } from "./go-on-card.tsx";
 import { InterruptCard } from "./interrupt-card.tsx";
 import { messagesOf } from "./messages.ts";
+import { openTasks } from "./open-tasks.ts";
 import type { ThreadModel } from "./use-thread.ts";
 
 const NO_TASKS: readonly ThreadTask[] = [];
 
 /** What the thread waits for, and what is sent next. */
 export function ThreadFoot({ model }: { model: ThreadModel }) {
-  const { isPast, live, working, runs, state, newest, values, assistant_id, show, start } = model;
+  const { isPast, live, working, runs, state, newest, values, assistant_id, asks, show, start } = model;
   const isAtRest = !working && !live;
   const tasks = isAtRest && state ? openTasks(state) : NO_TASKS;
   const isAsked = tasks.some(({ interrupts }) => interrupts.length > 0);
-  const asks = isAtRest && openTasks(newest).some(({ interrupts }) => interrupts.length > 0);
   // By its checkpoint: the next question is asked anew.
   const asked_at = newest.checkpoint?.checkpoint_id;
   const [instead_of, setInsteadOf] = useState<string | null>();
@@ -90,10 +90,6 @@ const Dropped = ({ onBack }: { onBack(): void }) => (
     </Button>
   </p>
 );
-
-/** Those that nobody has answered yet; of a past state, never. */
-const openTasks = ({ tasks }: ThreadState): readonly ThreadTask[] =>
-  tasks.filter(({ result }) => result === undefined || result === null);
 
 /** One question is answered by a value; one of several by its id. */
 const resumeOf = (tasks: readonly ThreadTask[], interrupt_id: string, answer: unknown): unknown =>
