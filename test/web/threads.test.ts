@@ -258,7 +258,8 @@ describeInBrowser("threads", () => {
     await page.getByText("This is not JSON").waitFor();
     await page.getByLabel("question").fill("How do bees find food?");
     await page.getByRole("button", { name: "Send" }).click();
-    await page.getByText("# How do bees find food?").waitFor();
+    await page.getByRole("main").getByRole("heading", { name: "How do bees find food?" }).waitFor();
+    await page.getByRole("banner").getByRole("heading", { name: "How do bees find food?" }).waitFor();
     // The form has made room for what was found.
     expect(await page.getByLabel("question").count()).toBe(0);
     await page.getByRole("button", { name: "Run again …" }).click();
@@ -279,7 +280,7 @@ describeInBrowser("threads", () => {
     await page.getByRole("button", { name: "Send" }).click();
     await page.locator("[data-node=study][data-state=running]").waitFor();
     await page.locator("[data-node=write][data-state=running]").waitFor();
-    await page.getByText("# How do bees find food?").waitFor();
+    await page.getByRole("main").getByRole("heading", { name: "How do bees find food?" }).waitFor();
   });
 
   it("say why a run failed", async () => {

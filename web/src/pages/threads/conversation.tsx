@@ -2,6 +2,7 @@ import { Link } from "@tanstack/react-router";
 import { CircleAlert } from "lucide-react";
 import { useMemo } from "react";
 import { JsonTree } from "../../ui/json-tree.tsx";
+import { Markdown } from "../../ui/markdown.tsx";
 import { EmptyState } from "../../ui/states.tsx";
 import { Status } from "../../ui/status.tsx";
 import type { Live } from "./live.ts";
@@ -82,11 +83,7 @@ const Values = ({ values }: { values: Record<string, unknown> }) => (
       <div key={key} className="min-w-0">
         <dt className="mb-0.5 font-mono text-table text-text-3">{key}</dt>
         <dd className="min-w-0">
-          {typeof value === "string" ? (
-            <p className="whitespace-pre-wrap break-words text-body">{value}</p>
-          ) : (
-            <JsonTree value={value} open={1} />
-          )}
+          {typeof value === "string" ? <Markdown text={value} /> : <JsonTree value={value} open={1} />}
         </dd>
       </div>
     ))}

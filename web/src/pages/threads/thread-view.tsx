@@ -3,12 +3,12 @@ import { useKeys } from "../../frame/keys.ts";
 import { Id } from "../../ui/code-block.tsx";
 import { SplitButton } from "../../ui/split-button.tsx";
 import { useCancel } from "./cancel.ts";
-import { messagesOf, partsOf } from "./messages.ts";
 import { ThreadContent } from "./thread-content.tsx";
 import { ThreadFoot } from "./thread-foot.tsx";
 import { ThreadMenu } from "./thread-menu.tsx";
 import { ThreadSide } from "./thread-side.tsx";
 import { ThreadStatus } from "./thread-status.tsx";
+import { titleOf } from "./thread-title.ts";
 import { type Fetched, useThread } from "./use-thread.ts";
 
 const CRUMBS = [{ label: "Threads", to: "/threads" }];
@@ -17,6 +17,7 @@ const CRUMBS = [{ label: "Threads", to: "/threads" }];
 export function ThreadView(fetched: Fetched) {
   const model = useThread(fetched);
   const { thread, working, asks, search, show } = model;
+  const { graph_id } = thread.metadata;
   const { cancel, items } = useCancel(thread.thread_id);
   useKeys({
     v: {
@@ -27,7 +28,7 @@ export function ThreadView(fetched: Fetched) {
   return (
     <Page
       fill
-      title={titleOf(fetched.state.values) ?? "Thread"}
+      title={titleOf(fetched.state.values) ?? (graph_id ? `Thread of ${graph_id}` : "Thread")}
       crumbs={CRUMBS}
       beside={
         <span className="flex shrink-0 items-center gap-2">
@@ -61,10 +62,4 @@ export function ThreadView(fetched: Fetched) {
       </div>
     </Page>
   );
-}
-
-/** What was said first, on one line. */
-function titleOf(values: unknown): string | undefined {
-  const [first] = messagesOf(values) ?? [];
-  return (first && partsOf(first).text.replace(/\s+/g, " ").slice(0, 120)) || undefined;
 }
