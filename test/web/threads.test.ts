@@ -43,7 +43,13 @@ describeInBrowser("threads", () => {
   };
 
   it("begin with a message, stop for a person, and go on to the end when it is approved", async () => {
-    const page = await web.open(`/threads/new?assistant=${await assistantOf("support_desk")}`);
+    const page = await web.open("/threads/new");
+    const agents = page.getByRole("region", { name: "Agents" });
+    await agents.getByRole("link", { name: /support_desk/ }).waitFor();
+    expect(await page.getByRole("textbox").count()).toBe(0);
+    await expectAccessible(page);
+    await agents.getByRole("link", { name: /support_desk/ }).click();
+    await page.getByText("Try “Refund order 1042”").waitFor();
     await send(page, "Refund order 1042");
     await question(page).getByText("Refund $129.00 for order 1042 (walking boots)?").waitFor();
     await page.getByText("waits for you", { exact: true }).waitFor();
