@@ -15,6 +15,9 @@ const State = Annotation.Root({
   report: Annotation<string>(),
 });
 
+/** What callers give; forms ask for it alone. */
+const Input = Annotation.Root({ question: State.spec.question });
+
 function plan({ question }: typeof State.State, config: LangGraphRunnableConfig): typeof State.Update {
   if (!question) throw new Error('Give a question: {"question": "How do bees find food?"}');
   const wanted = wordsOf(question);
@@ -40,7 +43,7 @@ async function write(state: typeof State.State, config: LangGraphRunnableConfig)
 }
 
 // Compiled without a checkpointer: the server brings its own.
-export const graph = new StateGraph(State)
+export const graph = new StateGraph({ stateSchema: State, input: Input })
   .addNode("plan", plan)
   .addNode("study", study)
   .addNode("write", write)

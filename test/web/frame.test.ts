@@ -16,6 +16,32 @@ describeInBrowser("the frame of an open service", () => {
     expect(page.url()).toMatch(/\/app\/?$/);
   });
 
+  it("has all pages on a phone, none of them cut off or over another", async () => {
+    for (const [path, label] of [
+      ["/settings", "Settings"],
+      ["/experiments", "Experiments"],
+    ] as const) {
+      const page = await web.open(path, { narrow: true });
+      const bar = page.getByRole("navigation", { name: "Pages" });
+      await bar.getByRole("link", { name: label }).getByText(label).waitFor();
+      const links = bar.getByRole("link").filter({ visible: true });
+      await links.nth(6).waitFor();
+      const boxes = await links.evaluateAll((all) =>
+        all.map((each) => {
+          const inner = [...each.children].map((child) => child.getBoundingClientRect().right);
+          const { left, right } = each.getBoundingClientRect();
+          return { left, right: Math.max(right, ...inner) };
+        }),
+      );
+      expect(boxes).toHaveLength(7);
+      boxes.forEach(({ left }, index) => {
+        expect(left).toBeGreaterThanOrEqual(boxes[index - 1]?.right ?? 0);
+      });
+      expect(boxes.at(-1)?.right).toBeLessThanOrEqual(390);
+      await expectAccessible(page);
+    }
+  });
+
   it("finds a page by its name with the keyboard alone", async () => {
     const page = await web.open("/nowhere");
     await page.getByRole("heading", { name: "No such page" }).waitFor();

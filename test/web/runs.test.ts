@@ -110,6 +110,12 @@ describeInBrowser("the runs", () => {
       assistant: failed.assistant_id,
       thread: failed.thread_id,
     });
+    // The part of an id that the table shows is enough; one that no run has finds none, and is no mistake.
+    await page.getByRole("textbox", { name: "Thread" }).fill(failed.thread_id.slice(-8).toUpperCase());
+    await rowOf(page, failed).waitFor();
+    expect(await page.getByRole("row").count()).toBe(2);
+    await page.getByRole("textbox", { name: "Thread" }).fill("no-such-part");
+    await page.getByText("No run is like that").waitFor();
     await page.getByRole("button", { name: "All runs" }).click();
     expect(new URL(page.url()).search).toBe("");
   });

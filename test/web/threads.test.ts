@@ -43,9 +43,16 @@ describeInBrowser("threads", () => {
   };
 
   it("begin with a message, stop for a person, and go on to the end when it is approved", async () => {
-    const page = await web.open(`/threads/new?assistant=${await assistantOf("support_desk")}`);
+    const page = await web.open("/threads/new");
+    const agents = page.getByRole("region", { name: "Agents" });
+    await agents.getByRole("link", { name: /support_desk/ }).waitFor();
+    expect(await page.getByRole("textbox").count()).toBe(0);
+    await expectAccessible(page);
+    await agents.getByRole("link", { name: /support_desk/ }).click();
+    await page.getByText("Try “Refund order 1042”").waitFor();
     await send(page, "Refund order 1042");
     await question(page).getByText("Refund $129.00 for order 1042 (walking boots)?").waitFor();
+    await page.getByText("waits for you", { exact: true }).waitFor();
     await expectAccessible(page);
     const call = conversation(page).locator("details", { hasText: "look_up_order" });
     expect(await call.locator("summary").innerText()).toMatch(/order_id: 1042\s*\d+ ms\s*success/);
@@ -70,13 +77,13 @@ describeInBrowser("threads", () => {
     const edited = await answered(async (page) => {
       await question(page).getByRole("button", { name: "Edit" }).click();
       await question(page).getByLabel("amount").fill("20.5");
-      await question(page).getByRole("button", { name: "Send: edit" }).click();
+      await question(page).getByRole("button", { name: "Approve with changes" }).click();
     });
     await said(edited, "Done: $20.50 for order 1043");
     const refused = await answered(async (page) => {
       await question(page).getByRole("button", { name: "Reject" }).click();
       await question(page).getByLabel("Why").fill("It was worn.");
-      await question(page).getByRole("button", { name: "Send: reject" }).click();
+      await question(page).getByRole("button", { name: "Reject" }).click();
     });
     await said(refused, "was not approved. The reason: It was worn.");
     const raw = await answered(async (page) => {
@@ -85,9 +92,53 @@ describeInBrowser("threads", () => {
       await text.fill('{"decision": "approve"');
       await question(page).getByText("This is not JSON").waitFor();
       await text.fill('{"decision": "approve"}');
-      await question(page).getByRole("button", { name: "Send: raw json" }).click();
+      await question(page).getByRole("button", { name: "Send this JSON" }).click();
     });
     await said(raw, "Done: $89.50 for order 1043");
+  });
+
+  it("never approve the unedited value while an edit is open, and let the edit be dropped", async () => {
+    const thread_id = await newThread();
+    await run(thread_id, { input: say("Refund order 1043") });
+    const page = await web.open(`/threads/${thread_id}`);
+    const edit = question(page).getByRole("button", { name: "Edit" });
+    const amount = question(page).getByLabel("amount");
+    const approve = question(page).getByRole("button", { name: /^Approve/ });
+    await edit.click();
+    await page.keyboard.press("Escape");
+    await amount.waitFor({ state: "detached" });
+    await edit.click();
+    await question(page).getByRole("button", { name: "Cancel" }).click();
+    await amount.waitFor({ state: "detached" });
+    await edit.click();
+    await amount.fill("20.5");
+    expect(await approve.allInnerTexts()).toEqual(["Approve with changes"]);
+    await expectAccessible(page);
+    await approve.click();
+    await said(page, "Done: $20.50 for order 1043");
+  });
+
+  it("warn before a message drops an open question, and offer the question again in the past", async () => {
+    const thread_id = await newThread();
+    await run(thread_id, { input: say("Refund order 1043") });
+    const page = await web.open(`/threads/${thread_id}`);
+    await question(page).waitFor();
+    expect(await page.getByRole("textbox", { name: "Message" }).count()).toBe(0);
+    await page.getByRole("button", { name: "Write a message instead" }).click();
+    await page.getByText("it will never be answered").waitFor();
+    await expectAccessible(page);
+    await page.getByRole("textbox", { name: "Message" }).fill("Where is order 1042?");
+    await page.getByRole("button", { name: "Send and drop the question" }).click();
+    await said(page, "Order 1042 (walking boots) is shipped");
+    await conversation(page).getByText("never answered").waitFor();
+    expect(await conversation(page).getByText("no answer yet").count()).toBe(0);
+    await page
+      .getByRole("list", { name: "History" })
+      .getByRole("button", { name: /waits in/ })
+      .click();
+    await question(page).getByRole("button", { name: "Approve" }).click();
+    await said(page, "Done: $89.50 for order 1043");
+    expect(await conversation(page).getByText("1042").count()).toBe(0);
   });
 
   it("show a run that goes on already, from its first token, and stop it with what it has done", async () => {
@@ -178,6 +229,17 @@ describeInBrowser("threads", () => {
     expect(await conversation(page).getByText("1042").count()).toBe(0);
   });
 
+  it("never say that a step is still to come, also where the server's clock is ahead", async () => {
+    const thread_id = await newThread();
+    await run(thread_id, { input: say("Hello") });
+    const page = await web.open("/settings");
+    await page.clock.setFixedTime(Date.now() - 60_000);
+    await page.goto(`${web.url}/app/threads/${thread_id}`);
+    const times = page.getByRole("list", { name: "History" }).getByRole("time");
+    await times.first().waitFor();
+    expect([...new Set(await times.allInnerTexts())]).toEqual(["just now"]);
+  });
+
   it("have their state as a tree, one key apart", async () => {
     const thread_id = await newThread();
     await run(thread_id, { input: say("Hello") });
@@ -193,9 +255,21 @@ describeInBrowser("threads", () => {
 
   it("of a graph without messages are asked by a form, and tell which nodes work", async () => {
     const page = await web.open(`/threads/new?assistant=${await assistantOf("research")}`);
-    await page.getByLabel("question").fill('"How do bees find food?"');
+    const input = page.getByRole("form", { name: "Input" });
+    await page.getByLabel("question").waitFor();
+    // What the graph works out by itself is not asked for.
+    expect(await input.getByRole("textbox").count()).toBe(1);
+    await page.getByLabel("question").fill('{"how": ');
     await page.getByRole("button", { name: "Send" }).click();
-    await page.getByText("# How do bees find food?").waitFor();
+    await page.getByText("This is not JSON").waitFor();
+    await page.getByLabel("question").fill("How do bees find food?");
+    await page.getByRole("button", { name: "Send" }).click();
+    await page.getByRole("main").getByRole("heading", { name: "How do bees find food?" }).waitFor();
+    await page.getByRole("banner").getByRole("heading", { name: "How do bees find food?" }).waitFor();
+    // The form has made room for what was found.
+    expect(await page.getByLabel("question").count()).toBe(0);
+    await page.getByRole("button", { name: "Run again …" }).click();
+    await page.getByLabel("question").waitFor();
     await page.getByRole("radio", { name: "Graph" }).click();
     await page.locator("[data-node=study]").waitFor();
     const steps = page.getByRole("list", { name: "History" });
@@ -212,7 +286,7 @@ describeInBrowser("threads", () => {
     await page.getByRole("button", { name: "Send" }).click();
     await page.locator("[data-node=study][data-state=running]").waitFor();
     await page.locator("[data-node=write][data-state=running]").waitFor();
-    await page.getByText("# How do bees find food?").waitFor();
+    await page.getByRole("main").getByRole("heading", { name: "How do bees find food?" }).waitFor();
   });
 
   it("say why a run failed", async () => {
@@ -220,6 +294,12 @@ describeInBrowser("threads", () => {
     await run(thread_id, { assistant_id: "research", input: { question: "" } });
     const page = await web.open(`/threads/${thread_id}`);
     await page.getByRole("alert").getByText("Give a question").waitFor();
+    expect(await page.getByText("Nothing has been said yet").count()).toBe(0);
+    const other_id = await newThread();
+    await run(other_id, { assistant_id: "profile", input: {} });
+    await page.goto(`${web.url}/app/threads/${other_id}`);
+    await page.getByRole("alert").getByRole("link", { name: "Connections" }).click();
+    await page.getByRole("heading", { name: "Connections" }).waitFor();
   });
 
   it("take up a stream that broke, and leave nothing out", async () => {

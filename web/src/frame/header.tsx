@@ -37,12 +37,12 @@ export function Page({ title, crumbs = [], beside, actions, fill, children }: Pa
         <div className="min-w-0 flex-1 max-sm:min-w-44">
           {crumbs.length > 0 && (
             <nav aria-label="Breadcrumb" className="flex min-w-0 items-center gap-1 text-table text-text-3">
-              {crumbs.map((crumb) => (
+              {crumbs.map((crumb, index) => (
                 <span key={crumb.to} className="flex min-w-0 items-center gap-1">
+                  {index > 0 && <ChevronRight size={12} className="shrink-0" aria-hidden />}
                   <Link to={crumb.to} className="truncate rounded hover:text-text hover:underline">
                     {crumb.label}
                   </Link>
-                  <ChevronRight size={12} className="shrink-0" aria-hidden />
                 </span>
               ))}
             </nav>

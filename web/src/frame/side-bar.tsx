@@ -26,15 +26,21 @@ export function SideBar() {
         <Link
           key={to}
           to={to}
+          title={label}
           className={classes(
             "flex h-8 items-center gap-2.5 rounded-md px-2 font-medium text-table",
-            "max-sm:h-12 max-sm:min-w-14 max-sm:flex-col max-sm:justify-center max-sm:gap-0.5 max-sm:px-1",
+            "max-sm:h-12 max-sm:min-w-11 max-sm:flex-col max-sm:justify-center max-sm:gap-0.5 max-sm:px-1",
           )}
           activeProps={{ className: "bg-selected text-accent-text" }}
           inactiveProps={{ className: "text-text-2 hover:bg-hover hover:text-text" }}
         >
-          <Icon size={16} aria-hidden />
-          {label}
+          {({ isActive }) => (
+            <>
+              <Icon className="size-4 max-sm:size-5" aria-hidden />
+              {/* Seven labels are wider than a phone: there the icons stand alone, but for the page that is open. */}
+              <span className={classes(!isActive && "max-sm:sr-only")}>{label}</span>
+            </>
+          )}
         </Link>
       ))}
     </nav>

@@ -40,20 +40,29 @@ export function Field({
   label,
   hint,
   error,
+  isRequired,
   children,
 }: {
   label: string;
   hint?: ReactNode;
   error?: string;
+  /** A mark beside the label; the input itself is to be `required`. */
+  isRequired?: boolean;
   children(props: { id: string; "aria-describedby"?: string; "aria-invalid"?: true }): ReactNode;
 }) {
   const id = useId();
   const note = error ?? hint;
   return (
-    <div className="grid gap-1">
-      <label htmlFor={id} className="font-medium text-table">
-        {label}
-      </label>
+    <div className="grid content-start gap-1">
+      <div className="flex gap-0.5 font-medium text-table">
+        <label htmlFor={id}>{label}</label>
+        {/* For the eye, and no part of the name: who listens is told by the input's own mark. */}
+        {isRequired && (
+          <span aria-hidden className="text-error">
+            *
+          </span>
+        )}
+      </div>
       {children({ id, "aria-describedby": note ? `${id}-note` : undefined, "aria-invalid": error ? true : undefined })}
       {note && (
         <p id={`${id}-note`} className={classes("text-table", error ? "text-error" : "text-text-3")}>

@@ -5,12 +5,20 @@ import { Field, TextArea } from "./field.tsx";
 const LEAST_ROWS = 3;
 const MOST_ROWS = 18;
 
-const textOf = (value: unknown): string => (value === undefined ? "" : JSON.stringify(value, null, 2));
+/** What is meant as JSON, so that what is wrong with it is a mistake and no text. */
+const JSON_BEGINS = /^\s*[[{"]/;
+
+function textOf(value: unknown, mayBeText: boolean): string {
+  if (value === undefined) return "";
+  const isPlain = mayBeText && typeof value === "string" && parse(value, false, true).value === value;
+  return isPlain ? value : JSON.stringify(value, null, 2);
+}
 
 /**
  * A JSON value as text. What is not JSON is said below, reaches nobody, and keeps the form around it from being sent.
  *
  * @param isObject nothing but an object will do
+ * @param mayBeText what is no JSON, and does not begin like it, is taken as text
  * @param onChange gets undefined for an empty text
  */
 export function JsonEditor({
@@ -18,6 +26,7 @@ export function JsonEditor({
   hint,
   value,
   isObject = false,
+  mayBeText = false,
   onChange,
   autoFocus,
 }: {
@@ -25,10 +34,11 @@ export function JsonEditor({
   hint?: string;
   value: unknown;
   isObject?: boolean;
+  mayBeText?: boolean;
   onChange(value: unknown): void;
   autoFocus?: boolean;
 }) {
-  const [text, setText] = useState(() => textOf(value));
+  const [text, setText] = useState(() => textOf(value, mayBeText));
   const [problem, setProblem] = useState<string>();
   const area = useRef<HTMLTextAreaElement>(null);
   const told = useRef(value);
@@ -36,43 +46,49 @@ export function JsonEditor({
   useEffect(() => {
     if (value === told.current) return;
     told.current = value;
-    setText(textOf(value));
+    setText(textOf(value, mayBeText));
     setProblem(undefined);
-  }, [value]);
+  }, [value, mayBeText]);
   useEffect(() => area.current?.setCustomValidity(problem ?? ""), [problem]);
   const change = (written: string) => {
-    const read = parse(written, isObject);
+    const read = parse(written, isObject, mayBeText);
     setText(written);
     setProblem(read.problem);
     if (read.problem) return;
     told.current = read.value;
     onChange(read.value);
   };
-  const rows = Math.min(Math.max(text.split("\n").length, LEAST_ROWS), MOST_ROWS);
+  const rows = Math.min(Math.max(text.split("\n").length, mayBeText ? 1 : LEAST_ROWS), MOST_ROWS);
   return (
     <Field label={label} hint={hint} error={problem}>
       {(props) => (
         <TextArea
           {...props}
           ref={area}
-          mono
+          mono={!mayBeText}
           rows={rows}
           autoFocus={autoFocus}
           value={text}
           onChange={(event) => change(event.target.value)}
+          // What is wrong stands below: the browser's bubble would say it again, over it.
+          onInvalid={(event) => {
+            event.preventDefault();
+            event.currentTarget.focus();
+          }}
         />
       )}
     </Field>
   );
 }
 
-function parse(text: string, isObject: boolean): { value?: unknown; problem?: string } {
+function parse(text: string, isObject: boolean, mayBeText: boolean): { value?: unknown; problem?: string } {
   if (text.trim() === "") return isObject ? { value: {} } : {};
   try {
     const value: unknown = JSON.parse(text);
     const fits = !isObject || (typeof value === "object" && value !== null && !Array.isArray(value));
     return fits ? { value } : { problem: "This must be an object: { … }" };
   } catch (error) {
+    if (mayBeText && !JSON_BEGINS.test(text)) return { value: text };
     return { problem: `This is not JSON: ${(error as Error).message}` };
   }
 }

@@ -45,6 +45,15 @@ export function kindOf(schema: JsonSchema): FieldKind {
   return type === "object" && schema.properties ? "object" : "json";
 }
 
+/** Text is among what it allows; so it is where nothing is said of the type. @param schema resolved */
+export function takesText(schema: JsonSchema): boolean {
+  const { type, anyOf, oneOf, properties, items } = schema;
+  const ways = anyOf ?? oneOf;
+  if (ways) return ways.some(takesText);
+  if (type !== undefined) return [type].flat().includes("string");
+  return !properties && !items && schema.const === undefined && schema.enum === undefined && !schema.allOf;
+}
+
 /** The fields of a form, in the order of the schema; empty when it names none. */
 export const fieldsOf = (schema: JsonSchema | null | undefined): [name: string, schema: JsonSchema][] =>
   schema ? Object.entries(resolve(schema, schema).properties ?? {}) : [];

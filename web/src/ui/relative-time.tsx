@@ -27,14 +27,19 @@ const nowOfPage = (): Date => {
   return now;
 };
 
-/** A time as people say it, with the exact one on hover. */
-export function RelativeTime({ time }: { time: string | null | undefined }) {
+/**
+ * A time as people say it, with the exact one on hover. What has happened is never said to come: the server's clock may be ahead of
+ * this one, and what is drawn now is compared with a time that is up to {@link TICK_MS} old.
+ *
+ * @param isAhead it may lie in the future: the end of a token, the start of a run
+ */
+export function RelativeTime({ time, isAhead = false }: { time: string | null | undefined; isAhead?: boolean }) {
   const current = useSyncExternalStore(subscribe, nowOfPage);
   if (!time) return <span className="text-text-3">{DASH}</span>;
   const date = new Date(time);
   return (
     <time dateTime={time} title={exactTime(date)} className="whitespace-nowrap">
-      {relativeTime(date, current)}
+      {relativeTime(date, !isAhead && date > current ? date : current)}
     </time>
   );
 }

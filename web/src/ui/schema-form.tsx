@@ -1,6 +1,6 @@
 import { Checkbox, Field, Input, TextArea } from "./field.tsx";
 import { JsonEditor } from "./json-editor.tsx";
-import { fieldsOf, type JsonSchema, kindOf, resolve } from "./json-schema.ts";
+import { fieldsOf, type JsonSchema, kindOf, resolve, takesText } from "./json-schema.ts";
 import { Select } from "./select.tsx";
 
 type Value = Record<string, unknown>;
@@ -71,7 +71,11 @@ function SchemaField({ name, schema, root, required, value, onChange }: SchemaFi
         <SchemaForm schema={schema} root={root} value={(value ?? {}) as Value} onChange={onChange} />
       </fieldset>
     );
-  if (kind === "json") return <JsonEditor label={label} hint={hint ?? "JSON"} value={value} onChange={onChange} />;
+  if (kind === "json") {
+    const mayBeText = takesText(schema);
+    const says = hint ?? (mayBeText ? "Text, or JSON" : "JSON");
+    return <JsonEditor label={label} hint={says} mayBeText={mayBeText} value={value} onChange={onChange} />;
+  }
   return (
     <Field label={label} hint={hint}>
       {(props) => <Control {...props} kind={kind} schema={schema} value={value} onChange={onChange} />}

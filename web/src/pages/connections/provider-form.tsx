@@ -12,13 +12,13 @@ import { connectionsKey, createProvider, discoverProvider } from "./queries.ts";
 type Way = "client" | "mcp";
 
 const WAYS: readonly { way: Way; label: string }[] = [
-  { way: "client", label: "With a client of ours" },
+  { way: "client", label: "With a client registered there" },
   { way: "mcp", label: "From an MCP server" },
 ];
 
 const METHODS = [
-  { value: "client_secret_post", label: "Secret in the body" },
-  { value: "client_secret_basic", label: "Secret in a header" },
+  { value: "client_secret_post", label: "In the body" },
+  { value: "client_secret_basic", label: "In a header" },
   { value: "none", label: "No secret" },
 ] as const;
 type Method = (typeof METHODS)[number]["value"];
@@ -73,7 +73,7 @@ export function ProviderForm({ onClose }: { onClose(): void }) {
     label: string,
     more: { hint?: string; placeholder?: string; optional?: true } = {},
   ) => (
-    <Field label={label} hint={more.hint}>
+    <Field label={label} hint={more.hint} isRequired={!more.optional}>
       {(props) => (
         <Input
           {...props}
@@ -101,7 +101,7 @@ export function ProviderForm({ onClose }: { onClose(): void }) {
         </>
       }
     >
-      <form id="provider" onSubmit={submit} className="grid gap-4">
+      <form id="provider" onSubmit={submit} className="grid grid-cols-1 gap-4">
         <fieldset className="flex flex-wrap gap-x-5 gap-y-1">
           <legend className="sr-only">How</legend>
           {WAYS.map((one) => (
@@ -117,6 +117,9 @@ export function ProviderForm({ onClose }: { onClose(): void }) {
             </label>
           ))}
         </fieldset>
+        <p className="text-table text-text-3">
+          What is marked with <span className="text-error">*</span> is needed.
+        </p>
         <div className="grid grid-cols-2 gap-3">
           {text("name", "Name", { placeholder: "GitHub" })}
           {text("provider_id", "Id", { placeholder: "github", hint: "Agents ask for it by this." })}
@@ -124,10 +127,16 @@ export function ProviderForm({ onClose }: { onClose(): void }) {
         {way === "mcp" && text("mcp_server_url", "MCP server", { placeholder: "https://mcp.example.com/mcp" })}
         {way === "client" && (
           <>
+            <div className="grid grid-cols-1 gap-1 text-table">
+              <p className="text-text-3">
+                Register this address there first, as the redirect (callback) URL of your client:
+              </p>
+              <CodeBlock code={`${API_URL}/v2/auth/callback/${draft.provider_id || "…"}`} />
+            </div>
             {text("client_id", "Client id")}
             <div className="grid grid-cols-2 gap-3">
               {text("client_secret", "Client secret", { optional: true, hint: "Kept encrypted, shown nowhere." })}
-              <Field label="It is sent">
+              <Field label="How the secret is sent">
                 {({ id }) => (
                   <Select
                     id={id}
@@ -147,10 +156,6 @@ export function ProviderForm({ onClose }: { onClose(): void }) {
               checked={draft.uses_pkce}
               onChange={({ target }) => change({ uses_pkce: target.checked })}
             />
-            <div className="grid gap-1 text-table">
-              <p className="text-text-3">The address to register there for coming back:</p>
-              <CodeBlock code={`${API_URL}/v2/auth/callback/${draft.provider_id || "…"}`} />
-            </div>
           </>
         )}
         {making.error && (

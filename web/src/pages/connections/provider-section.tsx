@@ -89,7 +89,7 @@ function Account({ token, onPrefer, onDelete }: { token: OAuthTokenSummary; onPr
         connected <RelativeTime time={created_at} />
       </span>
       <span className="text-text-2" title="Access tokens that can be refreshed are, whenever an agent needs one.">
-        expires {expires_at ? <RelativeTime time={expires_at} /> : DASH}
+        expires {expires_at ? <RelativeTime time={expires_at} isAhead /> : DASH}
       </span>
       <span className="flex justify-end gap-2 max-sm:col-span-2 max-sm:justify-start">
         {!is_default && (

@@ -132,7 +132,7 @@ export function Note({ run, now }: { run: RunOverviewItem; now: number }) {
   if (ended_at === null && started_at === null && Date.parse(start_at) > now)
     return (
       <>
-        starts <RelativeTime time={start_at} />
+        starts <RelativeTime time={start_at} isAhead />
       </>
     );
   return attempt > 1 ? `attempt ${attempt}` : "";

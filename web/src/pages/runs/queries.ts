@@ -11,8 +11,19 @@ const THROUGHPUT_EVERY_MS = 5_000;
 /** Of all that changes while runs come and go. */
 export const runsKey = ["runs"] as const;
 
-export const runsQuery = ({ status, assistant, thread, since }: RunsSearch) =>
-  infiniteQueryOptions({
+const WHOLE_ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+
+/**
+ * A part of a thread's id, in small letters; undefined for a whole one, which the server looks for. The table shows ends of ids, and
+ * people write what they see: those runs are picked out of what has been fetched.
+ */
+export const partOfId = (thread: string | undefined): string | undefined =>
+  thread === undefined || WHOLE_ID.test(thread) ? undefined : thread.toLowerCase();
+
+/** @param search a part of a thread's id changes nothing */
+export const runsQuery = ({ status, assistant, thread: written, since }: RunsSearch) => {
+  const thread = partOfId(written) === undefined ? written : undefined;
+  return infiniteQueryOptions({
     queryKey: [...runsKey, "list", { status, assistant, thread, since }],
     queryFn: ({ signal, pageParam }) =>
       api.get<RunOverviewPage>("/app/api/runs", {
@@ -30,6 +41,7 @@ export const runsQuery = ({ status, assistant, thread, since }: RunsSearch) =>
     refetchInterval: LIST_EVERY_MS,
     placeholderData: keepPreviousData,
   });
+};
 
 export const throughputQuery = queryOptions({
   queryKey: [...runsKey, "throughput"],

@@ -14,7 +14,7 @@ import { CancelDialog } from "./cancel-dialog.tsx";
 import { columnsFor, isActive } from "./columns.tsx";
 import { Filters } from "./filters.tsx";
 import { type RunsSearch, runsRoute } from "./page.ts";
-import { assistantsQuery, cancelRun, runsKey, runsQuery } from "./queries.ts";
+import { assistantsQuery, cancelRun, partOfId, runsKey, runsQuery } from "./queries.ts";
 import { RunSheet } from "./run-sheet.tsx";
 import { Throughput } from "./throughput.tsx";
 
@@ -34,7 +34,10 @@ export function RunsPage() {
   });
   useKeys({ x: { does: "Cancel several runs", run: () => setCancelling(true) } });
 
-  const runs = list.data?.pages.flatMap((page) => page.runs) ?? [];
+  const part = partOfId(search.thread);
+  const runs = (list.data?.pages.flatMap((page) => page.runs) ?? []).filter(
+    (run) => part === undefined || run.thread_id.includes(part),
+  );
   // What has ended meanwhile can be cancelled no more.
   const cancellable = runs.filter((run) => chosen.has(run.run_id) && isActive(run));
   const nameOf = ({ assistant_id, graph_id }: RunOverviewItem): string =>
@@ -51,7 +54,13 @@ export function RunsPage() {
       title="Runs"
       fill
       actions={
-        <Button look="danger" aria-keyshortcuts="x" onClick={() => setCancelling(true)}>
+        <Button
+          look={cancellable.length > 0 ? "danger" : "plain"}
+          aria-keyshortcuts="x"
+          // Others may run than those that are listed, so only a list of all tells that there are none.
+          disabled={list.data !== undefined && !isFiltered(search) && !list.hasNextPage && !runs.some(isActive)}
+          onClick={() => setCancelling(true)}
+        >
           {cancellable.length > 0 ? `Cancel ${count(cancellable.length)} …` : "Cancel several …"}
         </Button>
       }

@@ -24,6 +24,7 @@ export function Composer({
   assistant_id,
   onAssistant,
   isChat,
+  isLater = false,
   sendLabel,
   onSend,
 }: {
@@ -31,6 +32,8 @@ export function Composer({
   onAssistant(assistant_id: string): void;
   /** The thread has messages already. */
   isChat: boolean;
+  /** The thread has run before: a form is folded until somebody asks for it, as what it led to is read now. */
+  isLater?: boolean;
   sendLabel: string;
   onSend(input: unknown): Promise<unknown>;
 }) {
@@ -47,6 +50,8 @@ export function Composer({
   const [text, setText] = useState("");
   const [value, setValue] = useState<unknown>({});
   const [state, setState] = useState<{ busy?: boolean; error?: string }>({});
+  const [isOpen, setOpen] = useState(false);
+  const isFolded = isLater && !isOpen && way !== "chat";
   const form = useRef<HTMLFormElement>(null);
   const submit = async (event: FormEvent) => {
     event.preventDefault();
@@ -55,6 +60,7 @@ export function Composer({
       await onSend(way === "chat" ? { messages: [{ role: "user", content: text }] } : value);
       setText("");
       setState({});
+      setOpen(false);
     } catch (error) {
       setState({ error: (error as Error).message });
     }
@@ -77,12 +83,12 @@ export function Composer({
           onKeyDown={sendOnEnter}
         />
       )}
-      {way === "form" && schema && (
+      {way === "form" && schema && !isFolded && (
         <div className="max-h-[40vh] overflow-y-auto px-0.5 pb-1">
           <SchemaForm schema={schema} value={value as Value} onChange={setValue} />
         </div>
       )}
-      {way === "json" && <JsonEditor label="Input, as JSON" value={value} onChange={setValue} />}
+      {way === "json" && !isFolded && <JsonEditor label="Input, as JSON" value={value} onChange={setValue} />}
       {state.error && (
         <p role="alert" className="text-error text-table">
           {state.error}
@@ -101,7 +107,7 @@ export function Composer({
           }))}
           onChange={onAssistant}
         />
-        {ways.length > 1 && (
+        {ways.length > 1 && !isFolded && (
           <Segmented<Way>
             label="Write the input as"
             value={way}
@@ -109,14 +115,21 @@ export function Composer({
             onChange={setWay}
           />
         )}
-        <Button
-          type="submit"
-          look="primary"
-          className="ml-auto"
-          disabled={state.busy || assistant_id === undefined || (way === "chat" && text.trim() === "")}
-        >
-          <SendHorizontal size={14} aria-hidden /> {sendLabel}
-        </Button>
+        {isFolded ? (
+          <Button key="open" className="ml-auto" disabled={assistant_id === undefined} onClick={() => setOpen(true)}>
+            Run again …
+          </Button>
+        ) : (
+          <Button
+            key="send"
+            type="submit"
+            look="primary"
+            className="ml-auto"
+            disabled={state.busy || assistant_id === undefined || (way === "chat" && text.trim() === "")}
+          >
+            <SendHorizontal size={14} aria-hidden /> {sendLabel}
+          </Button>
+        )}
       </div>
     </form>
   );

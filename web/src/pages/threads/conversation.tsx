@@ -1,11 +1,13 @@
+import { Link } from "@tanstack/react-router";
 import { CircleAlert } from "lucide-react";
 import { useMemo } from "react";
 import { JsonTree } from "../../ui/json-tree.tsx";
+import { Markdown } from "../../ui/markdown.tsx";
 import { EmptyState } from "../../ui/states.tsx";
 import { Status } from "../../ui/status.tsx";
 import type { Live } from "./live.ts";
 import { MessageView } from "./message-view.tsx";
-import { answersOf, type Message, messagesOf } from "./messages.ts";
+import { answersOf, type Message, messagesOf, passedBy } from "./messages.ts";
 import { counted } from "./steps.ts";
 
 const NO_MESSAGES: readonly Message[] = [];
@@ -26,11 +28,13 @@ export function Conversation({
   const messages = messagesOf(values);
   const said = messages ?? NO_MESSAGES;
   const answers = useMemo(() => answersOf(said), [said]);
+  const passed = useMemo(() => passedBy(said), [said]);
   const writing = live?.writing ?? [];
+  const hasFailed = error !== null && error !== undefined;
   const isEmpty = said.length === 0 && writing.length === 0 && !hasKeys(values);
   return (
     <div className="mx-auto grid w-full max-w-3xl gap-5 px-6 py-5 max-sm:px-4">
-      {isEmpty && !live && (
+      {isEmpty && !live && !hasFailed && (
         <EmptyState title="Nothing has been said yet">Write to the agent below; it starts a run.</EmptyState>
       )}
       {messages === undefined && hasKeys(values) && <Values values={values} />}
@@ -38,7 +42,13 @@ export function Conversation({
         <ol aria-label="Conversation" className="grid gap-5">
           {said.map((message, index) =>
             isAnswer(message, said) ? null : (
-              <MessageView key={message.id ?? index} message={message} answers={answers} durations={durations} />
+              <MessageView
+                key={message.id ?? index}
+                message={message}
+                answers={answers}
+                durations={durations}
+                isPassed={passed.has(message)}
+              />
             ),
           )}
           {writing.map(({ message }, index) => (
@@ -53,7 +63,7 @@ export function Conversation({
         </ol>
       )}
       {live && <Progress live={live} />}
-      {error !== null && error !== undefined && !live && <Failure error={error} />}
+      {hasFailed && !live && <Failure error={error} />}
     </div>
   );
 }
@@ -73,11 +83,7 @@ const Values = ({ values }: { values: Record<string, unknown> }) => (
       <div key={key} className="min-w-0">
         <dt className="mb-0.5 font-mono text-table text-text-3">{key}</dt>
         <dd className="min-w-0">
-          {typeof value === "string" ? (
-            <p className="whitespace-pre-wrap break-words text-body">{value}</p>
-          ) : (
-            <JsonTree value={value} open={1} />
-          )}
+          {typeof value === "string" ? <Markdown text={value} /> : <JsonTree value={value} open={1} />}
         </dd>
       </div>
     ))}
@@ -100,6 +106,9 @@ function Progress({ live }: { live: Live }) {
   );
 }
 
+/** An agent asked for a token of a service that nobody has set up here. */
+const NO_PROVIDER = /OAuth provider '.*' not found/;
+
 function Failure({ error }: { error: unknown }) {
   const { error: name, message } = error as { error?: string; message?: string };
   return (
@@ -107,7 +116,12 @@ function Failure({ error }: { error: unknown }) {
       <CircleAlert size={16} className="mt-0.5 shrink-0 text-error" aria-hidden />
       <p className="min-w-0 break-words">
         <span className="font-medium">{name ?? "The last run failed."}</span>{" "}
-        {message ?? (name ? "" : JSON.stringify(error))}
+        {message ?? (name ? "" : JSON.stringify(error))}{" "}
+        {NO_PROVIDER.test(message ?? "") && (
+          <Link to="/connections" className="text-accent-text underline">
+            Make it in Connections
+          </Link>
+        )}
       </p>
     </div>
   );

@@ -1,12 +1,10 @@
 import { CirclePause } from "lucide-react";
-import { type FormEvent, useMemo, useState } from "react";
+import { useMemo, useState } from "react";
 import type { Interrupt } from "../../../../src/contract/records.ts";
 import { Button } from "../../ui/button.tsx";
-import { Field, TextArea } from "../../ui/field.tsx";
-import { JsonEditor } from "../../ui/json-editor.tsx";
 import type { JsonSchema } from "../../ui/json-schema.ts";
 import { JsonTree } from "../../ui/json-tree.tsx";
-import { SchemaForm } from "../../ui/schema-form.tsx";
+import { AnswerForm } from "./answer-form.tsx";
 import { type Choice, questionOf } from "./answers.ts";
 
 /** JSON as it is, whatever the question offers. */
@@ -28,7 +26,9 @@ export function InterruptCard({
   onAnswer(resume: unknown): Promise<unknown>;
 }) {
   const { text, detail, choices, link } = useMemo(() => questionOf(interrupt), [interrupt]);
+  // While one answer is written no other can be given: an approval would send what was asked, not what was written.
   const [chosen, setChosen] = useState<Choice>();
+  const [left, setLeft] = useState<Choice>();
   const [state, setState] = useState<{ busy?: boolean; error?: string }>({});
   const answer = async (resume: unknown) => {
     setState({ busy: true });
@@ -58,31 +58,37 @@ export function InterruptCard({
           {link}
         </a>
       )}
-      <div className="flex flex-wrap gap-2">
-        {offered.map((choice, index) => (
-          <Button
-            key={choice.label}
-            look={index === 0 ? "primary" : choice.kind === "reject" ? "danger" : "plain"}
-            disabled={state.busy}
-            aria-expanded={choice.draft === undefined ? undefined : chosen?.label === choice.label}
-            onClick={() => {
-              if (choice.draft === undefined) void answer(choice.resume(undefined));
-              else setChosen(chosen?.label === choice.label ? undefined : choice);
-            }}
-          >
-            {choice.label}
-            {choice.draft !== undefined && " …"}
-          </Button>
-        ))}
-      </div>
-      {chosen && (
+      {chosen ? (
         <AnswerForm
-          key={chosen.label}
           choice={chosen}
           schema={chosen === RAW ? undefined : schema}
+          isRaw={chosen === RAW}
           busy={state.busy === true}
           onAnswer={answer}
+          onCancel={() => {
+            setChosen(undefined);
+            setState({});
+            setLeft(chosen);
+          }}
         />
+      ) : (
+        <div className="flex flex-wrap gap-2">
+          {offered.map((choice, index) => (
+            <Button
+              key={choice.label}
+              autoFocus={choice.label === left?.label}
+              look={index === 0 ? "primary" : choice.kind === "reject" ? "danger" : "plain"}
+              disabled={state.busy}
+              onClick={() => {
+                if (choice.draft === undefined) void answer(choice.resume(undefined));
+                else setChosen(choice);
+              }}
+            >
+              {choice.label}
+              {choice.draft !== undefined && " …"}
+            </Button>
+          ))}
+        </div>
       )}
       {state.error && (
         <p role="alert" className="mt-2 text-error text-table">
@@ -93,62 +99,5 @@ export function InterruptCard({
   );
 }
 
-const TYPES: Record<string, string> = { string: "string", number: "number", boolean: "boolean" };
-
-/** A form for an object of plain values; undefined for anything else, which is edited as JSON. */
-function schemaOfDraft(draft: unknown): JsonSchema | undefined {
-  if (typeof draft !== "object" || draft === null || Array.isArray(draft)) return undefined;
-  const fields = Object.entries(draft);
-  if (fields.length === 0 || !fields.every(([, value]) => (typeof value) in TYPES)) return undefined;
-  return {
-    properties: Object.fromEntries(fields.map(([name, value]) => [name, { type: TYPES[typeof value] }])),
-    required: fields.map(([name]) => name),
-  };
-}
-
 const isWorthShowing = (detail: unknown): boolean =>
   detail !== undefined && (typeof detail !== "object" || Object.keys(detail ?? {}).length > 0);
-
-function AnswerForm({
-  choice,
-  schema,
-  busy,
-  onAnswer,
-}: {
-  choice: Choice;
-  schema: JsonSchema | undefined;
-  busy: boolean;
-  onAnswer(resume: unknown): Promise<unknown>;
-}) {
-  const [written, setWritten] = useState(choice.draft);
-  const fields = schema ?? (choice.label === RAW.label ? undefined : schemaOfDraft(choice.draft));
-  const submit = (event: FormEvent) => {
-    event.preventDefault();
-    void onAnswer(choice.resume(written));
-  };
-  return (
-    <form onSubmit={submit} className="mt-3 grid gap-3">
-      {fields ? (
-        <SchemaForm schema={fields} value={written as Record<string, unknown>} onChange={setWritten} />
-      ) : typeof choice.draft === "string" ? (
-        <Field label={choice.kind === "reject" ? "Why (optional)" : "Your answer"}>
-          {(props) => (
-            <TextArea
-              {...props}
-              autoFocus
-              rows={2}
-              required={choice.kind === "respond"}
-              value={written as string}
-              onChange={({ target }) => setWritten(target.value)}
-            />
-          )}
-        </Field>
-      ) : (
-        <JsonEditor autoFocus label="Your answer, as JSON" value={written} onChange={setWritten} />
-      )}
-      <Button type="submit" look="primary" disabled={busy} className="justify-self-start">
-        Send: {choice.label.toLowerCase()}
-      </Button>
-    </form>
-  );
-}

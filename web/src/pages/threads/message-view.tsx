@@ -2,6 +2,7 @@ import { Bot, Settings2, User, Wrench } from "lucide-react";
 import { memo } from "react";
 import { classes } from "../../ui/classes.ts";
 import { JsonTree } from "../../ui/json-tree.tsx";
+import { Markdown } from "../../ui/markdown.tsx";
 import { type Message, partsOf, type Speaker, speakerOf } from "./messages.ts";
 import { ToolCallView } from "./tool-call-view.tsx";
 
@@ -12,16 +13,21 @@ const SPEAKERS: Record<Speaker, { icon: typeof Bot; label: string }> = {
   tool: { icon: Wrench, label: "Tool" },
 };
 
+const CURSOR = <span className="ml-0.5 inline-block h-4 w-1.5 animate-pulse-slow bg-accent-text align-text-bottom" />;
+
 interface MessageViewProps {
   message: Message;
   /** What tools answered, by the id of the call. */
   answers: ReadonlyMap<string, Message>;
   durations: ReadonlyMap<string, number>;
   isWriting?: boolean;
+  /** The conversation went on without what its calls ask for. */
+  isPassed?: boolean;
 }
 
 /** What one side said, with the tools that it called. */
-export const MessageView = memo(function MessageView({ message, answers, durations, isWriting }: MessageViewProps) {
+export const MessageView = memo(function MessageView(props: MessageViewProps) {
+  const { message, answers, durations, isWriting, isPassed = false } = props;
   const speaker = speakerOf(message);
   const { icon: Icon, label } = SPEAKERS[speaker];
   const { text, others } = partsOf(message);
@@ -42,12 +48,13 @@ export const MessageView = memo(function MessageView({ message, answers, duratio
       <div className="grid min-w-0 flex-1 gap-2">
         <span className="sr-only">{message.name ?? label}:</span>
         {(text !== "" || (isWriting && calls.length === 0)) && (
-          <p className="whitespace-pre-wrap break-words pt-0.5 text-body">
-            {text}
-            {isWriting && (
-              <span className="ml-0.5 inline-block h-4 w-1.5 animate-pulse-slow bg-accent-text align-text-bottom" />
+          <div className="min-w-0 pt-0.5">
+            {speaker === "person" ? (
+              <p className="whitespace-pre-wrap break-words text-body">{text}</p>
+            ) : (
+              <Markdown text={text} end={isWriting ? CURSOR : undefined} />
             )}
-          </p>
+          </div>
         )}
         {others.length > 0 && <JsonTree value={others.length === 1 ? others[0] : others} open={0} />}
         {calls.map((call, index) => (
@@ -56,6 +63,7 @@ export const MessageView = memo(function MessageView({ message, answers, duratio
             call={call}
             answer={answers.get(call.id ?? "")}
             duration_ms={durations.get(call.id ?? "")}
+            isPassed={isPassed}
           />
         ))}
       </div>

@@ -66,3 +66,9 @@ export function partsOf({ content }: Message): { text: string; others: unknown[]
 /** Answers of tools by the id of the call; a call that is not in it has none yet. */
 export const answersOf = (messages: readonly Message[]): ReadonlyMap<string, Message> =>
   new Map(messages.flatMap((message) => (message.tool_call_id ? [[message.tool_call_id, message] as const] : [])));
+
+/** Those whose calls nobody will answer any more: somebody has spoken since, and it was no tool. */
+export function passedBy(messages: readonly Message[]): ReadonlySet<Message> {
+  const last = messages.findLastIndex((message) => speakerOf(message) !== "tool");
+  return new Set(messages.slice(0, Math.max(last, 0)));
+}

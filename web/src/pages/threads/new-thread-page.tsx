@@ -2,9 +2,9 @@ import { useQuery, useQueryClient } from "@tanstack/react-query";
 import type { Thread } from "../../../../src/contract/records.ts";
 import { api } from "../../api/request.ts";
 import { Page } from "../../frame/header.tsx";
-import { EmptyState } from "../../ui/states.tsx";
 import { AssistantDrawing } from "../agents/drawing.tsx";
 import { assistantsQuery } from "../agents/queries.ts";
+import { ChooseAgent } from "./choose-agent.tsx";
 import { Composer } from "./composer.tsx";
 import { newThreadRoute } from "./page.ts";
 import { startRun } from "./start-run.ts";
@@ -35,19 +35,21 @@ export function NewThreadPage() {
             <AssistantDrawing assistant_id={chosen.assistant_id} />
           </div>
         ) : (
-          <EmptyState title="Who is it for?">Choose the assistant that the thread begins with, below.</EmptyState>
+          <ChooseAgent />
         )}
       </div>
-      <div className="mx-auto w-full max-w-3xl px-6 pb-4 max-sm:px-4">
-        <Composer
-          key={assistant_id}
-          assistant_id={assistant_id}
-          onAssistant={(assistant) => void navigate({ search: { assistant }, replace: true })}
-          isChat={false}
-          sendLabel="Send"
-          onSend={begin}
-        />
-      </div>
+      {assistant_id && (
+        <div className="mx-auto w-full max-w-3xl px-6 pb-4 max-sm:px-4">
+          <Composer
+            key={assistant_id}
+            assistant_id={assistant_id}
+            onAssistant={(assistant) => void navigate({ search: { assistant }, replace: true })}
+            isChat={false}
+            sendLabel="Send"
+            onSend={begin}
+          />
+        </div>
+      )}
     </Page>
   );
 }

@@ -2,6 +2,7 @@ import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
 import type { PartialThread, Run, Thread, ThreadState } from "../../../../src/contract/records.ts";
 import { api } from "../../api/request.ts";
 import { readMetadata, type ThreadsSearch } from "./thread-filter.ts";
+import { ASKED_IN } from "./thread-title.ts";
 
 /** How many threads, steps and runs are fetched at a time. */
 const PAGE = { threads: 50, steps: 60, runs: 100 };
@@ -11,15 +12,19 @@ const LOOK_MS = 2_500;
 
 /** A thread in a list. */
 export type ListedThread = Required<
-  Pick<PartialThread, "thread_id" | "status" | "created_at" | "updated_at" | "metadata">
+  Pick<PartialThread, "thread_id" | "status" | "created_at" | "updated_at" | "metadata" | "interrupts">
 > & {
-  /** What was said first; undefined without messages. */
+  /** What was said first, or asked. */
   title?: string;
   last?: string;
 };
 
-const SELECT = ["thread_id", "status", "created_at", "updated_at", "metadata"];
-const EXTRACT = { first: "values.messages[0].content", last: "values.messages[-1].content" };
+const SELECT = ["thread_id", "status", "created_at", "updated_at", "metadata", "interrupts"];
+const EXTRACT = {
+  first: "values.messages[0].content",
+  last: "values.messages[-1].content",
+  ...Object.fromEntries(ASKED_IN.map((key) => [key, `values.${key}`])),
+};
 
 /** The threads that fit, a page of them. */
 export async function findThreads(
@@ -44,7 +49,7 @@ export async function findThreads(
   );
   return found.map(({ extracted, ...thread }) => ({
     ...thread,
-    title: lineOf(extracted.first),
+    title: [extracted.first, ...ASKED_IN.map((key) => extracted[key])].map(lineOf).find((title) => title),
     last: lineOf(extracted.last),
   }));
 }

@@ -2,13 +2,13 @@ import { Page } from "../../frame/header.tsx";
 import { useKeys } from "../../frame/keys.ts";
 import { Id } from "../../ui/code-block.tsx";
 import { SplitButton } from "../../ui/split-button.tsx";
-import { Status } from "../../ui/status.tsx";
 import { useCancel } from "./cancel.ts";
-import { messagesOf, partsOf } from "./messages.ts";
 import { ThreadContent } from "./thread-content.tsx";
 import { ThreadFoot } from "./thread-foot.tsx";
 import { ThreadMenu } from "./thread-menu.tsx";
 import { ThreadSide } from "./thread-side.tsx";
+import { ThreadStatus } from "./thread-status.tsx";
+import { titleOf } from "./thread-title.ts";
 import { type Fetched, useThread } from "./use-thread.ts";
 
 const CRUMBS = [{ label: "Threads", to: "/threads" }];
@@ -16,7 +16,8 @@ const CRUMBS = [{ label: "Threads", to: "/threads" }];
 /** A thread: the conversation with what is to be answered and written below it, and the history beside it. */
 export function ThreadView(fetched: Fetched) {
   const model = useThread(fetched);
-  const { thread, working, search, show } = model;
+  const { thread, working, asks, search, show } = model;
+  const { graph_id } = thread.metadata;
   const { cancel, items } = useCancel(thread.thread_id);
   useKeys({
     v: {
@@ -27,11 +28,11 @@ export function ThreadView(fetched: Fetched) {
   return (
     <Page
       fill
-      title={titleOf(fetched.state.values) ?? "Thread"}
+      title={titleOf(fetched.state.values) ?? (graph_id ? `Thread of ${graph_id}` : "Thread")}
       crumbs={CRUMBS}
       beside={
         <span className="flex shrink-0 items-center gap-2">
-          <Status status={working ? "busy" : thread.status} />
+          <ThreadStatus status={working ? "busy" : thread.status} asks={asks} />
           <span className="max-sm:hidden">
             <Id id={thread.thread_id} />
           </span>
@@ -61,10 +62,4 @@ export function ThreadView(fetched: Fetched) {
       </div>
     </Page>
   );
-}
-
-/** What was said first, on one line. */
-function titleOf(values: unknown): string | undefined {
-  const [first] = messagesOf(values) ?? [];
-  return (first && partsOf(first).text.replace(/\s+/g, " ").slice(0, 120)) || undefined;
 }

@@ -33,7 +33,10 @@ export function ThreadsFilters() {
         value={search.status ?? ANY}
         options={[
           { value: ANY, label: "Any status" },
-          ...THREAD_STATUSES.map((status) => ({ value: status, label: status })),
+          ...THREAD_STATUSES.map((status) => ({
+            value: status,
+            label: status === "interrupted" ? "waits for you, or paused" : status,
+          })),
         ]}
         onChange={(chosen) => change({ status: chosen === ANY ? undefined : chosen }, false)}
       />

@@ -9,12 +9,13 @@ import { Button } from "../../ui/button.tsx";
 import { classes } from "../../ui/classes.ts";
 import { RelativeTime } from "../../ui/relative-time.tsx";
 import { EmptyState, ErrorState, SkeletonRows } from "../../ui/states.tsx";
-import { Badge, Status } from "../../ui/status.tsx";
+import { Badge } from "../../ui/status.tsx";
 import { Table } from "../../ui/table.tsx";
 import type { Column } from "../../ui/table-columns.ts";
 import { threadsRoute } from "./page.ts";
 import { type ListedThread, threadsQuery } from "./queries.ts";
 import type { ThreadsSearch } from "./thread-filter.ts";
+import { ThreadStatus } from "./thread-status.tsx";
 import { ThreadsFilters } from "./threads-filters.tsx";
 
 /** All threads, found by status, by words of their state, and by metadata. */
@@ -119,7 +120,18 @@ const COLUMNS: Column<ListedThread>[] = [
     grow: true,
     card: "title",
   },
-  { id: "status", header: "Status", cell: ({ status }) => <Status status={status} />, width: 130, card: "first" },
+  {
+    id: "status",
+    header: "Status",
+    cell: ({ status, interrupts }) => (
+      <ThreadStatus
+        status={status}
+        asks={status === "interrupted" && Object.values(interrupts).some((each) => each.length > 0)}
+      />
+    ),
+    width: 130,
+    card: "first",
+  },
   {
     id: "graph",
     header: "Graph",

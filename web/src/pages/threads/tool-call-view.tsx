@@ -9,10 +9,13 @@ export function ToolCallView({
   call,
   answer,
   duration_ms,
+  isPassed,
 }: {
   call: ToolCall;
   answer: Message | undefined;
   duration_ms: number | undefined;
+  /** An answer will never come. */
+  isPassed: boolean;
 }) {
   const { args } = call;
   return (
@@ -27,10 +30,11 @@ export function ToolCallView({
             {duration(duration_ms)}
           </span>
         )}
-        <Status
-          status={answer ? (answer.status ?? "success") : "no answer yet"}
-          kind={answer ? undefined : "pending"}
-        />
+        {answer ? (
+          <Status status={answer.status ?? "success"} />
+        ) : (
+          <Status status={isPassed ? "never answered" : "no answer yet"} kind={isPassed ? "off" : "pending"} />
+        )}
       </summary>
       <div className="grid gap-3 border-line border-t px-3 py-2">
         <Part title="Called with">

@@ -3,6 +3,7 @@ import { useEffect } from "react";
 import type { Run, Thread, ThreadState } from "../../../../src/contract/records.ts";
 import { toast } from "../../ui/toast.tsx";
 import { isActive } from "./cancel.ts";
+import { openTasks } from "./open-tasks.ts";
 import { type ThreadView, threadRoute } from "./page.ts";
 import { historyQuery, stateQuery } from "./queries.ts";
 import { type RunOrder, startRun } from "./start-run.ts";
@@ -35,6 +36,8 @@ export function useThread({ thread, runs, state }: Fetched) {
       void client.invalidateQueries({ queryKey: historyQuery(thread_id).queryKey }, { cancelRefetch: false });
   }, [client, thread_id, live?.values]);
   const past = useQuery({ ...stateQuery(thread_id, search.checkpoint), enabled: search.checkpoint !== undefined });
+  /** A question is open, whatever state is looked at. */
+  const asks = !working && !live && openTasks(state).some(({ interrupts }) => interrupts.length > 0);
   const isPast = search.checkpoint !== undefined;
   const assistant_id = search.assistant ?? runs[0]?.assistant_id ?? textOf(thread.metadata.assistant_id);
 
@@ -76,6 +79,8 @@ export function useThread({ thread, runs, state }: Fetched) {
     isPast,
     history: useSteps(thread_id),
     assistant_id,
+    newest: state,
+    asks,
     /** The state that is looked at; undefined while a past one is fetched. */
     state: isPast ? past.data : state,
     values: isPast ? past.data?.values : (live?.values ?? state.values),
