@@ -142,7 +142,7 @@ describeInBrowser("the compare page", () => {
     // The worst of them comes first, with how far it is off.
     const first = () => page.getByRole("rowgroup").last().getByRole("row").first();
     await first().getByText("17. How do I ask").waitFor();
-    expect(await first().getByRole("cell").last().innerText()).toMatch(/0 ▼ −0\.\d\d?/);
+    await expect.poll(() => first().getByRole("cell").last().innerText()).toMatch(/0 ▼ −0\.\d\d?/);
     const again = await web.open(new URL(page.url()).pathname.replace("/app", "") + new URL(page.url()).search);
     await again.getByText("17. How do I ask").first().waitFor();
     await shows(again, `${losses} examples`);
@@ -195,7 +195,7 @@ describeInBrowser("the compare page", () => {
     await page.getByRole("img", { name: "worst first" }).waitFor();
     await by.click();
     await page.getByRole("img", { name: "best first" }).waitFor();
-    expect(await first.getByRole("cell").last().innerText()).toMatch(/▲ \+0\.\d/);
+    await expect.poll(() => first.getByRole("cell").last().innerText()).toMatch(/▲ \+0\.\d/);
     await by.click();
     await first.getByText("1. How do I ask").waitFor();
     await page.getByRole("button", { name: "large v1", exact: true }).click();

@@ -16,6 +16,16 @@ export function Evaluations() {
       <p className="text-text-2">
         Upload what an evaluation measured, and see what is better, what is worse, and whether that can be chance.
       </p>
+      {/* Above what comes later: it would move away from under the pointer. */}
+      <div className="flex flex-wrap items-start gap-2">
+        <SampleButton look={datasets?.length === 0 ? "primary" : "plain"} />
+        <Button asChild>
+          <Link to="/experiments">All datasets</Link>
+        </Button>
+      </div>
+      <p className="text-table text-text-3">
+        The sample is a dataset of 200 made-up questions with three experiments; it opens in the comparison.
+      </p>
       {error ? (
         <ErrorState error={error} retry={() => void refetch()} />
       ) : !datasets ? (
@@ -43,15 +53,6 @@ export function Evaluations() {
           </ul>
         )
       )}
-      <div className="flex flex-wrap items-start gap-2">
-        <SampleButton look={datasets?.length === 0 ? "primary" : "plain"} />
-        <Button asChild>
-          <Link to="/experiments">All datasets</Link>
-        </Button>
-      </div>
-      <p className="text-table text-text-3">
-        The sample is a dataset of 200 made-up questions with three experiments; it opens in the comparison.
-      </p>
     </section>
   );
 }
