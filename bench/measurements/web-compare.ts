@@ -66,8 +66,8 @@ async function measurePage(browser: Browser, url: string, uploads: readonly Uplo
     await visited.context().close();
   }
   const fps = await several(() => page.evaluate(SCROLL));
-  await page.getByRole("button", { name: /^Δ similarity/ }).click();
-  const sort = await several(() => page.evaluate(changeAfterClick('input[type="checkbox"]', ROW)));
+  await page.getByRole("button", { name: /similarity.* first$/ }).click();
+  const sort = await several(() => page.evaluate(changeAfterClick('[role="radio"][aria-checked="false"]', ROW)));
   await page.keyboard.press("Escape");
   const filter = await several(() =>
     page.evaluate(changeAfterClick('td:nth-of-type(2) button[title*="worse"]', TOTAL)),
