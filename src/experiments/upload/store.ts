@@ -4,6 +4,7 @@ import { ApiError } from "../../errors.ts";
 import { newId } from "../../lib/ids.ts";
 import { type Database, readNow, type Tx } from "../../storage/database.ts";
 import { findDataset, updateDataset } from "../../storage/experiments/datasets.ts";
+import { analyzeExamples } from "../../storage/experiments/examples.ts";
 import { insertExperiment, setStats } from "../../storage/experiments/experiments.ts";
 import { insertFeedback } from "../../storage/experiments/feedback.ts";
 import { insertRuns } from "../../storage/experiments/runs.ts";
@@ -27,6 +28,9 @@ import type { CheckedUpload } from "./upload.ts";
 /** Rows are stored in groups, so that no more than this many are in memory as rows of tables. */
 const GROUP = 500;
 
+/** From so many rows on the planner of the database is told of them. */
+const MANY = 1_000;
+
 /**
  * Stores a checked upload: all of it in one transaction, or nothing.
  *
@@ -34,7 +38,10 @@ const GROUP = 500;
  */
 export async function storeUpload(database: Database, caller: Caller, upload: CheckedUpload): Promise<UploadResult> {
   try {
-    return await writeUnique(database, (tx) => store(tx, caller, upload));
+    const stored = await writeUnique(database, (tx) => store(tx, caller, upload));
+    // The upload is whole; what the planner is not told now it finds out by itself.
+    if (upload.staging.count >= MANY) await analyzeExamples(database).catch(() => undefined);
+    return stored;
   } catch (error) {
     throw database.read.dialect.isUniqueViolation(error)
       ? new ApiError("feedback_exists", { feedback_id: "of a score" })

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { sql } from "kysely";
-import type { Tx } from "../database.ts";
+import type { Database, Tx } from "../database.ts";
 import { byIds, insertMany } from "../insert-many.ts";
 import { compileExampleFilter, found } from "./compile-filter.ts";
 import type { RunFilter } from "./run-filter.ts";
@@ -14,6 +14,14 @@ export type VersionedExample = ExampleRow &
 export async function insertExamples(tx: Tx, examples: ExampleRow[], versions: ExampleVersionRow[]): Promise<void> {
   await insertMany(tx, "examples", examples);
   await insertMany(tx, "example_versions", versions);
+}
+
+/**
+ * Tells Postgres' planner of many examples that have just come. Until its own look at them, a minute later, it takes their tables for
+ * nearly empty and joins a page's examples to their versions the long way: 2 to 4 ms of the page's 25. It takes 70 ms for 10,000.
+ */
+export async function analyzeExamples({ read }: Database): Promise<void> {
+  if (read.dialect.name === "postgres") await read.run(sql`analyze examples, example_versions`.compile(read.k));
 }
 
 /** Points an example at its newest version. */
