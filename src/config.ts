@@ -4,6 +4,7 @@ import { dirname, resolve } from "node:path";
 import { type DockerPlace, readDocker } from "./config/docker.ts";
 import { readGraphEnv } from "./config/graph-env.ts";
 import { type GraphSpec, readGraphs, readPrefix, readProject } from "./config/project.ts";
+import { fieldsWithoutEffect } from "./config/project-fields.ts";
 import { readSystemEnv } from "./config/system-env.ts";
 import { readTiming, type Timing } from "./config/timing.ts";
 import { type Env, integer, list, oneOf } from "./config/values.ts";
@@ -22,6 +23,8 @@ export interface Config extends Timing, DockerPlace {
   graphs: readonly GraphSpec[];
   /** Environment of the graph hosts: that of this process without its secrets, and what langgraph.json adds. */
   graph_env: Readonly<Record<string, string>>;
+  /** Paths of fields of langgraph.json that have no effect. Always empty with `serve`, which refuses them. */
+  ignored_fields: readonly string[];
   host: string;
   port: number;
   /** A socket that listens already, inherited from whoever has started this; instead of host and port. */
@@ -102,19 +105,27 @@ export function readConfig(command: Config["command"], flags: Flags, env: Env): 
   const config_file = resolve(flags.config ?? "langgraph.json");
   const project = readProject(config_file);
   const project_dir = dirname(config_file);
-  if (project.auth) {
+  if (project.auth && (!isObject(project.auth) || project.auth.path !== undefined)) {
     throw new ConfigError(
-      `${config_file}: the field "auth" names a module that this version does not run, so everybody would get in: remove the field and use API_KEYS.`,
+      `${config_file}: the field "auth" names a module that this version does not run, so nothing would check callers: remove auth.path and use API_KEYS.`,
+    );
+  }
+  const ignored_fields = fieldsWithoutEffect(project);
+  if (command === "serve" && ignored_fields.length > 0) {
+    throw new ConfigError(
+      `${config_file}: ${ignored_fields.join(", ")} would have no effect: remove ${ignored_fields.length === 1 ? "this field" : "these fields"}, or use "threadmill dev", which warns and goes on.`,
     );
   }
   const storage = readStorageConfig(flags, env);
+  const graph_env = readGraphEnv(project.env, { project_dir, config_file, database_url: storage.database_url }, env);
   return Object.freeze({
     command,
     threadmill_version: ownVersion(),
     project_dir,
     config_file,
     graphs: readGraphs(project.graphs, project_dir, config_file),
-    graph_env: readGraphEnv(project.env, { project_dir, config_file, database_url: storage.database_url }, env),
+    graph_env,
+    ignored_fields,
     host: flags.host || env.THREADMILL_HOST || "127.0.0.1",
     port: integer("--port (or PORT)", flags.port ?? env.PORT, 2024, 0, 65_535),
     listen_fd: flags.listenFd === undefined ? undefined : integer("--listen-fd", flags.listenFd, 3, 3, 1_024),
@@ -137,7 +148,7 @@ export function readConfig(command: Config["command"], flags: Flags, env: Env): 
       config_file,
     ),
     deployments_domain: readDomain(env.THREADMILL_DEPLOYMENTS_DOMAIN),
-    default_assistants: readDefaultAssistants(env.LANGGRAPH_CONFIG),
+    default_assistants: readDefaultAssistants(graph_env.LANGGRAPH_CONFIG),
     body_limit_bytes: integer(
       "HTTP_MAX_REQUEST_BODY_BYTES",
       env.HTTP_MAX_REQUEST_BODY_BYTES,

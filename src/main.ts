@@ -1,15 +1,18 @@
+import { join } from "node:path";
 import { Activation } from "./agents/activation.ts";
 import { Cancellations } from "./agents/cancellations.ts";
 import { DefaultAssistants } from "./agents/default-assistants.ts";
 import { Disconnects } from "./agents/disconnects.ts";
-import { GraphCatalog } from "./agents/graph-catalog.ts";
+import { type CatalogContent, GraphCatalog } from "./agents/graph-catalog.ts";
 import type { Config } from "./config.ts";
 import { DEFAULT_TENANT } from "./contract/caller.ts";
 import type { DeploymentRouter } from "./control/router/deployment-router.ts";
 import { experimentThreads, type ThreadSetup } from "./experiments/threads.ts";
+import { TypeSchemaReader } from "./graphs/type-schemas/reader.ts";
 import type { DeploymentFront } from "./http/deployment-front.ts";
+import type { App } from "./http/route.ts";
 import type { Log } from "./lib/log.ts";
-import { createEngine } from "./main/engine.ts";
+import { createEngine, fetchAsUser } from "./main/engine.ts";
 import { createHttp } from "./main/http.ts";
 import { accessTo, openVault, refuseToBeOpen } from "./main/vault.ts";
 import { fileOf, openData } from "./storage/open-data.ts";
@@ -35,7 +38,7 @@ export interface Threadmill {
   /** Reasons by graph, for graphs that could not be loaded. */
   loaded: Promise<Record<string, string>>;
   /** Loads the graphs anew; what runs goes on with the old ones. */
-  reload(changed: Pick<Config, "graphs" | "graph_env">): Promise<Record<string, string>>;
+  reload(changed: CatalogContent): Promise<Record<string, string>>;
   /** Lets runs end or hands them back, then closes everything. */
   stop(): Promise<void>;
 }
@@ -46,8 +49,8 @@ export async function startThreadmill(config: Config, log: Log): Promise<Threadm
   const { database, close } = await openData(config, synchronousOf(config), log);
   const seal = keys ? await openKeyRing(database, keys, log) : sealsNothing;
   await refuseToBeOpen(config, database);
-  const catalog = new GraphCatalog(config.graphs, config.graph_env);
-  const defaults = new DefaultAssistants(database, catalog, config.default_assistants);
+  const catalog = new GraphCatalog(config);
+  const defaults = new DefaultAssistants(database, catalog);
   const activation = new Activation({ database, default_assistants: defaults, rollout: config.rollout });
   await activation.begin();
   let opening: Promise<Vault> | undefined;
@@ -55,7 +58,9 @@ export async function startThreadmill(config: Config, log: Log): Promise<Threadm
     opening ??= openVault(config, database, seal, log);
     return opening;
   };
-  const engine = createEngine(config, database, catalog, vaultWhenOpen, log);
+  const served = Promise.withResolvers<App>();
+  const fetchAs = fetchAsUser(served.promise, config.mount_prefix);
+  const engine = createEngine(config, database, catalog, { vault: vaultWhenOpen, fetchAs }, log);
   await engine.start();
   const loaded = engine.loadFailures.then((failures) => {
     catalog.failures = failures;
@@ -63,7 +68,13 @@ export async function startThreadmill(config: Config, log: Log): Promise<Threadm
   });
   // Nobody has to ask how the loading went.
   loaded.catch(() => undefined);
-  const context = { database, engine, catalog };
+  const type_schemas = new TypeSchemaReader({
+    project_dir: config.project_dir,
+    timeout_ms: config.schema_timeout_ms,
+    cache_dir: join(config.data_dir, "type-schemas"),
+    log,
+  });
+  const context = { database, engine, catalog, type_schemas };
   const cancellations = new Cancellations(context);
   const disconnects = new Disconnects({
     cancel: (run) => cancellations.cancelIfActive(run),
@@ -91,6 +102,7 @@ export async function startThreadmill(config: Config, log: Log): Promise<Threadm
     router,
   };
   const { app, front } = await createHttp(config, context, parts, log);
+  served.resolve(app);
   return {
     fetch: (request) => app.fetch(request),
     front,
@@ -98,9 +110,8 @@ export async function startThreadmill(config: Config, log: Log): Promise<Threadm
     routes: app.routes,
     database: database.description,
     loaded,
-    async reload({ graphs, graph_env }) {
-      catalog.graphs = graphs;
-      catalog.env = graph_env;
+    async reload({ graphs, graph_env, default_assistants }) {
+      catalog.content = { graphs, graph_env, default_assistants };
       await defaults.renew();
       await defaults.meet(DEFAULT_TENANT);
       catalog.failures = await engine.reload();
@@ -109,7 +120,7 @@ export async function startThreadmill(config: Config, log: Log): Promise<Threadm
     async stop() {
       disconnects.stop();
       const quiet = services.map((service) => service.stop());
-      await Promise.all([engine.stop(config.shutdown_grace_ms), ...quiet]);
+      await Promise.all([engine.stop(config.shutdown_grace_ms), type_schemas.stop(), ...quiet]);
       await experiments.stop();
       await close();
     },

@@ -39,6 +39,7 @@ const PACKAGE_HOMES: Record<string, RegExp> = {
   "@langchain/langgraph": /^graphs\/inside\//,
   "@langchain/langgraph-checkpoint": /^graphs\/inside\//,
   tsx: /^graphs\/inside\//,
+  "typescript-5": /^graphs\/type-schemas\//,
   commander: /^cli\//,
   chokidar: /^cli\//,
   pino: /^lib\/log\.ts$/,

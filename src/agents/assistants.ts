@@ -1,8 +1,9 @@
 import type { AssistantCreate, AssistantFilter, AssistantPatch, AssistantSearch } from "../contract/assistants.ts";
 import type { Caller } from "../contract/caller.ts";
-import type { Assistant, AssistantVersion } from "../contract/records.ts";
+import type { Assistant, GraphSchemas as AssistantSchemas, AssistantVersion } from "../contract/records.ts";
 import { ApiError } from "../errors.ts";
-import type { Question } from "../graphs/host.ts";
+import type { GraphSchemas } from "../graphs/host.ts";
+import type { TypeSchemas } from "../graphs/type-schemas/reader.ts";
 import { isUuid, newId } from "../lib/ids.ts";
 import { isoOfMilliseconds } from "../lib/times.ts";
 import {
@@ -144,29 +145,55 @@ export class Assistants {
   }
 
   /** The drawing, as JSON text. */
-  drawing(caller: Caller, assistant_id: string, xray: boolean | number): Promise<string> {
-    return this.#ask(caller, assistant_id, { kind: "drawing", xray });
+  async drawing(caller: Caller, assistant_id: string, xray: boolean | number): Promise<string> {
+    const { graph_id, config, context } = await this.#find(caller, assistant_id);
+    return askGraph(this.#context, { kind: "drawing", xray, graph: { graph_id, config, context } });
   }
 
-  /** The schemas, as JSON text. */
-  schemas(caller: Caller, assistant_id: string): Promise<string> {
-    return this.#ask(caller, assistant_id, { kind: "schemas" });
+  /**
+   * The JSON schemas of the assistant's graph: what the running graph declares, else what its TypeScript types say, else the names of
+   * its keys. The first read of a graph's types takes seconds; the result is kept until the source changes.
+   */
+  async schemas(caller: Caller, assistant_id: string): Promise<AssistantSchemas> {
+    const { graph_id, config, context } = await this.#find(caller, assistant_id);
+    const declared = await askGraph(this.#context, { kind: "schemas", graph: { graph_id, config, context } });
+    const isWhole = Object.values(declared).every(({ is_whole }) => is_whole);
+    const typed = isWhole ? undefined : await this.#context.type_schemas.read(this.#context.catalog.require(graph_id));
+    return { graph_id, ...onWire(declared, typed) };
   }
 
-  /** Schemas by namespace, as JSON text. */
-  subgraphs(caller: Caller, assistant_id: string, namespace: string | undefined, recurse: boolean): Promise<string> {
-    return this.#ask(caller, assistant_id, { kind: "subgraphs", namespace, recurse });
+  /** Schemas of subgraphs by namespace: what they declare, else the names of their keys. */
+  async subgraphs(
+    caller: Caller,
+    assistant_id: string,
+    namespace: string | undefined,
+    recurse: boolean,
+  ): Promise<Record<string, WireSchemas>> {
+    const { graph_id, config, context } = await this.#find(caller, assistant_id);
+    const graph = { graph_id, config, context };
+    const found = await askGraph(this.#context, { kind: "subgraphs", namespace, recurse, graph });
+    return Object.fromEntries(Object.entries(found).map(([name, schemas]) => [name, onWire(schemas, undefined)]));
   }
 
-  async #ask(caller: Caller, assistant_id: string, question: AboutGraph): Promise<string> {
-    const assistant = await requireAssistant(this.#context.database.read, caller, assistant_id);
-    const { graph_id, config, context } = toAssistant(assistant);
-    return askGraph(this.#context, { ...question, graph: { graph_id, config, context } }) as Promise<string>;
+  async #find(caller: Caller, assistant_id: string): Promise<Assistant> {
+    return toAssistant(await requireAssistant(this.#context.database.read, caller, assistant_id));
   }
 }
 
-type AboutGraph = DistributiveOmit<Extract<Question, { kind: "drawing" | "schemas" | "subgraphs" }>, "graph">;
-type DistributiveOmit<T, K extends PropertyKey> = T extends unknown ? Omit<T, K> : never;
+type WireSchemas = Omit<AssistantSchemas, "graph_id">;
+
+function onWire(declared: GraphSchemas, typed: TypeSchemas | undefined): WireSchemas {
+  const pick = (part: keyof GraphSchemas) =>
+    declared[part].is_whole ? declared[part].schema : (typed?.[part] ?? declared[part].schema);
+  return {
+    input_schema: pick("input"),
+    output_schema: pick("output"),
+    state_schema: pick("state"),
+    config_schema: pick("config"),
+    // JavaScript graphs declare one schema for both.
+    context_schema: pick("config"),
+  };
+}
 
 /** A graph's name stands for its default assistant. */
 const idOf = (assistant_id: string): string =>

@@ -1,4 +1,5 @@
 import type { Engine } from "../engine/engine.ts";
+import type { TypeSchemaReader } from "../graphs/type-schemas/reader.ts";
 import type { Database } from "../storage/database.ts";
 import type { GraphCatalog } from "./graph-catalog.ts";
 
@@ -7,4 +8,5 @@ export interface AgentContext {
   database: Database;
   engine: Engine;
   catalog: GraphCatalog;
+  type_schemas: TypeSchemaReader;
 }

@@ -1,5 +1,4 @@
 import { idOfName } from "../lib/ids.ts";
-import type { JsonObject } from "../lib/json.ts";
 import {
   deleteAssistant,
   insertAssistant,
@@ -16,9 +15,6 @@ const NAMESPACE = "6ba7b821-9dad-11d1-80b4-00c04fd430c8";
 /** The fixed id of a graph's default assistant, the same in every workspace. */
 export const defaultAssistantId = (graph_id: string): string => idOfName(graph_id, NAMESPACE);
 
-/** Config and context that the operator gives to default assistants, by graph. */
-type Configured = Readonly<Record<string, { config: JsonObject; context: JsonObject }>>;
-
 /**
  * Each workspace has the default assistant of every graph: named like the graph, described as in langgraph.json, with what
  * the operator configured.
@@ -26,14 +22,12 @@ type Configured = Readonly<Record<string, { config: JsonObject; context: JsonObj
 export class DefaultAssistants {
   readonly #database: Database;
   readonly #catalog: GraphCatalog;
-  readonly #configured: Configured;
   /** Workspaces whose default assistants were brought up to date since the graphs were loaded. */
   #met = new Map<string, Promise<void>>();
 
-  constructor(database: Database, catalog: GraphCatalog, configured: Configured) {
+  constructor(database: Database, catalog: GraphCatalog) {
     this.#database = database;
     this.#catalog = catalog;
-    this.#configured = configured;
   }
 
   /** Drops those whose graph is gone, and looks at each workspace anew when it is next met. Called when graphs change. */
@@ -62,7 +56,7 @@ export class DefaultAssistants {
       const existing = new Map((await listDefaultAssistants(tx, tenant_id)).map((row) => [row.assistant_id, row]));
       for (const { graph_id, description } of this.#catalog.graphs) {
         const assistant_id = defaultAssistantId(graph_id);
-        const wish = this.#configured[graph_id];
+        const wish = this.#catalog.content.default_assistants[graph_id];
         const settings = wish && { config: JSON.stringify(wish.config), context: JSON.stringify(wish.context) };
         const row = existing.get(assistant_id);
         if (row) await setAssistant(tx, { ...row, ...settings, name: graph_id, description });

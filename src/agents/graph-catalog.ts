@@ -1,20 +1,31 @@
 import { ApiError } from "../errors.ts";
 import type { GraphToLoad } from "../graphs/host.ts";
+import type { JsonObject } from "../lib/json.ts";
 
 export interface CatalogGraph extends GraphToLoad {
   description: string | null;
 }
 
+/** What of the configuration belongs to the graphs. */
+export interface CatalogContent {
+  graphs: readonly CatalogGraph[];
+  /** Environment variables of the graph hosts. */
+  graph_env: Readonly<Record<string, string>>;
+  /** Config and context that the operator gives to the default assistants, by graph. */
+  default_assistants: Readonly<Record<string, { config: JsonObject; context: JsonObject }>>;
+}
+
 /** The graphs that are deployed now, and which of them could not be loaded. `dev` replaces both when files change. */
 export class GraphCatalog {
-  graphs: readonly CatalogGraph[];
-  /** Environment variables of the graphs. */
-  env: Readonly<Record<string, string>>;
+  content: CatalogContent;
   failures: Readonly<Record<string, string>> = {};
 
-  constructor(graphs: readonly CatalogGraph[], env: Readonly<Record<string, string>>) {
-    this.graphs = graphs;
-    this.env = env;
+  constructor(content: CatalogContent) {
+    this.content = content;
+  }
+
+  get graphs(): readonly CatalogGraph[] {
+    return this.content.graphs;
   }
 
   has(graph_id: string): boolean {
@@ -24,8 +35,9 @@ export class GraphCatalog {
   /**
    * @throws ApiError graph_not_found, or graph_unavailable with the reason why it did not load
    */
-  require(graph_id: string): void {
-    if (!this.has(graph_id)) {
+  require(graph_id: string): CatalogGraph {
+    const found = this.graphs.find((graph) => graph.graph_id === graph_id);
+    if (!found) {
       throw new ApiError("graph_not_found", {
         graph_id,
         graphs: this.graphs.map((graph) => graph.graph_id).join(", "),
@@ -33,5 +45,6 @@ export class GraphCatalog {
     }
     const reason = this.failures[graph_id];
     if (reason !== undefined) throw new ApiError("graph_unavailable", { graph_id, reason });
+    return found;
   }
 }

@@ -81,6 +81,8 @@ async function serve(command: Config["command"], flags: Flags): Promise<void> {
   const config = readConfig(command, flags, process.env);
   if (config.inline) giveToGraphs(config.graph_env);
   const log = createLog(config.log_level);
+  if (config.ignored_fields.length > 0)
+    console.error(`${config.config_file}: these fields have no effect: ${config.ignored_fields.join(", ")}.`);
   const service = await startThreadmill(config, log);
   const loaded = service.loaded.catch((error: Error) => ({ "(all)": error.message }));
   if (command === "serve") refuseBroken(await loaded, config);

@@ -1,8 +1,8 @@
 import { delimiter, dirname } from "node:path";
 import type { Env } from "./values.ts";
 
-/** Where programs are found, and how people of this machine write. Nothing of it is a secret. */
-const PASSED_ON = ["LANG", "LC_ALL", "TZ", "TMPDIR"];
+/** Language, time zone, temporary files, and which certificates are trusted: what is not secret and programs cannot work without. */
+const PASSED_ON = ["LANG", "LC_ALL", "TZ", "TMPDIR", "NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE", "SSL_CERT_DIR"];
 
 /** What a program needs of the environment of this process, to be given to others. The Node that runs this comes first. */
 export function readSystemEnv(env: Env): Record<string, string> {

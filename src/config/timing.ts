@@ -28,6 +28,8 @@ export interface Timing {
   disconnect_grace_ms: number;
   /** How long a user may take at an OAuth provider. */
   flow_ttl_ms: number;
+  /** Reading the schemas of a graph from its TypeScript types. */
+  schema_timeout_ms: number;
   /** An OAuth token that expires within this is refreshed before it is given out. */
   refresh_skew_ms: number;
   /** Asking an OAuth provider for something. */
@@ -60,6 +62,7 @@ export function readTiming(env: Env): Timing {
     host_silent_ms: ms("THREADMILL_HOST_SILENT_MS", 1_000),
     host_dead_ms: ms("THREADMILL_HOST_DEAD_MS", 60_000),
     run_timeout_ms: seconds("BG_JOB_TIMEOUT_SECS", 3_600),
+    schema_timeout_ms: ms("LANGGRAPH_SCHEMA_RESOLVE_TIMEOUT_MS", 30_000),
     shutdown_grace_ms: seconds("BG_JOB_SHUTDOWN_GRACE_PERIOD_SECS", 20),
     build_timeout_ms: seconds("THREADMILL_DEPLOY_BUILD_SECS", 900),
     event_retention_ms: seconds("RESUMABLE_STREAM_TTL_SECONDS", 3_600),

@@ -13,6 +13,8 @@ export async function readCheckpoints(database: Database, request: HostRequest):
       return listCheckpoints(database.read, request);
     case "token":
       throw new Error("Only a run gets tokens, and this graph is only being read.");
+    case "fetch":
+      throw new Error("Only a run sends requests to this server, and this graph is only being read.");
     default:
       throw new Error("This graph is only being read: it cannot store checkpoints.");
   }

@@ -9,6 +9,7 @@ import { readCheckpoints } from "./checkpoint-reads.ts";
 import { EventLog } from "./event-log.ts";
 import { Rescue } from "./maintenance/rescue.ts";
 import { retention } from "./maintenance/retention.ts";
+import type { FetchAs } from "./run-requests.ts";
 import { ThreadLog } from "./thread-log.ts";
 import type { FindToken } from "./token-requests.ts";
 import { Worker } from "./worker.ts";
@@ -40,6 +41,8 @@ export interface EngineOptions {
   log: Log;
   /** Where graphs get tokens of their runs' users. */
   findToken: FindToken;
+  /** How graphs send requests to this server. */
+  fetchAs: FetchAs;
 }
 
 /** How often somebody who is told of news looks for them all the same. */
@@ -59,7 +62,7 @@ export class Engine {
   readonly #options: EngineOptions;
 
   constructor(options: EngineOptions) {
-    const { settings, database, log, startHost, setup, findToken } = options;
+    const { settings, database, log, startHost, setup, findToken, fetchAs } = options;
     this.#options = options;
     const isAlone = database.read.dialect.name === "sqlite" && !settings.share_data;
     const idle_poll_ms = settings.share_data ? settings.poll_ms : IDLE_POLL_MS;
@@ -91,7 +94,7 @@ export class Engine {
     );
     const readState = (run: RunRow) => this.#readState(run);
     const shared = { ...settings, database, events: this.events, log, readState };
-    this.#worker = new Worker({ ...shared, findToken, pool: this.#pool, idle_poll_ms });
+    this.#worker = new Worker({ ...shared, findToken, fetchAs, pool: this.#pool, idle_poll_ms });
     this.#rescue = new Rescue(shared);
     this.#maintenance = [this.#rescue.service(), retention(database, settings.event_retention_ms, log)];
   }

@@ -1,5 +1,13 @@
 import { LeaseLostError } from "../errors.ts";
-import type { AbortReason, CheckpointWrite, HostOutcome, HostRequest, RunOrder, StateSummary } from "../graphs/host.ts";
+import type {
+  AbortReason,
+  CheckpointWrite,
+  FromHost,
+  HostOutcome,
+  HostRequest,
+  RunOrder,
+  StateSummary,
+} from "../graphs/host.ts";
 import type { HostPool, PooledHost } from "../graphs/pool.ts";
 import { cleanJsonText } from "../lib/json.ts";
 import type { Log } from "../lib/log.ts";
@@ -14,10 +22,12 @@ import type { EventLog } from "./event-log.ts";
 import type { Feed } from "./feed.ts";
 import { Journal, type Unwritten } from "./journal.ts";
 import { MOST_ATTEMPTS, MOST_CRASHES, verdictOn } from "./run-endings.ts";
+import { type FetchAs, RunRequests } from "./run-requests.ts";
 import { beginningOf, isAnnounced, metadataEvent, orderOf } from "./run-start.ts";
+import { userOf } from "./run-user.ts";
 import { settle } from "./settle.ts";
 import { takeThread } from "./take-thread.ts";
-import { answerTokenRequest, type FindToken } from "./token-requests.ts";
+import { answerTokenRequest, type FindToken, refuseUnlessHeld } from "./token-requests.ts";
 
 export interface ExecutorOptions {
   database: Database;
@@ -30,6 +40,8 @@ export interface ExecutorOptions {
   readState(run: RunRow): Promise<StateSummary | undefined>;
   /** Where graphs get tokens of their runs' users. */
   findToken: FindToken;
+  /** How graphs send requests to this server. */
+  fetchAs: FetchAs;
   /** The run is over, handed back or lost: there is room for another. */
   onDone(run_id: string): void;
 }
@@ -46,6 +58,7 @@ export class Executor {
   readonly #options: ExecutorOptions;
   readonly #feed: Feed;
   readonly #journal: Journal;
+  readonly #requests: RunRequests;
   /** Why the graph was told to stop. */
   #stopping: AbortReason | undefined;
   #infrastructure_failed = false;
@@ -58,6 +71,7 @@ export class Executor {
     this.run = run;
     this.#options = options;
     this.#feed = options.events.hold(run.run_id);
+    this.#requests = new RunRequests(options.fetchAs);
     this.#journal = new Journal({
       database: options.database,
       run,
@@ -129,6 +143,12 @@ export class Executor {
     return insertWrites(tx, this.run, write, write.writes);
   }
 
+  /** A line that the graph has logged. */
+  onLog({ level, message, fields }: Extract<FromHost, { type: "log" }>): void {
+    const { run_id, thread_id, assistant_id, graph_id } = this.run;
+    this.#options.log[level]({ ...JSON.parse(fields), run_id, thread_id, assistant_id, graph_id }, message);
+  }
+
   /** What the graph and its checkpointer ask for. Writes pass the fence, reads need none. */
   async onRequest(request: HostRequest): Promise<unknown> {
     switch (request.op) {
@@ -142,6 +162,12 @@ export class Executor {
         return readCheckpoints(this.#options.database, request);
       case "token":
         return answerTokenRequest(this.run, request, this.#options);
+      case "fetch":
+        await refuseUnlessHeld(this.#options.database, this.run);
+        return this.#requests.answer(userOf(this.run), request);
+      case "fetch_read":
+      case "fetch_cancel":
+        return this.#requests.answer(userOf(this.run), request);
       case "delete_thread":
         throw new Error("A running graph cannot delete threads: use DELETE /threads/{thread_id}.");
     }
@@ -250,6 +276,7 @@ export class Executor {
     if (this.#ended) return;
     this.#ended = true;
     for (const timer of this.#timers) clearTimeout(timer);
+    this.#requests.closeAll();
     try {
       await work();
     } catch (error) {

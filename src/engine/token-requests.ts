@@ -1,17 +1,11 @@
 import { ApiError } from "../errors.ts";
-import type { RunKwargs, TokenAnswer, TokenRequest } from "../graphs/host.ts";
+import type { TokenAnswer, TokenRequest } from "../graphs/host.ts";
 import type { Log } from "../lib/log.ts";
 import { unlessAborted } from "../lib/unless-aborted.ts";
 import type { Database } from "../storage/database.ts";
 import { holdsLease } from "../storage/run-leases.ts";
 import type { RunRow } from "../storage/schema.ts";
-
-/** In whose name a run asks: what its record says, never what its graph does. */
-export interface RunUser {
-  tenant_id: string;
-  user_id: string;
-  assistant_id: string;
-}
+import { type RunUser, userOf } from "./run-user.ts";
 
 /**
  * A token of a run's user, or where to send them for one.
@@ -63,11 +57,7 @@ async function ask(run: RunRow, request: TokenRequest, options: TokenRequestOpti
   }
 }
 
-function userOf({ tenant_id, assistant_id, kwargs }: RunRow): RunUser {
-  const { config } = JSON.parse(kwargs) as RunKwargs;
-  return { tenant_id, assistant_id, user_id: String(config.configurable?.user_id) };
-}
-
-async function refuseUnlessHeld({ read }: Database, run: RunRow): Promise<void> {
+/** @throws Error when the run is stopped or belongs to another worker */
+export async function refuseUnlessHeld({ read }: Database, run: RunRow): Promise<void> {
   if (!(await holdsLease(read, run))) throw new Error("The run is stopped, or is no longer executed here.");
 }

@@ -205,6 +205,12 @@ export class Worker implements Service, PoolListener {
       case "request":
         void this.#answer(message, host);
         break;
+      case "log": {
+        const executor = message.run && this.#executorOf(message.run);
+        if (executor) executor.onLog(message);
+        else this.#options.log[message.level](JSON.parse(message.fields), message.message);
+        break;
+      }
       case "done": {
         const executor = this.#executorOf(message);
         if (executor) void executor.onDone(message.outcome, host);

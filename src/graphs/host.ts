@@ -98,6 +98,8 @@ export interface ValueData {
 }
 export interface WriteData {
   task_id: string;
+  /** Orders the tasks of a step as they were applied; empty where LangGraph names none. */
+  task_path: string;
   idx: number;
   channel: string;
   type: string;
@@ -139,8 +141,32 @@ export interface TokenRequest {
 /** An access token, or where to send the user for one. The token is written nowhere on its way to the graph. */
 export type TokenAnswer = { token: string } | { auth_url: string };
 
+/** A request to this server by the graph of a run; `id` is the host's. A body is read chunk by chunk. */
+export type FetchRequest =
+  | {
+      op: "fetch";
+      id: number;
+      method: string;
+      /** With the query; without the prefix under which the service may be mounted. */
+      path: string;
+      headers: [name: string, value: string][];
+      body?: Uint8Array;
+    }
+  | { op: "fetch_read"; id: number }
+  /** The response is not wanted any more. */
+  | { op: "fetch_cancel"; id: number };
+
+/** The head of a response. */
+export interface FetchAnswer {
+  status: number;
+  headers: [name: string, value: string][];
+  has_body: boolean;
+}
+
 /** What a host asks of the service. */
-export type HostRequest = CheckpointRequest | TokenRequest;
+export type HostRequest = CheckpointRequest | TokenRequest | FetchRequest;
+
+export type LogLevel = "debug" | "info" | "warn" | "error";
 
 /** What a run stores without waiting for an answer: whatever it says later lies behind it. */
 export type CheckpointWrite = Extract<CheckpointRequest, { op: "put" | "put_writes" }>;
@@ -155,6 +181,18 @@ export type Question =
   | { kind: "drawing"; graph: GraphInUse; xray: boolean | number }
   | { kind: "schemas"; graph: GraphInUse }
   | { kind: "subgraphs"; graph: GraphInUse; namespace?: string; recurse: boolean };
+
+export type JsonSchema = Record<string, unknown>;
+
+/** What the running graph says of one of its schemas. */
+export interface GraphSchema {
+  schema: JsonSchema | null;
+  /** Otherwise it has the names of the keys alone. */
+  is_whole: boolean;
+}
+
+/** JavaScript graphs declare one schema for config and context. */
+export type GraphSchemas = Record<"input" | "output" | "state" | "config", GraphSchema>;
 
 /** Which graph, and the config a factory builds it with. */
 export interface GraphInUse {
@@ -202,7 +240,7 @@ export type ToHost =
 /** From a host to the service. */
 export type FromHost =
   /** Graphs are loaded, or could not be. */
-  | { type: "loaded"; failures: Record<string, string> }
+  | { type: "loaded"; failures: Record<string, string>; warnings: string[] }
   | { type: "started"; run_id: string; epoch: number }
   | { type: "events"; run_id: string; epoch: number; events: [event: string, data: string][] }
   | { type: "done"; run_id: string; epoch: number; outcome: HostOutcome }
@@ -210,6 +248,8 @@ export type FromHost =
   | { type: "request"; id: number; run?: { run_id: string; epoch: number }; request: HostRequest }
   /** Like a request to store, but nobody waits: when it cannot be stored, nothing that the run says later is. */
   | { type: "store"; run_id: string; epoch: number; write: CheckpointWrite }
+  /** A line for the service's log; `fields` is a JSON object. `run` is absent while modules are loaded. */
+  | { type: "log"; run?: { run_id: string; epoch: number }; level: LogLevel; message: string; fields: string }
   /** `value` is JSON text, or a StagedUpdate. */
   | { type: "answer"; id: number; value?: unknown; error?: { name: string; message: string } }
   | { type: "pong"; id: number };

@@ -75,6 +75,7 @@ export class HostPool implements Service {
   readonly #listener: PoolListener;
   readonly #hosts = new Set<PooledHost>();
   readonly #pinging: Service;
+  readonly #warned = new Set<string>();
   #pings = 0;
   #stopped = false;
 
@@ -141,6 +142,12 @@ export class HostPool implements Service {
     return fresh.loaded.promise;
   }
 
+  /** All hosts load the same graphs: each warning is logged once. */
+  #warn(warnings: readonly string[]): void {
+    for (const warning of warnings) if (!this.#warned.has(warning)) this.#options.log.warn(warning);
+    for (const warning of warnings) this.#warned.add(warning);
+  }
+
   #serving(): PooledHost[] {
     const now = performance.now();
     return [...this.#hosts].filter(
@@ -182,6 +189,7 @@ export class HostPool implements Service {
     } else if (message.type === "loaded") {
       host.ready = true;
       host.loaded.resolve(message.failures);
+      this.#warn(message.warnings);
       this.#listener.onRoom();
     } else {
       if (message.type === "started") {

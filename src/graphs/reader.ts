@@ -2,6 +2,7 @@ import type { Log } from "../lib/log.ts";
 import type {
   FromHost,
   GraphHost,
+  GraphSchemas,
   HostRequest,
   HostSetup,
   Question,
@@ -35,7 +36,11 @@ type AnswerTo<Q extends Question> = Q extends { kind: "update" }
   ? StagedUpdate
   : Q extends { kind: "summary" }
     ? StateSummary
-    : string;
+    : Q extends { kind: "schemas" }
+      ? GraphSchemas
+      : Q extends { kind: "subgraphs" }
+        ? Record<string, GraphSchemas>
+        : string;
 
 interface Waiting {
   resolve(value: unknown): void;
@@ -95,6 +100,8 @@ export class GraphReader {
       this.#waiting.delete(message.id);
       if (message.error) waiting?.reject(new QuestionError(message.error.name, message.error.message));
       else waiting?.resolve(message.value);
+    } else if (message.type === "log") {
+      this.#options.log[message.level](JSON.parse(message.fields), message.message);
     } else if (message.type === "request") {
       const { id, request } = message;
       this.#options.onRequest(request).then(

@@ -37,16 +37,16 @@ export function serveAssistants(app: App, assistants: Assistants): void {
     jsonText(await assistants.drawing(caller, params.assistant_id, query.xray)),
   );
 
-  serve(app, routes.getAssistantSchemas, async ({ caller, params }) =>
-    jsonText(await assistants.schemas(caller, params.assistant_id)),
+  serve(app, routes.getAssistantSchemas, async ({ caller, params, context }) =>
+    context.json(await assistants.schemas(caller, params.assistant_id)),
   );
 
-  serve(app, routes.getAssistantSubgraphs, async ({ caller, params, query }) =>
-    jsonText(await assistants.subgraphs(caller, params.assistant_id, undefined, query.recurse)),
+  serve(app, routes.getAssistantSubgraphs, async ({ caller, params, query, context }) =>
+    context.json(await assistants.subgraphs(caller, params.assistant_id, undefined, query.recurse)),
   );
 
-  serve(app, routes.getAssistantSubgraphsAt, async ({ caller, params, query }) =>
-    jsonText(await assistants.subgraphs(caller, params.assistant_id, params.namespace, query.recurse)),
+  serve(app, routes.getAssistantSubgraphsAt, async ({ caller, params, query, context }) =>
+    context.json(await assistants.subgraphs(caller, params.assistant_id, params.namespace, query.recurse)),
   );
 
   serve(app, routes.listAssistantVersions, async ({ caller, params, body, context }) =>

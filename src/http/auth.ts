@@ -13,7 +13,7 @@ export function authenticate(access: Access, prefix: string): MiddlewareHandler<
   return async (context, next) => {
     const path = pathBelow(prefix, context.req.path);
     if (path === undefined || !isOpen(context.req.method, path)) {
-      const caller = await access.callerOf(credentialsOf((name) => context.req.header(name)));
+      const caller = context.env?.caller ?? (await access.callerOf(credentialsOf((name) => context.req.header(name))));
       const scope = path === undefined ? undefined : scopeOf(path);
       if (scope && !mayUse(caller, scope)) throw new ApiError("missing_scope", { scope });
       context.set("caller", caller);

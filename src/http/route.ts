@@ -5,8 +5,10 @@ import { ApiError } from "../errors.ts";
 import { JsonError, parseUntrusted } from "../lib/json.ts";
 import { lenient, type Reading, withoutNul } from "./reading.ts";
 
-/** What the middleware leaves for the handlers. */
+/** What requests bring along, and what the middleware leaves for the handlers. */
 export interface Env {
+  /** `caller`: who sends a request that comes from within this process; a connection cannot say it. */
+  Bindings: { caller?: Caller };
   Variables: { caller: Caller };
 }
 

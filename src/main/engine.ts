@@ -1,9 +1,12 @@
 import type { GraphCatalog } from "../agents/graph-catalog.ts";
 import type { Config } from "../config.ts";
+import { type Caller, mayUse, type Scope } from "../contract/caller.ts";
 import { Engine } from "../engine/engine.ts";
+import type { FetchAs } from "../engine/run-requests.ts";
 import type { FindToken } from "../engine/token-requests.ts";
 import { inlineHosts } from "../graphs/hosts/inline.ts";
 import { threadHosts } from "../graphs/hosts/thread.ts";
+import type { App } from "../http/route.ts";
 import type { Log } from "../lib/log.ts";
 import { isLoopback } from "../lib/loopback.ts";
 import type { Database } from "../storage/database.ts";
@@ -14,15 +17,32 @@ export function createEngine(
   config: Config,
   database: Database,
   catalog: GraphCatalog,
-  vault: () => Promise<Vault>,
+  { vault, fetchAs }: { vault: () => Promise<Vault>; fetchAs: FetchAs },
   log: Log,
 ): Engine {
   const startHost = config.inline ? inlineHosts : threadHosts(config.host_memory_mb);
-  const setup = () => ({ graphs: catalog.graphs, env: catalog.env, project_dir: config.project_dir });
+  const setup = () => ({ graphs: catalog.graphs, env: catalog.content.graph_env, project_dir: config.project_dir });
   const findToken: FindToken = async (user, request) =>
     tokenForRun((await vault()).flows, user, request, addressForBrowsers(config));
-  return new Engine({ settings: config, database, startHost, setup, log, findToken });
+  return new Engine({ settings: config, database, startHost, setup, log, findToken, fetchAs });
 }
+
+/**
+ * Requests of graphs to this server, in the name of their run's user. They reach the agent server and nothing else: who writes a graph
+ * must not manage keys and deployments by way of an operator who runs it.
+ */
+export const fetchAsUser =
+  (served: Promise<App>, prefix: string): FetchAs =>
+  async ({ tenant_id, user_id, scopes }, request) => {
+    const caller: Caller = {
+      tenant_id,
+      user_id,
+      scopes: mayUse({ scopes: scopes as Scope[] }, "agents") ? ["agents"] : [],
+    };
+    const url = new URL(request.url);
+    url.pathname = prefix + url.pathname;
+    return (await served).fetch(new Request(url, request), { caller });
+  };
 
 /** What graphs send users back to, who have no request that could say how the service is called. */
 const addressForBrowsers = ({ public_url, host, port, mount_prefix }: Config): string | undefined =>

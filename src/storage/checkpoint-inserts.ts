@@ -3,7 +3,7 @@ import { prepared } from "./prepared.ts";
 import type { CheckpointRow, CheckpointValueRow, CheckpointWriteRow } from "./schema.ts";
 
 export type NewValue = Pick<CheckpointValueRow, "channel" | "version" | "type" | "value">;
-export type NewWrite = Pick<CheckpointWriteRow, "task_id" | "idx" | "channel" | "type" | "value">;
+export type NewWrite = Pick<CheckpointWriteRow, "task_id" | "task_path" | "idx" | "channel" | "type" | "value">;
 
 /** Whose write it is: a run at an epoch, or (run_id null) an update of the state. */
 export interface Author {
@@ -114,6 +114,7 @@ const writeQuery = (replace: boolean) =>
         checkpoint_ns: p("checkpoint_ns"),
         checkpoint_id: p("checkpoint_id"),
         task_id: p("task_id"),
+        task_path: p("task_path"),
         idx: p("idx"),
         layer: p("layer"),
         tenant_id: p("tenant_id"),
@@ -127,6 +128,7 @@ const writeQuery = (replace: boolean) =>
         return replace
           ? same.doUpdateSet((e) => ({
               run_id: e.ref("excluded.run_id"),
+              task_path: e.ref("excluded.task_path"),
               channel: e.ref("excluded.channel"),
               type: e.ref("excluded.type"),
               value: e.ref("excluded.value"),

@@ -112,11 +112,16 @@ async function withContents(tx: Tx, rows: Row[], without = NO_RUN): Promise<Stor
   return result;
 }
 
-/** Of the writes of a task at one position the last counts; they come in the order of their layers. */
+/**
+ * Of the writes of a task at one position the last counts; they come in the order of their layers. They are returned in the order in
+ * which LangGraph applies them: by path (in code points, which is the order of UTF-8 bytes), task and position.
+ */
 function newestLayer(writes: (NewWrite & { layer: number })[]): NewWrite[] {
-  return writes
+  const newest = writes
     .filter(({ task_id, idx }, i) => writes[i + 1]?.task_id !== task_id || writes[i + 1]?.idx !== idx)
     .map(({ layer: _, ...write }) => write);
+  if (newest.every(({ task_path }) => task_path === "")) return newest;
+  return newest.sort((a, b) => Buffer.compare(Buffer.from(a.task_path), Buffer.from(b.task_path)));
 }
 
 type ChannelVersion = [channel: string, version: string];
@@ -164,7 +169,7 @@ const writesQuery = prepared<Namespace & { checkpoint_id: string; without: strin
   (k, p) =>
     k
       .selectFrom("checkpoint_writes")
-      .select(["task_id", "idx", "layer", "channel", "type", "value"])
+      .select(["task_id", "task_path", "idx", "layer", "channel", "type", "value"])
       .where("thread_id", "=", p("thread_id"))
       .where("checkpoint_ns", "=", p("checkpoint_ns"))
       .where("checkpoint_id", "=", p("checkpoint_id"))

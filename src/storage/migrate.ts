@@ -9,6 +9,7 @@ import { assistantsOfWorkspaces } from "./migrations/005-assistants-of-workspace
 import { controlPlane } from "./migrations/006-control-plane.ts";
 import { claimant } from "./migrations/007-claimant.ts";
 import { runsOfWorkspaces } from "./migrations/008-runs-of-workspaces.ts";
+import { taskPaths } from "./migrations/009-task-paths.ts";
 import { experiments } from "./migrations/experiments-001.ts";
 
 export interface Migration {
@@ -21,7 +22,17 @@ export interface Migration {
  * on Postgres all parts are in one database. A migration that was published is never changed.
  */
 const PARTS = {
-  agents: [agentServer, rollback, eventCopies, vault, assistantsOfWorkspaces, controlPlane, claimant, runsOfWorkspaces],
+  agents: [
+    agentServer,
+    rollback,
+    eventCopies,
+    vault,
+    assistantsOfWorkspaces,
+    controlPlane,
+    claimant,
+    runsOfWorkspaces,
+    taskPaths,
+  ],
   experiments: [experiments],
 } as const satisfies Record<string, readonly Migration[]>;
 

@@ -162,6 +162,8 @@ export interface CheckpointWriteRow {
   checkpoint_ns: string;
   checkpoint_id: string;
   task_id: string;
+  /** Where LangGraph applies the task's writes among those of its step; empty where it names no place. */
+  task_path: string;
   /** Position among the task's writes; below 0 for errors, interrupts and resume values, of which the newest counts. */
   idx: number;
   /** For `idx` below 0 the `seq` of the run that wrote it, else 0: a later run's write covers an earlier one's, and uncovers it when it is rolled back. */

@@ -263,6 +263,7 @@ export async function copyThread(
     "checkpoint_ns",
     "checkpoint_id",
     "task_id",
+    "task_path",
     "idx",
     "layer",
     "tenant_id",

@@ -57,6 +57,12 @@ describe("a mistake in the configuration", () => {
       [],
       'the field "auth"',
     ],
+    [
+      "auth that is no object",
+      { "langgraph.json": '{"graphs": {"a": "./a.ts:g"}, "auth": "./a.ts:x"}' },
+      [],
+      'the field "auth"',
+    ],
     ["a bad port", GOOD, ["--port", "99999"], "--port (or PORT) must be a whole number from 0 to 65535"],
     ["a bad database", GOOD, ["--database-url", "mysql://x"], "must look like postgres://"],
     ["an open address without a key", GOOD, ["--host", "0.0.0.0"], "set API_KEYS"],
@@ -101,6 +107,29 @@ describe("a mistake in the configuration", () => {
   });
 });
 
+describe("fields of langgraph.json without an effect", () => {
+  const fields = {
+    ...{ store: { ttl: { default_ttl: 5 } }, http: { cors: { allow_origins: ["*"] }, disable_runs: true }, grafs: 1 },
+    // What asks for nothing, or for what is so anyway.
+    ...{ node_version: "22", dependencies: ["."], dockerfile_lines: [], auth: { disable_studio_auth: true } },
+  };
+  const files = { ...GOOD, "langgraph.json": JSON.stringify({ graphs: { good: "./good.mjs:graph" }, ...fields }) };
+
+  it("are refused by serve, which names them", async () => {
+    project = createProject(files);
+    const { status, stderr } = await runCli(["serve", "--config", project.config, "--data", project.data]);
+    expect(status).toBe(2);
+    expect(stderr).toContain("store, http.cors, http.disable_runs, grafs would have no effect: remove these fields");
+  });
+
+  it("are named by dev in one line", async () => {
+    project = createProject(files);
+    const server = await start("dev");
+    expect((await wait(server, "good")).answer).toBe("one");
+    expect(server.output()).toContain("these fields have no effect: store, http.cors, http.disable_runs, grafs.");
+  });
+});
+
 describe("a graph that cannot be loaded", () => {
   const files = {
     "langgraph.json": '{"graphs": {"good": "./good.mjs:graph", "bad": "./bad.mjs:graph"}}',
@@ -121,6 +150,14 @@ describe("a graph that cannot be loaded", () => {
     ]);
     expect(status).toBe(2);
     expect(stderr).toContain("graphs.bad could not be loaded (RangeError: at load)");
+  });
+
+  it("and is Python gets a sentence that says what to do", async () => {
+    project = createProject({ ...files, "bad.py": "", "langgraph.json": '{"graphs": {"bad": "./bad.py:graph"}}' });
+    const server = await start("dev");
+    const { status, body } = await post(server, "/runs/wait", { assistant_id: "bad", input: {} });
+    expect(status).toBe(422);
+    expect(body.detail).toMatch(/bad\.py is Python, .* name a \.ts or \.js module/);
   });
 
   it("lets dev start, which answers its use with the reason", async () => {

@@ -3,7 +3,8 @@ import { readGraphEnv } from "../../src/config/graph-env.ts";
 import { createDatabase, databases, type TestDatabase } from "../support/databases.ts";
 import { TEST_ENCRYPTION_KEY } from "../support/encryption.ts";
 import { freePort, type ServerProcess, startProcess } from "../support/process.ts";
-import { createProject, type TestProject } from "../support/project.ts";
+import { createProject, oneNodeGraph, type TestProject } from "../support/project.ts";
+import { startService } from "../support/service.ts";
 
 const PATHS = { project_dir: "/project", config_file: "/project/langgraph.json" };
 const URL_OF_SERVICE = "postgres://me:secret@localhost/service";
@@ -38,6 +39,26 @@ describe("the environment of graphs", () => {
     });
     const given = { DATABASE_URL: "postgres://localhost/mine", THREADMILL_ENCRYPTION_KEYS: "e", OTHER: "o" };
     expect(envOf(given, secrets)).toEqual({ DATABASE_URL: "postgres://localhost/mine", OTHER: "o" });
+  });
+});
+
+describe("LANGGRAPH_CONFIG", () => {
+  const configured = JSON.stringify({ agent: { configurable: { tone: "dry" } } });
+
+  it.each([
+    ["the map env", {}, { LANGGRAPH_CONFIG: configured }],
+    ["the file that env names", { ".env": `LANGGRAPH_CONFIG='${configured}'` }, ".env"],
+  ])("counts when it is in %s of langgraph.json", async (_, files, env) => {
+    const project = createProject({
+      ...(files as Record<string, string>),
+      "agent.mjs": oneNodeGraph("one"),
+      "langgraph.json": JSON.stringify({ graphs: { agent: "./agent.mjs:graph" }, env }),
+    });
+    const service = await startService({ database: "sqlite", config: project.config, inline: true });
+    const { body } = await service.request("POST", "/assistants/search", {});
+    expect(body).toMatchObject([{ graph_id: "agent", config: { configurable: { tone: "dry" } } }]);
+    await service.stop();
+    project.drop();
   });
 });
 

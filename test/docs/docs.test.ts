@@ -28,7 +28,9 @@ const namesIn = (cell: string) => [...cell.matchAll(/`([^`]+)`/g)].map(([, name]
 
 const config = ["src/config.ts", "src/config/docker.ts", "src/config/timing.ts"].map(read).join("\n");
 const environment = [
-  ...new Set([...config.matchAll(/\benv\.([A-Z][A-Z_]+)|\b(?:ms|seconds)\("([A-Z_]+)"/g)].map(([, a, b]) => a ?? b)),
+  ...new Set(
+    [...config.matchAll(/\b(?:graph_)?env\.([A-Z][A-Z_]+)|\b(?:ms|seconds)\("([A-Z_]+)"/g)].map(([, a, b]) => a ?? b),
+  ),
 ].sort();
 
 describe("docs/run-states.md", () => {

@@ -1,4 +1,4 @@
-import { mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
 import { freePort, type ServerProcess, startProcess } from "../support/process.ts";
@@ -51,16 +51,5 @@ describe("a project without packages of its own", () => {
       required: { answer: "required" },
       message: { answer: "ai" },
     });
-  });
-
-  it("uses the one that it has installed before that", async () => {
-    bare({
-      "module.mjs": `${oneNodeGraph("").replace('answer: ""', "answer: mine")}\nimport { mine } from "@langchain/core";`,
-    });
-    const own = join(project.folder, "node_modules/@langchain/core");
-    mkdirSync(own, { recursive: true });
-    writeFileSync(join(own, "package.json"), '{"name": "@langchain/core", "type": "module", "main": "index.js"}');
-    writeFileSync(join(own, "index.js"), 'export const mine = "its own";');
-    expect(await answers("serve", { module: "./module.mjs:graph" })).toEqual({ module: { answer: "its own" } });
   });
 });

@@ -62,11 +62,12 @@ describe.each(databases)("what assistants tell of their graphs on %s", (database
     expect(schemas.input_schema.required ?? []).not.toContain("length");
   });
 
-  it("state defined by types alone has but the names of the input's keys, and that is no error", async () => {
+  it("state defined by types has JSON schemas, too", async () => {
     const schemas = await api.get("/assistants/chain/schemas");
-    expect(schemas).toMatchObject({ graph_id: "chain", input_schema: { type: "object" } });
-    expect(schemas.input_schema.properties).toMatchObject({ steps: {} });
-    expect(schemas.state_schema ?? null).toBeNull();
+    const steps = { type: "array", items: { type: "string" } };
+    for (const part of ["input_schema", "output_schema", "state_schema"])
+      expect(schemas[part]).toMatchObject({ type: "object", properties: { steps } });
+    expect(schemas.config_schema).toBeNull();
   });
 
   it.each([

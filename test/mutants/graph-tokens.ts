@@ -49,7 +49,7 @@ export const GRAPH_TOKEN_MUTANTS: readonly Mutant[] = [
   },
   {
     name: "graphs: threadmill/graph is looked for among the project's packages",
-    file: "src/graphs/inside/own-modules.ts",
+    file: "src/graphs/inside/packages.ts",
     replace: ['specifier === "threadmill/graph"', 'specifier === ""'],
     suites: ["test/engine/author-imports.test.ts"],
   },

@@ -51,6 +51,7 @@ describe.each(databases)("a database of an older version on %s", (name) => {
       "006-control-plane",
       "007-claimant",
       "008-runs-of-workspaces",
+      "009-task-paths",
     ]);
     const { read } = database;
     expect(await findAssistant(read, DEFAULT_TENANT, ASSISTANT.assistant_id)).toEqual({

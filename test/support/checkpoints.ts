@@ -33,7 +33,7 @@ function carryOut(database: Database, request: HostRequest): Promise<unknown> {
       return database.write((tx) => insertWrites(tx, AUTHOR, request, request.writes));
     case "delete_thread":
       return database.write((tx) => deleteThreadState(tx, request.thread_id));
-    case "token":
-      throw new Error("A checkpointer asks for no tokens.");
+    default:
+      throw new Error(`A checkpointer does not ask for ${request.op}.`);
   }
 }

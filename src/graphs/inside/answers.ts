@@ -1,5 +1,9 @@
-import { RESUME } from "@langchain/langgraph-checkpoint";
 import type { WriteKey } from "../host.ts";
+
+/** LangGraph's names of channels: part of what is stored, so the same in all versions. */
+const RESUME = "__resume__";
+export const INTERRUPT = "__interrupt__";
+export const TASKS = "__pregel_tasks";
 
 /** The task that LangGraph files a command under. */
 const NULL_TASK = "00000000-0000-0000-0000-000000000000";

@@ -1,21 +1,18 @@
 import { randomUUID } from "node:crypto";
 import type { RunnableConfig } from "@langchain/core/runnables";
-import {
+import type {
   BaseCheckpointSaver,
-  type ChannelVersions,
-  type Checkpoint,
-  type CheckpointListOptions,
-  type CheckpointMetadata,
-  type CheckpointTuple,
-  getCheckpointId,
-  maxChannelVersion,
-  type PendingWrite,
-  TASKS,
-  WRITES_IDX_MAP,
+  ChannelVersions,
+  Checkpoint,
+  CheckpointListOptions,
+  CheckpointMetadata,
+  CheckpointTuple,
+  PendingWrite,
 } from "@langchain/langgraph-checkpoint";
 import type { CheckpointData, CheckpointWrite, ValueData, WriteData } from "../host.ts";
-import { isAnswer, isAnyAnswer } from "./answers.ts";
+import { isAnswer, isAnyAnswer, TASKS } from "./answers.ts";
 import type { ServiceConnection } from "./connection.ts";
+import type { Library } from "./library.ts";
 import { keepScope, type Scope, scopeOf } from "./scope.ts";
 import { StateSerializer, type Stored } from "./serializer.ts";
 
@@ -27,191 +24,194 @@ const EMPTY: Stored = { type: "empty", value: "" };
 
 /**
  * LangGraph's checkpointer: serialises in the host and stores through the service, which lets only the holder of
- * the run write. One instance serves all graphs and runs of a host; the scope in the config tells them apart.
+ * the run write. One instance serves all graphs and runs of a host that share a library; the scope in the config tells them apart.
  */
-export class HostCheckpointer extends BaseCheckpointSaver<string> {
-  readonly #service: ServiceConnection;
-  readonly #serializer: StateSerializer;
+export function createCheckpointer(library: Library, service: ServiceConnection): BaseCheckpointSaver<string> {
+  const { getCheckpointId, maxChannelVersion, WRITES_IDX_MAP } = library.checkpoint;
+  return new (class HostCheckpointer extends library.checkpoint.BaseCheckpointSaver<string> {
+    readonly #service = service;
+    readonly #serializer = new StateSerializer(this.serde, library);
 
-  constructor(service: ServiceConnection) {
-    super();
-    this.#serializer = new StateSerializer(this.serde);
-    this.#service = service;
-  }
-
-  /**
-   * Versions never repeat: a counter that orders them, and a random end. With plain integers a run that follows
-   * a rolled-back or forked one would use the same versions again and read the other's values. LangGraph calls this
-   * without `this` for subgraphs.
-   */
-  override getNextVersion(current: string | undefined): string {
-    const counter = current === undefined ? 0 : Number.parseInt(String(current).split(".")[0] ?? "0", 10);
-    return `${String(counter + 1).padStart(32, "0")}.${randomHex()}`;
-  }
-
-  override async getTuple(config: RunnableConfig): Promise<CheckpointTuple | undefined> {
-    const { thread_id, checkpoint_ns = "" } = config.configurable ?? {};
-    if (thread_id === undefined) return undefined;
-    const scope = scopeOf(config);
-    const checkpoint_id = getCheckpointId(config) || undefined;
-    if (scope.head && checkpoint_ns === "" && !checkpoint_id) {
-      const { data } = scope.head;
-      scope.head = undefined;
-      return data ? this.#toTuple(data, config) : undefined;
+    /**
+     * Versions never repeat: a counter that orders them, and a random end. With plain integers a run that follows
+     * a rolled-back or forked one would use the same versions again and read the other's values. LangGraph calls this
+     * without `this` for subgraphs.
+     */
+    override getNextVersion(current: string | undefined): string {
+      const counter = current === undefined ? 0 : Number.parseInt(String(current).split(".")[0] ?? "0", 10);
+      return `${String(counter + 1).padStart(32, "0")}.${randomHex()}`;
     }
-    const { run, without } = scope;
-    const found =
-      stagedCheckpoint(scope.staged, checkpoint_ns, checkpoint_id) ??
-      (await this.#service.get(run, { op: "get", thread_id, checkpoint_ns, checkpoint_id, without }));
-    return found && this.#toTuple(found, config);
-  }
 
-  override async *list(config: RunnableConfig, options: CheckpointListOptions = {}): AsyncGenerator<CheckpointTuple> {
-    const { thread_id, checkpoint_ns, checkpoint_id } = config.configurable ?? {};
-    let before = options.before?.configurable?.checkpoint_id as string | undefined;
-    let left = options.limit ?? Number.POSITIVE_INFINITY;
-    const { run } = scopeOf(config);
-    while (left > 0) {
-      const limit = Math.min(left, PAGE);
-      const page = await this.#service.list(run, {
-        op: "list",
+    override async getTuple(config: RunnableConfig): Promise<CheckpointTuple | undefined> {
+      const { thread_id, checkpoint_ns = "" } = config.configurable ?? {};
+      if (thread_id === undefined) return undefined;
+      const scope = scopeOf(config);
+      const checkpoint_id = getCheckpointId(config) || undefined;
+      if (scope.head && checkpoint_ns === "" && !checkpoint_id) {
+        const { data } = scope.head;
+        scope.head = undefined;
+        return data ? this.#toTuple(data, config) : undefined;
+      }
+      const { run, without } = scope;
+      const found =
+        stagedCheckpoint(scope.staged, checkpoint_ns, checkpoint_id) ??
+        (await this.#service.get(run, { op: "get", thread_id, checkpoint_ns, checkpoint_id, without }));
+      return found && this.#toTuple(found, config);
+    }
+
+    override async *list(config: RunnableConfig, options: CheckpointListOptions = {}): AsyncGenerator<CheckpointTuple> {
+      const { thread_id, checkpoint_ns, checkpoint_id } = config.configurable ?? {};
+      let before = options.before?.configurable?.checkpoint_id as string | undefined;
+      let left = options.limit ?? Number.POSITIVE_INFINITY;
+      const { run } = scopeOf(config);
+      while (left > 0) {
+        const limit = Math.min(left, PAGE);
+        const page = await this.#service.list(run, {
+          op: "list",
+          thread_id,
+          checkpoint_ns,
+          checkpoint_id,
+          before,
+          metadata: options.filter,
+          limit,
+        });
+        for (const found of page) yield await this.#toTuple(found, config);
+        if (page.length < limit) return;
+        left -= page.length;
+        before = page.at(-1)?.checkpoint_id;
+      }
+    }
+
+    override async put(
+      config: RunnableConfig,
+      checkpoint: Checkpoint,
+      metadata: CheckpointMetadata,
+      newVersions: ChannelVersions,
+    ): Promise<RunnableConfig> {
+      const { thread_id, checkpoint_ns = "", checkpoint_id: parent } = config.configurable ?? {};
+      if (thread_id === undefined)
+        throw new Error('A checkpoint needs a "thread_id" in the configurable part of its config.');
+      const { channel_values, ...rest } = checkpoint;
+      const scope = scopeOf(config);
+      const described = { ...scope.metadata, ...metadata };
+      const changed = Object.keys(newVersions);
+      const mustWait = scope.commits?.mustWaitFor({ checkpoint_ns, checkpoint, metadata, changed }) ?? true;
+      const row = {
         thread_id,
         checkpoint_ns,
-        checkpoint_id,
-        before,
-        metadata: options.filter,
-        limit,
-      });
-      for (const found of page) yield await this.#toTuple(found, config);
-      if (page.length < limit) return;
-      left -= page.length;
-      before = page.at(-1)?.checkpoint_id;
+        checkpoint_id: checkpoint.id,
+        parent_checkpoint_id: parent ?? null,
+        checkpoint: JSON.stringify(rest),
+        metadata: JSON.stringify(described),
+        // A staged checkpoint must be readable before it is stored, so it carries all its values, not the new alone.
+        values: await this.#serializeValues(channel_values, scope.staged ? checkpoint.channel_versions : newVersions),
+      };
+      scope.head = undefined;
+      if (scope.staged) scope.staged.puts.push(row);
+      else await this.#store(scope, { op: "put", checkpoint: row }, mustWait);
+      return { configurable: keepScope(config, { thread_id, checkpoint_ns, checkpoint_id: checkpoint.id }) };
     }
-  }
 
-  override async put(
-    config: RunnableConfig,
-    checkpoint: Checkpoint,
-    metadata: CheckpointMetadata,
-    newVersions: ChannelVersions,
-  ): Promise<RunnableConfig> {
-    const { thread_id, checkpoint_ns = "", checkpoint_id: parent } = config.configurable ?? {};
-    if (thread_id === undefined)
-      throw new Error('A checkpoint needs a "thread_id" in the configurable part of its config.');
-    const { channel_values, ...rest } = checkpoint;
-    const scope = scopeOf(config);
-    const described = { ...scope.metadata, ...metadata };
-    const changed = Object.keys(newVersions);
-    const mustWait = scope.commits?.mustWaitFor({ checkpoint_ns, checkpoint, metadata, changed }) ?? true;
-    const row = {
-      thread_id,
-      checkpoint_ns,
-      checkpoint_id: checkpoint.id,
-      parent_checkpoint_id: parent ?? null,
-      checkpoint: JSON.stringify(rest),
-      metadata: JSON.stringify(described),
-      // A staged checkpoint must be readable before it is stored, so it carries all its values, not the new alone.
-      values: await this.#serializeValues(channel_values, scope.staged ? checkpoint.channel_versions : newVersions),
-    };
-    scope.head = undefined;
-    if (scope.staged) scope.staged.puts.push(row);
-    else await this.#store(scope, { op: "put", checkpoint: row }, mustWait);
-    return { configurable: keepScope(config, { thread_id, checkpoint_ns, checkpoint_id: checkpoint.id }) };
-  }
+    override async putWrites(
+      config: RunnableConfig,
+      writes: PendingWrite[],
+      task_id: string,
+      task_path = "",
+    ): Promise<void> {
+      const { thread_id, checkpoint_ns = "", checkpoint_id } = config.configurable ?? {};
+      if (thread_id === undefined)
+        throw new Error('Writes need a "thread_id" in the configurable part of their config.');
+      if (checkpoint_id === undefined)
+        throw new Error('Writes need a "checkpoint_id" in the configurable part of their config.');
+      const rows: WriteData[] = await Promise.all(
+        writes.map(async ([channel, written], position) => {
+          const stored = await this.#serializer.dump(written);
+          return { task_id, task_path, idx: WRITES_IDX_MAP[channel] ?? position, channel, ...stored };
+        }),
+      );
+      const scope = scopeOf(config);
+      const at = { thread_id, checkpoint_ns, checkpoint_id, writes: rows };
+      if (scope.staged) scope.staged.writes.push(at);
+      // What tasks have written counts once the checkpoint behind it does.
+      else await this.#store(scope, { op: "put_writes", ...at }, false);
+    }
 
-  override async putWrites(config: RunnableConfig, writes: PendingWrite[], task_id: string): Promise<void> {
-    const { thread_id, checkpoint_ns = "", checkpoint_id } = config.configurable ?? {};
-    if (thread_id === undefined) throw new Error('Writes need a "thread_id" in the configurable part of their config.');
-    if (checkpoint_id === undefined)
-      throw new Error('Writes need a "checkpoint_id" in the configurable part of their config.');
-    const rows: WriteData[] = await Promise.all(
-      writes.map(async ([channel, written], position) => {
-        const stored = await this.#serializer.dump(written);
-        return { task_id, idx: WRITES_IDX_MAP[channel] ?? position, channel, ...stored };
-      }),
-    );
-    const scope = scopeOf(config);
-    const at = { thread_id, checkpoint_ns, checkpoint_id, writes: rows };
-    if (scope.staged) scope.staged.writes.push(at);
-    // What tasks have written counts once the checkpoint behind it does.
-    else await this.#store(scope, { op: "put_writes", ...at }, false);
-  }
+    async #store({ run }: Scope, write: CheckpointWrite, mustWait: boolean): Promise<void> {
+      if (run && !mustWait) this.#service.store(run, write);
+      else await this.#service.request(run, write);
+    }
 
-  async #store({ run }: Scope, write: CheckpointWrite, mustWait: boolean): Promise<void> {
-    if (run && !mustWait) this.#service.store(run, write);
-    else await this.#service.request(run, write);
-  }
+    /** The service refuses this to running graphs: threads are deleted over its API. */
+    override async deleteThread(thread_id: string): Promise<void> {
+      await this.#service.request(undefined, { op: "delete_thread", thread_id });
+    }
 
-  /** The service refuses this to running graphs: threads are deleted over its API. */
-  override async deleteThread(thread_id: string): Promise<void> {
-    await this.#service.request(undefined, { op: "delete_thread", thread_id });
-  }
+    /** Before version 4 the tasks sent to a step were writes of the parent; now they are a channel. */
+    async #migrateSends(
+      checkpoint: Checkpoint,
+      channel_values: Record<string, unknown>,
+      child: CheckpointData,
+      { run, without }: Scope,
+    ): Promise<void> {
+      const { thread_id, checkpoint_ns, parent_checkpoint_id } = child;
+      const parent = await this.#service.get(run, {
+        op: "get",
+        thread_id,
+        checkpoint_ns,
+        checkpoint_id: parent_checkpoint_id ?? undefined,
+        without,
+      });
+      const sends = (parent?.writes ?? []).filter(({ channel }) => channel === TASKS);
+      channel_values[TASKS] = await Promise.all(sends.map((write) => this.#serializer.load(write)));
+      const versions = Object.values(checkpoint.channel_versions) as string[];
+      checkpoint.channel_versions[TASKS] =
+        versions.length > 0 ? maxChannelVersion(...versions) : this.getNextVersion(undefined);
+    }
 
-  /** Before version 4 the tasks sent to a step were writes of the parent; now they are a channel. */
-  async #migrateSends(
-    checkpoint: Checkpoint,
-    channel_values: Record<string, unknown>,
-    child: CheckpointData,
-    { run, without }: Scope,
-  ): Promise<void> {
-    const { thread_id, checkpoint_ns, parent_checkpoint_id } = child;
-    const parent = await this.#service.get(run, {
-      op: "get",
-      thread_id,
-      checkpoint_ns,
-      checkpoint_id: parent_checkpoint_id ?? undefined,
-      without,
-    });
-    const sends = (parent?.writes ?? []).filter(({ channel }) => channel === TASKS);
-    channel_values[TASKS] = await Promise.all(sends.map((write) => this.#serializer.load(write)));
-    const versions = Object.values(checkpoint.channel_versions) as string[];
-    checkpoint.channel_versions[TASKS] =
-      versions.length > 0 ? maxChannelVersion(...versions) : this.getNextVersion(undefined);
-  }
+    async #serializeValues(values: Record<string, unknown>, versions: ChannelVersions): Promise<ValueData[]> {
+      return Promise.all(
+        Object.entries(versions).map(async ([channel, version]) => {
+          const stored = channel in values ? await this.#serializer.dump(values[channel]) : EMPTY;
+          return { channel, version: String(version), ...stored };
+        }),
+      );
+    }
 
-  async #serializeValues(values: Record<string, unknown>, versions: ChannelVersions): Promise<ValueData[]> {
-    return Promise.all(
-      Object.entries(versions).map(async ([channel, version]) => {
-        const stored = channel in values ? await this.#serializer.dump(values[channel]) : EMPTY;
-        return { channel, version: String(version), ...stored };
-      }),
-    );
-  }
-
-  async #toTuple(data: CheckpointData, asked: RunnableConfig): Promise<CheckpointTuple> {
-    const { thread_id, checkpoint_ns, checkpoint_id, parent_checkpoint_id } = data;
-    const checkpoint = JSON.parse(data.checkpoint) as Checkpoint;
-    const present = data.values.filter(({ type }) => type !== "empty");
-    const values = await Promise.all(
-      present.map(async (stored) => [stored.channel, await this.#serializer.load(stored)] as const),
-    );
-    const { answered, withoutAnswers } = scopeOf(asked);
-    const pendingWrites = await Promise.all(
-      data.writes
-        .filter((write) => !(answered && isAnswer(write)) && !(withoutAnswers && isAnyAnswer(write)))
-        .map(
-          async (write): Promise<[string, string, unknown]> => [
-            write.task_id,
-            write.channel,
-            await this.#serializer.load(write),
-          ],
-        ),
-    );
-    const channel_values: Record<string, unknown> = Object.fromEntries(values);
-    if (checkpoint.v < 4 && parent_checkpoint_id)
-      await this.#migrateSends(checkpoint, channel_values, data, scopeOf(asked));
-    return {
-      config: { configurable: keepScope(asked, { thread_id, checkpoint_ns, checkpoint_id }) },
-      checkpoint: { ...checkpoint, channel_values },
-      metadata: JSON.parse(data.metadata),
-      pendingWrites,
-      ...(parent_checkpoint_id && {
-        parentConfig: {
-          configurable: keepScope(asked, { thread_id, checkpoint_ns, checkpoint_id: parent_checkpoint_id }),
-        },
-      }),
-    };
-  }
+    async #toTuple(data: CheckpointData, asked: RunnableConfig): Promise<CheckpointTuple> {
+      const { thread_id, checkpoint_ns, checkpoint_id, parent_checkpoint_id } = data;
+      const checkpoint = JSON.parse(data.checkpoint) as Checkpoint;
+      const present = data.values.filter(({ type }) => type !== "empty");
+      const values = await Promise.all(
+        present.map(async (stored) => [stored.channel, await this.#serializer.load(stored)] as const),
+      );
+      const { answered, withoutAnswers } = scopeOf(asked);
+      const pendingWrites = await Promise.all(
+        data.writes
+          .filter((write) => !(answered && isAnswer(write)) && !(withoutAnswers && isAnyAnswer(write)))
+          .map(
+            async (write): Promise<[string, string, unknown]> => [
+              write.task_id,
+              write.channel,
+              await this.#serializer.load(write),
+            ],
+          ),
+      );
+      const channel_values: Record<string, unknown> = Object.fromEntries(values);
+      if (checkpoint.v < 4 && parent_checkpoint_id)
+        await this.#migrateSends(checkpoint, channel_values, data, scopeOf(asked));
+      return {
+        config: { configurable: keepScope(asked, { thread_id, checkpoint_ns, checkpoint_id }) },
+        checkpoint: { ...checkpoint, channel_values },
+        metadata: JSON.parse(data.metadata),
+        pendingWrites,
+        ...(parent_checkpoint_id && {
+          parentConfig: {
+            configurable: keepScope(asked, { thread_id, checkpoint_ns, checkpoint_id: parent_checkpoint_id }),
+          },
+        }),
+      };
+    }
+  })();
 }
 
 /** A checkpoint of the update that is being gathered and not yet stored. */

@@ -1,6 +1,6 @@
 import type { Checkpoint, CheckpointMetadata } from "@langchain/langgraph-checkpoint";
-import { TASKS } from "@langchain/langgraph-checkpoint";
 import type { RunKwargs } from "../host.ts";
+import { TASKS } from "./answers.ts";
 import type { CompiledGraph } from "./load.ts";
 
 /** What a checkpoint says of the step that it ends. */

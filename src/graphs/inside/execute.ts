@@ -1,11 +1,11 @@
 import type { StreamEvent } from "@langchain/core/tracers/log_stream";
-import { INTERRUPT, RunControl } from "@langchain/langgraph";
 import { ASK_FOR_TOKEN, type AskForToken, isTokenQuestion } from "../author/token-question.ts";
 import type { CheckpointData, HostOutcome, RunOrder, StateSummary, WriteKey } from "../host.ts";
-import { isGivenAnswer } from "./answers.ts";
+import { INTERRUPT, isGivenAnswer } from "./answers.ts";
 import { toCommand } from "./commands.ts";
 import { CommitPoints } from "./commit-points.ts";
-import type { CompiledGraph, LoadedGraphs } from "./load.ts";
+import type { Library } from "./library.ts";
+import type { CompiledGraph, LoadedGraph, LoadedGraphs } from "./load.ts";
 import type { RunningInHost } from "./runtime.ts";
 import { describedBy, type Scope, withScope } from "./scope.ts";
 import { openTasks, summarize } from "./state.ts";
@@ -35,13 +35,14 @@ export async function executeRun(execution: Execution): Promise<HostOutcome> {
   scope.answered = execution.begun.some(isGivenAnswer);
   let graph: CompiledGraph | undefined;
   try {
-    graph = await graphs.get(order.graph_id, order.kwargs.config, {
+    const loaded = await graphs.get(order.graph_id, order.kwargs.config, {
       accessContext: "threads.create_run",
       executionRuntime: { context: order.kwargs.context ?? undefined },
     });
+    graph = loaded.graph;
     scope.commits = new CommitPoints(order.kwargs.durability, graph);
     run.signal.throwIfAborted();
-    await stream(graph, execution, scope, translator);
+    await stream(loaded, execution, scope, translator);
     run.signal.throwIfAborted();
     return await finished(graph, order, scope, translator);
   } catch (error) {
@@ -50,7 +51,7 @@ export async function executeRun(execution: Execution): Promise<HostOutcome> {
 }
 
 async function stream(
-  graph: CompiledGraph,
+  { graph, library }: LoadedGraph,
   execution: Execution,
   scope: Scope,
   translator: StreamTranslator,
@@ -58,16 +59,17 @@ async function stream(
   const { order, run, begun } = execution;
   const { kwargs } = order;
   const resumed = hasOwnCheckpoint(execution);
-  const control = new RunControl();
-  run.onDrain(() => control.requestDrain("shutdown"));
+  const { RunControl } = library.langgraph;
+  const control = RunControl && new RunControl();
+  run.onDrain(() => control?.requestDrain("shutdown"));
   const options = {
     ...streamOptions(execution, scope, resumed),
-    control,
+    ...(control && { control }),
     signal: run.signal,
     streamMode: sourceModes(kwargs.stream_mode),
     subgraphs: kwargs.subgraphs,
   };
-  const input = resumed || begun.length > 0 ? null : await inputOf(graph, execution, scope);
+  const input = resumed || begun.length > 0 ? null : await inputOf(graph, library, execution, scope);
   const take = (chunk: unknown) => {
     const [namespace, mode, data] = kwargs.subgraphs
       ? (chunk as [string[], string, unknown])
@@ -90,19 +92,19 @@ async function stream(
   }
 }
 
-async function inputOf(graph: CompiledGraph, execution: Execution, scope: Scope): Promise<unknown> {
+async function inputOf(graph: CompiledGraph, library: Library, execution: Execution, scope: Scope): Promise<unknown> {
   const { command, input } = execution.order.kwargs;
   if (!command) return input ?? null;
-  if (!("resume" in command)) return toCommand(command);
+  if (!("resume" in command)) return toCommand(command, library);
   // The plain answer of an earlier run is still there, and was for a question of that run.
   scope.answered = true;
-  if (command.resume && !mayAskForToken(execution)) return toCommand(command);
+  if (command.resume && !mayAskForToken(execution)) return toCommand(command, library);
   const open = openTasks(await graph.getState(stateConfig(execution.order, scope))).flatMap((task) => task.interrupts);
   const question = open.find((one) => !isTokenQuestion(one));
   // LangGraph takes an answer that is false in a condition (null, 0, "") for none, unless it is given by id. A question for a
   // token takes no answer: a plain one would go to the next question that the node asks.
   const id = command.resume && question ? undefined : (question ?? open[0])?.id;
-  return toCommand(id === undefined ? command : { ...command, resume: { [id]: command.resume } });
+  return toCommand(id === undefined ? command : { ...command, resume: { [id]: command.resume } }, library);
 }
 
 /** False when the run surely answers no question for a token, which saves it the look at the thread's state. */

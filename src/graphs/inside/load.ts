@@ -3,7 +3,8 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import type { BaseCheckpointSaver, Pregel } from "@langchain/langgraph";
 import type { GraphToLoad, HostSetup, RunConfig } from "../host.ts";
-import "./own-modules.ts";
+import { Libraries, type Library, warningsOf } from "./library.ts";
+import { type Imported, importModule } from "./packages.ts";
 
 /** Any compiled graph. Its nodes and channels are the user's business. */
 // biome-ignore lint/suspicious/noExplicitAny: the type parameters of a graph whose source we do not know
@@ -17,54 +18,79 @@ export interface FactoryRuntime {
 
 type Factory = (config: RunConfig, runtime: FactoryRuntime) => unknown;
 
+/** A graph in use, and the modules of LangGraph that it is built with. */
+export interface LoadedGraph {
+  graph: CompiledGraph;
+  library: Library;
+}
+
 export interface LoadedGraphs {
   /** Reason by graph id, for the graphs that could not be loaded. */
   failures: Record<string, string>;
+  /** Sentences about what will go wrong in graphs that are loaded. */
+  warnings: string[];
   /**
    * The compiled graph; a factory is called anew each time.
    *
    * @throws Error when the graph is unknown or failed to load
    */
-  get(graph_id: string, config: RunConfig, runtime: FactoryRuntime): Promise<CompiledGraph>;
+  get(graph_id: string, config: RunConfig, runtime: FactoryRuntime): Promise<LoadedGraph>;
+}
+
+/** Makes the checkpointer of graphs that are built with a library. */
+export type CreateCheckpointer = (library: Library) => BaseCheckpointSaver<string>;
+
+interface Exported {
+  value: unknown;
+  library: Library;
 }
 
 /** Loads all graphs of the project, each on its own: one that fails does not keep the others away. */
-export async function loadGraphs(setup: HostSetup, checkpointer: BaseCheckpointSaver<string>): Promise<LoadedGraphs> {
+export async function loadGraphs(setup: HostSetup, createCheckpointer: CreateCheckpointer): Promise<LoadedGraphs> {
   const failures: Record<string, string> = {};
-  const exported = new Map<string, unknown>();
-  const importModule = importerFor(setup.project_dir);
+  const warnings: string[] = [];
+  const exported = new Map<string, Exported>();
+  const checkpointers = new Map<Library, BaseCheckpointSaver<string>>();
+  const libraries = new Libraries();
+  const importProjectModule = importerFor(setup.project_dir);
   for (const graph of setup.graphs) {
     try {
-      exported.set(graph.graph_id, await importGraph(graph, importModule));
+      const { value, copies } = await importGraph(graph, importProjectModule);
+      const library = await libraries.of(pathToFileURL(graph.file).href);
+      if (!checkpointers.has(library)) checkpointers.set(library, createCheckpointer(library));
+      exported.set(graph.graph_id, { value, library });
+      warnings.push(...warningsOf(graph.graph_id, copies));
     } catch (error) {
       failures[graph.graph_id] = reasonOf(error, setup.project_dir);
     }
   }
   return {
     failures,
+    warnings,
     async get(graph_id, config, runtime) {
       if (graph_id in failures) throw new Error(failures[graph_id]);
-      const value = exported.get(graph_id);
-      if (value === undefined) throw new Error(`There is no graph "${graph_id}".`);
+      const found = exported.get(graph_id);
+      if (found === undefined) throw new Error(`There is no graph "${graph_id}".`);
+      const { value, library } = found;
       const graph =
         typeof value === "function"
           ? compile(await (value as Factory)(config, runtime), graph_id)
           : (value as CompiledGraph);
       // Whatever checkpointer the graph was compiled with: its state belongs to the service.
-      graph.checkpointer = checkpointer as never;
-      return graph;
+      graph.checkpointer = checkpointers.get(library) as never;
+      return { graph, library };
     },
   };
 }
 
-type ImportModule = (file: string) => Promise<Record<string, unknown>>;
+type ImportFile = (file: string) => Promise<Imported>;
 
 /**
  * How modules of the project are imported. Node itself runs TypeScript whose types can simply be erased, and starts
  * 200 ms sooner and 20 MB smaller than with tsx. tsx understands all of TypeScript, path aliases and imports without
  * extension, and is loaded once a module needs it.
  */
-function importerFor(project_dir: string): ImportModule {
+export function importerFor(project_dir: string): ImportFile {
   let full: Promise<void> | undefined = needsAliases(project_dir) ? supportTypeScript(project_dir) : undefined;
   const failed = new Set<string>();
   return async (file) => {
@@ -72,16 +98,16 @@ function importerFor(project_dir: string): ImportModule {
     await full;
     const { href } = pathToFileURL(file);
     // Under another name: Node remembers that the first one failed.
-    if (failed.has(href)) return import(`${href}${AGAIN}`);
+    if (failed.has(href)) return importModule(`${href}${AGAIN}`);
     try {
-      return await import(href);
+      return await importModule(href);
     } catch (error) {
       // Node could not read or link the module, so nothing of it has run yet.
       if (hadFull || !isLinkError(error)) throw error;
       failed.add(href);
       full ??= supportTypeScript(project_dir);
       await full;
-      return import(`${href}${AGAIN}`);
+      return importModule(`${href}${AGAIN}`);
     }
   };
 }
@@ -127,17 +153,22 @@ async function supportTypeScript(project_dir: string): Promise<void> {
   cjs.register();
 }
 
-async function importGraph({ file, export_name }: GraphToLoad, importModule: ImportModule): Promise<unknown> {
+async function importGraph({ file, export_name }: GraphToLoad, importFile: ImportFile) {
+  if (file.endsWith(".py")) {
+    throw new Error(
+      `${file} is Python, and this version runs JavaScript and TypeScript: name a .ts or .js module, or serve the Python graph elsewhere and call it from one by RemoteGraph`,
+    );
+  }
   if (!existsSync(file)) throw new Error(`${file} does not exist`);
-  const module = await importModule(file);
-  const found = module[export_name] ?? (module.default as Record<string, unknown> | undefined)?.[export_name];
+  const { exports, copies } = await importFile(file);
+  const found = exports[export_name] ?? (exports.default as Record<string, unknown> | undefined)?.[export_name];
   if (found === undefined) {
     throw new Error(
-      `${file} has no export "${export_name}"; it exports ${Object.keys(module).join(", ") || "nothing"}`,
+      `${file} has no export "${export_name}"; it exports ${Object.keys(exports).join(", ") || "nothing"}`,
     );
   }
   const value = await found;
-  return typeof value === "function" && !isGraph(value) ? value : compile(value, export_name);
+  return { value: typeof value === "function" && !isGraph(value) ? value : compile(value, export_name), copies };
 }
 
 interface GraphLike {

@@ -1,7 +1,8 @@
-import type { FromHost, GraphInUse, Question, StagedUpdate, StateUpdate, ToHost } from "../host.ts";
+import type { FromHost, GraphInUse, GraphSchemas, Question, StagedUpdate, StateUpdate, ToHost } from "../host.ts";
 import { toCommand } from "./commands.ts";
 import { draw } from "./drawing.ts";
-import type { CompiledGraph, FactoryRuntime, LoadedGraphs } from "./load.ts";
+import type { Library } from "./library.ts";
+import type { CompiledGraph, FactoryRuntime, LoadedGraph, LoadedGraphs } from "./load.ts";
 import { schemasOf } from "./schemas.ts";
 import { type Scope, withScope } from "./scope.ts";
 import { summarize, toConfigurable, toThreadState } from "./state.ts";
@@ -21,7 +22,8 @@ export async function answerQuestion({ id, question }: Ask, graphs: LoadedGraphs
 }
 
 async function answer(question: Question, graphs: LoadedGraphs): Promise<unknown> {
-  const graph = await useGraph(question.graph, graphs, ACCESS[question.kind]);
+  const used = await useGraph(question.graph, graphs, ACCESS[question.kind]);
+  const { graph, library } = used;
   switch (question.kind) {
     case "state": {
       const config = { configurable: withScope(toConfigurable(question.checkpoint), LOOK) };
@@ -34,13 +36,13 @@ async function answer(question: Question, graphs: LoadedGraphs): Promise<unknown
     case "history":
       return toWire(await history(graph, question));
     case "update":
-      return await stageUpdate(graph, question);
+      return await stageUpdate(used, question);
     case "drawing":
       return toWire(await draw(graph, question.xray));
     case "schemas":
-      return toWire({ graph_id: question.graph.graph_id, ...schemasOf(graph) });
+      return schemasOf(graph, library);
     case "subgraphs":
-      return toWire(await subgraphs(graph, question));
+      return await subgraphs(used, question);
   }
 }
 
@@ -79,7 +81,7 @@ async function history(graph: CompiledGraph, question: Extract<Question, { kind:
 
 /** Works an update out without storing anything: the service stores it whole, if the thread is still free. */
 async function stageUpdate(
-  graph: CompiledGraph,
+  { graph, library }: LoadedGraph,
   question: Extract<Question, { kind: "update" }>,
 ): Promise<StagedUpdate> {
   const { thread_id } = question.checkpoint;
@@ -92,7 +94,7 @@ async function stageUpdate(
   for (const updates of question.supersteps) {
     current = await graph.bulkUpdateState(
       { configurable: withScope({ ...start.configurable, ...current.configurable }, scope) },
-      [{ updates: updates.map(toStateUpdate) }],
+      [{ updates: updates.map((update) => toStateUpdate(update, library)) }],
     );
   }
   // Without a checkpoint id: what is newest once the update is stored, pending writes included.
@@ -109,13 +111,19 @@ async function stageUpdate(
   };
 }
 
-function toStateUpdate({ values, command, as_node }: StateUpdate) {
-  return { values: (command ? toCommand(command) : values) as Record<string, unknown>, asNode: as_node ?? undefined };
+function toStateUpdate({ values, command, as_node }: StateUpdate, library: Library) {
+  return {
+    values: (command ? toCommand(command, library) : values) as Record<string, unknown>,
+    asNode: as_node ?? undefined,
+  };
 }
 
-async function subgraphs(graph: CompiledGraph, { namespace, recurse }: Extract<Question, { kind: "subgraphs" }>) {
-  const found: Record<string, unknown> = {};
+async function subgraphs(
+  { graph, library }: LoadedGraph,
+  { namespace, recurse }: Extract<Question, { kind: "subgraphs" }>,
+) {
+  const found: Record<string, GraphSchemas> = {};
   for await (const [name, subgraph] of graph.getSubgraphsAsync(namespace, recurse))
-    found[name] = schemasOf(subgraph as CompiledGraph);
+    found[name] = schemasOf(subgraph as CompiledGraph, library);
   return found;
 }

@@ -1,9 +1,10 @@
 import { unlessAborted } from "../../lib/unless-aborted.ts";
 import type { AskForToken } from "../author/token-question.ts";
 import type { AbortReason, FromHost, HostSetup, ToHost, TokenAnswer } from "../host.ts";
-import { HostCheckpointer } from "./checkpointer.ts";
+import { createCheckpointer } from "./checkpointer.ts";
 import { ServiceConnection } from "./connection.ts";
 import { executeRun } from "./execute.ts";
+import { inContext, installGlobals } from "./globals.ts";
 import { loadGraphs } from "./load.ts";
 import { answerQuestion } from "./questions.ts";
 
@@ -14,10 +15,14 @@ export interface Runtime {
 /** Starts the inside of a graph host: loads the graphs, then executes runs and answers questions as they come. */
 export function startRuntime(setup: HostSetup, send: (messages: FromHost[]) => void): Runtime {
   const connection = new ServiceConnection(send);
-  const checkpointer = new HostCheckpointer(connection);
-  const loading = loadGraphs(setup, checkpointer);
+  installGlobals();
+  const loading = inContext({ connection }, () =>
+    loadGraphs(setup, (library) => createCheckpointer(library, connection)),
+  );
   const runs = new Map<string, RunningInHost>();
-  void loading.then((graphs) => connection.post({ type: "loaded", failures: graphs.failures }));
+  void loading.then((graphs) =>
+    connection.post({ type: "loaded", failures: graphs.failures, warnings: graphs.warnings }),
+  );
 
   async function start({ order, head, begun }: Extract<ToHost, { type: "start" }>, run: RunningInHost): Promise<void> {
     const graphs = await loading;
@@ -28,7 +33,9 @@ export function startRuntime(setup: HostSetup, send: (messages: FromHost[]) => v
     const emit = (event: string, data: string) => connection.emit(order, event, data);
     const askForToken: AskForToken = (wish) =>
       unlessAborted(run.signal, connection.request(order, { ...wish, op: "token" }) as Promise<TokenAnswer>);
-    const outcome = await executeRun({ order, head, begun, graphs, run, emit, askForToken });
+    const outcome = await inContext({ connection, run: { order, signal: run.signal } }, () =>
+      executeRun({ order, head, begun, graphs, run, emit, askForToken }),
+    );
     runs.delete(keyOf(order));
     connection.post({ type: "done", run_id: order.run_id, epoch: order.epoch, outcome });
   }
@@ -50,7 +57,9 @@ export function startRuntime(setup: HostSetup, send: (messages: FromHost[]) => v
           runs.get(keyOf(message))?.drain();
           break;
         case "ask":
-          void loading.then(async (graphs) => connection.post(await answerQuestion(message, graphs)));
+          void loading.then(async (graphs) =>
+            connection.post(await inContext({ connection }, () => answerQuestion(message, graphs))),
+          );
           break;
         case "reply":
           connection.onReply(message);

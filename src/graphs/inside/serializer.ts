@@ -1,5 +1,5 @@
-import * as messages from "@langchain/core/messages";
 import type { SerializerProtocol } from "@langchain/langgraph-checkpoint";
+import type { Library } from "./library.ts";
 
 /** A value as it is stored: JSON text, or base64 for bytes. */
 export interface Stored {
@@ -14,10 +14,15 @@ export interface Stored {
  */
 export class StateSerializer {
   readonly #original: SerializerProtocol;
+  /** The message classes: what nearly every graph state is made of. */
+  readonly #classes: MessageClasses;
 
   /** @param original LangGraph's serializer, for the values that are neither */
-  constructor(original: SerializerProtocol) {
+  constructor(original: SerializerProtocol, { messages }: Library) {
     this.#original = original;
+    this.#classes = new Map(
+      Object.entries(messages).filter(([name]) => /^[A-Z]\w*Message(Chunk)?$/.test(name)) as [string, MessageClass][],
+    );
   }
 
   async dump(value: unknown): Promise<Stored> {
@@ -32,7 +37,7 @@ export class StateSerializer {
     const value: unknown = JSON.parse(text);
     // Only records made by a serializer carry this key; plain data is done.
     if (!text.includes('"lc":')) return value;
-    const revived = revive(value);
+    const revived = revive(value, this.#classes);
     if (revived !== NEEDS_LOADER) return revived;
     // Data that only looks like a record of something cannot be made into it: then it is what it is.
     return this.#original.loadsTyped(type, text).catch(() => JSON.parse(text));
@@ -71,39 +76,37 @@ const NEEDS_LOADER = Symbol();
 
 type MessageClass = new (fields: Record<string, unknown>) => unknown;
 
-/** The message classes: what nearly every graph state is made of. */
-const MESSAGE_CLASSES: ReadonlyMap<string, MessageClass> = new Map(
-  Object.entries(messages).filter(([name]) => /^[A-Z]\w*Message(Chunk)?$/.test(name)) as [string, MessageClass][],
-);
+type MessageClasses = ReadonlyMap<string, MessageClass>;
 
-function revive(value: unknown): unknown {
+function revive(value: unknown, classes: MessageClasses): unknown {
   if (value === null || typeof value !== "object") return value;
-  if (Array.isArray(value)) return reviveAll(value);
+  if (Array.isArray(value)) return reviveAll(value, classes);
   const record = value as Record<string, unknown>;
-  if (record.lc === 1 && record.type === "constructor" && Array.isArray(record.id)) return reviveMessage(record);
+  if (record.lc === 1 && record.type === "constructor" && Array.isArray(record.id))
+    return reviveMessage(record, classes);
   // Records of version 2 (Map, Set, undefined ...) are rare; the original knows them all.
   if (record.lc === 2) return NEEDS_LOADER;
   for (const key of Object.keys(record)) {
-    const revived = revive(record[key]);
+    const revived = revive(record[key], classes);
     if (revived === NEEDS_LOADER) return NEEDS_LOADER;
     record[key] = revived;
   }
   return record;
 }
 
-function reviveAll(items: unknown[]): unknown {
+function reviveAll(items: unknown[], classes: MessageClasses): unknown {
   for (let i = 0; i < items.length; i++) {
-    const revived = revive(items[i]);
+    const revived = revive(items[i], classes);
     if (revived === NEEDS_LOADER) return NEEDS_LOADER;
     items[i] = revived;
   }
   return items;
 }
 
-function reviveMessage(record: Record<string, unknown>): unknown {
+function reviveMessage(record: Record<string, unknown>, classes: MessageClasses): unknown {
   const id = record.id as string[];
-  const Message = id[0] === "langchain_core" && id[1] === "messages" ? MESSAGE_CLASSES.get(id.at(-1) ?? "") : undefined;
+  const Message = id[0] === "langchain_core" && id[1] === "messages" ? classes.get(id.at(-1) ?? "") : undefined;
   if (!Message) return NEEDS_LOADER;
-  const fields = revive(record.kwargs);
+  const fields = revive(record.kwargs, classes);
   return fields === NEEDS_LOADER ? NEEDS_LOADER : new Message(fields as Record<string, unknown>);
 }

@@ -1,6 +1,5 @@
-import { type BaseMessageChunk, isBaseMessage, isBaseMessageChunk } from "@langchain/core/messages";
 import { toCheckpointKey } from "./state.ts";
-import { toWire } from "./wire.ts";
+import { isMessage, type Message, toWire } from "./wire.ts";
 
 type Emit = (event: string, data: string) => void;
 
@@ -116,20 +115,26 @@ function publicConfig(config: Config | undefined): Config | null {
   return { ...Object.fromEntries(fields), configurable: Object.fromEntries(configurable) };
 }
 
+/** A piece of a message; pieces can be joined. */
+interface MessageChunk extends Message {
+  concat(next: MessageChunk): MessageChunk;
+}
+
+const isChunk = (value: unknown): value is MessageChunk => isMessage(value) && typeof value.concat === "function";
+
 /** The mode `messages`: tokens as growing messages, and each message once when it is in the state. */
 class MessageEvents {
   readonly #emit: Emit;
-  readonly #partial = new Map<string, BaseMessageChunk>();
+  readonly #partial = new Map<string, MessageChunk>();
   readonly #complete = new Set<string>();
 
   constructor(emit: Emit) {
     this.#emit = emit;
   }
 
-  takeToken([message, metadata]: [unknown, Record<string, unknown>]): void {
+  takeToken([chunk, metadata]: [unknown, Record<string, unknown>]): void {
     // A node's output may be a chunk too; the pieces that a model streams are told by its name in the metadata.
-    if (!isBaseMessageChunk(message as never) || metadata.ls_model_type === undefined) return;
-    const chunk = message as BaseMessageChunk;
+    if (!isChunk(chunk) || metadata.ls_model_type === undefined) return;
     const id = chunk.id;
     if (!id) return;
     const before = this.#partial.get(id);
@@ -142,7 +147,7 @@ class MessageEvents {
   takeValues(values: unknown): void {
     const found = (values as { messages?: unknown } | null)?.messages;
     const fresh = [found].flat().filter((message) => {
-      if (!isBaseMessage(message) || !message.id || this.#complete.has(message.id)) return false;
+      if (!isMessage(message) || !message.id || this.#complete.has(message.id)) return false;
       this.#complete.add(message.id);
       return true;
     });

@@ -1,5 +1,3 @@
-import { isBaseMessage } from "@langchain/core/messages";
-
 /**
  * Values of a graph as JSON text for the wire. Messages become flat objects that carry all their fields, null
  * or empty where unset.
@@ -25,7 +23,7 @@ function flatten(value: unknown, ancestors: object[]): unknown {
 
 function flattenObject(value: object, ancestors: object[]): unknown {
   if (Array.isArray(value)) return flattenItems(value, ancestors);
-  if (isBaseMessage(value)) return flattenFields(flatMessage(value as unknown as MessageFields), ancestors);
+  if (isMessage(value)) return flattenFields(flatMessage(value), ancestors);
   if (value instanceof Error) return { error: value.name, message: value.message };
   if (value instanceof Map || value instanceof Set) return flattenItems([...value], ancestors);
   if (typeof (value as { toJSON?: unknown }).toJSON === "function")
@@ -57,16 +55,22 @@ function flattenFields(fields: Record<string, unknown>, ancestors: object[]): Re
   return copy ?? fields;
 }
 
-interface MessageFields {
-  getType(): string;
+/** A message of any copy of LangChain. */
+export interface Message {
+  id?: string;
+  _getType(): string;
   [field: string]: unknown;
 }
+
+/** LangChain's own test, which holds for messages of all its copies. */
+export const isMessage = (value: unknown): value is Message =>
+  typeof (value as Partial<Message> | null | undefined)?._getType === "function";
 
 /** Fields that only some kinds of message have. */
 const OPTIONAL = ["tool_call_id", "artifact", "status", "role", "tool_call_chunks"] as const;
 
-function flatMessage(message: MessageFields): Record<string, unknown> {
-  const type = message.getType();
+function flatMessage(message: Message): Record<string, unknown> {
+  const type = message._getType();
   const flat: Record<string, unknown> = {
     content: message.content,
     additional_kwargs: message.additional_kwargs ?? {},

@@ -1,5 +1,4 @@
-import { resolve } from "node:path";
-import { pathToFileURL } from "node:url";
+import { dirname, resolve } from "node:path";
 import { isObject, type JsonObject } from "../../../lib/json.ts";
 import { CommandError } from "../command-error.ts";
 
@@ -26,7 +25,9 @@ export type Evaluators = ReadonlyMap<string, Evaluator>;
 export async function loadEvaluators(path: string): Promise<Evaluators> {
   let module: JsonObject;
   try {
-    module = (await import(pathToFileURL(resolve(path)).href)) as JsonObject;
+    // As graphs are loaded: with all of TypeScript, and LangChain from the project where it has one.
+    const { importerFor } = await import("../../../graphs/inside/load.ts");
+    module = (await importerFor(dirname(resolve(path)))(resolve(path))).exports;
   } catch (error) {
     throw new CommandError(`The evaluators in ${path} could not be loaded: ${(error as Error).message}`);
   }

@@ -1,0 +1,241 @@
+import ts from "typescript-5";
+import type { JsonSchema } from "../host.ts";
+
+/** Types without end (`Deep<T> = { deeper: Deep<T[]> }`) are left open from here on. */
+const MAX_DEPTH = 30;
+const MAX_SCHEMAS = 5_000;
+
+/** Keys of what LangGraph allows in place of any update and any input: Overwrite and Command. */
+const LANGGRAPH_ALTERNATIVES = ["__overwrite__", "lg_name"];
+
+/** A message as clients send it and as the server returns it, in place of the fields of its class. */
+const BASE_MESSAGE: JsonSchema = {
+  title: "BaseMessage",
+  type: "object",
+  properties: {
+    type: { type: "string", enum: ["human", "ai", "system", "tool", "developer", "function", "remove"] },
+    content: { anyOf: [{ type: "string" }, { type: "array", items: { type: "object" } }] },
+    id: { type: "string" },
+    name: { type: "string" },
+    tool_calls: {
+      type: "array",
+      items: {
+        type: "object",
+        properties: { id: { type: "string" }, name: { type: "string" }, args: { type: "object" } },
+        required: ["name", "args"],
+      },
+    },
+    tool_call_id: { type: "string" },
+    additional_kwargs: { type: "object" },
+    response_metadata: { type: "object" },
+  },
+  required: ["type", "content"],
+};
+const MESSAGE_REF = "#/definitions/BaseMessage";
+
+/**
+ * What JSON can express of a type. Anything else (functions, symbols, instances of classes, types that could not be resolved)
+ * is left open where it stands: `{}`.
+ *
+ * @returns null when the schema would allow anything
+ */
+export function jsonSchemaOf(type: ts.Type, program: ts.Program): JsonSchema | null {
+  const writer = new SchemaWriter(program);
+  const schema = writer.inline(type, 0);
+  if (isOpen(schema) || (Object.keys(schema).length === 1 && schema.type === "object")) return null;
+  const definitions = Object.keys(writer.definitions).length > 0 ? { definitions: writer.definitions } : {};
+  return { $schema: "http://json-schema.org/draft-07/schema#", ...schema, ...definitions };
+}
+
+const isOpen = (schema: JsonSchema): boolean => Object.keys(schema).length === 0;
+
+class SchemaWriter {
+  readonly definitions: Record<string, JsonSchema> = {};
+  readonly #program: ts.Program;
+  readonly #checker: ts.TypeChecker;
+  readonly #names = new Map<ts.Type, string>();
+  /** Types without a name whose schemas are being written, one within the other, up to the next definition. */
+  #open = new Set<ts.Type>();
+  #written = 0;
+
+  constructor(program: ts.Program) {
+    this.#program = program;
+    this.#checker = program.getTypeChecker();
+  }
+
+  /** The schema of a type; a reference to its definition where the project has a name for it. */
+  schema(type: ts.Type, depth: number): JsonSchema {
+    if (depth > MAX_DEPTH || ++this.#written > MAX_SCHEMAS) return {};
+    const symbol = this.#nameOf(type);
+    if (!symbol) {
+      if (this.#open.has(type)) return {};
+      this.#open.add(type);
+      const schema = this.inline(type, depth);
+      this.#open.delete(type);
+      return schema;
+    }
+    let name = this.#names.get(type);
+    if (name === undefined) {
+      name = symbol.name;
+      for (let n = 2; name in this.definitions || name === BASE_MESSAGE.title; n++) name = `${symbol.name}_${n}`;
+      this.#names.set(type, name);
+      this.definitions[name] = {};
+      const open = this.#open;
+      this.#open = new Set();
+      const schema = this.inline(type, depth);
+      this.#open = open;
+      this.definitions[name] = isOpen(schema) ? schema : { ...schema, ...this.#annotationsOf(symbol) };
+    }
+    return { $ref: `#/definitions/${name}` };
+  }
+
+  /** The schema of a type, written out whatever its name is. */
+  inline(type: ts.Type, depth: number): JsonSchema {
+    const checker = this.#checker;
+    const { TypeFlags } = ts;
+    if (type.flags & (TypeFlags.Boolean | TypeFlags.BooleanLiteral)) {
+      const name = checker.typeToString(type);
+      return name === "boolean" ? { type: "boolean" } : { type: "boolean", enum: [name === "true"] };
+    }
+    if (type.isStringLiteral() || type.isNumberLiteral()) return { type: typeof type.value, enum: [type.value] };
+    if (type.flags & TypeFlags.StringLike) return { type: "string" };
+    if (type.flags & TypeFlags.NumberLike) return { type: "number" };
+    if (type.flags & TypeFlags.Null) return { type: "null" };
+    if (type.flags & TypeFlags.NonPrimitive) return { type: "object" };
+    if (type.isUnion()) return this.#union(type.types, depth);
+    if (type.isIntersection()) {
+      // What a brand is put on: string & { __brand: "id" }.
+      const branded = type.types.find((part) => part.flags & (TypeFlags.StringLike | TypeFlags.NumberLike));
+      return branded ? this.inline(branded, depth) : this.#object(type, depth);
+    }
+    if (type.flags & TypeFlags.Object) return this.#object(type, depth);
+    const constraint = type.flags & TypeFlags.Instantiable ? checker.getBaseConstraintOfType(type) : undefined;
+    return constraint && constraint !== type ? this.inline(constraint, depth) : {};
+  }
+
+  #union(types: readonly ts.Type[], depth: number): JsonSchema {
+    const { TypeFlags } = ts;
+    const parts = this.#oneFormOfMessages(
+      types
+        .filter(({ flags }) => !(flags & (TypeFlags.Undefined | TypeFlags.Void)))
+        .filter((part) => !LANGGRAPH_ALTERNATIVES.some((key) => part.getProperty(key))),
+    );
+    const literals = parts.filter((part) => part.isStringLiteral() || part.isNumberLiteral());
+    const schemas = parts
+      .filter((part) => !literals.includes(part as never))
+      .map((part) => this.schema(part, depth + 1));
+    if (literals.length > 0) {
+      const values = literals.map((part) => part.value);
+      const [kind, other] = new Set(values.map((value) => typeof value));
+      schemas.unshift(other ? { enum: values } : { type: kind, enum: values });
+    }
+    const booleans = schemas.filter(({ type }) => type === "boolean");
+    if (booleans.length === 2) schemas.splice(schemas.indexOf(booleans[0] as JsonSchema), 2, { type: "boolean" });
+    const alternatives = [...new Map(schemas.map((schema) => [JSON.stringify(schema), schema])).values()];
+    const [only] = alternatives;
+    if (!only || alternatives.some(isOpen)) return {};
+    return alternatives.length === 1 ? only : { anyOf: alternatives };
+  }
+
+  /** Of all that LangGraph converts to messages: a list of messages where that is possible, otherwise one message. */
+  #oneFormOfMessages(parts: ts.Type[]): ts.Type[] {
+    if (!parts.some(({ symbol }) => symbol?.name === "SerializedConstructor")) return parts;
+    const lists = parts.filter((part) => this.#checker.isArrayType(part));
+    const isNull = ({ flags }: ts.Type) => flags & ts.TypeFlags.Null;
+    return [...(lists.length > 0 ? lists : parts.filter(isMessage)), ...parts.filter(isNull)];
+  }
+
+  #object(type: ts.Type, depth: number): JsonSchema {
+    const checker = this.#checker;
+    if (isMessage(type)) {
+      this.definitions.BaseMessage ??= BASE_MESSAGE;
+      return { $ref: MESSAGE_REF };
+    }
+    if (checker.isTupleType(type)) return this.#tuple(type as ts.TupleTypeReference, depth);
+    if (checker.isArrayType(type)) {
+      const [element] = checker.getTypeArguments(type as ts.TypeReference);
+      const items = element ? this.schema(element, depth + 1) : {};
+      return isOpen(items) ? { type: "array" } : { type: "array", items };
+    }
+    const { symbol } = type;
+    const isBuiltIn = symbol?.flags & ts.SymbolFlags.Interface && this.#isFrom(symbol, "isSourceFileDefaultLibrary");
+    if (isBuiltIn && symbol.name === "Date") return { type: "string", format: "date-time" };
+    if (
+      isBuiltIn ||
+      symbol?.flags & ts.SymbolFlags.Class ||
+      type.getCallSignatures().length > 0 ||
+      type.getConstructSignatures().length > 0
+    )
+      return {};
+    return this.#properties(type, depth);
+  }
+
+  #properties(type: ts.Type, depth: number): JsonSchema {
+    const checker = this.#checker;
+    const { TypeFlags } = ts;
+    const properties: Record<string, JsonSchema> = {};
+    const required: string[] = [];
+    for (const property of checker.getPropertiesOfType(type)) {
+      // Keys that are symbols.
+      if (property.name.startsWith("__@")) continue;
+      const value = checker.getTypeOfSymbol(property);
+      const parts = value.isUnion() ? value.types : [value];
+      const schema = this.schema(value, depth + 1);
+      properties[property.name] = { ...schema, ...this.#annotationsOf(property) };
+      const isOptional =
+        property.flags & ts.SymbolFlags.Optional ||
+        parts.some(
+          (part) => part.flags & (TypeFlags.Undefined | TypeFlags.Void) || part.getCallSignatures().length > 0,
+        );
+      if (!isOptional) required.push(property.name);
+    }
+    const index = checker.getIndexInfosOfType(type).find(({ keyType }) => keyType.flags & TypeFlags.String);
+    const others = index ? this.schema(index.type, depth + 1) : {};
+    if (Object.keys(properties).length === 0 && !index) return {};
+    return {
+      type: "object",
+      ...(Object.keys(properties).length > 0 && { properties }),
+      ...(required.length > 0 && { required }),
+      ...(!isOpen(others) && { additionalProperties: others }),
+    };
+  }
+
+  #tuple(type: ts.TupleTypeReference, depth: number): JsonSchema {
+    const checker = this.#checker;
+    const { elementFlags, minLength, fixedLength } = type.target;
+    const schemas = checker.getTypeArguments(type).map((element) => this.schema(element, depth + 1));
+    const rest = elementFlags.findIndex((flag) => flag & ts.ElementFlags.Variable);
+    return {
+      type: "array",
+      items: schemas.slice(0, fixedLength),
+      minItems: minLength,
+      ...(rest === -1 ? { maxItems: fixedLength } : rest === schemas.length - 1 && { additionalItems: schemas[rest] }),
+    };
+  }
+
+  /** What a definition is named after: an interface, or an alias of the project. Aliases of packages mostly compute types. */
+  #nameOf(type: ts.Type): ts.Symbol | undefined {
+    const { SymbolFlags, TypeFlags } = ts;
+    if (!(type.flags & (TypeFlags.Object | TypeFlags.UnionOrIntersection)) || isMessage(type)) return undefined;
+    const { aliasSymbol: alias, symbol } = type;
+    if (alias && !this.#isFrom(alias, "isSourceFileFromExternalLibrary", "isSourceFileDefaultLibrary")) return alias;
+    return symbol && symbol.flags & SymbolFlags.Interface && !this.#isFrom(symbol, "isSourceFileDefaultLibrary")
+      ? symbol
+      : undefined;
+  }
+
+  #isFrom(symbol: ts.Symbol, ...kinds: ("isSourceFileFromExternalLibrary" | "isSourceFileDefaultLibrary")[]): boolean {
+    const files = symbol.declarations?.map((declaration) => declaration.getSourceFile()) ?? [];
+    return files.some((file) => kinds.some((is) => this.#program[is](file)));
+  }
+
+  /** The JSDoc comment of a declaration. */
+  #annotationsOf(symbol: ts.Symbol): JsonSchema {
+    const description = ts.displayPartsToString(symbol.getDocumentationComment(this.#checker));
+    return description === "" ? {} : { description };
+  }
+}
+
+/** Structural, as a project may have several copies of @langchain/core. */
+const isMessage = (type: ts.Type): boolean =>
+  ["content", "lc_namespace", "toDict"].every((name) => type.getProperty(name) !== undefined);

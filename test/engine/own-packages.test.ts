@@ -1,0 +1,258 @@
+import { copyFileSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { startDeployingServer } from "../support/deploying-server.ts";
+import { installed } from "../support/installed.ts";
+import { freePort, runCli, startProcess } from "../support/process.ts";
+import { createProject, oneNodeGraph, type TestProject } from "../support/project.ts";
+import { startService } from "../support/service.ts";
+import { parseSse, type SseEvent } from "../support/sse.ts";
+
+const AGENT = join(import.meta.dirname, "../graphs/own-packages/agent.ts");
+const GRAPHS = ["talk", "ask", "steps", "delta", "described", "calls"];
+
+/** The versions that docs/graphs.md names. Old ones are given the checkpoint package of their time: npm would pick a newer one. */
+const VERSIONS = {
+  "1.4.17": { "@langchain/langgraph": "1.4.17", "@langchain/core": "1.2.13", zod: "4.6.7" },
+  "1.7.3": { "@langchain/langgraph": "1.7.3", "@langchain/core": "1.4.0", zod: "4.6.7" },
+  "1.0.0": {
+    "@langchain/langgraph": "1.0.0",
+    "@langchain/core": "1.0.1",
+    "@langchain/langgraph-checkpoint": "1.0.0",
+    zod: "4.6.7",
+  },
+  "0.4.9": { "@langchain/langgraph": "0.4.9", "@langchain/core": "0.3.80", zod: "3.25.76" },
+};
+const HAS_DELTA = /^1\.[4-9]/;
+
+type Version = keyof typeof VERSIONS;
+
+/** A project whose packages are the installed ones, as `npm install` leaves it. */
+async function projectWith(version: Version, manifest: object): Promise<TestProject> {
+  const modules = await installed(VERSIONS[version]);
+  const dependencies = VERSIONS[version];
+  const project = createProject({ "package.json": JSON.stringify({ ...manifest, dependencies }) });
+  rmSync(join(project.folder, "node_modules"));
+  symlinkSync(modules, join(project.folder, "node_modules"), "junction");
+  copyFileSync(AGENT, join(project.folder, "agent.ts"));
+  // Versions without DeltaChannel export no such graph.
+  const names = GRAPHS.filter((name) => name !== "delta" || HAS_DELTA.test(version));
+  const graphs = Object.fromEntries(names.map((name) => [name, `./agent.ts:${name}`]));
+  project.write("langgraph.json", JSON.stringify({ graphs }));
+  return project;
+}
+
+/** Where a project is served. */
+interface Served {
+  request(method: string, path: string, body?: object): Promise<string>;
+  stop(): Promise<unknown>;
+}
+
+async function served({ config }: TestProject): Promise<Served> {
+  const service = await startService({ database: "sqlite", config });
+  expect(await service.threadmill.loaded).toEqual({});
+  return { request: async (...request) => (await service.request(...request)).text, stop: service.stop };
+}
+
+/** As a deployment, whose build installs the packages that package.json names. */
+async function deployed({ folder }: TestProject): Promise<Served> {
+  const server = await startDeployingServer();
+  const { stderr, status } = await runCli([
+    "deploy",
+    folder,
+    "--name",
+    "own",
+    "--url",
+    server.url,
+    "--api-key",
+    server.key,
+  ]);
+  expect({ status, stderr }).toMatchObject({ status: 0 });
+  const request = async (method: string, path: string, body?: object) =>
+    (await server.call(method, `/deployments/own${path}`, body)).text();
+  return { request, stop: server.stop };
+}
+
+type Case = [version: Version, type: "module" | "commonjs", serve: (project: TestProject) => Promise<Served>];
+
+describe.each<Case>([
+  ["1.4.17", "module", served],
+  // As `npm init -y` writes it: then the project's modules and packages are CommonJS.
+  ["1.4.17", "commonjs", served],
+  ["1.4.17", "module", deployed],
+  ["1.7.3", "module", served],
+  ["1.7.3", "commonjs", served],
+  ["1.0.0", "module", served],
+  ["0.4.9", "module", served],
+])("a project with its own LangGraph %s, of type %s, %o", (version, type, serve) => {
+  let project: TestProject;
+  let service: Served;
+  beforeAll(async () => {
+    project = await projectWith(version, { type });
+    service = await serve(project);
+  });
+  afterAll(async () => {
+    await service?.stop();
+    project?.drop();
+  });
+
+  const send = async (method: string, path: string, body?: object) => {
+    const text = await service.request(method, path, body);
+    return text.startsWith("event:") ? parseSse(text) : JSON.parse(text);
+  };
+  const thread = async (): Promise<string> => (await send("POST", "/threads", {})).thread_id;
+  const wait = (thread_id: string, assistant_id: string, body: object) =>
+    send("POST", `/threads/${thread_id}/runs/wait`, { assistant_id, ...body });
+  const stream = (thread_id: string, assistant_id: string, body: object): Promise<SseEvent[]> =>
+    send("POST", `/threads/${thread_id}/runs/stream`, { assistant_id, ...body });
+
+  it("gives nodes messages of the project's classes, in the first run and the next", async () => {
+    const thread_id = await thread();
+    const input = (content: string) => ({ input: { messages: [{ role: "user", content }] } });
+    expect((await wait(thread_id, "talk", input("hello"))).seen).toEqual(["BaseMessage+HumanMessage"]);
+    expect((await wait(thread_id, "talk", input("again"))).seen).toEqual([
+      "BaseMessage+HumanMessage",
+      "BaseMessage+AIMessage",
+      "BaseMessage+HumanMessage",
+    ]);
+  });
+
+  it("gives nodes messages of the project's classes after a resume", async () => {
+    const thread_id = await thread();
+    const asked = await wait(thread_id, "ask", { input: { messages: [{ role: "user", content: "hello" }] } });
+    expect(asked.__interrupt__).toMatchObject([{ value: { question: "go on?" } }]);
+    expect((await wait(thread_id, "ask", { command: { resume: "yes" } })).seen).toEqual([
+      "BaseMessage+HumanMessage",
+      "BaseMessage+AIMessage",
+      "yes",
+    ]);
+  });
+
+  it("streams messages as they grow, and in every other mode", async () => {
+    const modes = ["messages", "messages-tuple", "values", "updates", "debug", "tasks", "checkpoints", "events"];
+    const events = await stream(await thread(), "talk", {
+      input: { messages: [{ role: "user", content: "hello" }] },
+      stream_mode: modes,
+    });
+    const last = (name: string) => events.findLast(({ event }) => event === name)?.data;
+    expect(last("error")).toBeUndefined();
+    expect(last("messages/metadata")).toEqual({ [last("messages/partial")[0].id]: { metadata: expect.anything() } });
+    expect(last("messages/partial")).toMatchObject([
+      { type: expect.stringMatching(/^(ai|AIMessageChunk)$/), content: "Hi!" },
+    ]);
+    expect(last("messages/complete")).toMatchObject([{ type: "ai", content: "Hi!" }]);
+    expect(new Set(events.map(({ event }) => event))).toEqual(
+      new Set([
+        ...["metadata", "messages/metadata", "messages/partial", "messages/complete", "messages", "values"],
+        ...["updates", "debug", "tasks", "checkpoints", "events"],
+      ]),
+    );
+  });
+
+  it("goes where a command says, also with an input", async () => {
+    const command = { goto: [{ node: "sent", input: { name: "by goto" } }] };
+    const thread_id = await thread();
+    await wait(thread_id, "steps", { input: {} });
+    expect((await wait(thread_id, "steps", { command })).steps).toContain("sent by goto");
+  });
+
+  it("pauses in a subgraph and goes on there", async () => {
+    const thread_id = await thread();
+    const asked = await stream(thread_id, "steps", { input: {}, stream_mode: ["updates"], stream_subgraphs: true });
+    expect(asked.at(-1)?.data.__interrupt__).toMatchObject([{ value: "inner?" }]);
+    const state = await send("GET", `/threads/${thread_id}/state?subgraphs=true`);
+    expect(state.tasks[0].state.next).toEqual(["inner"]);
+    expect((await wait(thread_id, "steps", { command: { resume: "yes" } })).steps).toEqual([
+      "start",
+      "start",
+      "inner yes",
+    ]);
+  });
+
+  it("forks from an earlier checkpoint", async () => {
+    const thread_id = await thread();
+    await wait(thread_id, "ask", { input: { messages: [{ role: "user", content: "hello" }] } });
+    await wait(thread_id, "ask", { command: { resume: "yes" } });
+    const history = await send("GET", `/threads/${thread_id}/history?limit=20`);
+    const { checkpoint } = history.find(({ next }: { next: string[] }) => next[0] === "first");
+    const forked = await wait(thread_id, "ask", { checkpoint, input: null });
+    expect(forked.__interrupt__).toMatchObject([{ value: { question: "go on?" } }]);
+  });
+
+  it.runIf(HAS_DELTA.test(version))("rebuilds a DeltaChannel in the order in which it was written", async () => {
+    const thread_id = await thread();
+    await wait(thread_id, "delta", { input: {} });
+    const resumed = await wait(thread_id, "delta", { command: { resume: "yes" } });
+    const { values } = await send("GET", `/threads/${thread_id}/state`);
+    expect(resumed).toEqual(values);
+    // Before 1.7 LangGraph does not tell the checkpointer the order of the writes of one step.
+    const read: string[] = version.startsWith("1.7")
+      ? values.log
+      : [...values.log.slice(0, 5).sort(), ...values.log.slice(5)];
+    expect(read).toEqual(["ape", "bear", "fox", "wolf", "zebra", "end yes"]);
+  });
+
+  it("keeps what withLangGraph adds to a schema", async () => {
+    const schemas = await send("GET", "/assistants/described/schemas");
+    expect(schemas.input_schema.properties.topic).toMatchObject({ type: "string", langgraph_type: "prompt" });
+  });
+
+  it("lets a client without a URL reach this server, as the run's caller", async () => {
+    expect(await wait(await thread(), "calls", { input: {} })).toEqual({
+      mine: ["BaseMessage+HumanMessage"],
+      events: ["metadata", "updates", "updates"],
+    });
+  });
+});
+
+describe("a process that serves a project", () => {
+  let project: TestProject;
+  afterEach(() => project.drop());
+
+  /** Starts the program, lets it execute a run of `agent` and stops it; returns the run's output and the lines that were logged. */
+  async function runOnce(files: Record<string, string>, modules: string, flags: string[] = []) {
+    project = createProject({ "package.json": '{"type": "module"}', ...files });
+    rmSync(join(project.folder, "node_modules"));
+    symlinkSync(modules, join(project.folder, "node_modules"), "junction");
+    const where = { config: project.config, data: project.data, port: await freePort() };
+    const server = await startProcess({ ...where, command: "dev", flags: ["--log-level", "info", ...flags] });
+    const body = JSON.stringify({ assistant_id: "agent", input: {} });
+    const answer = await (await fetch(`${server.url}/runs/wait`, { method: "POST", body })).json();
+    server.child.kill("SIGTERM");
+    await server.ended;
+    const lines = server.output().split("\n");
+    return { answer, lines, logged: lines.filter((line) => line.startsWith("{")).map((line) => JSON.parse(line)) };
+  }
+  const GRAPHS_JSON = '{"graphs": {"agent": "./agent.mjs:graph"}}';
+
+  it("warns once of a graph that mixes two copies, and names both", async () => {
+    const [mine, others] = await Promise.all([installed(VERSIONS["1.4.17"]), installed(VERSIONS["1.7.3"])]);
+    const tool = mkdtempSync(join(tmpdir(), "threadmill-tool-"));
+    writeFileSync(join(tool, "tool.mjs"), 'import "@langchain/core/messages";');
+    symlinkSync(others, join(tool, "node_modules"), "junction");
+    const agent = `import ${JSON.stringify(join(tool, "tool.mjs"))};\n${oneNodeGraph("one")}`;
+    const files = { "agent.mjs": agent, "langgraph.json": GRAPHS_JSON };
+    const { answer, logged } = await runOnce(files, mine, ["--hosts", "2"]);
+    rmSync(tool, { recursive: true });
+    expect(answer).toEqual({ answer: "one" });
+    const warnings = logged.map(({ msg }) => msg).filter((text) => text.includes("copies of @langchain/core"));
+    expect(warnings).toHaveLength(1);
+    for (const modules of [mine, others]) expect(warnings[0]).toContain(`${modules}/@langchain/core/ (by import)`);
+  });
+
+  it("logs what getLogger() of a module and of a node is given, the latter with the run's id", async () => {
+    const agent = `import { getLogger } from "@langchain/langgraph-sdk/logging";
+const logger = getLogger();
+logger.info("loaded");
+${oneNodeGraph("one").replace("config.writer?.", 'logger.warn({ message: "in the node", deep: { n: 1n } }); logger.error("failed", new Error("why"), { code: 7 }); config.writer?.')}`;
+    const files = { "agent.mjs": agent, "langgraph.json": GRAPHS_JSON };
+    const { logged } = await runOnce(files, await installed(VERSIONS["1.4.17"]));
+    expect(logged).toContainEqual(expect.objectContaining({ level: 30, msg: "loaded" }));
+    const run = { run_id: expect.any(String), thread_id: expect.any(String), graph_id: "agent" };
+    expect(logged).toContainEqual(expect.objectContaining({ level: 40, msg: "in the node", ...run }));
+    expect(logged).toContainEqual(
+      expect.objectContaining({ level: 50, msg: "failed", code: 7, meta: { error: "Error", message: "why" }, ...run }),
+    );
+  });
+});
