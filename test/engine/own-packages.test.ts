@@ -1,4 +1,4 @@
-import { copyFileSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { copyFileSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
@@ -239,6 +239,27 @@ describe("a process that serves a project", () => {
     const warnings = logged.map(({ msg }) => msg).filter((text) => text.includes("copies of @langchain/core"));
     expect(warnings).toHaveLength(1);
     for (const modules of [mine, others]) expect(warnings[0]).toContain(`${modules}/@langchain/core/ (by import)`);
+  });
+
+  it("gives each graph of a monorepo the packages that its own file finds", async () => {
+    project = createProject({ "package.json": '{"type": "module"}' });
+    rmSync(join(project.folder, "node_modules"));
+    const graphs: Record<string, string> = {};
+    for (const version of ["1.4.17", "1.7.3"] as const) {
+      const folder = join(project.folder, `packages/${version}`);
+      mkdirSync(folder, { recursive: true });
+      symlinkSync(await installed(VERSIONS[version]), join(folder, "node_modules"), "junction");
+      copyFileSync(AGENT, join(folder, "agent.ts"));
+      graphs[version] = `./packages/${version}/agent.ts:steps`;
+    }
+    project.write("langgraph.json", JSON.stringify({ graphs }));
+    const service = await served(project);
+    for (const assistant_id of Object.keys(graphs)) {
+      const command = { goto: [{ node: "sent", input: { name: assistant_id } }] };
+      const body = { assistant_id, command };
+      expect(JSON.parse(await service.request("POST", "/runs/wait", body)).steps).toEqual([`sent ${assistant_id}`]);
+    }
+    await service.stop();
   });
 
   it("logs what getLogger() of a module and of a node is given, the latter with the run's id", async () => {
