@@ -1,17 +1,49 @@
 import { join } from "node:path";
 import { defineConfig } from "vitest/config";
+import { SUITES, type Suite } from "./test/suites.ts";
+import { findChromium, findPostgres } from "./test/support/found.ts";
+import { SlowFiles } from "./test/support/slow-files.ts";
 
-export default defineConfig({
-  // Hosts on the serving thread load graphs by way of Vite here, which asks no hook of Node's.
-  resolve: { alias: { "threadmill/graph": join(import.meta.dirname, "src/graphs/author/get-token.ts") } },
-  test: {
-    include: ["test/**/*.test.ts"],
-    pool: "forks",
-    // The suites start servers and databases of their own: more at a time than cores only makes them wait.
-    maxWorkers: 2,
-    // A machine of CI may take three times as long as a desk.
-    testTimeout: 120_000,
-    hookTimeout: 120_000,
-    globalSetup: ["test/support/global-setup.ts"],
-  },
+/**
+ * `vitest run` is `npm test`. `--mode all` runs everything on everything that is there, `--mode rest` what that has more than
+ * `npm test` (for CI, which runs both).
+ */
+export default defineConfig(async ({ mode }) => {
+  const isAll = mode === "all" || mode === "rest";
+  const postgres = await findPostgres();
+  const chromium = findChromium();
+  const project = ([name, { include, exclude = [], database, isolate = false, pool = "forks" }]: [string, Suite]) => ({
+    // Hosts on the serving thread load graphs by way of Vite here, which asks no hook of Node's.
+    resolve: { alias: { "threadmill/graph": join(import.meta.dirname, "src/graphs/author/get-token.ts") } },
+    test: {
+      name,
+      include,
+      exclude,
+      pool,
+      isolate,
+      // A machine of CI may take three times as long as a desk.
+      testTimeout: 120_000,
+      hookTimeout: 120_000,
+      provide: { postgres, chromium, databases: databasesOf(database, postgres) },
+    },
+  });
+  const chosen = Object.entries(SUITES).filter(([, { runs, database }]) => {
+    if (database === "postgres" && !postgres) return false;
+    return mode === "all" || (mode === "rest" ? runs === "rest" : runs === "always");
+  });
+  return {
+    test: {
+      projects: chosen.map(project),
+      globalSetup: ["test/support/global-setup.ts"],
+      provide: { postgres, chromium, databases: [] },
+      // The suites start servers and databases of their own: more at a time than cores only makes them wait.
+      maxWorkers: 2,
+      reporters: ["default", new SlowFiles({ limit_s: isAll || !process.env.CI ? undefined : 20 })],
+    },
+  };
 });
+
+const databasesOf = (database: Suite["database"], postgres: string): ("sqlite" | "postgres")[] => {
+  if (database === "both") return postgres ? ["sqlite", "postgres"] : ["sqlite"];
+  return [database];
+};

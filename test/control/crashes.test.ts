@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { COUNTS, SEED } from "../support/counts.ts";
 import { databases } from "../support/databases.ts";
 import type { Fault } from "./life.ts";
 import { COMMANDS, type Command, REFS } from "./model.ts";
@@ -7,10 +8,9 @@ import { forbiddenMoves, movesOf, watchMoves } from "./moves.ts";
 import { Sequence } from "./sequence.ts";
 import { World } from "./world.ts";
 
-const SEED = Number(process.env.SEED ?? Date.now() % 1_000_000);
 /** Every so many calls of a sequence get a fault; which of them is a matter of the seed. */
 const STEP = process.env.CONTROL_EVERY_CALL ? { sqlite: 1, postgres: 1 } : { sqlite: 2, postgres: 16 };
-const SEQUENCES = Number(process.env.CONTROL_SEQUENCES ?? 150);
+const SEQUENCES = COUNTS.control_sequences;
 
 /** One through everything that a deployment can go through. */
 const ALL: Command[] = [

@@ -132,7 +132,7 @@ export class DeployedService {
     await this.gone();
   }
 
-  gone = (): Promise<void> =>
+  gone = (): Promise<boolean> =>
     until(
       "the deployment is gone",
       () => this.#look(async () => (await this.send("GET", `/v2/deployments/${this.deployment_id}`)).status === 404),
@@ -140,7 +140,8 @@ export class DeployedService {
     );
 
   /** As until(), for what is asked of the service, which may be away. */
-  holds = (what: string, ask: () => Promise<boolean>): Promise<void> => until(what, () => this.#look(ask), PATIENCE_MS);
+  holds = (what: string, ask: () => Promise<boolean>): Promise<boolean> =>
+    until(what, () => this.#look(ask), PATIENCE_MS);
 
   async #look(ask: () => Promise<boolean>): Promise<boolean> {
     if (await ask()) return true;

@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, describe, expect, it } from "vitest";
+import { COUNTS, SEED } from "../support/counts.ts";
 import { createDatabase, databases } from "../support/databases.ts";
 import { EndedEarly, freePort, type ServerProcess, startProcess } from "../support/process.ts";
 import { randomOf } from "../support/random.ts";
@@ -9,8 +10,7 @@ import { type Violation, violations } from "./invariants.ts";
 const CLIENTS = 32;
 /** Runs that execute at a time; those of the other clients wait in the queue. */
 const JOBS = 8;
-const KILLS = Number(process.env.CRASH_KILLS ?? 50);
-const SEED = Number(process.env.SEED ?? Date.now() % 1_000_000);
+const KILLS = COUNTS.kills;
 const POINTS = ["after-insert", "after-claim", "in-step", "after-checkpoint", "before-settle"];
 
 /** A run that the server has acknowledged. */

@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as pause } from "node:timers/promises";
 import { afterAll, describe, expect, it } from "vitest";
+import { COUNTS, SEED } from "../support/counts.ts";
 import { createDatabase, databases } from "../support/databases.ts";
 import { freePort, type ServerProcess, startProcess } from "../support/process.ts";
 import { type Random, randomOf } from "../support/random.ts";
@@ -8,8 +9,7 @@ import { openOn } from "../support/storage.ts";
 import { violations } from "./invariants.ts";
 import { readThrough, type Told } from "./reader.ts";
 
-const KILLS = Number(process.env.CRASH_KILLS ?? 50) / 2;
-const SEED = Number(process.env.SEED ?? Date.now() % 1_000_000);
+const KILLS = Math.ceil(COUNTS.kills / 2);
 const RUNS_AT_ONCE = 6;
 const READERS = 3;
 /** One run in so many is cancelled. */

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { DEFAULT_TENANT } from "../../src/contract/caller.ts";
+import { DEFAULT_TENANT, SCOPES } from "../../src/contract/caller.ts";
 import { answerTokenRequest, type FindToken } from "../../src/engine/token-requests.ts";
 import { ApiError } from "../../src/errors.ts";
 import { createLog } from "../../src/lib/log.ts";
@@ -48,7 +48,7 @@ describe.each(databases)("a run's question for a token on %s", (name) => {
     });
     const { tenant_id, assistant_id } = run;
     expect(answer).toEqual({ token: "t" });
-    expect(asked).toEqual([[{ tenant_id, assistant_id, user_id: "local" }, request]]);
+    expect(asked).toEqual([[{ tenant_id, assistant_id, user_id: "local", scopes: [...SCOPES] }, request]]);
     await cancel(run);
   });
 

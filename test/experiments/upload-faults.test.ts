@@ -2,13 +2,13 @@ import { once } from "node:events";
 import { type ClientRequest, type IncomingMessage, request } from "node:http";
 import { json } from "node:stream/consumers";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { COUNTS, SEED } from "../support/counts.ts";
 import { createDatabase, databases, type TestDatabase } from "../support/databases.ts";
 import { freePort, type ServerProcess, startProcess } from "../support/process.ts";
 import { randomOf } from "../support/random.ts";
 import { experimentOf, type Upload } from "./experiment.ts";
 
-const KILLS = Number(process.env.CRASH_KILLS ?? 50) / 10;
-const SEED = Number(process.env.SEED ?? Date.now() % 1_000_000);
+const KILLS = Math.ceil(COUNTS.kills / 10);
 const ROWS = 500;
 
 describe.each(databases)("an upload on %s", (name) => {

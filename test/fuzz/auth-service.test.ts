@@ -2,14 +2,14 @@ import { randomUUID } from "node:crypto";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { authServiceRoutes } from "../../src/contract/auth-service/routes.ts";
+import { COUNTS, SEED } from "../support/counts.ts";
 import { databases } from "../support/databases.ts";
 import { type Random, randomOf } from "../support/random.ts";
 import { startService, type TestService } from "../support/service.ts";
 import { NASTY } from "./requests.ts";
 import { bodyOf, queryOf } from "./wire.ts";
 
-const REQUESTS = Number(process.env.FUZZ_REQUESTS ?? 10_000) / 5;
-const SEED = Number(process.env.SEED ?? Date.now() % 1_000_000);
+const REQUESTS = COUNTS.fuzz_requests / 5;
 const AT_ONCE = 8;
 
 type Route = { method: string; path: string };

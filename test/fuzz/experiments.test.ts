@@ -3,14 +3,14 @@ import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { experimentRoutes, experimentRoutesV2 } from "../../src/contract/experiments/routes.ts";
 import { experimentOf } from "../experiments/experiment.ts";
+import { COUNTS, SEED } from "../support/counts.ts";
 import { databases } from "../support/databases.ts";
 import { type Random, randomOf } from "../support/random.ts";
 import { startService, type TestService } from "../support/service.ts";
 import { NASTY } from "./requests.ts";
 import { bodyOf, queryOf } from "./wire.ts";
 
-const REQUESTS = Number(process.env.FUZZ_REQUESTS ?? 10_000) / 5;
-const SEED = Number(process.env.SEED ?? Date.now() % 1_000_000);
+const REQUESTS = COUNTS.fuzz_requests / 5;
 const AT_ONCE = 8;
 
 type Route = { method: string; path: string };

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { violations } from "../crash/invariants.ts";
+import { COUNTS, SEED } from "../support/counts.ts";
 import { databases } from "../support/databases.ts";
 import { randomOf } from "../support/random.ts";
 import { startService, type TestService } from "../support/service.ts";
@@ -7,8 +8,7 @@ import { openOn } from "../support/storage.ts";
 import { until } from "../support/until.ts";
 import { type FuzzRequest, type KnownIds, RequestMaker } from "./requests.ts";
 
-const REQUESTS = Number(process.env.FUZZ_REQUESTS ?? 10_000);
-const SEED = Number(process.env.SEED ?? Date.now() % 1_000_000);
+const REQUESTS = COUNTS.fuzz_requests;
 const AT_ONCE = 16;
 
 /** Who waits for a run hangs up after this; everybody else must be answered. */

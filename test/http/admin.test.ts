@@ -5,8 +5,9 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { ApiKey, adminRoutes, NewApiKey } from "../../src/contract/admin.ts";
 import { DEFAULT_TENANT } from "../../src/contract/caller.ts";
 import { databases } from "../support/databases.ts";
+import { until } from "../support/until.ts";
 import { ADMIN, closedService, newCaller, newKey, newWorkspace } from "./callers.ts";
-import { type Scenario, until, type Wire } from "./scenario.ts";
+import type { Scenario, Wire } from "./scenario.ts";
 
 describe.each(databases)("the administration on %s", (database) => {
   let api: Scenario;

@@ -3,8 +3,9 @@ import { RunOverview } from "../../src/agents/run-overview.ts";
 import { DEFAULT_TENANT } from "../../src/contract/caller.ts";
 import { databases } from "../support/databases.ts";
 import { openOn } from "../support/storage.ts";
+import { until } from "../support/until.ts";
 import { ADMIN, closedService, newCaller, newWorkspace } from "./callers.ts";
-import { Scenario, until, type Wire } from "./scenario.ts";
+import { Scenario, type Wire } from "./scenario.ts";
 
 const RUNS = "/app/api/runs";
 const LATER = { assistant_id: "chain", input: { steps: ["in"] }, after_seconds: 3600 };

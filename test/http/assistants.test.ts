@@ -1,7 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { databases } from "../support/databases.ts";
-import { NOBODY, Scenario, until, type Wire } from "./scenario.ts";
+import { until } from "../support/until.ts";
+import { NOBODY, Scenario, type Wire } from "./scenario.ts";
 
 const AGENT = "fe096781-5601-53d2-b2f6-0d3403f7e9ca";
 const CHAT = "eb6db400-e3c8-5d06-a834-015cb89efe69";

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { databases } from "../support/databases.ts";
-import { NOBODY, Scenario, until, type Wire } from "./scenario.ts";
+import { until } from "../support/until.ts";
+import { NOBODY, Scenario, type Wire } from "./scenario.ts";
 
 describe.each(databases)("cancelling several runs on %s", (database) => {
   let api: Scenario;

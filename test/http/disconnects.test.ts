@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { databases } from "../support/databases.ts";
-import { Scenario, until, type Wire } from "./scenario.ts";
+import { until } from "../support/until.ts";
+import { Scenario, type Wire } from "./scenario.ts";
 
 /** The grace of these services, in ms; the product's is 2,000. */
 const GRACE_MS = 150;

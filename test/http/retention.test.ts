@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { databases } from "../support/databases.ts";
 import { parseSse } from "../support/sse.ts";
-import { Scenario, until, type Wire } from "./scenario.ts";
+import { until } from "../support/until.ts";
+import { Scenario, type Wire } from "./scenario.ts";
 
 describe.each(databases)("events that have expired on %s", (database) => {
   let api: Scenario;

@@ -4,7 +4,8 @@ import { databases } from "../support/databases.ts";
 import { rowsOfRun, rowsOfThread } from "../support/rows.ts";
 import { parseSse } from "../support/sse.ts";
 import { readUntil } from "../support/stream.ts";
-import { Scenario, until, type Wire } from "./scenario.ts";
+import { until } from "../support/until.ts";
+import { Scenario, type Wire } from "./scenario.ts";
 
 describe.each(databases)("rolling back runs on %s", (database) => {
   let api: Scenario;

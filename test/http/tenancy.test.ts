@@ -2,8 +2,9 @@ import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { documented } from "../experiments/experiment.ts";
 import { databases } from "../support/databases.ts";
+import { until } from "../support/until.ts";
 import { ADMIN, closedService, newCaller, newWorkspace } from "./callers.ts";
-import { type Scenario, until, type Wire } from "./scenario.ts";
+import type { Scenario, Wire } from "./scenario.ts";
 
 type Headers = Record<string, string>;
 

@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { COUNTS, SEED } from "../support/counts.ts";
 import { createDatabase, databases, type TestDatabase } from "../support/databases.ts";
 import { freePort, type ServerOptions, type ServerProcess, startProcess } from "../support/process.ts";
 import { type Random, randomOf } from "../support/random.ts";
@@ -13,8 +14,7 @@ import { Met } from "./met.ts";
 import { Sequence } from "./sequence.ts";
 import { Verdict } from "./verdict.ts";
 
-const SEED = Number(process.env.SEED ?? Date.now() % 1_000_000);
-const SEQUENCES = Math.ceil(Number(process.env.MODEL_SEQUENCES ?? 300) / 10);
+const SEQUENCES = Math.ceil(COUNTS.model_sequences / 10);
 const AT_ONCE = 12;
 const SETTINGS = {
   THREADMILL_CANCEL_GRACE_MS: "150",

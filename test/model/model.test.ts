@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { COUNTS, SEED } from "../support/counts.ts";
 import { databases } from "../support/databases.ts";
 import { startService } from "../support/service.ts";
 import { openOn } from "../support/storage.ts";
@@ -13,8 +14,7 @@ import { IMPOSSIBLE, Met } from "./met.ts";
 import { Sequence } from "./sequence.ts";
 import { Verdict } from "./verdict.ts";
 
-const SEED = Number(process.env.SEED ?? Date.now() % 1_000_000);
-const SEQUENCES = Number(process.env.MODEL_SEQUENCES ?? 300);
+const SEQUENCES = COUNTS.model_sequences;
 /** Sequences that are carried out at the same time: most of the time of each is waiting. */
 const AT_ONCE = 24;
 /** With fewer sequences it is chance which pairs are met. */

@@ -280,6 +280,7 @@ describe.each(databases)("migrating %s", (name) => {
       "006-control-plane",
       "007-claimant",
       "008-runs-of-workspaces",
+      "009-task-paths",
     ]);
     for (const program of programs) await program.close();
     await at.drop();

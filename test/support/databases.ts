@@ -16,8 +16,8 @@ export interface TestDatabase {
 
 export type DatabaseName = "sqlite" | "postgres";
 
-/** The databases that suites run on: both, or SQLite alone where no Postgres answers (see global-setup.ts). */
-export const databases: DatabaseName[] = inject("postgres") ? ["sqlite", "postgres"] : ["sqlite"];
+/** The databases that suites of this project run on (test/suites.ts). */
+export const databases: readonly DatabaseName[] = inject("databases");
 
 export async function createDatabase(name: DatabaseName): Promise<TestDatabase> {
   const data_dir = mkdtempSync(join(tmpdir(), "threadmill-test-"));

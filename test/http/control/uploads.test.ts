@@ -7,7 +7,7 @@ import { Uploads } from "../../../src/control/uploads.ts";
 import type { SourceUploadRow } from "../../../src/storage/control/schema.ts";
 import { databases } from "../../support/databases.ts";
 import { startService } from "../../support/service.ts";
-import { until } from "../scenario.ts";
+import { until } from "../../support/until.ts";
 import { ControlApi, empty, ofImage, type User, type Wire } from "./api.ts";
 
 const LIMIT = 300_000;

@@ -1,0 +1,76 @@
+/** A group of test files that run in the same way: a project of Vitest. */
+export interface Suite {
+  include: string[];
+  exclude?: string[];
+  /** The database of suites that are written for any; see {@link databases} of support/databases.ts. */
+  database: "sqlite" | "postgres" | "both";
+  /** `always`: with `npm test`. `rest`: what `npm run test:all` has more than that. */
+  runs: "always" | "rest";
+  /** A process for each file: for suites that change the process itself. */
+  isolate?: boolean;
+  pool?: "forks" | "threads";
+}
+
+/** Rules and calculations, without a service. */
+const UNIT = [
+  "test/architecture.test.ts",
+  "test/docs/docs.test.ts",
+  "test/lib/**/*.test.ts",
+  "test/experiments/{filter,json-rows,statistics,times,wire}.test.ts",
+  "test/vault/key-ring.test.ts",
+  "test/control/docker-log.test.ts",
+  "test/control/router/{addresses,hygiene,retry}.test.ts",
+  "test/web/{answers,markdown,pause}.test.ts",
+];
+
+/** Kills, hosts that hang, roll-outs, processes that share a database. */
+const FAULTS = [
+  "test/{crash,fuzz,model}/**/*.test.ts",
+  "test/engine/{hosts,rollout,shared-data}.test.ts",
+  "test/experiments/upload-faults.test.ts",
+  "test/vault/{flow-canary,key-check,rotation}.test.ts",
+  "test/control/{crashes,docker-driver,docker-images,docker-rollout,process-build,process-driver,rollout,rollout-kills}.test.ts",
+];
+
+const BROWSER = [
+  "test/web/{agents,compare,connections,deployment-sources,deployments,experiments,frame,matrix,runs,settings,task,threads}.test.ts",
+];
+
+/** Official clients, the command line, pages of the documentation that are followed step by step. */
+const CLIENTS = ["test/{cli,compat}/**/*.test.ts", "test/docs/{deploy,oauth}.test.ts"];
+
+/** Projects with packages of their own, installed from the registry. */
+const PACKAGE = [
+  "test/engine/{author-imports,own-packages,provided-packages}.test.ts",
+  "test/docs/readme-project.test.ts",
+];
+
+/** What the database decides: claims, leases, locks, containment, search, migrations, notifications, retention, rollback, races. */
+const POSTGRES = [
+  "test/storage/**/*.test.ts",
+  "test/engine/{event-log,lost-connections,token-requests}.test.ts",
+  "test/experiments/{at-once,compared-rows,comparison,query,upload}.test.ts",
+  "test/control/{leases,process,reconciler}.test.ts",
+  "test/control/router/rows.test.ts",
+  "test/vault/{flow-races,flows,refresh,sealed-columns,token-event-retention}.test.ts",
+  "test/http/{app-api,assistants,assistants-search,bulk-cancel,cancel,disconnects,event-storage,interrupts}.test.ts",
+  "test/http/{multitask,retention,rollback,run-states,runs,state-updates,stateless-runs,streams,tenancy}.test.ts",
+  "test/http/{thread-stream,threads,threads-search}.test.ts",
+  "test/http/auth-service/{deletion,tokens}.test.ts",
+  "test/http/control/{changes,deployments,logs,revisions}.test.ts",
+];
+
+export const SUITES: Readonly<Record<string, Suite>> = {
+  unit: { include: UNIT, database: "sqlite", runs: "always" },
+  api: {
+    include: ["test/**/*.test.ts"],
+    exclude: [...UNIT, ...FAULTS, ...BROWSER, ...CLIENTS, ...PACKAGE],
+    database: "sqlite",
+    runs: "always",
+  },
+  postgres: { include: POSTGRES, database: "postgres", runs: "always" },
+  faults: { include: FAULTS, database: "both", runs: "rest", isolate: true },
+  clients: { include: CLIENTS, database: "sqlite", runs: "rest", isolate: true },
+  browser: { include: BROWSER, database: "sqlite", runs: "rest" },
+  package: { include: PACKAGE, database: "sqlite", runs: "rest", isolate: true },
+};

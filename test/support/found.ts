@@ -1,0 +1,42 @@
+import { existsSync } from "node:fs";
+import { delimiter, join } from "node:path";
+import pg from "pg";
+
+const DEFAULT_URL = "postgres://postgres@127.0.0.1:5432/postgres";
+
+/**
+ * The Postgres in which test databases may be made: that of TEST_DATABASE_URL, or one of this machine; empty when none answers.
+ *
+ * @throws Error with CI set, where nothing may be missing
+ */
+export async function findPostgres(): Promise<string> {
+  const url = process.env.TEST_DATABASE_URL ?? DEFAULT_URL;
+  const reason = await unreachable(url);
+  if (reason === undefined) return url;
+  if (process.env.CI) throw new Error(`CI runs everything, but Postgres does not answer at ${url} (${reason}).`);
+  console.warn(`Not run: suites on Postgres. None answers at ${url} (${reason}): start one, or set TEST_DATABASE_URL.`);
+  return "";
+}
+
+/** Path of a Chromium for the suites of the web app; empty when there is none. */
+export function findChromium(): string {
+  const found = (process.env.PATH ?? "")
+    .split(delimiter)
+    .flatMap((folder) => ["chromium", "chromium-browser", "google-chrome"].map((name) => join(folder, name)))
+    .find((file) => existsSync(file));
+  if (!found && process.env.CI) throw new Error("CI runs everything, but there is no chromium in the PATH.");
+  return found ?? "";
+}
+
+async function unreachable(url: string): Promise<string | undefined> {
+  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 2_000 });
+  try {
+    await client.connect();
+    await client.query("select 1");
+    return undefined;
+  } catch (error) {
+    return (error as Error).message || (error as { code?: string }).code || "no answer";
+  } finally {
+    await client.end().catch(() => undefined);
+  }
+}

@@ -1,0 +1,40 @@
+import type { Reporter, TestModule } from "vitest/node";
+
+const SHOWN = 10;
+
+export interface SlowFilesOptions {
+  /** A file that takes longer, in seconds, makes the run fail; undefined: none does. */
+  limit_s: number | undefined;
+}
+
+/** Prints the ten slowest files with their share of the time, so that what makes the suite slow is seen when it is added. */
+export class SlowFiles implements Reporter {
+  readonly #options: SlowFilesOptions;
+
+  constructor(options: SlowFilesOptions) {
+    this.#options = options;
+  }
+
+  onTestRunEnd(modules: readonly TestModule[]): void {
+    const files = modules
+      .map((module) => {
+        const { collectDuration, setupDuration, duration } = module.diagnostic();
+        const name = `${module.project.name} ${module.relativeModuleId}`;
+        return { name, seconds: (collectDuration + setupDuration + duration) / 1000 };
+      })
+      .toSorted((a, b) => b.seconds - a.seconds);
+    const all = files.reduce((sum, { seconds }) => sum + seconds, 0);
+    console.log(`\n Slowest files (of ${files.length}, ${Math.round(all)} s of work):`);
+    for (const { name, seconds } of files.slice(0, SHOWN))
+      console.log(
+        `  ${seconds.toFixed(1).padStart(6)} s  ${((100 * seconds) / all).toFixed(0).padStart(3)} %  ${name}`,
+      );
+    const { limit_s } = this.#options;
+    const slow = files.filter(({ seconds }) => limit_s !== undefined && seconds > limit_s);
+    if (slow.length === 0) return;
+    console.error(
+      `\n Files of "npm test" may take ${limit_s} s: split or move ${slow.map(({ name }) => name).join(", ")}.`,
+    );
+    process.exitCode = 1;
+  }
+}
