@@ -25,8 +25,14 @@ export default defineConfig(async ({ mode }) => {
       testTimeout: 120_000,
       hookTimeout: 120_000,
       provide: { postgres, chromium, databases: databasesOf(database, postgres) },
+      globalSetup: database === "sqlite" ? [] : ["test/support/postgres-template.ts"],
     },
   });
+  const notes = [
+    ...(postgres ? [] : [NO_POSTGRES]),
+    ...(isAll && !chromium ? [NO_CHROMIUM] : []),
+    ...(isAll ? [] : [`Not run: ${names("rest")}. "npm run test:all" runs them, too.`]),
+  ];
   const chosen = Object.entries(SUITES).filter(([, { runs, database }]) => {
     if (database === "postgres" && !postgres) return false;
     return mode === "all" || (mode === "rest" ? runs === "rest" : runs === "always");
@@ -34,14 +40,22 @@ export default defineConfig(async ({ mode }) => {
   return {
     test: {
       projects: chosen.map(project),
-      globalSetup: ["test/support/global-setup.ts"],
-      provide: { postgres, chromium, databases: [] },
       // The suites start servers and databases of their own: more at a time than cores only makes them wait.
       maxWorkers: 2,
-      reporters: ["default", new SlowFiles({ limit_s: isAll || !process.env.CI ? undefined : 20 })],
+      reporters: ["default", new SlowFiles({ limit_s: isAll || !process.env.CI ? undefined : 20, notes })],
     },
   };
 });
+
+const NO_POSTGRES =
+  "Not run: suites on Postgres. Start one at 127.0.0.1:5432 whose user postgres may create databases, or set TEST_DATABASE_URL.";
+const NO_CHROMIUM = "Not run: suites of the web app. Install Chromium (Debian: apt install chromium).";
+
+const names = (runs: Suite["runs"]): string =>
+  Object.entries(SUITES)
+    .filter(([, suite]) => suite.runs === runs)
+    .map(([name]) => name)
+    .join(", ");
 
 const databasesOf = (database: Suite["database"], postgres: string): ("sqlite" | "postgres")[] => {
   if (database === "both") return postgres ? ["sqlite", "postgres"] : ["sqlite"];

@@ -23,13 +23,22 @@ const UNIT = [
   "test/web/{answers,markdown,pause}.test.ts",
 ];
 
-/** Kills, hosts that hang, roll-outs, processes that share a database. */
+/** Kills, roll-outs, processes that share a database, random requests. */
 const FAULTS = [
-  "test/{crash,fuzz,model}/**/*.test.ts",
-  "test/engine/{hosts,rollout,shared-data}.test.ts",
+  "test/{crash,model}/**/*.test.ts",
+  "test/fuzz/{experiments,fuzz}.test.ts",
+  "test/engine/{rollout,shared-data}.test.ts",
   "test/experiments/upload-faults.test.ts",
-  "test/vault/{flow-canary,key-check,rotation}.test.ts",
-  "test/control/{crashes,docker-driver,docker-images,docker-rollout,process-build,process-driver,rollout,rollout-kills}.test.ts",
+  "test/vault/{flow-canary,rotation}.test.ts",
+  "test/control/{crashes,rollout,rollout-kills}.test.ts",
+];
+
+/** Hosts that hang, drivers, keys: what fails there is no database. */
+const FAULTS_OF_HOSTS = [
+  "test/engine/hosts.test.ts",
+  "test/fuzz/{auth-service,control-plane}.test.ts",
+  "test/vault/key-check.test.ts",
+  "test/control/{docker-driver,docker-images,docker-rollout,process-build,process-driver}.test.ts",
 ];
 
 const BROWSER = [
@@ -64,12 +73,13 @@ export const SUITES: Readonly<Record<string, Suite>> = {
   unit: { include: UNIT, database: "sqlite", runs: "always" },
   api: {
     include: ["test/**/*.test.ts"],
-    exclude: [...UNIT, ...FAULTS, ...BROWSER, ...CLIENTS, ...PACKAGE],
+    exclude: [...UNIT, ...FAULTS, ...FAULTS_OF_HOSTS, ...BROWSER, ...CLIENTS, ...PACKAGE],
     database: "sqlite",
     runs: "always",
   },
   postgres: { include: POSTGRES, database: "postgres", runs: "always" },
   faults: { include: FAULTS, database: "both", runs: "rest", isolate: true },
+  hosts: { include: FAULTS_OF_HOSTS, database: "sqlite", runs: "rest", isolate: true },
   clients: { include: CLIENTS, database: "sqlite", runs: "rest", isolate: true },
   browser: { include: BROWSER, database: "sqlite", runs: "rest" },
   package: { include: PACKAGE, database: "sqlite", runs: "rest", isolate: true },

@@ -37,7 +37,7 @@ describe("experiments run", () => {
   let project: TestProject;
   beforeAll(async () => {
     project = createProject({ "langgraph.json": '{"graphs": {"double": "./graph.mjs:graph"}}', "graph.mjs": GRAPH });
-    service = await startService({ database: "sqlite", config: project.config });
+    service = await startService({ inline: false, database: "sqlite", config: project.config });
     url = await service.listen();
   });
   afterAll(async () => {

@@ -27,7 +27,7 @@ const CLIENT = {
 } as const;
 const ROOT = "root-0123456789abcdef0123456789abcdef";
 
-const { python } = await pythonEnv("auth_requirements.txt");
+const { python } = await pythonEnv();
 
 describe.skipIf(!python).each(databases)("the official Python client of the Auth Service against %s", (database) => {
   let service: TestService;

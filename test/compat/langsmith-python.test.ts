@@ -25,7 +25,7 @@ const SCENARIOS = [
 
 const NAMES = PREFIXES.flatMap((prefix) => SCENARIOS.map((scenario) => `${prefix}: ${scenario}`));
 
-const { python } = await pythonEnv("langsmith_requirements.txt");
+const { python } = await pythonEnv();
 
 describe.skipIf(!python).each(databases)("the official Python client of experiments against %s", (database) => {
   let service: TestService;

@@ -37,7 +37,7 @@ describe.skipIf(!python).each(databases)("the official Python client against %s"
   let complaints: string;
   let breaks: number;
   beforeAll(async () => {
-    service = await startService({ database, config: "test/graphs/compat/langgraph.json" });
+    service = await startService({ inline: false, database, config: "test/graphs/compat/langgraph.json" });
     const url = await service.listen();
     const proxy = await openBreakingProxy(url, "id: 3\n\n");
     ({ lines, complaints } = await runScenarios(python as string, "scenarios.py", [url, proxy.url]));

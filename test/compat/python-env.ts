@@ -3,18 +3,16 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { promisify } from "node:util";
-import { madeOnce } from "./made-once.ts";
+import { madeOnce } from "../support/made-once.ts";
 
 const run = promisify(execFile);
 
-/**
- * A Python with the packages of a file of the folder python; undefined when this machine cannot have one.
- */
-export async function pythonEnv(requirements = "requirements.txt"): Promise<{ python?: string }> {
-  const file = join(import.meta.dirname, "python", requirements);
+/** A Python with the official clients; undefined when this machine cannot have one. */
+export async function pythonEnv(): Promise<{ python?: string }> {
+  const file = join(import.meta.dirname, "python/requirements.txt");
   const folder = await madeOnce({
-    client: "The Python client",
-    folder_prefix: "threadmill-python",
+    client: "The Python clients",
+    folder_prefix: "python",
     made_of: readFileSync(file, "utf8"),
     make: (draft) => makeEnv(draft, file),
   });

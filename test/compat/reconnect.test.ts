@@ -24,7 +24,7 @@ describe.each(databases)("a connection that breaks, against %s", (database) => {
     let url: string;
     beforeAll(async () => {
       const config = "test/graphs/compat/langgraph.json";
-      service = await startService({ database, config, env: { MOUNT_PREFIX: prefix } });
+      service = await startService({ inline: false, database, config, env: { MOUNT_PREFIX: prefix } });
       url = await service.listen();
     });
     afterAll(() => service.stop());

@@ -11,7 +11,7 @@ describe.each(databases)("LangGraph's RemoteGraph against %s", (database) => {
   let service: TestService;
   let url: string;
   beforeAll(async () => {
-    service = await startService({ database, config: "test/graphs/compat/langgraph.json" });
+    service = await startService({ inline: false, database, config: "test/graphs/compat/langgraph.json" });
     url = await service.listen();
   });
   afterAll(() => service.stop());

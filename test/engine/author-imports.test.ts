@@ -48,7 +48,7 @@ describe("threadmill/graph", () => {
   async function runAll(graphs: Record<string, string>) {
     project.write("langgraph.json", JSON.stringify({ graphs }));
     const env = { THREADMILL_PUBLIC_URL: "http://localhost" };
-    service = await startService({ database: "sqlite", config: project.config, env });
+    service = await startService({ inline: false, database: "sqlite", config: project.config, env });
     const { request } = service;
     expect(await service.threadmill.loaded).toEqual({});
     await request("POST", "/v2/auth/providers", PROVIDER);

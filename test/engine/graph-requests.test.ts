@@ -35,7 +35,7 @@ let service: TestService;
 beforeAll(async () => {
   const graphs = { agent: "./agent.mjs:graph", waits: "./agent.mjs:waits" };
   project = createProject({ "agent.mjs": AGENT, "langgraph.json": JSON.stringify({ graphs }) });
-  service = await startService({ database: "sqlite", config: project.config, env: { API_KEYS: ROOT } });
+  service = await startService({ inline: false, database: "sqlite", config: project.config, env: { API_KEYS: ROOT } });
 });
 afterAll(async () => {
   await service.stop();

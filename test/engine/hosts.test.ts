@@ -10,7 +10,7 @@ const GOOD = { assistant_id: "steps", input: { items: [] } };
 describe.each(databases)("graph hosts on %s", (database) => {
   let service: TestService;
   const start = async (env: Record<string, string> = {}) => {
-    service = await startService({ database, config: CONFIG, env });
+    service = await startService({ inline: false, database, config: CONFIG, env });
   };
   afterEach(() => service.stop());
 

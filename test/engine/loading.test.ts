@@ -43,7 +43,7 @@ describe("a project's graphs", () => {
   beforeAll(async () => {
     const config = JSON.stringify({ graphs, env: { FROM_CONFIG: "variable" } });
     project = createProject({ ...FILES, "langgraph.json": config });
-    service = await startService({ database: "sqlite", config: project.config });
+    service = await startService({ inline: false, database: "sqlite", config: project.config });
     await service.threadmill.loaded;
   });
   afterAll(async () => {
@@ -101,7 +101,7 @@ describe("a project as npm init makes it", () => {
         graphs: { one: "./agent.ts:one", two: "./agent.ts:two", lacking: "./lacking.ts:graph" },
       }),
     });
-    service = await startService({ database: "sqlite", config: project.config });
+    service = await startService({ inline: false, database: "sqlite", config: project.config });
     await service.threadmill.loaded;
   });
   afterAll(async () => {

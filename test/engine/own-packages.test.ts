@@ -28,9 +28,16 @@ const HAS_DELTA = /^1\.[4-9]/;
 
 type Version = keyof typeof VERSIONS;
 
+const modulesOf = new Map<Version, string | undefined>();
+for (const version of Object.keys(VERSIONS) as Version[])
+  modulesOf.set(version, await installed(`LangGraph ${version}`, VERSIONS[version]));
+const isInstalled = [...modulesOf.values()].every((modules) => modules !== undefined);
+/** Only called where everything is installed. */
+const installedModules = (version: Version): string => modulesOf.get(version) as string;
+
 /** A project whose packages are the installed ones, as `npm install` leaves it. */
-async function projectWith(version: Version, manifest: object): Promise<TestProject> {
-  const modules = await installed(VERSIONS[version]);
+function projectWith(version: Version, manifest: object): TestProject {
+  const modules = installedModules(version);
   const dependencies = VERSIONS[version];
   const project = createProject({ "package.json": JSON.stringify({ ...manifest, dependencies }) });
   rmSync(join(project.folder, "node_modules"));
@@ -50,7 +57,7 @@ interface Served {
 }
 
 async function served({ config }: TestProject): Promise<Served> {
-  const service = await startService({ database: "sqlite", config });
+  const service = await startService({ inline: false, database: "sqlite", config });
   expect(await service.threadmill.loaded).toEqual({});
   return { request: async (...request) => (await service.request(...request)).text, stop: service.stop };
 }
@@ -76,7 +83,7 @@ async function deployed({ folder }: TestProject): Promise<Served> {
 
 type Case = [version: Version, type: "module" | "commonjs", serve: (project: TestProject) => Promise<Served>];
 
-describe.each<Case>([
+describe.runIf(isInstalled).each<Case>([
   ["1.4.17", "module", served],
   // As `npm init -y` writes it: then the project's modules and packages are CommonJS.
   ["1.4.17", "commonjs", served],
@@ -89,7 +96,7 @@ describe.each<Case>([
   let project: TestProject;
   let service: Served;
   beforeAll(async () => {
-    project = await projectWith(version, { type });
+    project = projectWith(version, { type });
     service = await serve(project);
   });
   afterAll(async () => {
@@ -206,7 +213,7 @@ describe.each<Case>([
   });
 });
 
-describe("a process that serves a project", () => {
+describe.runIf(isInstalled)("a process that serves a project", () => {
   let project: TestProject;
   afterEach(() => project.drop());
 
@@ -227,7 +234,7 @@ describe("a process that serves a project", () => {
   const GRAPHS_JSON = '{"graphs": {"agent": "./agent.mjs:graph"}}';
 
   it("warns once of a graph that mixes two copies, and names both", async () => {
-    const [mine, others] = await Promise.all([installed(VERSIONS["1.4.17"]), installed(VERSIONS["1.7.3"])]);
+    const [mine, others] = [installedModules("1.4.17"), installedModules("1.7.3")];
     const tool = mkdtempSync(join(tmpdir(), "threadmill-tool-"));
     writeFileSync(join(tool, "tool.mjs"), 'import "@langchain/core/messages";');
     symlinkSync(others, join(tool, "node_modules"), "junction");
@@ -248,7 +255,7 @@ describe("a process that serves a project", () => {
     for (const version of ["1.4.17", "1.7.3"] as const) {
       const folder = join(project.folder, `packages/${version}`);
       mkdirSync(folder, { recursive: true });
-      symlinkSync(await installed(VERSIONS[version]), join(folder, "node_modules"), "junction");
+      symlinkSync(installedModules(version), join(folder, "node_modules"), "junction");
       copyFileSync(AGENT, join(folder, "agent.ts"));
       graphs[version] = `./packages/${version}/agent.ts:steps`;
     }
@@ -268,7 +275,7 @@ const logger = getLogger();
 logger.info("loaded");
 ${oneNodeGraph("one").replace("config.writer?.", 'logger.warn({ message: "in the node", deep: { n: 1n } }); logger.error("failed", new Error("why"), { code: 7 }); config.writer?.')}`;
     const files = { "agent.mjs": agent, "langgraph.json": GRAPHS_JSON };
-    const { logged } = await runOnce(files, await installed(VERSIONS["1.4.17"]));
+    const { logged } = await runOnce(files, installedModules("1.4.17"));
     expect(logged).toContainEqual(expect.objectContaining({ level: 30, msg: "loaded" }));
     const run = { run_id: expect.any(String), thread_id: expect.any(String), graph_id: "agent" };
     expect(logged).toContainEqual(expect.objectContaining({ level: 40, msg: "in the node", ...run }));

@@ -18,7 +18,7 @@ const ANSWER_MS = 20_000;
 describe.each(databases)("any request on %s", (database) => {
   let service: TestService;
   beforeAll(async () => {
-    service = await startService({ database, config: "test/graphs/fuzz/langgraph.json" });
+    service = await startService({ inline: false, database, config: "test/graphs/fuzz/langgraph.json" });
   });
   afterAll(() => service.stop());
 

@@ -25,11 +25,11 @@ export class Scenario {
     this.service = service;
   }
 
-  /** @param inline false where hosts are the subject: hosts on the serving thread start ten times as fast */
+  /** @param inline see startService() */
   static async start(
     database: DatabaseName,
     env: Record<string, string> = {},
-    { inline = true } = {},
+    { inline }: { inline?: boolean } = {},
   ): Promise<Scenario> {
     return new Scenario(await startService({ database, config: "test/graphs/scenarios/langgraph.json", env, inline }));
   }

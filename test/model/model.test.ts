@@ -25,7 +25,12 @@ describe.each(databases)("random sequences on %s", (name) => {
   it(
     `agree with the model (${SEQUENCES} of them, seed ${SEED}; MODEL_SEQUENCES and SEED change it)`,
     async () => {
-      const service = await startService({ database: name, config: "test/graphs/model/langgraph.json", env: SETTINGS });
+      const service = await startService({
+        inline: false,
+        database: name,
+        config: "test/graphs/model/langgraph.json",
+        env: SETTINGS,
+      });
       const database = openOn(service.database);
       const folder = mkdtempSync(join(tmpdir(), "threadmill-model-"));
       const api = inProcess(service.threadmill);

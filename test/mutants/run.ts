@@ -1,12 +1,14 @@
 /**
- * Switches off one guard of the engine at a time, in a copy of the repository, and runs the suites that are there to see it.
- * A mutant that no suite notices survives, and makes this fail: then the suites, not the guard, need work.
+ * Switches off one guard at a time, in a copy of the repository, and runs the suites that are there to see it: first those of
+ * `npm test`, and where these see nothing those that only `npm run test:all` has. A mutant that no suite notices survives, and makes
+ * this fail: then the suites, not the guard, need work.
  *
  * Usage: npm run test:mutants [-- part of a name]
  */
-import { spawnSync } from "node:child_process";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { availableParallelism, tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { MUTANTS, type Mutant } from "./mutants.ts";
 
@@ -15,30 +17,45 @@ const COPIED = ["src", "test", "bin", "examples", "package.json", "tsconfig.json
 /** A mutant may make a test wait for ever. */
 const LIMIT_MS = 180_000;
 
+/** What notices a mutant: the modes of vitest.config.ts by the commands that run them. */
+const COMMANDS = { "npm test": "test", "npm run test:all": "rest" } as const;
+type Command = keyof typeof COMMANDS;
+
 const wanted = process.argv[2] ?? "";
 const mutants = MUTANTS.filter(({ name }) => name.includes(wanted));
-refuseBroken(mutants);
-const survivors = mutants.filter((mutant) => {
-  const began = performance.now();
-  const killed = isNoticed(mutant);
-  console.log(
-    `${killed ? "noticed " : "SURVIVED"}  ${mutant.name} (${Math.round((performance.now() - began) / 1000)} s)`,
-  );
-  return !killed;
-});
-console.log(`${mutants.length - survivors.length} of ${mutants.length} mutants were noticed.`);
-process.exit(survivors.length === 0 && mutants.length > 0 ? 0 : 1);
-
-/** With all guards in place the suites must pass, or a failure would say nothing. */
-function refuseBroken(chosen: readonly Mutant[]): void {
-  const suites = [...new Set(chosen.flatMap((mutant) => mutant.suites))];
-  // One at a time: the limit is that of a mutant's suites, not of all together.
-  if (inCopy((folder) => suites.every((suite) => passes(folder, [suite])))) return;
-  console.log(`The suites fail as they are: npm test -- ${suites.join(" ")}`);
+const suites = [...new Set(mutants.flatMap((mutant) => mutant.suites))];
+// With all guards in place the suites must pass, or a failure would say nothing.
+const broken = await each(suites, async (suite) => (await inCopy((folder) => failing(folder, [suite]))) && suite);
+const failed = broken.filter((suite) => suite !== undefined);
+if (failed.length > 0) {
+  console.log(`The suites fail as they are: ${failed.join(" ")}`);
   process.exit(1);
 }
+const noticed = await each(mutants, async (mutant) => {
+  const began = performance.now();
+  const by = await noticedBy(mutant);
+  const seconds = Math.round((performance.now() - began) / 1000);
+  console.log(`${by ? "noticed " : "SURVIVED"}  ${mutant.name} (${by ?? "by none"}, ${seconds} s)`);
+  return by;
+});
+const late = mutants.filter((_, i) => noticed[i] === "npm run test:all");
+if (late.length > 0) console.log(`Noticed by "npm run test:all" alone: ${late.map(({ name }) => name).join("; ")}.`);
+const count = noticed.filter((by) => by !== undefined).length;
+console.log(`${count} of ${mutants.length} mutants were noticed, ${count - late.length} of them by "npm test".`);
+process.exit(count === mutants.length && count > 0 ? 0 : 1);
 
-function isNoticed({ file, replace: [guard, nothing], suites }: Mutant): boolean {
+/** Works on as many items at a time as there are cores; the results are in the order of the items. */
+async function each<T, R>(items: readonly T[], work: (item: T) => Promise<R>): Promise<R[]> {
+  const results: R[] = [];
+  const left = items.entries();
+  const worker = async () => {
+    for (const [i, item] of left) results[i] = await work(item);
+  };
+  await Promise.all(Array.from({ length: availableParallelism() }, worker));
+  return results;
+}
+
+function noticedBy({ file, replace: [guard, nothing], suites }: Mutant): Promise<Command | undefined> {
   return inCopy((folder) => {
     const source = readFileSync(join(folder, file), "utf8");
     if (source.split(guard).length !== 2) throw new Error(`${file} must have this text just once: ${guard}`);
@@ -46,32 +63,36 @@ function isNoticed({ file, replace: [guard, nothing], suites }: Mutant): boolean
       join(folder, file),
       source.replace(guard, () => nothing),
     );
-    return !passes(folder, suites);
+    return failing(folder, suites);
   });
 }
 
-function inCopy<T>(work: (folder: string) => T): T {
+async function inCopy<T>(work: (folder: string) => Promise<T>): Promise<T> {
   const folder = mkdtempSync(join(tmpdir(), "threadmill-mutant-"));
   try {
     for (const part of COPIED) cpSync(join(ROOT, part), join(folder, part), { recursive: true });
     symlinkSync(join(ROOT, "node_modules"), join(folder, "node_modules"), "junction");
-    return work(folder);
+    return await work(folder);
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
 }
 
-function passes(cwd: string, suites: string[]): boolean {
+/** The first command in which one of the suites fails; undefined when they all pass. */
+async function failing(cwd: string, suites: readonly string[]): Promise<Command | undefined> {
+  for (const command of Object.keys(COMMANDS) as Command[])
+    if (!(await passes(cwd, suites, COMMANDS[command]))) return command;
+  return undefined;
+}
+
+async function passes(cwd: string, suites: readonly string[], mode: string): Promise<boolean> {
   const vitest = join(cwd, "node_modules/vitest/vitest.mjs");
-  const { status, error } = spawnSync(
-    process.execPath,
-    [vitest, "run", "--bail", "1", "--testTimeout", "20000", ...suites],
-    {
-      cwd,
-      timeout: LIMIT_MS,
-      stdio: "ignore",
-    },
-  );
+  const flags = ["--mode", mode, "--passWithNoTests", "--bail", "1", "--testTimeout", "20000", "--maxWorkers", "1"];
+  const child = spawn(process.execPath, [vitest, "run", ...flags, ...suites], { cwd, stdio: "ignore", detached: true });
+  // With everything that it has started: a suite's servers would go on without it.
+  const timer = setTimeout(() => process.kill(-(child.pid as number), "SIGKILL"), LIMIT_MS);
+  const [status] = await once(child, "exit");
+  clearTimeout(timer);
   // Out of time is noticed, too.
-  return status === 0 && !error;
+  return status === 0;
 }

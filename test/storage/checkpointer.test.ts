@@ -1,4 +1,3 @@
-import type { BaseCheckpointSaver } from "@langchain/langgraph-checkpoint";
 import * as vitest from "vitest";
 import { createCheckpointer } from "../../src/graphs/inside/checkpointer.ts";
 import { ServiceConnection } from "../../src/graphs/inside/connection.ts";
@@ -14,20 +13,23 @@ const { deltaChannelHistoryTests, validate } = await import("@langchain/langgrap
 const library = await new Libraries().of(import.meta.url);
 
 for (const name of databases) {
-  const opened = new Map<BaseCheckpointSaver<string>, TestStorage>();
+  // One database serves all tests, and is empty at the start of each.
+  let storage: TestStorage;
+  vitest.beforeAll(async () => {
+    storage = await openTestStorage(name);
+  });
+  vitest.afterAll(() => storage.close());
   const initializer = {
     checkpointerName: `the checkpointer on ${name}`,
     async createCheckpointer() {
-      const storage = await openTestStorage(name);
+      await storage.database.write(async (tx) => {
+        for (const table of ["checkpoint_writes", "checkpoint_values", "checkpoints"] as const)
+          await tx.run(tx.k.deleteFrom(table));
+      });
       const connection: ServiceConnection = new ServiceConnection((messages) =>
         messages.forEach((message) => void serveCheckpoints(storage.database, message, connection)),
       );
-      const checkpointer = createCheckpointer(library, connection);
-      opened.set(checkpointer, storage);
-      return checkpointer;
-    },
-    async destroyCheckpointer(checkpointer: BaseCheckpointSaver<string>) {
-      await opened.get(checkpointer)?.close();
+      return createCheckpointer(library, connection);
     },
   };
   validate(initializer as never);

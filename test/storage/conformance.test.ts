@@ -268,7 +268,7 @@ describe.each(databases)("storage on %s", (name) => {
 
 describe.each(databases)("migrating %s", (name) => {
   it("is done once when several processes start together", async () => {
-    const at = await createDatabase(name);
+    const at = await createDatabase(name, { empty: true });
     const programs = Array.from({ length: 4 }, () => openOn(at));
     const applied = await Promise.all(programs.map((program) => migrate(program, "agents")));
     expect(applied.flat()).toEqual([

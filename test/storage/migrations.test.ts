@@ -34,7 +34,7 @@ const ASSISTANT = {
 
 describe.each(databases)("a database of an older version on %s", (name) => {
   it("keeps its assistants with their versions, which other workspaces may then have too", async () => {
-    const at = await createDatabase(name);
+    const at = await createDatabase(name, { empty: true });
     const database = openOn(at);
     await database.write(async (tx) => {
       await applyAll(tx, [agentServer, rollback, eventCopies]);

@@ -1,37 +1,38 @@
 import { execFile } from "node:child_process";
-import { createHash } from "node:crypto";
-import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { promisify } from "node:util";
+import { madeOnce } from "./made-once.ts";
 
-/** Kept between runs of the tests, and by CI with node_modules. */
-const CACHE = join(import.meta.dirname, "../../node_modules/.cache/threadmill-tests");
-
-/** Installing takes seconds with a warm cache of npm. */
-const INSTALL_TIMEOUT_MS = 180_000;
+const LIMIT_MS = 5 * 60_000;
 
 /**
- * A `node_modules` with exactly these packages, installed by npm once and kept.
+ * A `node_modules` with exactly these packages, which npm has installed: for projects with packages of their own, and for clients that
+ * cannot be among our development dependencies.
  *
+ * @param what as sentences begin with it: "The official JavaScript CLI"
  * @param dependencies versions by name
- * @returns its path
- * @throws Error with npm's words when the registry does not answer
+ * @param flags more flags of `npm install`
+ * @returns its path; undefined when npm cannot install them, which is said
  */
-export async function installed(dependencies: Record<string, string>): Promise<string> {
+export async function installed(
+  what: string,
+  dependencies: Record<string, string>,
+  flags: readonly string[] = [],
+): Promise<string | undefined> {
   const manifest = JSON.stringify({ private: true, dependencies });
-  const folder = join(CACHE, createHash("sha256").update(manifest).digest("hex").slice(0, 16));
-  if (!existsSync(folder)) {
-    mkdirSync(CACHE, { recursive: true });
-    const making = mkdtempSync(join(CACHE, "making-"));
-    writeFileSync(join(making, "package.json"), manifest);
-    const npm = join(dirname(process.execPath), "npm");
-    await promisify(execFile)(existsSync(npm) ? npm : "npm", ["install", "--no-audit", "--no-fund"], {
-      cwd: making,
-      timeout: INSTALL_TIMEOUT_MS,
-    });
-    // Another test file may have been faster: its folder is as good.
-    if (existsSync(folder)) rmSync(making, { recursive: true });
-    else renameSync(making, folder);
-  }
-  return join(folder, "node_modules");
+  const folder = await madeOnce({
+    client: what,
+    folder_prefix: "npm",
+    made_of: manifest,
+    async make(cwd) {
+      writeFileSync(join(cwd, "package.json"), manifest);
+      const args = ["install", "--no-audit", "--no-fund", "--loglevel", "error", ...flags];
+      await promisify(execFile)("npm", args, { cwd, timeout: LIMIT_MS }).catch((error: { stderr?: string }) => {
+        const [reason] = (error.stderr || String(error)).split("\n");
+        throw new Error(`npm could not install ${manifest} (${reason}). It needs npm and its registry.`);
+      });
+    },
+  });
+  return folder && join(folder, "node_modules");
 }

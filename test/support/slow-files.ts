@@ -5,6 +5,8 @@ const SHOWN = 10;
 export interface SlowFilesOptions {
   /** A file that takes longer, in seconds, makes the run fail; undefined: none does. */
   limit_s: number | undefined;
+  /** Lines to close with: what was not run, and how to get it. */
+  notes: readonly string[];
 }
 
 /** Prints the ten slowest files with their share of the time, so that what makes the suite slow is seen when it is added. */
@@ -29,7 +31,12 @@ export class SlowFiles implements Reporter {
       console.log(
         `  ${seconds.toFixed(1).padStart(6)} s  ${((100 * seconds) / all).toFixed(0).padStart(3)} %  ${name}`,
       );
-    const { limit_s } = this.#options;
+    const states = modules.flatMap((module) => [...module.children.allTests()].map((test) => test.result().state));
+    const count = (state: string) => states.filter((found) => found === state).length;
+    // .ci/run adds these lines up.
+    console.log(`\n Totals: ${count("passed")} passed, ${count("failed")} failed, ${count("skipped")} skipped`);
+    const { limit_s, notes } = this.#options;
+    if (notes.length > 0) console.log(`\n ${notes.join("\n ")}`);
     const slow = files.filter(({ seconds }) => limit_s !== undefined && seconds > limit_s);
     if (slow.length === 0) return;
     console.error(

@@ -7,7 +7,7 @@ import { describe, expect, inject } from "vitest";
 import { buildPages } from "../support/pages.ts";
 import { startService, type TestService } from "../support/service.ts";
 
-/** Suites that need a browser; skipped where there is none (see global-setup.ts). */
+/** Suites that need a browser; skipped where there is none (see support/found.ts). */
 export const describeInBrowser = describe.skipIf(!inject("chromium"));
 
 export const THEMES = ["light", "dark"] as const;

@@ -1,7 +1,9 @@
 import { createHash } from "node:crypto";
-import { existsSync, renameSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, mkdirSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
+
+/** Kept between runs of the tests. */
+const CACHE = join(import.meta.dirname, "../../node_modules/.cache/threadmill-tests");
 
 /** A client that `npm ci` does not bring. */
 interface Made {
@@ -21,11 +23,12 @@ interface Made {
  */
 export async function madeOnce({ client, folder_prefix, made_of, make }: Made): Promise<string | undefined> {
   const hash = createHash("sha256").update(made_of).digest("hex").slice(0, 16);
-  const folder = join(tmpdir(), `${folder_prefix}-${hash}`);
+  const folder = join(CACHE, `${folder_prefix}-${hash}`);
   if (existsSync(folder)) return folder;
   // Made beside its place and moved there when it is whole: another run of the tests may do the same right now.
   const draft = `${folder}.${process.pid}`;
   try {
+    mkdirSync(draft, { recursive: true });
     await make(draft);
     if (!existsSync(folder)) renameSync(draft, folder);
     return folder;
