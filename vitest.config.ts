@@ -40,8 +40,8 @@ export default defineConfig(async ({ mode }) => {
   return {
     test: {
       projects: chosen.map(project),
-      // The suites start servers and databases of their own: more at a time than cores only makes them wait.
-      maxWorkers: 2,
+      // The suites start servers and databases of their own: one more than cores, as they wait for processes and timers a third of the time.
+      maxWorkers: 3,
       reporters: ["default", new SlowFiles({ limit_s: isAll || !process.env.CI ? undefined : 20, notes })],
     },
   };

@@ -35,7 +35,7 @@ const FAULTS = [
 
 /** Hosts that hang, drivers, keys: what fails there is no database. */
 const FAULTS_OF_HOSTS = [
-  "test/engine/hosts.test.ts",
+  "test/engine/hosts-that-hang.test.ts",
   "test/fuzz/{auth-service,control-plane}.test.ts",
   "test/vault/key-check.test.ts",
   "test/control/{docker-driver,docker-images,docker-rollout,process-build,process-driver}.test.ts",
@@ -45,8 +45,15 @@ const BROWSER = [
   "test/web/{agents,compare,connections,deployment-sources,deployments,experiments,frame,matrix,runs,settings,task,threads}.test.ts",
 ];
 
-/** Official clients, the command line, pages of the documentation that are followed step by step. */
-const CLIENTS = ["test/{cli,compat}/**/*.test.ts", "test/docs/{deploy,oauth}.test.ts"];
+/** Official clients that `npm ci` brings. */
+const CLIENTS = ["test/compat/{deployment,js-client,langsmith-js,reconnect,remote-graph}.test.ts"];
+
+/** The command line, clients that are installed or written in Python, pages of the documentation that are followed step by step. */
+const COMMANDS = [
+  "test/cli/**/*.test.ts",
+  "test/compat/{auth-python,langgraph-deploy,langgraphjs-deploy,langsmith-python,python-client,tokens-in-graphs}.test.ts",
+  "test/docs/{deploy,oauth}.test.ts",
+];
 
 /** Projects with packages of their own, installed from the registry. */
 const PACKAGE = [
@@ -58,7 +65,7 @@ const PACKAGE = [
 const POSTGRES = [
   "test/storage/**/*.test.ts",
   "test/engine/{event-log,lost-connections,token-requests}.test.ts",
-  "test/experiments/{at-once,compared-rows,comparison,query,upload}.test.ts",
+  "test/experiments/{at-once,compared-rows,comparison,query,query-filters,upload}.test.ts",
   "test/control/{leases,process,reconciler}.test.ts",
   "test/control/router/rows.test.ts",
   "test/vault/{flow-races,flows,refresh,sealed-columns,token-event-retention}.test.ts",
@@ -73,14 +80,15 @@ export const SUITES: Readonly<Record<string, Suite>> = {
   unit: { include: UNIT, database: "sqlite", runs: "always" },
   api: {
     include: ["test/**/*.test.ts"],
-    exclude: [...UNIT, ...FAULTS, ...FAULTS_OF_HOSTS, ...BROWSER, ...CLIENTS, ...PACKAGE],
+    exclude: [...UNIT, ...FAULTS, ...FAULTS_OF_HOSTS, ...BROWSER, ...CLIENTS, ...COMMANDS, ...PACKAGE],
     database: "sqlite",
     runs: "always",
   },
   postgres: { include: POSTGRES, database: "postgres", runs: "always" },
   faults: { include: FAULTS, database: "both", runs: "rest", isolate: true },
   hosts: { include: FAULTS_OF_HOSTS, database: "sqlite", runs: "rest", isolate: true },
-  clients: { include: CLIENTS, database: "sqlite", runs: "rest", isolate: true },
+  clients: { include: CLIENTS, database: "sqlite", runs: "always" },
+  commands: { include: COMMANDS, database: "sqlite", runs: "rest", isolate: true },
   browser: { include: BROWSER, database: "sqlite", runs: "rest" },
   package: { include: PACKAGE, database: "sqlite", runs: "rest", isolate: true },
 };

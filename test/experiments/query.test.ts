@@ -4,10 +4,8 @@ import { startService, type TestService } from "../support/service.ts";
 import { comparisonScenarios } from "./query/comparison.ts";
 import { datasetScenarios } from "./query/datasets.ts";
 import { deletionScenarios } from "./query/deletion.ts";
-import { errorScenarios } from "./query/errors.ts";
 import { exampleScenarios } from "./query/examples.ts";
 import { feedbackScenarios } from "./query/feedback.ts";
-import { filterScenarios } from "./query/filters.ts";
 import { runScenarios } from "./query/runs.ts";
 import { sessionScenarios } from "./query/sessions.ts";
 
@@ -23,9 +21,7 @@ describe.each(databases)("querying experiments on %s", (database) => {
   datasetScenarios(current);
   exampleScenarios(current);
   runScenarios(current);
-  filterScenarios(current);
   feedbackScenarios(current);
   comparisonScenarios(current);
-  errorScenarios(current);
   deletionScenarios(current);
 });

@@ -20,7 +20,7 @@ describe.each(databases)("the example agents on %s", (database) => {
       THREADMILL_ALLOW_LOOPBACK_OAUTH: "1",
       OAUTH_USERINFO_URL: `${oauth.url}/me`,
     };
-    service = await startService({ database, config: "examples/langgraph.json", env });
+    service = await startService({ inline: false, database, config: "examples/langgraph.json", env });
   });
   afterAll(async () => {
     await service.stop();

@@ -1,0 +1,57 @@
+import { afterEach, describe, expect, it } from "vitest";
+import { databases } from "../support/databases.ts";
+import { startService, type TestService } from "../support/service.ts";
+import { readUntil } from "../support/stream.ts";
+
+const CONFIG = "test/graphs/hosts/langgraph.json";
+const GOOD = { assistant_id: "steps", input: { items: [] } };
+
+describe.each(databases)("graph hosts that hang or die on %s", (database) => {
+  let service: TestService;
+  const start = async (env: Record<string, string> = {}) => {
+    service = await startService({ inline: false, database, config: CONFIG, env });
+  };
+  afterEach(() => service.stop());
+
+  const create = async (assistant_id: string, input: object): Promise<{ thread_id: string; run_id: string }> => {
+    const { thread_id } = (await service.request("POST", "/threads", {})).body;
+    return (await service.request("POST", `/threads/${thread_id}/runs`, { assistant_id, input, stream_mode: "custom" }))
+      .body;
+  };
+  const join = ({ thread_id, run_id }: { thread_id: string; run_id: string }) =>
+    service.request("GET", `/threads/${thread_id}/runs/${run_id}/join`);
+  const statusOf = async ({ thread_id, run_id }: { thread_id: string; run_id: string }) =>
+    (await service.request("GET", `/threads/${thread_id}/runs/${run_id}`)).body.status;
+
+  it("a node that blocks its thread delays no request, no state read and no new run", async () => {
+    await start({ THREADMILL_HOST_SILENT_MS: "300" });
+    const blocked = await create("blocks", { ms: 10_000, items: [] });
+    await readUntil(service, blocked, ({ event }) => event === "custom");
+    const began = performance.now();
+    const other = (await service.request("POST", "/runs/wait", GOOD)).body;
+    expect(other.items).toEqual(["a", "b", "c"]);
+    expect((await service.request("GET", "/ok")).status).toBe(200);
+    expect((await service.request("GET", `/threads/${blocked.thread_id}/state`)).status).toBe(200);
+    // It answered while the first host was still blocked.
+    expect(await statusOf(blocked)).toBe("running");
+    expect(performance.now() - began).toBeLessThan(9_500);
+    expect((await join(blocked)).body.items).toEqual(["blocked"]);
+  });
+
+  it("a node that exhausts its heap ends its own run with an error; its neighbours succeed", async () => {
+    // It blocks its host from the first moment on, which must not send it to the next one as a run that has not started.
+    await start({ THREADMILL_HOST_MEMORY_MB: "128", THREADMILL_HOST_SILENT_MS: "100" });
+    const neighbour = await create("steps", { ms: 300, items: [] });
+    const culprit = await create("eats", { items: [] });
+    expect((await join(culprit)).body.__error__.message).toContain("ran out of memory (limit 128 MB)");
+    expect((await join(neighbour)).body.items).toEqual(["a", "b", "c"]);
+    // V8 collects in vain before it gives up, three times: 5 s, but more where others want the same cores.
+  }, 120_000);
+
+  it("a host that hangs for too long is ended, and its run with it after three attempts", async () => {
+    await start({ THREADMILL_HOST_SILENT_MS: "500", THREADMILL_HOST_DEAD_MS: "2500" });
+    const culprit = await create("blocks", { ms: 60_000, items: [] });
+    expect((await join(culprit)).body.__error__.message).toContain("has not answered for 2500 ms");
+    expect((await service.request("POST", "/runs/wait", GOOD)).body.items).toEqual(["a", "b", "c"]);
+  });
+});
