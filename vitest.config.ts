@@ -12,7 +12,10 @@ export default defineConfig(async ({ mode }) => {
   const isAll = mode === "all" || mode === "rest";
   const postgres = await findPostgres();
   const chromium = findChromium();
-  const project = ([name, { include, exclude = [], database, isolate = false, pool = "forks" }]: [string, Suite]) => ({
+  const project = ([name, { include, exclude = [], database, isolate = false, pool = "forks", maxWorkers = 3 }]: [
+    string,
+    Suite,
+  ]) => ({
     // Hosts on the serving thread load graphs by way of Vite here, which asks no hook of Node's.
     resolve: { alias: { "threadmill/graph": join(import.meta.dirname, "src/graphs/author/get-token.ts") } },
     test: {
@@ -21,6 +24,9 @@ export default defineConfig(async ({ mode }) => {
       exclude,
       pool,
       isolate,
+      maxWorkers,
+      // Vitest runs projects with other numbers of workers one after the other.
+      sequence: { groupOrder: maxWorkers },
       // A machine of CI may take three times as long as a desk.
       testTimeout: 120_000,
       hookTimeout: 120_000,
@@ -40,8 +46,6 @@ export default defineConfig(async ({ mode }) => {
   return {
     test: {
       projects: chosen.map(project),
-      // The suites start servers and databases of their own: one more than cores, as they wait for processes and timers a third of the time.
-      maxWorkers: 3,
       reporters: ["default", new SlowFiles({ limit_s: isAll || !process.env.CI ? undefined : 20, notes })],
     },
   };

@@ -9,6 +9,8 @@ export interface Suite {
   /** A process for each file: for suites that change the process itself. */
   isolate?: boolean;
   pool?: "forks" | "threads";
+  /** Default: 3, one more than the cores that the suite is made for, as most files wait for processes and timers a third of the time. */
+  maxWorkers?: number;
 }
 
 /** Rules and calculations, without a service. */
@@ -89,6 +91,7 @@ export const SUITES: Readonly<Record<string, Suite>> = {
   hosts: { include: FAULTS_OF_HOSTS, database: "sqlite", runs: "rest", isolate: true },
   clients: { include: CLIENTS, database: "sqlite", runs: "always" },
   commands: { include: COMMANDS, database: "sqlite", runs: "rest", isolate: true },
-  browser: { include: BROWSER, database: "sqlite", runs: "rest" },
+  // Chromium takes a core by itself.
+  browser: { include: BROWSER, database: "sqlite", runs: "rest", maxWorkers: 2 },
   package: { include: PACKAGE, database: "sqlite", runs: "rest", isolate: true },
 };

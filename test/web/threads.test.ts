@@ -259,9 +259,11 @@ describeInBrowser("threads", () => {
     await page.getByLabel("question").waitFor();
     // What the graph works out by itself is not asked for.
     expect(await input.getByRole("textbox").count()).toBe(1);
-    await page.getByLabel("question").fill('{"how": ');
+    await page.getByRole("radio", { name: "JSON" }).click();
+    await page.getByLabel("Input, as JSON").fill('{"question": ');
     await page.getByRole("button", { name: "Send" }).click();
     await page.getByText("This is not JSON").waitFor();
+    await page.getByRole("radio", { name: "Form" }).click();
     await page.getByLabel("question").fill("How do bees find food?");
     await page.getByRole("button", { name: "Send" }).click();
     await page.getByRole("main").getByRole("heading", { name: "How do bees find food?" }).waitFor();
@@ -282,7 +284,7 @@ describeInBrowser("threads", () => {
     const assistant = await call("POST", "/assistants", { graph_id: "research", ...waiting(2 * SLOW_MS) });
     const page = await web.open(`/threads/${thread_id}?side=graph&assistant=${assistant.assistant_id}`);
     await page.locator("[data-node=study]").waitFor();
-    await page.getByLabel("question").fill('"How do bees find food?"');
+    await page.getByLabel("question").fill("How do bees find food?");
     await page.getByRole("button", { name: "Send" }).click();
     await page.locator("[data-node=study][data-state=running]").waitFor();
     await page.locator("[data-node=write][data-state=running]").waitFor();
