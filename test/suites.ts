@@ -31,7 +31,7 @@ const FAULTS = [
   "test/fuzz/{experiments,fuzz}.test.ts",
   "test/engine/{rollout,shared-data}.test.ts",
   "test/experiments/upload-faults.test.ts",
-  "test/vault/{flow-canary,rotation}.test.ts",
+  "test/vault/flow-canary.test.ts",
   "test/control/{crashes,rollout,rollout-kills}.test.ts",
 ];
 
@@ -39,7 +39,7 @@ const FAULTS = [
 const FAULTS_OF_HOSTS = [
   "test/engine/hosts-that-hang.test.ts",
   "test/fuzz/{auth-service,control-plane}.test.ts",
-  "test/vault/key-check.test.ts",
+  "test/vault/{key-check,rotation}.test.ts",
   "test/control/{docker-driver,docker-images,docker-rollout,process-build,process-driver}.test.ts",
 ];
 

@@ -2,14 +2,11 @@ import { Command, Option } from "commander";
 import { type Config, type Flags, readConfig, readStorageConfig } from "../config.ts";
 import { ConfigError } from "../errors.ts";
 import { createLog } from "../lib/log.ts";
-import { listen, startThreadmill, type Threadmill } from "../main.ts";
-import { migrate } from "../storage/migrate.ts";
-import { openDatabase } from "../storage/open-data.ts";
+import type { Threadmill } from "../main.ts";
 import { addDeployCommand } from "./deploy/command.ts";
 import { addDeploymentCommands } from "./deployments/command.ts";
 import { addExperimentCommands } from "./experiments/command.ts";
 import { addKeyCommands } from "./keys/command.ts";
-import { watchGraphs } from "./watch.ts";
 import { letYoungGenerationGrow } from "./young-generation.ts";
 
 /** Exit status for a mistake in configuration or usage. */
@@ -83,6 +80,9 @@ async function serve(command: Config["command"], flags: Flags): Promise<void> {
   const log = createLog(config.log_level);
   if (config.ignored_fields.length > 0)
     console.error(`${config.config_file}: these fields have no effect: ${config.ignored_fields.join(", ")}.`);
+  // Loaded here: what a command does not need would double the time of its start.
+  const { listen, startThreadmill } = await import("../main.ts");
+  const { watchGraphs } = await import("./watch.ts");
   const service = await startThreadmill(config, log);
   const loaded = service.loaded.catch((error: Error) => ({ "(all)": error.message }));
   if (command === "serve") refuseBroken(await loaded, config);
@@ -156,6 +156,10 @@ function reportFailures(failures: Record<string, string>): void {
 async function migrateOnly(flags: Flags): Promise<void> {
   const config = readStorageConfig(flags, process.env);
   const log = createLog(config.log_level);
+  const [{ migrate }, { openDatabase }] = await Promise.all([
+    import("../storage/migrate.ts"),
+    import("../storage/open-data.ts"),
+  ]);
   for (const part of ["agents", "experiments"] as const) {
     const database = openDatabase(config, "full", log, part);
     try {

@@ -40,6 +40,7 @@ export class Keeper {
   readonly #isHeld: () => boolean;
   readonly #bell: Bell;
   readonly #log: DeploymentLog;
+  #endedJobs = 0;
   readonly #jobs = new Map<string, RunningJob>();
   readonly #troubles = new Map<string, Trouble>();
   readonly #closing = new AbortController();
@@ -105,8 +106,11 @@ export class Keeper {
 
   async #look(): Promise<void> {
     const { database, lease, settings } = this.#work;
+    const ended = this.#endedJobs;
     const state = await readState(database.read, lease, settings);
     if (!state || !this.#isHeld()) throw new LeaseLost();
+    // These rows may be older than what the job has written, which would be begun again.
+    if (this.#endedJobs !== ended) return;
     this.#kept_since ||= state.now;
     const step = nextStep(state, this.#facts(), settings);
     if (step.do === "rest") await this.#bell.sleep(step.ms);
@@ -183,6 +187,7 @@ export class Keeper {
 
   #ended(key: string, running: RunningJob): void {
     if (this.#jobs.get(key) === running) this.#jobs.delete(key);
+    this.#endedJobs++;
     this.#bell.ring();
   }
 

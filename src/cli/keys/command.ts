@@ -2,9 +2,11 @@ import { type Command, InvalidArgumentError, Option } from "commander";
 import type { Flags } from "../../config.ts";
 import { SCOPES } from "../../contract/caller.ts";
 import type { CreateFlags } from "./create.ts";
-import { addRotateEncryption } from "./rotate-encryption.ts";
+import type { RotateFlags } from "./rotate-encryption.ts";
 
 const JSON_OUTPUT = new Option("--json", "print JSON");
+
+const RETIRE = new Option("--retire", "then remove the keys that nothing is sealed with any more");
 
 const CREATE_OPTIONS = [
   new Option("--name <name>", "what the key is for").makeOptionMandatory().argParser(shortText),
@@ -39,7 +41,9 @@ export function addKeyCommands(program: Command, storageOptions: readonly Option
   add("revoke", "end a key for good", [])
     .argument("<id>", "the id of the key")
     .action(async (id: string, flags: Flags) => (await import("./revoke.ts")).revokeKey(id, flags));
-  addRotateEncryption(keys);
+  add("rotate-encryption", "seal all secrets with a new encryption key, also while services run", [RETIRE]).action(
+    async (flags: RotateFlags) => (await import("./rotate-encryption.ts")).rotateEncryption(flags),
+  );
 }
 
 function shortText(text: string): string {

@@ -1,5 +1,4 @@
 import { setTimeout as wait } from "node:timers/promises";
-import { type Command, Option } from "commander";
 import { type Flags, readStorageConfig } from "../../config.ts";
 import { createLog } from "../../lib/log.ts";
 import type { Database } from "../../storage/database.ts";
@@ -13,30 +12,15 @@ import { KEYS_VARIABLE, type KeySource, keySourceOf } from "../../vault/key-sour
 import { checkKeys, openKeyRing } from "../../vault/open-key-ring.ts";
 import { countByKey, isUnfinished, resealAll, retireUnused } from "../../vault/rotation.ts";
 
-interface RotateFlags extends Flags {
+export interface RotateFlags extends Flags {
   retire?: boolean;
 }
-
-const OPTIONS = [
-  new Option("--data <folder>", "folder of the embedded database (default: .threadmill)"),
-  new Option("--database-url <url>", "the Postgres database (or DATABASE_URL)"),
-  new Option("--log-level <level>", "debug, info, warn, error or silent (default: info)"),
-  new Option("--retire", "then remove the keys that nothing is sealed with any more"),
-];
 
 /** A process that sealed a text just before the new key came has stored it within this time, or never will. */
 const SETTLED_MS = 5_000;
 
-export function addRotateEncryption(keys: Command): void {
-  const command = keys
-    .command("rotate-encryption")
-    .description("seal all secrets with a new encryption key, also while services run");
-  for (const option of OPTIONS) command.addOption(option);
-  command.action(rotateEncryption);
-}
-
 /** Works beside services, and continues where another was ended. */
-async function rotateEncryption({ retire = false, ...flags }: RotateFlags): Promise<void> {
+export async function rotateEncryption({ retire = false, ...flags }: RotateFlags): Promise<void> {
   const config = readStorageConfig(flags, process.env);
   const source = keySourceOf(config);
   const log = createLog(config.log_level);
