@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { experimentOf } from "../experiments/experiment.ts";
@@ -102,6 +102,27 @@ describe("experiments run", () => {
     const { runs } = (await service.request("POST", "/api/v1/runs/query", { session: [session.id], error: true })).body;
     expect(runs).toMatchObject([{ inputs: { n: 7 }, error: "RangeError: not seven", outputs: null }]);
     expect(existsSync(journal())).toBe(false);
+  });
+
+  it("loads evaluators as graphs are loaded: with all of TypeScript, and LangChain where the folder has none", async () => {
+    await datasetOf("typed", [{ n: 1 }]);
+    rmSync(join(folder.folder, "node_modules"));
+    folder.write(
+      "typed.ts",
+      `import { AIMessage } from "@langchain/core/messages";
+enum Kind { Small = "small" }
+export const kind = (): string => \`\${new AIMessage(Kind.Small).getType()} \${Kind.Small}\`;`,
+    );
+    const { status, stderr } = await run(
+      "typed",
+      "--name",
+      "try typed",
+      "--evaluators",
+      join(folder.folder, "typed.ts"),
+    );
+    expect({ status, stderr }).toMatchObject({ status: 0 });
+    const [session] = await get("/api/v1/sessions?name=try+typed&include_stats=true");
+    expect(session.feedback_stats.kind.values).toEqual({ "ai small": 1 });
   });
 
   it("goes on after a crash where it was, and tries nothing twice", async () => {

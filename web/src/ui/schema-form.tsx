@@ -5,6 +5,9 @@ import { Select } from "./select.tsx";
 
 type Value = Record<string, unknown>;
 
+/** Objects further in are written as JSON: a type that contains itself has no end. */
+const MAX_DEPTH = 3;
+
 /**
  * A form for an object, by its JSON Schema. A field that is left empty is left out of the object, and keys that the schema does not
  * name stay as they are.
@@ -14,11 +17,14 @@ export function SchemaForm({
   value,
   onChange,
   root = schema,
+  depth = 0,
 }: {
   schema: JsonSchema;
   value: Value;
   onChange(value: Value): void;
   root?: JsonSchema;
+  /** Of this form within others. */
+  depth?: number;
 }) {
   const { required = [] } = resolve(schema, root);
   const change = (name: string) => (given: unknown) => {
@@ -33,6 +39,7 @@ export function SchemaForm({
           name={name}
           schema={resolve(field, root)}
           root={root}
+          depth={depth}
           required={required.includes(name)}
           value={value[name]}
           onChange={change(name)}
@@ -46,15 +53,17 @@ interface SchemaFieldProps {
   name: string;
   schema: JsonSchema;
   root: JsonSchema;
+  depth: number;
   required: boolean;
   value: unknown;
   onChange(value: unknown): void;
 }
 
-function SchemaField({ name, schema, root, required, value, onChange }: SchemaFieldProps) {
+function SchemaField({ name, schema, root, depth, required, value, onChange }: SchemaFieldProps) {
   const label = `${schema.title ?? name}${required ? "" : " (optional)"}`;
   const hint = schema.description;
-  const kind = kindOf(schema);
+  const found = kindOf(schema);
+  const kind = found === "object" && depth >= MAX_DEPTH ? "json" : found;
   if (kind === "boolean")
     return (
       <Checkbox
@@ -68,7 +77,7 @@ function SchemaField({ name, schema, root, required, value, onChange }: SchemaFi
     return (
       <fieldset className="rounded-lg border border-line px-3 pt-1 pb-3">
         <legend className="px-1 font-medium text-table">{label}</legend>
-        <SchemaForm schema={schema} root={root} value={(value ?? {}) as Value} onChange={onChange} />
+        <SchemaForm schema={schema} root={root} depth={depth + 1} value={(value ?? {}) as Value} onChange={onChange} />
       </fieldset>
     );
   if (kind === "json") {
