@@ -22,7 +22,8 @@ const UNIT = [
   "test/vault/key-ring.test.ts",
   "test/control/docker-log.test.ts",
   "test/control/router/{addresses,hygiene,retry}.test.ts",
-  "test/web/{answers,markdown,pause,schema-form}.test.ts",
+  "test/web/{answers,markdown,pause}.test.ts",
+  "web/src/**/*.test.tsx",
 ];
 
 /** Kills, roll-outs, processes that share a database, random requests. */
