@@ -35,7 +35,7 @@ describe.each(databases)("the states of runs and threads on %s", (database) => {
   let api: Scenario;
   beforeAll(async () => {
     // Short, and yet longer than any other run here takes.
-    api = await Scenario.start(database, { BG_JOB_TIMEOUT_SECS: "3" }, { inline: false });
+    api = await Scenario.start(database, { BG_JOB_TIMEOUT_SECS: "6" }, { inline: false });
     await withStorage(async (tx) => {
       const statements = ["create table moves (what text, before text, after text)", ...TRIGGERS[database]];
       for (const statement of statements) await tx.run(sql.raw(statement).compile(tx.k));
