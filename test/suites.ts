@@ -49,12 +49,12 @@ const BROWSER = [
 ];
 
 /** Official clients that `npm ci` brings. */
-const CLIENTS = ["test/compat/{deployment,js-client,langsmith-js,reconnect,remote-graph}.test.ts"];
+const CLIENTS = ["test/compat/{js-client,langsmith-js,reconnect,remote-graph}.test.ts"];
 
 /** The command line, clients that are installed or written in Python, pages of the documentation that are followed step by step. */
 const COMMANDS = [
   "test/cli/**/*.test.ts",
-  "test/compat/{auth-python,langgraph-deploy,langgraphjs-deploy,langsmith-python,python-client,tokens-in-graphs}.test.ts",
+  "test/compat/{auth-python,deployment,langgraph-deploy,langgraphjs-deploy,langsmith-python,python-client,tokens-in-graphs}.test.ts",
   "test/docs/{deploy,oauth}.test.ts",
 ];
 
@@ -92,7 +92,8 @@ export const SUITES: Readonly<Record<string, Suite>> = {
     database: "sqlite",
     runs: "always",
   },
-  experiments: { include: EXPERIMENTS, database: "both", runs: "always", isolate: true },
+  experiments: { include: EXPERIMENTS, database: "sqlite", runs: "always", isolate: true },
+  "experiments on postgres": { include: EXPERIMENTS, database: "postgres", runs: "always", isolate: true },
   postgres: { include: POSTGRES, database: "postgres", runs: "always" },
   faults: { include: FAULTS, database: "both", runs: "rest", isolate: true },
   hosts: { include: FAULTS_OF_HOSTS, database: "sqlite", runs: "rest", isolate: true },

@@ -79,7 +79,9 @@ describe.each(databases)("what assistants tell of their graphs on %s", (database
   ])("GET /assistants%s names the subgraphs", async (path, expected) => {
     const found = await api.get(`/assistants${path}`);
     expect(Object.keys(found).sort()).toEqual(expected);
-    for (const schemas of Object.values(found)) expect(Object.keys(schemas as object)).toContain("state_schema");
+    // Of a subgraph the running graph names the keys.
+    for (const schemas of Object.values(found))
+      expect(schemas).toMatchObject({ state_schema: { type: "object", properties: { steps: {} } } });
   });
 
   it.each([
