@@ -3,13 +3,13 @@ const count = (name: string, fallback: number): number => Number(process.env[nam
 /** How often the open-ended suites try: a few times in CI, as often as docs/reliability.md says in `npm run test:soak`. */
 export const COUNTS = {
   /** Kills of a server, on each database; half as many under readers, a tenth in the middle of uploads. */
-  kills: count("CRASH_KILLS", 6),
+  kills: count("CRASH_KILLS", 5),
   /** Sequences of commands on each database; a tenth as many with kills. */
-  model_sequences: count("MODEL_SEQUENCES", 40),
+  model_sequences: count("MODEL_SEQUENCES", 30),
   /** Requests to the agent server; a fifth as many to each other API. */
   fuzz_requests: count("FUZZ_REQUESTS", 2_000),
   /** Sequences of commands to the control plane with a fault, on SQLite; a tenth as many on Postgres. */
-  control_sequences: count("CONTROL_SEQUENCES", 30),
+  control_sequences: count("CONTROL_SEQUENCES", 15),
 } as const;
 
 /** Repeats a run of an open-ended suite; each prints the one it has used. */
