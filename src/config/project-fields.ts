@@ -5,10 +5,12 @@ interface Known {
   [field: string]: true | Known;
 }
 
+/** Any name; the value may be a text, too. */
+const ANY = "*";
+
 const KNOWN: Known = {
   $schema: true,
-  // config/project.ts refuses what it does not know there.
-  graphs: true,
+  graphs: { [ANY]: { path: true, description: true } },
   env: true,
   http: {
     mount_prefix: true,
@@ -36,8 +38,9 @@ export const fieldsWithoutEffect = (project: JsonObject): string[] => unknownIn(
 
 function unknownIn(value: JsonObject, known: Known, path: string): string[] {
   return Object.entries(value).flatMap(([name, part]) => {
-    const here = known[name];
+    const here = known[name] ?? known[ANY];
     if (here === true || saysNothing(part)) return [];
+    if (known[name] === undefined && here && !isObject(part)) return [];
     return here && isObject(part) ? unknownIn(part, here, `${path}${name}.`) : [path + name];
   });
 }

@@ -37,7 +37,7 @@ export class RunRequests {
     }
   }
 
-  /** The run is over: whoever answers a request of it is told that the client is gone. */
+  /** Aborts the requests that are open: the run is over. */
   closeAll(): void {
     for (const id of this.#open.keys()) this.#close(id);
   }

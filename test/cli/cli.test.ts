@@ -113,20 +113,25 @@ describe("fields of langgraph.json without an effect", () => {
     // What asks for nothing, or for what is so anyway.
     ...{ node_version: "22", dependencies: ["."], dockerfile_lines: [], auth: { disable_studio_auth: true } },
   };
-  const files = { ...GOOD, "langgraph.json": JSON.stringify({ graphs: { good: "./good.mjs:graph" }, ...fields }) };
+  const graphs = { good: { path: "./good.mjs:graph", description: "It is.", ui: "x" }, other: "./good.mjs:graph" };
+  const files = { ...GOOD, "langgraph.json": JSON.stringify({ graphs, ...fields }) };
 
   it("are refused by serve, which names them", async () => {
     project = createProject(files);
     const { status, stderr } = await runCli(["serve", "--config", project.config, "--data", project.data]);
     expect(status).toBe(2);
-    expect(stderr).toContain("store, http.cors, http.disable_runs, grafs would have no effect: remove these fields");
+    expect(stderr).toContain(
+      "graphs.good.ui, store, http.cors, http.disable_runs, grafs would have no effect: remove these fields",
+    );
   });
 
   it("are named by dev in one line", async () => {
     project = createProject(files);
     const server = await start("dev");
     expect((await wait(server, "good")).answer).toBe("one");
-    expect(server.output()).toContain("these fields have no effect: store, http.cors, http.disable_runs, grafs.");
+    expect(server.output()).toContain(
+      "these fields have no effect: graphs.good.ui, store, http.cors, http.disable_runs, grafs.",
+    );
   });
 });
 
