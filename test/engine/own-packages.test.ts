@@ -137,7 +137,17 @@ describe.runIf(isInstalled).each<Case>([
   });
 
   it("streams messages as they grow, and in every other mode", async () => {
-    const modes = ["messages", "messages-tuple", "values", "updates", "debug", "tasks", "checkpoints", "events"];
+    const modes = [
+      "messages",
+      "messages-tuple",
+      "values",
+      "updates",
+      "custom",
+      "debug",
+      "tasks",
+      "checkpoints",
+      "events",
+    ];
     const events = await stream(await thread(), "talk", {
       input: { messages: [{ role: "user", content: "hello" }] },
       stream_mode: modes,
@@ -152,7 +162,7 @@ describe.runIf(isInstalled).each<Case>([
     expect(new Set(events.map(({ event }) => event))).toEqual(
       new Set([
         ...["metadata", "messages/metadata", "messages/partial", "messages/complete", "messages", "values"],
-        ...["updates", "debug", "tasks", "checkpoints", "events"],
+        ...["updates", "custom", "debug", "tasks", "checkpoints", "events"],
       ]),
     );
   });

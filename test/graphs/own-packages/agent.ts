@@ -25,7 +25,10 @@ const Talk = Annotation.Root({ ...MessagesAnnotation.spec, seen: Annotation<stri
 
 /** Answers by a model that streams, and notes what the messages are instances of. */
 export const talk = new StateGraph(Talk)
-  .addNode("look", ({ messages }) => ({ seen: classesOf(messages) }))
+  .addNode("look", ({ messages }, config) => {
+    config.writer?.({ looked: true });
+    return { seen: classesOf(messages) };
+  })
   .addNode("model", async ({ messages }) => {
     logger.info("model called", { messages: messages.length });
     return { messages: [await new FakeListChatModel({ responses: ["Hi!"] }).invoke(messages)] };
