@@ -30,6 +30,7 @@ export default defineConfig(async ({ mode }) => {
       // A machine of CI may take three times as long as a desk.
       testTimeout: 120_000,
       hookTimeout: 120_000,
+      expect: { poll: { timeout: 20_000 } },
       provide: { postgres, chromium, databases: databasesOf(database, postgres) },
       globalSetup: database === "sqlite" ? [] : ["test/support/postgres-template.ts"],
     },

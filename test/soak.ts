@@ -15,7 +15,13 @@ const STATE = join(ROOT, "node_modules/.cache/threadmill-tests/soak.json");
 const VITEST = join(ROOT, "node_modules/vitest/vitest.mjs");
 
 /** The variables of test/support/counts.ts. */
-const COUNTS = { CRASH_KILLS: "100", MODEL_SEQUENCES: "2000", FUZZ_REQUESTS: "10000", CONTROL_SEQUENCES: "150" };
+const COUNTS = {
+  CRASH_KILLS: "100",
+  MODEL_SEQUENCES: "2000",
+  FUZZ_REQUESTS: "10000",
+  CONTROL_SEQUENCES: "150",
+  CONTROL_STEP: "1",
+};
 
 const suite = (file: string) => ({ name: file, args: [VITEST, "run", "--mode", "rest", "--testTimeout", "0", file] });
 const STEPS = [

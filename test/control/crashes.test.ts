@@ -9,7 +9,7 @@ import { Sequence } from "./sequence.ts";
 import { World } from "./world.ts";
 
 /** Every so many calls of a sequence get a fault; which of them is a matter of the seed. */
-const STEP = process.env.CONTROL_EVERY_CALL ? { sqlite: 1, postgres: 1 } : { sqlite: 2, postgres: 16 };
+const STEP = { sqlite: COUNTS.control_step, postgres: COUNTS.control_step * 8 };
 const SEQUENCES = COUNTS.control_sequences;
 
 /** One through everything that a deployment can go through. */

@@ -25,6 +25,15 @@ describe.each(databases)("two processes on one database (%s)", (name) => {
     return found as never;
   };
 
+  /** A run that A executes as B was not there yet, in its second step, and all its events as B tells them. */
+  const executingAtFirst = async (env?: Record<string, string>) => {
+    const a = await start(env);
+    const run = await create(a, { gates: { b: gate("go") } });
+    await read(a, run).until((events) => events.some(({ data }) => data.step === "b"));
+    const b = await start();
+    return { a, b, run, stream: read(b, run) };
+  };
+
   it("show and stream at one what was begun at the other", async () => {
     const [a, b] = [await start(), await start()];
     const run = await create(a, { gates: { b: gate("go") } });
@@ -73,10 +82,7 @@ describe.each(databases)("two processes on one database (%s)", (name) => {
   });
 
   it("hand over what the stopped one executes, with every event and at no attempt", async () => {
-    const [a, b] = [await start({ BG_JOB_SHUTDOWN_GRACE_PERIOD_SECS: "0" }), await start()];
-    const run = await create(a, { gates: { b: gate("go") } });
-    const stream = read(b, run);
-    await stream.until((events) => events.some(({ data }) => data.step === "b"));
+    const { a, b, run, stream } = await executingAtFirst({ BG_JOB_SHUTDOWN_GRACE_PERIOD_SECS: "0" });
 
     a.child.kill("SIGTERM");
     await until("A takes no more requests", () =>
@@ -98,10 +104,7 @@ describe.each(databases)("two processes on one database (%s)", (name) => {
   });
 
   it("go on after a kill of the one within lease and a second, and its runs end at the other", async () => {
-    const [a, b] = [await start(), await start()];
-    const run = await create(a, { gates: { b: gate("go") } });
-    const stream = read(b, run);
-    await stream.until((events) => events.some(({ data }) => data.step === "b"));
+    const { a, b, run, stream } = await executingAtFirst();
 
     a.child.kill("SIGKILL");
     const killed_at = performance.now();

@@ -10,6 +10,8 @@ export const COUNTS = {
   fuzz_requests: count("FUZZ_REQUESTS", 2_000),
   /** Sequences of commands to the control plane with a fault, on SQLite; a tenth as many on Postgres. */
   control_sequences: count("CONTROL_SEQUENCES", 15),
+  /** Every so many calls of one long sequence to the control plane get a fault; every eight times as many on Postgres. */
+  control_step: count("CONTROL_STEP", 4),
 } as const;
 
 /** Repeats a run of an open-ended suite; each prints the one it has used. */
