@@ -76,6 +76,8 @@ export interface InstanceOrder {
   config_path: string | undefined;
   /** The key that the instance asks of its callers. */
   api_key: string;
+  /** Of the deployment's own role, where its database is the service's Postgres. */
+  database_password: string;
   /** The deployment's secrets, and what the service itself adds. Nothing of the service's own environment. */
   env: Readonly<Record<string, string>>;
   resources: { cpu_limit: number | undefined; memory_limit_mb: number | undefined };

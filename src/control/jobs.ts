@@ -1,3 +1,5 @@
+import { randomBytes } from "node:crypto";
+import { keepDatabasePassword } from "../storage/control/deployments.ts";
 import {
   deleteInstance,
   drainRollout,
@@ -11,7 +13,7 @@ import type { InstanceRow, RevisionRow } from "../storage/control/schema.ts";
 import type { Tx } from "../storage/database.ts";
 import { backOff } from "./back-off.ts";
 import { type BuildIo, DeployError, type InstanceRef } from "./driver.ts";
-import { apiKeyPlace, instanceOrder } from "./orders.ts";
+import { apiKeyPlace, databasePasswordPlace, instanceOrder } from "./orders.ts";
 import { asking, driverNamed, refOf, type Work } from "./parts.ts";
 
 export interface InstanceJob {
@@ -26,7 +28,9 @@ export async function ensure(job: InstanceJob, work: Work, signal: AbortSignal):
     try {
       const log = (line: Parameters<Work["tell"]>[2]) => work.tell("deploy", revision, line);
       const pinned = isOfRollout(job) ? await pin(job, work, { log, signal }) : revision;
-      const order = { ...instanceOrder({ ...work, instance, revision: pinned }, work.seal, log), kept: work.kept };
+      const database_password = await databasePasswordOf(instance, work);
+      const parts = { ...work, instance, revision: pinned, database_password };
+      const order = { ...instanceOrder(parts, work.seal, log), kept: work.kept };
       const ref = await asking(() => driverNamed(instance.driver, work).ensure(order));
       await work.commit((tx) => recordStarted(tx, ref));
       work.known.add(instance.instance_id);
@@ -36,6 +40,12 @@ export async function ensure(job: InstanceJob, work: Work, signal: AbortSignal):
       else await died(job, work, error.message);
     }
   });
+}
+
+async function databasePasswordOf(instance: InstanceRow, { seal, commit }: Work): Promise<string> {
+  const place = databasePasswordPlace(instance);
+  const made = seal.seal(randomBytes(32).toString("base64url"), place);
+  return seal.open(await commit((tx) => keepDatabasePassword(tx, instance.deployment_id, made)), place);
 }
 
 /**

@@ -62,10 +62,11 @@ export interface InstanceParts {
   deployment: Pick<DeploymentRow, "deployment_id" | "name">;
   revision: RevisionRow;
   instance: InstanceRow;
+  database_password: string;
 }
 
 export function instanceOrder(
-  { deployment, revision, instance }: InstanceParts,
+  { deployment, revision, instance, database_password }: InstanceParts,
   seal: Seal,
   log: (line: LogLine) => void,
 ): InstanceOrder {
@@ -80,6 +81,7 @@ export function instanceOrder(
     artifact: revision.artifact,
     config_path: madeOf(revision).langgraph_config_path ?? undefined,
     api_key: seal.open(instance.api_key, apiKeyPlace(instance)),
+    database_password,
     env: { ...environmentOf(revision, seal), ...ownVariables(deployment, instance) },
     resources: limitsOf(revision),
     log,
@@ -91,6 +93,16 @@ export const apiKeyPlace = ({ tenant_id, instance_id }: Pick<InstanceRow, "tenan
   table: "instances",
   row_id: instance_id,
   column: "api_key",
+});
+
+export const databasePasswordPlace = ({
+  tenant_id,
+  deployment_id,
+}: Pick<InstanceRow, "tenant_id" | "deployment_id">) => ({
+  tenant_id,
+  table: "deployments",
+  row_id: deployment_id,
+  column: "database_password",
 });
 
 /** Fails closed: nothing is started without the secrets it was given. */

@@ -10,6 +10,7 @@ import { controlPlane } from "./migrations/006-control-plane.ts";
 import { claimant } from "./migrations/007-claimant.ts";
 import { runsOfWorkspaces } from "./migrations/008-runs-of-workspaces.ts";
 import { taskPaths } from "./migrations/009-task-paths.ts";
+import { deploymentRoles } from "./migrations/010-deployment-roles.ts";
 import { experiments } from "./migrations/experiments-001.ts";
 
 export interface Migration {
@@ -32,6 +33,7 @@ const PARTS = {
     claimant,
     runsOfWorkspaces,
     taskPaths,
+    deploymentRoles,
   ],
   experiments: [experiments],
 } as const satisfies Record<string, readonly Migration[]>;

@@ -49,6 +49,7 @@ describe.skipIf(engineMissing())("containers", () => {
       artifact: "agents/good:1",
       config_path: undefined,
       api_key: `key-${randomUUID()}`,
+      database_password: "a-password-0123456789",
       env: {},
       resources: { cpu_limit: undefined, memory_limit_mb: undefined },
       log: () => undefined,

@@ -37,6 +37,7 @@ export function describeDriver(name: string, open: () => Promise<DriverWorld>): 
         artifact: await world.artifact(which, deployment_id),
         config_path: undefined,
         api_key: `key-${randomUUID()}`,
+        database_password: "a-password-0123456789",
         env: { GREETING: "hello" },
         resources: { cpu_limit: undefined, memory_limit_mb: undefined },
         log: (line) => lines.push(line),

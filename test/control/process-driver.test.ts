@@ -46,6 +46,7 @@ describe.each(databases)("an instance of the process driver on %s", (name) => {
       artifact: (await world.build(await packed(files), { deployment_id })).artifact,
       config_path: undefined,
       api_key: `key-${randomUUID()}`,
+      database_password: "a-password-0123456789",
       env: {},
       resources: { cpu_limit: undefined, memory_limit_mb: undefined },
       log: () => undefined,

@@ -104,6 +104,7 @@ describe.each(databases)("a process that reconciles on %s", (name) => {
       artifact: "built/main",
       config_path: undefined,
       api_key: "",
+      database_password: "a-password-0123456789",
       env: {},
       resources: { cpu_limit: undefined, memory_limit_mb: undefined },
       log: () => undefined,

@@ -281,6 +281,7 @@ describe.each(databases)("migrating %s", (name) => {
       "007-claimant",
       "008-runs-of-workspaces",
       "009-task-paths",
+      "010-deployment-roles",
     ]);
     for (const program of programs) await program.close();
     await at.drop();

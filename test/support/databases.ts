@@ -39,7 +39,13 @@ export async function createDatabase(name: DatabaseName, { empty = false } = {})
     url: url.href,
     async drop() {
       dropFolder();
+      const roles = await execute(admin, rolesOf(database));
       await execute(admin, `drop database if exists ${database} with (force)`);
+      for (const { rolname } of roles) await execute(admin, `drop role ${rolname}`);
     },
   };
 }
+
+/** Of deployments (src/storage/control/deployment-schema.ts). */
+const rolesOf = (database: string): string =>
+  `select rolname from pg_roles, pg_database where datname = '${database}' and rolname like 'deployment\\_%\\_' || pg_database.oid`;

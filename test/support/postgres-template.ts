@@ -30,5 +30,7 @@ export default async function setup(project: TestProject): Promise<(() => Promis
   for (const part of ["agents", "experiments"] as const) await migrate(database, part);
   await database.close();
   project.provide("template", template);
-  return () => execute(admin, `drop database if exists ${template} with (force)`);
+  return async () => {
+    await execute(admin, `drop database if exists ${template} with (force)`);
+  };
 }

@@ -31,6 +31,7 @@ export const insertDeployment = (tx: Tx, deployment: NewDeployment): Promise<Dep
       .values({
         ...deployment,
         status: "READY",
+        database_password: null,
         active_revision_id: null,
         lease_holder: null,
         lease_until: null,
@@ -42,6 +43,16 @@ export const insertDeployment = (tx: Tx, deployment: NewDeployment): Promise<Dep
       .onConflict((conflict) => conflict.doNothing())
       .returningAll(),
   );
+
+/** Keeps the password that the role of a deployment has, or this one when it has none. Answers the one that is kept. */
+export async function keepDatabasePassword(tx: Tx, deployment_id: string, sealed: string): Promise<string> {
+  const query = tx.k
+    .updateTable("deployments")
+    .set(({ fn, ref, val }) => ({ database_password: fn.coalesce(ref("database_password"), val(sealed)) }))
+    .where("deployment_id", "=", deployment_id)
+    .returning("database_password");
+  return (await tx.first(query))?.database_password ?? sealed;
+}
 
 export const findDeploymentByName = (tx: Tx, tenant_id: string, name: string): Promise<DeploymentRow | undefined> =>
   tx.first(tx.k.selectFrom("deployments").selectAll().where("tenant_id", "=", tenant_id).where("name", "=", name));

@@ -42,6 +42,8 @@ export interface DeploymentRow {
   /** `[{name, value}]` of the latest revision, sealed; null for none. */
   secrets: string | null;
   secret_references: string;
+  /** Of its role on Postgres, sealed; null until an instance was started. */
+  database_password: string | null;
   status: DeploymentStatus;
   latest_revision_id: string | null;
   /** The revision that serves. Changes with the switch of the traffic alone. */

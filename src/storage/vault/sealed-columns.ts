@@ -10,6 +10,7 @@ export const SEALED_COLUMNS = [
   { table: "oauth_tokens", primary_key: "token_id", column: "secret" },
   { table: "oauth_flows", primary_key: "auth_id", column: "verifier" },
   { table: "deployments", primary_key: "deployment_id", column: "secrets" },
+  { table: "deployments", primary_key: "deployment_id", column: "database_password" },
   { table: "revisions", primary_key: "revision_id", column: "secrets" },
   { table: "instances", primary_key: "instance_id", column: "api_key" },
 ] as const;

@@ -70,7 +70,7 @@ export class Instances {
   async #create(order: InstanceOrder): Promise<InstanceRef> {
     const { engine, images, folders, databases, network } = this.#settings;
     const { deployment_id } = order;
-    const database_url = await databases.of(deployment_id);
+    const database_url = await databases.of(order);
     requireReachable(database_url, network);
     const service_id = await ensureServiceId(folders.service_id);
     const data_dir = dataFolder(folders, deployment_id);

@@ -88,7 +88,7 @@ export class Instances {
     await access(config_file).catch(() => {
       throw new DeployError("The build of this revision is gone: deploy its source again.");
     });
-    const database_url = await databases.of(deployment_id);
+    const database_url = await databases.of(order);
     const listener = await listenForIt();
     const address = `http://127.0.0.1:${listener.port}`;
     const record: InstanceRecord = { instance_id, deployment_id, revision_id, address, process: undefined };
