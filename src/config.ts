@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { dirname, resolve } from "node:path";
+import { readCors } from "./config/cors.ts";
 import { type DockerPlace, readDocker } from "./config/docker.ts";
 import { readGraphEnv } from "./config/graph-env.ts";
 import { type GraphSpec, readGraphs, readPrefix, readProject } from "./config/project.ts";
@@ -9,6 +10,7 @@ import { readSystemEnv } from "./config/system-env.ts";
 import { readTiming, type Timing } from "./config/timing.ts";
 import { type Env, integer, list, oneOf } from "./config/values.ts";
 import { ConfigError } from "./errors.ts";
+import type { CorsSettings } from "./lib/cors.ts";
 import { isObject, type JsonObject } from "./lib/json.ts";
 import { isLoopback } from "./lib/loopback.ts";
 
@@ -58,7 +60,7 @@ export interface Config extends Timing, DockerPlace {
   /** The address by which users' browsers reach this service, without a slash at its end. */
   public_url: string | undefined;
   allowed_hosts: readonly string[];
-  cors_origins: readonly string[];
+  cors: CorsSettings;
   mount_prefix: string;
   /** Deployments have host names of their own below this one. */
   deployments_domain: string | undefined;
@@ -92,6 +94,7 @@ export interface Flags {
   databaseUrl?: string;
   logLevel?: string;
   inline?: boolean;
+  studio?: boolean;
   hosts?: string;
   only?: "agents";
   shareData?: boolean;
@@ -142,7 +145,7 @@ export function readConfig(command: Config["command"], flags: Flags, env: Env): 
     allow_loopback_oauth: mayUseLoopback(env),
     public_url: readPublicUrl(env.THREADMILL_PUBLIC_URL),
     allowed_hosts: list(env.ALLOWED_HOSTS),
-    cors_origins: list(env.CORS_ALLOW_ORIGINS ?? "*"),
+    cors: readCors(isObject(project.http) ? project.http.cors : undefined, config_file, env, flags.studio ?? false),
     mount_prefix: readPrefix(
       env.MOUNT_PREFIX ?? (isObject(project.http) ? project.http.mount_prefix : undefined),
       config_file,

@@ -130,7 +130,14 @@ export const ERRORS = {
     502,
     'The instance of the deployment "{slug}" ended before it answered. What was asked may have been done in part.',
   ],
-  forbidden_origin: [403, "Pages of {origin} may not connect here. List it in CORS_ALLOW_ORIGINS if they should."],
+  forbidden_worker: [
+    403,
+    "A service worker of a deployment needs a host name of its own: use {slug}.localhost or THREADMILL_DEPLOYMENTS_DOMAIN.",
+  ],
+  forbidden_origin: [
+    403,
+    "Web pages of {origin} may not use this. With API keys, or for the agent server and the experiments listed in CORS_ALLOW_ORIGINS, they may.",
+  ],
   unavailable: [503, "{reason}"],
   internal: [500, "Something went wrong on the server. The log has the details."],
 } as const satisfies Record<string, readonly [number, string]>;

@@ -45,6 +45,7 @@ const FAULTS_OF_HOSTS = [
 ];
 
 const BROWSER = [
+  "test/security/pages.test.ts",
   "test/web/{agents,compare,connections,deployment-sources,deployments,experiments,frame,matrix,runs,settings,task,threads}.test.ts",
 ];
 
@@ -81,6 +82,7 @@ const POSTGRES = [
   "test/http/{multitask,retention,rollback,run-states,runs,state-updates,stateless-runs,streams,tenancy}.test.ts",
   "test/http/{thread-stream,threads,threads-search}.test.ts",
   "test/http/auth-service/{deletion,tokens}.test.ts",
+  "test/security/deployment-roles.test.ts",
   "test/http/control/{changes,deployments,logs,revisions}.test.ts",
 ];
 

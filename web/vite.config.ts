@@ -4,8 +4,10 @@ import { defineConfig } from "vite";
 
 export default defineConfig({
   root: import.meta.dirname,
-  // Files are named relative to <base>, which the server writes: it knows below which prefix it is mounted.
+  // The server puts its path in front: it knows below which prefix it is mounted. <base> would have to be allowed to pages.
   base: "./",
+  // The server puts a new one in its place with each page: scripts without it are not executed.
+  html: { cspNonce: "NONCE" },
   plugins: [react(), tailwindcss()],
   build: {
     target: "es2022",

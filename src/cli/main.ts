@@ -1,6 +1,7 @@
 import { Command, Option } from "commander";
 import { type Config, type Flags, readConfig, readStorageConfig } from "../config.ts";
 import { ConfigError } from "../errors.ts";
+import { STUDIO_ORIGIN } from "../lib/cors.ts";
 import { createLog } from "../lib/log.ts";
 import type { Threadmill } from "../main.ts";
 import { addDeployCommand } from "./deploy/command.ts";
@@ -25,6 +26,7 @@ const SERVER_OPTIONS = [
   new Option("--port <number>", "port to listen on (default: 2024, or PORT)"),
   new Option("--hosts <number>", "graph hosts for runs (default: cores - 1)"),
   new Option("--inline", "run graphs on the serving thread, for debuggers"),
+  new Option("--studio", "let the hosted Studio use the agent server, and print its address"),
   new Option("--only <part>", "serve nothing but this part: agents").choices(["agents"]),
   new Option("--share-data", "let other processes of this machine that say so, too, work on the same data folder"),
   new Option("--listen-fd <number>", "take a listening socket that is open already, instead of --host and --port"),
@@ -128,11 +130,13 @@ function announce(config: Config, service: Threadmill, url: string, started_at: 
   ${news}
 
   API       ${url}
-  Docs      ${url}/docs
+  Docs      ${url}/docs${config.cors.studio ? `\n  Studio    ${studioAddress(url)}` : ""}
   Graphs    ${config.graphs.map((graph) => graph.graph_id).join(", ")}
   Database  ${service.database}
 `);
 }
+
+const studioAddress = (url: string): string => `${STUDIO_ORIGIN}/studio/?${new URLSearchParams({ baseUrl: url })}`;
 
 /** What goes into production must be whole. */
 function refuseBroken(failures: Record<string, string>, config: Config): void {

@@ -14,6 +14,8 @@ const KNOWN: Known = {
   env: true,
   http: {
     mount_prefix: true,
+    // Fields within it are checked where they are read.
+    cors: true,
     // What these switch off is not there.
     disable_store: true,
     disable_mcp: true,
@@ -33,7 +35,7 @@ const KNOWN: Known = {
   keep_pkg_tools: true,
 };
 
-/** Paths of the fields of a langgraph.json that say something and have no effect, such as `http.cors`. */
+/** Paths of the fields of a langgraph.json that say something and have no effect, such as `http.app`. */
 export const fieldsWithoutEffect = (project: JsonObject): string[] => unknownIn(project, KNOWN, "");
 
 function unknownIn(value: JsonObject, known: Known, path: string): string[] {

@@ -1,12 +1,12 @@
 import { OpenAPIHono } from "@hono/zod-openapi";
 import type { Context } from "hono";
 import { bodyLimit } from "hono/body-limit";
-import { cors } from "hono/cors";
 import type { Assistants } from "../agents/assistants.ts";
 import type { DefaultAssistants } from "../agents/default-assistants.ts";
 import type { ThreadStates } from "../agents/thread-states.ts";
 import type { Threads } from "../agents/threads.ts";
 import { ApiError } from "../errors.ts";
+import type { CorsSettings } from "../lib/cors.ts";
 import type { Log } from "../lib/log.ts";
 import type { Access } from "../vault/access.ts";
 import { type ActivationOptions, serveActivation } from "./activation.ts";
@@ -19,6 +19,7 @@ import { errorResponse } from "./error-response.ts";
 import { type ExperimentsAppOptions, serveExperiments } from "./experiments/app.ts";
 import { UPLOAD_PATH } from "./experiments/upload.ts";
 import { jsonFromPages, onlyKnownHosts } from "./guards.ts";
+import { checkOrigin, type OriginPolicy } from "./origins.ts";
 import type { App, Env } from "./route.ts";
 import { type RunRoutesOptions, serveRuns } from "./runs.ts";
 import { pathBelow } from "./scopes.ts";
@@ -42,15 +43,13 @@ export interface AppOptions
   states: ThreadStates;
   /** Set when nothing but the agent server is to be served. */
   only: "agents" | undefined;
-  cors_origins: readonly string[];
+  origins: OriginPolicy;
+  cors: CorsSettings;
   body_limit_bytes: number;
   /** Set on a loopback address: the names, besides loopback's own, that it is called by. */
   allowed_hosts: readonly string[] | undefined;
   log: Log;
 }
-
-/** Headers that clients in browsers need to see. */
-const EXPOSED = ["Content-Location", "Location", "X-Pagination-Total", "X-Pagination-Next"];
 
 const BODILESS = new Set(["GET", "HEAD", "OPTIONS"]);
 
@@ -60,19 +59,14 @@ const isFree = ({ req }: Context): boolean =>
 
 /** The HTTP interface. Experiments come last: where a path could be either's, it is the agent server's. */
 export function createApp(options: AppOptions): App {
-  const { prefix, log, cors_origins, body_limit_bytes } = options;
+  const { prefix, log, body_limit_bytes } = options;
   const root: App = new OpenAPIHono<Env>();
   const app = (prefix === "" ? root : root.basePath(prefix)) as App;
   root.onError((error, context) => errorResponse(error, context, log));
   root.notFound((context) => errorResponse(notFound(context, prefix), context, log));
 
   if (options.allowed_hosts) root.use(onlyKnownHosts(options.allowed_hosts));
-  root.use(
-    cors({
-      origin: cors_origins.length === 1 ? (cors_origins[0] as string) : [...cors_origins],
-      exposeHeaders: EXPOSED,
-    }),
-  );
+  root.use(checkOrigin(options.origins, prefix, options.cors));
   root.use(authenticate(options.access, prefix));
   root.use(jsonFromPages(isSourceUpload));
   const limitBody = bodyLimit({

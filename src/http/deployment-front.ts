@@ -19,12 +19,13 @@ import {
 } from "./deployment-address.ts";
 import { refusalOf } from "./error-response.ts";
 import { isKnownHost, isPageWithoutJson } from "./guards.ts";
-import { isOpen, scopeOf } from "./scopes.ts";
+import type { OriginPolicy } from "./origins.ts";
+import { scopeOf } from "./scopes.ts";
 
 export interface FrontOptions extends AddressOptions {
-  router: Pick<DeploymentRouter, "find" | "carry" | "carryUpgrade">;
+  router: Pick<DeploymentRouter, "find" | "isReady" | "carry" | "carryUpgrade">;
   access: Pick<Access, "callerOf">;
-  cors_origins: readonly string[];
+  origins: Pick<OriginPolicy, "readerOf">;
   /** Set on a loopback address: the names, besides loopback's own, that it is called by. */
   allowed_hosts: readonly string[] | undefined;
   /** Our own address as others reach it, where that is known. */
@@ -83,41 +84,65 @@ export class DeploymentFront {
     response: ServerResponse,
     next: () => void,
   ): Promise<void> {
+    let reader: string | undefined;
     try {
       if (address.by === "localhost" && !(await this.#find(address))) return next();
-      const { deployment, origin } = await this.#admit(address, request);
+      reader = await this.#readerOf(address, request);
+      if (isPreflight(request)) return this.#permit(request, response, reader);
+      const { deployment, origin } = await this.#admit(address, request, reader);
+      if (isProbe(address, request)) return this.#tellWhetherReady(deployment, response, reader);
       await this.#options.router.carry(deployment, { request, response, path: address.path, origin });
     } catch (error) {
       if (response.headersSent || response.destroyed) return void response.destroy();
-      const { status, detail, headers } = this.#refusal(error, request);
+      const { status, detail, headers } = this.#refusal(error, request, reader);
       response.writeHead(status, headers).end(detail);
     }
+  }
+
+  /**
+   * A browser asks, without a key, what a page may send. The answer is the same for every deployment and for none, so that nobody
+   * learns which there are; what the instance does not allow its pages, it says with its own answers.
+   */
+  #permit({ headers }: IncomingMessage, response: ServerResponse, reader: string | undefined): void {
+    response.writeHead(204, {
+      ...corsHeaders(reader),
+      "access-control-allow-methods": "GET,HEAD,PUT,POST,DELETE,PATCH",
+      "access-control-allow-headers": headers["access-control-request-headers"] ?? "",
+    });
+    response.end();
+  }
+
+  /** From what the reconciler has found out: an instance could answer with a page. */
+  #tellWhetherReady(deployment: Deployment, response: ServerResponse, reader: string | undefined): void {
+    const ok = this.#options.router.isReady(deployment);
+    response.writeHead(ok ? 200 : 503, { ...corsHeaders(reader), "content-type": "application/json" });
+    response.end(JSON.stringify({ ok }));
   }
 
   async #join(request: IncomingMessage, socket: Socket, head: Buffer): Promise<void> {
     const address = this.#addressOf(request);
     if (!address || !isWebSocket(request)) throw new ApiError("method_not_allowed");
-    const { origin } = request.headers;
-    const { deployment, origin: from } = await this.#admit(address, request);
     // A page may open a WebSocket to any server without asking.
-    if (!from.mayBeRead) throw new ApiError("forbidden_origin", { origin });
-    const call = { request, socket, head, path: address.path, origin: from };
-    await this.#options.router.carryUpgrade(deployment, call);
+    const { deployment, origin } = await this.#admit(address, request, await this.#readerOf(address, request));
+    await this.#options.router.carryUpgrade(deployment, { request, socket, head, path: address.path, origin });
   }
 
   /** @throws ApiError first what is wrong with the caller, then with what they ask for */
-  async #admit(address: DeploymentAddress, request: IncomingMessage): Promise<Admitted> {
+  async #admit(address: DeploymentAddress, request: IncomingMessage, reader: string | undefined): Promise<Admitted> {
     this.#checkHost(address, request);
-    const caller = this.#isOpen(address, request) ? undefined : await this.#callerOf(request);
+    const caller = await this.#callerOf(request);
     if (!isPlain(address.path)) throw new ApiError("invalid_request", { reason: "The path has . or .. in it." });
     const coding = request.headers["transfer-encoding"]?.toLowerCase() ?? "chunked";
     if (coding !== "chunked") throw new ApiError("invalid_request", { reason: "Transfer-Encoding must be chunked." });
     // Some servers answer it with all headers that they got.
     if (request.method === "TRACE") throw new ApiError("method_not_allowed");
+    // It would stay in the browser, in front of pages of other deployments and of the web app.
+    if (address.by === "path" && request.headers["service-worker"] !== undefined)
+      throw new ApiError("forbidden_worker");
     const deployment = await this.#find(address);
-    if (!deployment || (caller && caller.tenant_id !== deployment.tenant_id))
+    if (!deployment || caller.tenant_id !== deployment.tenant_id)
       throw new ApiError("deployment_not_found", { deployment_id: address.slug });
-    return { deployment, origin: this.#originOf(address, request, caller?.user_id) };
+    return { deployment, origin: this.#originOf(address, request, caller.user_id, reader) };
   }
 
   #checkHost({ by }: DeploymentAddress, { headers }: IncomingMessage): void {
@@ -127,20 +152,12 @@ export class DeploymentFront {
       throw new ApiError("forbidden_host", { host });
   }
 
-  /** Browsers ask with OPTIONS, and without a key, what a page may send. */
-  #isOpen({ path }: DeploymentAddress, { method = "" }: IncomingMessage): boolean {
-    return method === "OPTIONS" || isOpen(method, `/deployments/any${path.split("?", 1)[0]}`);
-  }
-
   async #callerOf({ method = "", headers }: IncomingMessage) {
     const header = (name: string) => headers[name]?.toString();
-    const credentials = credentialsOf(header);
-    const caller = await this.#options.access.callerOf(credentials);
+    const caller = await this.#options.access.callerOf(credentialsOf(header));
     const scope = scopeOf("/deployments");
     if (scope && !mayUse(caller, scope)) throw new ApiError("missing_scope", { scope });
-    // A page that shows a key is one that somebody has given it to.
-    if (!credentials.api_key && !credentials.bearer && isPageWithoutJson(method, header))
-      throw new ApiError("unsupported_media_type");
+    if (isPageWithoutJson(method, header)) throw new ApiError("unsupported_media_type");
     return caller;
   }
 
@@ -148,35 +165,39 @@ export class DeploymentFront {
     return isSlug(slug) ? this.#options.router.find(slug) : undefined;
   }
 
-  #originOf({ prefix }: DeploymentAddress, { socket, headers }: IncomingMessage, user_id: string | undefined): Origin {
+  #originOf(
+    { prefix }: DeploymentAddress,
+    { socket, headers }: IncomingMessage,
+    user_id: string,
+    reader: string | undefined,
+  ): Origin {
     return {
       client: socket.remoteAddress ?? "",
       proto: this.#proto,
       host: headers.host ?? "",
       prefix,
       user_id,
-      mayBeRead: this.#readerOf(headers.origin) !== undefined,
+      mayBeRead: reader !== undefined,
     };
   }
 
-  /** Whom an answer to a page names as its reader: everybody, or the page's origin; undefined when it may not be read. */
-  #readerOf(origin: string | undefined): string | undefined {
-    const { cors_origins } = this.#options;
-    if (cors_origins.includes("*")) return "*";
-    return origin === undefined || cors_origins.includes(origin) ? (origin ?? "") : undefined;
+  /** Whom an answer to a page names as its reader; see OriginPolicy. */
+  #readerOf({ slug, path }: DeploymentAddress, { method = "", headers }: IncomingMessage): Promise<string | undefined> {
+    return this.#options.origins.readerOf({
+      method,
+      path: `/deployments/${slug}${path.split("?", 1)[0]}`,
+      header: (name) => headers[name]?.toString(),
+    });
   }
 
   /** An answer of the router itself; pages may read it as they may read others. */
-  #refusal(error: unknown, { method = "", url = "", headers: { origin } }: IncomingMessage) {
+  #refusal(error: unknown, { method = "", url = "" }: IncomingMessage, reader?: string) {
     const path = url.split("?", 1)[0] as string;
     const { status, detail, headers } = refusalOf(error, { method, path }, this.#options.log);
     const text = JSON.stringify({ detail });
     headers["content-type"] = "application/json";
     headers["content-length"] = String(Buffer.byteLength(text));
-    const reader = this.#readerOf(origin);
-    if (reader) headers["access-control-allow-origin"] = reader;
-    if (reader !== "*") headers.vary = "Origin";
-    return { status, detail: text, headers };
+    return { status, detail: text, headers: { ...headers, ...corsHeaders(reader) } };
   }
 
   #refuseUpgrade(error: unknown, request: IncomingMessage, socket: Socket): void {
@@ -186,6 +207,17 @@ export class DeploymentFront {
     socket.destroySoon();
   }
 }
+
+const corsHeaders = (reader: string | undefined): Record<string, string> => ({
+  ...(reader !== undefined && { "access-control-allow-origin": reader }),
+  ...(reader !== "*" && { vary: "Origin" }),
+});
+
+const isPreflight = ({ method, headers }: IncomingMessage): boolean =>
+  method === "OPTIONS" && headers["access-control-request-method"] !== undefined;
+
+const isProbe = ({ path }: DeploymentAddress, { method = "" }: IncomingMessage): boolean =>
+  ["GET", "HEAD"].includes(method) && path.split("?", 1)[0] === "/ok";
 
 const isWebSocket = ({ method, headers }: IncomingMessage): boolean =>
   method === "GET" && headers.upgrade?.toLowerCase() === "websocket";

@@ -22,8 +22,8 @@ export const isKnownHost = (host: string, allowed: readonly string[]): boolean =
 const METHODS_WITH_BODY = new Set(["POST", "PUT", "PATCH", "DELETE"]);
 
 /**
- * A web page may send text/plain to any server without asking; application/json it may not. Programs, which send
- * no Origin, are not held to a content type.
+ * A web page may send text/plain to any server without asking; application/json it may not, nor text/plain with a header of its own
+ * (as the hosted Studio does). Programs, which send no Origin, are not held to a content type.
  *
  * @param isFree whether a request has its permission in its address, which no other page knows
  */
@@ -35,9 +35,13 @@ export function jsonFromPages(isFree: (method: string, path: string) => boolean)
   };
 }
 
+/** Headers that a page may send only after the browser has asked for it. */
+const HEADERS_ASKED_FOR = ["x-auth-scheme", "x-api-key", "authorization"];
+
 /** Whether a request has a body that any web page could send without being asked. */
 export function isPageWithoutJson(method: string, header: (name: string) => string | undefined): boolean {
   if (!METHODS_WITH_BODY.has(method) || header("origin") === undefined) return false;
+  if (HEADERS_ASKED_FOR.some((name) => header(name) !== undefined)) return false;
   const type = header("content-type");
   const hasBody = header("content-length") !== "0" && (type !== undefined || header("content-length") !== undefined);
   return hasBody && !/^application\/json\b/i.test(type ?? "");

@@ -14,7 +14,6 @@ const OPEN: readonly (readonly [methods: readonly string[], path: RegExp])[] = [
   [["GET"], /^(\/api-host)?\/v2\/auth\/(callback\/[^/]+|setup\/[^/]+|done)$/],
   [["GET"], /^(\/api-host)?\/host-oauth-callback\/[^/]+$/],
   [["PUT"], /^(\/api-host)?\/v2\/uploads\/[^/]+$/],
-  [["GET", "HEAD"], /^\/deployments\/[^/]+\/ok$/],
 ];
 
 /**

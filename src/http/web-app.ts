@@ -1,3 +1,4 @@
+import { randomBytes } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Context, MiddlewareHandler } from "hono";
@@ -24,21 +25,24 @@ export interface WebAppOptions {
 }
 
 /**
- * Nothing from another host, and no script in a page. Libraries of the pages write rules into <style> elements (while a dialog
- * is open the page behind it must not scroll), so styles may be inline.
+ * Nothing from another host, no script but those that a page names itself and what they import, and no workers: below /deployments
+ * code of others is on this origin. Libraries of the pages write rules into <style> elements (while a dialog is open the page behind
+ * it must not scroll), so styles may be inline.
  */
-const POLICY = [
-  "default-src 'self'",
-  "style-src 'self' 'unsafe-inline'",
-  "img-src 'self' data: blob:",
-  "object-src 'none'",
-  "base-uri 'self'",
-  "form-action 'self'",
-  "frame-ancestors 'none'",
-].join("; ");
+const policyWith = (nonce: string): string =>
+  [
+    "default-src 'self'",
+    `script-src 'nonce-${nonce}' 'strict-dynamic'`,
+    "worker-src 'none'",
+    "style-src 'self' 'unsafe-inline'",
+    "img-src 'self' data: blob:",
+    "object-src 'none'",
+    "base-uri 'none'",
+    "form-action 'self'",
+    "frame-ancestors 'none'",
+  ].join("; ");
 
 const HEADERS = {
-  "content-security-policy": POLICY,
   "x-content-type-options": "nosniff",
   "referrer-policy": "same-origin",
 };
@@ -74,8 +78,10 @@ const pageOf = (web_dir: string, prefix: string) => async (context: Context) => 
   for (const [name, value] of Object.entries(HEADERS)) context.header(name, value);
   context.header("cache-control", "no-cache");
   const text = await readFile(join(web_dir, "index.html"), "utf8").catch(() => undefined);
+  const nonce = randomBytes(16).toString("base64");
+  context.header("content-security-policy", policyWith(nonce));
   if (text === undefined) return context.html(notBuilt, 503);
-  return context.html(text.replace('<base href="/app/"', `<base href="${prefix}/app/"`));
+  return context.html(text.replaceAll('="./', `="${prefix}/app/`).replaceAll('"NONCE"', `"${nonce}"`));
 };
 
 /** Files of /assets have a hash of what they hold in their names, so nobody needs to ask for them twice. */

@@ -74,20 +74,29 @@ export async function createHttp(
   // Loaded while the graph hosts load the graphs on another core: 60 ms of the start.
   const { createApp } = await import("../http/app.ts");
   const { DeploymentFront } = await import("../http/deployment-front.ts");
+  const { OriginPolicy } = await import("../http/origins.ts");
   const states = new ThreadStates(context);
   const is_loopback = isLoopback(config.host);
   const shared = {
     prefix: config.mount_prefix,
     access: parts.access,
-    cors_origins: config.cors_origins,
+    cors: config.cors,
     allowed_hosts: is_loopback ? config.allowed_hosts : undefined,
     public_url: config.public_url,
     log,
   };
   const { router } = parts;
-  const front = new DeploymentFront({ ...shared, router, deployments_domain: config.deployments_domain, is_loopback });
+  const origins = new OriginPolicy(shared);
+  const front = new DeploymentFront({
+    ...shared,
+    origins,
+    router,
+    deployments_domain: config.deployments_domain,
+    is_loopback,
+  });
   const app = createApp({
     ...shared,
+    origins,
     assistants: new Assistants(context),
     threads: new Threads(context, states),
     states,

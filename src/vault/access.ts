@@ -59,7 +59,7 @@ export class Access {
    *   where they belong; unavailable when the OIDC issuer does not answer
    */
   async callerOf({ api_key, bearer, tenant_id }: Credentials): Promise<Caller> {
-    if (await this.#isOpen()) return LOCAL;
+    if (await this.isOpen()) return LOCAL;
     const text = api_key || bearer;
     if (!text) throw new ApiError("unauthorized");
     if (this.#isOfEnvironment(text)) return this.#administrator(tenant_id);
@@ -71,10 +71,10 @@ export class Access {
   }
 
   /**
-   * A key may be made by another process at any moment, so the database is asked each time: 7 µs on SQLite. Once there was
-   * a key, also one that is revoked, the service is closed for good.
+   * Whether anybody on this machine may do anything: no key has ever been there. Another process may make one at any moment, so
+   * the database is asked each time (7 µs on SQLite); after that the service is closed for good, also when the key is revoked.
    */
-  async #isOpen(): Promise<boolean> {
+  async isOpen(): Promise<boolean> {
     if (this.#mayBeOpen && (await hasApiKeys(this.#database.read))) this.#mayBeOpen = false;
     return this.#mayBeOpen;
   }

@@ -18,13 +18,18 @@ afterEach(async () => {
 
 const GOOD = { "langgraph.json": '{"graphs": {"good": "./good.mjs:graph"}}', "good.mjs": oneNodeGraph("one") };
 
-const start = async (command: "dev" | "serve" = "serve", env?: Record<string, string>): Promise<ServerProcess> => {
+const start = async (
+  command: "dev" | "serve" = "serve",
+  env?: Record<string, string>,
+  flags?: string[],
+): Promise<ServerProcess> => {
   const server = await startProcess({
     command,
     config: project.config,
     data: project.data,
     port: await freePort(),
     env,
+    flags,
   });
   servers.push(server);
   return server;
@@ -107,9 +112,23 @@ describe("a mistake in the configuration", () => {
   });
 });
 
+it("--studio lets the hosted Studio use the agent server, and prints the address to open", async () => {
+  project = createProject(GOOD);
+  const server = await start("serve", {}, ["--studio"]);
+  await server.printed(`https://smith.langchain.com/studio/?baseUrl=${encodeURIComponent(server.url)}`);
+  const answer = async (path: string, origin: string) => {
+    const { status, headers } = await fetch(`${server.url}${path}`, { headers: { origin } });
+    return [status, headers.get("access-control-allow-origin")];
+  };
+  const studio = "https://smith.langchain.com";
+  expect(await answer("/info", studio)).toEqual([200, studio]);
+  for (const path of ["/api/v1/datasets", "/v2/deployments"]) expect(await answer(path, studio)).toEqual([403, null]);
+  expect(await answer("/info", "https://other.example")).toEqual([403, null]);
+});
+
 describe("fields of langgraph.json without an effect", () => {
   const fields = {
-    ...{ store: { ttl: { default_ttl: 5 } }, http: { cors: { allow_origins: ["*"] }, disable_runs: true }, grafs: 1 },
+    ...{ store: { ttl: { default_ttl: 5 } }, http: { app: "./app.ts:app", disable_runs: true }, grafs: 1 },
     // What asks for nothing, or for what is so anyway.
     ...{ node_version: "22", dependencies: ["."], dockerfile_lines: [], auth: { disable_studio_auth: true } },
   };
@@ -121,7 +140,7 @@ describe("fields of langgraph.json without an effect", () => {
     const { status, stderr } = await runCli(["serve", "--config", project.config, "--data", project.data]);
     expect(status).toBe(2);
     expect(stderr).toContain(
-      "graphs.good.ui, store, http.cors, http.disable_runs, grafs would have no effect: remove these fields",
+      "graphs.good.ui, store, http.app, http.disable_runs, grafs would have no effect: remove these fields",
     );
   });
 
@@ -130,7 +149,7 @@ describe("fields of langgraph.json without an effect", () => {
     const server = await start("dev");
     expect((await wait(server, "good")).answer).toBe("one");
     expect(server.output()).toContain(
-      "these fields have no effect: graphs.good.ui, store, http.cors, http.disable_runs, grafs.",
+      "these fields have no effect: graphs.good.ui, store, http.app, http.disable_runs, grafs.",
     );
   });
 });

@@ -26,7 +26,9 @@ function section(text: string, heading: string): string {
 
 const namesIn = (cell: string) => [...cell.matchAll(/`([^`]+)`/g)].map(([, name]) => name as string);
 
-const config = ["src/config.ts", "src/config/docker.ts", "src/config/timing.ts"].map(read).join("\n");
+const config = ["src/config.ts", "src/config/cors.ts", "src/config/docker.ts", "src/config/timing.ts"]
+  .map(read)
+  .join("\n");
 const environment = [
   ...new Set(
     [...config.matchAll(/\b(?:graph_)?env\.([A-Z][A-Z_]+)|\b(?:ms|seconds)\("([A-Z_]+)"/g)].map(([, a, b]) => a ?? b),

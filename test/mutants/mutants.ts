@@ -162,6 +162,36 @@ export const MUTANTS: readonly Mutant[] = [
   ...ROLLOUT_MUTANTS,
   ...ROUTER_MUTANTS,
   {
+    name: "access: pages of any origin use an open service",
+    file: "src/http/origins.ts",
+    replace: ['throw new ApiError("forbidden_origin"', 'if (!origin) throw new ApiError("forbidden_origin"'],
+    suites: ["test/security/origins.test.ts"],
+  },
+  {
+    name: "access: pages of this machine use the control plane of an open service",
+    file: "src/http/origins.ts",
+    replace: ["if (!isClosed && isOurs(path)) return false;", ""],
+    suites: ["test/security/origins.test.ts"],
+  },
+  {
+    name: "access: what a page loads without saying who it is is answered",
+    file: "src/http/origins.ts",
+    replace: ["if (origin === undefined && site === undefined)", "if (origin === undefined)"],
+    suites: ["test/security/origins.test.ts"],
+  },
+  {
+    name: "access: a deployment's page keeps its rights when the deployment is gone",
+    file: "src/http/origins.ts",
+    replace: ["if (!isClosed && isBorrowed && isOurs(path)) return false;", "if (isBorrowed && !host) return false;"],
+    suites: ["test/security/origins.test.ts"],
+  },
+  {
+    name: "deployments: the role of one may do anything",
+    file: "src/storage/control/deployment-schema.ts",
+    replace: ["login password", "superuser login password"],
+    suites: ["test/security/deployment-roles.test.ts"],
+  },
+  {
     name: "access: a revoked key still opens",
     file: "src/vault/access.ts",
     replace: [" || row.revoked_at !== null", ""],

@@ -50,12 +50,18 @@ export const ROUTER_MUTANTS: readonly Mutant[] = [
     suites: [suite("access")],
   },
   {
-    name: "the router shows the instance's key for callers without one",
+    name: "the router lets a page that comes by a path act as the web app",
     file: "src/control/router/headers.ts",
     replace: [
-      "if (origin.user_id !== undefined)\n",
-      'if (origin.user_id === undefined) kept.push("X-Api-Key", api_key);\n  else\n',
+      'if (isBelow) kept.push("Content-Security-Policy", "sandbox"',
+      'if (isBelow) kept.push("X-Nothing", "sandbox"',
     ],
+    suites: [suite("access")],
+  },
+  {
+    name: "the router says without a key which deployments are there",
+    file: "src/http/deployment-front.ts",
+    replace: ["if (isPreflight(request)) return this.#permit(request, response, reader);", ""],
     suites: [suite("access")],
   },
   {
@@ -73,7 +79,10 @@ export const ROUTER_MUTANTS: readonly Mutant[] = [
   {
     name: "the router lets pages of any origin open WebSockets",
     file: "src/http/deployment-front.ts",
-    replace: ["if (!from.mayBeRead) throw", "if (!from) throw"],
+    replace: [
+      "this.#admit(address, request, await this.#readerOf(address, request))",
+      'this.#admit(address, request, "*")',
+    ],
     suites: [suite("web-sockets")],
   },
   {

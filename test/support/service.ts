@@ -37,7 +37,7 @@ const SHORT = {
 /** Starts a whole service in this process, on a fresh database, with the graphs of a langgraph.json. */
 export async function startService(options: {
   database: DatabaseName;
-  /** Path from the repository's root. */
+  /** Absolute path, or from the repository's root. */
   config: string;
   env?: Record<string, string>;
   command?: "dev" | "serve";

@@ -15,7 +15,7 @@ export type Theme = (typeof THEMES)[number];
 const ROOT = resolve(import.meta.dirname, "../..");
 
 /** Nothing that a browser does by itself: no request may leave for another host. */
-const FLAGS = [
+export const FLAGS = [
   "--no-sandbox",
   "--disable-gpu",
   "--disable-background-networking",

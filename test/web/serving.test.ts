@@ -8,7 +8,7 @@ const BROWSER = { accept: "text/html,application/xhtml+xml,*/*;q=0.8" };
 describe("the pages", () => {
   let service: TestService;
   const get = (path: string, headers?: Record<string, string>) => service.request("GET", path, undefined, headers);
-  const scriptOf = (page: string) => /src="\.(\/assets\/[^"]+\.js)"/.exec(page)?.[1] as string;
+  const scriptOf = (page: string) => /src="[^"]*\/app(\/assets\/[^"]+\.js)"/.exec(page)?.[1] as string;
 
   beforeAll(async () => {
     buildPages();
@@ -24,10 +24,22 @@ describe("the pages", () => {
     for (const path of ["/app", "/app/", "/app/threads/1", "/app/experiments/datasets/1/compare?experiments=a,b"]) {
       const { status, headers, text } = await get(path);
       expect([path, status, headers.get("cache-control")]).toEqual([path, 200, "no-cache"]);
-      expect(text).toContain('<base href="/app/"');
+      expect(text).toContain('content="/app/"');
       expect(headers.get("content-security-policy")).toMatch(/^default-src 'self';/);
       expect(headers.get("content-security-policy")).not.toMatch(/https?:|\*/);
     }
+  });
+
+  it("name the scripts that a browser may execute by a number that is used once", async () => {
+    const [one, other] = [await get("/app"), await get("/app")];
+    const nonceOf = ({ headers }: typeof one) =>
+      /script-src 'nonce-([^']+)' 'strict-dynamic'/.exec(headers.get("content-security-policy") ?? "")?.[1] as string;
+    expect(nonceOf(one)).not.toBe(nonceOf(other));
+    const scripts = one.text.match(/<script[^>]*>|<link[^>]*modulepreload[^>]*>/g) as string[];
+    expect(scripts.length).toBeGreaterThan(1);
+    for (const script of scripts) expect(script).toContain(`nonce="${nonceOf(one)}"`);
+    for (const rule of ["worker-src 'none'", "base-uri 'none'", "form-action 'self'"])
+      expect(one.headers.get("content-security-policy")).toContain(rule);
   });
 
   it("bring files that are compressed, and kept for ever when their name has a hash", async () => {
@@ -44,7 +56,7 @@ describe("the pages", () => {
 
   it("are not what answers for a file that is not there, or one elsewhere on the disk", async () => {
     for (const path of ["/app/assets/nothing.js", "/app/..%2f..%2fpackage.json", "/app/%2e%2e/%2e%2e/package.json"])
-      expect([path, (await get(path)).text]).not.toEqual([path, expect.stringMatching(/<base|"name"/)]);
+      expect([path, (await get(path)).text]).not.toEqual([path, expect.stringMatching(/threadmill-path|"name"/)]);
   });
 
   it("get no data without a key", async () => {
@@ -79,7 +91,7 @@ describe("the pages", () => {
     const config = CONFIG;
     const mounted = await startService({ database: "sqlite", config, env: { MOUNT_PREFIX: "/agents" } });
     const page = await mounted.request("GET", "/agents/app/threads");
-    expect(page.text).toContain('<base href="/agents/app/"');
+    expect(page.text).toContain('content="/agents/app/"');
     expect((await mounted.request("GET", `/agents/app${scriptOf(page.text)}`)).status).toBe(200);
     expect((await mounted.request("GET", "/agents", undefined, BROWSER)).headers.get("location")).toBe("/agents/app");
     await mounted.stop();

@@ -80,6 +80,11 @@ export class DeploymentRouter implements Router, Service {
     return this.#routes.find(slug) ?? (await this.#reader.find(slug));
   }
 
+  /** Whether an instance takes requests of a deployment, as far as this process knows. */
+  isReady({ deployment_id }: Deployment): boolean {
+    return (this.#routes.get(deployment_id)?.targets.length ?? 0) > 0;
+  }
+
   /**
    * Has an instance answer a request. Ends when it has, or when the client is gone.
    *
@@ -111,12 +116,11 @@ export class DeploymentRouter implements Router, Service {
    */
   async #try(
     { deployment_id, slug }: Deployment,
-    { request, origin }: Pick<Call, "request" | "origin">,
+    { request }: Pick<Call, "request">,
     { isOpen, attempt }: { isOpen(): boolean; attempt(target: Target, isAgain: boolean): Promise<Failure | undefined> },
   ): Promise<void> {
     const { clock, settings } = this.#options;
-    // What needs no key does not wait either: nobody could say how many there would be.
-    const deadline = clock.now() + (origin.user_id === undefined ? 0 : settings.router_wait_ms);
+    const deadline = clock.now() + settings.router_wait_ms;
     const refused = new Set<Target>();
     let sent: Failure | undefined;
     while (isOpen()) {

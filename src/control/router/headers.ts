@@ -10,8 +10,8 @@ export interface Origin {
   host: string;
   /** What stands before the path in the address that was asked for; empty when the host name says it all. */
   prefix: string;
-  /** Who calls; undefined for what is open to everybody. */
-  user_id: string | undefined;
+  /** Who calls. */
+  user_id: string;
   /** Whether web pages of its origin, if it names one, may read answers of this service. */
   mayBeRead: boolean;
 }
@@ -48,6 +48,21 @@ const OURS = new Set([
   "content-length",
 ]);
 
+/**
+ * They change what a browser does with everything of an origin. A deployment that is reached by a path shares the web app's; its
+ * pages have an origin of their own there ("sandbox").
+ */
+const OF_THE_ORIGIN = new Set([
+  "service-worker-allowed",
+  "set-cookie",
+  "clear-site-data",
+  "strict-transport-security",
+  "alt-svc",
+  "nel",
+  "report-to",
+  "x-content-type-options",
+]);
+
 /** Headers that the header Connection names. They go no further than those that always stay. */
 const namedIn = (connection: string | undefined): ReadonlySet<string> =>
   new Set(connection?.split(",").map((name) => name.trim().toLowerCase()));
@@ -72,7 +87,7 @@ function framingOf({ headers }: IncomingMessage): string[] {
 export const hasBody = ({ headers }: IncomingMessage): boolean =>
   headers["transfer-encoding"] !== undefined || Number(headers["content-length"] ?? 0) > 0;
 
-/** The headers with which an instance is asked, names and values in turns. Its key goes only with what a caller has sent. */
+/** The headers with which an instance is asked, names and values in turns. */
 export function requestHeaders(
   request: IncomingMessage,
   { api_key, hostname, port }: Target,
@@ -86,8 +101,7 @@ export function requestHeaders(
   kept.push("X-Forwarded-Proto", origin.proto, "X-Forwarded-Host", origin.host);
   if (origin.prefix !== "") kept.push("X-Forwarded-Prefix", origin.prefix);
   // Names of users are any text, headers are ASCII.
-  if (origin.user_id !== undefined)
-    kept.push("X-Api-Key", api_key, "x-threadmill-user", encodeURI(origin.user_id.toWellFormed()));
+  kept.push("X-Api-Key", api_key, "x-threadmill-user", encodeURI(origin.user_id.toWellFormed()));
   return kept;
 }
 
@@ -102,11 +116,14 @@ export function responseHeaders(
   { prefix, mayBeRead }: Pick<Origin, "prefix" | "mayBeRead">,
 ): string[] {
   const named = namedIn(headers.connection);
+  const isBelow = prefix !== "";
   const stays = (name: string) =>
     !HOP_BY_HOP.has(name) &&
+    !(isBelow && OF_THE_ORIGIN.has(name)) &&
     (name === "content-length" || !named.has(name)) &&
     (mayBeRead || !name.startsWith("access-control-"));
   const kept = filtered(rawHeaders, stays);
+  if (isBelow) kept.push("Content-Security-Policy", "sandbox", "X-Content-Type-Options", "nosniff");
   if (statusCode < 300 || statusCode >= 400) return kept;
   return kept.map((text, i) => (kept[i - 1]?.toLowerCase() === "location" ? below(text, address, prefix) : text));
 }

@@ -50,7 +50,7 @@ describe.each(databases)("who may use a deployment on %s", (database) => {
     const before = instance.seen.length;
     for (const at of [`${path}/threads`, path, `${path}/ok/`, `${path}/../ok`, "/deployments/nothing/threads"]) {
       for (const method of ["GET", "POST", "DELETE", "TRACE"]) {
-        const answer = await ask(headers, at, method);
+        const answer = await ask({ ...headers, origin: "https://app.example" }, at, method);
         expect([at, answer.status, answer.body.detail]).toEqual([at, 401, expect.stringContaining("X-Api-Key")]);
         expect(answer.headers).toMatchObject({ "www-authenticate": "Bearer", "access-control-allow-origin": "*" });
       }
@@ -80,29 +80,73 @@ describe.each(databases)("who may use a deployment on %s", (database) => {
     }
   });
 
-  it("everybody may ask whether it is there, and a browser what it may send; the instance's key does not go along", async () => {
-    for (const [method, at] of [
-      ["GET", `${path}/ok`],
-      ["HEAD", `${path}/ok?check_db=1`],
-      ["OPTIONS", `${path}/threads`],
-    ] as const) {
-      expect((await ask({}, at, method)).status).toBe(200);
-      expect(instance.last.headers).not.toHaveProperty("x-api-key");
-      expect((await ask({ "X-Api-Key": "wrong", "x-threadmill-user": "eve" }, at, method)).status).toBe(200);
-      expect(instance.last.headers).not.toHaveProperty("x-api-key");
-      expect(instance.last.headers).not.toHaveProperty("x-threadmill-user");
-    }
-    expect((await ask({}, "/deployments/nothing/ok")).status).toBe(404);
-    for (const at of [
-      `${path}/ok/`,
-      `${path}//ok`,
-      `${path}/ok%2f`,
-      `${path}/OK`,
-      `${path}/./ok`,
-      `${path}/threads/ok`,
-    ])
+  it("whether it is ready is said by the router alone, and to nobody without a key", async () => {
+    const before = instance.seen.length;
+    expect(await ask(ADMIN, `${path}/ok`)).toMatchObject({ status: 200, body: { ok: true } });
+    expect((await world.process.open(`${path}/ok?check_db=1`, { method: "HEAD", headers: ADMIN })).statusCode).toBe(
+      200,
+    );
+    const { path: empty } = await world.deployed();
+    expect(await ask(ADMIN, `${empty}/ok`)).toMatchObject({ status: 503, body: { ok: false } });
+    for (const at of [`${path}/ok`, `${empty}/ok`, "/deployments/nothing/ok", `${path}/ok/`, `${path}/OK`])
       expect([at, (await ask({}, at)).status]).toEqual([at, 401]);
-    expect((await ask({}, `${path}/ok`, "POST")).status).toBe(401);
+    expect(instance.seen.length).toBe(before);
+  });
+
+  it("a browser asks without a key what it may send, and learns nothing of what there is", async () => {
+    const before = instance.seen.length;
+    const asked = {
+      origin: "https://app.example",
+      "access-control-request-method": "POST",
+      "access-control-request-headers": "x-api-key,content-type",
+    };
+    for (const at of [`${path}/threads`, "/deployments/nothing/threads"]) {
+      const { status, headers } = await ask(asked, at, "OPTIONS");
+      expect([at, status]).toEqual([at, 204]);
+      expect(headers).toMatchObject({
+        "access-control-allow-origin": "*",
+        "access-control-allow-headers": "x-api-key,content-type",
+        "access-control-allow-methods": expect.stringContaining("PATCH"),
+      });
+      expect([at, (await ask({}, at, "OPTIONS")).status]).toEqual([at, 401]);
+    }
+    expect(instance.seen.length).toBe(before);
+  });
+
+  it("what comes by a path has an origin of its own in a browser, and changes nothing of the service's", async () => {
+    const harmful = {
+      "set-cookie": "a=b",
+      "service-worker-allowed": "/",
+      "clear-site-data": '"storage"',
+      "strict-transport-security": "max-age=1",
+      "alt-svc": 'h3=":443"',
+      nel: "{}",
+      "report-to": "{}",
+    };
+    const page = await Instance.start("page", (_, response) => {
+      response
+        .writeHead(200, { ...harmful, "content-type": "text/html", "x-other": "stays" })
+        .end("<script>1</script>");
+    });
+    const { path: at, slug: named } = await world.deployed(page.upstream);
+    const { headers } = await ask(ADMIN, at);
+    expect(headers).toMatchObject({
+      "content-security-policy": "sandbox",
+      "x-content-type-options": "nosniff",
+      "x-other": "stays",
+    });
+    for (const name of Object.keys(harmful)) expect(headers).not.toHaveProperty(name);
+    // A host name of its own is an origin of its own.
+    const own = await world.process.send("/", { headers: { ...ADMIN, host: `${named}.localhost` } });
+    expect(own.headers).toMatchObject({ "service-worker-allowed": "/" });
+    expect(own.headers).not.toHaveProperty("content-security-policy");
+
+    const worker = { ...ADMIN, "service-worker": "script" };
+    expect((await ask(worker, `${at}/worker.js`)).status).toBe(403);
+    expect(
+      (await world.process.send("/worker.js", { headers: { ...worker, host: `${named}.localhost` } })).status,
+    ).toBe(200);
+    await page.stop();
   });
 
   it("the instance gets its own key and the caller's name, and nothing that the caller has shown", async () => {
@@ -145,7 +189,7 @@ describe("an open service", () => {
   let instance: Instance;
   let path: string;
   beforeAll(async () => {
-    world = await World.open("sqlite", { api_keys: [], cors_origins: ["https://app.example"] });
+    world = await World.open("sqlite", { api_keys: [], cors_origins: "https://app.example" });
     instance = await Instance.start("mine", (request, response) => {
       request.resume();
       response.setHeader("access-control-allow-origin", "*");
@@ -180,15 +224,22 @@ describe("an open service", () => {
     expect((await world.process.send(path, { method: "POST", headers: shown, body: "{}" })).status).toBe(200);
   });
 
-  it("lets pages of listed origins alone read what an instance answers", async () => {
-    const readable = async (origin: string | undefined, at = path) =>
-      (await world.process.send(at, { headers: origin === undefined ? {} : { origin } })).headers[
-        "access-control-allow-origin"
-      ];
-    expect(await readable("https://app.example")).toBe("*");
-    expect(await readable(undefined)).toBe("*");
-    expect(await readable("https://evil.example")).toBeUndefined();
-    expect(await readable("https://app.example", "/deployments/nothing/x")).toBe("https://app.example");
-    expect(await readable("https://evil.example", "/deployments/nothing/x")).toBeUndefined();
+  it("answers pages of listed origins alone, and says so of what an instance answers", async () => {
+    const asPage = async (origin: string, at = path) => {
+      const { status, headers } = await world.process.send(at, { headers: { origin } });
+      return [status, headers["access-control-allow-origin"]];
+    };
+    const nothing = "/deployments/nothing/x";
+    for (const origin of ["https://app.example", "http://localhost:3000"]) {
+      expect(await asPage(origin)).toEqual([200, "*"]);
+      expect(await asPage(origin, nothing)).toEqual([404, origin]);
+    }
+    const before = instance.seen.length;
+    for (const at of [path, `${path}/threads`, nothing]) {
+      expect(await asPage("https://evil.example", at)).toEqual([403, undefined]);
+      const loaded = await world.process.send(at, { headers: { "sec-fetch-site": "cross-site" } });
+      expect(loaded.status).toBe(403);
+    }
+    expect(instance.seen.length).toBe(before);
   });
 });

@@ -71,7 +71,7 @@ describe("one request of a client is one request to the instance", () => {
       const length = [`Content-Length: ${SMUGGLED.length}`, "Connection: close, Content-Length, X-Api-Key"];
       expect(await raw(method, length, SMUGGLED)).toEqual(one);
       expect(instance.last.headers["content-length"]).toBe(String(SMUGGLED.length));
-      expect(instance.last.headers["x-api-key"]).toBe(method === "OPTIONS" ? undefined : instance.upstream.api_key);
+      expect(instance.last.headers["x-api-key"]).toBe(instance.upstream.api_key);
       expect(instance.last.headers).not.toHaveProperty("transfer-encoding");
     },
   );
@@ -123,11 +123,11 @@ describe("one request of a client is one request to the instance", () => {
 
   it("headers that come more than once come as often", async () => {
     const twice = await Instance.start("twice", (_, response) => {
-      response.writeHead(200, ["Set-Cookie", "a=1", "Set-Cookie", "b=2", "Link", "<a>", "Link", "<b>"]).end();
+      response.writeHead(200, ["Warning", "a", "Warning", "b", "Link", "<a>", "Link", "<b>"]).end();
     });
     const { path: to } = await world.deployed(twice.upstream);
     const answer = await world.process.open(to, { headers: { ...ADMIN, "x-many": ["a", "b"] } });
-    expect(answer.headers["set-cookie"]).toEqual(["a=1", "b=2"]);
+    expect(answer.headersDistinct.warning).toEqual(["a", "b"]);
     expect(answer.headersDistinct.link).toEqual(["<a>", "<b>"]);
     expect(twice.last.rawHeaders.filter((_, i, all) => all[i - 1] === "x-many")).toEqual(["a", "b"]);
     await twice.stop();

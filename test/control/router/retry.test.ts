@@ -102,7 +102,7 @@ describe("an instance that is gone before it has answered", () => {
     const patient = await World.open();
     const { path, deployment_id } = await patient.deployed(await nobody());
     const waiting = patient.process.send(path, { headers: ADMIN, method: "POST", body: "text" });
-    await patient.process.send(`${path}/ok`);
+    await patient.process.send(`${path}/ok`, { headers: ADMIN });
     patient.router.activate(deployment_id, [sound.upstream]);
     expect((await waiting).text).toBe("sound");
     await patient.close();

@@ -96,7 +96,7 @@ describe.each(databases)("what a router finds in the rows of %s", (database) => 
     const [one, other] = [await instance("1"), await instance("2")];
     const deployment = await patient.deployment();
     const waiting = ask(deployment, patient.process);
-    await patient.process.send(`/deployments/${deployment.slug}/ok`);
+    await patient.process.send(`/deployments/${deployment.slug}/ok`, { headers: ADMIN });
     await patient.serve(deployment, [one.upstream], 1);
     expect(await waiting).toBe("1");
     await patient.serve(deployment, [other.upstream], 2);

@@ -51,7 +51,7 @@ describe("a WebSocket", () => {
   let instance: Instance;
   beforeAll(async () => {
     world = await World.open("sqlite", { router_wait_ms: 100 });
-    open = await World.open("sqlite", { api_keys: [], cors_origins: ["https://app.example"], router_wait_ms: 100 });
+    open = await World.open("sqlite", { api_keys: [], cors_origins: "https://app.example", router_wait_ms: 100 });
     instance = await startEcho();
   });
   afterAll(async () => {

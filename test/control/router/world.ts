@@ -1,11 +1,13 @@
 import { once } from "node:events";
 import { type IncomingMessage, type RequestOptions, request, type Server } from "node:http";
 import { type AddressInfo, connect } from "node:net";
+import { readCors } from "../../../src/config/cors.ts";
 import { DEFAULT_TENANT, type Scope } from "../../../src/contract/caller.ts";
 import { apiKeyPlace } from "../../../src/control/orders.ts";
 import { DeploymentRouter } from "../../../src/control/router/deployment-router.ts";
 import type { Upstream } from "../../../src/control/router.ts";
 import { DeploymentFront, type FrontOptions } from "../../../src/http/deployment-front.ts";
+import { OriginPolicy } from "../../../src/http/origins.ts";
 import { createHttpServer } from "../../../src/http/server.ts";
 import { type Clock, realWait, systemClock } from "../../../src/lib/clock.ts";
 import { newId } from "../../../src/lib/ids.ts";
@@ -32,7 +34,8 @@ export const ITSELF = "the service itself";
 
 export interface WorldOptions extends Partial<Pick<FrontOptions, "prefix" | "deployments_domain" | "is_loopback">> {
   api_keys?: string[];
-  cors_origins?: string[];
+  /** As in CORS_ALLOW_ORIGINS. */
+  cors_origins?: string;
   router_wait_ms?: number;
   clock?: Clock;
 }
@@ -50,7 +53,7 @@ export class Process {
       deployments_domain,
       is_loopback = true,
       api_keys = [ROOT],
-      cors_origins = ["*"],
+      cors_origins,
       router_wait_ms = 5_000,
       clock = systemClock,
     }: WorldOptions = {},
@@ -65,14 +68,17 @@ export class Process {
       log,
       settings,
     });
+    const access = new Access({ database, log, api_keys, issuer: undefined, is_loopback });
+    const cors = readCors(undefined, "", { CORS_ALLOW_ORIGINS: cors_origins }, false);
+    const allowed_hosts = is_loopback ? [] : undefined;
     const front = new DeploymentFront({
       router: this.router,
-      access: new Access({ database, log, api_keys, issuer: undefined, is_loopback }),
+      access,
+      origins: new OriginPolicy({ access, cors, public_url: undefined, allowed_hosts }),
       prefix,
       deployments_domain,
       is_loopback,
-      allowed_hosts: is_loopback ? [] : undefined,
-      cors_origins,
+      allowed_hosts,
       public_url: undefined,
       log,
     });

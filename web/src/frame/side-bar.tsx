@@ -1,6 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { mayUse } from "../../../src/contract/caller.ts";
+import { APP_PATH } from "../api/base.ts";
 import { sessionQuery } from "../api/session.ts";
 import { pages } from "../pages.ts";
 import { classes } from "../ui/classes.ts";
@@ -19,7 +20,7 @@ export function SideBar() {
         activeOptions={{ exact: true }}
         className="mb-2 flex h-10 items-center gap-2 rounded-md px-2 max-sm:hidden"
       >
-        <img src="./icon.svg" alt="" width={20} height={20} />
+        <img src={`${APP_PATH}icon.svg`} alt="" width={20} height={20} />
         <span className="font-semibold tracking-tight">Threadmill</span>
       </Link>
       {shown.map(({ nav: { label, to, icon: Icon } }) => (

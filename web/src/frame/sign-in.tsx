@@ -1,5 +1,6 @@
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { type FormEvent, type ReactNode, useState } from "react";
+import { APP_PATH } from "../api/base.ts";
 import { signIn, useCredentials } from "../api/credentials.ts";
 import { sessionQuery } from "../api/session.ts";
 import { Button } from "../ui/button.tsx";
@@ -34,7 +35,7 @@ function SignIn({ wasRefused }: { wasRefused: boolean }) {
         className="grid w-full max-w-md gap-5 rounded-xl border border-line bg-raised p-6 shadow-float"
       >
         <div className="flex items-center gap-2.5">
-          <img src="./icon.svg" alt="" width={24} height={24} />
+          <img src={`${APP_PATH}icon.svg`} alt="" width={24} height={24} />
           <h1 className="font-semibold text-title tracking-tight">Sign in to Threadmill</h1>
         </div>
         <Field
