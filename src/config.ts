@@ -4,6 +4,7 @@ import { dirname, resolve } from "node:path";
 import { readCors } from "./config/cors.ts";
 import { type DockerPlace, readDocker } from "./config/docker.ts";
 import { readGraphEnv } from "./config/graph-env.ts";
+import { mayUseLoopback, type Oidc, readOidc } from "./config/oidc.ts";
 import { type GraphSpec, readGraphs, readPrefix, readProject } from "./config/project.ts";
 import { fieldsWithoutEffect } from "./config/project-fields.ts";
 import { readSystemEnv } from "./config/system-env.ts";
@@ -12,7 +13,6 @@ import { type Env, integer, list, oneOf } from "./config/values.ts";
 import { ConfigError } from "./errors.ts";
 import type { CorsSettings } from "./lib/cors.ts";
 import { isObject, type JsonObject } from "./lib/json.ts";
-import { isLoopback } from "./lib/loopback.ts";
 
 /** Everything that can be configured, read once at the start. The rest of the program never looks at the environment. */
 export interface Config extends Timing, DockerPlace {
@@ -54,7 +54,7 @@ export interface Config extends Timing, DockerPlace {
   host_memory_mb: number;
   api_keys: readonly string[];
   /** The OpenID provider whose JWTs are accepted. */
-  oidc: { issuer: string; audience: string; allow_loopback: boolean } | undefined;
+  oidc: Oidc | undefined;
   /** Permits OAuth providers at loopback addresses, also with http, for development and tests. */
   allow_loopback_oauth: boolean;
   /** The address by which users' browsers reach this service, without a slash at its end. */
@@ -207,26 +207,6 @@ export function readStorageConfig(flags: Flags, env: Env): StorageConfig {
       "info",
     ),
   };
-}
-
-const mayUseLoopback = (env: Env): boolean => env.THREADMILL_ALLOW_LOOPBACK_OAUTH === "1";
-
-function readOidc(env: Env): Config["oidc"] {
-  const issuer = env.THREADMILL_OIDC_ISSUER;
-  const audience = env.THREADMILL_OIDC_AUDIENCE;
-  if (!issuer && !audience) return undefined;
-  if (!issuer || !audience) {
-    throw new ConfigError("THREADMILL_OIDC_ISSUER and THREADMILL_OIDC_AUDIENCE belong together: set both, or none.");
-  }
-  const allow_loopback = mayUseLoopback(env);
-  const url = URL.parse(issuer);
-  const isHttp = url?.protocol === "http:" && allow_loopback && isLoopback(url.hostname);
-  if (!url || (url.protocol !== "https:" && !isHttp) || url.search || url.hash) {
-    throw new ConfigError(
-      `THREADMILL_OIDC_ISSUER must be the address of an OpenID provider, as it stands in the "iss" of its tokens and with https, but is "${issuer}".`,
-    );
-  }
-  return { issuer, audience, allow_loopback };
 }
 
 function readDefaultAssistants(text: string | undefined): Config["default_assistants"] {

@@ -1,6 +1,7 @@
 import { globSync, readFileSync } from "node:fs";
 import { dirname, join, relative, resolve } from "node:path";
 import { describe, expect, it } from "vitest";
+import { MUTANTS, type Mutant } from "./mutants/mutants.ts";
 
 const SRC = resolve(import.meta.dirname, "../src");
 
@@ -156,6 +157,14 @@ describe("the source", () => {
       .filter(([, text]) => text.split("\n").length > 320)
       .map(([file, text]) => `${file}: ${text.split("\n").length} lines`);
     expect(large).toEqual([]);
+  });
+});
+
+describe("the mutants", () => {
+  it("each have the text that they replace just once in their file", () => {
+    const count = ({ file, replace: [guard] }: Mutant) =>
+      readFileSync(join(SRC, "..", file), "utf8").split(guard).length - 1;
+    expect(MUTANTS.filter((mutant) => count(mutant) !== 1).map(({ name }) => name)).toEqual([]);
   });
 });
 

@@ -1,5 +1,5 @@
 import { createRoute, z } from "@hono/zod-openapi";
-import { SCOPES } from "./caller.ts";
+import { ROLES, SCOPES } from "./caller.ts";
 import { errorResponses, jsonBody, jsonResponse, optional, timestamp, uuid } from "./fields.ts";
 import { invalidResponse } from "./validation-error.ts";
 
@@ -34,7 +34,7 @@ export const ApiKeyCreate = z
     name: z.string().min(1).max(256).openapi({ description: "For people." }),
     user_id: optional(userId).openapi({ description: "Its owner; the caller when it is left out." }),
     scopes: optional(scopes).openapi({
-      description: "Left out: `agents`, `experiments`, `deployments` and `tokens`.",
+      description: "Left out: `agents`, `experiments` and `tokens`.",
     }),
     tenant_id: optional(uuid).openapi({ description: "Its workspace; the caller's when it is left out." }),
   })
@@ -59,8 +59,16 @@ export const WorkspaceCreate = z
   .openapi("WorkspaceCreate");
 export type WorkspaceCreate = z.output<typeof WorkspaceCreate>;
 
-export const Member = z.object({ user_id: userId, created_at: timestamp }).openapi("Member");
+const role = z
+  .enum(ROLES)
+  .openapi({ description: "What they may do with a JWT: an `admin` everything in the workspace." });
+
+export const Member = z.object({ user_id: userId, role, created_at: timestamp }).openapi("Member");
 export type Member = z.infer<typeof Member>;
+
+const MemberPut = z
+  .object({ role: optional(role).openapi({ description: "Left out: as it is, and `member` for a new one." }) })
+  .openapi("MemberPut");
 
 const workspacePath = z.object({ tenant_id: uuid });
 const memberPath = workspacePath.extend({ user_id: userId });
@@ -137,7 +145,7 @@ const putMember = createRoute({
   operationId: "putMember",
   summary: "Make somebody a member",
   tags,
-  request: { params: memberPath },
+  request: { params: memberPath, body: jsonBody(MemberPut) },
   responses: { 200: jsonResponse(Member, "The member."), ...errorResponses(404), 422: invalidResponse },
 });
 

@@ -38,8 +38,8 @@ export function serveAdmin(app: App, { keys, workspaces }: AdminRoutesOptions): 
     context.json(await workspaces.listMembers(caller, params.tenant_id)),
   );
 
-  serve(routes.putMember, async ({ caller, params, context }) =>
-    context.json(await workspaces.putMember(caller, params.tenant_id, params.user_id)),
+  serve(routes.putMember, async ({ caller, params, body, context }) =>
+    context.json(await workspaces.putMember(caller, params.tenant_id, params.user_id, body.role)),
   );
 
   serve(routes.deleteMember, async ({ caller, params, context }) => {

@@ -14,7 +14,7 @@ export function authenticate(access: Access, prefix: string): MiddlewareHandler<
     const path = pathBelow(prefix, context.req.path);
     if (path === undefined || !isOpen(context.req.method, path)) {
       const caller = context.env?.caller ?? (await access.callerOf(credentialsOf((name) => context.req.header(name))));
-      const scope = path === undefined ? undefined : scopeOf(path);
+      const scope = path === undefined ? undefined : scopeOf(path, context.req.method);
       if (scope && !mayUse(caller, scope)) throw new ApiError("missing_scope", { scope });
       context.set("caller", caller);
     }

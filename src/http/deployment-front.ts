@@ -155,7 +155,7 @@ export class DeploymentFront {
   async #callerOf({ method = "", headers }: IncomingMessage) {
     const header = (name: string) => headers[name]?.toString();
     const caller = await this.#options.access.callerOf(credentialsOf(header));
-    const scope = scopeOf("/deployments");
+    const scope = scopeOf("/deployments", method);
     if (scope && !mayUse(caller, scope)) throw new ApiError("missing_scope", { scope });
     if (isPageWithoutJson(method, header)) throw new ApiError("unsupported_media_type");
     return caller;

@@ -77,11 +77,11 @@ export class OriginPolicy {
     return new URL(origin).host === host || (public_url !== undefined && new URL(public_url).origin === origin);
   }
 
-  #isListed(origin: string, { path }: PageRequest, isClosed: boolean): boolean {
+  #isListed(origin: string, { method, path }: PageRequest, isClosed: boolean): boolean {
     const { origins, origin_pattern, studio } = this.#options.cors;
     if (!isClosed && isOurs(path)) return false;
     if (!isClosed && LOOPBACK_ORIGIN.test(origin)) return true;
-    if (studio && origin === STUDIO_ORIGIN && STUDIO_SCOPES.has(scopeOf(path))) return true;
+    if (studio && origin === STUDIO_ORIGIN && STUDIO_SCOPES.has(scopeOf(path, method))) return true;
     return origins.includes("*") || origins.includes(origin) || (origin_pattern?.test(origin) ?? false);
   }
 }
@@ -90,10 +90,13 @@ const STUDIO_SCOPES: ReadonlySet<Scope | null | undefined> = new Set(["agents", 
 
 const LOOPBACK_ORIGIN = /^https?:\/\/(localhost|127\.0\.0\.1|\[::1\])(:\d+)?$/;
 
+const SHARED_SCOPES: ReadonlySet<Scope> = new Set(["agents", "experiments"]);
+
 /** What no page of another origin may use without a key: what holds secrets, runs code or decides who may do what. */
 function isOurs(path: string): boolean {
-  const scope = scopeOf(path);
-  return scope === "deployments" || scope === "tokens" || scope === "admin" || /^\/app(\/|$)/.test(path);
+  // Whatever the method: a browser asks with OPTIONS for all of them.
+  const scope = scopeOf(path, "GET");
+  return (scope !== undefined && scope !== null && !SHARED_SCOPES.has(scope)) || /^\/app(\/|$)/.test(path);
 }
 
 /** Whether somebody follows a link to a page: from a mail, from another site, or back from an OAuth provider. */

@@ -16,12 +16,14 @@ const OPEN: readonly (readonly [methods: readonly string[], path: RegExp])[] = [
   [["PUT"], /^(\/api-host)?\/v2\/uploads\/[^/]+$/],
 ];
 
+const CHANGES: readonly string[] = ["POST", "PUT", "PATCH", "DELETE"];
+
 /**
  * Which scope a path needs; the first row that fits counts. A path stands for everything below it too, and `*` for any one
- * part. Null: any key will do. What no row names needs a key as well, and is then not found; a test holds every route to a
+ * part. A row with methods counts for these alone. Null: any key will do. What no row names needs a key as well, and is then not found; a test holds every route to a
  * row.
  */
-const SCOPES_BY_PATH: readonly (readonly [path: string, scope: Scope | null])[] = [
+const SCOPES_BY_PATH: readonly (readonly [path: string, scope: Scope | null, methods?: readonly string[]])[] = [
   ["/assistants", "agents"],
   ["/threads", "agents"],
   ["/runs/query", "experiments"],
@@ -48,6 +50,9 @@ const SCOPES_BY_PATH: readonly (readonly [path: string, scope: Scope | null])[] 
   ["/v1/platform", "experiments"],
   ["/v2/runs", "experiments"],
   ["/v2/datasets", "experiments"],
+  ["/v2/auth/providers", "providers", CHANGES],
+  // A token of an agent's own, which all of its users get.
+  ["/v2/auth/agents/*/providers", "admin"],
   ["/v2/auth", "tokens"],
   ["/host-oauth-callback", "tokens"],
   ["/v2/openapi.json", null],
@@ -76,12 +81,15 @@ export function pathBelow(prefix: string, path: string): string | undefined {
 export const isOpen = (method: string, path: string): boolean =>
   OPEN.some(([methods, pattern]) => methods.includes(method) && pattern.test(path));
 
-/** The scope that a path needs; null when any key will do, undefined when no row of the table names it. */
-export function scopeOf(path: string): Scope | null | undefined {
+/** The scope that a request needs; null when any key will do, undefined when no row of the table names its path. */
+export function scopeOf(path: string, method: string): Scope | null | undefined {
   if (path === "" || path === "/") return null;
   const parts = path.split("/");
   const plain = parts[1] === HOST.slice(1) ? ["", ...parts.slice(2)] : parts;
-  return ROWS.find(([row]) => row.every((part, i) => part === plain[i] || (part === "*" && plain[i])))?.[1];
+  return ROWS.find(
+    ([row, , methods]) =>
+      (methods?.includes(method) ?? true) && row.every((part, i) => part === plain[i] || (part === "*" && plain[i])),
+  )?.[1];
 }
 
-const ROWS = SCOPES_BY_PATH.map(([path, scope]) => [path.split("/"), scope] as const);
+const ROWS = SCOPES_BY_PATH.map(([path, scope, methods]) => [path.split("/"), scope, methods] as const);

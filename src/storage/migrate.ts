@@ -11,6 +11,7 @@ import { claimant } from "./migrations/007-claimant.ts";
 import { runsOfWorkspaces } from "./migrations/008-runs-of-workspaces.ts";
 import { taskPaths } from "./migrations/009-task-paths.ts";
 import { deploymentRoles } from "./migrations/010-deployment-roles.ts";
+import { memberRoles } from "./migrations/011-member-roles.ts";
 import { experiments } from "./migrations/experiments-001.ts";
 
 export interface Migration {
@@ -34,6 +35,7 @@ const PARTS = {
     runsOfWorkspaces,
     taskPaths,
     deploymentRoles,
+    memberRoles,
   ],
   experiments: [experiments],
 } as const satisfies Record<string, readonly Migration[]>;

@@ -2,8 +2,8 @@ import { type Caller, DEFAULT_SCOPES, DEFAULT_TENANT, SCOPES, type Scope } from 
 import { ApiError } from "../errors.ts";
 import { isUuid } from "../lib/ids.ts";
 import { findApiKey, hasApiKeys, touchApiKey } from "../storage/vault/api-keys.ts";
-import type { ApiKeyRow } from "../storage/vault/schema.ts";
-import { findMember, findWorkspace, someWorkspacesOf } from "../storage/vault/workspaces.ts";
+import type { ApiKeyRow, WorkspaceMemberRow } from "../storage/vault/schema.ts";
+import { findMember, findWorkspace, someMembershipsOf } from "../storage/vault/workspaces.ts";
 import { digestOf, isOfDigest, keyIdOf, NO_DIGEST } from "./api-key-text.ts";
 import type { VaultContext } from "./context.ts";
 import type { OidcIssuer } from "./oidc-issuer.ts";
@@ -65,9 +65,12 @@ export class Access {
     if (this.#isOfEnvironment(text)) return this.#administrator(tenant_id);
     const key = await this.#identify(text);
     if (key) return ownerOf(key, tenant_id);
-    const user_id = api_key ? undefined : await this.#issuer?.userOf(text);
-    if (user_id === undefined) throw new ApiError("unauthorized");
-    return { tenant_id: await this.#workspaceOf(user_id, tenant_id), user_id, scopes: DEFAULT_SCOPES };
+    const user = api_key ? undefined : await this.#issuer?.userOf(text);
+    if (!user) throw new ApiError("unauthorized");
+    const { user_id } = user;
+    const member = await this.#memberOf(user_id, tenant_id);
+    const scopes = member.role === "admin" ? SCOPES : [...new Set([...DEFAULT_SCOPES, ...user.scopes])];
+    return { tenant_id: member.tenant_id, user_id, scopes };
   }
 
   /**
@@ -112,18 +115,18 @@ export class Access {
     return { tenant_id, user_id: "admin", scopes: SCOPES };
   }
 
-  /** One of the user's workspaces: that which is wanted, or the only one. */
-  async #workspaceOf(user_id: string, wanted: string | undefined): Promise<string> {
+  /** The user's membership in the workspace that is wanted, or in their only one. */
+  async #memberOf(user_id: string, wanted: string | undefined): Promise<WorkspaceMemberRow> {
     const { read } = this.#database;
     if (wanted) {
-      const tenant_id = idOfWorkspace(wanted);
-      if (!(await findMember(read, tenant_id, user_id))) throw new ApiError("workspace_forbidden");
-      return tenant_id;
+      const member = await findMember(read, idOfWorkspace(wanted), user_id);
+      if (!member) throw new ApiError("workspace_forbidden");
+      return member;
     }
-    const [first, second] = await someWorkspacesOf(read, user_id);
+    const [first, second] = await someMembershipsOf(read, user_id);
     if (!first) throw new ApiError("no_workspace");
     if (second) throw new ApiError("workspace_needed");
-    return first.tenant_id;
+    return first;
   }
 }
 

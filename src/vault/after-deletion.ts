@@ -30,7 +30,8 @@ export function revokeLater(
       return [];
     }
   });
-  revoke(provider, secrets).catch((error: Error) =>
+  const known = secrets.filter(({ access_token }) => access_token !== "");
+  revoke(provider, known).catch((error: Error) =>
     log.warn({ provider_id, error: error.name }, "deleted tokens could not be revoked"),
   );
 }

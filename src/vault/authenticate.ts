@@ -79,7 +79,7 @@ async function findUsable(context: VaultContext, question: Question): Promise<Gi
   return { status: isThere && body.agent_id !== undefined ? "connection_required" : "pending" };
 }
 
-/** Newest connection first. An agent's own token serves all of its users. */
+/** The user's own tokens first, then the agent's, which serve all of its users; the newest connection first. */
 async function connectedTokens({ database }: VaultContext, question: Question): Promise<TokenRow[]> {
   const { caller, user_id, provider, body } = question;
   if (body.agent_id === undefined) return [];
@@ -87,7 +87,8 @@ async function connectedTokens({ database }: VaultContext, question: Question): 
   const whose = { tenant_id, agent_id: body.agent_id, user_id };
   const connections = await listConnections(database.read, whose, provider.provider_id);
   const tokens = await Promise.all(connections.map(({ token_id }) => findToken(database.read, tenant_id, token_id)));
-  return tokens.filter((token) => token !== undefined);
+  const found = tokens.filter((token) => token !== undefined);
+  return [...found.filter((token) => token.user_id === user_id), ...found.filter((token) => token.user_id !== user_id)];
 }
 
 /** @param ifDead what it is when its time is over and nothing renews it */

@@ -1,6 +1,6 @@
 import type { AgentToken } from "../contract/auth-service/connections.ts";
 import type { AgentConnection } from "../contract/auth-service/records.ts";
-import type { Caller } from "../contract/caller.ts";
+import { type Caller, mayUse } from "../contract/caller.ts";
 import { ApiError } from "../errors.ts";
 import { newId } from "../lib/ids.ts";
 import type { Tx } from "../storage/database.ts";
@@ -8,7 +8,7 @@ import { deleteConnection, findConnection, insertConnection, listConnections } f
 import { findProvider, lockProvider } from "../storage/vault/providers.ts";
 import type { TokenRow } from "../storage/vault/schema.ts";
 import { insertTokenEvents } from "../storage/vault/token-events.ts";
-import { deleteAgentTokenIfUnused, insertToken, lockToken } from "../storage/vault/tokens.ts";
+import { deleteAgentTokenIfUnused, findToken, insertToken, lockToken } from "../storage/vault/tokens.ts";
 import { type RevokeTokens, revokeLater } from "./after-deletion.ts";
 import type { VaultContext } from "./context.ts";
 import { expiryOf, givenSecret } from "./given-token.ts";
@@ -16,7 +16,7 @@ import { calledFor } from "./token-events.ts";
 import { sealToken } from "./token-secret.ts";
 import { connectionOf } from "./wire.ts";
 
-type Owner = Pick<Caller, "tenant_id" | "user_id">;
+type Owner = Pick<Caller, "tenant_id" | "user_id" | "scopes">;
 
 /**
  * Which agents may use which tokens. A caller sees the connections to their own tokens and to those that belong to the agent
@@ -35,21 +35,27 @@ export class Connections {
     return (await listConnections(this.#context.database.read, { tenant_id, user_id, agent_id })).map(connectionOf);
   }
 
-  /** @throws ApiError oauth_token_not_found, also for a token of another user or another agent */
-  async create({ tenant_id, user_id }: Owner, agent_id: string, token_id: string): Promise<AgentConnection> {
+  /** @throws ApiError oauth_token_not_found, also for a token of another user or another agent; missing_scope for an agent's own */
+  async create(caller: Owner, agent_id: string, token_id: string): Promise<AgentConnection> {
+    const { tenant_id, user_id } = caller;
     const made = await this.#context.database.write(async (tx) => {
       const token = await lockToken(tx, tenant_id, token_id);
       const mayConnect = token && (token.user_id === null ? token.agent_id === agent_id : token.user_id === user_id);
-      return mayConnect ? connect(tx, token, agent_id, user_id) : undefined;
+      if (!mayConnect) return undefined;
+      if (token.user_id === null) requireAdmin(caller);
+      return connect(tx, token, agent_id, user_id);
     });
     if (!made) throw new ApiError("oauth_token_not_found");
     return made;
   }
 
-  /** The token goes too when it is an agent's own and no agent uses it any more. @throws ApiError connection_not_found */
-  async remove({ tenant_id, user_id }: Owner, agent_id: string, connection_id: string): Promise<void> {
+  /** The token goes too when it is an agent's own and no agent uses it any more. @throws ApiError connection_not_found; missing_scope */
+  async remove(caller: Owner, agent_id: string, connection_id: string): Promise<void> {
+    const { tenant_id, user_id } = caller;
     const removed = await this.#context.database.write(async (tx) => {
       const connection = await findConnection(tx, { tenant_id, user_id, agent_id }, connection_id);
+      const token = connection && (await findToken(tx, tenant_id, connection.token_id));
+      if (token?.user_id === null) requireAdmin(caller);
       if (!connection || (await deleteConnection(tx, tenant_id, connection_id)) === 0) return undefined;
       const tokens = await dropUnused(tx, [connection], { reason: "disconnected", by: user_id });
       return { tokens, provider: await findProvider(tx, tenant_id, connection.provider_id) };
@@ -97,6 +103,11 @@ export class Connections {
     revokeLater(this.#context, this.#revoke, put.provider, put.replaced);
     return put.connection;
   }
+}
+
+/** What belongs to an agent is used for everybody. @throws ApiError missing_scope */
+function requireAdmin(caller: Owner): void {
+  if (!mayUse(caller, "admin")) throw new ApiError("missing_scope", { scope: "admin" });
 }
 
 async function connect(tx: Tx, token: TokenRow, agent_id: string, created_by: string): Promise<AgentConnection> {

@@ -1,5 +1,6 @@
 import { createRemoteJWKSet, decodeJwt, decodeProtectedHeader, errors, type JWTVerifyGetKey, jwtVerify } from "jose";
-import { ApiError } from "../errors.ts";
+import { SCOPES, type Scope } from "../contract/caller.ts";
+import { ApiError, ConfigError } from "../errors.ts";
 import { isLoopback } from "../lib/loopback.ts";
 
 export interface OidcSettings {
@@ -9,6 +10,14 @@ export interface OidcSettings {
   audience: string;
   /** Permits http to loopback addresses, for development and tests. */
   allow_loopback: boolean;
+  /** What values of claims permit besides the defaults, by the name of the claim and the value. */
+  scopes: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>>;
+}
+
+/** Whom a token is about, and what its claims permit besides the defaults. */
+export interface TokenUser {
+  user_id: string;
+  scopes: readonly Scope[];
 }
 
 /** Asymmetric alone: with HS256 whoever knows the public key could sign. */
@@ -28,17 +37,22 @@ export class OidcIssuer {
   readonly #settings: OidcSettings;
   #keys: Promise<JWTVerifyGetKey> | undefined;
 
+  /** @throws ConfigError for a scope that there is not */
   constructor(settings: OidcSettings) {
     this.#settings = settings;
+    const named = Object.values(settings.scopes).flatMap((byValue) => Object.values(byValue).flat());
+    const unknown = named.find((name) => !SCOPES.includes(name as Scope));
+    if (unknown !== undefined)
+      throw new ConfigError(`THREADMILL_OIDC_SCOPES names the scope "${unknown}", but there are ${SCOPES.join(", ")}.`);
   }
 
   /**
-   * The `sub` of a token that this issuer has made for this service, and that has not expired; undefined for any other text.
+   * The user of a token that this issuer has made for this service, and that has not expired; undefined for any other text.
    *
    * @throws ApiError unavailable when the issuer does not answer
    */
-  async userOf(token: string): Promise<string | undefined> {
-    const { issuer, audience } = this.#settings;
+  async userOf(token: string): Promise<TokenUser | undefined> {
+    const { issuer, audience, scopes } = this.#settings;
     // Nobody makes this service ask the issuer with a text that cannot be right.
     if (!isWorthChecking(token, issuer)) return undefined;
     try {
@@ -50,7 +64,11 @@ export class OidcIssuer {
         clockTolerance: CLOCK_TOLERANCE_S,
       });
       // RFC 7519 makes it a text, which the library does not check.
-      return typeof payload.sub === "string" && payload.sub !== "" ? payload.sub : undefined;
+      if (typeof payload.sub !== "string" || payload.sub === "") return undefined;
+      const permitted = Object.entries(scopes).flatMap(([claim, byValue]) =>
+        valuesOf(payload[claim]).flatMap((value) => (Object.hasOwn(byValue, value) ? (byValue[value] ?? []) : [])),
+      );
+      return { user_id: payload.sub, scopes: permitted as Scope[] };
     } catch (error) {
       if (error instanceof ApiError) throw error;
       return undefined;
@@ -86,6 +104,12 @@ export class OidcIssuer {
     if (url.protocol === "https:") return true;
     return url.protocol === "http:" && this.#settings.allow_loopback && isLoopback(url.hostname);
   }
+}
+
+/** A claim is a list of texts, or one text: a value, or values with spaces between them as in `scope`. */
+function valuesOf(claim: unknown): string[] {
+  if (typeof claim === "string") return [claim, ...claim.split(" ")];
+  return Array.isArray(claim) ? claim.filter((value) => typeof value === "string") : [];
 }
 
 function isWorthChecking(token: string, issuer: string): boolean {

@@ -3,6 +3,7 @@ import type { OAuthProvider } from "../contract/auth-service/records.ts";
 import type { Caller } from "../contract/caller.ts";
 import { ApiError } from "../errors.ts";
 import { newId } from "../lib/ids.ts";
+import type { Tx } from "../storage/database.ts";
 import { cancelFlows, deleteFlows } from "../storage/vault/flows.ts";
 import {
   deleteProvider,
@@ -15,12 +16,13 @@ import {
 } from "../storage/vault/providers.ts";
 import type { ProviderRow } from "../storage/vault/schema.ts";
 import { insertTokenEvents } from "../storage/vault/token-events.ts";
-import { deleteTokens, lockTokensAt } from "../storage/vault/tokens.ts";
+import { deleteTokens, lockTokensAt, renewToken } from "../storage/vault/tokens.ts";
 import { announceFlows, type RevokeTokens, revokeLater } from "./after-deletion.ts";
 import type { VaultContext } from "./context.ts";
 import { sealClientSecret } from "./provider-secret.ts";
 import { checkAddresses } from "./provider-urls.ts";
 import { calledFor } from "./token-events.ts";
+import { NO_SECRET, sealToken } from "./token-secret.ts";
 import { providerOf } from "./wire.ts";
 
 type Owner = Pick<Caller, "tenant_id">;
@@ -79,24 +81,56 @@ export class Providers {
   }
 
   /**
-   * Another client or another address ends the flows that are under way: what comes back belongs to the old ones.
+   * Another client or another address ends the flows that are under way: what comes back belongs to the old ones. The client secret
+   * and all grants belong to the origin of the token endpoint: with another one they go, as it could be anybody's.
    *
    * @throws InvalidRequestError for an address that may not be fetched; ApiError oauth_provider_not_found
    */
-  async update({ tenant_id }: Owner, provider_id: string, request: ProviderUpdate): Promise<OAuthProvider> {
+  async update(
+    caller: Pick<Caller, "tenant_id" | "user_id">,
+    provider_id: string,
+    request: ProviderUpdate,
+  ): Promise<OAuthProvider> {
     const { database, seal, fetch_rules } = this.#context;
+    const { tenant_id } = caller;
     checkAddresses(request, fetch_rules);
-    const [row, flows] = await database.write(async (tx) => {
+    const done = await database.write(async (tx) => {
       const found = await findProvider(tx, tenant_id, provider_id);
-      if (!found) return [undefined, []];
+      if (!found) return undefined;
       const changes = changesOf(request, (secret) => sealClientSecret(seal, found, secret));
       // Flows before the provider, as everywhere.
       const flows = leadsElsewhere(changes, found) ? await cancelFlows(tx, { tenant_id, provider_id }) : [];
-      return [await updateProvider(tx, found, changes), flows];
+      if (!isAtAnotherOrigin(changes, found)) {
+        return { row: await updateProvider(tx, found, changes), before: found, flows, ended: [] };
+      }
+      const row = await updateProvider(tx, found, { client_secret: null, ...changes });
+      return { row, before: found, flows, ended: await this.#endGrants(tx, caller, provider_id) };
     });
-    if (!row) throw new ApiError("oauth_provider_not_found", { provider_id });
-    announceFlows(this.#context, flows);
-    return providerOf(row);
+    if (!done?.row) throw new ApiError("oauth_provider_not_found", { provider_id });
+    announceFlows(this.#context, done.flows);
+    // At the addresses that they were granted at.
+    revokeLater(this.#context, this.#revoke, done.before, done.ended);
+    return providerOf(done.row);
+  }
+
+  /** Leaves of each grant that there was one, for its owner to renew; its connections stay. Answers them as they were. */
+  async #endGrants(tx: Tx, { tenant_id, user_id }: Pick<Caller, "tenant_id" | "user_id">, provider_id: string) {
+    const { seal } = this.#context;
+    await lockProvider(tx, tenant_id, provider_id);
+    const tokens = await lockTokensAt(tx, tenant_id, provider_id);
+    for (const token of tokens)
+      await renewToken(tx, token.token_id, {
+        secret: sealToken(seal, token, NO_SECRET),
+        scopes: token.scopes,
+        expires_at: 0,
+        metadata: token.metadata,
+      });
+    const why = { reason: "provider_changed", by: user_id } as const;
+    await insertTokenEvents(
+      tx,
+      tokens.map((token) => calledFor(token, "needs_reconnect", why)),
+    );
+    return tokens;
   }
 
   /** With the flows and tokens of all users there, and the tokens that agents have there. @throws ApiError oauth_provider_not_found */
@@ -139,6 +173,9 @@ function changesOf(request: ProviderUpdate, seal: (secret: string) => string): P
 
 /** What a flow that is under way relies on. A secret is sealed anew each time, so that it always counts as another. */
 const RELIED_ON = ["client_id", "client_secret", "auth_url", "token_url", "issuer"] as const;
+
+const isAtAnotherOrigin = ({ token_url }: Partial<NewProvider>, row: ProviderRow): boolean =>
+  token_url !== undefined && new URL(token_url).origin !== new URL(row.token_url).origin;
 
 const leadsElsewhere = (changes: Partial<NewProvider>, row: ProviderRow): boolean =>
   RELIED_ON.some((field) => field in changes && changes[field] !== row[field]);

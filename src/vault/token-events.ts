@@ -9,11 +9,14 @@ import type { NewTokenEvent } from "../storage/vault/token-events.ts";
  */
 export const calledFor = (
   token: TokenRow,
-  event_type: "token_created" | "token_deleted",
+  event_type: "token_created" | "token_deleted" | "needs_reconnect",
   {
     reason = null,
     by,
-  }: { reason?: "user_deleted" | "provider_deleted" | "replaced" | "disconnected" | null; by: string },
+  }: {
+    reason?: "user_deleted" | "provider_deleted" | "provider_changed" | "replaced" | "disconnected" | null;
+    by: string;
+  },
 ): NewTokenEvent => ({
   event_id: newId(),
   tenant_id: token.tenant_id,

@@ -9,6 +9,9 @@ export interface TokenSecret {
   token_type?: string | undefined;
 }
 
+/** Of a grant that its owner has to renew: its provider has moved to another origin. */
+export const NO_SECRET: TokenSecret = { access_token: "" };
+
 type TokenKey = Pick<TokenRow, "tenant_id" | "token_id">;
 
 const placeOf = ({ tenant_id, token_id }: TokenKey): Place => ({

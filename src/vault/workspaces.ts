@@ -1,5 +1,5 @@
 import type { Member, Workspace, WorkspaceCreate } from "../contract/admin.ts";
-import { type Caller, DEFAULT_TENANT, mayUse } from "../contract/caller.ts";
+import { type Caller, DEFAULT_TENANT, mayUse, type Role } from "../contract/caller.ts";
 import { ApiError } from "../errors.ts";
 import { isUuid, newId } from "../lib/ids.ts";
 import { isoOfMilliseconds } from "../lib/times.ts";
@@ -47,10 +47,11 @@ export class Workspaces {
     return (await listMembers(this.#database.read, tenant_id)).map(memberOf);
   }
 
-  async putMember(caller: Caller, tenant_id: string, user_id: string): Promise<Member> {
+  /** @param role undefined: as they are, or else a member */
+  async putMember(caller: Caller, tenant_id: string, user_id: string, role: Role | undefined): Promise<Member> {
     const member = await this.#database.write(async (tx) => {
       await requireWorkspace(tx, caller, tenant_id);
-      return insertMember(tx, { tenant_id, user_id });
+      return insertMember(tx, { tenant_id, user_id, role });
     });
     return memberOf(member);
   }
@@ -89,7 +90,8 @@ const workspaceOf = ({ tenant_id, name, created_at }: WorkspaceRow): Workspace =
   created_at: isoOfMilliseconds(created_at),
 });
 
-const memberOf = ({ user_id, created_at }: WorkspaceMemberRow): Member => ({
+const memberOf = ({ user_id, role, created_at }: WorkspaceMemberRow): Member => ({
   user_id,
+  role,
   created_at: isoOfMilliseconds(created_at),
 });

@@ -55,7 +55,7 @@ describe.each(databases)("threadmill keys on %s", (name: DatabaseName) => {
       workspace: "default",
       user: "alice",
       name: "ci",
-      scopes: ["agents", "experiments", "deployments", "tokens"],
+      scopes: ["agents", "experiments", "tokens"],
     });
     await start("serve");
     expect([await statusOf(), await statusOf(made.key)]).toEqual([401, 200]);

@@ -48,7 +48,7 @@ describe.skipIf(!python).each(databases)("the official Python client of the Auth
     await oauth.stop();
   });
 
-  async function keyOf(user_id: string, scopes = ["tokens"]): Promise<string> {
+  async function keyOf(user_id: string, scopes = ["tokens", "providers"]): Promise<string> {
     const body = { name: user_id, user_id, scopes };
     return (await service.request("POST", "/admin/keys", body, { "X-Api-Key": ROOT })).body.key;
   }

@@ -26,7 +26,13 @@ function section(text: string, heading: string): string {
 
 const namesIn = (cell: string) => [...cell.matchAll(/`([^`]+)`/g)].map(([, name]) => name as string);
 
-const config = ["src/config.ts", "src/config/cors.ts", "src/config/docker.ts", "src/config/timing.ts"]
+const config = [
+  "src/config.ts",
+  "src/config/cors.ts",
+  "src/config/oidc.ts",
+  "src/config/docker.ts",
+  "src/config/timing.ts",
+]
   .map(read)
   .join("\n");
 const environment = [

@@ -15,11 +15,14 @@ export const closedService = (database: DatabaseName, env: Record<string, string
 export const newWorkspace = async (api: Scenario): Promise<string> =>
   (await api.call("POST", "/admin/workspaces", { name: `workspace ${randomUUID()}` }, ADMIN)).tenant_id;
 
+/** What somebody needs who does everything but administer. */
+const WORK: Scope[] = ["agents", "experiments", "tokens", "providers", "deployments"];
+
 /** A new key, as the administration answers it. */
 export const newKey = (
   api: Scenario,
   wishes: { tenant_id?: string; user_id?: string; scopes?: Scope[] } = {},
-): Promise<Wire> => api.call("POST", "/admin/keys", { name: "test", ...wishes }, ADMIN);
+): Promise<Wire> => api.call("POST", "/admin/keys", { name: "test", scopes: WORK, ...wishes }, ADMIN);
 
 /** Headers with a new key. */
 export const newCaller = async (...wishes: Parameters<typeof newKey>): Promise<{ "X-Api-Key": string }> => ({

@@ -71,6 +71,7 @@ describe.each(databases)("a JWT of the configured issuer on %s", (database) => {
       THREADMILL_OIDC_ISSUER: issuer.url,
       THREADMILL_OIDC_AUDIENCE: AUDIENCE,
       THREADMILL_ALLOW_LOOPBACK_OAUTH: "1",
+      THREADMILL_OIDC_SCOPES: '{"groups": {"platform": ["deployments"]}, "roles": {"deployer": ["deployments"]}}',
     });
     tenant = await newWorkspace(api);
     await join("alice", tenant);
@@ -175,12 +176,47 @@ describe.each(databases)("a JWT of the configured issuer on %s", (database) => {
 
   it("opens what keys open that were made without scopes, and no administration", async () => {
     const token = await issuer.token();
-    for (const path of ["/api/v1/sessions", "/v2/auth/tokens", "/v2/deployments"])
-      expect((await use(token, {}, path)).status).toBe(200);
-    expect(await use(token, {}, "/admin/keys")).toMatchObject({
-      status: 403,
-      body: { detail: expect.stringContaining("admin") },
-    });
+    for (const path of ["/api/v1/sessions", "/v2/auth/tokens"]) expect((await use(token, {}, path)).status).toBe(200);
+    for (const [path, scope] of [
+      ["/v2/deployments", "deployments"],
+      ["/admin/keys", "admin"],
+    ] as const)
+      expect(await use(token, {}, path)).toMatchObject({
+        status: 403,
+        body: { detail: expect.stringContaining(scope) },
+      });
+  });
+
+  it("opens what its claims are mapped to besides, and nothing for values that nobody has mapped", async () => {
+    const statusOf = async (claims: Record<string, unknown>, path = "/v2/deployments") =>
+      (await use(await issuer.token(claims), {}, path)).status;
+    expect(await statusOf({ groups: ["people", "platform"] })).toBe(200);
+    expect(await statusOf({ roles: "reader deployer" })).toBe(200);
+    expect(await statusOf({ groups: ["platform"] }, "/admin/keys")).toBe(403);
+    for (const groups of [
+      ["people"],
+      [],
+      "people",
+      null,
+      7,
+      [["platform"]],
+      { platform: true },
+      ["__proto__", "toString"],
+    ])
+      expect([groups, await statusOf({ groups })]).toEqual([groups, 403]);
+  });
+
+  it("opens everything in a workspace to its admins", async () => {
+    const as = async (path: string) => (await use(await issuer.token({ sub: "root" }), {}, path)).status;
+    const put = (body?: object) => api.call("PUT", `/admin/workspaces/${tenant}/members/root`, body, ADMIN);
+    expect(await put()).toMatchObject({ user_id: "root", role: "member" });
+    expect(await as("/v2/deployments")).toBe(403);
+    expect(await put({ role: "admin" })).toMatchObject({ role: "admin" });
+    for (const path of ["/v2/deployments", "/admin/keys"]) expect([path, await as(path)]).toEqual([path, 200]);
+    // Said without a role it stays.
+    expect(await put({})).toMatchObject({ role: "admin" });
+    expect(await put({ role: "member" })).toMatchObject({ role: "member" });
+    expect(await as("/v2/deployments")).toBe(403);
   });
 
   describe("and its user's workspaces", () => {
@@ -224,6 +260,7 @@ describe.each(databases)("a JWT of the configured issuer on %s", (database) => {
 describe("the settings of the issuer", () => {
   const ISSUER = "THREADMILL_OIDC_ISSUER";
   const LOOPBACK = { THREADMILL_ALLOW_LOOPBACK_OAUTH: "1" };
+  const WHOLE = { [ISSUER]: "https://id.example", THREADMILL_OIDC_AUDIENCE: AUDIENCE };
   const read = (env: Record<string, string>) =>
     readConfig("serve", { config: "test/graphs/scenarios/langgraph.json" }, env).oidc;
 
@@ -234,8 +271,10 @@ describe("the settings of the issuer", () => {
     ["http on loopback that is not permitted", { [ISSUER]: "http://localhost", THREADMILL_OIDC_AUDIENCE: AUDIENCE }],
     ["a query", { [ISSUER]: "https://id.example/?a=b", THREADMILL_OIDC_AUDIENCE: AUDIENCE }],
     ["no address", { [ISSUER]: "id.example", THREADMILL_OIDC_AUDIENCE: AUDIENCE }],
+    ["scopes that are no JSON", { ...WHOLE, THREADMILL_OIDC_SCOPES: "deployments" }],
+    ["scopes without values", { ...WHOLE, THREADMILL_OIDC_SCOPES: '{"groups": ["deployments"]}' }],
   ])("are refused with %s", (_, env) => {
-    expect(() => read(env)).toThrow(ISSUER);
+    expect(() => read(env)).toThrow(/THREADMILL_OIDC_(ISSUER|SCOPES)/);
   });
 
   it.each(["https://id.example", "https://id.example/", "https://id.example/realms/one"])("may be %s", (issuer) => {

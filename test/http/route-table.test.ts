@@ -107,7 +107,7 @@ describe.each(databases)("every route on %s", (database) => {
   });
 
   it("stands in the table of scopes", () => {
-    expect(closed.filter(({ path }) => scopeOf(path) === undefined)).toEqual([]);
+    expect(closed.filter(({ path, method }) => scopeOf(path, method) === undefined)).toEqual([]);
   });
 
   it.each<[string, () => Promise<Record<string, string>>]>([
@@ -146,7 +146,7 @@ describe.each(databases)("every route on %s", (database) => {
     );
     for (const route of closed) {
       const known = EXPECTED.get(keyOf(route));
-      const scope = known === undefined ? scopeOf(route.path) : known;
+      const scope = known === undefined ? scopeOf(route.path, route.method) : known;
       const refused: string[] = [];
       for (const caller of callers) {
         const { status, body } = await send(route, caller.headers);

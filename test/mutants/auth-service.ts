@@ -9,6 +9,27 @@ const VALIDATION = "test/http/auth-service/validation.test.ts";
 /** Guards of the Auth Service besides its flows. */
 export const AUTH_SERVICE_MUTANTS: readonly Mutant[] = [
   {
+    name: "auth service: whoever has tokens decides where those of all are sent",
+    file: "src/http/scopes.ts",
+    replace: ['["/v2/auth/providers", "providers", CHANGES],', ""],
+    suites: ["test/security/providers.test.ts"],
+  },
+  {
+    name: "auth service: grants and secrets go along to another origin",
+    file: "src/vault/providers.ts",
+    replace: ["if (!isAtAnotherOrigin(changes, found))", "if (found)"],
+    suites: ["test/security/providers.test.ts"],
+  },
+  {
+    name: "auth service: an agent's account comes before the user's own",
+    file: "src/vault/authenticate.ts",
+    replace: [
+      "found.filter((token) => token.user_id === user_id),",
+      "found.filter((token) => token.user_id === null),",
+    ],
+    suites: ["test/security/providers.test.ts"],
+  },
+  {
     name: "auth service: a deletion of tokens leaves flows under way",
     file: "src/vault/tokens.ts",
     replace: [

@@ -282,6 +282,7 @@ describe.each(databases)("migrating %s", (name) => {
       "008-runs-of-workspaces",
       "009-task-paths",
       "010-deployment-roles",
+      "011-member-roles",
     ]);
     for (const program of programs) await program.close();
     await at.drop();

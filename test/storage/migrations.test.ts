@@ -53,6 +53,7 @@ describe.each(databases)("a database of an older version on %s", (name) => {
       "008-runs-of-workspaces",
       "009-task-paths",
       "010-deployment-roles",
+      "011-member-roles",
     ]);
     const { read } = database;
     expect(await findAssistant(read, DEFAULT_TENANT, ASSISTANT.assistant_id)).toEqual({

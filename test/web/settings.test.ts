@@ -49,7 +49,7 @@ describeInBrowser("the settings of a closed service", () => {
     expect((await session()).body).toEqual({
       user_id: "alice",
       tenant_id: "00000000-0000-0000-0000-000000000001",
-      scopes: ["agents", "experiments", "deployments", "tokens"],
+      scopes: ["agents", "experiments", "tokens"],
     });
     await row.getByRole("button", { name: "Revoke the key laptop" }).click();
     await page.getByRole("button", { name: "Revoke", exact: true }).click();

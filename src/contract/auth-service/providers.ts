@@ -26,7 +26,7 @@ const ProviderCreate = z
     client_secret: perhaps(secretText),
     auth_url: url,
     token_url: url,
-    uses_pkce: laxBoolean.default(false).openapi({ default: false }),
+    uses_pkce: laxBoolean.default(true).openapi({ default: true }),
     code_challenge_method: perhaps(z.string().max(50)).default("S256"),
     provider_type: perhaps(literal(["microsoft", "salesforce", "slack"])),
     token_endpoint_auth_method: literal(["none", "client_secret_basic", "client_secret_post"])

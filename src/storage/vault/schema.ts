@@ -1,3 +1,5 @@
+import type { Role } from "../../contract/caller.ts";
+
 /**
  * The tables of the vault, as both databases hold them. `_at` and `_until` are milliseconds since the epoch, lists and objects
  * are JSON text, flags are 0 or 1. What is called sealed is encrypted (src/vault/seal.ts) and bound to its place.
@@ -25,6 +27,7 @@ export interface WorkspaceRow {
 export interface WorkspaceMemberRow {
   tenant_id: string;
   user_id: string;
+  role: Role;
   created_at: number;
 }
 

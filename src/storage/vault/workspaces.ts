@@ -1,3 +1,4 @@
+import type { Role } from "../../contract/caller.ts";
 import { nowMs, type Tx } from "../database.ts";
 import { prepared } from "../prepared.ts";
 import type { WorkspaceMemberRow, WorkspaceRow } from "./schema.ts";
@@ -34,17 +35,18 @@ export function listWorkspaces(tx: Tx, tenant_id: string | undefined): Promise<W
 /** In one list: the API has no pages for them. */
 export const MOST_WORKSPACES = 10_000;
 
-/** Makes a user a member; of one that is, nothing changes. */
+/** Makes a user a member; one that is gets the role, when there is one, and otherwise stays as they are. */
 export async function insertMember(
   tx: Tx,
-  member: Omit<WorkspaceMemberRow, "created_at">,
+  { role, ...member }: Omit<WorkspaceMemberRow, "created_at" | "role"> & { role: Role | undefined },
 ): Promise<WorkspaceMemberRow> {
+  // Something has to be set for the row that is there to be answered.
+  const changes = role === undefined ? { user_id: member.user_id } : { role };
   const row = await tx.first(
     tx.k
       .insertInto("workspace_members")
-      .values({ ...member, created_at: nowMs })
-      // Changes nothing, and so answers the row that is there.
-      .onConflict((conflict) => conflict.columns(["tenant_id", "user_id"]).doUpdateSet({ user_id: member.user_id }))
+      .values({ ...member, role: role ?? "member", created_at: nowMs })
+      .onConflict((conflict) => conflict.columns(["tenant_id", "user_id"]).doUpdateSet(changes))
       .returningAll(),
   );
   return row as WorkspaceMemberRow;
@@ -78,10 +80,10 @@ export const MOST_MEMBERS = 10_000;
 export const deleteMember = (tx: Tx, tenant_id: string, user_id: string): Promise<number> =>
   tx.run(tx.k.deleteFrom("workspace_members").where("tenant_id", "=", tenant_id).where("user_id", "=", user_id));
 
-/** Two of the workspaces that a user is a member of, or all when there are fewer: enough to know whether one has to be named. */
-export const someWorkspacesOf = (tx: Tx, user_id: string): Promise<Pick<WorkspaceMemberRow, "tenant_id">[]> =>
+/** Two of a user's memberships, or all when there are fewer: enough to know whether a workspace has to be named. */
+export const someMembershipsOf = (tx: Tx, user_id: string): Promise<WorkspaceMemberRow[]> =>
   tx.all(someQuery(tx, { user_id }));
 
-const someQuery = prepared<{ user_id: string }, Pick<WorkspaceMemberRow, "tenant_id">>((k, p) =>
-  k.selectFrom("workspace_members").select("tenant_id").where("user_id", "=", p("user_id")).limit(2),
+const someQuery = prepared<{ user_id: string }, WorkspaceMemberRow>((k, p) =>
+  k.selectFrom("workspace_members").selectAll().where("user_id", "=", p("user_id")).limit(2),
 );

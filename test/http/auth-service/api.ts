@@ -1,5 +1,5 @@
 import { expect } from "vitest";
-import { DEFAULT_TENANT } from "../../../src/contract/caller.ts";
+import { DEFAULT_TENANT, type Scope } from "../../../src/contract/caller.ts";
 import type { DatabaseName } from "../../support/databases.ts";
 import { type Answer, startService, type TestService } from "../../support/service.ts";
 
@@ -9,10 +9,14 @@ export type Wire = any;
 /** Somebody who calls, in one of their workspaces. */
 export interface User {
   tenant_id: string;
+  /** The same user, with a key for everything in the workspace. */
+  asAdmin(): Promise<User>;
   send(method: string, path: string, body?: unknown): Promise<Answer>;
   /** A request that must be answered with this status; answers its body. */
   call(method: string, path: string, body?: unknown, status?: number): Promise<Wire>;
 }
+
+const USUAL: Scope[] = ["tokens", "providers"];
 
 /** A service with keys of its own for whoever calls. */
 export class AuthServiceApi {
@@ -38,13 +42,14 @@ export class AuthServiceApi {
   }
 
   /** @param at where the API is looked for */
-  async user(user_id: string, tenant_id: string = DEFAULT_TENANT, at = ""): Promise<User> {
-    const key = await this.newKey(user_id, tenant_id);
+  async user(user_id: string, tenant_id: string = DEFAULT_TENANT, at = "", scopes = USUAL): Promise<User> {
+    const key = await this.newKey(user_id, tenant_id, scopes);
     const send = (method: string, path: string, body?: unknown) =>
       this.service.request(method, `${at}/v2/auth${path}`, body, { "X-Api-Key": key });
     return {
       tenant_id,
       send,
+      asAdmin: () => this.user(user_id, tenant_id, at, ["admin"]),
       async call(method, path, body, status = 200) {
         const answer = await send(method, path, body);
         expect([answer.status, answer.text]).toEqual([status, answer.text]);
@@ -53,8 +58,8 @@ export class AuthServiceApi {
     };
   }
 
-  async newKey(user_id: string, tenant_id: string = DEFAULT_TENANT): Promise<string> {
-    return (await this.#asAdmin("/admin/keys", { name: user_id, user_id, tenant_id })).key;
+  async newKey(user_id: string, tenant_id: string = DEFAULT_TENANT, scopes = USUAL): Promise<string> {
+    return (await this.#asAdmin("/admin/keys", { name: user_id, user_id, tenant_id, scopes })).key;
   }
 
   async #asAdmin(path: string, body: unknown): Promise<Wire> {

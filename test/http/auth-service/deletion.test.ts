@@ -169,14 +169,15 @@ describe.each(databases)("of two users in two workspaces with two providers and 
     await ada1.call("DELETE", `/agents/agent-2/connections/${last.id}`, undefined, 204);
     left.agent_connections = left.agent_connections.filter(({ connection_id }) => connection_id !== last.id);
     expect(await rowsOf(api)).toEqual(left);
-    await ada1.call("DELETE", `/agents/agent-1/connections/${own.id}`, undefined, 204);
+    expect((await ada1.send("DELETE", `/agents/agent-1/connections/${own.id}`)).status).toBe(403);
+    await (await ada1.asAdmin()).call("DELETE", `/agents/agent-1/connections/${own.id}`, undefined, 204);
     expect(await rowsOf(api)).toEqual(without(left, ({ token_id }) => token_id === own.oauth_token_id));
     expect(await deletionsOf(ada1)).toEqual([expect.objectContaining({ reason: "disconnected", agent_id: "agent-1" })]);
   });
 
   it("a new token of an agent replaces what it used for the caller and by itself", async () => {
     const { ada1 } = users;
-    const made = await ada1.call(
+    const made = await (await ada1.asAdmin()).call(
       "POST",
       "/agents/agent-1/providers/github/tokens",
       { access_token: "new", provider_account_label: "bot", scopes: ["s"] },

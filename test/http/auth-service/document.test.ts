@@ -125,7 +125,7 @@ describe("the document of the Auth Service", () => {
     const { OAuthProviderCreateRequest: create, OAuthTokenImportRequest: token } = document.components.schemas;
     expect(create.required).toEqual(["provider_id", "name", "client_id", "auth_url", "token_url"]);
     expect(create.properties).toMatchObject({
-      uses_pkce: { type: "boolean", default: false },
+      uses_pkce: { type: "boolean", default: true },
       code_challenge_method: { default: "S256" },
       token_endpoint_auth_method: {
         type: "string",

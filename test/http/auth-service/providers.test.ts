@@ -47,7 +47,7 @@ describe.each(databases)("OAuth providers on %s", (database) => {
       client_id: "client-of-plain",
       auth_url: "https://plain.example.com/authorize",
       token_url: "https://plain.example.com/token",
-      uses_pkce: false,
+      uses_pkce: true,
       code_challenge_method: "S256",
       provider_type: null,
       mcp_server_url: null,

@@ -99,7 +99,7 @@ describe.each(databases)("OAuth tokens on %s", (database) => {
       const ada = await somebody();
       const canary = { access_token: "canary-1", refresh_token: "canary-2" };
       await give(ada, canary);
-      await ada.call("POST", "/agents/a/providers/github/tokens", canary, 201);
+      await (await ada.asAdmin()).call("POST", "/agents/a/providers/github/tokens", canary, 201);
       const storage = openOn(api.service.database);
       const rows = [];
       for (const table of ["oauth_tokens", "oauth_token_events", "agent_connections"])
@@ -132,6 +132,7 @@ describe.each(databases)("OAuth tokens on %s", (database) => {
 
     it("need a provider of the caller's workspace", async () => {
       const ada = await somebody();
+      const admin = await ada.asAdmin();
       const elsewhere = await somebody();
       await elsewhere.call("POST", "/providers", provider("google"));
       for (const provider_id of ["google", "nobody", ""]) {
@@ -139,7 +140,7 @@ describe.each(databases)("OAuth tokens on %s", (database) => {
         const token = { provider_id, access_token: "t" };
         expect(await ada.send("POST", "/tokens/import", token)).toMatchObject(refused);
         if (provider_id !== "")
-          expect(await ada.send("POST", `/agents/a/providers/${provider_id}/tokens`, token)).toMatchObject(refused);
+          expect(await admin.send("POST", `/agents/a/providers/${provider_id}/tokens`, token)).toMatchObject(refused);
       }
       expect(await ada.call("GET", "/tokens")).toEqual([]);
     });
@@ -234,7 +235,7 @@ describe.each(databases)("OAuth tokens on %s", (database) => {
 
     it("are the agent's own when it is given one: no user's, and seen by all in the workspace", async () => {
       const ada = await somebody();
-      const made = await ada.call(
+      const made = await (await ada.asAdmin()).call(
         "POST",
         "/agents/a/providers/github/tokens",
         { access_token: "t", scopes: ["s"], provider_account_label: "bot", expires_in_seconds: 60 },

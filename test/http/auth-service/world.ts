@@ -45,8 +45,13 @@ export async function newWorld(api: AuthServiceApi): Promise<Record<"ada1" | "bo
   };
   const both = [users.ada1, users.ada2];
   await Promise.all(both.flatMap((user) => PROVIDERS.map((name) => user.call("POST", "/providers", provider(name)))));
-  const agentsOwn = (user: User, name: string, agent: string) =>
-    user.call("POST", `/agents/${agent}/providers/${name}/tokens`, { access_token: "agents-own" }, 201);
+  const agentsOwn = async (user: User, name: string, agent: string) =>
+    (await user.asAdmin()).call(
+      "POST",
+      `/agents/${agent}/providers/${name}/tokens`,
+      { access_token: "agents-own" },
+      201,
+    );
   await Promise.all(
     both.flatMap((user) => PROVIDERS.flatMap((name) => AGENTS.map((agent) => agentsOwn(user, name, agent)))),
   );

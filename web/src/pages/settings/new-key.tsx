@@ -12,10 +12,11 @@ import { keysQuery } from "./queries.ts";
 const MEANING: Record<Scope, string> = {
   agents: "Assistants, threads and runs.",
   experiments: "Datasets, uploads, feedback.",
-  deployments: "The control plane.",
-  tokens: "OAuth providers and the user's own tokens.",
+  tokens: "The user's own OAuth tokens.",
+  providers: "OAuth providers, to which everybody's tokens are sent.",
+  deployments: "The control plane, which builds and runs code.",
   service: "To name another user, for programs that act for many.",
-  admin: "All of these, and keys and workspaces themselves.",
+  admin: "All of these, tokens of agents, and keys and workspaces themselves.",
 };
 
 /** Makes a key and shows it, this once. */
