@@ -114,7 +114,8 @@ describe.each(databases)("any request to the experiments on %s", (database) => {
     console.log(`${database}: ${JSON.stringify(statuses)}, seed ${SEED}`);
     expect(faults).toEqual([]);
     expect(({} as { polluted?: boolean }).polluted).toBeUndefined();
-    expect(Object.keys(statuses)).toEqual(expect.arrayContaining(["200", "400", "404", "422"]));
+    // Those that come dozens of times: of rarer ones a few hundred requests may have none.
+    expect(Object.keys(statuses)).toEqual(expect.arrayContaining(["200", "404", "422"]));
   }, 600_000);
 });
 
