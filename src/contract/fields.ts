@@ -27,14 +27,13 @@ export const checkpointId = z.string().min(1).max(500);
 
 /**
  * `schema` or null. Not `.nullable()`, because the document would then call a named schema itself nullable,
- * wherever it is used. A failure says where inside the value it was, since the path of a union ends at the field.
+ * wherever it is used. A failure says what is wrong with the value, whose places `exactIssues` finds.
  */
 export function nullable<T extends z.ZodType>(schema: T): z.ZodType<z.output<T> | null, z.input<T> | null> {
   if (schema.safeParse(null).success) return schema as never; // it says so itself
   return z.union([schema, z.null()], {
     error: (issue) => {
-      const reason = (issue as { errors?: z.core.$ZodIssue[][] }).errors?.[0]?.[0];
-      return reason?.path.length ? `${reason.message} (at ${reason.path.join(".")})` : reason?.message;
+      return (issue as { errors?: z.core.$ZodIssue[][] }).errors?.[0]?.[0]?.message;
     },
   });
 }

@@ -7,11 +7,10 @@ import { uuidFault } from "./uuid-fault.ts";
 type Issue = z.core.$ZodIssue;
 type Path = (string | number)[];
 
-/** What was checked: the value, where it came from (`["body", "results", 3]`), and where in it a nested issue lies. */
+/** What was checked: the value, and where it came from (`["body", "results", 3]`). */
 interface Checked {
   value: unknown;
   loc: Path;
-  path: Path;
 }
 
 /** FastAPI's word, its sentence, and what the sentence was made of. */
@@ -24,23 +23,34 @@ type Words = [type: string, msg: string, ctx?: Record<string, unknown>];
  * @param value what was parsed; undefined for path, query and headers, of which a missing one is told with the input null
  */
 export const invalidParts = (issues: readonly Issue[], value: unknown, loc: Path): InvalidPart[] =>
-  partsOf(issues, { value, loc, path: [] });
+  exactIssues(issues).map((exact) => part(exact, { value, loc }));
 
-const partsOf = (issues: readonly Issue[], of: Checked): InvalidPart[] => issues.flatMap((issue) => part(issue, of));
+/** An issue and where it lies in what was checked. */
+export interface ExactIssue {
+  issue: Issue;
+  path: Path;
+}
 
-function part(issue: Issue, { value, loc, path: outer }: Checked): InvalidPart[] {
-  const path = [...outer, ...(issue.path as Path)];
-  if (issue.code === "invalid_union") {
+/**
+ * Issues by the fields that they are about. Of a value that may be null zod says one for the whole of it; here each place within it has
+ * its own.
+ */
+export const exactIssues = (issues: readonly Issue[], outer: Path = []): ExactIssue[] =>
+  issues.flatMap((issue) => {
+    const path = [...outer, ...(issue.path as Path)];
+    if (issue.code !== "invalid_union") return [{ issue, path }];
     // One branch says best what was meant: that of the value itself, where the other is null.
     const branch = issue.errors.find((errors) => errors.length > 0) ?? [];
-    if (issue.errors.length <= 2 && branch.length > 0 && !isOwnWords(issue))
-      return partsOf(branch, { value, loc, path });
-  }
+    const isMeant = issue.errors.length <= 2 && branch.length > 0 && !isOwnWords(issue, branch);
+    return isMeant ? exactIssues(branch, path) : [{ issue, path }];
+  });
+
+function part({ issue, path }: ExactIssue, { value, loc }: Checked): InvalidPart {
   const [type, msg, ctx] = wordsFor(issue);
   // Of a missing field the object is shown in which it is missing.
   const input =
     type === "missing" ? echoOf(enclosing(value, path), secretOf(path)) : echoOf(issue.input, fieldOf(path));
-  return [{ type, loc: [...loc, ...path], msg, ...(input !== undefined && { input }), ...(ctx && { ctx }) }];
+  return { type, loc: [...loc, ...path], msg, ...(input !== undefined && { input }), ...(ctx && { ctx }) };
 }
 
 /** The field of a path that holds a secret, with all that is below it. */
@@ -52,8 +62,9 @@ const enclosing = (value: unknown, path: Path): unknown =>
     ? undefined
     : path.slice(0, -1).reduce<unknown>((within, key) => (within as Record<string, unknown>)?.[key], value);
 
-/** Whether a union has a sentence of its own, instead of one for each of its branches. */
-const isOwnWords = (issue: Issue): boolean => issue.message.startsWith("must be ");
+/** Whether a union has a sentence of its own, instead of that of a branch (see `nullable`). */
+const isOwnWords = (issue: Issue, [first]: readonly Issue[]): boolean =>
+  issue.message.startsWith("must be ") && issue.message !== first?.message;
 
 const TYPES: Record<string, Words> = {
   string: ["string_type", "Input should be a valid string"],

@@ -1,6 +1,7 @@
 import type { OpenAPIHono, RouteConfig, z } from "@hono/zod-openapi";
 import type { Context } from "hono";
 import type { Caller } from "../contract/caller.ts";
+import { exactIssues } from "../contract/invalid-parts.ts";
 import { ApiError } from "../errors.ts";
 import { JsonError, parseUntrusted } from "../lib/json.ts";
 import { lenient, type Reading, withoutNul } from "./reading.ts";
@@ -51,7 +52,7 @@ export interface Refusal {
 const bySentence: Refusal = {
   invalid(mismatches) {
     const reasons = mismatches.flatMap(({ part, issues }) =>
-      issues.map((issue) => `${[part, ...issue.path].join(".")}: ${issue.message}`),
+      exactIssues(issues).map(({ issue, path }) => `${[part, ...path].join(".")}: ${issue.message}`),
     );
     return new ApiError("invalid_request", { reason: reasons.slice(0, 3).join("; ") });
   },

@@ -316,6 +316,25 @@ describe.each(databases)("uploading an experiment on %s", (database) => {
         [{ loc: ["body", "results", 0, "evaluation_scores", 0, "key"], type: "missing" }],
       ],
       [
+        "with scores that are none",
+        (body) => ({
+          ...body,
+          results: [
+            {
+              ...body.results[0],
+              evaluation_scores: [{ key: "a", score: 1 }, { key: "b", score: "high" }, { key: 3 }],
+            },
+          ],
+        }),
+        [
+          {
+            loc: ["body", "results", 0, "evaluation_scores", 1, "score"],
+            msg: "Value error, must be a number or a boolean",
+          },
+          { loc: ["body", "results", 0, "evaluation_scores", 2, "key"], type: "string_type" },
+        ],
+      ],
+      [
         "with a key that is too long",
         (body) => ({ ...body, summary_experiment_scores: [{ key: "k".repeat(181) }] }),
         [{ loc: ["body", "summary_experiment_scores", 0, "key"], type: "string_too_long" }],
