@@ -1,7 +1,8 @@
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { ConfigError } from "../errors.ts";
+import { makePrivateFile } from "./private-folder.ts";
 
 /**
  * Takes a data folder for this process and returns how to give it back.
@@ -9,7 +10,6 @@ import { ConfigError } from "../errors.ts";
  * @throws ConfigError naming the process that has the folder
  */
 export function lockFolder(folder: string): () => void {
-  mkdirSync(folder, { recursive: true });
   return lock(
     { file: join(folder, "lock.db"), owner: join(folder, "owner.pid") },
     (pid) =>
@@ -30,6 +30,7 @@ export const lockFile = (path: string): (() => void) =>
 
 /** SQLite's own file lock is used, which the operating system drops when the process dies: nothing is left behind by a crash. */
 function lock({ file, owner }: { file: string; owner: string }, refusal: (pid: string) => string): () => void {
+  makePrivateFile(file);
   const database = new DatabaseSync(file);
   try {
     database.exec("pragma locking_mode = exclusive; begin exclusive;");
@@ -37,7 +38,7 @@ function lock({ file, owner }: { file: string; owner: string }, refusal: (pid: s
     database.close();
     throw new ConfigError(refusal(readOwner(owner)));
   }
-  writeFileSync(owner, String(process.pid));
+  writeFileSync(owner, String(process.pid), { mode: 0o600 });
   return () => database.close();
 }
 

@@ -5,6 +5,7 @@ import type { Database } from "./database.ts";
 import { lockFolder } from "./folder-lock.ts";
 import { migrate } from "./migrate.ts";
 import { openPostgres } from "./postgres.ts";
+import { makePrivate } from "./private-folder.ts";
 import { expireLeases } from "./run-leases.ts";
 import { shareFolder } from "./shared-folder.ts";
 import { openSqlite } from "./sqlite.ts";
@@ -28,6 +29,7 @@ export async function openData(
   synchronous: Synchronous,
   log: Log,
 ): Promise<{ database: Database; close(): Promise<void> }> {
+  makePrivate(place.data_dir, log);
   let database: Database | undefined;
   const open = async () => {
     database ??= openDatabase(place, synchronous, log);

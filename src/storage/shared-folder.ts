@@ -1,8 +1,9 @@
-import { mkdirSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { setTimeout as delay } from "node:timers/promises";
 import { ConfigError } from "../errors.ts";
+import { makePrivateFile } from "./private-folder.ts";
 
 /** A process that starts alone keeps the others waiting while it brings the schema up to date: far less than this. */
 const PATIENCE_MS = 10_000;
@@ -17,8 +18,9 @@ const TRY_AGAIN_MS = 50;
  * @throws ConfigError when a process that does not share has the folder
  */
 export async function shareFolder(folder: string, whenAlone: () => Promise<void>): Promise<() => void> {
-  mkdirSync(folder, { recursive: true });
-  const lock = new DatabaseSync(join(folder, "lock.db"));
+  const file = join(folder, "lock.db");
+  makePrivateFile(file);
+  const lock = new DatabaseSync(file);
   try {
     lock.exec("pragma busy_timeout = 0");
     for (const deadline = performance.now() + PATIENCE_MS; ; await delay(TRY_AGAIN_MS)) {
@@ -34,7 +36,7 @@ export async function shareFolder(folder: string, whenAlone: () => Promise<void>
     lock.close();
     throw error;
   }
-  writeFileSync(join(folder, "owner.pid"), String(process.pid));
+  writeFileSync(join(folder, "owner.pid"), String(process.pid), { mode: 0o600 });
   return () => lock.close();
 }
 

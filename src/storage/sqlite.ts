@@ -7,6 +7,7 @@ import { contains, isObject } from "../lib/json.ts";
 import type { Database, Dialect, Query, Tx } from "./database.ts";
 import { GroupCommit } from "./group-commit.ts";
 import { LocalHints } from "./hints.ts";
+import { makePrivateFile } from "./private-folder.ts";
 import type { Schema } from "./schema.ts";
 import { walCheckpointer } from "./wal-checkpointer.ts";
 
@@ -29,7 +30,8 @@ export interface SqliteOptions {
 
 /** Opens the embedded database. */
 export function openSqlite(options: SqliteOptions): Database {
-  mkdirSync(dirname(options.file), { recursive: true });
+  mkdirSync(dirname(options.file), { recursive: true, mode: 0o700 });
+  makePrivateFile(options.file);
   const writer = connect(options);
   // A second connection only for reads sees the last commit while a group is being written (WAL).
   const reader = connect(options);

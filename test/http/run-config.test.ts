@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { SCOPES } from "../../src/contract/caller.ts";
 import { databases } from "../support/databases.ts";
 import { NOBODY, Scenario, type Wire } from "./scenario.ts";
 
@@ -46,7 +47,7 @@ describe.each(databases)("what a run is told on %s", (database) => {
 
   it("is for whom it runs, in configurable and in no checkpoint's metadata", async () => {
     const { seen, thread_id } = await inspect({});
-    const permissions = ["agents", "experiments", "deployments", "tokens", "service", "admin"];
+    const permissions = [...SCOPES];
     expect(seen.configurable).toMatchObject({
       langgraph_auth_user: { identity: "local", is_authenticated: true, display_name: "local", permissions },
       langgraph_auth_user_id: "local",
