@@ -18,10 +18,7 @@ export function serveAdmin(app: App, { keys, workspaces }: AdminRoutesOptions): 
     context.json(await keys.list(caller, query.tenant_id)),
   );
 
-  // Nobody on the way is to keep it.
-  serve(routes.createApiKey, async ({ caller, body, context }) =>
-    context.json(await keys.create(caller, body), 201, { "cache-control": "no-store" }),
-  );
+  serve(routes.createApiKey, async ({ caller, body, context }) => context.json(await keys.create(caller, body), 201));
 
   serve(routes.revokeApiKey, async ({ caller, params, context }) => {
     await keys.revoke(caller, params.key_id);

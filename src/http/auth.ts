@@ -1,5 +1,5 @@
 import type { MiddlewareHandler } from "hono";
-import { mayUse } from "../contract/caller.ts";
+import { mayUse, type Scope } from "../contract/caller.ts";
 import { ApiError } from "../errors.ts";
 import type { Access, Credentials } from "../vault/access.ts";
 import type { Env } from "./route.ts";
@@ -17,10 +17,16 @@ export function authenticate(access: Access, prefix: string): MiddlewareHandler<
       const scope = path === undefined ? undefined : scopeOf(path, context.req.method);
       if (scope && !mayUse(caller, scope)) throw new ApiError("missing_scope", { scope });
       context.set("caller", caller);
+      await next();
+      // Nobody on the way is to keep what may have a secret in it.
+      if (scope && HOLDS_SECRETS.has(scope)) context.header("cache-control", "no-store");
+      return;
     }
     await next();
   };
 }
+
+const HOLDS_SECRETS: ReadonlySet<Scope> = new Set(["tokens", "providers", "deployments", "admin"]);
 
 /** @param header the value of a header, by its name in lower case */
 export const credentialsOf = (header: (name: string) => string | undefined): Credentials => ({

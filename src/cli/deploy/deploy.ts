@@ -4,6 +4,7 @@ import type { Deployment, DeploymentsList, Revision } from "../../contract/contr
 import { getRevision } from "../deployments/find.ts";
 import { askControl, type Target } from "../experiments/api.ts";
 import { CommandError } from "../experiments/command-error.ts";
+import { printable } from "../printable.ts";
 import { BuildLog, lastLines } from "./build-log.ts";
 import { type Packed, pack } from "./pack.ts";
 import { type Project, readDeployProject } from "./project.ts";
@@ -57,7 +58,7 @@ export async function deploy(folder: string, flags: DeployFlags, target: Target)
   else console.log(`Revision ${begun.revision_id} of "${project.name}" is under way; it will serve at ${url}`);
 }
 
-const tell = (text: string) => console.error(text);
+const tell = (text: string) => console.error(printable(text));
 
 async function packProject({ folder }: Project): Promise<Packed> {
   const { paths, links } = await listSource(folder);

@@ -1,5 +1,6 @@
 import type { Deployment } from "../../contract/control/records.ts";
 import type { Target } from "../experiments/api.ts";
+import { printable } from "../printable.ts";
 import { eachDeployment, getRevision } from "./find.ts";
 
 /** Prints a line for each deployment, or all of them as JSON. */
@@ -18,7 +19,12 @@ export async function listDeployments({ json }: { json?: boolean }, target: Targ
   for (const deployment of all) {
     const { name, updated_at, source_config } = deployment;
     const state = await stateOf(deployment, target);
-    rows.push([name, state, `${updated_at.slice(0, 16).replace("T", " ")} UTC`, source_config.custom_url ?? ""]);
+    rows.push([
+      printable(name),
+      state,
+      `${updated_at.slice(0, 16).replace("T", " ")} UTC`,
+      source_config.custom_url ?? "",
+    ]);
   }
   const widths = [0, 1, 2].map((column) => Math.max(...rows.map((row) => (row[column] as string).length)));
   for (const row of rows) console.log(row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join("  "));

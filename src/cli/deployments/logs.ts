@@ -3,6 +3,7 @@ import type { LogLine, Logs } from "../../contract/control/logs.ts";
 import { isoOfMilliseconds } from "../../lib/times.ts";
 import { askControl, type Target } from "../experiments/api.ts";
 import { CommandError } from "../experiments/command-error.ts";
+import { printable } from "../printable.ts";
 import { findDeployment } from "./find.ts";
 
 export interface LogFlags {
@@ -63,5 +64,5 @@ async function follow(
 
 function print(line: LogLine, { json }: LogFlags): void {
   const time = line.timestamp.slice(0, 23).replace("T", " ");
-  console.log(json ? JSON.stringify(line) : `${time} ${line.level.padEnd(8)} ${line.message}`);
+  console.log(printable(json ? JSON.stringify(line) : `${time} ${line.level.padEnd(8)} ${line.message}`));
 }

@@ -5,6 +5,7 @@ import type { Log } from "../../lib/log.ts";
 import type { Returned } from "../../vault/flow-return.ts";
 import type { Flows } from "../../vault/flows.ts";
 import { byPart } from "../by-part.ts";
+import { originAskedFor } from "../control/base-url.ts";
 import { goneWith } from "../gone.ts";
 import { lastWins } from "../reading.ts";
 import { type App, answer } from "../route.ts";
@@ -89,5 +90,5 @@ async function takeBack(flows: Flows, returned: Returned, done: string): Promise
  */
 function baseUrlOf({ req }: Context, { public_url, allowed_hosts, prefix }: FlowRoutesOptions): string | undefined {
   if (public_url !== undefined) return public_url;
-  return allowed_hosts === undefined ? undefined : new URL(req.url).origin + prefix;
+  return allowed_hosts === undefined ? undefined : originAskedFor(req) + prefix;
 }
