@@ -34,7 +34,8 @@ describeInBrowser("the pages of experiments", () => {
     const page = await web.open("");
     await page.getByRole("heading", { name: "Agents that run here" }).waitFor();
     await page.getByRole("button", { name: /^research/ }).click();
-    await page.getByText('"assistant_id":"research"').waitFor();
+    // Its schema is read from types by TypeScript, for which a busy machine has up to 30 s.
+    await page.getByText('"assistant_id":"research"').waitFor({ timeout: 60_000 });
     await page.goto(`${web.url}/app/experiments`);
     await page.getByText("No experiments yet").waitFor();
     await expectAccessible(page);
