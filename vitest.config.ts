@@ -52,8 +52,8 @@ export default defineConfig(async ({ mode }) => {
   };
 });
 
-/** Twice the 20 s that a file may take alone: three at a time share two cores, and the machine of CI may be slower. */
-const FILE_LIMIT_S = 40;
+/** A file may have 20 s of a core, and three at a time share two. */
+const FILE_LIMIT_S = 30;
 
 const NO_POSTGRES =
   "Not run: suites on Postgres. Start one at 127.0.0.1:5432 whose user postgres may create databases, or set TEST_DATABASE_URL.";

@@ -50,7 +50,7 @@ const BROWSER = [
 ];
 
 /** Official clients that `npm ci` brings. */
-const CLIENTS = ["test/compat/{js-client,langsmith-js,reconnect,remote-graph}.test.ts"];
+const CLIENTS = ["test/compat/{js-client,langsmith-js,langsmith-js-api-v1,reconnect,remote-graph}.test.ts"];
 
 /** The command line, clients that are installed or written in Python, pages of the documentation that are followed step by step. */
 const COMMANDS = [

@@ -1,0 +1,3 @@
+import { clientScenarios } from "./langsmith/client.ts";
+
+clientScenarios("/api/v1");
