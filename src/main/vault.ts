@@ -22,7 +22,13 @@ export async function openVault(config: Config, database: Database, seal: Seal, 
   return createVault({ database, seal, fetch, fetch_rules, clock: systemClock, log, settings: config });
 }
 
+/** As long as 16 random bytes in hexadecimal: nobody guesses it, however many requests they send. */
+const KEY_LENGTH = 32;
+
 export async function accessTo({ api_keys, oidc, host }: Config, database: Database, log: Log): Promise<Access> {
+  const weak = api_keys.filter((key) => key.length < KEY_LENGTH).length;
+  if (weak > 0)
+    log.warn({ keys: weak }, `API_KEYS has keys of less than ${KEY_LENGTH} characters, which can be guessed`);
   const issuer = oidc && new (await import("../vault/oidc-issuer.ts")).OidcIssuer(oidc);
   return new Access({ database, log, api_keys, issuer, is_loopback: isLoopback(host) });
 }

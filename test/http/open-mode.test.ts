@@ -103,3 +103,15 @@ describe.each(databases)("a start on %s", (database) => {
     for (const host of ["0.0.0.0", "127.0.0.1"]) expect([host, await startOn(host, given)]).toEqual([host, 401]);
   });
 });
+
+it("a start warns of keys of the environment that can be guessed, without telling them", async () => {
+  const at = await createDatabase("sqlite");
+  const lines: string[] = [];
+  const log = Object.assign(createLog("silent"), { warn: (...line: unknown[]) => lines.push(JSON.stringify(line)) });
+  const flags = { config: "test/graphs/scenarios/langgraph.json", data: at.data_dir, inline: true };
+  const env = { ...process.env, API_KEYS: `short,${"x".repeat(32)}` };
+  await (await startThreadmill(readConfig("serve", flags, env), log)).stop();
+  expect(lines.filter((line) => line.includes("API_KEYS"))).toEqual([expect.stringContaining('{"keys":1}')]);
+  expect(lines.join()).not.toContain("short");
+  await at.drop();
+});
