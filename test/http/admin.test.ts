@@ -31,7 +31,8 @@ describe.each(databases)("the administration on %s", (database) => {
       const answer = await api.send("GET", "/admin/keys", undefined, ADMIN);
       expect(answer.body[0]).toEqual(known);
       expect(ApiKey.parse(answer.body[0])).toEqual(known);
-      expect(answer.text).not.toContain(key.split("_")[2]);
+      // The secret may have a _ of its own.
+      expect(answer.text).not.toContain(key.slice("tmk_".length + made.id.length + 1));
     });
 
     it("have the usual scopes and the caller's name when nothing else is said", async () => {
