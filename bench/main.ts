@@ -5,7 +5,7 @@
  * Usage: node bench/main.ts [--rounds N] [--only name,...] [--quick]
  *   --rounds  how often everything is taken (3, with --quick 1)
  *   --only    measurements (startup, create-wait, stateless-wait, custom-events, growing-thread, memory, cancel,
- *             rollback, readers, open-streams, replay, experiments, router, web-compare) and subjects (threadmill-normal,
+ *             rollback, readers, open-streams, replay, experiments, router, hostile, web-compare) and subjects (threadmill-normal,
  *             threadmill-full, threadmill-postgres, floor, peer)
  *   --quick   tiny sizes, to see that everything works
  */

@@ -9,6 +9,7 @@ import { DEFAULT_TENANT } from "./contract/caller.ts";
 import type { DeploymentRouter } from "./control/router/deployment-router.ts";
 import { experimentThreads, type ThreadSetup } from "./experiments/threads.ts";
 import { TypeSchemaReader } from "./graphs/type-schemas/reader.ts";
+import { BodyParser } from "./http/body-parser.ts";
 import type { DeploymentFront } from "./http/deployment-front.ts";
 import type { App } from "./http/route.ts";
 import type { Log } from "./lib/log.ts";
@@ -100,6 +101,7 @@ export async function startThreadmill(config: Config, log: Log): Promise<Threadm
     vault,
     control,
     router,
+    body_parser: new BodyParser(),
   };
   const { app, front } = await createHttp(config, context, parts, log);
   served.resolve(app);
@@ -121,7 +123,7 @@ export async function startThreadmill(config: Config, log: Log): Promise<Threadm
       disconnects.stop();
       const quiet = services.map((service) => service.stop());
       await Promise.all([engine.stop(config.shutdown_grace_ms), type_schemas.stop(), ...quiet]);
-      await experiments.stop();
+      await Promise.all([experiments.stop(), parts.body_parser.stop()]);
       await close();
     },
   };

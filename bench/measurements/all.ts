@@ -3,6 +3,7 @@ import { cancel } from "./cancel.ts";
 import { deploy } from "./deploy.ts";
 import { everywhere } from "./everywhere.ts";
 import { experiments } from "./experiments.ts";
+import { hostile } from "./hostile.ts";
 import { openStreams } from "./open-streams.ts";
 import { readers } from "./readers.ts";
 import { replay } from "./replay.ts";
@@ -20,6 +21,7 @@ export const measurements: readonly Measurement[] = [
   replay,
   experiments,
   router,
+  hostile,
   deploy,
   webCompare,
 ];

@@ -6,12 +6,12 @@ import type { Measurement, Sizes, Values } from "../measurement.ts";
 import { temporaryFolder } from "../processes.ts";
 import { startReaders } from "../start-readers.ts";
 import { type Server, serverOf, type Target } from "../target.ts";
+import { watchMemory } from "../watch-memory.ts";
 import { measureOk, okFigures } from "./ok.ts";
 
 const EVERY_MS = 10;
 /** Quiet before memory is read for the first time. */
 const QUIET_MS = 2_000;
-const LOOK_EVERY_MS = 100;
 /** Long enough that SQLite's log is moved into the database for the first time: the thread for that is no reader's. */
 const WARM_UP = { readers: 20, reader_events: 600 };
 
@@ -94,14 +94,4 @@ async function startTicks(server: Server, go: string, count: number): Promise<st
   };
   const run = JSON.parse(await server.ask("POST", `/threads/${thread}/runs`, { body })) as { run_id: string };
   return `/threads/${thread}/runs/${run.run_id}`;
-}
-
-function watchMemory(target: Target): { stop(): number[] } {
-  const rss_mb: number[] = [];
-  const timer = setInterval(() => rss_mb.push(target.usage()?.rss_mb ?? Number.NaN), LOOK_EVERY_MS);
-  const stop = () => {
-    clearInterval(timer);
-    return rss_mb;
-  };
-  return { stop };
 }

@@ -25,6 +25,7 @@ import { listThreadsOfAssistant, lockThread } from "../storage/threads.ts";
 import { cancelLocked, type PendingCancel } from "./cancel.ts";
 import type { AgentContext } from "./context.ts";
 import { defaultAssistantId } from "./default-assistants.ts";
+import { mergedMetadata } from "./metadata.ts";
 import { askGraph } from "./questions.ts";
 import { removeThread } from "./threads.ts";
 
@@ -69,7 +70,7 @@ export class Assistants {
     const row = await database.write(async (tx) => {
       const current = await lockAssistant(tx, caller.tenant_id, idOf(assistant_id));
       if (!current) throw new ApiError("assistant_not_found");
-      const metadata = JSON.stringify({ ...JSON.parse(current.metadata), ...body.metadata });
+      const metadata = mergedMetadata(current.metadata, body.metadata);
       return insertNextVersion(tx, {
         ...current,
         metadata,
@@ -86,20 +87,25 @@ export class Assistants {
   /** Deletes the assistant with its versions and stops its runs; with `delete_threads` also the threads it worked on last. */
   async delete(caller: Caller, assistant_id: string, { delete_threads }: { delete_threads: boolean }): Promise<void> {
     const { database, engine } = this.#context;
+    // Looks at every thread of the workspace, so not within the transaction; each is looked at again when it is locked.
+    const found = delete_threads
+      ? await listThreadsOfAssistant(database.search, caller.tenant_id, idOf(assistant_id))
+      : [];
     const cancels = await database.write(async (tx) => {
       const assistant = await lockAssistant(tx, caller.tenant_id, idOf(assistant_id));
       if (!assistant) throw new ApiError("assistant_not_found");
       if (this.#isDefault(assistant)) throw new ApiError("assistant_is_default", { assistant_id });
       const stopped: PendingCancel[] = [];
-      for (const run of await listActiveRunsOfAssistant(tx, assistant)) {
+      const active = await listActiveRunsOfAssistant(tx, assistant);
+      for (const run of active) {
         await lockThread(tx, caller.tenant_id, run.thread_id);
         stopped.push(await cancelLocked(tx, run, { action: "interrupt", reason: null }));
       }
-      if (delete_threads) {
-        for (const thread of await listThreadsOfAssistant(tx, caller.tenant_id, assistant.assistant_id)) {
-          await lockThread(tx, caller.tenant_id, thread.thread_id);
+      const threads = delete_threads ? [...found, ...active.map(({ thread_id }) => thread_id)] : [];
+      for (const thread_id of new Set(threads)) {
+        const thread = await lockThread(tx, caller.tenant_id, thread_id);
+        if (thread && !thread.hidden && JSON.parse(thread.metadata).assistant_id === assistant.assistant_id)
           stopped.push(...(await removeThread(tx, thread)));
-        }
       }
       await deleteAssistant(tx, assistant);
       return stopped;
@@ -114,12 +120,12 @@ export class Assistants {
   }
 
   async search({ tenant_id }: Caller, { metadata, graph_id, name, ...paging }: AssistantSearch): Promise<Assistant[]> {
-    const rows = await searchAssistants(this.#context.database.read, tenant_id, { metadata, graph_id, name }, paging);
+    const rows = await searchAssistants(this.#context.database.search, tenant_id, { metadata, graph_id, name }, paging);
     return rows.map(toAssistant);
   }
 
   count({ tenant_id }: Caller, filter: AssistantFilter): Promise<number> {
-    return countAssistants(this.#context.database.read, tenant_id, filter);
+    return countAssistants(this.#context.database.search, tenant_id, filter);
   }
 
   async versions(
@@ -127,9 +133,9 @@ export class Assistants {
     assistant_id: string,
     filter: { metadata?: object; limit: number; offset: number },
   ): Promise<AssistantVersion[]> {
-    const { read } = this.#context.database;
+    const { read, search } = this.#context.database;
     const assistant = await requireAssistant(read, caller, assistant_id);
-    return (await listVersions(read, assistant, filter)).map(toVersion);
+    return (await listVersions(search, assistant, filter)).map(toVersion);
   }
 
   /** Puts an earlier (or later) version in force, with everything it holds. */

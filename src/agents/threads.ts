@@ -22,6 +22,7 @@ import {
 import { cancelLocked, type PendingCancel } from "./cancel.ts";
 import type { AgentContext } from "./context.ts";
 import { extractPaths } from "./extract.ts";
+import { mergedMetadata } from "./metadata.ts";
 import type { StreamedEvent } from "./runs.ts";
 import type { ThreadStates } from "./thread-states.ts";
 
@@ -69,7 +70,7 @@ export class Threads {
     const row = await this.#context.database.write(async (tx) => {
       const thread = await lockThread(tx, caller.tenant_id, thread_id);
       if (!thread || thread.hidden) throw new ApiError("thread_not_found", { thread_id });
-      return setThreadMetadata(tx, thread_id, JSON.stringify({ ...JSON.parse(thread.metadata), ...body.metadata }));
+      return setThreadMetadata(tx, thread_id, mergedMetadata(thread.metadata, body.metadata));
     });
     return toThread(row);
   }
@@ -108,7 +109,7 @@ export class Threads {
   async search({ tenant_id }: Caller, body: ThreadSearch & Pick<ThreadTextSearch, "text">): Promise<Thread[]> {
     const { ids, metadata, values, status, text, extract, ...paging } = body;
     const filter = { ids, metadata, values, status, text };
-    const rows = await searchThreads(this.#context.database.read, tenant_id, filter, paging);
+    const rows = await searchThreads(this.#context.database.search, tenant_id, filter, paging);
     return rows.map((row) => {
       const thread = toThread(row);
       return extract ? { ...thread, extracted: extractPaths(thread, extract) } : thread;
@@ -116,7 +117,7 @@ export class Threads {
   }
 
   count({ tenant_id }: Caller, filter: ThreadFilter): Promise<number> {
-    return countThreads(this.#context.database.read, tenant_id, filter);
+    return countThreads(this.#context.database.search, tenant_id, filter);
   }
 
   /** A new thread with the same state and history, and no runs. */

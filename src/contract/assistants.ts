@@ -14,6 +14,7 @@ import {
   queryBoolean,
   queryFlag,
   queryInt,
+  searchable,
   selectOf,
   sortOrder,
   uuid,
@@ -39,7 +40,7 @@ export const assistantCreate = z
     assistant_id: optional(uuid),
     config: withDefault(Config, {}),
     context: withDefault(jsonObject, {}),
-    metadata: withDefault(jsonObject, {}),
+    metadata: withDefault(searchable, {}),
     name: withDefault(z.string(), "Untitled"),
     description: withDefault(nullable(z.string()), null),
     if_exists: withDefault(z.enum(["raise", "do_nothing"]), "raise"),
@@ -53,7 +54,7 @@ export const assistantPatch = z
     graph_id: optional(graphId),
     config: optional(Config),
     context: optional(jsonObject),
-    metadata: optional(jsonObject),
+    metadata: optional(searchable),
     name: optional(z.string()),
     description: optional(z.string()),
   })
@@ -63,7 +64,7 @@ export type AssistantPatch = z.output<typeof assistantPatch>;
 /** Which assistants: `metadata` must be contained in theirs, also nested; `name` is a substring in any case. */
 export const assistantFilter = z
   .object({
-    metadata: optional(jsonObject),
+    metadata: optional(searchable),
     graph_id: optional(graphId),
     name: optional(z.string()),
   })
@@ -97,7 +98,7 @@ export const assistantSearch = z
 export type AssistantSearch = z.output<typeof assistantSearch>;
 
 /** A page of an assistant's versions. */
-export const versionSearch = z.object({ metadata: optional(jsonObject), limit, offset }).openapi("VersionSearch");
+export const versionSearch = z.object({ metadata: optional(searchable), limit, offset }).openapi("VersionSearch");
 
 /** POST /assistants. 404: no such graph. 409: the id is taken. */
 export const createAssistant = createRoute({

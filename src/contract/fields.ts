@@ -1,10 +1,27 @@
 import { z } from "@hono/zod-openapi";
+import { whyNotSearchable } from "./searchable.ts";
 
 /** Any UUID, of any version and variant. Lower-cased, because ids are compared as text. */
 export const uuid = z.guid("must be a UUID").toLowerCase().openapi({ format: "uuid" });
 
-/** A JSON object of any content; arrays are refused. */
-export const jsonObject = z.record(z.string(), z.unknown());
+/** Whether a value is a JSON object: no array, and not null. */
+export const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+/** A JSON object of any content; arrays are refused. Not a record, which would look at each of 100,000 keys again. */
+export const jsonObject = z
+  .custom<Record<string, unknown>>()
+  .superRefine((input, context) => {
+    if (!isObject(input)) context.addIssue({ code: "invalid_type", expected: "record", input });
+  })
+  .openapi({ type: "object", additionalProperties: {} });
+
+/** Metadata that can be searched, or what a search looks for in it. */
+export const searchable = jsonObject.superRefine((object, context) => {
+  if (!isObject(object)) return; // said already
+  const reason = whyNotSearchable(object);
+  if (reason) context.addIssue({ code: "custom", message: reason, input: object });
+});
 
 /** A point in time, ISO 8601 with an offset. The server writes `+00:00`. */
 export const timestamp = z.iso.datetime({ offset: true }).openapi({ example: "2026-01-31T12:00:00.000+00:00" });

@@ -1,5 +1,5 @@
 import { z } from "@hono/zod-openapi";
-import { assistantId, checkpointId, jsonObject, optional, repeated, withDefault } from "./fields.ts";
+import { assistantId, checkpointId, jsonObject, optional, repeated, searchable, withDefault } from "./fields.ts";
 import { Config, Durability, MultitaskStrategy, StreamMode } from "./records.ts";
 
 const send = z.object({ node: z.string().min(1), input: withDefault(z.unknown(), null) }).openapi("Send");
@@ -60,7 +60,7 @@ const shared = {
   assistant_id: assistantId,
   input: withDefault(z.unknown(), null).openapi({ description: "Null goes on from the thread's state." }),
   command: optional(command),
-  metadata: withDefault(jsonObject, {}),
+  metadata: withDefault(searchable, {}),
   config: withDefault(Config, {}),
   context: optional(jsonObject),
   webhook: optional(webhook),

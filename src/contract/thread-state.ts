@@ -11,6 +11,7 @@ import {
   queryFlag,
   queryLimit,
   repeated,
+  searchable,
   threadParams,
   withDefault,
 } from "./fields.ts";
@@ -143,7 +144,7 @@ export const historySearch = z
   .object({
     limit,
     before: optional(before).openapi({ description: "A checkpoint id, a checkpoint, or a config with one." }),
-    metadata: optional(jsonObject),
+    metadata: optional(searchable),
     checkpoint: optional(checkpointRef),
     select: optional(stateSelect),
   })

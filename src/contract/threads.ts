@@ -3,13 +3,13 @@ import {
   errorResponses,
   eventStream,
   jsonBody,
-  jsonObject,
   jsonResponse,
   limit,
   offset,
   optional,
   paginationHeaders,
   repeated,
+  searchable,
   selectOf,
   sortOrder,
   threadParams,
@@ -46,7 +46,7 @@ const superstep = z.object({
 export const threadCreate = z
   .object({
     thread_id: optional(uuid),
-    metadata: withDefault(jsonObject, {}),
+    metadata: withDefault(searchable, {}),
     if_exists: withDefault(z.enum(["raise", "do_nothing"]), "raise"),
     ttl: optional(threadTtl),
     supersteps: optional(z.array(superstep)),
@@ -56,15 +56,15 @@ export type ThreadCreate = z.output<typeof threadCreate>;
 
 /** Changes to a thread. `metadata` is merged key by key. */
 export const threadPatch = z
-  .object({ metadata: optional(jsonObject), ttl: optional(threadTtl) })
+  .object({ metadata: optional(searchable), ttl: optional(threadTtl) })
   .openapi("ThreadPatch");
 export type ThreadPatch = z.output<typeof threadPatch>;
 
 /** Which threads: `metadata` and `values` must be contained in theirs, also nested. */
 export const threadFilter = z
   .object({
-    metadata: optional(jsonObject),
-    values: optional(jsonObject),
+    metadata: optional(searchable),
+    values: optional(searchable),
     status: optional(ThreadStatus),
   })
   .openapi("ThreadFilter");

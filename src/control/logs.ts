@@ -70,7 +70,7 @@ export class DeploymentLogs {
   ): Promise<{ logs: LogLine[]; last: LogPlace | undefined; next: LogPlace | null }> {
     const { kind, order, limit, cursor, level, query, run_id } = question;
     // One more than the page has: then there is another.
-    const rows = await listLogLines(this.#database.read, {
+    const rows = await listLogLines(this.#database.search, {
       tenant_id,
       ...key,
       kind,

@@ -10,7 +10,7 @@ export async function readCheckpoints(database: Database, request: HostRequest):
     case "list":
       if (request.thread_id === undefined)
         throw new Error("A graph lists the checkpoints of one thread: name it in the config.");
-      return listCheckpoints(database.read, request);
+      return listCheckpoints(request.metadata ? database.search : database.read, request);
     case "token":
       throw new Error("Only a run gets tokens, and this graph is only being read.");
     case "fetch":

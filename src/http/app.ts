@@ -13,6 +13,7 @@ import { type ActivationOptions, serveActivation } from "./activation.ts";
 import { type AdminRoutesOptions, serveAdmin } from "./admin.ts";
 import { serveAssistants } from "./assistants.ts";
 import { authenticate } from "./auth.ts";
+import type { BodyParser } from "./body-parser.ts";
 import { isSourceUpload } from "./control/uploads.ts";
 import { type ControlPlaneOptions, isControlPlane, serveControlPlane } from "./control-plane.ts";
 import { errorResponse } from "./error-response.ts";
@@ -48,6 +49,7 @@ export interface AppOptions
   body_limit_bytes: number;
   /** Set on a loopback address: the names, besides loopback's own, that it is called by. */
   allowed_hosts: readonly string[] | undefined;
+  body_parser: BodyParser;
   log: Log;
 }
 
@@ -76,6 +78,11 @@ export function createApp(options: AppOptions): App {
   });
   // It makes a whole Request of each, 4 KB that a stream would hold on to for as long as it is open.
   root.use((context, next) => (isFree(context) ? next() : limitBody(context, next)));
+
+  root.use((context, next) => {
+    context.set("body_parser", options.body_parser);
+    return next();
+  });
 
   // A workspace has its default assistants from the first time that it is met; after that this is a look into a map.
   for (const path of ["/assistants/*", "/threads/*", "/runs/*"])

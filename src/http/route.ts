@@ -3,14 +3,15 @@ import type { Context } from "hono";
 import type { Caller } from "../contract/caller.ts";
 import { exactIssues } from "../contract/invalid-parts.ts";
 import { ApiError } from "../errors.ts";
-import { JsonError, parseUntrusted } from "../lib/json.ts";
+import { JsonError } from "../lib/json.ts";
+import type { BodyParser } from "./body-parser.ts";
 import { lenient, type Reading, withoutNul } from "./reading.ts";
 
 /** What requests bring along, and what the middleware leaves for the handlers. */
 export interface Env {
   /** `caller`: who sends a request that comes from within this process; a connection cannot say it. */
   Bindings: { caller?: Caller };
-  Variables: { caller: Caller };
+  Variables: { caller: Caller; body_parser: BodyParser };
 }
 
 export type App = OpenAPIHono<Env>;
@@ -110,11 +111,9 @@ function headersOf(context: Context, schema: unknown): Record<string, string | u
 }
 
 /** The JSON body; undefined for a request without one. */
-async function bodyOf(context: Context, refusal: Refusal): Promise<unknown> {
-  const text = await context.req.text();
-  if (text.trim() === "") return undefined;
+async function bodyOf(context: Context<Env>, refusal: Refusal): Promise<unknown> {
   try {
-    return parseUntrusted(text);
+    return await context.get("body_parser").parse(context.req);
   } catch (error) {
     if (error instanceof JsonError) throw refusal.unreadable(error);
     throw error;

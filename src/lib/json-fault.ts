@@ -17,8 +17,17 @@ export function faultOf(text: string): JsonFault | undefined {
     return undefined;
   } catch (error) {
     if (!(error instanceof Fault)) throw error;
-    return { position: [...text.slice(0, error.index)].length, reason: error.message };
+    return { position: charactersIn(text, error.index), reason: error.message };
   }
+}
+
+/** Code points before `end`: units of UTF-16, less one for each pair of surrogates. */
+function charactersIn(text: string, end: number): number {
+  let pairs = 0;
+  for (let i = 1; i < end; i++) {
+    if ((text.charCodeAt(i) & 0xfc00) === 0xdc00 && (text.charCodeAt(i - 1) & 0xfc00) === 0xd800) pairs++;
+  }
+  return end - pairs;
 }
 
 class Fault extends Error {
@@ -51,15 +60,15 @@ class Scanner {
 
   /** The next character that is no space, without going past it. */
   #next(): string | undefined {
-    this.#take(SPACE);
+    if (this.#text.charCodeAt(this.#at) <= 0x20) this.#take(SPACE);
     return this.#text[this.#at];
   }
 
   #take(pattern: RegExp): boolean {
     pattern.lastIndex = this.#at;
-    const found = pattern.exec(this.#text)?.[0] ?? "";
-    this.#at += found.length;
-    return found !== "";
+    if (!pattern.test(this.#text) || pattern.lastIndex === this.#at) return false;
+    this.#at = pattern.lastIndex;
+    return true;
   }
 
   #value(): void {

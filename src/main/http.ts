@@ -13,6 +13,7 @@ import type { Config } from "../config.ts";
 import type { Control } from "../control/control.ts";
 import type { DeploymentRouter } from "../control/router/deployment-router.ts";
 import type { ExperimentsService } from "../experiments/threads.ts";
+import type { BodyParser } from "../http/body-parser.ts";
 import type { DeploymentFront } from "../http/deployment-front.ts";
 import type { App } from "../http/route.ts";
 import type { Log } from "../lib/log.ts";
@@ -55,6 +56,7 @@ const EXPERIMENTS_INFO = {
 /** What the routes call. */
 interface Parts {
   access: Access;
+  body_parser: BodyParser;
   cancellations: Cancellations;
   disconnects: Disconnects;
   experiments: ExperimentsService;

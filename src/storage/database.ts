@@ -28,6 +28,8 @@ export interface Database {
   readonly description: string;
   /** Reads outside a transaction: what was committed last. */
   readonly read: Tx;
+  /** As `read`, for queries that may look at many rows: on SQLite in a thread of their own. */
+  readonly search: Tx;
   readonly hints: Hints;
   /** This process among those that share the database; a new one at each start, so that it is never taken for its predecessor. */
   readonly worker_id: number;

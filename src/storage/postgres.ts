@@ -63,14 +63,15 @@ export function openPostgres(options: PostgresOptions): Database {
   const worker_id = randomInt(1, 2 ** 31 - 1);
   const hints = new PostgresHints(options.url, worker_id, pool, options.log);
   void hints.connect();
-  const k = buildOnly();
+  const read = transactionOn(pool, buildOnly());
   return {
     description: `Postgres, ${withoutPassword(options.url)}`,
-    read: transactionOn(pool, k),
+    read,
+    search: read,
     hints,
     worker_id,
     async write(work, hint) {
-      const value = await inTransaction(pool, k, work);
+      const value = await inTransaction(pool, read.k, work);
       if (hint) hints.emit(hint);
       return value;
     },

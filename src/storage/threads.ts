@@ -94,9 +94,11 @@ function threadsMatching(tx: Tx, tenant_id: string, { ids, metadata, values, sta
   return query;
 }
 
-/** Threads whose metadata names the assistant. */
-export const listThreadsOfAssistant = (tx: Tx, tenant_id: string, assistant_id: string): Promise<ThreadRow[]> =>
-  tx.all(threadsMatching(tx, tenant_id, { metadata: { assistant_id } }).selectAll());
+/** Ids of the threads whose metadata names the assistant. */
+export async function listThreadsOfAssistant(tx: Tx, tenant_id: string, assistant_id: string): Promise<string[]> {
+  const query = threadsMatching(tx, tenant_id, { metadata: { assistant_id } }).select("thread_id");
+  return (await tx.all(query)).map(({ thread_id }) => thread_id);
+}
 
 export async function setThreadMetadata(tx: Tx, thread_id: string, metadata: string): Promise<ThreadRow> {
   const query = tx.k.updateTable("threads").set({ metadata, updated_at: nowMs }).where("thread_id", "=", thread_id);

@@ -243,8 +243,7 @@ describe.each(databases)("what clients should not have sent on %s", (database) =
       prototype: 1,
     });
     const deep: Wire = JSON.parse(nested(90));
-    const { thread_id: id } = await api.post("/threads", { metadata: { deep } });
-    expect((await api.thread(id)).metadata).toEqual({ deep });
+    const id = await api.newThread();
     const { value } = await api.wait(id, { assistant_id: "fails", input: { kind: "none", value: deep } });
     expect(value).toEqual(deep);
     expect((await api.state(id)).values.value).toEqual(deep);

@@ -1,5 +1,14 @@
 import { createRoute, z } from "@hono/zod-openapi";
-import { jsonBody, jsonObject, jsonResponse, nullable, optional, queryFlag, withDefault } from "../fields.ts";
+import {
+  jsonBody,
+  jsonObject,
+  jsonResponse,
+  nullable,
+  optional,
+  queryFlag,
+  searchable,
+  withDefault,
+} from "../fields.ts";
 import { errors, looseUuid, metadataQuery, nullableTime, paging, timeText, uuids } from "./fields.ts";
 
 const tags = ["Datasets"];
@@ -65,7 +74,7 @@ const DatasetCreate = z
     outputs_schema_definition: optional(jsonObject),
     transformations: optional(z.array(jsonObject)),
     extra: optional(jsonObject),
-    metadata: optional(jsonObject),
+    metadata: optional(searchable),
   })
   .openapi("DatasetCreate");
 export type DatasetCreate = z.output<typeof DatasetCreate>;
@@ -98,7 +107,7 @@ const DatasetUpdate = z
     inputs_schema_definition: nullable(jsonObject).optional(),
     outputs_schema_definition: nullable(jsonObject).optional(),
     transformations: nullable(z.array(jsonObject)).optional(),
-    metadata: nullable(jsonObject).optional(),
+    metadata: nullable(searchable).optional(),
     baseline_experiment_id: nullable(looseUuid)
       .optional()
       .openapi({ description: "The experiment of this dataset that the others are compared with." }),

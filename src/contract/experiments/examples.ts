@@ -1,5 +1,5 @@
 import { createRoute, z } from "@hono/zod-openapi";
-import { jsonBody, jsonObject, jsonResponse, nullable, optional } from "../fields.ts";
+import { jsonBody, jsonObject, jsonResponse, nullable, optional, searchable } from "../fields.ts";
 import { datasetParams } from "./datasets.ts";
 import { errors, looseUuid, metadataQuery, paging, texts, time, timeText, uuids } from "./fields.ts";
 
@@ -97,7 +97,7 @@ export const ExampleCreate = z
     id: optional(looseUuid),
     inputs: jsonObject,
     outputs: optional(jsonObject),
-    metadata: optional(jsonObject),
+    metadata: optional(searchable),
     split: optional(exampleSplits),
     source_run_id: optional(looseUuid),
     created_at: optional(time),
@@ -180,7 +180,7 @@ export const ExampleUpdate = z
   .object({
     inputs: optional(jsonObject),
     outputs: nullable(jsonObject).optional(),
-    metadata: nullable(jsonObject).optional(),
+    metadata: nullable(searchable).optional(),
     split: optional(exampleSplits),
   })
   .openapi("ExampleUpdate");

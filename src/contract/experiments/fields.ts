@@ -1,5 +1,5 @@
 import { z } from "@hono/zod-openapi";
-import { jsonResponse, nullable, uuid } from "../fields.ts";
+import { isObject, jsonResponse, nullable, searchable, uuid } from "../fields.ts";
 import { invalidResponse } from "../validation-error.ts";
 
 const DASHLESS = /^([0-9a-f]{8})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{12})$/i;
@@ -56,16 +56,19 @@ export const time = z
 export const uuids = z.preprocess((value) => (Array.isArray(value) ? value : [value]), z.array(looseUuid).max(1000));
 
 /** An object, as JSON text in a query string: what must be contained in a record's metadata. */
-export const metadataQuery = z.string().transform((text, context) => {
-  try {
-    const value: unknown = JSON.parse(text);
-    if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Record<string, unknown>;
-  } catch {
-    // Said below.
-  }
-  context.issues.push({ code: "custom", input: text, message: "must be a JSON object" });
-  return z.NEVER;
-});
+export const metadataQuery = z
+  .string()
+  .transform((text, context) => {
+    try {
+      const value: unknown = JSON.parse(text);
+      if (isObject(value)) return value;
+    } catch {
+      // Said below.
+    }
+    context.issues.push({ code: "custom", input: text, message: "must be a JSON object" });
+    return z.NEVER;
+  })
+  .pipe(searchable);
 
 /** A time in an answer: ISO 8601 with `+00:00`, to the microsecond where that is not zero. */
 export const timeText = z.string().openapi({ format: "date-time", example: "2026-01-31T12:00:00.000+00:00" });

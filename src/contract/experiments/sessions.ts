@@ -1,5 +1,5 @@
 import { createRoute, z } from "@hono/zod-openapi";
-import { jsonBody, jsonObject, jsonResponse, optional, queryBoolean, queryFlag } from "../fields.ts";
+import { jsonBody, jsonObject, jsonResponse, optional, queryBoolean, queryFlag, searchable } from "../fields.ts";
 import { errors, looseUuid, metadataQuery, nullableTime, paging, time, timeText, unsaid, uuids } from "./fields.ts";
 
 const tags = ["Experiments"];
@@ -102,7 +102,7 @@ export const listSessions = createRoute({
 
 const changes = {
   end_time: optional(time),
-  extra: optional(jsonObject),
+  extra: optional(searchable),
   description: optional(z.string()),
   default_dataset_id: optional(looseUuid),
   trace_tier: optional(z.enum(["longlived", "shortlived"])),

@@ -1,5 +1,5 @@
 import { createRoute, z } from "@hono/zod-openapi";
-import { jsonBody, jsonObject, jsonResponse, optional } from "../fields.ts";
+import { jsonBody, jsonObject, jsonResponse, optional, searchable } from "../fields.ts";
 import { Dataset } from "./datasets.ts";
 import { FeedbackInput } from "./feedback.ts";
 import { errors, looseUuid, time } from "./fields.ts";
@@ -31,7 +31,7 @@ export const UploadHead = z.object({
   dataset_id: optional(looseUuid),
   dataset_name: optional(z.string().min(1).max(1000)),
   dataset_description: optional(z.string()),
-  experiment_metadata: optional(jsonObject),
+  experiment_metadata: optional(searchable),
   summary_experiment_scores: optional(z.array(FeedbackInput)),
 });
 export type UploadHead = z.output<typeof UploadHead>;

@@ -3,7 +3,8 @@ import { type ExampleCreate, ExampleCreate as ExampleSchema } from "../../contra
 import { looseUuid } from "../../contract/experiments/fields.ts";
 import { invalidParts } from "../../contract/invalid-parts.ts";
 import { InvalidRequestError } from "../../errors.ts";
-import { JsonError, parseUntrusted } from "../../lib/json.ts";
+import { JsonError } from "../../lib/json.ts";
+import type { Env } from "../route.ts";
 
 /** An example as a multipart body has it: a part named by its id, and `{id}.inputs` and `{id}.outputs` beside it. */
 interface ExampleParts {
@@ -12,7 +13,7 @@ interface ExampleParts {
 }
 
 /** Reads the examples of a multipart body, each as one object with its id. Attachments are refused: nothing keeps them. */
-export async function examplesOf(context: Context): Promise<ExampleParts[]> {
+export async function examplesOf(context: Context<Env>): Promise<ExampleParts[]> {
   const form = await context.req.formData().catch(() => {
     throw refused([], "The body must be multipart/form-data with a part for each example");
   });
@@ -23,7 +24,7 @@ export async function examplesOf(context: Context): Promise<ExampleParts[]> {
     if (!id.success) throw refused([name], "The name of a part begins with the id of its example, a UUID");
     if (more.length > 0 || (field !== undefined && field !== "inputs" && field !== "outputs"))
       throw refused([name], "Attachments are not kept here; a part is an example, its inputs or its outputs");
-    const value = jsonOf(typeof part === "string" ? part : await part.text(), name);
+    const value = await jsonOf(context, typeof part === "string" ? part : await part.text(), name);
     examples.set(id.data, {
       ...examples.get(id.data),
       ...(field === undefined ? (value as object) : { [field]: value }),
@@ -44,9 +45,9 @@ export function newExamplesOf(parts: ExampleParts[]): ExampleCreate[] {
   return examples;
 }
 
-function jsonOf(text: string, part: string): unknown {
+async function jsonOf(context: Context<Env>, text: string, part: string): Promise<unknown> {
   try {
-    return parseUntrusted(text);
+    return await context.get("body_parser").parseText(text);
   } catch (error) {
     if (error instanceof JsonError) throw refused([part], `The part ${error.message}`);
     throw error;

@@ -1,0 +1,60 @@
+import type { HonoRequest } from "hono";
+import { AskedThread } from "../lib/asked-thread.ts";
+import { JsonError, parseUntrusted } from "../lib/json.ts";
+import type { JsonFault } from "../lib/json-fault.ts";
+
+/** Larger bodies are parsed in another thread, smaller ones sooner than it would take to hand them over. */
+const LARGE_BYTES = 256 * 1024;
+
+/** A body, or a part of one. */
+export type Body = Uint8Array | string;
+
+/** What the thread makes of it. */
+export type Parsed = { value: unknown } | { message: string; fault: JsonFault };
+
+/** Reads the JSON bodies of requests. */
+export class BodyParser {
+  readonly #thread = new AskedThread<Body, Parsed>({
+    entry: new URL("./body-parser-thread", import.meta.url),
+    name: "large bodies",
+    // V8 would let the young generation grow to 100 MB and keep it.
+    resourceLimits: { maxYoungGenerationSizeMb: 24, maxOldGenerationSizeMb: 1024 },
+  });
+
+  /**
+   * @returns undefined for a request without a body
+   * @throws JsonError
+   */
+  async parse(request: HonoRequest): Promise<unknown> {
+    const length = request.header("content-length");
+    if (length !== undefined && Number(length) <= LARGE_BYTES) return parseText(await request.text());
+    const bytes = new Uint8Array(await request.arrayBuffer());
+    if (bytes.length <= LARGE_BYTES) return parseBody(bytes);
+    return this.#parseLarge(bytes, [bytes.buffer]);
+  }
+
+  /**
+   * The same of a part of a body.
+   *
+   * @throws JsonError
+   */
+  async parseText(text: string): Promise<unknown> {
+    return text.length <= LARGE_BYTES ? parseText(text) : this.#parseLarge(text);
+  }
+
+  stop(): Promise<void> {
+    return this.#thread.close();
+  }
+
+  async #parseLarge(body: Body, transfer: ArrayBuffer[] = []): Promise<unknown> {
+    const parsed = await this.#thread.ask(body, transfer);
+    if ("message" in parsed) throw new JsonError(parsed.message, parsed.fault);
+    return parsed.value;
+  }
+}
+
+/** @throws JsonError */
+export const parseBody = (body: Body): unknown =>
+  parseText(typeof body === "string" ? body : new TextDecoder().decode(body));
+
+const parseText = (text: string): unknown => (text.trim() === "" ? undefined : parseUntrusted(text));
