@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { dirname, resolve } from "node:path";
 import { readCors } from "./config/cors.ts";
+import { readDeployUser } from "./config/deploy-user.ts";
 import { type DockerPlace, readDocker } from "./config/docker.ts";
 import { readGraphEnv } from "./config/graph-env.ts";
 import { mayUseLoopback, type Oidc, readOidc } from "./config/oidc.ts";
@@ -75,6 +76,10 @@ export interface Config extends Timing, DockerPlace {
   deploy_git_protocols: readonly string[];
   /** Hosts of git repositories that may be in a private network, or be spoken to over plain http. */
   deploy_git_hosts: readonly string[];
+  /** Whom builds and instances run as where this process is root. */
+  deploy_user: ReturnType<typeof readDeployUser>;
+  /** Whether source is built; `auto`: not for several workspaces with the rights of the service. */
+  deploy_process: "on" | "off" | "auto";
   /** Whether this process builds, starts and watches deployments, or leaves that to others on its database. */
   reconciles: boolean;
   /** Deployments that are built at a time. */
@@ -169,6 +174,8 @@ export function readConfig(command: Config["command"], flags: Flags, env: Env): 
     system_env: readSystemEnv(env),
     deploy_git_protocols: list(env.THREADMILL_DEPLOY_GIT_PROTOCOLS ?? "https,ssh"),
     deploy_git_hosts: list(env.THREADMILL_DEPLOY_GIT_HOSTS),
+    deploy_user: readDeployUser(env.THREADMILL_DEPLOY_USER),
+    deploy_process: oneOf("THREADMILL_DEPLOY_PROCESS", env.THREADMILL_DEPLOY_PROCESS, ["on", "off", "auto"], "auto"),
     source_limit_bytes: integer(
       "THREADMILL_MAX_SOURCE_BYTES",
       env.THREADMILL_MAX_SOURCE_BYTES,

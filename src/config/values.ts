@@ -17,9 +17,15 @@ export function number(name: string, text: string | undefined, fallback: number)
   throw new ConfigError(`${name} must be a number of seconds, but is "${text}".`);
 }
 
-export function oneOf(name: string, value: string | undefined, allowed: string[], fallback: string): string {
+export function oneOf<const T extends string>(
+  name: string,
+  value: string | undefined,
+  allowed: readonly T[],
+  fallback: T,
+): T {
   if (value === undefined || value === "") return fallback;
-  if (allowed.includes(value)) return value;
+  const found = allowed.find((one) => one === value);
+  if (found !== undefined) return found;
   throw new ConfigError(`${name} must be one of ${allowed.join(", ")}, but is "${value}".`);
 }
 

@@ -4,6 +4,8 @@ import type { Log } from "../lib/log.ts";
 
 const FOLDER_MODE = 0o700;
 const FILE_MODE = 0o600;
+/** Deployments that run as other users go through the data folder to folders of their own; they cannot list it. */
+const MOST_OF_FOLDER = 0o711;
 
 /** What a data folder has in it, besides the folders of other parts. */
 const OWN_FILE = /^(threadmill\.db|experiments\.db|lock\.db|owner\.pid|encryption\.keys)(-|\.|$)/;
@@ -17,10 +19,10 @@ export function makePrivate(folder: string, log: Log): void {
   if (process.platform === "win32") return;
   const entries = readdirSync(folder);
   const found = entries.filter((name) => OWN_FILE.test(name)).map((name) => join(folder, name));
-  for (const file of found) restrict(file, FILE_MODE, log);
+  for (const file of found) restrict(file, FILE_MODE, FILE_MODE, log);
   const isOurs = found.length > 0 && entries.every((name) => OWN_FILE.test(name) || OWN_FOLDERS.has(name));
-  if (isOurs) restrict(folder, FOLDER_MODE, log);
-  else if (isOpen(statSync(folder)) && entries.length > 0)
+  if (isOurs) restrict(folder, FOLDER_MODE, MOST_OF_FOLDER, log);
+  else if (isOpen(statSync(folder), MOST_OF_FOLDER) && entries.length > 0)
     log.warn(
       { folder },
       "the data folder has other files in it, so its mode is left: whoever may list it sees what there is",
@@ -34,11 +36,12 @@ export function makePrivateFile(file: string): void {
 
 const OWN_FOLDERS: ReadonlySet<string> = new Set(["control", "type-schemas", "home"]);
 
-const isOpen = ({ mode }: Stats): boolean => (mode & 0o077) !== 0;
+const isOpen = ({ mode }: Stats, most: number): boolean => (mode & 0o077 & ~most) !== 0;
 
-function restrict(path: string, mode: number, log: Log): void {
+/** Sets the mode of what is open to others beyond `most`. */
+function restrict(path: string, mode: number, most: number, log: Log): void {
   try {
-    if (!isOpen(statSync(path))) return;
+    if (!isOpen(statSync(path), most)) return;
     chmodSync(path, mode);
     log.warn({ path, mode: mode.toString(8) }, "others could read this: its mode was changed");
   } catch (error) {

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { mkdirSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { create } from "tar";
@@ -37,7 +37,12 @@ export function writeFiles(folder: string, files: Readonly<Record<string, string
   return folder;
 }
 
-export const temporaryFolder = (): string => mkdtempSync(join(tmpdir(), "threadmill-deploy-"));
+export function temporaryFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), "threadmill-deploy-"));
+  // Where the tests are root, builds are other users, who read repositories here.
+  chmodSync(folder, 0o755);
+  return folder;
+}
 
 export interface Tarball {
   kind: "tarball";

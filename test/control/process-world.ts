@@ -44,6 +44,8 @@ export async function openProcessWorld(
       build_timeout_ms: 60_000,
       git_protocols: ["https", "file"],
       git_hosts: [],
+      deploy_user: { from: 61_184, to: 65_519 },
+      deploy_process: "auto",
       database,
       database_url: at.url,
       log: createLog("silent"),

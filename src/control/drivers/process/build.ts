@@ -2,12 +2,13 @@ import { createHash } from "node:crypto";
 import { mkdir, rename, stat } from "node:fs/promises";
 import { dirname } from "node:path";
 import { type BuildIo, type BuildOrder, DeployError } from "../../driver.ts";
-import { buildFolder, type Folders } from "./folders.ts";
+import { buildFolder, type Folders, npmCache } from "./folders.ts";
 import { checkOut, type GitRules } from "./git.ts";
 import { buildSource, install } from "./install.ts";
 import { beginMaking, type Making } from "./making.ts";
 import { readProjectFile } from "./project-file.ts";
-import { explain, UNPACK_LIMITS, type UnpackLimits, unpack } from "./unpack.ts";
+import { giveOnce, type SystemUser, type SystemUsers } from "./system-users.ts";
+import { explain, type UnpackLimits, unpack } from "./unpack.ts";
 
 export interface BuildSettings {
   folders: Folders;
@@ -16,6 +17,7 @@ export interface BuildSettings {
   git: GitRules;
   /** For each command of a build. */
   build_timeout_ms: number;
+  users: SystemUsers;
   unpack_limits?: UnpackLimits;
 }
 
@@ -39,11 +41,12 @@ export async function build(order: BuildOrder, io: BuildIo, settings: BuildSetti
   }
   let making: Making | undefined;
   try {
-    making = await beginMaking(settings.folders.making);
-    const content = await fetchSource(order, making, io, settings);
+    const user = await settings.users.of(order.deployment_id);
+    making = await beginMaking(settings.folders.making, user);
+    const content = await fetchSource(order, making, user, io, settings);
     const built = { artifact: artifactOf(order, content), ...(source.kind === "git" && { commit_sha: content }) };
     if (await isBuilt(order, content, settings)) tell("This commit has been built before.");
-    else await make(order, making, built.artifact, io, settings);
+    else await make(order, making, user, built.artifact, io, settings);
     return built;
   } catch (error) {
     io.signal.throwIfAborted();
@@ -54,29 +57,45 @@ export async function build(order: BuildOrder, io: BuildIo, settings: BuildSetti
 }
 
 /** Puts the source into the making, and returns what its content is called. */
-async function fetchSource(order: BuildOrder, making: Making, io: BuildIo, settings: BuildSettings): Promise<string> {
+async function fetchSource(
+  order: BuildOrder,
+  making: Making,
+  user: SystemUser | undefined,
+  io: BuildIo,
+  settings: BuildSettings,
+): Promise<string> {
   const { source } = order;
   const tell = (message: string) => io.log({ at: Date.now(), level: "INFO", message });
   if (source.kind === "git") {
     tell(`Fetching ${source.ref ?? "the newest commit"} of ${source.url}`);
-    const base = { env: { ...settings.system_env, HOME: making.home }, timeout_ms: settings.build_timeout_ms };
+    const base = { env: { ...settings.system_env, HOME: making.home }, timeout_ms: settings.build_timeout_ms, user };
     const sha = await checkOut(source, making.source, settings.git, { ...base, onStart: making.onStart }, io);
     tell(`This is commit ${sha}.`);
     return sha;
   }
   tell("Unpacking the source");
-  await unpack(source.file, making.source, io.signal, settings.unpack_limits ?? UNPACK_LIMITS);
+  await unpack(source.file, making.source, io.signal, settings.unpack_limits, user);
   return source.sha256;
 }
 
-async function make(order: BuildOrder, making: Making, artifact: string, io: BuildIo, settings: BuildSettings) {
+async function make(
+  order: BuildOrder,
+  making: Making,
+  user: SystemUser | undefined,
+  artifact: string,
+  io: BuildIo,
+  settings: BuildSettings,
+) {
   const { folders, system_env, build_timeout_ms } = settings;
+  const npm_cache = npmCache(folders, order.deployment_id);
+  await mkdir(npm_cache, { recursive: true, mode: 0o700 });
+  if (user) await giveOnce(npm_cache, user);
   const base = {
     env: {
       ...system_env,
       HOME: making.home,
       CI: "1",
-      npm_config_cache: folders.npm_cache,
+      npm_config_cache: npm_cache,
       npm_config_audit: "false",
       npm_config_fund: "false",
       npm_config_update_notifier: "false",
@@ -84,6 +103,7 @@ async function make(order: BuildOrder, making: Making, artifact: string, io: Bui
       PATH: system_env.PATH ?? "",
     },
     timeout_ms: build_timeout_ms,
+    user,
     onStart: making.onStart,
   };
   await install(making.source, await readProjectFile(making.source, order.config_path), order, base, io);
@@ -97,7 +117,7 @@ async function make(order: BuildOrder, making: Making, artifact: string, io: Bui
 
 /** Another build of the same content may have been faster: its folder is as good. */
 async function keep(made: string, folder: string): Promise<void> {
-  await mkdir(dirname(folder), { recursive: true, mode: 0o700 });
+  await mkdir(dirname(folder), { recursive: true, mode: 0o711 });
   await rename(made, folder).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== "ENOTEMPTY" && error.code !== "EEXIST") throw error;
   });

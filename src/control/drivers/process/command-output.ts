@@ -5,7 +5,7 @@ import type { Command } from "./command.ts";
 const run = promisify(execFile);
 
 /** What a short command of ours prints, without the space around it. */
-export async function outputOf({ file, args, cwd, env, timeout_ms }: Command): Promise<string> {
-  const { stdout } = await run(file, [...args], { cwd, env: { ...env }, timeout: timeout_ms });
+export async function outputOf({ file, args, cwd, env, timeout_ms, user }: Command): Promise<string> {
+  const { stdout } = await run(file, [...args], { cwd, env: { ...env }, timeout: timeout_ms, ...user });
   return stdout.trim();
 }

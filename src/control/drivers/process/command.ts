@@ -4,6 +4,7 @@ import { type BuildIo, DeployError, type LogLine } from "../../driver.ts";
 import { readLogLine } from "../log-line.ts";
 import { LineSplitter } from "./line-splitter.ts";
 import { killGroup } from "./process-identity.ts";
+import type { SystemUser } from "./system-users.ts";
 
 export interface Command {
   /** For people. */
@@ -14,6 +15,8 @@ export interface Command {
   /** The whole environment. */
   env: Readonly<Record<string, string>>;
   timeout_ms: number;
+  /** Undefined: whom the service runs as. */
+  user: SystemUser | undefined;
   /** Told the number of the process, so that it can be found after a crash of this one. */
   onStart?(pid: number): Promise<void>;
 }
@@ -29,8 +32,8 @@ const LAST_LINES = 10;
  */
 export async function runCommand(command: Command, { log, signal }: BuildIo): Promise<void> {
   signal.throwIfAborted();
-  const { name, file, args, cwd, env, timeout_ms } = command;
-  const child = spawn(file, args, { cwd, env, detached: true, stdio: ["ignore", "pipe", "pipe"] });
+  const { name, file, args, cwd, env, timeout_ms, user } = command;
+  const child = spawn(file, args, { cwd, env, ...user, detached: true, stdio: ["ignore", "pipe", "pipe"] });
   const ended = once(child, "close") as Promise<[number | null, string | null]>;
   const said = tell(child, log);
   let isLate = false;

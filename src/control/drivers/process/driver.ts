@@ -3,14 +3,16 @@ import { join } from "node:path";
 import type { Log } from "../../../lib/log.ts";
 import { systemLookup } from "../../../lib/safe-fetch/addresses.ts";
 import type { Database } from "../../../storage/database.ts";
-import type { DeployDriver } from "../../driver.ts";
+import { listWorkspaces } from "../../../storage/vault/workspaces.ts";
+import { type DeployDriver, DeployError } from "../../driver.ts";
 import { dataFolder } from "../data-folder.ts";
 import { ownDatabases } from "../own-databases.ts";
 import { type BuildSettings, build } from "./build.ts";
-import { foldersIn } from "./folders.ts";
+import { foldersIn, npmCache } from "./folders.ts";
 import { Instances } from "./instances.ts";
 import { removeHalfBuilds } from "./making.ts";
 import { providePackages } from "./provided-packages.ts";
+import { type DeployUser, SystemUsers } from "./system-users.ts";
 
 export interface ProcessDriverOptions {
   /** Everything of the driver lies in the folder `control` of this one. */
@@ -23,6 +25,9 @@ export interface ProcessDriverOptions {
   git_protocols: readonly string[];
   git_hosts: readonly string[];
   unpack_limits?: BuildSettings["unpack_limits"];
+  deploy_user: DeployUser;
+  /** Whether anything is built: `auto` unless deployments of several workspaces would have the rights of the service. */
+  deploy_process: "on" | "off" | "auto";
   database: Database;
   /** Of the service's own Postgres: each deployment gets a schema there. Undefined: each gets an embedded database. */
   database_url: string | undefined;
@@ -31,16 +36,23 @@ export interface ProcessDriverOptions {
 
 /**
  * Runs deployments as processes of this machine: builds are folders, and an instance is this very program, which serves one of
- * them. Processes and builds are separated by folders and environment, not by rights of the operating system.
+ * them. Where the service is root they are kept apart by users of the system, elsewhere by folders and environment alone.
  */
 export async function createProcessDriver(options: ProcessDriverOptions): Promise<DeployDriver> {
   const { program, system_env, build_timeout_ms, database, database_url, log } = options;
   const folders = foldersIn(join(options.data_dir, "control"));
   await removeHalfBuilds(folders.making);
-  let prepared: Promise<void> | undefined;
+  let prepared: Promise<SystemUsers> | undefined;
+  const open = async () => {
+    const users = await SystemUsers.prepare(folders, options.deploy_user, program);
+    if (users.missing !== undefined)
+      log.warn({ reason: users.missing }, "builds and instances of deployments run with the rights of the service");
+    await providePackages(folders.builds, program);
+    return users;
+  };
   // Services that deploy nothing have no folders of it.
   const prepare = () => {
-    prepared ??= providePackages(folders.builds, program).catch((error) => {
+    prepared ??= open().catch((error) => {
       prepared = undefined;
       throw error;
     });
@@ -49,18 +61,28 @@ export async function createProcessDriver(options: ProcessDriverOptions): Promis
   const git = { protocols: options.git_protocols, hosts: options.git_hosts, lookup: systemLookup };
   const { unpack_limits } = options;
   const settings = { folders, system_env, git, build_timeout_ms, ...(unpack_limits && { unpack_limits }) };
+  const checkAllowed = async ({ missing }: SystemUsers) => {
+    const isOff =
+      options.deploy_process === "off" ||
+      (options.deploy_process === "auto" &&
+        missing !== undefined &&
+        (await listWorkspaces(database.read, undefined)).length > 1);
+    if (!isOff) return;
+    const reason = options.deploy_process === "off" ? "" : ` Several workspaces share the service, and ${missing}.`;
+    throw new DeployError(
+      `Source is not built here (THREADMILL_DEPLOY_PROCESS=${options.deploy_process}).${reason} Deploy an image.`,
+    );
+  };
   const databases = ownDatabases(database, database_url);
-  const instances = new Instances({ folders, program, system_env, databases, log });
+  const instances = new Instances({ folders, program, system_env, databases, users: prepare, log });
   return {
     kind: "process",
     build: async (order, io) => {
-      await prepare();
-      return build(order, io, settings);
+      const users = await prepare();
+      await checkAllowed(users);
+      return build(order, io, { ...settings, users });
     },
-    ensure: async (order) => {
-      await prepare();
-      return instances.ensure(order);
-    },
+    ensure: (order) => instances.ensure(order),
     probe: (ref) => instances.probe(ref),
     stop: (ref, { grace_ms }) => instances.stop(ref, grace_ms),
     list: () => instances.list(),
@@ -71,7 +93,11 @@ export async function createProcessDriver(options: ProcessDriverOptions): Promis
     },
     async remove({ deployment_id }) {
       for (const ref of await instances.list()) if (ref.deployment_id === deployment_id) await instances.stop(ref, 0);
-      const left = [join(folders.builds, deployment_id), dataFolder(folders, deployment_id)];
+      const left = [
+        join(folders.builds, deployment_id),
+        npmCache(folders, deployment_id),
+        dataFolder(folders, deployment_id),
+      ];
       await Promise.all(left.map((folder) => rm(folder, { recursive: true, force: true, maxRetries: 3 })));
       await databases.drop(deployment_id);
     },

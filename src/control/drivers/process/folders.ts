@@ -7,7 +7,7 @@ export interface Folders {
   builds: string;
   /** Builds in the making, each in a folder that names its process. */
   making: string;
-  /** What npm has downloaded, for the next build. */
+  /** What npm has downloaded, for the next build: a folder for each deployment. */
   npm_cache: string;
   /** What instances write, and how much of it has been told. */
   logs: string;
@@ -28,6 +28,8 @@ export const foldersIn = (root: string): Folders => ({
 
 export const buildFolder = ({ builds }: Folders, deployment_id: string, artifact: string): string =>
   join(builds, deployment_id, artifact);
+
+export const npmCache = ({ npm_cache }: Folders, deployment_id: string): string => join(npm_cache, deployment_id);
 
 /** Where an instance writes, and with `.offset` behind it, how far that has been told. */
 export const logFile = ({ logs }: Folders, instance_id: string): string => join(logs, `${instance_id}.log`);

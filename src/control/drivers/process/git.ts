@@ -34,7 +34,7 @@ export async function checkOut(
   { url, ref, token }: GitSource,
   folder: string,
   rules: GitRules,
-  base: Pick<Command, "env" | "timeout_ms" | "onStart">,
+  base: Pick<Command, "env" | "timeout_ms" | "user" | "onStart">,
   io: BuildIo,
 ): Promise<string> {
   const remote = await remoteOf(url, rules);

@@ -4,7 +4,7 @@ import { type BuildIo, type BuildOrder, DeployError } from "../../driver.ts";
 import { type Command, runCommand } from "./command.ts";
 import type { ProjectFile } from "./project-file.ts";
 
-type Base = Pick<Command, "env" | "timeout_ms" | "onStart">;
+type Base = Pick<Command, "env" | "timeout_ms" | "user" | "onStart">;
 
 /** Which lock file belongs to whose installation of exactly what it says. */
 const INSTALLERS = [
@@ -69,7 +69,7 @@ export async function buildSource(root: string, project: ProjectFile, order: Bui
 
 function runShell(command: string, cwd: string, base: Base, io: BuildIo): Promise<void> {
   io.log({ at: Date.now(), level: "INFO", message: `$ ${command}` });
-  return runCommand({ ...base, name: command, file: "/bin/sh", args: ["-c", command], cwd }, io);
+  return runCommand({ ...base, name: command, file: "/bin/sh", args: ["-c", `umask 077\n${command}`], cwd }, io);
 }
 
 interface Manifest {

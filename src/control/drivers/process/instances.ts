@@ -1,6 +1,6 @@
 import { once } from "node:events";
-import { access, rm } from "node:fs/promises";
-import { join } from "node:path";
+import { access, chmod, rm } from "node:fs/promises";
+import { dirname, join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import type { Log } from "../../../lib/log.ts";
 import { DeployError, type InstanceCondition, type InstanceOrder, type InstanceRef } from "../../driver.ts";
@@ -22,6 +22,7 @@ import { launch, listenForIt } from "./launch.ts";
 import { LogTail, offsetFile } from "./log-tail.ts";
 import { isAlive, killGroup, type ProcessIdentity, signalProcess, startOf } from "./process-identity.ts";
 import { configPathOf } from "./project-file.ts";
+import { giveOnce, type SystemUsers } from "./system-users.ts";
 
 export interface InstanceSettings {
   folders: Folders;
@@ -29,6 +30,8 @@ export interface InstanceSettings {
   program: string;
   system_env: Readonly<Record<string, string>>;
   databases: OwnDatabases;
+  /** Also makes what instances need besides their build. */
+  users(): Promise<SystemUsers>;
   log: Log;
 }
 
@@ -82,12 +85,19 @@ export class Instances {
   }
 
   async #start(order: InstanceOrder): Promise<InstanceRef> {
-    const { folders, program, system_env, databases, log } = this.#settings;
+    const { folders, program, system_env, databases, users, log } = this.#settings;
     const { instance_id, deployment_id, revision_id, artifact } = order;
-    const config_file = join(buildFolder(folders, deployment_id, artifact), configPathOf(order.config_path));
+    const built = buildFolder(folders, deployment_id, artifact);
+    const config_file = join(built, configPathOf(order.config_path));
     await access(config_file).catch(() => {
       throw new DeployError("The build of this revision is gone: deploy its source again.");
     });
+    const user = await (await users()).of(deployment_id);
+    if (user) {
+      // What was built before builds had users of their own.
+      await chmod(dirname(built), 0o711);
+      await giveOnce(built, user);
+    }
     const database_url = await databases.of(order);
     const listener = await listenForIt();
     const address = `http://127.0.0.1:${listener.port}`;
@@ -97,7 +107,7 @@ export class Instances {
     const data_dir = dataFolder(folders, deployment_id);
     const log_file = logFile(folders, instance_id);
     try {
-      const what = { order, program, config_file, data_dir, database_url, log_file, system_env };
+      const what = { order, program, config_file, data_dir, database_url, log_file, system_env, user };
       const child = await launch(what, listener);
       const pid = child.pid as number;
       const exit = once(child, "exit");

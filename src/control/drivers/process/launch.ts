@@ -1,10 +1,11 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdir, open } from "node:fs/promises";
+import { lchown, mkdir, open } from "node:fs/promises";
 import { type AddressInfo, createServer, type Server } from "node:net";
 import { dirname, join } from "node:path";
 import type { InstanceOrder } from "../../driver.ts";
 import { titleOf } from "./instance-record.ts";
+import type { SystemUser } from "./system-users.ts";
 
 export interface Launch {
   order: InstanceOrder;
@@ -17,6 +18,8 @@ export interface Launch {
   database_url: string | undefined;
   log_file: string;
   system_env: Readonly<Record<string, string>>;
+  /** Undefined: whom the service runs as. */
+  user: SystemUser | undefined;
 }
 
 /** A socket that listens on a free port of this machine. */
@@ -37,14 +40,16 @@ export async function listenForIt(): Promise<Listener> {
 
 /** Starts the agent server of a build in a process group of its own, which this process does not take with it when it ends. */
 export async function launch(what: Launch, { server, port }: Listener): Promise<ChildProcess> {
-  const { order, log_file, data_dir, config_file } = what;
-  await mkdir(join(data_dir, "home"), { recursive: true, mode: 0o700 });
+  const { order, log_file, config_file, user } = what;
+  await makeHome(what);
   await mkdir(dirname(log_file), { recursive: true, mode: 0o700 });
   const log = await open(log_file, "a", 0o600);
   try {
-    const child = spawn(process.execPath, argumentsOf(what, port), {
+    const [file, args] = asPrivate([process.execPath, ...argumentsOf(what, port)]);
+    const child = spawn(file, args, {
       cwd: dirname(config_file),
       env: environmentOf(what, port),
+      ...user,
       detached: true,
       stdio: ["ignore", log.fd, log.fd, descriptorOf(server)],
     });
@@ -56,6 +61,26 @@ export async function launch(what: Launch, { server, port }: Listener): Promise<
     await log.close();
   }
 }
+
+/** In the data folder, which is the instance's own: who has it decides what is found under this name. */
+async function makeHome({ data_dir, user }: Launch): Promise<void> {
+  const home = join(data_dir, "home");
+  await mkdir(data_dir, { recursive: true, mode: 0o700 });
+  const isNew = await mkdir(home, { mode: 0o700 }).then(
+    () => true,
+    (error: NodeJS.ErrnoException) => {
+      if (error.code !== "EEXIST") throw error;
+      return false;
+    },
+  );
+  if (isNew && user) await lchown(home, user.uid, user.gid);
+}
+
+/** What it writes is readable to its user alone. The shell replaces itself, so the process is the program. */
+const asPrivate = (command: string[]): [string, string[]] => [
+  "/bin/sh",
+  ["-c", 'umask 077 && exec "$0" "$@"', ...command],
+];
 
 function argumentsOf({ order, program, config_file, data_dir, database_url }: Launch, port: number): string[] {
   const { memory_limit_mb, cpu_limit } = order.resources;

@@ -1,7 +1,8 @@
 import { randomBytes } from "node:crypto";
-import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { chown, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { isAlive, killGroup, type ProcessIdentity, startOf } from "./process-identity.ts";
+import type { SystemUser } from "./system-users.ts";
 
 /** A build in the making: a folder that goes away unless it is moved to where finished builds are. */
 export interface Making {
@@ -16,13 +17,15 @@ export interface Making {
 
 const COMMAND = "command.json";
 
-/** A folder for a build of this process. */
-export async function beginMaking(folder: string): Promise<Making> {
+/** A folder for a build of this process, whose commands run as this user. */
+export async function beginMaking(folder: string, user: SystemUser | undefined): Promise<Making> {
   const own = `${process.pid}-${await startOf(process.pid)}-${randomBytes(4).toString("hex")}`;
   const root = join(folder, own);
   const [source, home] = [join(root, "source"), join(root, "home")];
-  await mkdir(source, { recursive: true, mode: 0o700 });
-  await mkdir(home);
+  await mkdir(root, { recursive: true, mode: 0o711 });
+  await mkdir(source, { mode: 0o700 });
+  await mkdir(home, { mode: 0o700 });
+  if (user) for (const own of [source, home]) await chown(own, user.uid, user.gid);
   return {
     source,
     home,

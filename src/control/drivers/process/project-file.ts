@@ -80,7 +80,9 @@ function moduleOf(value: unknown, where: string): string {
 async function makeEnvFile(env: unknown, folder: string, root: string): Promise<void> {
   if (typeof env !== "string") return;
   const file = join(folder, env);
-  if (!isBelow(root, file))
+  // A link to another folder would have a file made there.
+  const parent = dirname(file) === root ? root : await inside(root, dirname(file));
+  if (!isBelow(root, file) || parent === undefined)
     throw new DeployError(`The field "env" of langgraph.json must name a file within the source.`);
   await writeFile(file, "", { flag: "wx" }).catch(() => undefined);
 }

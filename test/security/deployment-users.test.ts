@@ -1,0 +1,209 @@
+import { randomUUID } from "node:crypto";
+import { chmodSync, existsSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { readDeployUser } from "../../src/config/deploy-user.ts";
+import type { InstanceOrder } from "../../src/control/driver.ts";
+import { foldersIn } from "../../src/control/drivers/process/folders.ts";
+import { give } from "../../src/control/drivers/process/system-users.ts";
+import { migrate } from "../../src/storage/migrate.ts";
+import { insertWorkspace } from "../../src/storage/vault/workspaces.ts";
+import { PROJECT, packed, temporaryFolder } from "../control/deployed-project.ts";
+import { answersOk, ask } from "../control/driver-conformance.ts";
+import { openProcessWorld, type ProcessWorld } from "../control/process-world.ts";
+
+/** Finding 4 of the security review: builds and instances had the rights of the service. */
+
+const RANGE = { from: 61_184, to: 65_519 };
+const isRoot = process.getuid?.() === 0;
+
+describe.skipIf(!isRoot)("a deployment's user of the system", () => {
+  let world: ProcessWorld;
+  beforeEach(async () => {
+    world = await openProcessWorld("sqlite");
+  });
+  afterEach(() => world.close());
+
+  /** What a command of a build prints; its status does not matter. */
+  async function said(command: string, deployment_id: string = randomUUID()): Promise<string> {
+    const built = await world.build(await packed(PROJECT), {
+      deployment_id,
+      install_command: `{ ${command}; } 2>&1 || true`,
+    });
+    return built.lines.map(({ message }) => message).join("\n");
+  }
+  const orderFor = async (deployment_id: string = randomUUID()): Promise<InstanceOrder> => ({
+    instance_id: randomUUID(),
+    deployment_id,
+    revision_id: randomUUID(),
+    tenant_id: randomUUID(),
+    replica: 0,
+    artifact: (await world.build(await packed(PROJECT), { deployment_id })).artifact,
+    config_path: undefined,
+    api_key: `key-${randomUUID()}`,
+    database_password: "a-password-0123456789",
+    env: {},
+    resources: { cpu_limit: undefined, memory_limit_mb: undefined },
+    log: () => undefined,
+  });
+  const uidOf = (path: string) => statSync(path).uid;
+  const dataOf = (deployment_id: string) => join(foldersIn(world.folder).data, deployment_id);
+
+  it("is not the service's, nor that of another deployment, and stays the same", async () => {
+    const [one, two] = [randomUUID(), randomUUID()];
+    const idOf = async (deployment_id: string) => Number((await said("id -u", deployment_id)).match(/^\d+$/m)?.[0]);
+    const [first, second] = [await idOf(one), await idOf(two)];
+    for (const uid of [first, second]) {
+      expect(uid).toBeGreaterThanOrEqual(RANGE.from);
+      expect(uid).toBeLessThanOrEqual(RANGE.to);
+    }
+    expect(first).not.toBe(second);
+    await world.restart();
+    expect(uidOf(dataOf(one))).toBe(first);
+    expect(await said("id -u; true again", one)).toContain(`\n${first}\n`);
+  });
+
+  it.each([
+    ["the environment of the service", () => "cat /proc/$PPID/environ"],
+    ["the memory of the service", () => "head -c 1 /proc/$PPID/mem"],
+    ["what is in the data folder", (data_dir: string) => `ls ${data_dir}`],
+    ["the database", (data_dir: string) => `cat ${data_dir}/threadmill.db`],
+    ["the encryption keys", (data_dir: string) => `cat ${data_dir}/encryption.keys`],
+    ["which deployments there are", (data_dir: string) => `ls ${data_dir}/control/data`],
+    ["which builds there are", (data_dir: string) => `ls ${data_dir}/control/builds`],
+    ["the logs of instances", (data_dir: string) => `ls ${data_dir}/control/logs`],
+    ["to write to the folder of builds", (data_dir: string) => `touch ${data_dir}/control/builds/mine`],
+    ["to end the service", () => "kill -0 $PPID"],
+  ])("does not let a build have %s", async (_, attack) => {
+    writeFileSync(join(world.at.data_dir, "threadmill.db"), "", { flag: "a" });
+    writeFileSync(join(world.at.data_dir, "encryption.keys"), "secret", { mode: 0o600 });
+    mkdirSync(foldersIn(world.folder).logs, { recursive: true, mode: 0o700 });
+    expect(await said(attack(world.at.data_dir))).toMatch(/[Pp]ermission denied|not permitted/);
+  });
+
+  it("does not let a build or an instance have anything of another deployment", async () => {
+    const order = await orderFor();
+    const ref = await world.driver.ensure(order);
+    await answersOk(ref);
+    const told = await ask(ref, order, {});
+    const { builds } = foldersIn(world.folder);
+    const { deployment_id } = order;
+    for (const attack of [
+      `cat /proc/${told.pid}/environ`,
+      `kill -0 ${told.pid}`,
+      `ls ${dataOf(deployment_id)}`,
+      `cat ${dataOf(deployment_id)}/threadmill.db`,
+      `cat ${join(builds, deployment_id, order.artifact, "agent.mjs")}`,
+    ])
+      expect([attack, await said(attack)]).toEqual([
+        attack,
+        expect.stringMatching(/[Pp]ermission denied|not permitted/),
+      ]);
+    await world.driver.stop(ref, { grace_ms: 10_000 });
+  });
+
+  it("has its own home and npm cache, and what it writes is its alone", async () => {
+    const text = await said('echo $HOME; echo $npm_config_cache; touch a; ls -l a; touch "$HOME/b"');
+    expect(text).toMatch(/\/making\/.*\/home$/m);
+    expect(text).toMatch(/\/npm-cache\/[0-9a-f-]{36}$/m);
+    expect(text).toContain("-rw------- 1");
+  });
+
+  it("has its instance, its database and its home", async () => {
+    const order = await orderFor();
+    const ref = await world.driver.ensure(order);
+    await answersOk(ref);
+    const { pid } = await ask(ref, order, {});
+    const uid = uidOf(`/proc/${pid}`);
+    expect(uid).toBeGreaterThanOrEqual(RANGE.from);
+    const data = dataOf(order.deployment_id);
+    expect(["threadmill.db", "home"].map((name) => uidOf(join(data, name)))).toEqual([uid, uid]);
+    expect(statSync(join(data, "threadmill.db")).mode & 0o777).toBe(0o600);
+    await world.driver.stop(ref, { grace_ms: 10_000 });
+  });
+
+  it("takes over what a deployment had before it got one", async () => {
+    const order = await orderFor();
+    const data = dataOf(order.deployment_id);
+    const built = join(foldersIn(world.folder).builds, order.deployment_id);
+    const before = await world.driver.ensure(order);
+    await answersOk(before);
+    await world.driver.stop(before, { grace_ms: 10_000 });
+    for (const folder of [data, built]) await give(folder, { uid: 0, gid: 0 });
+    chmodSync(built, 0o700);
+    await world.restart();
+    const ref = await world.driver.ensure({ ...order, instance_id: randomUUID() });
+    await answersOk(ref);
+    expect((await ask(ref, order, {})).pid).toBeGreaterThan(0);
+    expect(uidOf(join(data, "threadmill.db"))).toBe(uidOf(data));
+    await world.driver.stop(ref, { grace_ms: 10_000 });
+  });
+
+  it("gets nothing made outside of its source", async () => {
+    const outside = temporaryFolder();
+    const project = { graphs: { agent: "./agent.mjs:graph" }, env: "link/made" };
+    await expect(
+      world.build(await packed({ ...PROJECT, "langgraph.json": JSON.stringify(project) }), {
+        install_command: `ln -s ${outside} link`,
+      }),
+    ).rejects.toThrow("must name a file within the source");
+    expect(readdirSync(outside)).toEqual([]);
+    rmSync(outside, { recursive: true });
+  });
+
+  it("is given up with the deployment", async () => {
+    const deployment_id = randomUUID();
+    await said("true", deployment_id);
+    await world.driver.remove({ deployment_id, artifacts: [] });
+    const { npm_cache, builds, data } = foldersIn(world.folder);
+    for (const folder of [npm_cache, builds, data]) expect(existsSync(join(folder, deployment_id))).toBe(false);
+  });
+});
+
+describe("building source with the rights of the service", () => {
+  let world: ProcessWorld;
+  afterEach(() => world.close());
+  const open = async (more: Parameters<typeof openProcessWorld>[1]) => {
+    world = await openProcessWorld("sqlite", more);
+    await migrate(world.database, "agents");
+  };
+  const build = async () => world.build(await packed({ ...PROJECT, "README.md": randomUUID() }));
+  /** A data folder that only this user can get to. */
+  const closed = () => {
+    const folder = temporaryFolder();
+    chmodSync(folder, 0o700);
+    mkdirSync(join(folder, "data"));
+    return join(folder, "data");
+  };
+
+  it("ends with the second workspace", async () => {
+    await open({ data_dir: closed() });
+    expect((await build()).artifact).not.toBe("");
+    for (const name of ["one", "two"])
+      await world.database.write((tx) => insertWorkspace(tx, { tenant_id: randomUUID(), name }));
+    await expect(build()).rejects.toThrow(/THREADMILL_DEPLOY_PROCESS=auto.*Several workspaces share the service/);
+  });
+
+  it("goes on where that was chosen", async () => {
+    await open({ data_dir: closed(), deploy_process: "on" });
+    for (const name of ["one", "two"])
+      await world.database.write((tx) => insertWorkspace(tx, { tenant_id: randomUUID(), name }));
+    expect((await build()).artifact).not.toBe("");
+  });
+
+  it("can be switched off", async () => {
+    await open({ deploy_process: "off" });
+    await expect(build()).rejects.toThrow("THREADMILL_DEPLOY_PROCESS=off");
+  });
+});
+
+describe("THREADMILL_DEPLOY_USER", () => {
+  it("is a range of numbers or a name", () => {
+    expect(readDeployUser()).toEqual(RANGE);
+    expect(readDeployUser("1000-1000")).toEqual({ from: 1000, to: 1000 });
+    expect(readDeployUser("nobody")).toEqual({ name: "nobody" });
+  });
+  it.each(["root", "0", "0-5", "5-1", "a b", "-x", "65534"])("is not %s", (text) => {
+    expect(() => readDeployUser(text)).toThrow("THREADMILL_DEPLOY_USER must be");
+  });
+});
