@@ -51,6 +51,8 @@ export interface ImageOrder {
   deployment_id: string;
   /** As somebody has named it, or as it was pinned. */
   image: string;
+  /** Whether the driver returned this name before: its registry is not asked again. */
+  pinned: boolean;
 }
 
 export interface BuildIo {

@@ -13,7 +13,7 @@ import type { InstanceRow, RevisionRow } from "../storage/control/schema.ts";
 import type { Tx } from "../storage/database.ts";
 import { backOff } from "./back-off.ts";
 import { type BuildIo, DeployError, type InstanceRef } from "./driver.ts";
-import { apiKeyPlace, databasePasswordPlace, instanceOrder } from "./orders.ts";
+import { apiKeyPlace, databasePasswordPlace, instanceOrder, madeOf } from "./orders.ts";
 import { asking, driverNamed, refOf, type Work } from "./parts.ts";
 
 export interface InstanceJob {
@@ -57,7 +57,8 @@ async function pin({ instance, revision }: InstanceJob, work: Work, io: BuildIo)
   const driver = driverNamed(instance.driver, work);
   const { revision_id, deployment_id, artifact: image } = revision;
   if (!driver.pin || image === null) return revision;
-  const artifact = await asking(() => (driver.pin as NonNullable<typeof driver.pin>)({ deployment_id, image }, io));
+  const order = { deployment_id, image, pinned: image !== madeOf(revision).image_uri };
+  const artifact = await asking(() => (driver.pin as NonNullable<typeof driver.pin>)(order, io));
   if (artifact === image) return revision;
   return { ...revision, artifact: await work.commit((tx) => pinArtifact(tx, { revision_id, image, artifact })) };
 }

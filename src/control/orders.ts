@@ -12,7 +12,8 @@ import type { Plan } from "./steps.ts";
 const MOST_REPLICAS = 10;
 
 const configOf = ({ source_config }: RevisionRow) => JSON.parse(source_config) as SourceConfig;
-const madeOf = ({ source_revision_config }: RevisionRow) => JSON.parse(source_revision_config) as SourceRevisionConfig;
+export const madeOf = ({ source_revision_config }: RevisionRow) =>
+  JSON.parse(source_revision_config) as SourceRevisionConfig;
 
 /** How a revision becomes something that runs, or in a sentence why it cannot. */
 export function planOf(revision: RevisionRow, driver: DeployDriver | undefined): Plan {

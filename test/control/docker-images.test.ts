@@ -18,14 +18,16 @@ describe.skipIf(engineMissing() ?? registryMissing())("the image of a revision",
     await engine.stop();
   }, 60_000);
   beforeEach(async () => {
-    world = await openDockerWorld("sqlite", { docker_socket: engine.socket });
+    world = await open();
     told = [];
   });
   afterEach(() => world.close());
 
-  const pin = (image: string, deployment_id: string = randomUUID()): Promise<string> =>
+  const open = () =>
+    openDockerWorld("sqlite", { docker_socket: engine.socket, docker_registries: ["localhost", registry.host] });
+  const pin = (image: string, deployment_id: string = randomUUID(), pinned = false): Promise<string> =>
     (world.driver.pin as NonNullable<typeof world.driver.pin>)(
-      { deployment_id, image },
+      { deployment_id, image, pinned },
       { log: ({ message }) => told.push(message), signal: new AbortController().signal },
     );
   const idOf = (image: string) =>
@@ -44,12 +46,12 @@ describe.skipIf(engineMissing() ?? registryMissing())("the image of a revision",
   };
   const remove = (deployment_id: string) => world.driver.remove({ deployment_id, artifacts: [] });
 
-  it("that only this engine has is called by its id, also when its tag has moved on", async () => {
-    const first = await engine.imageOf("agents/local:1", { content: "first" });
-    expect(await pin("agents/local:1")).toBe(first);
-    const second = await engine.imageOf("agents/local:1", { content: "second" });
-    expect(await pin(first)).toBe(first);
-    expect(await pin("agents/local:1")).toBe(second);
+  it("that was tagged on this machine is called by its id, also when its tag has moved on", async () => {
+    const first = await engine.imageOf("localhost/agents/local:1", { content: "first" });
+    expect(await pin("localhost/agents/local:1")).toBe(first);
+    const second = await engine.imageOf("localhost/agents/local:1", { content: "second" });
+    expect(await pin(first, randomUUID(), true)).toBe(first);
+    expect(await pin("localhost/agents/local:1")).toBe(second);
     expect(told).toEqual([]);
   });
 
@@ -61,7 +63,7 @@ describe.skipIf(engineMissing() ?? registryMissing())("the image of a revision",
     await engine.docker.getImage(id as string).remove({ force: true });
     expect(await pin(artifact)).toBe(artifact);
     expect(await idOf(artifact)).toBe(id);
-    expect(told).toEqual([`Pulling the image ${image}`, `Pulling the image ${artifact}`]);
+    expect(told).toEqual([`Pulling the image ${artifact}`, `Pulling the image ${artifact}`]);
   });
 
   it("is the one that its tag leads to now, for a new revision", async () => {
@@ -72,15 +74,16 @@ describe.skipIf(engineMissing() ?? registryMissing())("the image of a revision",
     expect(after).not.toBe(before);
   });
 
-  it("is the one that is here when the registry has no answer", async () => {
+  it("stays what it was when the registry has no answer, and a new revision fails with a sentence", async () => {
     const image = await publish("agents/lonely:1", "lonely");
-    const artifact = await pin(image);
-    const { host } = registry;
+    const deployment_id = randomUUID();
+    const artifact = await pin(image, deployment_id);
     await registry.stop();
-    expect(await pin(image)).toBe(artifact);
-    expect(told.at(-1)).toMatch(/^It could not be pulled, so the one that is here is taken: /);
+    expect(await pin(artifact, deployment_id, true)).toBe(artifact);
+    await expect(pin(image, deployment_id)).rejects.toThrow(/ did not confirm the image .*: .*connection refused/);
+    await world.close();
     registry = await startRegistry();
-    expect(registry.host).not.toBe(host);
+    world = await open();
   });
 
   it("goes with the last deployment that it was pulled for, and stays if it was here before", async () => {
@@ -93,17 +96,20 @@ describe.skipIf(engineMissing() ?? registryMissing())("the image of a revision",
     await remove(other);
     expect(await idOf(artifact)).toBeUndefined();
 
-    const mine = await engine.imageOf("agents/mine:1", { content: "mine" });
-    await pin("agents/mine:1", one);
+    const mine = await engine.imageOf("localhost/agents/mine:1", { content: "mine" });
+    await pin("localhost/agents/mine:1", one);
     await remove(one);
     expect(await idOf(mine)).toBe(mine);
   });
 
   it("is missed in a sentence", async () => {
     await expect(pin(`${registry.host}/agents/nobody-has:1`)).rejects.toThrow(
-      /^There is no image 127\.0\.0\.1:\d+\/agents\/nobody-has:1 here, and it could not be pulled: .*not found.*\.$/,
+      /^The registry 127\.0\.0\.1:\d+ did not confirm the image 127\.0\.0\.1:\d+\/agents\/nobody-has:1: .*unknown.*\.$/,
     );
-    await expect(pin(`sha256:${"0".repeat(64)}`)).rejects.toThrow(/an id cannot be pulled/);
+    await expect(pin("localhost/agents/nobody-has:1")).rejects.toThrow(
+      "The image localhost/agents/nobody-has:1 is not on the engine: build it or tag it with this name.",
+    );
+    await expect(pin(`sha256:${"0".repeat(64)}`, randomUUID(), true)).rejects.toThrow(/an id cannot be pulled/);
   });
 });
 
@@ -111,7 +117,8 @@ describe("a service without an engine", () => {
   it("fails revisions of images with a sentence that says what to do, and has nothing to list or remove", async () => {
     const world = await openDockerWorld("sqlite", { docker_socket: "/nowhere/docker.sock" });
     const io = { log: () => undefined, signal: new AbortController().signal };
-    await expect(world.driver.pin?.({ deployment_id: randomUUID(), image: "agents/any:1" }, io)).rejects.toThrow(
+    const order = { deployment_id: randomUUID(), image: "localhost/agents/any:1", pinned: false };
+    await expect(world.driver.pin?.(order, io)).rejects.toThrow(
       "No Docker engine answers at /nowhere/docker.sock (ENOENT): start one that this service may use, or name its socket in THREADMILL_DOCKER_HOST.",
     );
     expect(await world.driver.list()).toEqual([]);

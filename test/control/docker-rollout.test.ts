@@ -26,8 +26,8 @@ describe.skipIf(engineMissing())("deployments of images", () => {
   let engine: TestEngine;
   beforeAll(async () => {
     engine = await startEngine();
-    await engine.imageOf("agents/says:a", graphThat("a"));
-    await engine.imageOf("agents/says:b", graphThat("b"));
+    await engine.imageOf("localhost/agents/says:a", graphThat("a"));
+    await engine.imageOf("localhost/agents/says:b", graphThat("b"));
   }, 180_000);
   afterAll(() => engine.stop(), 60_000);
 
@@ -55,6 +55,7 @@ describe.skipIf(engineMissing())("deployments of images", () => {
           API_KEYS: KEY,
           THREADMILL_DOCKER_HOST: `unix://${engine.socket}`,
           THREADMILL_DOCKER_NETWORK: "host",
+          THREADMILL_DOCKER_REGISTRIES: "localhost, 127.0.0.1:1",
           THREADMILL_DEPLOY_DRAIN_SECS: "2",
         },
       });
@@ -96,7 +97,7 @@ describe.skipIf(engineMissing())("deployments of images", () => {
       engine.docker.listContainers({ all: true, filters: { label: [`threadmill.deployment=${id}`] } });
 
     it("roll out and back without a failed request, outlive the service, and leave nothing behind", async () => {
-      const made = await deployImage("agents/says:a");
+      const made = await deployImage("localhost/agents/says:a");
       const first = made.latest_revision_id as string;
       await serves(made, first);
       const stream = await fetch(`${service.url}${pathOf(made)}/runs/stream`, {
@@ -108,7 +109,7 @@ describe.skipIf(engineMissing())("deployments of images", () => {
 
       const load = asking(() => saidBy(made));
       const { latest_revision_id: second } = await call("PATCH", `/v2/deployments/${made.id}`, {
-        source_revision_config: { image_uri: "agents/says:b" },
+        source_revision_config: { image_uri: "localhost/agents/says:b" },
       });
       await serves(made, second);
       await until("the new one has answered", async () => load.answers.at(-1) === "b");
@@ -117,11 +118,11 @@ describe.skipIf(engineMissing())("deployments of images", () => {
       expect([...new Set(load.answers)]).toEqual(["a", "b"]);
 
       // The tag leads elsewhere by now; the revision stays what it was.
-      const { Id: image } = await engine.docker.getImage("agents/says:a").inspect();
-      await engine.docker.getImage("agents/says:b").tag({ repo: "agents/says", tag: "a" });
+      const { Id: image } = await engine.docker.getImage("localhost/agents/says:a").inspect();
+      await engine.docker.getImage("localhost/agents/says:b").tag({ repo: "localhost/agents/says", tag: "a" });
       await call("POST", `/v2/deployments/${made.id}/revisions/${first}/redeploy`);
       await serves(made, first);
-      await engine.docker.getImage(image).tag({ repo: "agents/says", tag: "a" });
+      await engine.docker.getImage(image).tag({ repo: "localhost/agents/says", tag: "a" });
       expect(await saidBy(made)).toBe("a");
       await until("the old one is gone", async () => (await containersOf(made)).length === 1);
 
@@ -144,7 +145,7 @@ describe.skipIf(engineMissing())("deployments of images", () => {
       expect(await call("GET", path)).toMatchObject({
         status: "DEPLOY_FAILED",
         status_message: expect.stringMatching(
-          /^There is no image 127\.0\.0\.1:1\/agents\/nobody-has:1 here, and it could not be pulled: .*connection refused\.$/,
+          /^The registry 127\.0\.0\.1:1 did not confirm the image 127\.0\.0\.1:1\/agents\/nobody-has:1: .*connection refused.*\.$/,
         ),
       });
     });

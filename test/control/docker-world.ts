@@ -25,7 +25,8 @@ export async function openDockerWorld(
   const database = openOn(at);
   const { data_dir, url: database_url } = at;
   const log = createLog("silent");
-  const open = () => createDockerDriver({ data_dir, docker_network: "host", database, database_url, log, ...options });
+  const place = { docker_network: "host", docker_registries: ["localhost"], ...options };
+  const open = () => createDockerDriver({ data_dir, database, database_url, log, ...place });
   const world: DockerWorld = {
     driver: open(),
     folder: join(data_dir, "control"),

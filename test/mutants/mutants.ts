@@ -1,5 +1,6 @@
 import { AUTH_SERVICE_MUTANTS } from "./auth-service.ts";
 import { DEPLOYMENT_MUTANTS } from "./deployments.ts";
+import { DOCKER_MUTANTS } from "./docker.ts";
 import { FLOW_MUTANTS } from "./flows.ts";
 import { GRAPH_TOKEN_MUTANTS } from "./graph-tokens.ts";
 import { ROLLOUT_MUTANTS } from "./rollout.ts";
@@ -159,6 +160,7 @@ export const MUTANTS: readonly Mutant[] = [
   ...FLOW_MUTANTS,
   ...GRAPH_TOKEN_MUTANTS,
   ...DEPLOYMENT_MUTANTS,
+  ...DOCKER_MUTANTS,
   ...ROLLOUT_MUTANTS,
   ...ROUTER_MUTANTS,
   {

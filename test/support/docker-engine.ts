@@ -1,12 +1,21 @@
 import { execFileSync, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, symlinkSync } from "node:fs";
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { text } from "node:stream/consumers";
 import Docker from "dockerode";
 import { create } from "tar";
-import { nameOf } from "../../src/control/drivers/docker/image-name.ts";
+import { type ImageName, nameOf } from "../../src/control/drivers/docker/image-name.ts";
 import { until } from "./until.ts";
 
 const ROOT = resolve(import.meta.dirname, "../..");
@@ -17,6 +26,10 @@ export interface TestEngine {
   docker: Docker;
   /** Makes an image of that one, which serves these files as its project. Returns its id. */
   imageOf(name: string, files: Readonly<Record<string, string>>): Promise<string>;
+  /** Runs a command in a container, as its own processes run. */
+  execIn(container_id: string, command: readonly string[]): Promise<{ status: number; output: string }>;
+  /** The process of the engine, in whose network namespace it is. */
+  pid: number;
   /** Sends an image to the registry that its name begins with. */
   push(image: string): Promise<void>;
   stop(): Promise<void>;
@@ -49,16 +62,19 @@ const BASE_CONFIG = [
  * Starts an engine with a socket and a folder of its own, and leaves the machine's networks alone.
  *
  * @param bare Its image holds nothing: for tests that start no container.
+ * @param apart It has a network namespace of its own, and with that the rules of a firewall. The test reaches no port there.
  */
-export async function startEngine({ bare = false } = {}): Promise<TestEngine> {
+export async function startEngine({ bare = false, apart = false } = {}): Promise<TestEngine> {
   const folder = mkdtempSync(join(tmpdir(), "threadmill-docker-"));
   const socket = join(folder, "engine.sock");
   const args = [
-    ...["--iptables=false", "--ip6tables=false", "--bridge=none"],
+    ...(apart ? [] : ["--iptables=false", "--ip6tables=false", "--bridge=none"]),
     ...["--data-root", join(folder, "data"), "--exec-root", join(folder, "exec")],
     ...["--pidfile", join(folder, "pid"), "--host", `unix://${socket}`],
   ];
-  const daemon = spawn("dockerd", args, {
+  const inNamespace = ["unshare", "--net", "sh", "-c", 'ip link set lo up && exec "$@"', "sh"];
+  const [program = "", ...rest] = [...(apart ? inNamespace : []), "dockerd", ...args];
+  const daemon = spawn(program, rest, {
     env: { ...process.env, PATH: PATHS.join(":"), HOME: folder },
     stdio: ["ignore", "ignore", "pipe"],
   });
@@ -74,7 +90,9 @@ export async function startEngine({ bare = false } = {}): Promise<TestEngine> {
   return {
     socket,
     docker,
+    pid: daemon.pid as number,
     imageOf: (name, files) => imageOf(docker, name, files),
+    execIn: (container_id, command) => execIn(docker, container_id, command),
     push: async (image) => {
       await finished(docker, await docker.getImage(image).push({ authconfig: {} }));
     },
@@ -82,6 +100,8 @@ export async function startEngine({ bare = false } = {}): Promise<TestEngine> {
       for (const { Id } of await docker.listContainers({ all: true })) {
         await docker.getContainer(Id).remove({ force: true, v: true });
       }
+      // The interface of a network outlives its engine.
+      await docker.pruneNetworks();
       daemon.kill("SIGTERM");
       await ended;
       // Containers in the network of the machine leave it mounted.
@@ -98,7 +118,10 @@ async function importBase(docker: Docker, folder: string, contents: Record<strin
     mkdirSync(dirname(join(root, path)), { recursive: true });
     symlinkSync(target, join(root, path));
   }
-  for (const path of ["tmp", "app/project"]) mkdirSync(join(root, path), { recursive: true, mode: 0o777 });
+  for (const path of ["tmp", "app/project"]) {
+    mkdirSync(join(root, path), { recursive: true });
+    chmodSync(join(root, path), 0o1777);
+  }
   const file = join(folder, "root.tar");
   await create({ cwd: root, file, follow: true }, ["."]);
   const [repo, tag] = BASE.split(":");
@@ -134,10 +157,19 @@ async function imageOf(docker: Docker, name: string, files: Readonly<Record<stri
     HostConfig: { NetworkMode: "none" },
   });
   await container.putArchive(file, { path: "/app/project" });
-  const { repository: repo, tag } = nameOf(name);
+  const { repository: repo, version: tag } = nameOf(name) as ImageName;
   await container.commit({ repo, tag });
   await container.remove();
   return (await docker.getImage(name).inspect()).Id;
+}
+
+async function execIn(docker: Docker, container_id: string, command: readonly string[]) {
+  const exec = await docker
+    .getContainer(container_id)
+    .exec({ Cmd: [...command], AttachStdout: true, AttachStderr: true, Tty: true });
+  const output = await text(await exec.start({ Tty: true }));
+  const { ExitCode } = await exec.inspect();
+  return { status: ExitCode ?? -1, output: output.trim() };
 }
 
 const finished = (docker: Docker, progress: NodeJS.ReadableStream): Promise<void> =>

@@ -10,8 +10,13 @@ import { until } from "./until.ts";
 export interface TestRegistry {
   /** What the names of its images begin with. */
   host: string;
+  /** From now on it answers only to credentials, which nobody has. */
+  demandCredentials(): Promise<void>;
   stop(): Promise<void>;
 }
+
+/** Of no password. */
+const USERS = `nobody:$2y$05$${"a".repeat(53)}\n`;
 
 const PROGRAM = "/usr/bin/docker-registry";
 
@@ -33,21 +38,30 @@ export async function startRegistry(): Promise<TestRegistry> {
     storage: { filesystem: { rootdirectory: join(folder, "images") } },
     http: { addr: host },
   };
-  const file = join(folder, "config.json");
-  writeFileSync(file, JSON.stringify(config));
-  const registry = spawn(PROGRAM, ["serve", file], { stdio: "ignore" });
-  await until("the registry answers", () =>
-    fetch(`http://${host}/v2/`).then(
-      ({ ok }) => ok,
-      () => false,
-    ),
-  );
+  const users = join(folder, "users");
+  writeFileSync(users, USERS);
+  const start = async (more: object = {}) => {
+    const file = join(folder, "config.json");
+    writeFileSync(file, JSON.stringify({ ...config, ...more }));
+    const registry = spawn(PROGRAM, ["serve", file], { stdio: "ignore" });
+    await until("the registry answers", () => fetch(`http://${host}/v2/`).then(Boolean, () => false));
+    return registry;
+  };
+  const end = async () => {
+    if (registry.signalCode !== null) return;
+    const ended = once(registry, "exit");
+    registry.kill("SIGKILL");
+    await ended;
+  };
+  let registry = await start();
   return {
     host,
+    async demandCredentials() {
+      await end();
+      registry = await start({ auth: { htpasswd: { realm: "test", path: users } } });
+    },
     async stop() {
-      const ended = once(registry, "exit");
-      registry.kill("SIGKILL");
-      await ended;
+      await end();
       rmSync(folder, { recursive: true, force: true });
     },
   };

@@ -25,6 +25,7 @@ describeInBrowser("deployments of what is elsewhere", () => {
       env: {
         THREADMILL_DEPLOY_GIT_PROTOCOLS: "https,file",
         THREADMILL_DOCKER_HOST: `unix://${join(folder, "nobody.sock")}`,
+        THREADMILL_DOCKER_REGISTRIES: "registry.example.com",
       },
     });
   });

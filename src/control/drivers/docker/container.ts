@@ -1,11 +1,11 @@
-import type { ContainerCreateOptions, ContainerInspectInfo } from "dockerode";
+import type { ContainerCreateOptions, ContainerInspectInfo, ImageInspectInfo } from "dockerode";
 import type { InstanceOrder, InstanceRef } from "../../driver.ts";
 
 /** The port that an image is told to serve at, in a network of its own. */
 const OWN_PORT = 8000;
 const OWN_PORT_KEY = `${OWN_PORT}/tcp`;
 
-const LABELS = {
+export const LABELS = {
   service: "threadmill.service",
   instance: "threadmill.instance",
   deployment: "threadmill.deployment",
@@ -15,6 +15,16 @@ const LABELS = {
 
 /** Where the data folder of a deployment is in its containers. */
 const DATA = "/threadmill-data";
+/** A tmpfs. */
+const TEMPORARY = "/tmp";
+/** An image with this label and the value `true` gets a writable root file system. */
+const WRITABLE_ROOT = "threadmill.writable-root";
+
+/** Of deployments whose resource_spec says nothing. */
+const DEFAULT_CPUS = 2;
+const DEFAULT_MEMORY_MB = 2048;
+/** Threads count as well: an agent server has some 20 for each of its graph hosts. */
+const MAX_PIDS = 1024;
 
 const MB = 2 ** 20;
 /** A container's log is told all the while, so little of it need stay with the engine. */
@@ -26,6 +36,7 @@ export type Serving = { network: string } | { network: "host"; port: number };
 export interface ContainerPlan {
   order: InstanceOrder;
   service_id: string;
+  image: Pick<ImageInspectInfo, "Config">;
   serving: Serving;
   /** The data folder of the deployment on this machine. */
   data_dir: string;
@@ -42,14 +53,13 @@ export const containerName = (instance_id: string): string => `threadmill-${inst
 
 export const labelOf = (what: "service" | "deployment", id: string): string => `${LABELS[what]}=${id}`;
 
+/** Everything but its name. */
 export function containerOf(plan: ContainerPlan): ContainerCreateOptions {
-  const { order, service_id, serving, data_dir, user } = plan;
-  const { memory_limit_mb } = order.resources;
-  const cpus = cpusOf(plan);
+  const { order, service_id, image, serving, data_dir, user } = plan;
+  const { cpus, memory_mb } = limitsOf(plan);
   const isOnHost = "port" in serving;
-  const memory = memory_limit_mb === undefined ? undefined : memory_limit_mb * MB;
+  const memory = memory_mb * MB;
   return {
-    name: containerName(order.instance_id),
     Image: order.artifact,
     ...(user !== undefined && { User: user }),
     Env: Object.entries(environmentOf(plan)).map(([name, value]) => `${name}=${value}`),
@@ -58,7 +68,8 @@ export function containerOf(plan: ContainerPlan): ContainerCreateOptions {
       [LABELS.instance]: order.instance_id,
       [LABELS.deployment]: order.deployment_id,
       [LABELS.revision]: order.revision_id,
-      ...(isOnHost && { [LABELS.port]: String(serving.port) }),
+      // Also when empty: a label of the image with this name must not choose the port that the router connects to.
+      [LABELS.port]: isOnHost ? String(serving.port) : "",
     },
     ...(!isOnHost && { ExposedPorts: { [OWN_PORT_KEY]: {} } }),
     HostConfig: {
@@ -67,23 +78,31 @@ export function containerOf(plan: ContainerPlan): ContainerCreateOptions {
       Binds: [`${data_dir}:${DATA}`],
       // Ends with all that the image's program has started, and hands its status on, also when it was killed.
       Init: true,
+      CapDrop: ["ALL"],
       SecurityOpt: ["no-new-privileges"],
+      ReadonlyRootfs: image.Config.Labels?.[WRITABLE_ROOT] !== "true",
+      Tmpfs: { [TEMPORARY]: `rw,noexec,nosuid,nodev,mode=1777,size=${Math.floor(memory / 2)}` },
       LogConfig: LOG_CONFIG,
-      ...(cpus !== undefined && { NanoCpus: Math.round(cpus * 1e9) }),
-      ...(memory !== undefined && { Memory: memory, MemorySwap: memory }),
+      PidsLimit: MAX_PIDS,
+      NanoCpus: Math.round(cpus * 1e9),
+      Memory: memory,
+      MemorySwap: memory,
     },
   };
 }
 
-const cpusOf = ({ order: { resources }, cores }: ContainerPlan): number | undefined =>
-  resources.cpu_limit === undefined ? undefined : Math.min(resources.cpu_limit, cores);
+const limitsOf = ({ order: { resources }, cores }: ContainerPlan): { cpus: number; memory_mb: number } => ({
+  cpus: Math.min(resources.cpu_limit ?? DEFAULT_CPUS, cores),
+  memory_mb: resources.memory_limit_mb ?? DEFAULT_MEMORY_MB,
+});
 
 /** Nothing of the service's own: what the deployment has, and what the instance needs to know. */
 function environmentOf(plan: ContainerPlan): Record<string, string> {
-  const { order, serving, database_url } = plan;
-  const { memory_limit_mb } = order.resources;
-  const cpus = cpusOf(plan);
+  const { order, serving, database_url, user } = plan;
+  const { cpus, memory_mb } = limitsOf(plan);
   return {
+    // The home of the image's own user is closed to another.
+    ...(user !== undefined && { HOME: TEMPORARY }),
     ...order.env,
     API_KEYS: order.api_key,
     PORT: String("port" in serving ? serving.port : OWN_PORT),
@@ -93,15 +112,15 @@ function environmentOf(plan: ContainerPlan): Record<string, string> {
     ...(database_url === undefined && { THREADMILL_SHARE_DATA: "1" }),
     // Empty, it keeps a DATABASE_URL that is the graphs' own from being taken for this one.
     THREADMILL_DATABASE_URL: database_url ?? "",
-    ...(memory_limit_mb !== undefined && { THREADMILL_HOST_MEMORY_MB: String(Math.max(64, memory_limit_mb)) }),
-    ...(cpus !== undefined && { THREADMILL_HOSTS: String(Math.max(1, Math.floor(cpus))) }),
+    THREADMILL_HOST_MEMORY_MB: String(Math.max(64, memory_mb)),
+    THREADMILL_HOSTS: String(Math.max(1, Math.floor(cpus))),
   };
 }
 
 /** Of a container that has ended before it was looked at, the address is empty. */
 export function refOf({ Id, Config, NetworkSettings }: ContainerInspectInfo): InstanceRef {
   const published = NetworkSettings.Ports?.[OWN_PORT_KEY]?.[0]?.HostPort;
-  return refFrom({ Id, Labels: Config.Labels }, Config.Labels[LABELS.port] ?? published);
+  return refFrom({ Id, Labels: Config.Labels }, Config.Labels[LABELS.port] || published);
 }
 
 export function refFrom(
@@ -114,6 +133,6 @@ export function refFrom(
     deployment_id: label("deployment"),
     revision_id: label("revision"),
     handle: Id,
-    address: port === undefined ? "" : `http://127.0.0.1:${port}`,
+    address: port ? `http://127.0.0.1:${port}` : "",
   };
 }

@@ -16,7 +16,9 @@ export interface DockerDriverOptions {
   data_dir: string;
   /** The Unix socket of the engine, on this machine. */
   docker_socket: string;
-  docker_network: string;
+  /** Undefined: one that the driver makes. */
+  docker_network: string | undefined;
+  docker_registries: readonly string[];
   database: Database;
   /** Of the service's own Postgres: each deployment gets a schema there. Undefined: each gets an embedded database. */
   database_url: string | undefined;
@@ -31,7 +33,7 @@ export function createDockerDriver(options: DockerDriverOptions): DeployDriver {
   const { docker_socket, docker_network: network, database, database_url, log } = options;
   const folders = foldersIn(join(options.data_dir, "control"));
   const engine = new Engine(docker_socket);
-  const images = new Images(engine, new PulledImages(folders.pulled));
+  const images = new Images(engine, new PulledImages(folders.pulled), options.docker_registries);
   const databases = ownDatabases(database, database_url);
   const instances = new Instances({ engine, images, folders, network, databases, log });
   return {

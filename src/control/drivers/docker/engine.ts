@@ -70,6 +70,11 @@ const AWAY: ReadonlySet<string> = new Set([
   "EPIPE",
 ]);
 
+/**
+ * Options for dockerode. Without this separation it sends all of them in the URL as well as in the body, and URLs are logged.
+ */
+export const requestParts = <T = object>(query: object, body: object = {}): T => ({ _query: query, _body: body }) as T;
+
 /** The status with which the engine has refused; undefined when it was not the engine. */
 export const statusOf = (error: unknown): number | undefined =>
   (error as { statusCode?: number } | undefined)?.statusCode;

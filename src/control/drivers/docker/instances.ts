@@ -1,6 +1,7 @@
 import { once } from "node:events";
-import { chmod, mkdir } from "node:fs/promises";
+import { chmod, lchown, lstat, mkdir, readdir } from "node:fs/promises";
 import { type AddressInfo, createServer } from "node:net";
+import { join } from "node:path";
 import type Docker from "dockerode";
 import type { Log } from "../../../lib/log.ts";
 import { isLoopback } from "../../../lib/loopback.ts";
@@ -9,19 +10,23 @@ import { dataFolder } from "../data-folder.ts";
 import type { OwnDatabases } from "../own-databases.ts";
 import { containerName, containerOf, labelOf, refFrom, refOf, type Serving } from "./container.ts";
 import { lastWordsOfContainer, logOf } from "./container-log.ts";
-import { type Engine, ifThere, saidBy, statusOf, unless } from "./engine.ts";
+import { type Engine, ifThere, requestParts, saidBy, statusOf, unless } from "./engine.ts";
 import type { Folders } from "./folders.ts";
 import type { Images } from "./images.ts";
 import { LogFollower } from "./log-follower.ts";
 import { positionFile, removePosition } from "./log-position.ts";
+import { ensureOwnNetwork, ownNetworkName } from "./network.ts";
 import { ensureServiceId, findServiceId } from "./service-id.ts";
 
 export interface InstanceSettings {
   engine: Engine;
   images: Images;
   folders: Folders;
-  /** A network of the engine. In `host` a container has the ports of this machine; in others one is published on loopback. */
-  network: string;
+  /**
+   * A network of the engine; undefined: one that is made for this service. In `host` a container has the ports of this machine; in
+   * others one is published on loopback.
+   */
+  network: string | undefined;
   databases: OwnDatabases;
   log: Log;
 }
@@ -68,23 +73,22 @@ export class Instances {
   }
 
   async #create(order: InstanceOrder): Promise<InstanceRef> {
-    const { engine, images, folders, databases, network } = this.#settings;
-    const { deployment_id } = order;
+    const { engine, images, folders, databases } = this.#settings;
+    const { deployment_id, instance_id } = order;
     const database_url = await databases.of(order);
-    requireReachable(database_url, network);
     const service_id = await ensureServiceId(folders.service_id);
+    const network = this.#settings.network ?? ownNetworkName(service_id);
+    requireReachable(database_url, network);
+    const image = await images.have(order.artifact, order);
     const data_dir = dataFolder(folders, deployment_id);
-    const user = await prepareFolder(data_dir);
+    const user = await prepareFolder(data_dir, image.Config.User);
     const { NCPU: cores } = (await engine.ask((docker) => docker.info())) as { NCPU: number };
     const serving: Serving = network === "host" ? { network, port: await freePort() } : { network };
-    const container = containerOf({ order, service_id, serving, data_dir, database_url, user, cores });
-    const create = () => engine.ask((docker) => docker.createContainer(container));
+    const container = containerOf({ order, service_id, image, serving, data_dir, database_url, user, cores });
     try {
-      const made = await create().catch(async (error) => {
-        if (statusOf(error) !== 404) throw error;
-        await images.bring(order.artifact, order);
-        return create();
-      });
+      if (this.#settings.network === undefined) await ensureOwnNetwork(engine, service_id);
+      const options = requestParts<Docker.ContainerCreateOptions>({ name: containerName(instance_id) }, container);
+      const made = await engine.ask((docker) => docker.createContainer(options));
       return await this.#start(made.id, order);
     } catch (error) {
       // Somebody else, who had the deployment before, was faster.
@@ -134,7 +138,9 @@ export class Instances {
       const container = await this.#inspect(name);
       if (!container) continue;
       const t = Math.ceil(grace_ms / 1000);
-      await engine.have((docker) => unless(docker.getContainer(container.Id).stop({ t }), 304, 404));
+      await engine.have((docker) =>
+        unless(docker.getContainer(container.Id).stop(requestParts<{ t: number }>({ t })), 304, 404),
+      );
       await this.#remove(container.Id, instance_id);
     }
     await this.#unfollow(instance_id, { last: false });
@@ -212,18 +218,33 @@ function requireReachable(database_url: string | undefined, network: string): vo
 
 /**
  * Makes the data folder of a deployment. A service without the rights of root has containers run as itself, so that it can remove
- * what they write; otherwise images run as whom they say, and whoever that is may write here. Others of this machine do not get
- * into the folder above.
+ * what they write. Otherwise images run as whom they say, or as {@link NOBODY} where that is root, and whoever that is may write
+ * here. Others of this machine do not get into the folder above.
  *
  * @returns as whom containers are to run; undefined: as their image says
  */
-async function prepareFolder(folder: string): Promise<string | undefined> {
+async function prepareFolder(folder: string, image_user: string | undefined): Promise<string | undefined> {
   await mkdir(folder, { recursive: true, mode: 0o700 });
   const [uid, gid] = [process.getuid?.(), process.getgid?.()];
   if (uid !== 0) return `${uid}:${gid}`;
   await chmod(folder, 0o777);
-  return undefined;
+  if (!isRoot(image_user)) return undefined;
+  // Earlier versions ran such images as root. Nothing below subfolders: a container could put a link in the way.
+  for (const name of await readdir(folder)) {
+    const path = join(folder, name);
+    if ((await lstat(path)).uid === 0) await lchown(path, NOBODY, NOBODY);
+  }
+  return `${NOBODY}:${NOBODY}`;
 }
+
+/** The user `nobody` of most systems. */
+const NOBODY = 65534;
+
+/** Of the `USER` of an image, as the engine reads it: `<name or number>[:<group>]`. */
+const isRoot = (user = ""): boolean => {
+  const [name = ""] = user.split(":");
+  return name === "root" || Number(name) === 0;
+};
 
 /** A port of this machine that was free a moment ago. Should it be taken since, the container ends and another is started. */
 async function freePort(): Promise<number> {

@@ -1,0 +1,143 @@
+import { randomUUID } from "node:crypto";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import type { InstanceOrder, InstanceRef } from "../../src/control/driver.ts";
+import { PROJECT } from "../control/deployed-project.ts";
+import { type DockerWorld, openDockerWorld } from "../control/docker-world.ts";
+import { answersOk, ask } from "../control/driver-conformance.ts";
+import { engineMissing, startEngine, type TestEngine } from "../support/docker-engine.ts";
+import { type RecordedSocket, recordSocket } from "../support/recorded-socket.ts";
+
+/** Finding 10 of the security review: what the engine is told, and what a container may do. */
+describe.skipIf(engineMissing())("the container of a deployment", () => {
+  let engine: TestEngine;
+  let recorded: RecordedSocket;
+  let world: DockerWorld;
+  beforeAll(async () => {
+    engine = await startEngine();
+    recorded = await recordSocket(engine.socket);
+    await engine.imageOf("localhost/agents/good:1", PROJECT);
+  }, 180_000);
+  afterAll(async () => {
+    await recorded.stop();
+    await engine.stop();
+  }, 60_000);
+  beforeEach(async () => {
+    world = await openDockerWorld("sqlite", { docker_socket: recorded.socket, docker_network: undefined });
+  });
+  afterEach(() => world.close(), 60_000);
+
+  const orderFor = (more: Partial<InstanceOrder> = {}): InstanceOrder => ({
+    instance_id: randomUUID(),
+    deployment_id: randomUUID(),
+    revision_id: randomUUID(),
+    tenant_id: randomUUID(),
+    replica: 0,
+    artifact: "localhost/agents/good:1",
+    config_path: undefined,
+    api_key: `key-${randomUUID()}`,
+    database_password: "a-password-0123456789",
+    env: {},
+    resources: { cpu_limit: undefined, memory_limit_mb: undefined },
+    log: () => undefined,
+    ...more,
+  });
+  const inspect = ({ handle }: InstanceRef) => engine.docker.getContainer(handle).inspect();
+  /** What a program sees that is started in the container. */
+  const evaluate = async ({ handle }: InstanceRef, code: string): Promise<unknown> => {
+    const { status, output } = await engine.execIn(handle, ["/usr/bin/node", "-p", `JSON.stringify(${code})`]);
+    if (status !== 0) throw new Error(output);
+    return JSON.parse(output);
+  };
+  const written = (ref: InstanceRef, file: string) =>
+    evaluate(ref, `(() => { try { fs.writeFileSync("${file}", "x"); return true } catch (e) { return e.code } })()`);
+  /** The image with other settings. */
+  const variant = async (tag: string, config: { User?: string; Labels?: Record<string, string> }) => {
+    const container = await engine.docker.createContainer({ Image: "localhost/agents/good:1", ...config });
+    await container.commit({ repo: "localhost/agents/variant", tag });
+    await container.remove();
+    return `localhost/agents/variant:${tag}`;
+  };
+  const identity = (ref: InstanceRef) => evaluate(ref, "[process.getuid(), process.getgid()]");
+
+  it("hands its secrets to the engine in bodies, not in addresses", async () => {
+    const order = orderFor({ env: { OPENAI_API_KEY: `sk-${randomUUID()}` } });
+    const pinned = { deployment_id: order.deployment_id, image: order.artifact, pinned: false };
+    const io = { log: () => undefined, signal: new AbortController().signal };
+    await world.driver.pin?.(pinned, io);
+    const ref = await world.driver.ensure(order);
+    await answersOk(ref);
+    await world.driver.probe(ref);
+    await world.driver.stop(ref, { grace_ms: 1_000 });
+    await world.driver.remove({ deployment_id: order.deployment_id, artifacts: [] });
+
+    for (const secret of [order.env.OPENAI_API_KEY, order.api_key]) expect(recorded.sent()).toContain(secret);
+    const urls = recorded.requests().map((request) => decodeURIComponent(request));
+    expect(urls).toContain(`POST /containers/create?name=threadmill-${order.instance_id}`);
+    expect(urls).toContain("POST /networks/create?");
+    expect(urls).toContain(`POST /containers/${ref.handle}/stop?t=1`);
+    expect(urls.join("\n")).not.toMatch(/sk-|key-|password|Env|HostConfig|_body|_query/);
+  });
+
+  it("has no capabilities, gains none, is nobody, and writes to /tmp and its data folder alone", async () => {
+    const order = orderFor();
+    const ref = await world.driver.ensure(order);
+    await answersOk(ref);
+    const status = (await evaluate(ref, 'fs.readFileSync("/proc/self/status", "utf8")')) as string;
+    const field = (name: string) => new RegExp(`^${name}:\\s*(\\S+)`, "m").exec(status)?.[1];
+    for (const set of ["CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"]) expect(field(set), set).toMatch(/^0+$/);
+    expect(field("NoNewPrivs")).toBe("1");
+    expect(await identity(ref)).toEqual([65534, 65534]);
+    expect(await evaluate(ref, "os.homedir()")).toBe("/tmp");
+    for (const folder of ["", "/app", "/app/project", "/etc"]) expect(await written(ref, `${folder}/x`)).toBe("EROFS");
+    for (const folder of ["/tmp", "/threadmill-data"]) expect(await written(ref, `${folder}/x`)).toBe(true);
+    expect((await ask(ref, order, {})).type).toBe("ai");
+  });
+
+  it("has limits where its deployment names none, and those that it names", async () => {
+    const { NCPU } = await engine.docker.info();
+    const ref = await world.driver.ensure(orderFor());
+    const limits = { NanoCpus: Math.min(2, NCPU) * 1e9, Memory: 2 ** 31, MemorySwap: 2 ** 31, PidsLimit: 1024 };
+    expect((await inspect(ref)).HostConfig).toMatchObject(limits);
+    const named = await world.driver.ensure(orderFor({ resources: { cpu_limit: 0.5, memory_limit_mb: 4096 } }));
+    expect((await inspect(named)).HostConfig).toMatchObject({ NanoCpus: 5e8, Memory: 2 ** 32, MemorySwap: 2 ** 32 });
+  });
+
+  it.each([
+    ["1000:1000", [1000, 1000]],
+    ["0", [65534, 65534]],
+    ["root:root", [65534, 65534]],
+    ["+0:0", [65534, 65534]],
+  ])("runs as the user of its image, unless that is root: %s", async (User, ids) => {
+    const artifact = await variant(randomUUID(), { User });
+    const ref = await world.driver.ensure(orderFor({ artifact }));
+    await answersOk(ref);
+    expect(await identity(ref)).toEqual(ids);
+    expect(await written(ref, "/threadmill-data/x")).toBe(true);
+  });
+
+  it("writes to its root file system when the label of its image says so", async () => {
+    const artifact = await variant("writable", { Labels: { "threadmill.writable-root": "true" } });
+    const ref = await world.driver.ensure(orderFor({ artifact }));
+    expect((await inspect(ref)).HostConfig.ReadonlyRootfs).toBe(false);
+    expect(await written(ref, "/app/project/x")).toBe(true);
+  });
+
+  it("finds what an earlier version has written as root", async () => {
+    const order = orderFor();
+    const folder = join(world.folder, "data", order.deployment_id);
+    mkdirSync(folder, { recursive: true });
+    writeFileSync(join(folder, "before"), "before", { mode: 0o600 });
+    const ref = await world.driver.ensure(order);
+    expect(await written(ref, "/threadmill-data/before")).toBe(true);
+  });
+
+  it("is not looked for at a port that a label of its image names", async () => {
+    const artifact = await variant("port", { Labels: { "threadmill.port": "22" } });
+    const ref = await world.driver.ensure(orderFor({ artifact }));
+    expect(ref.address).toMatch(/^http:\/\/127\.0\.0\.1:\d{4,}$/);
+    expect(await world.driver.list()).toEqual([ref]);
+    await answersOk(ref);
+  });
+});
