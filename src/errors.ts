@@ -7,6 +7,7 @@ export const ERRORS = {
   body_too_large: [413, "The request body is larger than {limit_bytes} bytes."],
   unsupported_media_type: [415, "A request from a web page needs the content type application/json."],
   unauthorized: [401, "An API key is needed: send it as X-Api-Key or as Authorization: Bearer."],
+  access_ended: [401, "{reason}"],
   missing_scope: [403, "This needs a key with the scope {scope}. The key that was sent does not have it."],
   workspace_forbidden: [403, "The workspace that X-Tenant-Id names is not one that this caller may use."],
   workspace_needed: [

@@ -87,9 +87,9 @@ export async function startThreadmill(config: Config, log: Log): Promise<Threadm
   const vault = await vaultWhenOpen();
   const { openControl } = await import("./main/control.ts");
   const plane = await openControl(config, { database, seal, log });
-  const services = config.only ? [] : [...vault.maintenance, plane];
-  for (const service of services) service.start();
   const access = await accessTo(config, database, log);
+  const services = [access, ...(config.only ? [] : [...vault.maintenance, plane])];
+  for (const service of services) service.start();
   const { control, router } = plane;
   const parts = {
     access,

@@ -1,7 +1,7 @@
 import type { MiddlewareHandler } from "hono";
 import { mayUse, type Scope } from "../contract/caller.ts";
 import { ApiError } from "../errors.ts";
-import type { Access, Credentials } from "../vault/access.ts";
+import { type Access, type Credentials, forGood } from "../vault/access.ts";
 import type { Env } from "./route.ts";
 import { isOpen, pathBelow, scopeOf } from "./scopes.ts";
 
@@ -13,10 +13,14 @@ export function authenticate(access: Access, prefix: string): MiddlewareHandler<
   return async (context, next) => {
     const path = pathBelow(prefix, context.req.path);
     if (path === undefined || !isOpen(context.req.method, path)) {
-      const caller = context.env?.caller ?? (await access.callerOf(credentialsOf((name) => context.req.header(name))));
+      const inner = context.env?.caller;
+      const { caller, onEnd } = inner
+        ? forGood(inner)
+        : await access.admit(credentialsOf((name) => context.req.header(name)));
       const scope = path === undefined ? undefined : scopeOf(path, context.req.method);
       if (scope && !mayUse(caller, scope)) throw new ApiError("missing_scope", { scope });
       context.set("caller", caller);
+      context.set("onAccessEnd", onEnd);
       await next();
       // Nobody on the way is to keep what may have a secret in it.
       if (scope && HOLDS_SECRETS.has(scope)) context.header("cache-control", "no-store");

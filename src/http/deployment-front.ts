@@ -7,7 +7,7 @@ import type { Origin } from "../control/router/headers.ts";
 import type { Deployment } from "../control/router/routes.ts";
 import { ApiError } from "../errors.ts";
 import type { Log } from "../lib/log.ts";
-import type { Access } from "../vault/access.ts";
+import type { Access, Admission } from "../vault/access.ts";
 import { credentialsOf } from "./auth.ts";
 import {
   type AddressOptions,
@@ -24,7 +24,7 @@ import { scopeOf } from "./scopes.ts";
 
 export interface FrontOptions extends AddressOptions {
   router: Pick<DeploymentRouter, "find" | "isReady" | "carry" | "carryUpgrade">;
-  access: Pick<Access, "callerOf">;
+  access: Pick<Access, "admit">;
   origins: Pick<OriginPolicy, "readerOf">;
   /** Set on a loopback address: the names, besides loopback's own, that it is called by. */
   allowed_hosts: readonly string[] | undefined;
@@ -37,6 +37,7 @@ export interface FrontOptions extends AddressOptions {
 interface Admitted {
   deployment: Deployment;
   origin: Origin;
+  onAccessEnd: Admission["onEnd"];
 }
 
 /**
@@ -89,9 +90,12 @@ export class DeploymentFront {
       if (address.by === "localhost" && !(await this.#find(address))) return next();
       reader = await this.#readerOf(address, request);
       if (isPreflight(request)) return this.#permit(request, response, reader);
-      const { deployment, origin } = await this.#admit(address, request, reader);
+      const { deployment, origin, onAccessEnd } = await this.#admit(address, request, reader);
       if (isProbe(address, request)) return this.#tellWhetherReady(deployment, response, reader);
-      await this.#options.router.carry(deployment, { request, response, path: address.path, origin });
+      const { path } = address;
+      // What an instance has said so far may end in the middle of an event, so that nothing could be added to it.
+      const unwatch = onAccessEnd(() => response.destroy());
+      await this.#options.router.carry(deployment, { request, response, path, origin }).finally(unwatch);
     } catch (error) {
       if (response.headersSent || response.destroyed) return void response.destroy();
       const { status, detail, headers } = this.#refusal(error, request, reader);
@@ -123,14 +127,17 @@ export class DeploymentFront {
     const address = this.#addressOf(request);
     if (!address || !isWebSocket(request)) throw new ApiError("method_not_allowed");
     // A page may open a WebSocket to any server without asking.
-    const { deployment, origin } = await this.#admit(address, request, await this.#readerOf(address, request));
-    await this.#options.router.carryUpgrade(deployment, { request, socket, head, path: address.path, origin });
+    const { path } = address;
+    const admitted = await this.#admit(address, request, await this.#readerOf(address, request));
+    const { deployment, origin, onAccessEnd } = admitted;
+    const unwatch = onAccessEnd(() => socket.destroy());
+    await this.#options.router.carryUpgrade(deployment, { request, socket, head, path, origin }).finally(unwatch);
   }
 
   /** @throws ApiError first what is wrong with the caller, then with what they ask for */
   async #admit(address: DeploymentAddress, request: IncomingMessage, reader: string | undefined): Promise<Admitted> {
     this.#checkHost(address, request);
-    const caller = await this.#callerOf(request);
+    const { caller, onEnd } = await this.#callerOf(request);
     if (!isPlain(address.path)) throw new ApiError("invalid_request", { reason: "The path has . or .. in it." });
     const coding = request.headers["transfer-encoding"]?.toLowerCase() ?? "chunked";
     if (coding !== "chunked") throw new ApiError("invalid_request", { reason: "Transfer-Encoding must be chunked." });
@@ -142,7 +149,7 @@ export class DeploymentFront {
     const deployment = await this.#find(address);
     if (!deployment || caller.tenant_id !== deployment.tenant_id)
       throw new ApiError("deployment_not_found", { deployment_id: address.slug });
-    return { deployment, origin: this.#originOf(address, request, caller.user_id, reader) };
+    return { deployment, origin: this.#originOf(address, request, caller.user_id, reader), onAccessEnd: onEnd };
   }
 
   #checkHost({ by }: DeploymentAddress, { headers }: IncomingMessage): void {
@@ -152,13 +159,13 @@ export class DeploymentFront {
       throw new ApiError("forbidden_host", { host });
   }
 
-  async #callerOf({ method = "", headers }: IncomingMessage) {
+  async #callerOf({ method = "", headers }: IncomingMessage): Promise<Admission> {
     const header = (name: string) => headers[name]?.toString();
-    const caller = await this.#options.access.callerOf(credentialsOf(header));
+    const admission = await this.#options.access.admit(credentialsOf(header));
     const scope = scopeOf("/deployments", method);
-    if (scope && !mayUse(caller, scope)) throw new ApiError("missing_scope", { scope });
+    if (scope && !mayUse(admission.caller, scope)) throw new ApiError("missing_scope", { scope });
     if (isPageWithoutJson(method, header)) throw new ApiError("unsupported_media_type");
-    return caller;
+    return admission;
   }
 
   async #find({ slug }: DeploymentAddress): Promise<Deployment | undefined> {

@@ -4,6 +4,7 @@ import type { Caller } from "../contract/caller.ts";
 import { exactIssues } from "../contract/invalid-parts.ts";
 import { ApiError } from "../errors.ts";
 import { JsonError } from "../lib/json.ts";
+import type { Admission } from "../vault/access.ts";
 import type { BodyParser } from "./body-parser.ts";
 import { lenient, type Reading, withoutNul } from "./reading.ts";
 
@@ -11,7 +12,7 @@ import { lenient, type Reading, withoutNul } from "./reading.ts";
 export interface Env {
   /** `caller`: who sends a request that comes from within this process; a connection cannot say it. */
   Bindings: { caller?: Caller };
-  Variables: { caller: Caller; body_parser: BodyParser };
+  Variables: { caller: Caller; body_parser: BodyParser; onAccessEnd: Admission["onEnd"] };
 }
 
 export type App = OpenAPIHono<Env>;
@@ -28,7 +29,7 @@ export interface Checked<R extends RouteConfig> {
   headers: RequestOf<R> extends { headers: infer S } ? Output<S> : Record<string, never>;
   body: BodyOf<R>;
   caller: Caller;
-  /** Aborted when the client is gone. */
+  /** Aborted when the client has hung up; see goneWith() for answers that stay open. */
   signal: AbortSignal;
   context: Context<Env>;
 }

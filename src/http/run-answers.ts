@@ -4,7 +4,8 @@ import type { RunPath, Runs, StreamedEvent } from "../agents/runs.ts";
 import type { Caller } from "../contract/caller.ts";
 import type { OnDisconnect } from "../contract/runs.ts";
 import type { Log } from "../lib/log.ts";
-import { goneWith } from "./gone.ts";
+import { type Gone, goneWith } from "./gone.ts";
+import type { Env } from "./route.ts";
 import { sseResponse } from "./sse.ts";
 import { waitingResponse } from "./waiting.ts";
 
@@ -27,7 +28,7 @@ interface Wish {
 export interface Join {
   caller: Caller;
   path: RunPath;
-  context: Context;
+  context: Context<Env>;
   cancel: boolean;
 }
 
@@ -63,7 +64,7 @@ export class RunAnswers {
     return { Location: `${pathOf(path)}/stream${queryOf(context, cancel)}` };
   }
 
-  streamNew(run: NewRun, path: RunPath, context: Context, cancel: boolean): Response {
+  streamNew(run: NewRun, path: RunPath, context: Context<Env>, cancel: boolean): Response {
     const gone = goneWith(context);
     if (cancel) this.#options.disconnects.watch(run, gone.signal);
     const headers = { ...this.createdAt(path), ...this.#streamAt(path, context, cancel) };
@@ -81,7 +82,7 @@ export class RunAnswers {
     return this.#stream(events, modes, this.#streamAt(path, context, cancel), gone);
   }
 
-  #attend(run: NewRun, gone: AbortController, cancel: boolean): void {
+  #attend(run: NewRun, gone: Gone, cancel: boolean): void {
     this.#options.disconnects.arrived(run.run_id);
     if (cancel) this.#options.disconnects.watch(run, gone.signal);
   }
@@ -90,13 +91,13 @@ export class RunAnswers {
     events: AsyncGenerator<readonly StreamedEvent[]>,
     modes: readonly string[] | undefined,
     headers: Record<string, string>,
-    gone: AbortController,
+    gone: Gone,
   ): Response {
     const { heartbeat_ms } = this.#options;
     return sseResponse(events, { modes, headers, gone, heartbeat_ms, onError: (error) => this.#log(error) });
   }
 
-  waitForNew(run: NewRun, path: RunPath, context: Context, cancel: boolean): Promise<Response> {
+  waitForNew(run: NewRun, path: RunPath, context: Context<Env>, cancel: boolean): Promise<Response> {
     const gone = goneWith(context);
     if (cancel) this.#options.disconnects.watch(run, gone.signal);
     const headers = { ...this.createdAt(path), ...this.joinAt(path, context, cancel) };
@@ -110,7 +111,7 @@ export class RunAnswers {
     return this.#wait(this.#options.runs.output(run, gone.signal), this.joinAt(path, context, cancel), gone);
   }
 
-  #wait(output: Promise<string>, headers: Record<string, string>, gone: AbortController): Promise<Response> {
+  #wait(output: Promise<string>, headers: Record<string, string>, gone: Gone): Promise<Response> {
     return waitingResponse(output, headers, gone, (error) => this.#log(error));
   }
 

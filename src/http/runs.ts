@@ -2,6 +2,7 @@ import type { Cancellations } from "../agents/cancellations.ts";
 import { type Runs, toRun } from "../agents/runs.ts";
 import { agentServerRoutes } from "../contract/routes.ts";
 import { ApiError } from "../errors.ts";
+import { goneWith } from "./gone.ts";
 import { type App, serve } from "./route.ts";
 import { type AnswerOptions, isToCancel, RunAnswers } from "./run-answers.ts";
 import { selectFields } from "./select.ts";
@@ -50,10 +51,13 @@ export function serveRuns(app: App, options: RunRoutesOptions): void {
     return answer.joinStream({ caller, path: params, context, cancel: isToCancel(query) }, after, query.stream_mode);
   });
 
-  serve(app, routes.cancelRun, async ({ caller, params, query, context, signal }) => {
+  serve(app, routes.cancelRun, async ({ caller, params, query, context }) => {
     const { action, reason = null, wait } = query;
     const { thread_id, run_id } = params;
-    await cancellations.cancel(caller, thread_id, run_id, { action, reason }, wait ? signal : undefined);
+    const gone = goneWith(context);
+    const intent = { action, reason };
+    const unwatch = gone.watchAccess();
+    await cancellations.cancel(caller, thread_id, run_id, intent, wait ? gone.signal : undefined).finally(unwatch);
     return context.body(null, query.wait ? 204 : 202, query.wait ? answer.joinAt(params, context) : {});
   });
 

@@ -1,4 +1,5 @@
 import type { StreamedEvent } from "../agents/runs.ts";
+import { endOfAccess, type Gone } from "./gone.ts";
 import { type Sink, writtenBody } from "./written-body.ts";
 
 export interface SseOptions {
@@ -8,7 +9,7 @@ export interface SseOptions {
   heartbeat_ms: number;
   headers?: Record<string, string>;
   /** Aborted by the response when its reader is gone. */
-  gone: AbortController;
+  gone: Gone;
   onError(error: unknown): void;
 }
 
@@ -37,6 +38,7 @@ async function writeEvents(
   { modes, heartbeat_ms, gone, onError }: SseOptions,
 ): Promise<void> {
   const wanted = modes && new Set(modes);
+  const unwatch = gone.watchAccess();
   let keepsUp = true;
   const heart = setInterval(() => {
     if (keepsUp) keepsUp = sink.write(HEARTBEAT);
@@ -56,9 +58,14 @@ async function writeEvents(
   } catch (error) {
     // The status is sent already: the reason can only go to the log.
     if (!gone.signal.aborted) onError(error);
-    sink.fail(error);
+    const refusal = endOfAccess(gone);
+    // A reader that lags behind is not waited for.
+    if (!refusal || !keepsUp) return sink.fail(error);
+    sink.write(format({ event: "error", data: JSON.stringify(refusal) }));
+    sink.end();
   } finally {
     clearInterval(heart);
+    unwatch();
   }
 }
 

@@ -1,3 +1,5 @@
+import { endOfAccess, type Gone } from "./gone.ts";
+
 const encoder = new TextEncoder();
 
 /** An answer that comes sooner is sent as an ordinary response, with its length. */
@@ -14,9 +16,11 @@ const KEEP_ALIVE_MS = 5_000;
 export async function waitingResponse(
   text: Promise<string>,
   headers: Record<string, string>,
-  gone: AbortController,
+  gone: Gone,
   onError: (error: unknown) => void,
 ): Promise<Response> {
+  const unwatch = gone.watchAccess();
+  void text.then(unwatch, unwatch);
   const all = { "content-type": "application/json", ...headers };
   const soon = await within(text, SOON_MS);
   if (soon !== undefined) return new Response(soon, { headers: all });
@@ -27,11 +31,12 @@ export async function waitingResponse(
         controller.enqueue(encoder.encode(done ?? "\n"));
         if (done !== undefined) controller.close();
       } catch (error) {
-        if (gone.signal.aborted) return controller.error(error);
-        onError(error);
+        const refusal = endOfAccess(gone);
+        if (gone.signal.aborted && !refusal) return controller.error(error);
+        if (!refusal) onError(error);
         // The status is out; a failure in the form of a failed run is what clients understand.
         const { name, message } = error as Error;
-        controller.enqueue(encoder.encode(JSON.stringify({ __error__: { error: name, message } })));
+        controller.enqueue(encoder.encode(JSON.stringify({ __error__: refusal ?? { error: name, message } })));
         controller.close();
       }
     },

@@ -17,6 +17,8 @@ export type Hint =
   | { kind: "flow"; auth_id: string }
   /** The refresh of an OAuth token has ended, in one way or another. */
   | { kind: "token"; token_id: string }
+  /** A key was revoked, or the membership of a workspace has changed. */
+  | { kind: "access" }
   /** The deployment's rows ask for something that a reconciler is to do. */
   | { kind: "deployment"; deployment_id: string };
 

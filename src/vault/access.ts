@@ -1,11 +1,13 @@
 import { type Caller, DEFAULT_SCOPES, DEFAULT_TENANT, SCOPES, type Scope } from "../contract/caller.ts";
 import { ApiError } from "../errors.ts";
 import { isUuid } from "../lib/ids.ts";
+import type { Service } from "../lib/service.ts";
 import { findApiKey, hasApiKeys, touchApiKey } from "../storage/vault/api-keys.ts";
 import type { ApiKeyRow, WorkspaceMemberRow } from "../storage/vault/schema.ts";
 import { findMember, findWorkspace, someMembershipsOf } from "../storage/vault/workspaces.ts";
 import { digestOf, isOfDigest, keyIdOf, NO_DIGEST } from "./api-key-text.ts";
 import type { VaultContext } from "./context.ts";
+import { type Grant, GrantWatch } from "./grant-watch.ts";
 import type { OidcIssuer } from "./oidc-issuer.ts";
 
 /** What a request shows of its caller. Absent and empty are the same. */
@@ -18,6 +20,13 @@ export interface Credentials {
   tenant_id: string | undefined;
 }
 
+/** A caller who was let in. */
+export interface Admission {
+  caller: Caller;
+  /** Calls `listener` once when what let them in has ended, until the returned function is called. */
+  onEnd(listener: (error: ApiError) => void): () => void;
+}
+
 interface AccessOptions extends Pick<VaultContext, "database" | "log"> {
   /** Keys of the environment. */
   api_keys: readonly string[];
@@ -26,7 +35,10 @@ interface AccessOptions extends Pick<VaultContext, "database" | "log"> {
   is_loopback: boolean;
 }
 
-const LOCAL: Caller = { tenant_id: DEFAULT_TENANT, user_id: "local", scopes: SCOPES };
+/** An open service and keys of the environment end with the process. */
+export const forGood = (caller: Caller): Admission => ({ caller, onEnd: () => () => undefined });
+
+const LOCAL = forGood({ tenant_id: DEFAULT_TENANT, user_id: "local", scopes: SCOPES });
 
 /** When a key was last used is noted this often: a write for each request would double the work of many. */
 const TOUCH_EVERY_MS = 60_000;
@@ -36,13 +48,14 @@ const TOUCH_EVERY_MS = 60_000;
  * a request 15 µs on SQLite, 6 µs of them the digests, and 0.2 ms on Postgres, most of it the way there and back (measured on
  * 2 busy cores, 1,000 keys).
  */
-export class Access {
+export class Access implements Service {
   readonly #database: AccessOptions["database"];
   readonly #log: AccessOptions["log"];
   readonly #issuer: OidcIssuer | undefined;
   /** Digests of the keys of the environment. */
   readonly #digests: readonly string[];
   readonly #touching = new Set<string>();
+  readonly #grants: GrantWatch;
   /** False once anything was there that closes the service; that cannot be taken back. */
   #mayBeOpen: boolean;
 
@@ -50,27 +63,41 @@ export class Access {
     this.#database = database;
     this.#log = log;
     this.#issuer = issuer;
+    this.#grants = new GrantWatch({ database, log });
     this.#digests = api_keys.map(digestOf);
     this.#mayBeOpen = is_loopback && api_keys.length === 0 && issuer === undefined;
+  }
+
+  start(): void {
+    this.#grants.start();
+  }
+
+  stop(): Promise<void> {
+    return this.#grants.stop();
   }
 
   /**
    * @throws ApiError unauthorized; workspace_forbidden, workspace_needed or no_workspace when the caller is known, but not
    *   where they belong; unavailable when the OIDC issuer does not answer
    */
-  async callerOf({ api_key, bearer, tenant_id }: Credentials): Promise<Caller> {
+  async admit({ api_key, bearer, tenant_id }: Credentials): Promise<Admission> {
     if (await this.isOpen()) return LOCAL;
     const text = api_key || bearer;
     if (!text) throw new ApiError("unauthorized");
-    if (this.#isOfEnvironment(text)) return this.#administrator(tenant_id);
+    if (this.#isOfEnvironment(text)) return forGood(await this.#administrator(tenant_id));
     const key = await this.#identify(text);
-    if (key) return ownerOf(key, tenant_id);
+    if (key) return this.#until({ key_id: key.key_id }, ownerOf(key, tenant_id));
     const user = api_key ? undefined : await this.#issuer?.userOf(text);
     if (!user) throw new ApiError("unauthorized");
-    const { user_id } = user;
+    const { user_id, expires_at } = user;
     const member = await this.#memberOf(user_id, tenant_id);
     const scopes = member.role === "admin" ? SCOPES : [...new Set([...DEFAULT_SCOPES, ...user.scopes])];
-    return { tenant_id: member.tenant_id, user_id, scopes };
+    const grant = { tenant_id: member.tenant_id, user_id, role: member.role, expires_at };
+    return this.#until(grant, { tenant_id: member.tenant_id, user_id, scopes });
+  }
+
+  #until(grant: Grant, caller: Caller): Admission {
+    return { caller, onEnd: (listener) => this.#grants.watch(grant, listener) };
   }
 
   /**

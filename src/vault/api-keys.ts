@@ -39,6 +39,7 @@ export class ApiKeys {
     const tenant_id = isOperator(caller) ? undefined : caller.tenant_id;
     const count = await this.#database.write((tx) => revokeApiKey(tx, key_id, tenant_id));
     if (count === 0) throw new ApiError("api_key_not_found");
+    this.#database.hints.emit({ kind: "access" });
   }
 }
 

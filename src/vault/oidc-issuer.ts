@@ -18,6 +18,8 @@ export interface OidcSettings {
 export interface TokenUser {
   user_id: string;
   scopes: readonly Scope[];
+  /** When what was opened with the token ends, in milliseconds since the epoch. */
+  expires_at: number;
 }
 
 /** Asymmetric alone: with HS256 whoever knows the public key could sign. */
@@ -68,7 +70,7 @@ export class OidcIssuer {
       const permitted = Object.entries(scopes).flatMap(([claim, byValue]) =>
         valuesOf(payload[claim]).flatMap((value) => (Object.hasOwn(byValue, value) ? (byValue[value] ?? []) : [])),
       );
-      return { user_id: payload.sub, scopes: permitted as Scope[] };
+      return { user_id: payload.sub, scopes: permitted as Scope[], expires_at: endOf(payload.exp as number) };
     } catch (error) {
       if (error instanceof ApiError) throw error;
       return undefined;
@@ -104,6 +106,12 @@ export class OidcIssuer {
     if (url.protocol === "https:") return true;
     return url.protocol === "http:" && this.#settings.allow_loopback && isLoopback(url.hostname);
   }
+}
+
+/** At `exp`; a token that is taken after it, for the sake of the clocks, has as long as it is taken. */
+function endOf(exp: number): number {
+  const isOver = exp * 1000 <= Date.now();
+  return (isOver ? exp + CLOCK_TOLERANCE_S : exp) * 1000;
 }
 
 /** A claim is a list of texts, or one text: a value, or values with spaces between them as in `scope`. */

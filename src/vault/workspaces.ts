@@ -53,6 +53,7 @@ export class Workspaces {
       await requireWorkspace(tx, caller, tenant_id);
       return insertMember(tx, { tenant_id, user_id, role });
     });
+    this.#database.hints.emit({ kind: "access" });
     return memberOf(member);
   }
 
@@ -60,6 +61,7 @@ export class Workspaces {
     await requireWorkspace(this.#database.read, caller, tenant_id);
     const count = await this.#database.write((tx) => deleteMember(tx, tenant_id, user_id));
     if (count === 0) throw new ApiError("member_not_found");
+    this.#database.hints.emit({ kind: "access" });
   }
 }
 

@@ -2,6 +2,7 @@ import type { Context } from "hono";
 import { authServiceRoutes } from "../../contract/auth-service/routes.ts";
 import { ApiError } from "../../errors.ts";
 import type { Log } from "../../lib/log.ts";
+import { unlessAborted } from "../../lib/unless-aborted.ts";
 import type { Returned } from "../../vault/flow-return.ts";
 import type { Flows } from "../../vault/flows.ts";
 import { byPart } from "../by-part.ts";
@@ -33,7 +34,8 @@ export function serveFlows(app: App, mounts: readonly string[], flows: Flows, op
 
   serveAt(app, mounts, routes.waitForAuthentication, ({ caller, params, query, context }) => {
     const gone = goneWith(context);
-    const ended = flows.wait(caller, params.auth_id, query.timeout, gone.signal);
+    // Who is let in no longer gets no token that has just come.
+    const ended = unlessAborted(gone.signal, flows.wait(caller, params.auth_id, query.timeout, gone.signal));
     const text = ended.then((wire) => JSON.stringify(wire));
     return waitingResponse(text, {}, gone, (error) => log.error({ error }, "a wait for a flow failed"));
   });

@@ -1,6 +1,7 @@
 import { sql } from "kysely";
 import { nowMs, type Tx } from "../database.ts";
 import { prepared } from "../prepared.ts";
+import { named } from "./named.ts";
 import type { ApiKeyRow, WorkspaceRow } from "./schema.ts";
 
 export type NewApiKey = Omit<ApiKeyRow, "created_at" | "last_used_at" | "revoked_at">;
@@ -17,6 +18,14 @@ export const findApiKey = (tx: Tx, key_id: string): Promise<ApiKeyRow | undefine
 const findQuery = prepared<{ key_id: string }, ApiKeyRow>((k, p) =>
   k.selectFrom("api_keys").selectAll().where("key_id", "=", p("key_id")),
 );
+
+/** Those of these keys that are revoked, or are not there. One statement with one parameter, however many they are. */
+export async function endedKeysAmong(tx: Tx, key_ids: readonly string[]): Promise<string[]> {
+  const query = sql<{ key_id: string }>`select named.key as key_id from ${named(tx, key_ids)} as named
+    left join api_keys on api_keys.key_id = named.key
+    where api_keys.key_id is null or api_keys.revoked_at is not null`;
+  return (await tx.all(query.compile(tx.k))).map(({ key_id }) => key_id);
+}
 
 /** Whether a key was ever made: a revoked one stays. */
 export const hasApiKeys = async (tx: Tx): Promise<boolean> => (await tx.first(anyQuery(tx, {}))) !== undefined;

@@ -1,6 +1,8 @@
+import { sql } from "kysely";
 import type { Role } from "../../contract/caller.ts";
 import { nowMs, type Tx } from "../database.ts";
 import { prepared } from "../prepared.ts";
+import { named } from "./named.ts";
 import type { WorkspaceMemberRow, WorkspaceRow } from "./schema.ts";
 
 export type NewWorkspace = Omit<WorkspaceRow, "created_at">;
@@ -79,6 +81,13 @@ export const MOST_MEMBERS = 10_000;
 
 export const deleteMember = (tx: Tx, tenant_id: string, user_id: string): Promise<number> =>
   tx.run(tx.k.deleteFrom("workspace_members").where("tenant_id", "=", tenant_id).where("user_id", "=", user_id));
+
+/** All memberships of these users. */
+export const listMembershipsOf = (tx: Tx, user_ids: readonly string[]): Promise<WorkspaceMemberRow[]> =>
+  tx.all(
+    sql<WorkspaceMemberRow>`select workspace_members.* from ${named(tx, user_ids)} as named
+      join workspace_members on workspace_members.user_id = named.key`.compile(tx.k),
+  );
 
 /** Two of a user's memberships, or all when there are fewer: enough to know whether a workspace has to be named. */
 export const someMembershipsOf = (tx: Tx, user_id: string): Promise<WorkspaceMemberRow[]> =>

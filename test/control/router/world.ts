@@ -2,6 +2,7 @@ import { once } from "node:events";
 import { type IncomingMessage, type RequestOptions, request, type Server } from "node:http";
 import { type AddressInfo, connect } from "node:net";
 import { readCors } from "../../../src/config/cors.ts";
+import type { NewApiKey } from "../../../src/contract/admin.ts";
 import { DEFAULT_TENANT, type Scope } from "../../../src/contract/caller.ts";
 import { apiKeyPlace } from "../../../src/control/orders.ts";
 import { DeploymentRouter } from "../../../src/control/router/deployment-router.ts";
@@ -45,6 +46,7 @@ export class Process {
   readonly router: DeploymentRouter;
   readonly server: Server;
   readonly database: Database;
+  readonly #access: Access;
 
   constructor(
     database: Database,
@@ -69,6 +71,7 @@ export class Process {
       settings,
     });
     const access = new Access({ database, log, api_keys, issuer: undefined, is_loopback });
+    this.#access = access;
     const cors = readCors(undefined, "", { CORS_ALLOW_ORIGINS: cors_origins }, false);
     const allowed_hosts = is_loopback ? [] : undefined;
     const front = new DeploymentFront({
@@ -87,6 +90,7 @@ export class Process {
 
   async listen(): Promise<void> {
     this.router.start();
+    this.#access.start();
     this.server.listen(0, "127.0.0.1");
     await once(this.server, "listening");
   }
@@ -133,7 +137,7 @@ export class Process {
   async stop(): Promise<void> {
     const closed = once(this.server, "close");
     this.server.close();
-    await this.router.stop();
+    await Promise.all([this.router.stop(), this.#access.stop()]);
     this.server.closeAllConnections();
     await closed;
   }
@@ -258,11 +262,18 @@ export class World {
   }
 
   /** Headers with a new key. */
-  async key({ tenant_id = DEFAULT_TENANT, user_id = "ada", scopes = ["agents"] as readonly Scope[] } = {}): Promise<{
+  async key(wishes: { tenant_id?: string; user_id?: string; scopes?: readonly Scope[] } = {}): Promise<{
     "x-api-key": string;
   }> {
+    return { "x-api-key": (await this.newKey(wishes)).key };
+  }
+
+  newKey({
+    tenant_id = DEFAULT_TENANT,
+    user_id = "ada",
+    scopes = ["agents"] as readonly Scope[],
+  } = {}): Promise<NewApiKey> {
     const wanted = { tenant_id, user_id, name: "test", scopes };
-    const { key } = await this.storage.database.write((tx) => makeApiKey(tx, wanted));
-    return { "x-api-key": key };
+    return this.storage.database.write((tx) => makeApiKey(tx, wanted));
   }
 }
