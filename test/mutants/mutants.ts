@@ -230,6 +230,24 @@ export const MUTANTS: readonly Mutant[] = [
     suites: ["test/http/jwt.test.ts"],
   },
   {
+    name: "access: a stream goes on after its key was revoked",
+    file: "src/http/gone.ts",
+    replace: ['context.get("onAccessEnd")(abort)', "() => undefined"],
+    suites: ["test/security/open-streams.test.ts"],
+  },
+  {
+    name: "access: a stream goes on after its JWT has expired",
+    file: "src/vault/grant-watch.ts",
+    replace: ["if (held.grant.expires_at <= now)", "if (held.grant.expires_at < 0)"],
+    suites: ["test/security/open-streams.test.ts"],
+  },
+  {
+    name: "graphs: data of clients is revived as any class",
+    file: "src/graphs/inside/record-escapes.ts",
+    replace: ["if (looksLikeRecord(object) && !isPermitted(object as Fields))", "if (!object)"],
+    suites: ["test/security/records.test.ts"],
+  },
+  {
     name: "access: an administrator revokes keys of other workspaces",
     file: "src/vault/api-keys.ts",
     replace: ["const tenant_id = isOperator(caller) ? undefined : caller.tenant_id;", "const tenant_id = undefined;"],
