@@ -47,6 +47,8 @@ export interface Config extends Timing, DockerPlace {
   log_level: string;
   /** Run graphs on the serving thread, for debuggers. */
   inline: boolean;
+  /** In an instance of a deployment: the file that its control plane touches as long as it is there. */
+  control_plane_file: string | undefined;
   /** Graph hosts for runs; reads have one of their own. */
   hosts: number;
   /** Runs that one host executes at a time. */
@@ -142,6 +144,7 @@ export function readConfig(command: Config["command"], flags: Flags, env: Env): 
     only: flags.only,
     rollout: integer("THREADMILL_ROLLOUT", env.THREADMILL_ROLLOUT, 0, 0, Number.MAX_SAFE_INTEGER) || undefined,
     inline: flags.inline ?? false,
+    control_plane_file: env.THREADMILL_CONTROL_PLANE_FILE || undefined,
     hosts: integer("--hosts", flags.hosts ?? env.THREADMILL_HOSTS, Math.max(1, availableParallelism() - 1), 1, 256),
     jobs_per_worker: integer("N_JOBS_PER_WORKER", env.N_JOBS_PER_WORKER, 50, 1, 10_000),
     host_memory_mb: integer("THREADMILL_HOST_MEMORY_MB", env.THREADMILL_HOST_MEMORY_MB, 2048, 64, 1_048_576),

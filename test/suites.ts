@@ -41,7 +41,7 @@ const FAULTS_OF_HOSTS = [
   "test/engine/hosts-that-hang.test.ts",
   "test/fuzz/{auth-service,control-plane}.test.ts",
   "test/vault/{key-check,rotation}.test.ts",
-  "test/control/{docker-driver,docker-images,docker-rollout,process-build,process-driver}.test.ts",
+  "test/control/{docker-driver,docker-images,docker-rollout,orphans,process-build,process-driver}.test.ts",
   "test/security/docker-{containers,images,network}.test.ts",
 ];
 

@@ -2,7 +2,7 @@ import { Command, Option } from "commander";
 import { type Config, type Flags, readConfig, readStorageConfig } from "../config.ts";
 import { ConfigError } from "../errors.ts";
 import { STUDIO_ORIGIN } from "../lib/cors.ts";
-import { createLog } from "../lib/log.ts";
+import { createLog, type Log } from "../lib/log.ts";
 import type { Threadmill } from "../main.ts";
 import { addDeployCommand } from "./deploy/command.ts";
 import { addDeploymentCommands } from "./deployments/command.ts";
@@ -98,6 +98,18 @@ async function serve(command: Config["command"], flags: Flags): Promise<void> {
     await watcher?.close();
     await listening.stop();
   });
+  if (config.control_plane_file !== undefined) void endWithoutControlPlane(config, config.control_plane_file, log);
+}
+
+/** An instance of a deployment that no control plane keeps ends in order, with all that its graphs have started. */
+async function endWithoutControlPlane(config: Config, heartbeat_file: string, log: Log): Promise<void> {
+  const [{ orphaned }, { killGroup }] = await Promise.all([
+    import("../control/drivers/process/heartbeat.ts"),
+    import("../control/drivers/process/process-identity.ts"),
+  ]);
+  log.warn({ reason: await orphaned({ ...config, heartbeat_file }) }, "instance without a control plane stops");
+  process.on("exit", () => killGroup(process.pid));
+  process.kill(process.pid, "SIGTERM");
 }
 
 /** Graphs on the serving thread have no environment of their own: theirs becomes that of the process. */

@@ -41,6 +41,8 @@ export interface Timing {
   deploy_deadline_ms: number;
   /** How long requests in flight may go on in instances that others have replaced. */
   deploy_drain_ms: number;
+  /** How long an instance of a deployment serves without a control plane. */
+  orphan_ms: number;
   /** How long a request for a deployment waits for an instance when none is ready. */
   router_wait_ms: number;
 }
@@ -76,6 +78,8 @@ export function readTiming(env: Env): Timing {
     deploy_lease_ms: ms("THREADMILL_DEPLOY_LEASE_MS", 15_000),
     deploy_deadline_ms: seconds("THREADMILL_DEPLOY_DEADLINE_SECS", 300),
     deploy_drain_ms: seconds("THREADMILL_DEPLOY_DRAIN_SECS", 300),
+    orphan_ms:
+      1000 * integer("THREADMILL_DEPLOY_ORPHAN_SECS", env.THREADMILL_DEPLOY_ORPHAN_SECS, 86_400, 1, 31_536_000),
     router_wait_ms: ms("THREADMILL_ROUTER_WAIT_MS", 5_000),
     token_event_retention_ms:
       DAY_MS * integer("THREADMILL_TOKEN_EVENT_DAYS", env.THREADMILL_TOKEN_EVENT_DAYS, 90, 1, 36_500),

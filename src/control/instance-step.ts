@@ -3,7 +3,7 @@ import { type DeploymentState, purposeOf } from "./deployment-state.ts";
 import { type Facts, type Job, keyOf, type Step, type StepSettings } from "./steps.ts";
 
 /** One that has served ends its runs in good order: as long as a Threadmill takes to hand them back, and a little more. */
-const GRACE_MS = 45_000;
+export const GRACE_MS = 45_000;
 /** One that has never served, or whose deployment goes, has nothing to hand back. */
 const SHORT_GRACE_MS = 5_000;
 

@@ -7,6 +7,7 @@ import { bySource } from "../control/drivers/by-source.ts";
 import { createDockerDriver } from "../control/drivers/docker/driver.ts";
 import { createProcessDriver } from "../control/drivers/process/driver.ts";
 import { askOverHttp } from "../control/health.ts";
+import { GRACE_MS } from "../control/instance-step.ts";
 import { reconcilerSettings } from "../control/parts.ts";
 import { Reconciler } from "../control/reconciler.ts";
 import { DeploymentRouter } from "../control/router/deployment-router.ts";
@@ -23,7 +24,7 @@ export interface ControlPlane {
   control: Control;
   router: DeploymentRouter;
   start(): void;
-  /** Deployments go on; the next start adopts them. */
+  /** Processes of deployments end with `dev`; with `serve` they go on, and the next start adopts them. */
   stop(): Promise<void>;
 }
 
@@ -44,9 +45,11 @@ export async function openControl(config: Config, context: Omit<ControlContext, 
     },
     async stop() {
       // Requests have as long as runs have: then they break off, and streams are taken up again elsewhere.
-      const quiet = services.map((service) => service.stop());
-      await Promise.all([...quiet, router.settle(config.shutdown_grace_ms)]);
-      await Promise.all([...(drivers?.all ?? []).map((driver) => driver.close?.()), router.stop()]);
+      const quiet = Promise.all(services.map((service) => service.stop()));
+      // At the same time, so that `dev` has asked its instances to end before anybody loses patience.
+      const closed = quiet.then(() => Promise.all((drivers?.all ?? []).map((driver) => driver.close?.())));
+      await Promise.all([closed, router.settle(config.shutdown_grace_ms)]);
+      await router.stop();
     },
   };
 }
@@ -61,6 +64,7 @@ const openDrivers = async (
       program: fileURLToPath(new URL("../../bin/threadmill.js", import.meta.url)),
       git_protocols: config.deploy_git_protocols,
       git_hosts: config.deploy_git_hosts,
+      stop_grace_ms: config.command === "dev" ? GRACE_MS : undefined,
       database,
       log,
     }),

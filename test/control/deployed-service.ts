@@ -16,16 +16,22 @@ const PATIENCE_MS = 180_000;
 export class DeployedService {
   readonly database: TestDatabase;
   readonly #env: Record<string, string>;
+  readonly #command: "dev" | "serve";
   #server: ServerProcess | undefined;
   deployment_id = "";
 
-  private constructor(database: TestDatabase, env: Record<string, string>) {
+  private constructor(database: TestDatabase, env: Record<string, string>, command: "dev" | "serve") {
     this.database = database;
     this.#env = env;
+    this.#command = command;
   }
 
-  static async start(name: DatabaseName, env: Record<string, string> = {}): Promise<DeployedService> {
-    const service = new DeployedService(await createDatabase(name), env);
+  static async start(
+    name: DatabaseName,
+    env: Record<string, string> = {},
+    command: "dev" | "serve" = "serve",
+  ): Promise<DeployedService> {
+    const service = new DeployedService(await createDatabase(name), env, command);
     await service.start();
     const body = { name: "mine", source: "internal_source", source_config: {}, source_revision_config: {} };
     service.deployment_id = ((await service.call("POST", "/v2/deployments", body)) as Deployment).id;
@@ -40,6 +46,7 @@ export class DeployedService {
   /** @param failpoint where it is to die, as failpoints.ts has it, at which passage */
   async start(failpoint?: string, passage = "1"): Promise<void> {
     this.#server = await startProcess({
+      command: this.#command,
       config: "test/graphs/shared/langgraph.json",
       data: this.database.data_dir,
       databaseUrl: this.database.url,

@@ -42,6 +42,7 @@ export async function openProcessWorld(
       program: join(ROOT, "bin/threadmill.js"),
       system_env: { PATH: process.env.PATH ?? "", LANG: "C.UTF-8" },
       build_timeout_ms: 60_000,
+      orphan_ms: 86_400_000,
       git_protocols: ["https", "file"],
       git_hosts: [],
       deploy_user: { from: 61_184, to: 65_519 },

@@ -9,6 +9,7 @@ import { dataFolder } from "../data-folder.ts";
 import { ownDatabases } from "../own-databases.ts";
 import { type BuildSettings, build } from "./build.ts";
 import { foldersIn, npmCache } from "./folders.ts";
+import { startHeartbeat } from "./heartbeat.ts";
 import { Instances } from "./instances.ts";
 import { removeHalfBuilds } from "./making.ts";
 import { providePackages } from "./provided-packages.ts";
@@ -22,6 +23,10 @@ export interface ProcessDriverOptions {
   /** PATH and the like: what a program needs of the system, and nothing of the service. */
   system_env: Readonly<Record<string, string>>;
   build_timeout_ms: number;
+  /** How long instances serve without a control plane. */
+  orphan_ms: number;
+  /** Stops all instances when the driver is closed, with this grace. Undefined: they outlive it. */
+  stop_grace_ms?: number | undefined;
   git_protocols: readonly string[];
   git_hosts: readonly string[];
   unpack_limits?: BuildSettings["unpack_limits"];
@@ -39,7 +44,7 @@ export interface ProcessDriverOptions {
  * them. Where the service is root they are kept apart by users of the system, elsewhere by folders and environment alone.
  */
 export async function createProcessDriver(options: ProcessDriverOptions): Promise<DeployDriver> {
-  const { program, system_env, build_timeout_ms, database, database_url, log } = options;
+  const { program, system_env, build_timeout_ms, orphan_ms, database, database_url, log } = options;
   const folders = foldersIn(join(options.data_dir, "control"));
   await removeHalfBuilds(folders.making);
   let prepared: Promise<SystemUsers> | undefined;
@@ -74,7 +79,8 @@ export async function createProcessDriver(options: ProcessDriverOptions): Promis
     );
   };
   const databases = ownDatabases(database, database_url);
-  const instances = new Instances({ folders, program, system_env, databases, users: prepare, log });
+  const instances = new Instances({ folders, program, system_env, databases, users: prepare, orphan_ms, log });
+  const heartbeat = startHeartbeat(folders.heartbeat, orphan_ms);
   return {
     kind: "process",
     build: async (order, io) => {
@@ -101,6 +107,10 @@ export async function createProcessDriver(options: ProcessDriverOptions): Promis
       await Promise.all(left.map((folder) => rm(folder, { recursive: true, force: true, maxRetries: 3 })));
       await databases.drop(deployment_id);
     },
-    close: () => instances.close(),
+    async close() {
+      heartbeat.stop();
+      await instances.close();
+      if (options.stop_grace_ms !== undefined) await instances.stopAll(options.stop_grace_ms);
+    },
   };
 }

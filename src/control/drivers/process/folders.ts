@@ -11,6 +11,8 @@ export interface Folders {
   npm_cache: string;
   /** What instances write, and how much of it has been told. */
   logs: string;
+  /** What control planes touch as long as they are there; instances watch it. */
+  heartbeat: string;
   /** A record of each instance that was started. */
   run: string;
   /** The data folders of deployments. */
@@ -22,6 +24,7 @@ export const foldersIn = (root: string): Folders => ({
   making: join(root, "making"),
   npm_cache: join(root, "npm-cache"),
   logs: join(root, "logs"),
+  heartbeat: join(root, "heartbeat"),
   run: join(root, "run"),
   data: dataIn(root),
 });

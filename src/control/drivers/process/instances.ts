@@ -32,6 +32,7 @@ export interface InstanceSettings {
   databases: OwnDatabases;
   /** Also makes what instances need besides their build. */
   users(): Promise<SystemUsers>;
+  orphan_ms: number;
   log: Log;
 }
 
@@ -85,7 +86,7 @@ export class Instances {
   }
 
   async #start(order: InstanceOrder): Promise<InstanceRef> {
-    const { folders, program, system_env, databases, users, log } = this.#settings;
+    const { folders, program, system_env, databases, users, orphan_ms, log } = this.#settings;
     const { instance_id, deployment_id, revision_id, artifact } = order;
     const built = buildFolder(folders, deployment_id, artifact);
     const config_file = join(built, configPathOf(order.config_path));
@@ -107,7 +108,8 @@ export class Instances {
     const data_dir = dataFolder(folders, deployment_id);
     const log_file = logFile(folders, instance_id);
     try {
-      const what = { order, program, config_file, data_dir, database_url, log_file, system_env, user };
+      const orphanhood = { heartbeat_file: folders.heartbeat, data_dir, orphan_ms };
+      const what = { order, program, config_file, database_url, log_file, system_env, user, ...orphanhood };
       const child = await launch(what, listener);
       const pid = child.pid as number;
       const exit = once(child, "exit");
@@ -170,6 +172,12 @@ export class Instances {
     await Promise.all([log, offsetFile(log)].map((file) => rm(file, { force: true })));
     await removeRecord(folders, instance_id);
     for (const known of [recorded, named]) if (known) this.#ends.delete(handleOf(known));
+  }
+
+  /** Also those that an earlier control plane has started. */
+  async stopAll(grace_ms: number): Promise<void> {
+    await Promise.allSettled(this.#starting.values());
+    await Promise.all((await this.list()).map((ref) => this.stop(ref, grace_ms)));
   }
 
   async list(): Promise<InstanceRef[]> {

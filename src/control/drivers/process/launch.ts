@@ -4,16 +4,16 @@ import { lchown, mkdir, open } from "node:fs/promises";
 import { type AddressInfo, createServer, type Server } from "node:net";
 import { dirname, join } from "node:path";
 import type { InstanceOrder } from "../../driver.ts";
+import { makeHeartbeat, type Orphanhood } from "./heartbeat.ts";
 import { titleOf } from "./instance-record.ts";
 import type { SystemUser } from "./system-users.ts";
 
-export interface Launch {
+export interface Launch extends Orphanhood {
   order: InstanceOrder;
   /** The executable of Threadmill. */
   program: string;
   /** langgraph.json of the build. */
   config_file: string;
-  data_dir: string;
   /** Undefined: the embedded database. */
   database_url: string | undefined;
   log_file: string;
@@ -40,9 +40,10 @@ export async function listenForIt(): Promise<Listener> {
 
 /** Starts the agent server of a build in a process group of its own, which this process does not take with it when it ends. */
 export async function launch(what: Launch, { server, port }: Listener): Promise<ChildProcess> {
-  const { order, log_file, config_file, user } = what;
+  const { order, log_file, config_file, heartbeat_file, user } = what;
   await makeHome(what);
   await mkdir(dirname(log_file), { recursive: true, mode: 0o700 });
+  await makeHeartbeat(heartbeat_file);
   const log = await open(log_file, "a", 0o600);
   try {
     const [file, args] = asPrivate([process.execPath, ...argumentsOf(what, port)]);
@@ -101,7 +102,8 @@ function argumentsOf({ order, program, config_file, data_dir, database_url }: La
 }
 
 /** Nothing of the service's own: what the system needs, what the deployment has, and what the instance needs to know. */
-function environmentOf({ order, system_env, data_dir, database_url }: Launch, port: number): Record<string, string> {
+function environmentOf(what: Launch, port: number): Record<string, string> {
+  const { order, system_env, data_dir, database_url, heartbeat_file, orphan_ms } = what;
   const { memory_limit_mb } = order.resources;
   return {
     ...system_env,
@@ -110,6 +112,8 @@ function environmentOf({ order, system_env, data_dir, database_url }: Launch, po
     PATH: system_env.PATH ?? "",
     API_KEYS: order.api_key,
     PORT: String(port),
+    THREADMILL_CONTROL_PLANE_FILE: heartbeat_file,
+    THREADMILL_DEPLOY_ORPHAN_SECS: String(orphan_ms / 1000),
     ...(memory_limit_mb !== undefined && { THREADMILL_HOST_MEMORY_MB: String(Math.max(64, memory_limit_mb)) }),
     ...(database_url !== undefined && { THREADMILL_DATABASE_URL: database_url }),
   };
