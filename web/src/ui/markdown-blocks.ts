@@ -14,9 +14,11 @@ export type Inline = { at: number } & (
   | { kind: "link"; href: string; text: string }
 );
 
+// Texts come from models and from users, so all of this takes time in proportion to their length: no two parts of a pattern that
+// follow each other match the same character, and what is searched for in vain is not searched for again.
 const FENCE = /^\s*(```|~~~)/;
-const HEADING = /^(#{1,6})\s+(.*?)\s*#*$/;
-const ITEM = /^(\s*)(?:[-*+]|(\d{1,6})[.)])\s+(.*)$/;
+const HEADING = /^(#{1,6})\s+(\S.*)$/s;
+const ITEM = /^(\s*)(?:[-*+]|(\d{1,6})[.)])\s+(\S.*)?$/s;
 
 /** `at` is the line that a block begins with. */
 export function blocksOf(text: string): Block[] {
@@ -43,16 +45,23 @@ interface Found {
 function codeAt(lines: readonly string[], at: number): Found | undefined {
   const fence = lines[at]?.match(FENCE)?.[1];
   if (!fence) return undefined;
-  const end = lines.findIndex((line, index) => index > at && line.trim() === fence);
+  let last = at + 1;
   // While it is being written the end is still to come.
-  const last = end === -1 ? lines.length : end;
+  while (last < lines.length && lines[last]?.trim() !== fence) last++;
   return { block: { at, kind: "code", text: lines.slice(at + 1, last).join("\n") }, next: last + 1 };
 }
 
 function headingAt(lines: readonly string[], at: number): Found | undefined {
-  const [, marks, text] = lines[at]?.match(HEADING) ?? [];
+  const [, marks, marked = ""] = lines[at]?.match(HEADING) ?? [];
+  const text = withoutClosingMarks(marked);
   if (!marks || !text) return undefined;
   return { block: { at, kind: "heading", level: marks.length, text }, next: at + 1 };
+}
+
+function withoutClosingMarks(heading: string): string {
+  let end = heading.trimEnd().length;
+  while (heading[end - 1] === "#") end--;
+  return heading.slice(0, end).trimEnd();
 }
 
 function listAt(lines: readonly string[], at: number): Found | undefined {
@@ -60,8 +69,8 @@ function listAt(lines: readonly string[], at: number): Found | undefined {
   const items: { at: number; depth: number; text: string }[] = [];
   let next = at;
   for (; next < lines.length; next++) {
-    const [, indent, , text] = lines[next]?.match(ITEM) ?? [];
-    if (indent === undefined || text === undefined) break;
+    const [, indent, , text = ""] = lines[next]?.match(ITEM) ?? [];
+    if (indent === undefined) break;
     items.push({ at: next, depth: Math.min(Math.floor(indent.length / 2), 2), text });
   }
   if (items.length === 0) return undefined;
@@ -71,16 +80,18 @@ function listAt(lines: readonly string[], at: number): Found | undefined {
 /** A paragraph: up to an empty line or whatever else begins. */
 function textAt(lines: readonly string[], at: number): Found {
   const ends = (line: string) => line.trim() === "" || [FENCE, HEADING, ITEM].some((begin) => begin.test(line));
-  const end = lines.findIndex((line, index) => index > at && ends(line));
-  const last = end === -1 ? lines.length : end;
+  let last = at + 1;
+  while (last < lines.length && !ends(lines[last] ?? "")) last++;
   return { block: { at, kind: "text", text: lines.slice(at, last).join("\n") }, next: last };
 }
 
 /** Links lead to the web alone: the text comes from a model. */
-const MARKED = /`([^`\n]+)`|\*\*(?=\S)([^\n]+?)\*\*|\*(?=[^\s*])([^*\n]+)\*|\[([^\]\n]+)\]\((https?:\/\/[^\s)]+)\)/g;
+const MARKED =
+  /`([^`\n]+)`|\*\*(?=\S)([^\n]+?)\*\*|\*(?=[^\s*])([^*\n]+)\*|\[([^[\]\n]+)\]\((https?:\/\/(?:[^\s()]|\([^\s()]*\))+)\)/g;
 
 /** `at` is the place in the text. */
 export function inlinesOf(text: string): Inline[] {
+  if (!/[`*[]/.test(text)) return text === "" ? [] : [{ at: 0, kind: "text", text }];
   const parts: Inline[] = [];
   let done = 0;
   const plainTo = (end: number) => {
