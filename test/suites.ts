@@ -42,7 +42,7 @@ const FAULTS_OF_HOSTS = [
   "test/fuzz/{auth-service,control-plane}.test.ts",
   "test/vault/{key-check,rotation}.test.ts",
   "test/control/{docker-driver,docker-images,docker-rollout,orphans,process-build,process-driver}.test.ts",
-  "test/security/docker-{containers,images,network}.test.ts",
+  "test/security/{docker-containers,docker-images,docker-network,git-sources}.test.ts",
 ];
 
 const BROWSER = [

@@ -39,7 +39,14 @@ export interface BuildOrder {
   revision_id: string;
   source:
     | { kind: "tarball"; file: string; sha256: string }
-    | { kind: "git"; url: string; ref: string | undefined; token: string | undefined };
+    | {
+        kind: "git";
+        url: string;
+        ref: string | undefined;
+        token: string | undefined;
+        /** The private key for a repository that is fetched over ssh. */
+        ssh_key: string | undefined;
+      };
   /** Of langgraph.json within the source; undefined: at its root. */
   config_path: string | undefined;
   install_command: string | undefined;

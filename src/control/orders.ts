@@ -49,10 +49,12 @@ export async function buildOrder(revision: RevisionRow, sources: Sources): Promi
   };
 }
 
-async function sourceOf(revision: RevisionRow, { database, uploads }: Sources): Promise<BuildOrder["source"]> {
+async function sourceOf(revision: RevisionRow, { database, uploads, seal }: Sources): Promise<BuildOrder["source"]> {
   const { source_tarball_path: object_path, repo_ref } = madeOf(revision);
   if (object_path === null) {
-    return { kind: "git", url: configOf(revision).repo_url ?? "", ref: repo_ref ?? undefined, token: undefined };
+    const ssh_key = secretsOf(revision, seal)[SSH_KEY];
+    const url = configOf(revision).repo_url ?? "";
+    return { kind: "git", url, ref: repo_ref ?? undefined, token: undefined, ssh_key };
   }
   const upload = await findUpload(database.read, { deployment_id: revision.deployment_id, object_path });
   if (!upload) throw new DeployError(`The source ${object_path} is not kept any more: upload it again.`);
@@ -107,10 +109,19 @@ export const databasePasswordPlace = ({
 });
 
 /** Fails closed: nothing is started without the secrets it was given. */
-const environmentOf = (revision: RevisionRow, seal: Seal): Record<string, string> =>
+const secretsOf = (revision: RevisionRow, seal: Seal): Record<string, string> =>
   Object.fromEntries(
     openSecrets(seal, { table: "revisions", ...revision }, revision.secrets).map(({ name, value }) => [name, value]),
   );
+
+/** The secret that reads a git repository over ssh. */
+const SSH_KEY = "GIT_SSH_KEY";
+
+/** The secrets, less what only the fetch of the source has a use for. */
+function environmentOf(revision: RevisionRow, seal: Seal): Record<string, string> {
+  const { [SSH_KEY]: ssh_key, ...others } = secretsOf(revision, seal);
+  return revision.source === "github" || ssh_key === undefined ? others : { ...others, [SSH_KEY]: ssh_key };
+}
 
 /** What agents read to find out where they are. The names are reserved: no secret has one. */
 const ownVariables = (

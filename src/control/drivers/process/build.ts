@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 import { mkdir, rename, stat } from "node:fs/promises";
-import { dirname } from "node:path";
+import { dirname, join } from "node:path";
 import { type BuildIo, type BuildOrder, DeployError } from "../../driver.ts";
-import { buildFolder, type Folders, npmCache } from "./folders.ts";
+import { buildFolder, type Folders, knownHostsFile, npmCache } from "./folders.ts";
 import { checkOut, type GitRules } from "./git.ts";
 import { buildSource, install } from "./install.ts";
 import { beginMaking, type Making } from "./making.ts";
@@ -69,7 +69,10 @@ async function fetchSource(
   if (source.kind === "git") {
     tell(`Fetching ${source.ref ?? "the newest commit"} of ${source.url}`);
     const base = { env: { ...settings.system_env, HOME: making.home }, timeout_ms: settings.build_timeout_ms, user };
-    const sha = await checkOut(source, making.source, settings.git, { ...base, onStart: making.onStart }, io);
+    const known_hosts = knownHostsFile(settings.folders, order.deployment_id);
+    const ssh_files = { key: join(dirname(making.home), "ssh-key"), known_hosts };
+    const command = { ...base, onStart: making.onStart };
+    const sha = await checkOut(source, making.source, ssh_files, settings.git, command, io);
     tell(`This is commit ${sha}.`);
     return sha;
   }

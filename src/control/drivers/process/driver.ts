@@ -8,7 +8,7 @@ import { type DeployDriver, DeployError } from "../../driver.ts";
 import { dataFolder } from "../data-folder.ts";
 import { ownDatabases } from "../own-databases.ts";
 import { type BuildSettings, build } from "./build.ts";
-import { foldersIn, npmCache } from "./folders.ts";
+import { foldersIn, knownHostsFile, npmCache } from "./folders.ts";
 import { startHeartbeat } from "./heartbeat.ts";
 import { Instances } from "./instances.ts";
 import { removeHalfBuilds } from "./making.ts";
@@ -103,6 +103,7 @@ export async function createProcessDriver(options: ProcessDriverOptions): Promis
         join(folders.builds, deployment_id),
         npmCache(folders, deployment_id),
         dataFolder(folders, deployment_id),
+        knownHostsFile(folders, deployment_id),
       ];
       await Promise.all(left.map((folder) => rm(folder, { recursive: true, force: true, maxRetries: 3 })));
       await databases.drop(deployment_id);

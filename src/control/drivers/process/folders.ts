@@ -13,6 +13,8 @@ export interface Folders {
   logs: string;
   /** What control planes touch as long as they are there; instances watch it. */
   heartbeat: string;
+  /** The keys of hosts that repositories were fetched from over ssh: a file of each deployment. */
+  known_hosts: string;
   /** A record of each instance that was started. */
   run: string;
   /** The data folders of deployments. */
@@ -25,6 +27,7 @@ export const foldersIn = (root: string): Folders => ({
   npm_cache: join(root, "npm-cache"),
   logs: join(root, "logs"),
   heartbeat: join(root, "heartbeat"),
+  known_hosts: join(root, "known-hosts"),
   run: join(root, "run"),
   data: dataIn(root),
 });
@@ -36,5 +39,8 @@ export const npmCache = ({ npm_cache }: Folders, deployment_id: string): string 
 
 /** Where an instance writes, and with `.offset` behind it, how far that has been told. */
 export const logFile = ({ logs }: Folders, instance_id: string): string => join(logs, `${instance_id}.log`);
+
+export const knownHostsFile = ({ known_hosts }: Folders, deployment_id: string): string =>
+  join(known_hosts, deployment_id);
 
 export const recordFile = ({ run }: Folders, instance_id: string): string => join(run, `${instance_id}.json`);

@@ -1,10 +1,12 @@
 import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { addressOfHost, isPublicAddress, type Lookup } from "../../../lib/safe-fetch/addresses.ts";
+import { type Address, addressOfHost, isPublicAddress, type Lookup } from "../../../lib/safe-fetch/addresses.ts";
 import { refusalOf } from "../../../lib/safe-fetch/rules.ts";
 import { type BuildIo, type BuildOrder, DeployError } from "../../driver.ts";
 import { type Command, runCommand } from "./command.ts";
 import { outputOf } from "./command-output.ts";
+import { removeKey, type SshFiles, sshCommand } from "./git-ssh.ts";
+import { give } from "./system-users.ts";
 
 /** Where source may be fetched from. */
 export interface GitRules {
@@ -20,27 +22,36 @@ type GitSource = Extract<BuildOrder["source"], { kind: "git" }>;
 interface Remote {
   url: string;
   protocol: string;
-  /** For curl: the addresses that were looked at, so that the name cannot lead elsewhere meanwhile. */
-  resolved: string | undefined;
+  host: string;
+  port: string;
+  /** The addresses that were looked at, so that the name cannot lead elsewhere meanwhile. Undefined: it may lead anywhere. */
+  addresses: readonly Address[] | undefined;
 }
 
 /**
  * Fetches one commit of a repository, without its history, and returns its SHA. Nothing of the service's environment or
- * configuration reaches git, and it asks nobody for a password.
+ * configuration, no key and no password of its user reach git, and it asks nobody for one.
  *
  * @throws DeployError when the address is not one to fetch from, or git fails
  */
 export async function checkOut(
-  { url, ref, token }: GitSource,
+  { url, ref, token, ssh_key }: GitSource,
   folder: string,
+  ssh_files: SshFiles,
   rules: GitRules,
   base: Pick<Command, "env" | "timeout_ms" | "user" | "onStart">,
   io: BuildIo,
 ): Promise<string> {
   const remote = await remoteOf(url, rules);
   const refspec = refOf(ref);
-  const env = { ...base.env, ...gitEnv(remote, token) };
   await mkdir(folder, { recursive: true });
+  const GIT_SSH_COMMAND =
+    remote.protocol === "ssh"
+      ? await sshCommand(ssh_key, { ...remote, address: remote.addresses?.[0]?.address }, ssh_files, folder)
+      : "false";
+  const env = { ...base.env, ...gitEnv(remote, token), GIT_SSH_COMMAND };
+  // ssh runs for no user that the system has no name of, and git reads no repository of this machine that is another user's.
+  const user = remote.protocol.startsWith("http") ? base.user : undefined;
   const git = (...args: string[]): Command => ({
     ...base,
     name: `git ${args[0]}`,
@@ -48,12 +59,18 @@ export async function checkOut(
     args,
     cwd: folder,
     env,
+    user,
   });
-  await runCommand(git("init", "--quiet", "--template="), io);
-  await runCommand(git("fetch", "--quiet", "--depth=1", "--no-tags", "--", remote.url, refspec), io);
+  try {
+    await runCommand(git("init", "--quiet", "--template="), io);
+    await runCommand(git("fetch", "--quiet", "--depth=1", "--no-tags", "--", remote.url, refspec), io);
+  } finally {
+    await removeKey(ssh_files);
+  }
   await runCommand(git("checkout", "--quiet", "--force", "--detach", "FETCH_HEAD"), io);
   const sha = await outputOf(git("rev-parse", "HEAD"));
   await rm(join(folder, ".git"), { recursive: true, force: true });
+  if (base.user && !user) await give(folder, base.user);
   return sha;
 }
 
@@ -63,17 +80,19 @@ async function remoteOf(text: string, rules: GitRules): Promise<Remote> {
   const protocol = url.protocol.slice(0, -1);
   if (!rules.protocols.includes(protocol))
     throw new DeployError(`Source is not fetched over ${protocol} here, but over ${rules.protocols.join(", ")}.`);
-  if (protocol === "file") return { url: url.href, protocol, resolved: undefined };
+  const remote = { url: url.href, protocol, host: url.hostname, port: url.port, addresses: undefined };
+  if (protocol === "file") return remote;
   if (url.password !== "" || (protocol !== "ssh" && url.username !== ""))
     throw new DeployError("The address of the repository must not hold a user name or a password.");
   const host = url.hostname;
-  if (host === "" || host.startsWith("-")) throw new DeployError("The address of the repository names no host.");
-  if (rules.hosts.includes(host)) return { url: url.href, protocol, resolved: undefined };
+  // Of ssh:// the URL parser takes what no host name has, and a shell gets to see it.
+  if (!/^(\[[\da-f:.]+\]|[\w.][\w.-]*)$/i.test(host))
+    throw new DeployError("The address of the repository names no host.");
+  if (rules.hosts.includes(host)) return remote;
   const asHttps = protocol === "ssh" ? `https://${host}/` : url.href;
   const refusal = refusalOf(asHttps, { allow_loopback: false });
   if (refusal !== undefined) throw new DeployError(`The repository cannot be fetched. ${refusal}`);
-  const addresses = await publicAddressesOf(host, rules.lookup);
-  return { url: url.href, protocol, resolved: `${host}:${url.port || "443"}:${addresses.join(",")}` };
+  return { ...remote, addresses: await publicAddressesOf(host, rules.lookup) };
 }
 
 /** `git@host:path` is what people copy for `ssh://git@host/path`. */
@@ -88,13 +107,13 @@ function parse(text: string): URL {
   return new URL(url);
 }
 
-async function publicAddressesOf(host: string, lookup: Lookup): Promise<string[]> {
+async function publicAddressesOf(host: string, lookup: Lookup): Promise<readonly Address[]> {
   const literal = addressOfHost(host);
   const found = literal === undefined ? await lookup(host).catch(() => []) : [{ address: literal, family: 0 }];
   if (found.length === 0) throw new DeployError(`The host of the repository, ${host}, is not known.`);
   if (!found.every(({ address }) => isPublicAddress(address)))
     throw new DeployError("The repository cannot be fetched. The URL must name a host on the public internet.");
-  return found.map(({ address, family }) => (family === 6 ? `[${address}]` : address));
+  return found;
 }
 
 /** A branch, a tag or a whole commit; without one what the repository shows first. */
@@ -104,7 +123,7 @@ function refOf(ref: string | undefined): string {
   throw new DeployError(`The ref ${JSON.stringify(ref)} is not the name of a branch, a tag or a commit.`);
 }
 
-function gitEnv({ url, protocol, resolved }: Remote, token: string | undefined): Record<string, string> {
+function gitEnv({ url, protocol, host, port, addresses }: Remote, token: string | undefined): Record<string, string> {
   const config: [string, string][] = [
     // A redirect could lead to where this address may not.
     ["http.followRedirects", "false"],
@@ -112,7 +131,10 @@ function gitEnv({ url, protocol, resolved }: Remote, token: string | undefined):
     ["core.hooksPath", "/dev/null"],
     ["protocol.version", "2"],
   ];
-  if (protocol.startsWith("http") && resolved !== undefined) config.push(["http.curloptResolve", resolved]);
+  if (protocol === "https" && addresses !== undefined) {
+    const listed = addresses.map(({ address, family }) => (family === 6 ? `[${address}]` : address));
+    config.push(["http.curloptResolve", `${host}:${port || "443"}:${listed.join(",")}`]);
+  }
   if (token !== undefined && protocol === "https") {
     const basic = Buffer.from(`x-access-token:${token}`).toString("base64");
     config.push([`http.${new URL(url).origin}/.extraHeader`, `Authorization: Basic ${basic}`]);
@@ -130,6 +152,7 @@ function gitEnv({ url, protocol, resolved }: Remote, token: string | undefined):
     GIT_TERMINAL_PROMPT: "0",
     GIT_ASKPASS: "true",
     GIT_LFS_SKIP_SMUDGE: "1",
-    GIT_SSH_COMMAND: "ssh -o BatchMode=yes -o StrictHostKeyChecking=accept-new -o ConnectTimeout=15",
+    // Tickets of the service's user are found without a HOME.
+    KRB5CCNAME: "FILE:/dev/null",
   };
 }
