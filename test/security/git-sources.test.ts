@@ -157,7 +157,7 @@ describe("git", () => {
         join(at, "source"),
         { key: join(at, "ssh-key"), known_hosts: join(at, "known-hosts", "one") },
         { protocols: ["https"], hosts: [], lookup },
-        { env: { PATH: [at, process.env.PATH].join(delimiter), HOME: at }, timeout_ms: 20_000 },
+        { env: { PATH: [at, process.env.PATH].join(delimiter), HOME: at }, timeout_ms: 20_000, user: undefined },
         { log: () => undefined, signal: new AbortController().signal },
       ),
     ).rejects.toThrow(/git init failed/);
@@ -212,10 +212,17 @@ describe("a real sshd", () => {
       "PasswordAuthentication no",
     ];
     writeFileSync(config, lines.join("\n"));
+    // Debian makes it when its own sshd starts.
+    if (userInfo().uid === 0) mkdirSync("/run/sshd", { recursive: true, mode: 0o755 });
     daemon = spawn(sshd, ["-D", "-e", "-f", config, "-p", String(port), "-o", "ListenAddress=127.0.0.1"]);
-    await new Promise<void>((listening) =>
-      daemon.stderr?.on("data", (text) => String(text).includes("Server listening") && listening()),
-    );
+    await new Promise<void>((listening, failed) => {
+      let said = "";
+      daemon.stderr?.on("data", (text) => {
+        said += text;
+        if (said.includes("Server listening")) listening();
+      });
+      daemon.once("exit", (status) => failed(new Error(`sshd ended with status ${status}: ${said}`)));
+    });
   };
   const close = async () => {
     const ended = once(daemon, "exit");

@@ -1,4 +1,4 @@
-import { mkdir, rm } from "node:fs/promises";
+import { chown, mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { type Address, addressOfHost, isPublicAddress, type Lookup } from "../../../lib/safe-fetch/addresses.ts";
 import { refusalOf } from "../../../lib/safe-fetch/rules.ts";
@@ -52,6 +52,7 @@ export async function checkOut(
   const env = { ...base.env, ...gitEnv(remote, token), GIT_SSH_COMMAND };
   // ssh runs for no user that the system has no name of, and git reads no repository of this machine that is another user's.
   const user = remote.protocol.startsWith("http") ? base.user : undefined;
+  if (base.user && !user) await chown(folder, 0, 0);
   const git = (...args: string[]): Command => ({
     ...base,
     name: `git ${args[0]}`,
