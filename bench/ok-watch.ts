@@ -21,9 +21,11 @@ export async function watchOk(port: number): Promise<OkWatch> {
   await once(worker, "message");
   return {
     async ended() {
+      // Waited for from now on: it may exit in the same turn in which it answers.
+      const exited = once(worker, "exit");
       worker.postMessage("end");
       const [times] = await once(worker, "message");
-      await once(worker, "exit");
+      await exited;
       return times;
     },
   };

@@ -21,7 +21,7 @@ export const hostile: Measurement = {
     await using target = await start();
     const server = serverOf(target);
     await prepare(server);
-    return attack(target, server, requests());
+    return await attack(target, server, requests());
   },
 };
 
@@ -68,10 +68,14 @@ async function attack(target: Target, server: Server, all: readonly Request[]): 
   const memory = watchMemory(target);
   const watch = await watchOk(server.port);
   let most = 0;
-  for (const { path, ...asked } of all) {
-    const began = performance.now();
-    await server.ask("POST", path, asked);
-    most = Math.max(most, performance.now() - began);
+  try {
+    for (const { path, ...asked } of all) {
+      const began = performance.now();
+      await server.ask("POST", path, asked);
+      most = Math.max(most, performance.now() - began);
+    }
+  } finally {
+    memory.stop();
   }
   const { p99_ms, slowest_ms } = await watch.ended();
   const rss_mb = memory.stop();
