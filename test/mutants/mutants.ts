@@ -3,6 +3,7 @@ import { DEPLOYMENT_MUTANTS } from "./deployments.ts";
 import { DOCKER_MUTANTS } from "./docker.ts";
 import { FLOW_MUTANTS } from "./flows.ts";
 import { GRAPH_TOKEN_MUTANTS } from "./graph-tokens.ts";
+import { ISOLATION_MUTANTS } from "./isolation.ts";
 import { ROLLOUT_MUTANTS } from "./rollout.ts";
 import { ROUTER_MUTANTS } from "./router.ts";
 
@@ -161,6 +162,7 @@ export const MUTANTS: readonly Mutant[] = [
   ...GRAPH_TOKEN_MUTANTS,
   ...DEPLOYMENT_MUTANTS,
   ...DOCKER_MUTANTS,
+  ...ISOLATION_MUTANTS,
   ...ROLLOUT_MUTANTS,
   ...ROUTER_MUTANTS,
   {

@@ -1,0 +1,62 @@
+import type { Mutant } from "./mutants.ts";
+
+const blocking = ["test/security/blocking.test.ts"];
+const users = ["test/security/deployment-users.test.ts"];
+
+/** Guards against requests that hold up others, and against deployments with the rights of the service. */
+export const ISOLATION_MUTANTS: readonly Mutant[] = [
+  {
+    name: "isolation: searches are carried out on the serving thread",
+    file: "src/storage/sqlite.ts",
+    replace: ["search: transactionOn(searcher)", "search: transactionOn(runnerOn(reader))"],
+    suites: blocking,
+  },
+  {
+    name: "isolation: large bodies are parsed on the serving thread",
+    file: "src/http/body-parser.ts",
+    replace: ["const LARGE_BYTES = 256 * 1024;", "const LARGE_BYTES = 2 ** 30;"],
+    suites: blocking,
+  },
+  {
+    name: "isolation: metadata has no limit",
+    file: "src/contract/fields.ts",
+    replace: ["const reason = whyNotSearchable(object);", "const reason = whyNotSearchable({});"],
+    suites: blocking,
+  },
+  {
+    name: "isolation: metadata has no limit after a change",
+    file: "src/agents/metadata.ts",
+    replace: ["const reason = given && whyNotSearchable(merged);", "const reason = given && whyNotSearchable(given);"],
+    suites: blocking,
+  },
+  {
+    name: "isolation: containment takes the square of the time",
+    file: "src/lib/containment.ts",
+    replace: ["const FEW = 8;", "const FEW = Number.POSITIVE_INFINITY;"],
+    suites: blocking,
+  },
+  {
+    name: "isolation: builds run as the service",
+    file: "src/control/drivers/process/command.ts",
+    replace: ["{ cwd, env, ...user, detached", "{ cwd, env, detached"],
+    suites: users,
+  },
+  {
+    name: "isolation: instances run as the service",
+    file: "src/control/drivers/process/launch.ts",
+    replace: ["      ...user,\n", ""],
+    suites: users,
+  },
+  {
+    name: "isolation: all deployments are one user",
+    file: "src/control/drivers/process/system-users.ts",
+    replace: ["const uid = randomInt(from, to + 1);", "const uid = from;\n      taken.delete(from);"],
+    suites: users,
+  },
+  {
+    name: "isolation: source is built with the rights of the service for several workspaces",
+    file: "src/control/drivers/process/driver.ts",
+    replace: ["(await listWorkspaces(database.read, undefined)).length > 1", "missing.length === 0"],
+    suites: users,
+  },
+];
