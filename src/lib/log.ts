@@ -1,4 +1,5 @@
 import { pino } from "pino";
+import { printable } from "./printable.ts";
 import { redact } from "./redact.ts";
 
 /** Structured logging, one JSON object a line on standard error. */
@@ -12,5 +13,7 @@ export function createLog(level: string): Log {
       write.apply(this, args.map((part: unknown) => redact(part)) as typeof args);
     },
   };
-  return pino({ level, base: null, hooks }, pino.destination({ fd: 2, sync: true }));
+  const output = pino.destination({ fd: 2, sync: true });
+  // JSON escapes fewer characters than a terminal obeys.
+  return pino({ level, base: null, hooks }, { write: (line: string) => output.write(printable(line)) });
 }

@@ -84,4 +84,19 @@ describe("a log line", () => {
     ]);
     expect(stderr).not.toContain(CANARY);
   });
+
+  it("has nothing that a terminal obeys", () => {
+    const program = `
+      import { createLog } from "./src/lib/log.ts";
+      createLog("info").warn({ path: "/a\\u009b2J\\u202e\\u001b]52;c;cm0gLXJm\\u0007" }, "\\u009bm");
+    `;
+    const { stderr } = spawnSync(process.execPath, ["--input-type=module-typescript", "-e", program], {
+      encoding: "utf8",
+    });
+    expect(stderr).toMatch(/^[\u0020-\u007e]+\n$/);
+    expect(JSON.parse(stderr)).toMatchObject({
+      path: "/a\u009b2J\u202e\u001b]52;c;cm0gLXJm\u0007",
+      msg: "\u009bm",
+    });
+  });
 });

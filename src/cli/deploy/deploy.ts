@@ -1,10 +1,10 @@
 import { openAsBlob } from "node:fs";
 import { setTimeout as pause } from "node:timers/promises";
 import type { Deployment, DeploymentsList, Revision } from "../../contract/control/records.ts";
+import { printable } from "../../lib/printable.ts";
 import { getRevision } from "../deployments/find.ts";
 import { askControl, type Target } from "../experiments/api.ts";
 import { CommandError } from "../experiments/command-error.ts";
-import { printable } from "../printable.ts";
 import { BuildLog, lastLines } from "./build-log.ts";
 import { type Packed, pack } from "./pack.ts";
 import { type Project, readDeployProject } from "./project.ts";

@@ -1,6 +1,6 @@
 import type { Deployment } from "../../contract/control/records.ts";
+import { printable } from "../../lib/printable.ts";
 import type { Target } from "../experiments/api.ts";
-import { printable } from "../printable.ts";
 import { eachDeployment, getRevision } from "./find.ts";
 
 /** Prints a line for each deployment, or all of them as JSON. */

@@ -1,9 +1,9 @@
 import { setTimeout as pause } from "node:timers/promises";
 import type { LogLine, Logs } from "../../contract/control/logs.ts";
+import { printable } from "../../lib/printable.ts";
 import { isoOfMilliseconds } from "../../lib/times.ts";
 import { askControl, type Target } from "../experiments/api.ts";
 import { CommandError } from "../experiments/command-error.ts";
-import { printable } from "../printable.ts";
 import { findDeployment } from "./find.ts";
 
 export interface LogFlags {
