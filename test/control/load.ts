@@ -5,6 +5,8 @@ import type { DeployedService } from "./deployed-service.ts";
 /** Where the deployment of the tests is. */
 const AGENT = "/deployments/mine";
 const EVERY_MS = 20;
+/** More would only wait, on a busy machine for longer than replaced instances are given to end what they have. */
+const MOST_UNDER_WAY = 100;
 
 /** A project whose runs note which version has executed them, and may wait at a gate, a file, while they emit. */
 export const projectOf = (version: string, first = ""): Record<string, string> => ({
@@ -40,7 +42,7 @@ export async function runOn(service: DeployedService, thread_id: string): Promis
   return (values as State["values"]).versions;
 }
 
-/** Fifty requests a second of five kinds, whether or not those before have been answered. */
+/** Up to fifty requests a second of five kinds; most are sent before those before them have been answered. */
 export class Load {
   readonly failures: string[] = [];
   /** Versions that have executed short runs, in the order in which they ended. */
@@ -67,6 +69,7 @@ export class Load {
   }
 
   #next(): void {
+    if (this.#underWay.size >= MOST_UNDER_WAY) return;
     const asked_at = performance.now();
     const one = this.#ask(this.requests++ % 5)
       .catch((error: Error) => void this.failures.push(String(error.cause ?? error.message)))
