@@ -7,11 +7,14 @@ export function whyNotSearchable(object: object): string | undefined {
   const isWithin = (value: unknown, level: number): boolean => {
     if (typeof value !== "object" || value === null) return true;
     if (level > MOST.levels) return false;
-    if (!Array.isArray(value)) keys += Object.keys(value).length;
+    // Arrays and objects in an array take as long to look for as members of an object.
+    keys += Array.isArray(value) ? value.filter((item) => typeof item === "object").length : Object.keys(value).length;
     return keys <= MOST.keys && Object.values(value).every((item) => isWithin(item, level + 1));
   };
   if (!isWithin(object, 1))
-    return keys > MOST.keys ? `has more than ${MOST.keys} keys` : `nests more than ${MOST.levels} levels deep`;
+    return keys > MOST.keys
+      ? `has more than ${MOST.keys} keys and elements that are lists or objects`
+      : `nests more than ${MOST.levels} levels deep`;
   return new TextEncoder().encode(JSON.stringify(object)).length > MOST.bytes
     ? `has more than ${MOST.bytes} bytes as JSON`
     : undefined;

@@ -25,6 +25,7 @@ export class AskedThread<Q, A> {
   readonly #waiting = new Map<number, Waiting>();
   #worker: Worker | undefined;
   #last_id = 0;
+  #isClosed = false;
 
   constructor(options: ThreadOptions) {
     this.#options = options;
@@ -35,17 +36,19 @@ export class AskedThread<Q, A> {
    * @throws what the module has thrown, as a copy: a name, a message and a stack; or why the thread was lost
    */
   ask(question: Q, transfer: TransferListItem[] = []): Promise<A> {
+    if (this.#isClosed) return Promise.reject(new Error(`The thread "${this.#options.name}" was closed.`));
     this.#worker ??= this.#start();
     const worker = this.#worker;
     return new Promise<unknown>((resolve, reject) => {
       const id = ++this.#last_id;
+      worker.postMessage({ id, question }, transfer);
       if (this.#waiting.size === 0) worker.ref();
       this.#waiting.set(id, { resolve, reject });
-      worker.postMessage({ id, question }, transfer);
     }) as Promise<A>;
   }
 
   async close(): Promise<void> {
+    this.#isClosed = true;
     await this.#worker?.terminate();
   }
 
@@ -62,6 +65,7 @@ export class AskedThread<Q, A> {
       else waiting?.resolve(reply.value);
     });
     worker.on("error", (error) => this.#lose(worker, error));
+    worker.on("messageerror", (error) => this.#lose(worker, error));
     worker.on("exit", () => this.#lose(worker, new Error(`The thread "${options.name}" has ended.`)));
     return worker;
   }

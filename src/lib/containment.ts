@@ -8,7 +8,7 @@ const FEW = 8;
 /**
  * JSON containment as Postgres' `@>` defines it: every part of `part` is found in a whole. Arrays are compared as sets, and an
  * array contains a bare scalar at its top level only. The part is read once, for any number of wholes; the time for one is linear
- * in both, unless many objects in an array have all their plain fields in common.
+ * in both, unless many elements of an array have the same leaves.
  */
 export function containing(part: unknown): Matcher {
   const isIn = matcherOf(part);
@@ -32,17 +32,15 @@ function arrayMatcher(part: readonly unknown[]): Matcher {
   const texts = new Set(part.filter((element) => !isScalar(element)).map((element) => JSON.stringify(element)));
   const others = [...texts].map((text) => {
     const element: unknown = JSON.parse(text);
-    return { isIn: matcherOf(element), fields: isObject(element) ? fieldsOf(element) : [] };
+    return { isIn: matcherOf(element), leaves: [...leavesOf(element)] };
   });
   return (whole) => {
     if (!Array.isArray(whole)) return false;
     const hasScalar = lookup(whole, scalars.length);
     if (!scalars.every(hasScalar)) return false;
-    const candidates = others.length > FEW ? byField(whole) : undefined;
-    return others.every(({ isIn, fields }) => {
-      const among = candidates ? fewest(fields.map((field) => candidates.get(field) ?? [])) : undefined;
-      return (among ?? whole).some(isIn);
-    });
+    if (others.length <= FEW) return others.every(({ isIn }) => whole.some(isIn));
+    const candidates = byLeaf(whole);
+    return others.every(({ isIn, leaves }) => fewest(leaves.map((leaf) => candidates.get(leaf) ?? [])).some(isIn));
   };
 }
 
@@ -52,28 +50,42 @@ function lookup(whole: readonly unknown[], times: number): (scalar: unknown) => 
   return (scalar) => set.has(scalar);
 }
 
-/** The objects of an array by each plain field that they have. */
-function byField(whole: readonly unknown[]): Map<string, object[]> {
-  const found = new Map<string, object[]>();
+/** The arrays and objects in an array, by each of their leaves. */
+function byLeaf(whole: readonly unknown[]): Map<string, unknown[]> {
+  const found = new Map<string, unknown[]>();
   for (const element of whole) {
-    if (!isObject(element)) continue;
-    for (const field of fieldsOf(element)) {
-      const known = found.get(field);
+    if (isScalar(element)) continue;
+    for (const leaf of leavesOf(element)) {
+      const known = found.get(leaf);
       if (known) known.push(element);
-      else found.set(field, [element]);
+      else found.set(leaf, [element]);
     }
   }
   return found;
 }
 
-const fieldsOf = (object: object): string[] =>
-  Object.entries(object).flatMap(([key, value]) => (isScalar(value) ? [JSON.stringify([key, value])] : []));
-
-/** The shortest list; undefined when there is none to choose from. */
-function fewest<T>(lists: readonly T[][]): T[] | undefined {
-  let best = lists[0];
-  for (const list of lists) if (best === undefined || list.length < best.length) best = list;
-  return best;
+/**
+ * What is in a value, each with the keys that lead to it: its scalars, and that there are its arrays and objects. What contains
+ * the value has all of it.
+ */
+function leavesOf(value: unknown): Set<string> {
+  const leaves = new Set<string>();
+  const add = (part: unknown, path: string): void => {
+    if (isScalar(part)) leaves.add(`${path}=${JSON.stringify(part)}`);
+    else if (Array.isArray(part)) {
+      leaves.add(`${path}[`);
+      for (const item of part) add(item, `${path}[`);
+    } else {
+      leaves.add(`${path}{`);
+      for (const [key, item] of Object.entries(part as object)) add(item, `${path}{${JSON.stringify(key)}`);
+    }
+  };
+  add(value, "");
+  return leaves;
 }
+
+/** The shortest of several lists. */
+const fewest = <T>(lists: readonly T[][]): T[] =>
+  lists.reduce((best, list) => (list.length < best.length ? list : best));
 
 const isScalar = (value: unknown): boolean => typeof value !== "object" || value === null;

@@ -21,7 +21,7 @@ export interface JsonRowsOptions {
  *
  * - the document must be an object, and may begin with a byte order mark;
  * - the array may come only once; of other members with the same key the last one counts, but all must be acceptable;
- * - a row may nest 100 levels (MAX_DEPTH) by itself.
+ * - the limits of depth, keys and values count for each row by itself.
  *
  * Rows are handed out before it is known whether the document is whole: they count only when `end` has returned. Whoever was
  * thrown at must throw the instance away. Both methods throw JsonError, whose message names the byte (from 0) and the row.

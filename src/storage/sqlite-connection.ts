@@ -30,12 +30,20 @@ export function connect({ file, busy_timeout_ms, synchronous, cache_mb, now }: C
   return connection;
 }
 
-/** Reads the part once for all rows that it is looked for in. */
+/** A query may look for several. */
+const KEPT_PARTS = 20;
+
+/** Reads each part once for all rows that it is looked for in. */
 function jsonContains(): (whole: SQLInputValue, part: SQLInputValue) => number {
-  let known: { part: SQLInputValue; isIn: (whole: unknown) => boolean } | undefined;
+  const known = new Map<SQLInputValue, (whole: unknown) => boolean>();
   return (whole, part) => {
-    if (known?.part !== part) known = { part, isIn: containing(JSON.parse(String(part))) };
-    return known.isIn(JSON.parse(String(whole ?? "null"))) ? 1 : 0;
+    let isIn = known.get(part);
+    if (!isIn) {
+      if (known.size >= KEPT_PARTS) known.clear();
+      isIn = containing(JSON.parse(String(part)));
+      known.set(part, isIn);
+    }
+    return isIn(JSON.parse(String(whole ?? "null"))) ? 1 : 0;
   };
 }
 

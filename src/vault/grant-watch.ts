@@ -122,8 +122,11 @@ export class GrantWatch implements Service {
     }
   }
 
-  #end({ grant, listeners }: Held, reason: string): void {
-    this.#held.delete(JSON.stringify(grant));
+  #end(held: Held, reason: string): void {
+    const { grant, listeners } = held;
+    const id = JSON.stringify(grant);
+    // Another may have come in its place since the check began.
+    if (this.#held.get(id) === held) this.#held.delete(id);
     const error = new ApiError("access_ended", { reason });
     for (const listener of [...listeners]) listener(error);
     listeners.clear();

@@ -3,6 +3,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { InstanceOrder, InstanceRef } from "../../src/control/driver.ts";
+import { foldersIn } from "../../src/control/drivers/docker/folders.ts";
 import { databases } from "../support/databases.ts";
 import { engineMissing, startEngine, type TestEngine } from "../support/docker-engine.ts";
 import { until } from "../support/until.ts";
@@ -72,7 +73,7 @@ describe.skipIf(engineMissing())("containers", () => {
       const { NCPU } = await engine.docker.info();
       const { HostConfig } = await inspect(ref);
       expect(HostConfig).toMatchObject({ Memory: 700 * 2 ** 20, NanoCpus: NCPU * 1e9, Init: true });
-      expect(existsSync(join(world.folder, "data", order.deployment_id, "threadmill.db"))).toBe(true);
+      expect(existsSync(join(foldersIn(world.folder).data, order.deployment_id, "threadmill.db"))).toBe(true);
     });
 
     it("serves at a port of loopback alone, in a network of its own", async () => {

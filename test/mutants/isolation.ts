@@ -50,13 +50,13 @@ export const ISOLATION_MUTANTS: readonly Mutant[] = [
   {
     name: "isolation: all deployments are one user",
     file: "src/control/drivers/process/system-users.ts",
-    replace: ["const uid = randomInt(from, to + 1);", "const uid = from;\n      taken.delete(from);"],
+    replace: ["if (await makeNew(join(this.#given, String(uid)))) return", "return"],
     suites: users,
   },
   {
     name: "isolation: source is built with the rights of the service for several workspaces",
     file: "src/control/drivers/process/driver.ts",
-    replace: ["(await listWorkspaces(database.read, undefined)).length > 1", "missing.length === 0"],
+    replace: ["(await listWorkspaces(database.read, undefined)).length > 1", "shared.length === 0"],
     suites: users,
   },
 ];

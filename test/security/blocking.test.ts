@@ -79,6 +79,9 @@ describe("what is looked for", () => {
       true,
     );
     expect(containing(numbers)(numbers.slice(1))).toBe(false);
+    const wrappers: ((n: number) => unknown)[] = [(n) => [n], (n) => ({ a: { x: n } }), (n) => [{ [`k${n}`]: {} }]];
+    for (const wrapped of wrappers)
+      expect(containing(numbers.map(wrapped))(numbers.toReversed().map(wrapped))).toBe(true);
     // Two loops over 60,000 took 29 s.
     expect(performance.now() - began).toBeLessThan(5_000);
   });
@@ -100,6 +103,7 @@ describe("metadata and what a search looks for", () => {
   const tooLarge: [string, object][] = [
     ["1,001 keys", keys(1_001)],
     ["1,001 keys in a list", { list: Array.from({ length: 1_001 }, (_, n) => ({ n })) }],
+    ["1,001 lists in a list", { list: Array.from({ length: 1_001 }, (_, n) => [n]) }],
     ["21 levels", nested(20)],
     ["65,537 bytes", { text: "é".repeat(32_763) }],
   ];

@@ -11,11 +11,15 @@ import { insertWorkspace } from "../../src/storage/vault/workspaces.ts";
 import { PROJECT, packed, temporaryFolder } from "../control/deployed-project.ts";
 import { answersOk, ask } from "../control/driver-conformance.ts";
 import { openProcessWorld, type ProcessWorld } from "../control/process-world.ts";
+import { until } from "../support/until.ts";
 
 /** Finding 4 of the security review: builds and instances had the rights of the service. */
 
 const RANGE = { from: 61_184, to: 65_519 };
 const isRoot = process.getuid?.() === 0;
+
+/** Leaves its process group, and tells its number once it has. */
+const LEAVES = `mkfifo pipe; setsid sh -c 'echo $$ > pipe; exec sleep 60'`;
 
 describe.skipIf(!isRoot)("a deployment's user of the system", () => {
   let world: ProcessWorld;
@@ -139,6 +143,23 @@ describe.skipIf(!isRoot)("a deployment's user of the system", () => {
     await world.driver.stop(ref, { grace_ms: 10_000 });
   });
 
+  it.each([
+    ["a pipe that nobody writes to", "mkfifo"],
+    ["a folder", "mkdir"],
+  ])("does not hold up the service with %s in the place of a file", async (_, make) => {
+    for (const name of ["langgraph.json", "package.json"]) {
+      const files = { ...PROJECT, "package.json": '{"scripts": {"build": "true"}}' };
+      const install_command = `rm ${name} agent.mjs; ${make} ${name}`;
+      await expect(world.build(await packed(files), { install_command })).rejects.toThrow(/is no file|not in|has no/);
+    }
+  });
+
+  it("does not hold up builds with what it leaves in the background", async () => {
+    const began = performance.now();
+    expect(await said(`${LEAVES} & cat pipe`)).toMatch(/^\d+$/m);
+    expect(performance.now() - began).toBeLessThan(30_000);
+  });
+
   it("gets nothing made outside of its source", async () => {
     const outside = temporaryFolder();
     const project = { graphs: { agent: "./agent.mjs:graph" }, env: "link/made" };
@@ -151,10 +172,17 @@ describe.skipIf(!isRoot)("a deployment's user of the system", () => {
     rmSync(outside, { recursive: true });
   });
 
-  it("is given up with the deployment", async () => {
+  it("is given up with the deployment, with all that it has left running, and to nobody else", async () => {
     const deployment_id = randomUUID();
-    await said("true", deployment_id);
+    const left = Number((await said(`${LEAVES} > /dev/null 2>&1 & cat pipe`, deployment_id)).match(/^(\d+)$/m)?.[1]);
+    expect(existsSync(`/proc/${left}`)).toBe(true);
+    const uid = uidOf(dataOf(deployment_id));
     await world.driver.remove({ deployment_id, artifacts: [] });
+    await until("it has ended", async () => !existsSync(`/proc/${left}`));
+    await world.restart();
+    const next = randomUUID();
+    await said("true", next);
+    expect(uidOf(dataOf(next))).toBeGreaterThan(uid);
     const { npm_cache, builds, data } = foldersIn(world.folder);
     for (const folder of [npm_cache, builds, data]) expect(existsSync(join(folder, deployment_id))).toBe(false);
   });
@@ -182,6 +210,14 @@ describe("building source with the rights of the service", () => {
     for (const name of ["one", "two"])
       await world.database.write((tx) => insertWorkspace(tx, { tenant_id: randomUUID(), name }));
     await expect(build()).rejects.toThrow(/THREADMILL_DEPLOY_PROCESS=auto.*Several workspaces share the service/);
+  });
+
+  it("ends with the second workspace, too, where all deployments are one user", async () => {
+    await open({ deploy_user: { name: "nobody" } });
+    expect((await build()).artifact).not.toBe("");
+    for (const name of ["one", "two"])
+      await world.database.write((tx) => insertWorkspace(tx, { tenant_id: randomUUID(), name }));
+    await expect(build()).rejects.toThrow(isRoot ? /all deployments are the user nobody/ : /the service is not root/);
   });
 
   it("goes on where that was chosen", async () => {

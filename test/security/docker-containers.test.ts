@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { mkdirSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { InstanceOrder, InstanceRef } from "../../src/control/driver.ts";
@@ -131,6 +131,14 @@ describe.skipIf(engineMissing())("the container of a deployment", () => {
     writeFileSync(join(folder, "before"), "before", { mode: 0o600 });
     const ref = await world.driver.ensure(order);
     expect(await written(ref, "/threadmill-data/before")).toBe(true);
+    expect(existsSync(folder)).toBe(false);
+  });
+
+  it("has its data where nobody else of the machine gets to, as it may write programs there that run as their owner", async () => {
+    const order = orderFor();
+    await world.driver.ensure(order);
+    expect(existsSync(join(world.folder, "docker", "data", order.deployment_id))).toBe(true);
+    expect(statSync(join(world.folder, "docker")).mode & 0o777).toBe(0o700);
   });
 
   it("is not looked for at a port that a label of its image names", async () => {

@@ -45,7 +45,8 @@ export function createDockerDriver(options: DockerDriverOptions): DeployDriver {
     list: () => instances.list(),
     async remove({ deployment_id }) {
       for (const ref of await instances.list(deployment_id)) await instances.stop(ref, 0);
-      await rm(dataFolder(folders, deployment_id), { recursive: true, force: true, maxRetries: 3 });
+      for (const data of [folders.data, folders.earlier_data])
+        await rm(dataFolder({ data }, deployment_id), { recursive: true, force: true, maxRetries: 3 });
       await databases.drop(deployment_id);
       await images.release(deployment_id);
     },

@@ -1,7 +1,7 @@
 import { once } from "node:events";
-import { chmod, lchown, lstat, mkdir, readdir } from "node:fs/promises";
+import { chmod, lchown, lstat, mkdir, readdir, rename } from "node:fs/promises";
 import { type AddressInfo, createServer } from "node:net";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import type Docker from "dockerode";
 import type { Log } from "../../../lib/log.ts";
 import { isLoopback } from "../../../lib/loopback.ts";
@@ -81,6 +81,7 @@ export class Instances {
     requireReachable(database_url, network);
     const image = await images.have(order.artifact, order);
     const data_dir = dataFolder(folders, deployment_id);
+    await moveEarlier(dataFolder({ data: folders.earlier_data }, deployment_id), data_dir);
     const user = await prepareFolder(data_dir, image.Config.User);
     const { NCPU: cores } = (await engine.ask((docker) => docker.info())) as { NCPU: number };
     const serving: Serving = network === "host" ? { network, port: await freePort() } : { network };
@@ -216,10 +217,18 @@ function requireReachable(database_url: string | undefined, network: string): vo
   );
 }
 
+/** Containers that run go on in a folder that is moved. What a process of the deployment has is not root's, and stays. */
+async function moveEarlier(earlier: string, folder: string): Promise<void> {
+  const found = await lstat(earlier).catch(() => undefined);
+  if (earlier === folder || found?.uid !== 0 || (await lstat(folder).catch(() => undefined))) return;
+  await mkdir(dirname(folder), { recursive: true, mode: 0o700 });
+  await rename(earlier, folder);
+}
+
 /**
  * Makes the data folder of a deployment. A service without the rights of root has containers run as itself, so that it can remove
  * what they write. Otherwise images run as whom they say, or as {@link NOBODY} where that is root, and whoever that is may write
- * here. Others of this machine do not get into the folder above.
+ * here. Others of this machine do not get into the folder of the driver.
  *
  * @returns as whom containers are to run; undefined: as their image says
  */
@@ -227,6 +236,7 @@ async function prepareFolder(folder: string, image_user: string | undefined): Pr
   await mkdir(folder, { recursive: true, mode: 0o700 });
   const [uid, gid] = [process.getuid?.(), process.getgid?.()];
   if (uid !== 0) return `${uid}:${gid}`;
+  await chmod(dirname(dirname(folder)), 0o700);
   await chmod(folder, 0o777);
   if (!isRoot(image_user)) return undefined;
   // Earlier versions ran such images as root. Nothing below subfolders: a container could put a link in the way.

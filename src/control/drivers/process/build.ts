@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { mkdir, rename, stat } from "node:fs/promises";
+import { chmod, mkdir, rename, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { type BuildIo, type BuildOrder, DeployError } from "../../driver.ts";
 import { buildFolder, type Folders, knownHostsFile, npmCache } from "./folders.ts";
@@ -7,7 +7,7 @@ import { checkOut, type GitRules } from "./git.ts";
 import { buildSource, install } from "./install.ts";
 import { beginMaking, type Making } from "./making.ts";
 import { readProjectFile } from "./project-file.ts";
-import { giveOnce, type SystemUser, type SystemUsers } from "./system-users.ts";
+import { give, giveOnce, type SystemUser, type SystemUsers } from "./system-users.ts";
 import { explain, type UnpackLimits, unpack } from "./unpack.ts";
 
 export interface BuildSettings {
@@ -77,7 +77,8 @@ async function fetchSource(
     return sha;
   }
   tell("Unpacking the source");
-  await unpack(source.file, making.source, io.signal, settings.unpack_limits, user);
+  await unpack(source.file, making.source, io.signal, settings.unpack_limits);
+  if (user) await give(making.source, user);
   return source.sha256;
 }
 
@@ -109,9 +110,9 @@ async function make(
     user,
     onStart: making.onStart,
   };
-  await install(making.source, await readProjectFile(making.source, order.config_path), order, base, io);
-  await buildSource(making.source, await readProjectFile(making.source, order.config_path), order, base, io);
-  const project = await readProjectFile(making.source, order.config_path);
+  await install(making.source, await readProjectFile(making.source, order.config_path, user), order, base, io);
+  await buildSource(making.source, await readProjectFile(making.source, order.config_path, user), order, base, io);
+  const project = await readProjectFile(making.source, order.config_path, user);
   if (!project.has_graphs) throw new DeployError(project.missing);
   io.signal.throwIfAborted();
   await keep(making.source, buildFolder(folders, order.deployment_id, artifact));
@@ -120,7 +121,8 @@ async function make(
 
 /** Another build of the same content may have been faster: its folder is as good. */
 async function keep(made: string, folder: string): Promise<void> {
-  await mkdir(dirname(folder), { recursive: true, mode: 0o711 });
+  await mkdir(dirname(folder), { recursive: true });
+  await chmod(dirname(folder), 0o711);
   await rename(made, folder).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== "ENOTEMPTY" && error.code !== "EEXIST") throw error;
   });

@@ -21,6 +21,9 @@ export interface Command {
   onStart?(pid: number): Promise<void>;
 }
 
+/** How long the output of a command is read after its end. */
+const LAST_OUTPUT_MS = 1_000;
+
 /** Lines that an error repeats. */
 const LAST_LINES = 10;
 
@@ -43,8 +46,14 @@ export async function runCommand(command: Command, { log, signal }: BuildIo): Pr
     stop();
   }, timeout_ms);
   signal.addEventListener("abort", stop);
-  // What a command leaves in the background would hold its output open.
-  child.once("exit", stop);
+  // What a command leaves in the background would hold its output open; what has left its group does so still.
+  child.once("exit", () => {
+    stop();
+    setTimeout(() => {
+      child.stdout?.destroy();
+      child.stderr?.destroy();
+    }, LAST_OUTPUT_MS).unref();
+  });
   try {
     if (child.pid !== undefined) await command.onStart?.(child.pid);
     const [status, killed_by] = await ended;
@@ -56,6 +65,7 @@ export async function runCommand(command: Command, { log, signal }: BuildIo): Pr
       `${name} ${status === null ? `was ended by ${killed_by}` : `failed with status ${status}`}.${last}`,
     );
   } catch (error) {
+    stop();
     throw (error as NodeJS.ErrnoException).syscall?.startsWith("spawn")
       ? new DeployError(`${name} could not be started: ${(error as NodeJS.ErrnoException).code}.`)
       : error;

@@ -1,4 +1,4 @@
-import { readdir, rm } from "node:fs/promises";
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { Log } from "../../../lib/log.ts";
 import { systemLookup } from "../../../lib/safe-fetch/addresses.ts";
@@ -13,7 +13,7 @@ import { startHeartbeat } from "./heartbeat.ts";
 import { Instances } from "./instances.ts";
 import { removeHalfBuilds } from "./making.ts";
 import { providePackages } from "./provided-packages.ts";
-import { type DeployUser, SystemUsers } from "./system-users.ts";
+import { type DeployUser, namesIn, removeTree, SystemUsers } from "./system-users.ts";
 
 export interface ProcessDriverOptions {
   /** Everything of the driver lies in the folder `control` of this one. */
@@ -66,14 +66,14 @@ export async function createProcessDriver(options: ProcessDriverOptions): Promis
   const git = { protocols: options.git_protocols, hosts: options.git_hosts, lookup: systemLookup };
   const { unpack_limits } = options;
   const settings = { folders, system_env, git, build_timeout_ms, ...(unpack_limits && { unpack_limits }) };
-  const checkAllowed = async ({ missing }: SystemUsers) => {
+  const checkAllowed = async ({ shared }: SystemUsers) => {
     const isOff =
       options.deploy_process === "off" ||
       (options.deploy_process === "auto" &&
-        missing !== undefined &&
+        shared !== undefined &&
         (await listWorkspaces(database.read, undefined)).length > 1);
     if (!isOff) return;
-    const reason = options.deploy_process === "off" ? "" : ` Several workspaces share the service, and ${missing}.`;
+    const reason = options.deploy_process === "off" ? "" : ` Several workspaces share the service, and ${shared}.`;
     throw new DeployError(
       `Source is not built here (THREADMILL_DEPLOY_PROCESS=${options.deploy_process}).${reason} Deploy an image.`,
     );
@@ -94,18 +94,19 @@ export async function createProcessDriver(options: ProcessDriverOptions): Promis
     list: () => instances.list(),
     async prune({ deployment_id, keep }) {
       const folder = join(folders.builds, deployment_id);
-      const old = (await readdir(folder).catch(() => [])).filter((artifact) => !keep.includes(artifact));
-      for (const artifact of old) await rm(join(folder, artifact), { recursive: true, force: true, maxRetries: 3 });
+      const old = (await namesIn(folder)).filter((artifact) => !keep.includes(artifact));
+      for (const artifact of old) await removeTree(join(folder, artifact));
     },
     async remove({ deployment_id }) {
       for (const ref of await instances.list()) if (ref.deployment_id === deployment_id) await instances.stop(ref, 0);
+      if (existsSync(dataFolder(folders, deployment_id))) await (await prepare()).endAllOf(deployment_id);
       const left = [
         join(folders.builds, deployment_id),
         npmCache(folders, deployment_id),
         dataFolder(folders, deployment_id),
         knownHostsFile(folders, deployment_id),
       ];
-      await Promise.all(left.map((folder) => rm(folder, { recursive: true, force: true, maxRetries: 3 })));
+      await Promise.all(left.map(removeTree));
       await databases.drop(deployment_id);
     },
     async close() {

@@ -52,7 +52,7 @@ export async function checkOut(
   const env = { ...base.env, ...gitEnv(remote, token), GIT_SSH_COMMAND };
   // ssh runs for no user that the system has no name of, and git reads no repository of this machine that is another user's.
   const user = remote.protocol.startsWith("http") ? base.user : undefined;
-  if (base.user && !user) await chown(folder, 0, 0);
+  if (user) await chown(folder, user.uid, user.gid);
   const git = (...args: string[]): Command => ({
     ...base,
     name: `git ${args[0]}`,

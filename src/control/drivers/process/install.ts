@@ -1,8 +1,8 @@
-import { access, readFile } from "node:fs/promises";
+import { access } from "node:fs/promises";
 import { delimiter, join } from "node:path";
 import { type BuildIo, type BuildOrder, DeployError } from "../../driver.ts";
 import { type Command, runCommand } from "./command.ts";
-import type { ProjectFile } from "./project-file.ts";
+import { type ProjectFile, readSmallFile } from "./project-file.ts";
 
 type Base = Pick<Command, "env" | "timeout_ms" | "user" | "onStart">;
 
@@ -80,10 +80,11 @@ interface Manifest {
 }
 
 async function readManifest(folder: string): Promise<Manifest | undefined> {
-  const text = await readFile(join(folder, "package.json"), "utf8").catch(() => undefined);
-  if (text === undefined) return undefined;
+  const file = join(folder, "package.json");
+  if (!(await exists(file))) return undefined;
+  const bytes = await readSmallFile(file, "package.json");
   try {
-    return JSON.parse(text) as Manifest;
+    return JSON.parse(bytes.toString("utf8")) as Manifest;
   } catch {
     throw new DeployError("package.json is not valid JSON.");
   }

@@ -1,12 +1,12 @@
 import { randomBytes } from "node:crypto";
-import { chown, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { chmod, chown, mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { isAlive, killGroup, type ProcessIdentity, startOf } from "./process-identity.ts";
-import type { SystemUser } from "./system-users.ts";
+import { namesIn, removeTree, type SystemUser } from "./system-users.ts";
 
 /** A build in the making: a folder that goes away unless it is moved to where finished builds are. */
 export interface Making {
-  /** What is to become the build. */
+  /** What is to become the build; the service's own until it is given away. */
   source: string;
   /** The home folder of its commands. */
   home: string;
@@ -19,13 +19,14 @@ const COMMAND = "command.json";
 
 /** A folder for a build of this process, whose commands run as this user. */
 export async function beginMaking(folder: string, user: SystemUser | undefined): Promise<Making> {
-  const own = `${process.pid}-${await startOf(process.pid)}-${randomBytes(4).toString("hex")}`;
+  const own = `${process.pid}-${await startOf(process.pid)}-${randomBytes(16).toString("hex")}`;
   const root = join(folder, own);
   const [source, home] = [join(root, "source"), join(root, "home")];
-  await mkdir(root, { recursive: true, mode: 0o711 });
+  await mkdir(root, { recursive: true });
+  await chmod(root, 0o711);
   await mkdir(source, { mode: 0o700 });
   await mkdir(home, { mode: 0o700 });
-  if (user) for (const own of [source, home]) await chown(own, user.uid, user.gid);
+  if (user) await chown(home, user.uid, user.gid);
   return {
     source,
     home,
@@ -33,19 +34,19 @@ export async function beginMaking(folder: string, user: SystemUser | undefined):
       const started = await startOf(pid);
       if (started !== undefined) await writeFile(join(root, COMMAND), JSON.stringify({ pid, started }));
     },
-    drop: () => rm(root, { recursive: true, force: true, maxRetries: 3 }),
+    drop: () => removeTree(root),
   };
 }
 
 /** Removes what builds of processes that are gone have left, and ends the commands that they were at. */
 export async function removeHalfBuilds(folder: string): Promise<void> {
-  for (const name of await readdir(folder).catch(() => [])) {
+  for (const name of await namesIn(folder)) {
     const [, pid, started = ""] = /^(\d+)-(.+)-[0-9a-f]+$/.exec(name) ?? [];
     if (pid !== undefined && (await isAlive({ pid: Number(pid), started }))) continue;
     const command = await readFile(join(folder, name, COMMAND), "utf8").catch(() => undefined);
     const left = command === undefined ? undefined : (parse(command) as ProcessIdentity | undefined);
     if (left && (await isAlive(left))) killGroup(left.pid);
-    await rm(join(folder, name), { recursive: true, force: true, maxRetries: 3 });
+    await removeTree(join(folder, name));
   }
 }
 

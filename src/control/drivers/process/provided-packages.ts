@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { mkdir, readlink, realpath, rename, rm, symlink } from "node:fs/promises";
+import { chmod, mkdir, readlink, realpath, rename, rm, symlink } from "node:fs/promises";
 import { dirname, join } from "node:path";
 
 /** What a source that brings no packages may use all the same. */
@@ -16,7 +16,11 @@ export async function providePackages(builds: string, program: string): Promise<
     const link = join(builds, "node_modules", name);
     const target = await realpath(findPackage(name, dirname(program)));
     if ((await readlink(link).catch(() => undefined)) === target) continue;
-    await mkdir(dirname(link), { recursive: true });
+    for (const folder of [join(builds, "node_modules"), dirname(link)]) {
+      await mkdir(folder, { recursive: true });
+      // Whatever the umask: instances may be other users.
+      await chmod(folder, 0o755);
+    }
     // Instances that start right now find the old one or the new one, and never none.
     const fresh = `${link}.${process.pid}`;
     await rm(fresh, { force: true });

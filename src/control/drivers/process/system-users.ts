@@ -1,6 +1,5 @@
 import { execFile } from "node:child_process";
-import { randomInt } from "node:crypto";
-import { chmod, lchown, mkdir, readdir, stat } from "node:fs/promises";
+import { chmod, mkdir, readdir, rm, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { dataFolder } from "../data-folder.ts";
@@ -39,14 +38,20 @@ export class SystemUsers {
 
   /** @param program what they have to be able to read */
   static async prepare(folders: Folders, who: DeployUser, program: string): Promise<SystemUsers> {
-    if (process.getuid?.() !== 0) return new SystemUsers(folders, who, "the service is not root");
+    if (!isRoot()) return new SystemUsers(folders, who, "the service is not root");
     const control = dirname(folders.data);
     for (const folder of [control, folders.builds, folders.making, folders.data, folders.npm_cache]) {
-      await mkdir(folder, { recursive: true, mode: WAY_MODE });
+      await mkdir(folder, { recursive: true });
       await chmod(folder, WAY_MODE);
     }
-    await chmod(dirname(control), WAY_MODE);
+    const data_dir = dirname(control);
+    await chmod(data_dir, ((await stat(data_dir)).mode & 0o777) | 0o011);
     return new SystemUsers(folders, who, await whyNot(who, [program, folders.data]));
+  }
+
+  /** Why deployments of several workspaces are not kept apart; undefined when they are. */
+  get shared(): string | undefined {
+    return this.missing ?? ("name" in this.#who ? `all deployments are the user ${this.#who.name}` : undefined);
   }
 
   /** Whom a deployment runs as, with its data folder made; undefined: as the service. */
@@ -58,69 +63,111 @@ export class SystemUsers {
     return known;
   }
 
-  /** The owner of its data folder, so that a service that starts anew finds the same one. */
+  /** Ends whatever a deployment that is deleted has left running, outside of its process groups, too. */
+  async endAllOf(deployment_id: string): Promise<void> {
+    this.#known.delete(deployment_id);
+    const owner = await ownerOf(dataFolder(this.#folders, deployment_id));
+    // Any other user may have other processes.
+    if (this.missing !== undefined || owner === undefined || !(await this.#isGiven(owner))) return;
+    // The shell is among those that it ends.
+    await run("/bin/sh", ["-c", "kill -9 -1"], { ...owner, cwd: "/", env: {} }).catch(() => undefined);
+  }
+
+  /** The owner of its data folder, so that a service that starts anew finds the same one. What is root's was made before there were users. */
   async #find(deployment_id: string): Promise<SystemUser> {
     const folder = dataFolder(this.#folders, deployment_id);
     const owner = await ownerOf(folder);
-    if (owner === undefined) await mkdir(folder, { mode: 0o700 });
-    const user = await this.#choose(owner);
-    if (user.uid !== owner) await give(folder, user);
+    if (owner && owner.uid !== 0) return owner;
+    if (!owner) await mkdir(folder, { mode: 0o700 });
+    const user = await this.#choose();
+    await give(folder, user);
     return user;
   }
 
-  async #choose(owner: number | undefined): Promise<SystemUser> {
+  #isGiven({ uid }: SystemUser): Promise<boolean> {
+    return ownerOf(join(this.#given, String(uid))).then((found) => found !== undefined);
+  }
+
+  /** A folder of each number that was given. */
+  get #given(): string {
+    return join(dirname(this.#folders.data), "uids");
+  }
+
+  /** No number is given twice: what a deployment has left outside of its folders, such as a setuid file, would be another's key. */
+  async #choose(): Promise<SystemUser> {
     if ("name" in this.#who) return userNamed(this.#who.name);
     const { from, to } = this.#who;
-    if (owner !== undefined && owner >= from && owner <= to) return { uid: owner, gid: owner };
-    const { data } = this.#folders;
-    const taken = new Set(await Promise.all((await readdir(data)).map((name) => ownerOf(join(data, name)))));
-    for (let tries = 0; tries <= to - from; tries++) {
-      // Not the next one: files of a deployment that is gone may have been left outside of its folders.
-      const uid = randomInt(from, to + 1);
-      if (!taken.has(uid)) return { uid, gid: uid };
-    }
-    throw new Error(`No number from ${from} to ${to} is free for a deployment: widen THREADMILL_DEPLOY_USER.`);
+    await mkdir(this.#given, { recursive: true, mode: 0o700 });
+    for (let uid = from; uid <= to; uid++) if (await makeNew(join(this.#given, String(uid)))) return { uid, gid: uid };
+    throw new Error(`All numbers from ${from} to ${to} were given to deployments: widen THREADMILL_DEPLOY_USER.`);
   }
 }
 
-const ownerOf = (path: string): Promise<number | undefined> =>
+const isRoot = (): boolean => process.getuid?.() === 0;
+
+const makeNew = (folder: string): Promise<boolean> =>
+  mkdir(folder).then(
+    () => true,
+    (error: NodeJS.ErrnoException) => {
+      if (error.code === "EEXIST") return false;
+      throw error;
+    },
+  );
+
+const ownerOf = (path: string): Promise<SystemUser | undefined> =>
   stat(path).then(
-    ({ uid }) => uid,
+    ({ uid, gid }) => ({ uid, gid }),
     () => undefined,
   );
 
-/** Gives a folder with all that is in it to a user. Links are not followed. */
+/** Gives a folder with all that is in it to a user. The program follows no links, also none that are put in its way. */
 export async function give(path: string, { uid, gid }: SystemUser): Promise<void> {
-  for (const entry of await readdir(path, { withFileTypes: true })) {
-    const child = join(path, entry.name);
-    if (entry.isDirectory()) await give(child, { uid, gid });
-    else await lchown(child, uid, gid);
-  }
-  // Last: from here on they may change it.
-  await lchown(path, uid, gid);
+  await run("chown", ["-R", "-h", "-P", `${uid}:${gid}`, "--", path]);
 }
 
-/** Gives a folder to a user, unless it is theirs. */
+/** Gives a folder of root's to a user. */
 export async function giveOnce(path: string, user: SystemUser): Promise<void> {
-  if ((await ownerOf(path)) !== user.uid) await give(path, user);
+  if ((await ownerOf(path))?.uid === 0) await give(path, user);
 }
+
+/** Removes what others may change meanwhile: Node's own way of doing it could be led elsewhere by a link. */
+export async function removeTree(path: string): Promise<void> {
+  if (isRoot()) await run("rm", ["-rf", "--", path]);
+  else await rm(path, { recursive: true, force: true, maxRetries: 3 });
+}
+
+/** Makes an empty file as a user, unless there is one: a link could lead to where that user may not write. */
+export async function makeEmptyFile(file: string, user: SystemUser): Promise<void> {
+  const args = ["-c", 'umask 077; set -C; : > "$0"', file];
+  await run("/bin/sh", args, { ...user, cwd: "/", env: {} }).catch(() => undefined);
+}
+
+/** Names of a folder; none of one that is not there. */
+export const namesIn = (folder: string): Promise<string[]> => readdir(folder).catch(() => []);
 
 async function userNamed(name: string): Promise<SystemUser> {
   const of = async (flag: string) => Number((await run("id", [flag, "--", name])).stdout);
   return { uid: await of("-u"), gid: await of("-g") };
 }
 
-/** Tries it: a folder above may be closed, the system may have no such user, a container may not allow it. */
+/**
+ * Tries it: a folder above may be closed, the system may have no such user, a container may not allow it.
+ *
+ * @throws Error when it could not be tried, such as for want of memory
+ */
 async function whyNot(who: DeployUser, paths: readonly string[]): Promise<string | undefined> {
   const user = "name" in who ? await userNamed(who.name).catch(() => undefined) : { uid: who.from, gid: who.from };
   if (!user) return `the system has no user ${JSON.stringify("name" in who ? who.name : "")}`;
   for (const path of paths) {
     const look = `fs.accessSync(${JSON.stringify(path)})`;
-    const failed = await run(process.execPath, ["-e", look], { ...user, cwd: "/", env: {} }).then(
-      () => false,
-      () => true,
-    );
-    if (failed) return `the user ${user.uid} cannot run Node or reach ${path}`;
+    try {
+      await run(process.execPath, ["-e", look], { ...user, cwd: "/", env: {} });
+    } catch (error) {
+      const { code } = error as { code?: unknown };
+      if (code === 1 || code === "EACCES" || code === "EPERM" || code === "EINVAL" || code === "ENOENT")
+        return `the user ${user.uid} cannot run Node or reach ${path}`;
+      throw error;
+    }
   }
   return undefined;
 }

@@ -7,7 +7,6 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { createGunzip } from "node:zlib";
 import { type ReadEntry, Unpack } from "tar";
 import { DeployError } from "../../driver.ts";
-import type { SystemUser } from "./system-users.ts";
 
 /** What a tarball may hold; the first is what an upload may have. */
 export interface UnpackLimits {
@@ -27,17 +26,11 @@ const FILES = new Set(["File", "OldFile", "ContiguousFile"]);
 const modeOf = ({ type, mode = 0 }: ReadEntry): number => (type === "Directory" || mode & 0o111 ? 0o755 : 0o644);
 
 /**
- * Unpacks a gzipped tarball into a folder that nobody else writes to; what is unpacked is the owner's.
+ * Unpacks a gzipped tarball into a folder that nobody else writes to.
  *
  * @throws DeployError when it holds what it may not, is too large or is broken; the folder is then to be thrown away
  */
-export async function unpack(
-  file: string,
-  folder: string,
-  signal: AbortSignal,
-  limits = UNPACK_LIMITS,
-  owner?: SystemUser,
-): Promise<void> {
+export async function unpack(file: string, folder: string, signal: AbortSignal, limits = UNPACK_LIMITS): Promise<void> {
   const most = limits.unpacked_bytes + limits.files * BYTES_BESIDE_A_FILE;
   try {
     await pipeline(
@@ -45,7 +38,7 @@ export async function unpack(
       atMost(limits.packed_bytes, "packed"),
       createGunzip(),
       atMost(most, "when unpacked"),
-      (pieces: AsyncIterable<Buffer>) => writeEntries(pieces, folder, limits, owner),
+      (pieces: AsyncIterable<Buffer>) => writeEntries(pieces, folder, limits),
       { signal },
     );
   } catch (error) {
@@ -54,12 +47,7 @@ export async function unpack(
   }
 }
 
-async function writeEntries(
-  pieces: AsyncIterable<Buffer>,
-  folder: string,
-  limits: UnpackLimits,
-  owner: SystemUser | undefined,
-): Promise<void> {
+async function writeEntries(pieces: AsyncIterable<Buffer>, folder: string, limits: UnpackLimits): Promise<void> {
   const failed = Promise.withResolvers<never>();
   failed.promise.catch(() => undefined);
   const refuse = entryCheck(limits);
@@ -68,7 +56,6 @@ async function writeEntries(
     cwd: folder,
     strict: true,
     preserveOwner: false,
-    ...owner,
     noMtime: true,
     filter(path, entry) {
       const refusal = isRefused ? undefined : refuse(path, entry as ReadEntry);
