@@ -70,6 +70,8 @@ export interface Config extends Timing, DockerPlace {
   /** Config and context of the default assistants, by graph. */
   default_assistants: Readonly<Record<string, { config: JsonObject; context: JsonObject }>>;
   body_limit_bytes: number;
+  /** Streams and waits that a user with a key or a JWT may have open in this process. */
+  most_open_answers: number;
   /** The same for uploads of experiments, whose bodies are not held in memory. */
   upload_limit_bytes: number;
   /** What programs that are started need of the environment. */
@@ -167,6 +169,7 @@ export function readConfig(command: Config["command"], flags: Flags, env: Env): 
       1024,
       2 ** 31,
     ),
+    most_open_answers: integer("THREADMILL_MAX_OPEN_PER_USER", env.THREADMILL_MAX_OPEN_PER_USER, 2_000, 1, 1_000_000),
     upload_limit_bytes: integer(
       "THREADMILL_MAX_UPLOAD_BYTES",
       env.THREADMILL_MAX_UPLOAD_BYTES,

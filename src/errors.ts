@@ -8,6 +8,10 @@ export const ERRORS = {
   unsupported_media_type: [415, "A request from a web page needs the content type application/json."],
   unauthorized: [401, "An API key is needed: send it as X-Api-Key or as Authorization: Bearer."],
   access_ended: [401, "{reason}"],
+  too_many_open: [
+    429,
+    "The user {user_id} has {most} streams and waits open, and may have no more: end some, or raise THREADMILL_MAX_OPEN_PER_USER.",
+  ],
   missing_scope: [403, "This needs a key with the scope {scope}. The key that was sent does not have it."],
   workspace_forbidden: [403, "The workspace that X-Tenant-Id names is not one that this caller may use."],
   workspace_needed: [

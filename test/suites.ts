@@ -83,7 +83,7 @@ const POSTGRES = [
   "test/http/{multitask,retention,rollback,run-states,runs,state-updates,stateless-runs,streams,tenancy}.test.ts",
   "test/http/{thread-stream,threads,threads-search}.test.ts",
   "test/http/auth-service/{deletion,tokens}.test.ts",
-  "test/security/{deployment-roles,open-proxied-streams,open-streams}.test.ts",
+  "test/security/{deployment-roles,fairness,open-proxied-streams,open-streams}.test.ts",
   "test/http/control/{changes,deployments,logs,revisions}.test.ts",
 ];
 

@@ -2,9 +2,10 @@ import type { FromHost, RunOrder } from "../graphs/host.ts";
 import type { PooledHost, PoolListener } from "../graphs/pool.ts";
 import type { Log } from "../lib/log.ts";
 import { repeating, type Service } from "../lib/service.ts";
-import type { Database } from "../storage/database.ts";
+import type { Database, Tx } from "../storage/database.ts";
 import { insertEvents } from "../storage/events.ts";
-import { claimRuns, mayClaim, msUntilNextRun, renewLeases } from "../storage/run-leases.ts";
+import { claimRuns, mayClaim, msUntilNextRun, nextWaitingWorkspace, renewLeases } from "../storage/run-leases.ts";
+import type { RunRow } from "../storage/schema.ts";
 import { readCheckpoints } from "./checkpoint-reads.ts";
 import { Executor, type ExecutorOptions } from "./executor.ts";
 import { metadataEvent } from "./run-start.ts";
@@ -30,6 +31,8 @@ const MOST_TIMER_MS = 2 ** 31 - 1;
 export class Worker implements Service, PoolListener {
   readonly #options: WorkerOptions;
   readonly #running = new Map<string, Executor>();
+  /** The workspace that was served last while another had half of the places. */
+  #served = "";
   readonly #heartbeat: Service;
   readonly #polling: Service;
   #claiming = false;
@@ -124,7 +127,7 @@ export class Worker implements Service, PoolListener {
   }
 
   async #claim(): Promise<void> {
-    const { database, lease_ms, pool, rollout } = this.#options;
+    const { database, pool, rollout } = this.#options;
     const limit = pool.room();
     if (limit === 0) return;
     const sure = this.#sure;
@@ -132,7 +135,7 @@ export class Worker implements Service, PoolListener {
     if (!sure && !(await mayClaim(database.read, rollout))) return;
     const runs = await database
       .write(async (tx) => {
-        const claimed = await claimRuns(tx, { worker_id: database.worker_id, lease_ms, limit, rollout });
+        const claimed = await this.#take(tx, limit);
         // The first event of a run shares the commit of its first claim; later claims must look for their number first.
         for (const run of claimed) if (run.epoch === 1) await insertEvents(tx, run, [metadataEvent(run, 1)]);
         return claimed;
@@ -149,6 +152,22 @@ export class Worker implements Service, PoolListener {
       void executor.start();
     }
     if (runs.length === limit) this.#again = true;
+  }
+
+  /**
+   * In the order of the queue; but while one workspace has half of the places of this process or more, each of the others in turn
+   * goes first, so that a run waits for one place to become free, not for all that somebody else has queued.
+   */
+  async #take(tx: Tx, limit: number): Promise<RunRow[]> {
+    const { database, lease_ms, rollout } = this.#options;
+    const claim = { worker_id: database.worker_id, lease_ms, rollout };
+    const crowding = this.#crowding(limit);
+    const tenant_id = crowding && (await nextWaitingWorkspace(tx, { after: this.#served, except: crowding }));
+    if (!tenant_id) return claimRuns(tx, { ...claim, limit });
+    this.#served = tenant_id;
+    const first = await claimRuns(tx, { ...claim, limit, tenant_id });
+    if (first.length === limit) return first;
+    return [...first, ...(await claimRuns(tx, { ...claim, limit: limit - first.length }))];
   }
 
   /** Looks from time to time, in case a hint was lost, and on the dot when a delayed run is due before the next look. */
@@ -168,6 +187,18 @@ export class Worker implements Service, PoolListener {
     this.#running.delete(run_id);
     if (this.#running.size === 0) this.#idle.resolve();
     this.wake();
+  }
+
+  /** The workspace that has half of the places or more. */
+  #crowding(free: number): string | undefined {
+    const half = (this.#running.size + free) / 2;
+    const held = new Map<string, number>();
+    for (const { run } of this.#running.values()) {
+      const count = (held.get(run.tenant_id) ?? 0) + 1;
+      if (count >= half) return run.tenant_id;
+      held.set(run.tenant_id, count);
+    }
+    return undefined;
   }
 
   async #idleWithin(ms: number): Promise<void> {

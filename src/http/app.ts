@@ -47,6 +47,8 @@ export interface AppOptions
   origins: OriginPolicy;
   cors: CorsSettings;
   body_limit_bytes: number;
+  /** Streams and waits that a user with a key or a JWT may have open. */
+  most_open_answers: number;
   /** Set on a loopback address: the names, besides loopback's own, that it is called by. */
   allowed_hosts: readonly string[] | undefined;
   body_parser: BodyParser;
@@ -69,7 +71,7 @@ export function createApp(options: AppOptions): App {
 
   if (options.allowed_hosts) root.use(onlyKnownHosts(options.allowed_hosts));
   root.use(checkOrigin(options.origins, prefix, options.cors));
-  root.use(authenticate(options.access, prefix));
+  root.use(authenticate(options.access, prefix, options.most_open_answers));
   root.use(jsonFromPages(isSourceUpload));
   const limitBody = bodyLimit({
     maxSize: body_limit_bytes,

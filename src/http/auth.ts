@@ -2,6 +2,7 @@ import type { MiddlewareHandler } from "hono";
 import { mayUse, type Scope } from "../contract/caller.ts";
 import { ApiError } from "../errors.ts";
 import { type Access, type Credentials, forGood } from "../vault/access.ts";
+import { OpenAnswers } from "./open-answers.ts";
 import type { Env } from "./route.ts";
 import { isOpen, pathBelow, scopeOf } from "./scopes.ts";
 
@@ -9,18 +10,25 @@ import { isOpen, pathBelow, scopeOf } from "./scopes.ts";
  * Finds out who calls, and whether they may call this path, before anything else is looked at: whoever may not learns neither
  * which routes there are nor what a body should look like. Open paths have no caller.
  */
-export function authenticate(access: Access, prefix: string): MiddlewareHandler<Env> {
+export function authenticate(access: Access, prefix: string, most_open: number): MiddlewareHandler<Env> {
+  const answers = new OpenAnswers(most_open);
   return async (context, next) => {
     const path = pathBelow(prefix, context.req.path);
     if (path === undefined || !isOpen(context.req.method, path)) {
       const inner = context.env?.caller;
-      const { caller, onEnd } = inner
+      const { caller, onEnd, isLimited } = inner
         ? forGood(inner)
         : await access.admit(credentialsOf((name) => context.req.header(name)));
       const scope = path === undefined ? undefined : scopeOf(path, context.req.method);
       if (scope && !mayUse(caller, scope)) throw new ApiError("missing_scope", { scope });
+      if (isLimited) answers.check(caller, context.req.path);
       context.set("caller", caller);
-      context.set("onAccessEnd", onEnd);
+      context.set("onAccessEnd", (listener) => {
+        const stop = [onEnd(listener), ...(isLimited ? [answers.enter(caller)] : [])];
+        return () => {
+          for (const end of stop.splice(0)) end();
+        };
+      });
       await next();
       // Nobody on the way is to keep what may have a secret in it.
       if (scope && HOLDS_SECRETS.has(scope)) context.header("cache-control", "no-store");

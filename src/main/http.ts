@@ -112,6 +112,7 @@ export async function createHttp(
     keys: new ApiKeys(context),
     workspaces: new Workspaces(context),
     body_limit_bytes: config.body_limit_bytes,
+    most_open_answers: config.most_open_answers,
     info: {
       version: API_LEVEL,
       threadmill_version: config.threadmill_version,

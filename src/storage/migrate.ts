@@ -12,6 +12,7 @@ import { runsOfWorkspaces } from "./migrations/008-runs-of-workspaces.ts";
 import { taskPaths } from "./migrations/009-task-paths.ts";
 import { deploymentRoles } from "./migrations/010-deployment-roles.ts";
 import { memberRoles } from "./migrations/011-member-roles.ts";
+import { queuesOfWorkspaces } from "./migrations/012-queues-of-workspaces.ts";
 import { experiments } from "./migrations/experiments-001.ts";
 
 export interface Migration {
@@ -36,6 +37,7 @@ const PARTS = {
     taskPaths,
     deploymentRoles,
     memberRoles,
+    queuesOfWorkspaces,
   ],
   experiments: [experiments],
 } as const satisfies Record<string, readonly Migration[]>;

@@ -25,6 +25,8 @@ export interface Claim {
   limit: number;
   /** Set where several roll-outs share the database: nothing is taken unless this one is its claimant. */
   rollout?: number | undefined;
+  /** Nothing is taken but runs of this workspace. */
+  tenant_id?: string | undefined;
 }
 
 /**
@@ -32,20 +34,26 @@ export interface Claim {
  * come. The queue of a thread is ordered by start time, then by acceptance; a delayed run stands behind those
  * that may start earlier, a run in retry back-off keeps its place and holds the others up.
  */
-export const claimRuns = (tx: Tx, { rollout, ...claim }: Claim): Promise<RunRow[]> =>
-  tx.all(rollout === undefined ? claimQuery(tx, claim) : claimAsRolloutQuery(tx, { ...claim, rollout }));
+export const claimRuns = (tx: Tx, claim: Claim): Promise<RunRow[]> =>
+  tx.all(
+    claimQueries[claim.rollout === undefined ? "any" : "asRollout"][claim.tenant_id ? "ofOne" : "ofAll"](tx, claim),
+  );
 
-type Taking = Omit<Claim, "rollout">;
+type Given = <K extends keyof Claim>(name: K) => NonNullable<Claim[K]>;
 
-const claimQuery = prepared<Taking, RunRow>((k, p, tx) => claiming(k, p, tx).returningAll());
+const claimQuery = (isRollout: boolean, isOfOne: boolean) =>
+  prepared<Claim, RunRow>((k, p, tx) => {
+    const given = p as Given;
+    const claim = claiming(k, given, tx, isOfOne);
+    return (isRollout ? claim.where((e) => isClaimant(e, given("rollout"))) : claim).returningAll();
+  });
 
-const claimAsRolloutQuery = prepared<Taking & { rollout: number }, RunRow>((k, p, tx) =>
-  claiming(k, p, tx)
-    .where((e) => isClaimant(e, p("rollout")))
-    .returningAll(),
-);
+const claimQueries = {
+  any: { ofAll: claimQuery(false, false), ofOne: claimQuery(false, true) },
+  asRollout: { ofAll: claimQuery(true, false), ofOne: claimQuery(true, true) },
+};
 
-const claiming = (k: Tx["k"], p: (name: keyof Taking) => number, tx: Tx) =>
+const claiming = (k: Tx["k"], p: Given, tx: Tx, isOfOne: boolean) =>
   k
     .updateTable("runs")
     .set({
@@ -64,6 +72,7 @@ const claiming = (k: Tx["k"], p: (name: keyof Taking) => number, tx: Tx) =>
           .select("r.seq")
           .where("r.status", "=", PENDING)
           .where("r.run_after", "<=", nowMs)
+          .$if(isOfOne, (query) => query.where("r.tenant_id", "=", p("tenant_id")))
           .where((r) =>
             r.not(
               r.exists(
@@ -92,6 +101,35 @@ const claiming = (k: Tx["k"], p: (name: keyof Taking) => number, tx: Tx) =>
           .limit(p("limit")),
       ),
     );
+
+/**
+ * The next workspace after `after`, in the order of their ids and from the beginning again, that has runs which wait, other than
+ * `except`. Each of the three answers is one look into the index.
+ */
+export async function nextWaitingWorkspace(tx: Tx, places: WaitingPlaces): Promise<string | undefined> {
+  const { next, beyond, first } = (await tx.first(waitingQuery(tx, places))) as WaitingRow;
+  const candidates = [next, next === places.except ? beyond : null, first, beyond];
+  return candidates.find((tenant_id) => tenant_id !== null && tenant_id !== places.except) ?? undefined;
+}
+
+interface WaitingPlaces {
+  after: string;
+  except: string;
+}
+
+type WaitingRow = Record<"next" | "beyond" | "first", string | null>;
+
+const waitingQuery = prepared<WaitingPlaces, WaitingRow>((k, p) => {
+  const waiting = k
+    .selectFrom("runs")
+    .where("status", "=", PENDING)
+    .select((e) => e.fn.min<string | null>("tenant_id").as("tenant_id"));
+  return k.selectNoFrom([
+    waiting.where("tenant_id", ">", p("after")).as("next"),
+    waiting.where("tenant_id", ">", p("except")).as("beyond"),
+    waiting.as("first"),
+  ]) as never;
+});
 
 /** Milliseconds until the next pending run may start; undefined when none waits for its time. */
 export async function msUntilNextRun(tx: Tx): Promise<number | undefined> {

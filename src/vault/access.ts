@@ -25,6 +25,8 @@ export interface Admission {
   caller: Caller;
   /** Calls `listener` once when what let them in has ended, until the returned function is called. */
   onEnd(listener: (error: ApiError) => void): () => void;
+  /** Whether there are limits to what they use: for users whose key or JWT can be taken from them. */
+  isLimited: boolean;
 }
 
 interface AccessOptions extends Pick<VaultContext, "database" | "log"> {
@@ -36,7 +38,11 @@ interface AccessOptions extends Pick<VaultContext, "database" | "log"> {
 }
 
 /** An open service and keys of the environment end with the process. */
-export const forGood = (caller: Caller): Admission => ({ caller, onEnd: () => () => undefined });
+export const forGood = (caller: Caller): Admission => ({
+  caller,
+  onEnd: () => () => undefined,
+  isLimited: false,
+});
 
 const LOCAL = forGood({ tenant_id: DEFAULT_TENANT, user_id: "local", scopes: SCOPES });
 
@@ -97,7 +103,7 @@ export class Access implements Service {
   }
 
   #until(grant: Grant, caller: Caller): Admission {
-    return { caller, onEnd: (listener) => this.#grants.watch(grant, listener) };
+    return { caller, onEnd: (listener) => this.#grants.watch(grant, listener), isLimited: true };
   }
 
   /**

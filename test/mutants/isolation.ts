@@ -36,6 +36,18 @@ export const ISOLATION_MUTANTS: readonly Mutant[] = [
     suites: blocking,
   },
   {
+    name: "isolation: runs of one workspace come before those of all others",
+    file: "src/engine/worker.ts",
+    replace: ["if (count >= half) return run.tenant_id;", "if (count < 0) return run.tenant_id;"],
+    suites: ["test/security/fairness.test.ts"],
+  },
+  {
+    name: "isolation: a user opens any number of streams",
+    file: "src/http/auth.ts",
+    replace: ["if (isLimited) answers.check(caller, context.req.path);\n", ""],
+    suites: ["test/security/fairness.test.ts"],
+  },
+  {
     name: "isolation: builds run as the service",
     file: "src/control/drivers/process/command.ts",
     replace: ["{ cwd, env, ...user, detached", "{ cwd, env, detached"],

@@ -5,7 +5,7 @@ export const ROLLOUT_MUTANTS: readonly Mutant[] = [
   {
     name: "rollout: whoever shares the database takes runs",
     file: "src/storage/run-leases.ts",
-    replace: ['    .where((e) => isClaimant(e, p("rollout")))\n    .returningAll()', "    .returningAll()"],
+    replace: ['(isRollout ? claim.where((e) => isClaimant(e, given("rollout"))) : claim)', "claim"],
     suites: ["test/storage/conformance.test.ts"],
   },
   {

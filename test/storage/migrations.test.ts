@@ -54,6 +54,7 @@ describe.each(databases)("a database of an older version on %s", (name) => {
       "009-task-paths",
       "010-deployment-roles",
       "011-member-roles",
+      "012-queues-of-workspaces",
     ]);
     const { read } = database;
     expect(await findAssistant(read, DEFAULT_TENANT, ASSISTANT.assistant_id)).toEqual({
