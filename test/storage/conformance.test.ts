@@ -283,6 +283,7 @@ describe.each(databases)("migrating %s", (name) => {
       "009-task-paths",
       "010-deployment-roles",
       "011-member-roles",
+      "012-queues-of-workspaces",
     ]);
     for (const program of programs) await program.close();
     await at.drop();
