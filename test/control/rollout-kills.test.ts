@@ -105,8 +105,8 @@ describe.each(databases)("a service that is killed on %s", (name) => {
     const left = readdirSync(control(), { recursive: true, withFileTypes: true })
       .filter((entry) => entry.isFile() || entry.name.includes(service.deployment_id))
       .map(({ parentPath, name }) => join(parentPath, name))
-      // What all builds share: packages of Threadmill, and what npm has downloaded.
-      .filter((path) => !/\/(npm-cache|node_modules)\//.test(path));
+      // What all deployments share: packages of Threadmill, what npm has downloaded, and the sign of life of the service.
+      .filter((path) => !/\/(npm-cache|node_modules)\/|\/heartbeat$/.test(path));
     expect(left).toEqual([]);
     if (name === "postgres") {
       const schemas = (await rowsOf("information_schema.schemata")).map(({ schema_name }) => String(schema_name));

@@ -62,7 +62,10 @@ export const ISOLATION_MUTANTS: readonly Mutant[] = [
   {
     name: "isolation: all deployments are one user",
     file: "src/control/drivers/process/system-users.ts",
-    replace: ["if (await makeNew(join(this.#given, String(uid)))) return", "return"],
+    replace: [
+      "      if ((await makeNew(own)) && (await register(uid, own))) return { uid, gid: uid };",
+      "      if (own) return { uid: from, gid: from };",
+    ],
     suites: users,
   },
   {

@@ -126,6 +126,22 @@ describe.skipIf(!isRoot)("a deployment's user of the system", () => {
     await world.driver.stop(ref, { grace_ms: 10_000 });
   });
 
+  it("is not that of a deployment of another service of the machine", async () => {
+    const deploy_user = { from: 70_000, to: 70_001 };
+    const found: number[] = [];
+    const worlds = [
+      await openProcessWorld("sqlite", { deploy_user }),
+      await openProcessWorld("sqlite", { deploy_user }),
+    ];
+    for (const { build, folder } of worlds) {
+      const deployment_id = randomUUID();
+      await build(await packed(PROJECT), { deployment_id });
+      found.push(uidOf(join(foldersIn(folder).data, deployment_id)));
+    }
+    await Promise.all(worlds.map((one) => one.close()));
+    expect(found.sort()).toEqual([70_000, 70_001]);
+  });
+
   it("takes over what a deployment had before it got one", async () => {
     const order = await orderFor();
     const data = dataOf(order.deployment_id);
@@ -182,7 +198,8 @@ describe.skipIf(!isRoot)("a deployment's user of the system", () => {
     await world.restart();
     const next = randomUUID();
     await said("true", next);
-    expect(uidOf(dataOf(next))).toBeGreaterThan(uid);
+    expect(uidOf(dataOf(next))).not.toBe(uid);
+    expect(readdirSync(join(world.folder, "uids"))).toHaveLength(2);
     const { npm_cache, builds, data } = foldersIn(world.folder);
     for (const folder of [npm_cache, builds, data]) expect(existsSync(join(folder, deployment_id))).toBe(false);
   });

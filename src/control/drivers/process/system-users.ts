@@ -1,6 +1,8 @@
 import { execFile } from "node:child_process";
-import { chmod, mkdir, readdir, rm, stat } from "node:fs/promises";
+import { randomInt } from "node:crypto";
+import { chmod, mkdir, readdir, readlink, rm, stat, symlink } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
 import { promisify } from "node:util";
 import { dataFolder } from "../data-folder.ts";
 import type { Folders } from "./folders.ts";
@@ -98,7 +100,14 @@ export class SystemUsers {
     if ("name" in this.#who) return userNamed(this.#who.name);
     const { from, to } = this.#who;
     await mkdir(this.#given, { recursive: true, mode: 0o700 });
-    for (let uid = from; uid <= to; uid++) if (await makeNew(join(this.#given, String(uid)))) return { uid, gid: uid };
+    // From anywhere: another service of this machine may have the same numbers.
+    const count = to - from + 1;
+    const start = randomInt(count);
+    for (let n = 0; n < count; n++) {
+      const uid = from + ((start + n) % count);
+      const own = join(this.#given, String(uid));
+      if ((await makeNew(own)) && (await register(uid, own))) return { uid, gid: uid };
+    }
     throw new Error(`All numbers from ${from} to ${to} were given to deployments: widen THREADMILL_DEPLOY_USER.`);
   }
 }
@@ -113,6 +122,25 @@ const makeNew = (folder: string): Promise<boolean> =>
       throw error;
     },
   );
+
+/** Which number belongs to which service of this machine, until it is started anew: a link to what the service has noted. */
+const REGISTRY = "/run/threadmill/uids";
+
+/** Whether a number is this service's on this machine from now on. One whose service is gone with its data folder is free. */
+async function register(uid: number, own: string): Promise<boolean> {
+  const entry = join(REGISTRY, String(uid));
+  await mkdir(REGISTRY, { recursive: true, mode: 0o700 });
+  for (let tries = 0; tries < 3; tries++) {
+    const isNew = await symlink(own, entry).then(
+      () => true,
+      () => false,
+    );
+    if (isNew) return true;
+    if (await ownerOf(entry)) return (await readlink(entry)) === own;
+    await rm(entry, { force: true });
+  }
+  return false;
+}
 
 const ownerOf = (path: string): Promise<SystemUser | undefined> =>
   stat(path).then(
@@ -132,8 +160,17 @@ export async function giveOnce(path: string, user: SystemUser): Promise<void> {
 
 /** Removes what others may change meanwhile: Node's own way of doing it could be led elsewhere by a link. */
 export async function removeTree(path: string): Promise<void> {
-  if (isRoot()) await run("rm", ["-rf", "--", path]);
-  else await rm(path, { recursive: true, force: true, maxRetries: 3 });
+  if (!isRoot()) return rm(path, { recursive: true, force: true, maxRetries: 3 });
+  // What is still being written into it makes it fail once.
+  for (let tries = 1; ; tries++) {
+    try {
+      await run("rm", ["-rf", "--", path]);
+      return;
+    } catch (error) {
+      if (tries === 3) throw error;
+      await delay(100);
+    }
+  }
 }
 
 /** Makes an empty file as a user, unless there is one: a link could lead to where that user may not write. */
