@@ -54,7 +54,8 @@ describe("an instance of a deployment", () => {
     await service.stop("SIGINT");
     expect(running.filter(isRunning)).toEqual([]);
     await service.start();
-    await service.holds("it serves", async () => (await service.send("GET", "/deployments/mine/ok")).ok);
+    // Of the instance itself: the router knows from before that there was one, until it is found to be gone.
+    await service.holds("it serves", async () => (await service.send("GET", "/deployments/mine/info")).ok);
     running = await pids();
   });
 
