@@ -156,7 +156,7 @@ export class Worker implements Service, PoolListener {
 
   /**
    * In the order of the queue; but while one workspace has half of the places of this process or more, each of the others in turn
-   * goes first, so that a run waits for one place to become free, not for all that somebody else has queued.
+   * goes first, so that a run waits for one place to become free, not for the whole queue of another workspace.
    */
   async #take(tx: Tx, limit: number): Promise<RunRow[]> {
     const { database, lease_ms, rollout } = this.#options;
