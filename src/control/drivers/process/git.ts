@@ -30,7 +30,7 @@ interface Remote {
 
 /**
  * Fetches one commit of a repository, without its history, and returns its SHA. Nothing of the service's environment or
- * configuration, no key and no password of its user reach git, and it asks nobody for one.
+ * configuration, no key and no password of its user reach git, and git does not prompt for one.
  *
  * @throws DeployError when the address is not one to fetch from, or git fails
  */

@@ -126,16 +126,20 @@ const makeNew = (folder: string): Promise<boolean> =>
 /** Which number belongs to which service of this machine, until it is started anew: a link to what the service has noted. */
 const REGISTRY = "/run/threadmill/uids";
 
-/** Whether a number is this service's on this machine from now on. One whose service is gone with its data folder is free. */
+/**
+ * Whether a number is this service's on this machine from now on. One whose service is gone with its data folder is free. Where
+ * nothing can be noted, as in a container with a read-only file system, the service is taken for the only one.
+ */
 async function register(uid: number, own: string): Promise<boolean> {
   const entry = join(REGISTRY, String(uid));
-  await mkdir(REGISTRY, { recursive: true, mode: 0o700 });
   for (let tries = 0; tries < 3; tries++) {
-    const isNew = await symlink(own, entry).then(
-      () => true,
-      () => false,
-    );
-    if (isNew) return true;
+    try {
+      await mkdir(REGISTRY, { recursive: true, mode: 0o700 });
+      await symlink(own, entry);
+      return true;
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "EEXIST") return true;
+    }
     if (await ownerOf(entry)) return (await readlink(entry)) === own;
     await rm(entry, { force: true });
   }
