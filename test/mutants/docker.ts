@@ -47,6 +47,18 @@ export const DOCKER_MUTANTS: readonly Mutant[] = [
     suites: suite("network"),
   },
   {
+    name: "docker: containers reach ports of the machine",
+    file: "src/control/drivers/docker/firewall.ts",
+    replace: ["} -j REJECT\n-A", "} -j RETURN\n-A"],
+    suites: suite("network"),
+  },
+  {
+    name: "docker: containers reach the metadata service of a cloud",
+    file: "src/control/drivers/docker/firewall.ts",
+    replace: ["} -j REJECT\nCOMMIT", "} -j RETURN\nCOMMIT"],
+    suites: suite("network"),
+  },
+  {
     name: "docker: images of any registry are deployed",
     file: "src/control/drivers/docker/images.ts",
     replace: ["if (isListed(name, this.#registries)) return name;", "return name;"],

@@ -1,31 +1,30 @@
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { once } from "node:events";
-import { readFileSync } from "node:fs";
-import { resolve } from "node:path";
+import { chmodSync, writeFileSync } from "node:fs";
+import { networkInterfaces } from "node:os";
+import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { InstanceRef } from "../../src/control/driver.ts";
-import { PROJECT } from "../control/deployed-project.ts";
+import type { DeployDriver, InstanceRef } from "../../src/control/driver.ts";
+import { closeMachine } from "../../src/control/drivers/docker/firewall.ts";
+import { PROJECT, temporaryFolder } from "../control/deployed-project.ts";
 import { type DockerWorld, openDockerWorld } from "../control/docker-world.ts";
 import { engineMissing, startEngine, type TestEngine } from "../support/docker-engine.ts";
 import { until } from "../support/until.ts";
-
-const PAGE = resolve(import.meta.dirname, "../../docs/security.md");
-/** What the page has operators run. */
-const RULES = readFileSync(PAGE, "utf8")
-  .split("\n")
-  .filter((line) => line.startsWith("iptables "));
 
 const METADATA = "169.254.169.254";
 const OUTSIDE = "203.0.113.2";
 const CONNECT =
   "net.connect({ host: process.argv[1], port: +process.argv[2] }).once('connect', () => process.exit(0)).once('error', () => process.exit(1)); setTimeout(() => process.exit(1), 2000)";
-const LISTEN = "net.createServer((one) => one.end()).listen(80, () => console.log('listens'))";
+/** At port 80, at that of resolvers, and at what stands for the service's Postgres. */
+const PORTS = [80, 53, 5499] as const;
+const [HTTP, DNS, POSTGRES] = PORTS;
+const LISTEN = `let left = ${PORTS.length}; for (const port of [${PORTS}]) net.createServer((one) => one.end()).listen(port, () => --left || console.log('listens'))`;
 
 /** Finding 10 of the security review: containers reached each other, the host and the metadata service. */
 describe.skipIf(engineMissing())("the network of a service", () => {
   let engine: TestEngine;
-  let world: DockerWorld;
+  let world: DockerWorld | undefined;
   let servers: ChildProcess[];
   let one: InstanceRef;
   let other: InstanceRef;
@@ -36,13 +35,15 @@ describe.skipIf(engineMissing())("the network of a service", () => {
     const outside = await serve(["unshare", "--net"]);
     servers = [host, outside];
     connect(engine.pid, outside.pid as number);
+    process.env.PATH = `${programsIn(engine.pid)}:${process.env.PATH}`;
     world = await openDockerWorld("sqlite", { docker_socket: engine.socket, docker_network: undefined });
-    [one, other] = await Promise.all([start(), start()]);
+    const { driver } = world;
+    [one, other] = await Promise.all([start(driver), start(driver)]);
     for (const ref of [one, other])
       await until("it listens", async () => (await reaches(ref, "127.0.0.1", 8000)) === true, 120_000);
   }, 300_000);
   afterAll(async () => {
-    await world.close();
+    await world?.close();
     for (const server of servers) {
       const ended = once(server, "exit");
       server.kill("SIGKILL");
@@ -51,8 +52,8 @@ describe.skipIf(engineMissing())("the network of a service", () => {
     await engine.stop();
   }, 60_000);
 
-  const start = () =>
-    world.driver.ensure({
+  const start = (driver: DeployDriver) =>
+    driver.ensure({
       instance_id: randomUUID(),
       deployment_id: randomUUID(),
       revision_id: randomUUID(),
@@ -92,29 +93,59 @@ describe.skipIf(engineMissing())("the network of a service", () => {
   it("keeps containers from each other, and leaves them the way out", async () => {
     const { address } = await onlyNetworkOf(other);
     expect(await reaches(one, address, 8000)).toBe(false);
-    expect(await reaches(one, OUTSIDE, 80)).toBe(true);
+    expect(await reaches(one, OUTSIDE, HTTP)).toBe(true);
     serves(one);
   });
 
-  it("reaches the host and the metadata service until the operator has set the rules of docs/security.md", async () => {
+  it("keeps containers from the machine, and from the metadata service of a cloud, though not from its resolver", async () => {
     const { gateway } = await onlyNetworkOf(one);
-    // What the page says that the service does not do.
-    expect(await reaches(one, gateway, 80)).toBe(true);
-    expect(await reaches(one, METADATA, 80)).toBe(true);
-
-    expect(RULES.length).toBeGreaterThan(1);
-    for (const rule of RULES) onHost(["sh", "-c", rule]);
-    expect(await reaches(one, gateway, 80)).toBe(false);
-    expect(await reaches(one, METADATA, 80)).toBe(false);
-    expect(await reaches(one, OUTSIDE, 80)).toBe(true);
+    expect(await reaches(one, gateway, HTTP)).toBe(false);
+    expect(await reaches(one, METADATA, HTTP)).toBe(false);
+    expect(await reaches(one, METADATA, DNS)).toBe(true);
+    expect(await reaches(one, OUTSIDE, HTTP)).toBe(true);
     serves(one);
+  });
+
+  it("leads to the service's Postgres on the machine, and closes what another call has opened", async () => {
+    const { name, gateway } = await onlyNetworkOf(one);
+    const { Options } = await engine.docker.getNetwork(name).inspect();
+    const bridge = Options?.["com.docker.network.bridge.name"] as string;
+    const close = (host: string) => closeMachine(bridge, `postgres://${host}:${POSTGRES}/threadmill`);
+
+    await close(ADDRESS);
+    expect(await reaches(one, gateway, POSTGRES)).toBe(true);
+    expect(await reaches(one, gateway, HTTP)).toBe(false);
+    await close("192.0.2.1");
+    expect(await reaches(one, gateway, POSTGRES)).toBe(false);
+    serves(one);
+    expect(
+      onHost(["iptables", "-S", "INPUT"])
+        .toString()
+        .match(/-j tm-/g),
+    ).toHaveLength(1);
   });
 });
+
+/** An address of this machine that containers reach. */
+const ADDRESS = Object.values(networkInterfaces())
+  .flatMap((at) => at ?? [])
+  .find(({ family, internal }) => family === "IPv4" && !internal)?.address as string;
+
+/** A folder with the programs of the firewall, for the machine whose network namespace that of a process is. */
+function programsIn(pid: number): string {
+  const folder = temporaryFolder();
+  for (const program of ["ip", "iptables", "iptables-restore"]) {
+    const path = execFileSync("sh", ["-c", `command -v ${program}`], { encoding: "utf8" }).trim();
+    writeFileSync(join(folder, program), `#!/bin/sh\nexec nsenter --net=/proc/${pid}/ns/net ${path} "$@"\n`);
+    chmodSync(join(folder, program), 0o755);
+  }
+  return folder;
+}
 
 const inNamespace = (pid: number, [program = "", ...args]: readonly string[]) =>
   execFileSync("nsenter", [`--net=/proc/${pid}/ns/net`, program, ...args], { stdio: "pipe", timeout: 20_000 });
 
-/** A server at port 80 of a network namespace. */
+/** A server at {@link PORTS} of a network namespace. */
 async function serve([program = "", ...args]: readonly string[]): Promise<ChildProcess> {
   const server = spawn(program, [...args, process.execPath, "-e", LISTEN], { stdio: ["ignore", "pipe", "inherit"] });
   await once(server.stdout as NodeJS.ReadableStream, "data");

@@ -11,11 +11,12 @@ import type { OwnDatabases } from "../own-databases.ts";
 import { containerName, containerOf, labelOf, refFrom, refOf, type Serving } from "./container.ts";
 import { lastWordsOfContainer, logOf } from "./container-log.ts";
 import { type Engine, ifThere, requestParts, saidBy, statusOf, unless } from "./engine.ts";
+import { closeMachine } from "./firewall.ts";
 import type { Folders } from "./folders.ts";
 import type { Images } from "./images.ts";
 import { LogFollower } from "./log-follower.ts";
 import { positionFile, removePosition } from "./log-position.ts";
-import { ensureOwnNetwork, ownNetworkName } from "./network.ts";
+import { bridgeOf, ensureOwnNetwork, ownNetworkName } from "./network.ts";
 import { ensureServiceId, findServiceId } from "./service-id.ts";
 
 export interface InstanceSettings {
@@ -42,6 +43,7 @@ export class Instances {
   readonly #settings: InstanceSettings;
   readonly #followers = new Map<string, LogFollower>();
   readonly #starting = new Map<string, Promise<InstanceRef>>();
+  #network: Promise<void> = Promise.resolve();
 
   constructor(settings: InstanceSettings) {
     this.#settings = settings;
@@ -87,7 +89,7 @@ export class Instances {
     const serving: Serving = network === "host" ? { network, port: await freePort() } : { network };
     const container = containerOf({ order, service_id, image, serving, data_dir, database_url, user, cores });
     try {
-      if (this.#settings.network === undefined) await ensureOwnNetwork(engine, service_id);
+      if (this.#settings.network === undefined) await this.#ensureOwnNetwork(service_id, database_url);
       const options = requestParts<Docker.ContainerCreateOptions>({ name: containerName(instance_id) }, container);
       const made = await engine.ask((docker) => docker.createContainer(options));
       return await this.#start(made.id, order);
@@ -96,6 +98,23 @@ export class Instances {
       if (statusOf(error) === 409) return this.#adopt(order, error);
       throw explain(error);
     }
+  }
+
+  /** One call at a time: of two, both would find that rules are missing and add them. */
+  #ensureOwnNetwork(service_id: string, database_url: string | undefined): Promise<void> {
+    const { engine, log } = this.#settings;
+    const bridge = bridgeOf(service_id);
+    const ensured = this.#network.then(async () => {
+      await ensureOwnNetwork(engine, service_id);
+      await closeMachine(bridge, database_url).catch((error: unknown) =>
+        log.warn(
+          { error, bridge },
+          "containers can connect to ports of this machine and to link-local addresses, as no firewall rules could be set (docs/security.md#containers)",
+        ),
+      );
+    });
+    this.#network = ensured.catch(() => undefined);
+    return ensured;
   }
 
   async #adopt(order: InstanceOrder, cause: unknown): Promise<InstanceRef> {

@@ -4,8 +4,8 @@ import { type Engine, ifThere, requestParts } from "./engine.ts";
 
 export const ownNetworkName = (service_id: string): string => `threadmill-${service_id}`;
 
-/** The name of the interface, for firewall rules (docs/security.md). Linux allows 15 characters. */
-const bridgeOf = (service_id: string): string => `tm-${service_id.replaceAll("-", "").slice(0, 12)}`;
+/** The name of the interface, for rules of the firewall. Linux allows 15 characters. */
+export const bridgeOf = (service_id: string): string => `tm-${service_id.replaceAll("-", "").slice(0, 12)}`;
 
 /** Creates the service's network, in which containers do not reach each other, if it does not exist. */
 export async function ensureOwnNetwork(engine: Engine, service_id: string): Promise<void> {
