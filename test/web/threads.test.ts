@@ -229,6 +229,15 @@ describeInBrowser("threads", () => {
     expect(await conversation(page).getByText("1042").count()).toBe(0);
   });
 
+  it("show what a run has left that nobody could follow, as it was over at the next look", async () => {
+    const thread_id = await newThread();
+    await run(thread_id, { input: say("Where is order 1042?") });
+    const page = await web.open(`/threads/${thread_id}`);
+    await said(page, "is shipped");
+    await run(thread_id, { input: say("Where is order 1044?") });
+    await said(page, "Order 1044 (camping stove)");
+  });
+
   it("never say that a step is still to come, also where the server's clock is ahead", async () => {
     const thread_id = await newThread();
     await run(thread_id, { input: say("Hello") });

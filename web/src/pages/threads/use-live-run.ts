@@ -9,14 +9,24 @@ import { threadKey } from "./queries.ts";
  * is fetched anew. A connection that breaks is taken up after the last event.
  *
  * @param active_id the run that the thread works on; one that is being followed is followed to its end, whatever comes next
+ * @param ended_id the newest run that has ended; one that was too short to be followed is fetched, too
  * @returns undefined when there is nothing to follow, and again when what the run left has been fetched
  */
-export function useLiveRun(thread_id: string, active_id: string | undefined): Live | undefined {
+export function useLiveRun(
+  thread_id: string,
+  active_id: string | undefined,
+  ended_id: string | undefined,
+): Live | undefined {
   const client = useQueryClient();
   const [run_id, setFollowed] = useState(active_id);
   const [live, setLive] = useState<Live>();
-  const ended = useRef<string>(undefined);
+  const ended = useRef(ended_id);
   if (run_id === undefined && active_id !== undefined && active_id !== ended.current) setFollowed(active_id);
+  useEffect(() => {
+    if (run_id !== undefined || ended_id === undefined || ended_id === ended.current) return;
+    ended.current = ended_id;
+    void client.invalidateQueries({ queryKey: threadKey(thread_id) });
+  }, [client, thread_id, run_id, ended_id]);
   useEffect(() => {
     if (run_id === undefined) return;
     const leaving = new AbortController();

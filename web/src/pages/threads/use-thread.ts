@@ -29,7 +29,8 @@ export function useThread({ thread, runs, state }: Fetched) {
   const active = runs.filter(isActive);
   /** The run that the thread works on, or the one that is next. */
   const working = active.find(({ status }) => status === "running") ?? active.at(-1);
-  const live = useLiveRun(thread_id, working?.run_id);
+  const ended = runs.find((run) => !isActive(run));
+  const live = useLiveRun(thread_id, working?.run_id, ended?.run_id);
   // Each state that is told is a step more.
   useEffect(() => {
     if (live?.values !== undefined)
