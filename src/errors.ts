@@ -143,6 +143,7 @@ export const ERRORS = {
     403,
     "Web pages of {origin} may not use this. With API keys, or for the agent server and the experiments listed in CORS_ALLOW_ORIGINS, they may.",
   ],
+  disk_full: [507, "The disk with the database is full, so nothing was stored. Free some space, then try again."],
   unavailable: [503, "{reason}"],
   internal: [500, "Something went wrong on the server. The log has the details."],
 } as const satisfies Record<string, readonly [number, string]>;

@@ -30,7 +30,7 @@ const UNIT = [
 const FAULTS = [
   "test/{crash,model}/**/*.test.ts",
   "test/fuzz/{experiments,fuzz}.test.ts",
-  "test/engine/{rollout,shared-data}.test.ts",
+  "test/engine/{database-faults,rollout,shared-data}.test.ts",
   "test/experiments/upload-faults.test.ts",
   "test/vault/flow-canary.test.ts",
   "test/control/{crashes,rollout,rollout-kills}.test.ts",
@@ -38,7 +38,7 @@ const FAULTS = [
 
 /** Hosts that hang, drivers, keys: what fails there is no database. */
 const FAULTS_OF_HOSTS = [
-  "test/engine/hosts-that-hang.test.ts",
+  "test/engine/{clock,data-faults,hosts-that-hang}.test.ts",
   "test/fuzz/{auth-service,control-plane}.test.ts",
   "test/vault/{key-check,rotation}.test.ts",
   "test/control/{docker-driver,docker-images,docker-rollout,orphans,process-build,process-driver}.test.ts",

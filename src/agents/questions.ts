@@ -1,6 +1,7 @@
 import { ApiError } from "../errors.ts";
 import type { Question } from "../graphs/host.ts";
 import { QuestionError } from "../graphs/reader.ts";
+import { DatabaseUnavailableError } from "../lib/unavailable.ts";
 import type { AgentContext } from "./context.ts";
 
 /**
@@ -14,6 +15,7 @@ export async function askGraph<Q extends Question>({ engine, catalog }: AgentCon
     return await engine.reader.ask(question);
   } catch (error) {
     if (!(error instanceof QuestionError)) throw error;
+    if (error.kind === DatabaseUnavailableError.name) throw new DatabaseUnavailableError(error.message);
     if (error.kind === "GraphHostError")
       throw new ApiError("unavailable", { reason: `The graph could not be read. ${error.message}` }, error);
     throw new ApiError("graph_failed", { reason: `${error.kind}: ${error.message}` }, error);

@@ -34,6 +34,9 @@ const EMPTY_STATE = JSON.stringify({
 /** A change that met another one is worked out anew this many times. */
 export const MOST_TRIES = 3;
 
+/** As this node LangGraph makes a copy of a checkpoint, beside it and not behind it. */
+const COPY = "__copy__";
+
 /** A thread's record as it will be, and the state of the thread for which that holds. */
 interface Foreseen {
   base: string | undefined;
@@ -55,10 +58,10 @@ export class ThreadStates {
     const checkpoint = keyOf(thread_id, at);
     const graph = await this.#graphOf(thread);
     if (!graph) {
-      await this.#requireCheckpoint(checkpoint);
+      await this.#requireCheckpoint(this.#context.database.read, checkpoint);
       return EMPTY_STATE;
     }
-    await this.#requireCheckpoint(checkpoint);
+    await this.#requireCheckpoint(this.#context.database.read, checkpoint);
     return askGraph(this.#context, { kind: "state", graph, checkpoint, subgraphs });
   }
 
@@ -132,20 +135,32 @@ export class ThreadStates {
       if (thread.status === "busy") throw new ApiError("thread_busy");
       const graph = await this.#graphOf(thread);
       if (!graph) throw new ApiError("thread_without_graph", { thread_id });
-      await this.#requireCheckpoint(checkpoint);
+      await this.#requireCheckpoint(this.#context.database.read, checkpoint);
       const staged = await askGraph(this.#context, { kind: "update", graph, checkpoint, supersteps });
-      if (await this.#store(caller, thread_id, staged)) return { checkpoint: staged.checkpoint };
+      const isCopy = supersteps.some((updates) => updates.some(({ as_node }) => as_node === COPY));
+      if (await this.#store(caller, checkpoint, staged, { isCopy })) return { checkpoint: staged.checkpoint };
       if (tries === MOST_TRIES) throw new ApiError("state_changed", { thread_id });
     }
   }
 
   /** Stores a worked-out update whole, if the thread is free and still where the update began. */
-  #store({ tenant_id }: Caller, thread_id: string, { puts, writes, base, state }: StagedUpdate): Promise<boolean> {
+  #store(
+    { tenant_id }: Caller,
+    at: CheckpointKey,
+    { puts, writes, base, state }: StagedUpdate,
+    { isCopy }: { isCopy: boolean },
+  ): Promise<boolean> {
+    const { thread_id } = at;
+    // The host reads more than once: a run may have come in between, and have been rolled back since.
+    const [first] = puts.filter(({ checkpoint_ns }) => checkpoint_ns === "");
+    const from = at.checkpoint_ns || isCopy ? undefined : (at.checkpoint_id ?? base ?? null);
     return this.#context.database.write(async (tx) => {
       const thread = await lockThread(tx, tenant_id, thread_id);
       if (!thread) throw new ApiError("thread_not_found", { thread_id });
       if ((await listActiveRuns(tx, thread_id)).length > 0) throw new ApiError("thread_busy");
       if ((await findHead(tx, thread_id)) !== base) return false;
+      if (first && from !== undefined && first.parent_checkpoint_id !== from) return false;
+      await this.#requireCheckpoint(tx, at);
       const author = { tenant_id, run_id: null, epoch: 0, seq: 0 };
       for (const put of puts) await insertCheckpoint(tx, author, put);
       for (const { writes: rows, ...at } of writes) await insertWrites(tx, author, at, rows);
@@ -176,9 +191,9 @@ export class ThreadStates {
     return { graph_id, config: JSON.parse(assistant.config), context: JSON.parse(assistant.context) };
   }
 
-  async #requireCheckpoint({ thread_id, checkpoint_ns = "", checkpoint_id }: CheckpointKey): Promise<void> {
+  async #requireCheckpoint(tx: Tx, { thread_id, checkpoint_ns = "", checkpoint_id }: CheckpointKey): Promise<void> {
     if (checkpoint_id === undefined) return;
-    const found = await findCheckpoint(this.#context.database.read, { thread_id, checkpoint_ns, checkpoint_id });
+    const found = await findCheckpoint(tx, { thread_id, checkpoint_ns, checkpoint_id });
     if (!found) throw new ApiError("checkpoint_not_found", { thread_id, checkpoint_id });
   }
 }

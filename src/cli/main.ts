@@ -91,13 +91,14 @@ async function serve(command: Config["command"], flags: Flags): Promise<void> {
   const listening = await listen(config, service);
   // Modules that the serving thread itself has loaded stay loaded.
   const watcher = command === "dev" && !config.inline ? await watchGraphs(config, flags, service, log) : undefined;
-  announce(config, service, listening.url, started_at);
-  void loaded.then(letYoungGenerationGrow);
-  if (command === "dev") void loaded.then(reportFailures);
+  // Before the announcement: whoever reads it may send a signal at once.
   stopOnSignals(async () => {
     await watcher?.close();
     await listening.stop();
   });
+  announce(config, service, listening.url, started_at);
+  void loaded.then(letYoungGenerationGrow);
+  if (command === "dev") void loaded.then(reportFailures);
   if (config.control_plane_file !== undefined) void endWithoutControlPlane(config, config.control_plane_file, log);
 }
 

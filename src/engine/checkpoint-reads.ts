@@ -1,9 +1,22 @@
 import type { HostRequest } from "../graphs/host.ts";
+import { withoutDriverText } from "../lib/unavailable.ts";
 import { findCheckpoint, listCheckpoints } from "../storage/checkpoints.ts";
 import type { Database } from "../storage/database.ts";
 
-/** Answers what a host's checkpointer wants to read. */
+/**
+ * Answers what a host's checkpointer wants to read.
+ *
+ * @throws DatabaseUnavailableError
+ */
 export async function readCheckpoints(database: Database, request: HostRequest): Promise<unknown> {
+  try {
+    return await read(database, request);
+  } catch (error) {
+    throw withoutDriverText(error);
+  }
+}
+
+async function read(database: Database, request: HostRequest): Promise<unknown> {
   switch (request.op) {
     case "get":
       return findCheckpoint(database.read, request);

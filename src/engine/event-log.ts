@@ -1,3 +1,4 @@
+import { whenAvailable } from "../lib/unavailable.ts";
 import type { Database } from "../storage/database.ts";
 import { EventReader } from "../storage/event-reader.ts";
 import type { StoredEvent } from "../storage/events.ts";
@@ -12,7 +13,7 @@ export interface RunKey {
 
 /**
  * The events of runs, for any number of readers. Events are saved before they are shown, so an id that a
- * reader has seen never means something else after a crash.
+ * reader has seen never means something else after a crash. Readers wait while the database is away: a run that goes on has not failed.
  */
 export class EventLog {
   readonly #database: Database;
@@ -50,7 +51,7 @@ export class EventLog {
       if (isNew) await this.#wait(feed, watcher);
       for (;;) {
         watcher.forget();
-        const ending = feed.ending ?? (feed.live ? undefined : await this.#storedEnding(run));
+        const ending = feed.ending ?? (feed.live ? undefined : await this.#storedEnding(run, signal));
         if (ending) return ending.status === "gone" ? undefined : ending;
         await this.#wait(feed, watcher);
       }
@@ -75,15 +76,24 @@ export class EventLog {
       for (;;) {
         // Subscribe, then look: what is published after this line ends the next wait.
         watcher.forget();
-        const ended = feed.ending !== undefined || (!feed.live && (await this.#storedEnding(run)) !== undefined);
-        const events = feed.after(seen) ?? (await stored.after(this.#database.read, seen));
+        const ended =
+          feed.ending !== undefined || (!feed.live && (await this.#storedEnding(run, signal)) !== undefined);
+        const events =
+          feed.after(seen) ??
+          (await whenAvailable(
+            () => signal.aborted,
+            () => stored.after(this.#database.read, seen),
+          ));
         signal.throwIfAborted();
         const last = events.at(-1);
         if (last) {
           yield events;
           seen = last.seq;
         } else if (ended) {
-          const gap = await this.#gapAfter(run, seen);
+          const gap = await whenAvailable(
+            () => signal.aborted,
+            () => this.#gapAfter(run, seen),
+          );
           if (gap) yield [gap];
           return;
         } else {
@@ -105,8 +115,11 @@ export class EventLog {
     return { seq: until, event: "gap", data: JSON.stringify(data) };
   }
 
-  async #storedEnding(run: RunKey): Promise<Ending | undefined> {
-    const row = await findRun(this.#database.read, run);
+  async #storedEnding(run: RunKey, signal: AbortSignal): Promise<Ending | undefined> {
+    const row = await whenAvailable(
+      () => signal.aborted,
+      () => findRun(this.#database.read, run),
+    );
     if (!row) return GONE;
     return row.ended_at === null ? undefined : { status: row.status, output: row.output };
   }

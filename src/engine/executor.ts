@@ -10,44 +10,37 @@ import type {
 } from "../graphs/host.ts";
 import type { HostPool, PooledHost } from "../graphs/pool.ts";
 import { cleanJsonText } from "../lib/json.ts";
-import type { Log } from "../lib/log.ts";
-import { insertCheckpoint, insertWrites } from "../storage/checkpoint-inserts.ts";
-import type { Database, Tx } from "../storage/database.ts";
+import { isDisconnected, whenAvailable } from "../lib/unavailable.ts";
 import { lastEventSeq } from "../storage/events.ts";
 import { returnRunIfHeld } from "../storage/run-leases.ts";
 import { findRun } from "../storage/runs.ts";
 import type { RunRow } from "../storage/schema.ts";
-import { readCheckpoints } from "./checkpoint-reads.ts";
 import type { EventLog } from "./event-log.ts";
 import type { Feed } from "./feed.ts";
+import { type HostRequestOptions, HostRequests } from "./host-requests.ts";
 import { Journal, type Unwritten } from "./journal.ts";
 import { MOST_ATTEMPTS, MOST_CRASHES, verdictOn } from "./run-endings.ts";
-import { type FetchAs, RunRequests } from "./run-requests.ts";
 import { beginningOf, isAnnounced, metadataEvent, orderOf } from "./run-start.ts";
-import { userOf } from "./run-user.ts";
-import { settle } from "./settle.ts";
+import { type Settlement, settle } from "./settle.ts";
 import { takeThread } from "./take-thread.ts";
-import { answerTokenRequest, type FindToken, refuseUnlessHeld } from "./token-requests.ts";
 
-export interface ExecutorOptions {
-  database: Database;
+export interface ExecutorOptions extends HostRequestOptions {
   events: EventLog;
   pool: HostPool;
-  log: Log;
   cancel_grace_ms: number;
   run_timeout_ms: number;
   /** The state of a thread, read without the host that executed its run. */
   readState(run: RunRow): Promise<StateSummary | undefined>;
-  /** Where graphs get tokens of their runs' users. */
-  findToken: FindToken;
-  /** How graphs send requests to this server. */
-  fetchAs: FetchAs;
   /** The run is over, handed back or lost: there is room for another. */
-  onDone(run_id: string): void;
+  onDone(executor: Executor): void;
 }
 
 /** A run for which there is no host right now is tried again after this. */
 const NO_HOST_DELAY_MS = 250;
+/** The same for one whose database was away. */
+const DATABASE_DELAY_MS = 500;
+/** The end of a run is written again and again for this long while the database is away; then the run is left to the rescue. */
+const MAX_WAIT_MS = 30_000;
 
 /**
  * One claimed run from its start in a graph host to its end in the database. It ends in one of three ways:
@@ -58,39 +51,48 @@ export class Executor {
   readonly #options: ExecutorOptions;
   readonly #feed: Feed;
   readonly #journal: Journal;
-  readonly #requests: RunRequests;
+  readonly #requests: HostRequests;
   /** Why the graph was told to stop. */
   #stopping: AbortReason | undefined;
-  #infrastructure_failed = false;
+  /** Why a write failed, other than by the fence. */
+  #write_failure: unknown;
+  /** The database was away when the graph read from it. */
+  #read_failure: unknown;
   /** The fence has refused a write. */
   #refused = false;
-  #ended = false;
+  #ended: Promise<void> | undefined;
+  /** When the lease was last known to be held, by performance.now(). */
+  held_at: number;
   readonly #timers: NodeJS.Timeout[] = [];
 
-  constructor(run: RunRow, options: ExecutorOptions) {
+  constructor(run: RunRow, held_at: number, options: ExecutorOptions) {
     this.run = run;
+    this.held_at = held_at;
     this.#options = options;
     this.#feed = options.events.hold(run.run_id);
-    this.#requests = new RunRequests(options.fetchAs);
     this.#journal = new Journal({
       database: options.database,
       run,
       feed: this.#feed,
       onFailure: (error) => this.#onWriteFailure(error),
     });
+    this.#requests = new HostRequests(run, this.#journal, options);
   }
 
   /**
    * Gives the run to a host. When none has room after all, or the database fails, the run goes back at no cost: a run that
    * stayed here without a host would keep its lease for ever.
+   *
+   * @param stopped an earlier execution of the run in this process is over
    */
-  async start(): Promise<void> {
+  async start(stopped: Promise<void> | undefined): Promise<void> {
     const { pool, log } = this.#options;
     const order = orderOf(this.run);
     // Before anything is awaited, so that the next claim knows how much room is left.
     const host = pool.reserve(order, { alone: this.run.crashes > 0 });
     let isSent = false;
     try {
+      await stopped;
       isSent = await this.#begin(order, host);
     } catch (error) {
       log.error({ error, run_id: this.run.run_id }, "a run could not be started; it goes back");
@@ -123,7 +125,7 @@ export class Executor {
     if (last) this.#journal.beginWith(last);
     if (this.#ended) return false;
     host.send({ type: "start", order, head, begun });
-    this.#after(run_timeout_ms, () => this.stop("timeout"));
+    this.#after(run_timeout_ms, () => void this.stop("timeout"));
     // It was told to stop before the host knew of it.
     if (this.#stopping) host.send({ type: "abort", run_id, epoch, reason: this.#stopping });
     return true;
@@ -133,54 +135,35 @@ export class Executor {
     this.#journal.append(events.map(([event, data]) => [event, cleanJsonText(data)]));
   }
 
-  /** Stores what the graph's checkpointer does not wait for. A failure shows when the run ends. */
-  onStore(write: CheckpointWrite): void {
-    this.#journal.store((tx) => this.#insert(tx, write));
-  }
-
-  #insert(tx: Tx, write: CheckpointWrite): Promise<void> {
-    if (write.op === "put") return insertCheckpoint(tx, this.run, write.checkpoint);
-    return insertWrites(tx, this.run, write, write.writes);
-  }
-
   /** A line that the graph has logged. */
   onLog({ level, message, fields }: Extract<FromHost, { type: "log" }>): void {
     const { run_id, thread_id, assistant_id, graph_id } = this.run;
     this.#options.log[level]({ ...JSON.parse(fields), run_id, thread_id, assistant_id, graph_id }, message);
   }
 
-  /** What the graph and its checkpointer ask for. Writes pass the fence, reads need none. */
-  async onRequest(request: HostRequest): Promise<unknown> {
-    switch (request.op) {
-      case "put":
-      case "put_writes":
-        return this.#journal.commit((tx) => this.#insert(tx, request));
-      case "get":
-      case "list":
-        // A run reads what it has written, also what it did not wait for.
-        await this.#journal.written();
-        return readCheckpoints(this.#options.database, request);
-      case "token":
-        return answerTokenRequest(this.run, request, this.#options);
-      case "fetch":
-        await refuseUnlessHeld(this.#options.database, this.run);
-        return this.#requests.answer(userOf(this.run), request);
-      case "fetch_read":
-      case "fetch_cancel":
-        return this.#requests.answer(userOf(this.run), request);
-      case "delete_thread":
-        throw new Error("A running graph cannot delete threads: use DELETE /threads/{thread_id}.");
-    }
+  /** Stores what the graph's checkpointer does not wait for. A failure shows when the run ends. */
+  onStore(write: CheckpointWrite): void {
+    this.#requests.store(write);
   }
 
-  /** Stops the run: the graph gets the signal, and after a grace it is given up. */
-  stop(reason: AbortReason): void {
-    if (this.#stopping || this.#ended) return;
+  /** What the graph and its checkpointer ask for. */
+  onRequest(request: HostRequest): Promise<unknown> {
+    return this.#requests.answer(request);
+  }
+
+  /** The graph could not read what it asked for: should it fail, that is why. */
+  onReadFailure(error: unknown): void {
+    this.#read_failure = error;
+  }
+
+  /** Stops the run: the graph gets the signal, and after a grace it is given up. Resolves when a run whose lease is lost is over here. */
+  async stop(reason: AbortReason): Promise<void> {
+    if (this.#ended || (this.#stopping && reason !== "lease_lost")) return this.#ended;
     this.#stopping = reason;
     const { run_id, epoch } = this.run;
     this.#options.pool.sendToRun(run_id, { type: "abort", run_id, epoch, reason });
-    if (reason === "lease_lost") void this.#end(async () => undefined);
-    else this.#after(this.#options.cancel_grace_ms, () => void this.#settleWithoutHost());
+    if (reason === "lease_lost") return this.#end(async () => undefined);
+    this.#after(this.#options.cancel_grace_ms, () => void this.#settleWithoutHost());
   }
 
   /** Asks the graph to stop at the next step boundary; then the run goes back to the queue. */
@@ -215,8 +198,11 @@ export class Executor {
   async #conclude(outcome: HostOutcome): Promise<void> {
     if (outcome.ended === "drained" && !this.#stopping) return this.#return({ spent: 0, crashed: 0, delay_ms: 0 });
     const unwritten = await this.#journal.close();
-    if (this.#infrastructure_failed) {
-      if (this.run.attempt < MOST_ATTEMPTS) return this.#return({ spent: 1, crashed: 0, delay_ms: 500 });
+    const failure = this.#write_failure ?? (outcome.ended === "error" ? this.#read_failure : undefined);
+    if (failure !== undefined) {
+      // That the database is away says nothing about the run.
+      const spent = isDisconnected(failure) ? 0 : 1;
+      if (this.run.attempt < MOST_ATTEMPTS) return this.#return({ spent, crashed: 0, delay_ms: DATABASE_DELAY_MS });
       const message = `The database failed in attempt ${this.run.attempt}; the server's log has the reason.`;
       return this.#settle({ ...outcome, ended: "error", error: { error: "DatabaseError", message } }, unwritten);
     }
@@ -251,7 +237,7 @@ export class Executor {
   async #settle(outcome: HostOutcome, { events, steps }: Unwritten): Promise<void> {
     const { state } = outcome;
     const { status, thread_status, output, event } = verdictOn(outcome, this.#stopping);
-    await settle(this.#options.database, this.#options.events, {
+    const settlement: Settlement = {
       run: this.run,
       status,
       thread_status,
@@ -260,23 +246,33 @@ export class Executor {
       state: state && { ...state, values: cleanJsonText(state.values), interrupts: cleanJsonText(state.interrupts) },
       error: event ? cleanJsonText(event[1]) : null,
       unwritten: { events: event ? [...events, this.#journal.number(event)] : events, steps },
-    });
+    };
+    await this.#untilWritten(() => settle(this.#options.database, this.#options.events, settlement));
+  }
+
+  /** A commit whose answer was lost is not repeated: the epoch has changed, or the run has ended. */
+  #untilWritten<T>(write: () => Promise<T>): Promise<T> {
+    const deadline = performance.now() + MAX_WAIT_MS;
+    return whenAvailable(() => performance.now() > deadline, write);
   }
 
   async #return(cost: { spent: 0 | 1; crashed: 0 | 1; delay_ms: number }): Promise<void> {
     const { database } = this.#options;
     await this.#journal.written();
     await this.#journal.close();
-    await database.write((tx) => returnRunIfHeld(tx, { ...this.run, ...cost }));
+    await this.#untilWritten(() => database.write((tx) => returnRunIfHeld(tx, { ...this.run, ...cost })));
     database.hints.emit({ kind: "runs", in_ms: cost.delay_ms });
   }
 
   /** Runs the last thing that happens to the run here, once. */
-  async #end(work: () => Promise<void>): Promise<void> {
-    if (this.#ended) return;
-    this.#ended = true;
+  #end(work: () => Promise<void>): Promise<void> {
+    this.#ended ??= this.#endWith(work);
+    return this.#ended;
+  }
+
+  async #endWith(work: () => Promise<void>): Promise<void> {
     for (const timer of this.#timers) clearTimeout(timer);
-    this.#requests.closeAll();
+    this.#requests.close();
     try {
       await work();
     } catch (error) {
@@ -288,12 +284,12 @@ export class Executor {
     // Who still waits looks into the database from here on.
     this.#feed.wake();
     this.#options.events.release(this.run.run_id, this.#feed);
-    this.#options.onDone(this.run.run_id);
+    this.#options.onDone(this);
   }
 
   #onWriteFailure(error: unknown): void {
     if (error instanceof LeaseLostError) this.#refused = true;
-    else this.#infrastructure_failed = true;
+    else this.#write_failure = error;
   }
 
   /** The fence closes before the hint of a cancel arrives, and the graph may fail over it: the row says what it was. */

@@ -1,13 +1,16 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import type { FromHost, RunOrder } from "../graphs/host.ts";
 import type { PooledHost, PoolListener } from "../graphs/pool.ts";
 import type { Log } from "../lib/log.ts";
 import { repeating, type Service } from "../lib/service.ts";
+import { forHost, isUnavailable, withoutDriverText } from "../lib/unavailable.ts";
 import type { Database, Tx } from "../storage/database.ts";
 import { insertEvents } from "../storage/events.ts";
-import { claimRuns, mayClaim, msUntilNextRun, nextWaitingWorkspace, renewLeases } from "../storage/run-leases.ts";
+import { claimRuns, mayClaim, msUntilNextRun, nextWaitingWorkspace } from "../storage/run-leases.ts";
 import type { RunRow } from "../storage/schema.ts";
 import { readCheckpoints } from "./checkpoint-reads.ts";
 import { Executor, type ExecutorOptions } from "./executor.ts";
+import { Heartbeat } from "./heartbeat.ts";
 import { metadataEvent } from "./run-start.ts";
 
 export interface WorkerOptions extends Omit<ExecutorOptions, "onDone"> {
@@ -20,6 +23,8 @@ export interface WorkerOptions extends Omit<ExecutorOptions, "onDone"> {
   /** Set in instances of a deployment: they execute runs while their roll-out is the claimant. */
   rollout: number | undefined;
 }
+
+const MAX_HAND_BACK_MS = 5_000;
 
 /** setTimeout fires at once when it is given more. */
 const MOST_TIMER_MS = 2 ** 31 - 1;
@@ -45,12 +50,8 @@ export class Worker implements Service, PoolListener {
 
   constructor(options: WorkerOptions) {
     this.#options = options;
-    const { database, heartbeat_ms, idle_poll_ms, log } = options;
-    this.#heartbeat = repeating(
-      heartbeat_ms,
-      () => this.#beat(),
-      (error) => log.error({ error }, "a heartbeat failed"),
-    );
+    const { database, idle_poll_ms, log } = options;
+    this.#heartbeat = new Heartbeat(options, this.#running).service;
     this.#polling = repeating(
       idle_poll_ms,
       () => this.#poll(),
@@ -58,7 +59,7 @@ export class Worker implements Service, PoolListener {
     );
     this.#unlisten.push(
       database.hints.listen("runs", ({ in_ms, isNew }) => (in_ms ? this.#wakeIn(in_ms) : this.wake(isNew))),
-      database.hints.listen("cancel", ({ run_id }) => this.#running.get(run_id)?.stop("cancelled")),
+      database.hints.listen("cancel", ({ run_id }) => void this.#running.get(run_id)?.stop("cancelled")),
     );
   }
 
@@ -78,7 +79,9 @@ export class Worker implements Service, PoolListener {
     await this.#idleWithin(grace_ms);
     for (const executor of this.#running.values()) executor.drain();
     await this.#idleWithin(Math.max(grace_ms, 1_000));
-    for (const executor of this.#running.values()) await executor.giveBack();
+    // Without its database a process cannot hand anything back: the leases cover that.
+    const handedBack = Promise.all([...this.#running.values()].map((executor) => executor.giveBack()));
+    await Promise.race([handedBack, sleep(MAX_HAND_BACK_MS, undefined, { ref: false })]);
   }
 
   async stop(): Promise<void> {
@@ -131,6 +134,7 @@ export class Worker implements Service, PoolListener {
     const limit = pool.room();
     if (limit === 0) return;
     const sure = this.#sure;
+    const held_at = performance.now();
     this.#sure = false;
     if (!sure && !(await mayClaim(database.read, rollout))) return;
     const runs = await database
@@ -147,9 +151,11 @@ export class Worker implements Service, PoolListener {
       });
     for (const run of runs) {
       database.hints.emit({ kind: "thread", thread_id: run.thread_id });
-      const executor = new Executor(run, { ...this.#options, onDone: (run_id) => this.#done(run_id) });
+      const earlier = this.#running.get(run.run_id);
+      const executor = new Executor(run, held_at, { ...this.#options, onDone: (done) => this.#done(done) });
       this.#running.set(run.run_id, executor);
-      void executor.start();
+      // The run was lost here and has come back: what still executes it is stopped first.
+      void executor.start(earlier?.stop("lease_lost"));
     }
     if (runs.length === limit) this.#again = true;
   }
@@ -183,8 +189,10 @@ export class Worker implements Service, PoolListener {
     setTimeout(() => this.wake(), ms).unref();
   }
 
-  #done(run_id: string): void {
-    this.#running.delete(run_id);
+  #done(executor: Executor): void {
+    const { run_id } = executor.run;
+    // Of a run that was claimed again the next executor is there.
+    if (this.#running.get(run_id) === executor) this.#running.delete(run_id);
     if (this.#running.size === 0) this.#idle.resolve();
     this.wake();
   }
@@ -207,22 +215,6 @@ export class Worker implements Service, PoolListener {
     const timer = setTimeout(() => this.#idle.resolve(), ms);
     await this.#idle.promise;
     clearTimeout(timer);
-  }
-
-  /** Renews the leases. A run that was not among them is somebody else's by now; one that is to stop is stopped. */
-  async #beat(): Promise<void> {
-    if (this.#running.size === 0) return;
-    const { database, lease_ms } = this.#options;
-    const before = [...this.#running.values()];
-    const run_ids = [...this.#running.keys()];
-    const held = await database.write((tx) => renewLeases(tx, { worker_id: database.worker_id, lease_ms, run_ids }));
-    const byId = new Map(held.map((row) => [row.run_id, row]));
-    for (const executor of before) {
-      const row = byId.get(executor.run.run_id);
-      if (row?.epoch !== executor.run.epoch) {
-        if (this.#running.get(executor.run.run_id) === executor) executor.stop("lease_lost");
-      } else if (row.cancel_action !== null) executor.stop("cancelled");
-    }
   }
 
   onMessage(message: FromHost, host: PooledHost): void {
@@ -263,7 +255,8 @@ export class Worker implements Service, PoolListener {
       const value = executor ? executor.onRequest(request) : readCheckpoints(this.#options.database, request);
       host.send({ type: "reply", id, value: await value });
     } catch (error) {
-      host.send({ type: "reply", id, error: (error as Error).message });
+      if (executor && isUnavailable(error)) executor.onReadFailure(error);
+      host.send({ type: "reply", id, error: forHost(withoutDriverText(error)) });
     }
   }
 

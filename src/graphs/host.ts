@@ -234,7 +234,7 @@ export type ToHost =
   /** Stop at the next step boundary; the run will go on elsewhere. */
   | { type: "drain"; run_id: string; epoch: number }
   | { type: "ask"; id: number; question: Question }
-  | { type: "reply"; id: number; value?: unknown; error?: string }
+  | { type: "reply"; id: number; value?: unknown; error?: { name: string; message: string } }
   | { type: "ping"; id: number };
 
 /** From a host to the service. */

@@ -1,3 +1,4 @@
+import { setImmediate } from "node:timers/promises";
 import type { Log } from "../lib/log.ts";
 import { repeating, type Service } from "../lib/service.ts";
 import type { FromHost, GraphHost, HostSetup, RunOrder, StartHost, ToHost } from "./host.ts";
@@ -10,7 +11,7 @@ export interface PoolOptions {
   jobs_per_host: number;
   /** A host that has not answered for this long gets no new runs, and another is started beside it. */
   silent_ms: number;
-  /** ... and for this long is ended. */
+  /** ... and for this long is ended; see also {@link LOAD_MS}. */
   dead_ms: number;
   log: Log;
 }
@@ -18,9 +19,9 @@ export interface PoolOptions {
 /** What the pool reports to whoever gave it runs. */
 export interface PoolListener {
   onMessage(message: FromHost, host: PooledHost): void;
-  /** The host died with these runs in it. */
+  /** The host died with these runs in it, which may be why. */
   onHostLost(runs: RunOrder[], reason: string): void;
-  /** The host hangs, and these runs have not started in it. */
+  /** These runs have not started in their host, which hangs or is gone. */
   onStuck(runs: RunOrder[]): void;
   /** There may be room again. */
   onRoom(): void;
@@ -33,6 +34,12 @@ const MOST_EXTRA = 4;
 const MOST_ALONE = 2;
 
 const PING_MS = 250;
+
+/**
+ * A host that imports the graphs answers between two imports, and may take this long for one: on a busy machine it has taken more than a
+ * minute, for hosts with nothing wrong in them.
+ */
+const LOAD_MS = 180_000;
 
 /** After a host died while it loaded the graphs, the next is started after this. */
 const RELOAD_PAUSE_MS = 1_000;
@@ -208,7 +215,12 @@ export class HostPool implements Service {
     // One that died while it loaded the graphs may do so again and again: not at full speed.
     const pause_ms = host.ready ? 0 : RELOAD_PAUSE_MS;
     if (!host.alone && !host.retiring) setTimeout(() => this.#fill(), pause_ms).unref();
-    this.#listener.onHostLost([...host.runs.values()], reason);
+    const runs = [...host.runs.values()];
+    // What had not begun has no part in it, unless it is the graphs that cannot be loaded.
+    const isSuspect = ({ started }: { started?: boolean }) => started || !host.ready;
+    const innocent = runs.filter((run) => !isSuspect(run));
+    if (innocent.length > 0) this.#listener.onStuck(innocent);
+    this.#listener.onHostLost(runs.filter(isSuspect), reason);
     this.#listener.onRoom();
   }
 
@@ -218,18 +230,26 @@ export class HostPool implements Service {
   }
 
   async #ping(): Promise<void> {
+    // When this thread stood still, timers come before what the hosts have said meanwhile: that they live, and which runs have begun. To
+    // pass them by would execute those twice at once.
+    await setImmediate();
+    if (this.#stopped) return;
     const now = performance.now();
     for (const host of this.#hosts) {
       if (host.asked_at === undefined) {
         host.asked_at = now;
         host.send({ type: "ping", id: ++this.#pings });
-      } else if (now - host.asked_at > this.#options.dead_ms) {
+      } else if (now - host.asked_at > this.#deadline(host)) {
         this.#end(host);
-        this.#lose(host, `it has not answered for ${this.#options.dead_ms} ms`);
+        this.#lose(host, `it has not answered for ${this.#deadline(host)} ms`);
       } else if (host.isSilent(now, this.#options.silent_ms)) {
         this.#passBy(host);
       }
     }
+  }
+
+  #deadline({ ready }: PooledHost): number {
+    return ready ? this.#options.dead_ms : Math.max(this.#options.dead_ms, LOAD_MS);
   }
 
   /** A host hangs: what has not started in it goes elsewhere. */

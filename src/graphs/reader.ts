@@ -1,4 +1,5 @@
 import type { Log } from "../lib/log.ts";
+import { forHost } from "../lib/unavailable.ts";
 import type {
   FromHost,
   GraphHost,
@@ -106,7 +107,7 @@ export class GraphReader {
       const { id, request } = message;
       this.#options.onRequest(request).then(
         (value) => host.send({ type: "reply", id, value }),
-        (error: Error) => host.send({ type: "reply", id, error: error.message }),
+        (error: unknown) => host.send({ type: "reply", id, error: forHost(error) }),
       );
     }
   }

@@ -1,6 +1,7 @@
 import type { Context } from "hono";
 import { ApiError, InvalidRequestError } from "../errors.ts";
 import type { Log } from "../lib/log.ts";
+import { isDiskFull, isUnavailable } from "../lib/unavailable.ts";
 import { invalidResponse, isVersion2, problemResponse } from "./experiments/errors.ts";
 
 /** What nginx writes into its log for a client that closed its connection. It is never sent. */
@@ -34,25 +35,9 @@ export function refusalOf(
   return { status: known.status, detail: known.message, headers };
 }
 
-/** Errors of a database that is away for a moment: clients repeat a 503 and take a 500 for final. */
-const CONNECTION_ERRORS = new Set([
-  "ECONNREFUSED",
-  "ECONNRESET",
-  "EPIPE",
-  "ETIMEDOUT",
-  "57P01",
-  "57P02",
-  "57P03",
-  "08006",
-  "08001",
-  "53300",
-]);
-
 function asUnavailable(error: unknown): ApiError {
-  const { code = "", message = "" } = (error ?? {}) as { code?: string; message?: string };
-  const away =
-    CONNECTION_ERRORS.has(code) || /connection terminated|timeout exceeded when trying to connect/i.test(message);
-  return away
+  if (isDiskFull(error)) return new ApiError("disk_full", {}, error);
+  return isUnavailable(error)
     ? new ApiError("unavailable", { reason: "The database does not answer right now. Try again." }, error)
     : new ApiError("internal", {}, error);
 }

@@ -9,13 +9,16 @@ export interface SystemOptions {
   only: "agents" | undefined;
   /** Path prefix of all routes; empty for none. */
   prefix: string;
-  /** Rejects when the database does not answer. */
-  checkDatabase(): Promise<unknown>;
+  /**
+   * @param asks whether to ask the database, too, and not only for what is known of it
+   * @throws DatabaseUnavailableError
+   */
+  checkDatabase(options: { asks: boolean }): Promise<unknown>;
 }
 
 export function serveSystem(app: App, { info, only, prefix, checkDatabase }: SystemOptions): void {
   serve(app, agentServerRoutes.system.ok, async ({ query, context }) => {
-    if (query.check_db) await checkDatabase();
+    await checkDatabase({ asks: query.check_db === true });
     return context.json({ ok: true });
   });
 

@@ -7,6 +7,11 @@ const SOON_MS = 1_000;
 /** White space before JSON is no part of it, but tells proxies and clients that the connection lives. */
 const KEEP_ALIVE_MS = 5_000;
 
+const FAILED = {
+  error: "ServiceError",
+  message: "The service could not wait for the run. Join the run to see how it ends.",
+};
+
 /**
  * A JSON response whose text may take long. After a second the status goes out, then a line break now and then,
  * at last the text.
@@ -35,8 +40,7 @@ export async function waitingResponse(
         if (gone.signal.aborted && !refusal) return controller.error(error);
         if (!refusal) onError(error);
         // The status is out; a failure in the form of a failed run is what clients understand.
-        const { name, message } = error as Error;
-        controller.enqueue(encoder.encode(JSON.stringify({ __error__: refusal ?? { error: name, message } })));
+        controller.enqueue(encoder.encode(JSON.stringify({ __error__: refusal ?? FAILED })));
         controller.close();
       }
     },

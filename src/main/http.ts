@@ -18,7 +18,7 @@ import type { DeploymentFront } from "../http/deployment-front.ts";
 import type { App } from "../http/route.ts";
 import type { Log } from "../lib/log.ts";
 import { isLoopback } from "../lib/loopback.ts";
-import { ping } from "../storage/ping.ts";
+import { checkDatabase } from "../storage/check-database.ts";
 import type { Access } from "../vault/access.ts";
 import { ApiKeys } from "../vault/api-keys.ts";
 import type { Vault } from "../vault/vault.ts";
@@ -127,7 +127,7 @@ export async function createHttp(
       ...EXPERIMENTS_INFO,
     },
     upload_limit_bytes: config.upload_limit_bytes,
-    checkDatabase: () => ping(context.database),
+    checkDatabase: (options) => checkDatabase(context.database, options),
   });
   return { app, front };
 }

@@ -33,6 +33,8 @@ export interface Database {
   readonly hints: Hints;
   /** This process among those that share the database; a new one at each start, so that it is never taken for its predecessor. */
   readonly worker_id: number;
+  /** False while the database is known not to answer; it costs nothing to ask. */
+  isAvailable(): boolean;
   /**
    * Runs `work` in a transaction and answers after its commit. `work` awaits nothing but queries of its
    * `tx`, and may be called again when the database asks for a repeat (deadlock, serialization).
@@ -41,6 +43,18 @@ export interface Database {
    *   at once, so that the two share one commit
    */
   write<T>(work: (tx: Tx) => Promise<T>, hint?: Hint): Promise<T>;
+  /**
+   * As `write`, for one statement that waits for no lock and must not wait for other work of this process either: on Postgres
+   * it has a connection that no request uses.
+   */
+  writeNow<T>(work: (tx: Tx) => Promise<T>): Promise<T>;
+  /** As `write`, for changes of the schema, which may take as long as they take. */
+  migrate<T>(work: (tx: Tx) => Promise<T>): Promise<T>;
+  /**
+   * Ends transactions in which these processes keep rows locked and do nothing: processes that are frozen or cut off. On SQLite
+   * there are none, as the system ends the locks of a process with it.
+   */
+  freeLocks(worker_ids: readonly number[]): Promise<void>;
   close(): Promise<void>;
 }
 

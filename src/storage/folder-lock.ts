@@ -2,6 +2,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { ConfigError } from "../errors.ts";
+import { isFileBusy } from "../lib/unavailable.ts";
 import { makePrivateFile } from "./private-folder.ts";
 
 /**
@@ -34,8 +35,9 @@ function lock({ file, owner }: { file: string; owner: string }, refusal: (pid: s
   const database = new DatabaseSync(file);
   try {
     database.exec("pragma locking_mode = exclusive; begin exclusive;");
-  } catch {
+  } catch (error) {
     database.close();
+    if (!isFileBusy(error)) throw error;
     throw new ConfigError(refusal(readOwner(owner)));
   }
   writeFileSync(owner, String(process.pid), { mode: 0o600 });

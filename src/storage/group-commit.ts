@@ -1,5 +1,6 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { setTimeout as delay } from "node:timers/promises";
+import { isFileBusy } from "../lib/unavailable.ts";
 import type { Tx } from "./database.ts";
 
 interface Work {
@@ -7,9 +8,6 @@ interface Work {
   resolve(value: unknown): void;
   reject(reason: unknown): void;
 }
-
-/** SQLite's result code for a file that somebody else writes to; its variants have it in their last eight bits. */
-const SQLITE_BUSY = 5;
 
 /** While another process writes, the file is tried again after so long: a little more than a commit takes on a fast disk. */
 const TRY_AGAIN_MS = 1;
@@ -97,7 +95,7 @@ export class GroupCommit {
         this.#begin.run();
         return;
       } catch (error) {
-        if (!isBusy(error) || performance.now() > deadline) throw error;
+        if (!isFileBusy(error) || performance.now() > deadline) throw error;
       }
       await delay(TRY_AGAIN_MS);
     }
@@ -119,6 +117,3 @@ export class GroupCommit {
     }
   }
 }
-
-const isBusy = (error: unknown): boolean =>
-  ((error as { errcode?: number } | null)?.errcode ?? 0) % 256 === SQLITE_BUSY;

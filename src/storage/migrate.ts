@@ -49,7 +49,7 @@ const PARTS = {
  * @throws ConfigError when a newer program has been here: its data may mean things that this one does not know
  */
 export async function migrate(database: Database, part: keyof typeof PARTS): Promise<string[]> {
-  return database.write(async (tx) => {
+  return database.migrate(async (tx) => {
     await lock(tx);
     await execute(
       tx,

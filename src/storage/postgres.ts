@@ -2,21 +2,37 @@ import { randomInt } from "node:crypto";
 import { DummyDriver, Kysely, PostgresAdapter, PostgresIntrospector, PostgresQueryCompiler, sql } from "kysely";
 import pg from "pg";
 import type { Log } from "../lib/log.ts";
+import { isDisconnected } from "../lib/unavailable.ts";
 import { anySelect, type Database, type Dialect, type Query, type Tx } from "./database.ts";
-import { PostgresHints, PRESENCE } from "./postgres-hints.ts";
+import type { Hint } from "./hints.ts";
+import { ANSWER_MS, PostgresHints, PRESENCE, presenceOf } from "./postgres-hints.ts";
+import { PostgresPool } from "./postgres-pool.ts";
 import type { Schema } from "./schema.ts";
 
 export interface PostgresOptions {
   /** postgres://user:password@host:port/database */
   url: string;
   log: Log;
-  /** Connections for queries; one more is kept for hints. */
+  /** Connections for queries at most; one more is kept for hints. */
   pool_size?: number;
+  /**
+   * The server ends a transaction whose process does nothing for this long, and with it what it has locked: a process that is frozen
+   * loses its runs after this time, and must not keep others from them. Default: 4 s.
+   */
+  lease_ms?: number | undefined;
 }
 
 /** Errors after which a transaction is simply repeated: serialization failure and deadlock. */
 const REPEATABLE = new Set(["40001", "40P01"]);
 const MAX_REPEATS = 5;
+
+/** Somebody else has locked a row for this long: the caller is to try again. */
+const LOCK_TIMEOUT_MS = 4_000;
+/** No statement takes this long, but for migrations. */
+const STATEMENT_TIMEOUT_MS = 60_000;
+/** The server has not even said that a statement took too long. */
+const QUERY_TIMEOUT_MS = STATEMENT_TIMEOUT_MS + 5_000;
+const KEEP_ALIVE_MS = 10_000;
 
 const dialect: Dialect = {
   name: "postgres",
@@ -47,40 +63,69 @@ const types: pg.CustomTypesConfig = {
 };
 
 /** Opens a Postgres database. Connections are made when they are first needed. */
-export function openPostgres(options: PostgresOptions): Database {
-  const pool = new pg.Pool({
-    connectionString: options.url,
-    max: options.pool_size ?? 10,
-    types,
-    application_name: "threadmill",
-  });
-  // A connection that breaks is replaced by the pool; without a listener it would end the process. The pool listens to idle
-  // ones alone, and one may break between two queries of a transaction, whose next query then fails.
-  pool.on("error", () => undefined);
-  pool.on("connect", (client) => {
-    client.on("error", (error) => options.log.warn({ error: error.message }, "a database connection broke"));
-  });
+export function openPostgres({ url, log, pool_size: size = 10, lease_ms = 4_000 }: PostgresOptions): Database {
   const worker_id = randomInt(1, 2 ** 31 - 1);
-  const hints = new PostgresHints(options.url, worker_id, pool, options.log);
+  const config: pg.PoolConfig = {
+    connectionString: withoutApplication(url),
+    types,
+    application_name: applicationOf(worker_id),
+    keepAlive: true,
+    keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
+  };
+  // Not in the start of a connection, where PgBouncer refuses them.
+  const prepare = `set lock_timeout = ${LOCK_TIMEOUT_MS}; set statement_timeout = ${STATEMENT_TIMEOUT_MS};
+    set idle_in_transaction_session_timeout = ${lease_ms}; ${presenceOf(worker_id)}`;
+  const pool = new PostgresPool({ config, prepare, size, log });
+  const hints = new PostgresHints(config, worker_id, pool, log);
   void hints.connect();
-  const read = transactionOn(pool, buildOnly());
+  const k = buildOnly();
+  const read = txOn((query) => pool.use((client) => client.query(query)), k, QUERY_TIMEOUT_MS);
+  const write = async <T>(work: (tx: Tx) => Promise<T>, hint: Hint | undefined, timeout_ms: number | undefined) => {
+    const value = await inTransaction(pool, (client) => txOn((query) => client.query(query), k, timeout_ms), work);
+    if (hint) hints.emit(hint);
+    return value;
+  };
   return {
-    description: `Postgres, ${withoutPassword(options.url)}`,
+    description: `Postgres, ${withoutPassword(url)}`,
     read,
     search: read,
     hints,
     worker_id,
-    async write(work, hint) {
-      const value = await inTransaction(pool, read.k, work);
-      if (hint) hints.emit(hint);
-      return value;
+    isAvailable: () => !pool.isSuspended,
+    write: (work, hint) => write(work, hint, QUERY_TIMEOUT_MS),
+    writeNow(work) {
+      const { connection } = hints;
+      if (!connection) return write(work, undefined, QUERY_TIMEOUT_MS);
+      return work(txOn((query) => connection.query(query), k, ANSWER_MS));
+    },
+    migrate: (work) =>
+      write(
+        async (tx) => {
+          for (const name of ["lock_timeout", "statement_timeout", "idle_in_transaction_session_timeout"])
+            await tx.run(sql`set local ${sql.raw(name)} = 0`.compile(k));
+          return work(tx);
+        },
+        undefined,
+        undefined,
+      ),
+    async freeLocks(worker_ids) {
+      await read.run(freeLocksOf(worker_ids).compile(k));
     },
     async close() {
       await hints.close();
-      await pool.end();
+      await pool.close();
     },
   };
 }
+
+/** By this name the connections of a process are found; see {@link freeLocksOf}. */
+const applicationOf = (worker_id: number): string => `threadmill ${worker_id}`;
+
+/** Ends transactions of these processes whose next statement has not come for half a second. What is at work is left to its time-out. */
+const freeLocksOf = (worker_ids: readonly number[]) => sql`
+  select pg_terminate_backend(pid) from pg_stat_activity
+  where datname = current_database() and application_name = any(${worker_ids.map(applicationOf)}::text[])
+    and state like 'idle in transaction%' and state_change < clock_timestamp() - interval '500 milliseconds'`;
 
 const buildOnly = () =>
   new Kysely<Schema>({
@@ -92,38 +137,55 @@ const buildOnly = () =>
     },
   });
 
-function transactionOn(client: pg.Pool | pg.PoolClient, k: Kysely<Schema>): Tx {
-  const send = (query: Query<unknown>) => {
-    const { sql, parameters } = "compile" in query ? query.compile() : query;
-    return client.query(sql, parameters as unknown[]);
+/** pg takes the time-out of one query with it, which its types do not know. */
+type Send = (query: pg.QueryConfig & { query_timeout: number | undefined }) => Promise<pg.QueryResult>;
+
+function txOn(send: Send, k: Kysely<Schema>, query_timeout: number | undefined): Tx {
+  const ask = (query: Query<unknown>) => {
+    const { sql: text, parameters } = "compile" in query ? query.compile() : query;
+    return send({ text, values: parameters as unknown[], query_timeout });
   };
   return {
     k,
     dialect,
-    all: async <R>(query: Query<R>) => (await send(query)).rows as R[],
-    first: async <R>(query: Query<R>) => (await send(query)).rows[0] as R | undefined,
-    run: async (query) => (await send(query)).rowCount ?? 0,
+    all: async <R>(query: Query<R>) => (await ask(query)).rows as R[],
+    first: async <R>(query: Query<R>) => (await ask(query)).rows[0] as R | undefined,
+    run: async (query) => (await ask(query)).rowCount ?? 0,
   };
 }
 
-async function inTransaction<T>(pool: pg.Pool, k: Kysely<Schema>, work: (tx: Tx) => Promise<T>): Promise<T> {
+const timed = (text: string) => ({ text, query_timeout: QUERY_TIMEOUT_MS });
+
+async function inTransaction<T>(
+  pool: PostgresPool,
+  txOf: (client: pg.PoolClient) => Tx,
+  work: (tx: Tx) => Promise<T>,
+): Promise<T> {
   for (let repeat = 0; ; repeat++) {
-    const client = await pool.connect();
-    let broken: Error | undefined;
     try {
-      await client.query("begin");
-      const value = await work(transactionOn(client, k));
-      await client.query("commit");
-      return value;
-    } catch (error) {
-      await client.query("rollback").catch((failure: Error) => {
-        broken = failure;
+      return await pool.use(async (client) => {
+        await client.query(timed("begin"));
+        try {
+          const value = await work(txOf(client));
+          await client.query(timed("commit"));
+          return value;
+        } catch (error) {
+          // A connection that may be broken is not given back, which ends its transaction as well.
+          if (!isDisconnected(error)) await client.query(timed("rollback"));
+          throw error;
+        }
       });
+    } catch (error) {
       if (!REPEATABLE.has((error as { code?: string }).code ?? "") || repeat === MAX_REPEATS) throw error;
-    } finally {
-      client.release(broken);
     }
   }
+}
+
+/** What the URL says would win. */
+function withoutApplication(url: string): string {
+  const parsed = new URL(url);
+  parsed.searchParams.delete("application_name");
+  return parsed.href;
 }
 
 function withoutPassword(url: string): string {

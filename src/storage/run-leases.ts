@@ -168,23 +168,44 @@ const fenceQuery = prepared<Lease, { seq: number }>((k, p, tx) =>
   ),
 );
 
+export interface Held {
+  worker_id: number;
+  run_ids: string[];
+}
+
+/** How a run stands that a worker executes. */
+export type HeldRun = Pick<RunRow, "run_id" | "epoch" | "cancel_action">;
+
 /**
  * Renews the leases of the runs that a worker executes, and says how each of them stands. One that it holds and does not
  * execute, because it could not end it, is left to the rescue.
+ *
+ * @param waits for rows that are locked, also by a long write of the run itself; otherwise they are left out
  */
 export const renewLeases = (
   tx: Tx,
-  { worker_id, lease_ms, run_ids }: { worker_id: number; lease_ms: number; run_ids: string[] },
-): Promise<Pick<RunRow, "run_id" | "epoch" | "cancel_action">[]> =>
-  tx.all(
+  { worker_id, lease_ms, run_ids, waits }: Held & { lease_ms: number; waits: boolean },
+): Promise<HeldRun[]> => {
+  const held = heldBy(tx, { worker_id, run_ids }).select("seq");
+  return tx.all(
     tx.k
       .updateTable("runs")
       .set({ lease_until: sql<number>`now_ms() + ${lease_ms}` })
-      .where("status", "=", RUNNING)
-      .where("worker_id", "=", worker_id)
-      .where("run_id", "in", run_ids)
+      .where("seq", "in", waits ? held : tx.dialect.skipLocked(held))
       .returning(["run_id", "epoch", "cancel_action"]),
   );
+};
+
+/** How these runs stand, whoever has locked them. */
+export const findHeld = (tx: Tx, held: Held): Promise<HeldRun[]> =>
+  tx.all(heldBy(tx, held).select(["run_id", "epoch", "cancel_action"]));
+
+const heldBy = (tx: Tx, { worker_id, run_ids }: Held) =>
+  tx.k
+    .selectFrom("runs")
+    .where("status", "=", RUNNING)
+    .where("worker_id", "=", worker_id)
+    .where("run_id", "in", run_ids);
 
 export interface RunOutcome extends Lease {
   status: RunStatus;
@@ -238,57 +259,18 @@ export interface Return extends Lease {
 }
 
 /** Puts a held run back into the queue, at its old place. Its epoch goes up at once, so that whoever still works on it writes nothing more. */
-export const returnRunIfHeld = (tx: Tx, { run_id, epoch, spent, crashed, delay_ms }: Return): Promise<number> =>
-  tx.run(
-    tx.k
-      .updateTable("runs")
-      .set({
-        status: "pending",
-        epoch: sql<number>`epoch + 1`,
-        attempt: sql<number>`attempt - ${1 - spent}`,
-        crashes: sql<number>`crashes + ${crashed}`,
-        run_after: sql<number>`now_ms() + ${delay_ms}`,
-        worker_id: null,
-        lease_until: null,
-        updated_at: nowMs,
-      })
-      .where("run_id", "=", run_id)
-      .where("epoch", "=", epoch)
-      .where("status", "=", RUNNING),
-  );
+export const returnRunIfHeld = (tx: Tx, { run_id, epoch, ...cost }: Return): Promise<number> =>
+  tx.run(returning(tx, cost).where("run_id", "=", run_id).where("epoch", "=", epoch).where("status", "=", RUNNING));
 
-/**
- * Running runs whose worker is gone: its lease has run out, or its process is gone and it has missed a heartbeat.
- *
- * @param rollout as of {@link Claim}: they are for the claimant to take care of
- */
-export const findLostRuns = (
-  tx: Tx,
-  {
-    lease_ms,
-    missed_ms,
-    limit,
-    rollout,
-  }: { lease_ms: number; missed_ms: number; limit: number; rollout?: number | undefined },
-): Promise<RunRow[]> =>
-  tx.all(
-    tx.k
-      .selectFrom("runs")
-      .selectAll()
-      .where("status", "=", RUNNING)
-      .where((e) =>
-        e.or([
-          e("lease_until", "<", nowMs),
-          e.and([
-            e.not(tx.dialect.workerIsPresent()),
-            e("lease_until", "<", sql<number>`now_ms() + ${lease_ms - missed_ms}`),
-          ]),
-        ]),
-      )
-      .$if(rollout !== undefined, (query) => query.where((e) => isClaimant(e, rollout as number)))
-      .limit(limit),
-  );
-
-/** Ends all leases: for the one process that has the embedded database, at its start. Whatever runs was left behind by another. */
-export const expireLeases = (tx: Tx): Promise<number> =>
-  tx.run(tx.k.updateTable("runs").set({ lease_until: 0 }).where("status", "=", RUNNING));
+/** What a run becomes that goes back into the queue. */
+export const returning = (tx: Tx, { spent, crashed, delay_ms }: Omit<Return, keyof Lease>) =>
+  tx.k.updateTable("runs").set({
+    status: "pending",
+    epoch: sql<number>`epoch + 1`,
+    attempt: sql<number>`attempt - ${1 - spent}`,
+    crashes: sql<number>`crashes + ${crashed}`,
+    run_after: sql<number>`now_ms() + ${delay_ms}`,
+    worker_id: null,
+    lease_until: null,
+    updated_at: nowMs,
+  });

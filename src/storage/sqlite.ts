@@ -62,6 +62,10 @@ export function openSqlite(options: SqliteOptions): Database {
       if (hint) hints.emit(hint);
       return written;
     },
+    isAvailable: () => true,
+    writeNow: (work) => group.add(work),
+    migrate: (work) => group.add(work),
+    freeLocks: async () => undefined,
     async close() {
       await group.drained();
       await checkpointer?.stop();

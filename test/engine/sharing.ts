@@ -24,15 +24,16 @@ export function sharing(name: DatabaseName) {
     database: () => database,
     /** A file beside the database, which runs of test/graphs/shared wait for. */
     gate: (file: string) => join(database.data_dir, file),
-    /** A process with leases of LEASE_MS that shares the database, unless `flags` say otherwise. */
+    /** A process with leases of LEASE_MS that shares the database, unless `flags` say otherwise; perhaps by another way. */
     async start(
       config: string,
       env: Record<string, string> = {},
       flags = ["--share-data", "--only", "agents"],
+      databaseUrl = database.url,
     ): Promise<ServerProcess> {
       const server = await startProcess({
         data: database.data_dir,
-        databaseUrl: database.url,
+        ...(databaseUrl !== undefined && { databaseUrl }),
         port: await freePort(),
         config,
         flags,

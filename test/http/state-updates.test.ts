@@ -49,6 +49,19 @@ describe.each(databases)("changing the state of threads on %s", (database) => {
       expect(await chain(thread_id, { input: null })).toEqual({ steps });
     });
 
+    it("as __copy__ makes a copy of the newest beside it", async () => {
+      const thread_id = await chained();
+      const before = await api.state(thread_id);
+      await update(thread_id, { values: null, as_node: "__copy__" });
+      const after = await api.state(thread_id);
+      expect(after.checkpoint.checkpoint_id).not.toBe(before.checkpoint.checkpoint_id);
+      expect([after.values, after.next, after.parent_checkpoint]).toEqual([
+        before.values,
+        before.next,
+        before.parent_checkpoint,
+      ]);
+    });
+
     it("without values only moves on", async () => {
       const thread_id = await api.newThread();
       await chain(thread_id, { interrupt_before: ["b"] });

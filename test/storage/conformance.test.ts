@@ -4,11 +4,11 @@ import { newId } from "../../src/lib/ids.ts";
 import { makeClaimantIfNewer } from "../../src/storage/claimant.ts";
 import { EventReader } from "../../src/storage/event-reader.ts";
 import { insertEvents } from "../../src/storage/events.ts";
+import { findLostRuns } from "../../src/storage/lost-runs.ts";
 import { migrate } from "../../src/storage/migrate.ts";
 import {
   claimRuns,
   endRunIfHeld,
-  findLostRuns,
   holdsLease,
   mayClaim,
   msUntilNextRun,

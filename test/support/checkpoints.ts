@@ -13,9 +13,10 @@ export async function serveCheckpoints(
 ): Promise<void> {
   if (message.type !== "request") throw new Error(`unexpected message ${message.type}`);
   try {
-    connection.onReply({ id: message.id, value: await carryOut(database, message.request) });
+    connection.onReply({ type: "reply", id: message.id, value: await carryOut(database, message.request) });
   } catch (error) {
-    connection.onReply({ id: message.id, error: (error as Error).message });
+    const { name, message: text } = error as Error;
+    connection.onReply({ type: "reply", id: message.id, error: { name, message: text } });
   }
 }
 

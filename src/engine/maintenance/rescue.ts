@@ -3,7 +3,7 @@ import type { Log } from "../../lib/log.ts";
 import { repeating, type Service } from "../../lib/service.ts";
 import type { Database } from "../../storage/database.ts";
 import { lastEventSeq } from "../../storage/events.ts";
-import { findLostRuns, returnRunIfHeld } from "../../storage/run-leases.ts";
+import { findLostRuns, type Lost, lockLostRuns, returnLostRuns } from "../../storage/lost-runs.ts";
 import type { RunRow } from "../../storage/schema.ts";
 import type { EventLog } from "../event-log.ts";
 import { MOST_ATTEMPTS, verdictOn } from "../run-endings.ts";
@@ -45,29 +45,48 @@ export class Rescue {
   async rescueLost(): Promise<boolean> {
     const { database, lease_ms, heartbeat_ms, rollout } = this.#options;
     // A process whose connection broke but which still renews its leases is alive: it must have missed one, too.
-    const lost = await database.write((tx) =>
-      findLostRuns(tx, { lease_ms, missed_ms: heartbeat_ms * 1.5, limit: BATCH, rollout }),
-    );
-    for (const run of lost) await this.#rescue(run);
-    return lost.length === BATCH;
+    const lost = { lease_ms, missed_ms: heartbeat_ms * 1.5, limit: BATCH, rollout };
+    const found = await findLostRuns(database.read, lost);
+    if (found.length === 0) return false;
+    const rescued = await this.#rescue(lost);
+    if (rescued.length === found.length) return found.length === BATCH;
+    // The others are locked: by a write that ends in a moment, or by a process that is frozen.
+    const done = new Set(rescued);
+    const held = found.filter(({ run_id }) => !done.has(run_id));
+    const others = held.map(({ worker_id }) => worker_id as number).filter((id) => id !== database.worker_id);
+    await database.freeLocks([...new Set(others)]);
+    return (await this.#rescue(lost)).length === BATCH;
   }
 
-  async #rescue(run: RunRow): Promise<void> {
+  async #rescue(lost: Lost): Promise<string[]> {
     const { database, log } = this.#options;
-    log.warn({ run_id: run.run_id, attempt: run.attempt }, "a run had lost its worker");
-    if (run.cancel_action !== null) return this.#end(run, undefined);
-    if (run.attempt >= MOST_ATTEMPTS) {
-      return this.#end(run, {
-        error: "TooManyAttempts",
-        message: `The run was lost ${run.attempt} times with the process that executed it.`,
-      });
+    const runs = await database.write(async (tx) => {
+      const locked = await lockLostRuns(tx, lost);
+      const again = locked.filter((run) => this.#mayGoOn(run));
+      if (again.length > 0)
+        await returnLostRuns(
+          tx,
+          again.map(({ run_id }) => run_id),
+        );
+      return locked;
+    });
+    for (const { run_id, attempt } of runs) log.warn({ run_id, attempt }, "a run had lost its worker");
+    if (runs.length > 0) database.hints.emit({ kind: "runs" });
+    for (const run of runs.filter((one) => !this.#mayGoOn(one))) {
+      await this.#end(run).catch((error) => log.error({ error, run_id: run.run_id }, "a lost run could not be ended"));
     }
-    await database.write((tx) => returnRunIfHeld(tx, { ...run, spent: 1, crashed: 0, delay_ms: 0 }));
-    database.hints.emit({ kind: "runs" });
+    return runs.map(({ run_id }) => run_id);
   }
 
-  async #end(run: RunRow, error: { error: string; message: string } | undefined): Promise<void> {
+  #mayGoOn({ cancel_action, attempt }: RunRow): boolean {
+    return cancel_action === null && attempt < MOST_ATTEMPTS;
+  }
+
+  /** A run that was to be cancelled, or was lost too often. */
+  async #end(run: RunRow): Promise<void> {
     const { database, events, readState } = this.#options;
+    const message = `The run was lost ${run.attempt} times with the process that executed it.`;
+    const error = run.cancel_action === null ? { error: "TooManyAttempts", message } : undefined;
     const state = run.cancel_action === "rollback" ? undefined : await readState(run);
     const ended = error ? "error" : "aborted";
     const verdict = verdictOn({ ended, output: state?.values ?? "null", state, error }, undefined);

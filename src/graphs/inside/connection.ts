@@ -1,4 +1,4 @@
-import type { CheckpointData, CheckpointRequest, CheckpointWrite, FromHost, HostRequest } from "../host.ts";
+import type { CheckpointData, CheckpointRequest, CheckpointWrite, FromHost, HostRequest, ToHost } from "../host.ts";
 
 interface Waiting {
   resolve(value: unknown): void;
@@ -104,11 +104,11 @@ export class ServiceConnection {
     return (await this.request(run, request)) as CheckpointData[];
   }
 
-  onReply({ id, value, error }: { id: number; value?: unknown; error?: string }): void {
+  onReply({ id, value, error }: Extract<ToHost, { type: "reply" }>): void {
     const waiting = this.#waiting.get(id);
     this.#waiting.delete(id);
     if (error === undefined) waiting?.resolve(value);
-    else waiting?.reject(new Error(error));
+    else waiting?.reject(Object.assign(new Error(error.message), { name: error.name }));
   }
 
   #flush(): void {

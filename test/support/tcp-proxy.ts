@@ -1,0 +1,54 @@
+import { once } from "node:events";
+import { type AddressInfo, connect, createServer, type Socket } from "node:net";
+
+/** A network between a service and its database, which can fail. */
+export interface TcpProxy {
+  /** The address of the database by way of the proxy. */
+  url: string;
+  /** Whether packets arrive; without that connections stay open and nothing comes through, also no news of their end. */
+  carries(does: boolean): void;
+  /** Ends all connections. */
+  reset(): void;
+  close(): Promise<void>;
+}
+
+export async function startProxy(database_url: string): Promise<TcpProxy> {
+  const target = new URL(database_url);
+  const pairs = new Set<[Socket, Socket]>();
+  let carrying = true;
+  const server = createServer((near) => {
+    const far = connect(Number(target.port || 5432), target.hostname);
+    const pair: [Socket, Socket] = [near, far];
+    pairs.add(pair);
+    for (const [from, to] of [pair, [far, near] as const]) {
+      from.on("error", () => undefined);
+      from.on("data", (chunk) => carrying && to.write(chunk));
+      from.on("close", () => {
+        if (!carrying) return;
+        to.destroy();
+        pairs.delete(pair);
+      });
+    }
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const url = new URL(database_url);
+  url.hostname = "127.0.0.1";
+  url.port = String((server.address() as AddressInfo).port);
+  const reset = () => {
+    for (const pair of pairs) for (const socket of pair) socket.destroy();
+    pairs.clear();
+  };
+  return {
+    url: url.href,
+    carries: (does) => {
+      carrying = does;
+    },
+    reset,
+    async close() {
+      reset();
+      server.close();
+      await once(server, "close");
+    },
+  };
+}
