@@ -1,6 +1,7 @@
 import { AUTH_SERVICE_MUTANTS } from "./auth-service.ts";
 import { DEPLOYMENT_MUTANTS } from "./deployments.ts";
 import { DOCKER_MUTANTS } from "./docker.ts";
+import { FAULT_MUTANTS } from "./faults.ts";
 import { FLOW_MUTANTS } from "./flows.ts";
 import { GRAPH_TOKEN_MUTANTS } from "./graph-tokens.ts";
 import { ISOLATION_MUTANTS } from "./isolation.ts";
@@ -158,6 +159,7 @@ export const MUTANTS: readonly Mutant[] = [
     suites: ["test/lib/safe-fetch.test.ts"],
   },
   ...AUTH_SERVICE_MUTANTS,
+  ...FAULT_MUTANTS,
   ...FLOW_MUTANTS,
   ...GRAPH_TOKEN_MUTANTS,
   ...DEPLOYMENT_MUTANTS,

@@ -10,7 +10,7 @@ export const ROLLOUT_MUTANTS: readonly Mutant[] = [
   },
   {
     name: "rollout: whoever shares the database rescues runs",
-    file: "src/storage/run-leases.ts",
+    file: "src/storage/lost-runs.ts",
     replace: [".$if(rollout !== undefined,", ".$if(rollout === -1,"],
     suites: ["test/storage/conformance.test.ts"],
   },

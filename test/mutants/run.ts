@@ -7,14 +7,23 @@
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { chmodSync, cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { availableParallelism, tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { MUTANTS, type Mutant } from "./mutants.ts";
 
 const ROOT = resolve(import.meta.dirname, "../..");
-const COPIED = ["src", "test", "bin", "examples", "package.json", "tsconfig.json", "vitest.config.ts"];
+const COPIED = [
+  "src",
+  "test",
+  "bin",
+  "examples",
+  "package.json",
+  "package-lock.json",
+  "tsconfig.json",
+  "vitest.config.ts",
+];
 /** A mutant may make a test wait for ever. */
 const LIMIT_MS = 180_000;
 
@@ -73,6 +82,8 @@ function noticedBy({ file, replace: [guard, nothing], suites }: Mutant): Promise
 
 async function inCopy<T>(work: (folder: string) => Promise<T>): Promise<T> {
   const folder = mkdtempSync(join(tmpdir(), "threadmill-mutant-"));
+  // Deployments run the program in it as users of their own.
+  chmodSync(folder, 0o755);
   try {
     for (const part of COPIED) cpSync(join(ROOT, part), join(folder, part), { recursive: true });
     symlinkSync(join(ROOT, "node_modules"), join(folder, "node_modules"), "junction");
