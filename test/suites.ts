@@ -38,7 +38,7 @@ const FAULTS = [
 
 /** Hosts that hang, drivers, keys: what fails there is no database. */
 const FAULTS_OF_HOSTS = [
-  "test/engine/{clock,data-faults,hosts-that-hang}.test.ts",
+  "test/engine/{clock,data-faults,hosts-that-hang,large-states}.test.ts",
   "test/fuzz/{auth-service,control-plane}.test.ts",
   "test/vault/{key-check,rotation}.test.ts",
   "test/control/{docker-driver,docker-images,docker-rollout,orphans,process-build,process-driver}.test.ts",

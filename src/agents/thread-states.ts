@@ -10,6 +10,7 @@ import type {
   StateSummary,
 } from "../graphs/host.ts";
 import { cleanJsonText } from "../lib/json.ts";
+import { selectState } from "../lib/select-state.ts";
 import { findAssistant } from "../storage/assistants.ts";
 import { insertCheckpoint, insertWrites } from "../storage/checkpoint-inserts.ts";
 import { findCheckpoint, findHead } from "../storage/checkpoints.ts";
@@ -22,14 +23,14 @@ import { askGraph } from "./questions.ts";
 import { requireThread } from "./threads.ts";
 
 /** What a thread without a graph shows: nothing has run on it yet. */
-const EMPTY_STATE = JSON.stringify({
+const EMPTY_STATE = {
   values: {},
   next: [],
   tasks: [],
   created_at: null,
   checkpoint: null,
   parent_checkpoint: null,
-});
+};
 
 /** A change that met another one is worked out anew this many times. */
 export const MOST_TRIES = 3;
@@ -53,35 +54,37 @@ export class ThreadStates {
     this.#context = context;
   }
 
-  async get(caller: Caller, thread_id: string, at: CheckpointRef, subgraphs: boolean): Promise<string> {
+  async get(
+    caller: Caller,
+    thread_id: string,
+    at: CheckpointRef,
+    { subgraphs, select }: { subgraphs: boolean; select?: readonly string[] | undefined },
+  ): Promise<string> {
     const thread = await requireThread(this.#context.database.read, caller, thread_id);
     const checkpoint = keyOf(thread_id, at);
     const graph = await this.#graphOf(thread);
-    if (!graph) {
-      await this.#requireCheckpoint(this.#context.database.read, checkpoint);
-      return EMPTY_STATE;
-    }
     await this.#requireCheckpoint(this.#context.database.read, checkpoint);
-    return askGraph(this.#context, { kind: "state", graph, checkpoint, subgraphs });
+    if (!graph) return JSON.stringify(selectState(EMPTY_STATE, select));
+    return askGraph(this.#context, { kind: "state", graph, checkpoint, subgraphs, select });
   }
 
-  /** Newest first; a thread without a graph has none. */
-  async history(
+  /** JSON texts, newest first, a page at a time, with commas between them; a thread without a graph has none. */
+  async *history(
     caller: Caller,
     thread_id: string,
-    { limit, before, metadata, checkpoint = {} }: Omit<HistorySearch, "select">,
-  ): Promise<string> {
+    { limit, before, metadata, checkpoint = {}, select }: HistorySearch,
+  ): AsyncGenerator<Uint8Array, Uint8Array> {
     const thread = await requireThread(this.#context.database.read, caller, thread_id);
     const graph = await this.#graphOf(thread);
-    if (!graph) return "[]";
-    return askGraph(this.#context, {
-      kind: "history",
-      graph,
-      checkpoint: keyOf(thread_id, checkpoint),
-      before,
-      metadata,
-      limit,
-    });
+    if (!graph) return new Uint8Array();
+    const question = { kind: "history" as const, graph, checkpoint: keyOf(thread_id, checkpoint), metadata, select };
+    for (let rest = limit, end = before; ; ) {
+      const page = await askGraph(this.#context, { ...question, before: end, limit: rest });
+      if (page.before === undefined) return page.states;
+      yield page.states;
+      rest -= page.count;
+      end = page.before;
+    }
   }
 
   /** Makes a checkpoint after the newest, or after the given one. Refused while a run is pending or running. */

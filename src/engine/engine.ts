@@ -35,7 +35,10 @@ export interface EngineSettings {
 export interface EngineOptions {
   settings: EngineSettings;
   database: Database;
+  /** Hosts that execute runs. */
   startHost: StartHost;
+  /** The one that reads states. */
+  startReader: StartHost;
   /** The graphs of now, for hosts that are started. */
   setup: () => HostSetup;
   log: Log;
@@ -62,14 +65,14 @@ export class Engine {
   readonly #options: EngineOptions;
 
   constructor(options: EngineOptions) {
-    const { settings, database, log, startHost, setup, findToken, fetchAs } = options;
+    const { settings, database, log, startHost, startReader, setup, findToken, fetchAs } = options;
     this.#options = options;
     const isAlone = database.read.dialect.name === "sqlite" && !settings.share_data;
     const idle_poll_ms = settings.share_data ? settings.poll_ms : IDLE_POLL_MS;
     this.events = new EventLog(database, isAlone ? IDLE_POLL_MS : settings.poll_ms);
     this.threadEvents = new ThreadLog(database, this.events, idle_poll_ms);
     this.reader = new GraphReader({
-      startHost,
+      startHost: startReader,
       setup,
       timeout_ms: QUESTION_TIMEOUT_MS,
       log,

@@ -173,8 +173,17 @@ export type CheckpointWrite = Extract<CheckpointRequest, { op: "put" | "put_writ
 
 /** What the service asks of a host outside of runs: only there the graph object lives. */
 export type Question =
-  | { kind: "state"; graph: GraphInUse; checkpoint: CheckpointKey; subgraphs: boolean }
-  | { kind: "history"; graph: GraphInUse; checkpoint: CheckpointKey; before?: string; metadata?: object; limit: number }
+  /** `select`: parts of the state, see selectState. */
+  | { kind: "state"; graph: GraphInUse; checkpoint: CheckpointKey; subgraphs: boolean; select?: readonly string[] }
+  | {
+      kind: "history";
+      graph: GraphInUse;
+      checkpoint: CheckpointKey;
+      before?: string;
+      metadata?: object;
+      limit: number;
+      select?: readonly string[];
+    }
   /** `without`: as if this run had never written anything. */
   | { kind: "summary"; graph: GraphInUse; checkpoint: CheckpointKey; without?: string }
   | { kind: "update"; graph: GraphInUse; checkpoint: CheckpointKey; supersteps: StateUpdate[][] }
@@ -211,6 +220,15 @@ export interface StateUpdate {
   values?: unknown;
   command?: RunCommand | null;
   as_node?: string | null;
+}
+
+/** The answer to a "history": as many states, newest first, as one message should carry. */
+export interface HistoryPage {
+  /** JSON texts with commas between them. As bytes they pass the service without a copy. */
+  states: Uint8Array<ArrayBuffer>;
+  count: number;
+  /** The checkpoint before which the next page begins; absent: there is no more. */
+  before?: string;
 }
 
 /** The answer to an "update": rows that the service stores in one transaction, and the state they make. */

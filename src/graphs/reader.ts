@@ -4,6 +4,7 @@ import type {
   FromHost,
   GraphHost,
   GraphSchemas,
+  HistoryPage,
   HostRequest,
   HostSetup,
   Question,
@@ -41,7 +42,9 @@ type AnswerTo<Q extends Question> = Q extends { kind: "update" }
       ? GraphSchemas
       : Q extends { kind: "subgraphs" }
         ? Record<string, GraphSchemas>
-        : string;
+        : Q extends { kind: "history" }
+          ? HistoryPage
+          : string;
 
 interface Waiting {
   resolve(value: unknown): void;

@@ -3,8 +3,9 @@ import type { Threads } from "../agents/threads.ts";
 import { agentServerRoutes } from "../contract/routes.ts";
 import type { Log } from "../lib/log.ts";
 import { goneWith } from "./gone.ts";
+import { jsonItems } from "./json-items.ts";
 import { type App, jsonText, serve } from "./route.ts";
-import { pageHeaders, selectState, selectThreads } from "./select.ts";
+import { pageHeaders, selectThreads } from "./select.ts";
 import { sseResponse } from "./sse.ts";
 
 export interface ThreadRoutesOptions {
@@ -16,6 +17,7 @@ export interface ThreadRoutesOptions {
 
 export function serveThreads(app: App, { threads, states, heartbeat_ms, log }: ThreadRoutesOptions): void {
   const routes = agentServerRoutes.threads;
+  const onBreak = (error: unknown) => log.warn({ error }, "a thread's history broke off");
 
   serve(app, routes.createThread, async ({ caller, body, context }) =>
     context.json(await threads.create(caller, body)),
@@ -65,16 +67,15 @@ export function serveThreads(app: App, { threads, states, heartbeat_ms, log }: T
   });
 
   serve(app, routes.getThreadState, async ({ caller, params, query }) =>
-    jsonText(selectState(await states.get(caller, params.thread_id, {}, query.subgraphs), query.select)),
+    jsonText(await states.get(caller, params.thread_id, {}, query)),
   );
 
-  serve(app, routes.getThreadStateAt, async ({ caller, params, query }) => {
-    const { thread_id, checkpoint_id } = params;
-    return jsonText(selectState(await states.get(caller, thread_id, { checkpoint_id }, query.subgraphs), query.select));
-  });
+  serve(app, routes.getThreadStateAt, async ({ caller, params: { thread_id, checkpoint_id }, query }) =>
+    jsonText(await states.get(caller, thread_id, { checkpoint_id }, query)),
+  );
 
   serve(app, routes.getThreadStateAtCheckpoint, async ({ caller, params, body }) =>
-    jsonText(selectState(await states.get(caller, params.thread_id, body.checkpoint, body.subgraphs), body.select)),
+    jsonText(await states.get(caller, params.thread_id, body.checkpoint, body)),
   );
 
   serve(app, routes.updateThreadState, async ({ caller, params, body, context }) =>
@@ -82,10 +83,10 @@ export function serveThreads(app: App, { threads, states, heartbeat_ms, log }: T
   );
 
   serve(app, routes.getThreadHistory, async ({ caller, params, query }) =>
-    jsonText(await states.history(caller, params.thread_id, query)),
+    jsonItems(states.history(caller, params.thread_id, query), onBreak),
   );
 
   serve(app, routes.postThreadHistory, async ({ caller, params, body }) =>
-    jsonText(selectState(await states.history(caller, params.thread_id, body), body.select)),
+    jsonItems(states.history(caller, params.thread_id, body), onBreak),
   );
 }

@@ -76,8 +76,14 @@ export interface CheckpointFilter {
   limit: number;
 }
 
-/** Newest first. */
-export async function listCheckpoints(tx: Tx, filter: CheckpointFilter): Promise<StoredCheckpoint[]> {
+/** So much of values and writes is read at a time, but for the first checkpoint, which is whole. */
+const MAX_CHARS = 16_000_000;
+
+/** Newest first; `isWhole` unless large values have ended the page before its limit. */
+export async function listCheckpoints(
+  tx: Tx,
+  filter: CheckpointFilter,
+): Promise<{ checkpoints: StoredCheckpoint[]; isWhole: boolean }> {
   let query = tx.k.selectFrom("checkpoints").select(COLUMNS);
   if (filter.thread_id !== undefined) query = query.where("thread_id", "=", filter.thread_id);
   if (filter.checkpoint_ns !== undefined) query = query.where("checkpoint_ns", "=", filter.checkpoint_ns);
@@ -86,7 +92,23 @@ export async function listCheckpoints(tx: Tx, filter: CheckpointFilter): Promise
   if (filter.metadata && Object.keys(filter.metadata).length > 0) {
     query = query.where(sql<boolean>`json_contains(metadata, ${JSON.stringify(filter.metadata)})`);
   }
-  return withContents(tx, await tx.all(query.orderBy("checkpoint_id", "desc").limit(filter.limit)));
+  const rows = await tx.all(query.orderBy("checkpoint_id", "desc").limit(filter.limit));
+  const checkpoints: StoredCheckpoint[] = [];
+  // Twice as many each time, as long as the next ones fit if they are like those before.
+  for (let chars = 0, count = 1; count >= 1 && checkpoints.length < rows.length; ) {
+    const some = await withContents(tx, rows.slice(checkpoints.length, checkpoints.length + count));
+    checkpoints.push(...some);
+    chars += charsIn(some);
+    const fit = Math.floor((MAX_CHARS - chars) / (chars / checkpoints.length + 1));
+    count = Math.min(2 * count, fit);
+  }
+  return { checkpoints, isWhole: checkpoints.length === rows.length };
+}
+
+/** Values that several of them share are counted once. */
+function charsIn(checkpoints: StoredCheckpoint[]): number {
+  const stored = new Set(checkpoints.flatMap(({ values, writes }) => [...values, ...writes]));
+  return [...stored].reduce((sum, { value }) => sum + value.length, 0);
 }
 
 async function withContents(tx: Tx, rows: Row[], without = NO_RUN): Promise<StoredCheckpoint[]> {

@@ -133,6 +133,18 @@ describe.each(databases)("the state of threads on %s", (database) => {
       expect(await api.history(thread_id, { before: all[14].checkpoint })).toEqual([]);
     });
 
+    it("is whole although its states are too large for one page", async () => {
+      const thread_id = await chained({ input: { steps: ["x".repeat(3_000_000)] } });
+      const all = await api.history(thread_id, { limit: 100 });
+      expect(all.map(({ metadata }) => metadata.step)).toEqual([3, 2, 1, 0, -1]);
+      for (const past of all)
+        expect(await api.get(`/threads/${thread_id}/state/${past.checkpoint.checkpoint_id}`)).toEqual(past);
+      expect(await api.history(thread_id, { limit: 4 })).toEqual(all.slice(0, 4));
+      const select = ["next", "values.steps"];
+      const parts = all.map(({ next, values }) => ({ next, values }));
+      expect(await api.history(thread_id, { limit: 100, select })).toEqual(parts);
+    });
+
     it("is filtered by the metadata of runs, of steps, and of both", async () => {
       const thread_id = await chained({ metadata: { colour: "blue" } });
       await api.wait(thread_id, {

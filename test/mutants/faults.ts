@@ -21,6 +21,12 @@ export const FAULT_MUTANTS: readonly Mutant[] = [
     suites: faults,
   },
   {
+    name: "faults: heartbeats wait for a connection of the pool",
+    file: "src/engine/heartbeat.ts",
+    replace: ["database.writeNow((tx) => renewLeases", "database.write((tx) => renewLeases"],
+    suites: faults,
+  },
+  {
     name: "faults: nobody notices that the database is silent",
     file: "src/storage/postgres-hints.ts",
     replace: ["void this.#watch(client);", "void this.#watch;"],

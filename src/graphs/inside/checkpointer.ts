@@ -66,7 +66,7 @@ export function createCheckpointer(library: Library, service: ServiceConnection)
       const { run } = scopeOf(config);
       while (left > 0) {
         const limit = Math.min(left, PAGE);
-        const page = await this.#service.list(run, {
+        const { checkpoints: page, isWhole } = await this.#service.list(run, {
           op: "list",
           thread_id,
           checkpoint_ns,
@@ -76,7 +76,7 @@ export function createCheckpointer(library: Library, service: ServiceConnection)
           limit,
         });
         for (const found of page) yield await this.#toTuple(found, config);
-        if (page.length < limit) return;
+        if (isWhole && page.length < limit) return;
         left -= page.length;
         before = page.at(-1)?.checkpoint_id;
       }

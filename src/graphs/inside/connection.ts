@@ -100,8 +100,11 @@ export class ServiceConnection {
     return (await this.request(run, request)) as CheckpointData | undefined;
   }
 
-  async list(run: RunKey | undefined, request: Extract<CheckpointRequest, { op: "list" }>): Promise<CheckpointData[]> {
-    return (await this.request(run, request)) as CheckpointData[];
+  async list(
+    run: RunKey | undefined,
+    request: Extract<CheckpointRequest, { op: "list" }>,
+  ): Promise<{ checkpoints: CheckpointData[]; isWhole: boolean }> {
+    return (await this.request(run, request)) as { checkpoints: CheckpointData[]; isWhole: boolean };
   }
 
   onReply({ id, value, error }: Extract<ToHost, { type: "reply" }>): void {

@@ -1,4 +1,15 @@
-import type { FromHost, GraphInUse, GraphSchemas, Question, StagedUpdate, StateUpdate, ToHost } from "../host.ts";
+import type { StateSnapshot } from "@langchain/langgraph";
+import { selectState } from "../../lib/select-state.ts";
+import type {
+  FromHost,
+  GraphInUse,
+  GraphSchemas,
+  HistoryPage,
+  Question,
+  StagedUpdate,
+  StateUpdate,
+  ToHost,
+} from "../host.ts";
 import { toCommand } from "./commands.ts";
 import { draw } from "./drawing.ts";
 import type { Library } from "./library.ts";
@@ -27,14 +38,14 @@ async function answer(question: Question, graphs: LoadedGraphs): Promise<unknown
   switch (question.kind) {
     case "state": {
       const config = { configurable: withScope(toConfigurable(question.checkpoint), LOOK) };
-      return toWire(toThreadState(await graph.getState(config, { subgraphs: question.subgraphs })));
+      return stateText(await graph.getState(config, { subgraphs: question.subgraphs }), question.select);
     }
     case "summary": {
       const scope = { ...LOOK, without: question.without };
       return summarize(await graph.getState({ configurable: withScope(toConfigurable(question.checkpoint), scope) }));
     }
     case "history":
-      return toWire(await history(graph, question));
+      return await history(graph, question);
     case "update":
       return await stageUpdate(used, question);
     case "drawing":
@@ -65,19 +76,33 @@ const useGraph = (
   accessContext: FactoryRuntime["accessContext"],
 ) => graphs.get(graph_id, config, { accessContext, executionRuntime: context ? { context } : null });
 
-async function history(graph: CompiledGraph, question: Extract<Question, { kind: "history" }>): Promise<unknown[]> {
-  const { checkpoint, before, metadata, limit } = question;
-  const states: unknown[] = [];
+/** A page of history ends with the state that makes it longer than this. */
+const PAGE_CHARS = 8_000_000;
+
+async function history(
+  graph: CompiledGraph,
+  { checkpoint, before, metadata, limit, select }: Extract<Question, { kind: "history" }>,
+): Promise<HistoryPage> {
+  const states: string[] = [];
+  const page = () => ({ states: new TextEncoder().encode(states.join()), count: states.length });
+  let chars = 0;
   const options = {
     limit,
     filter: metadata as Record<string, unknown> | undefined,
     before: before === undefined ? undefined : { configurable: { checkpoint_id: before } },
   };
   for await (const snapshot of graph.getStateHistory({ configurable: toConfigurable(checkpoint) }, options)) {
-    states.push(toThreadState(snapshot));
+    const text = stateText(snapshot, select);
+    states.push(text);
+    chars += text.length;
+    if (chars > PAGE_CHARS && states.length < limit)
+      return { ...page(), before: snapshot.config.configurable?.checkpoint_id };
   }
-  return states;
+  return page();
 }
+
+const stateText = (snapshot: StateSnapshot, select: readonly string[] | undefined): string =>
+  toWire(selectState(toThreadState(snapshot), select));
 
 /** Works an update out without storing anything: the service stores it whole, if the thread is still free. */
 async function stageUpdate(
