@@ -28,7 +28,7 @@ const UNIT = [
 
 /** Kills, roll-outs, processes that share a database, random requests. */
 const FAULTS = [
-  "test/{crash,model}/**/*.test.ts",
+  "test/{crash,faults,model}/**/*.test.ts",
   "test/fuzz/{experiments,fuzz}.test.ts",
   "test/engine/{database-faults,rollout,shared-data}.test.ts",
   "test/experiments/upload-faults.test.ts",

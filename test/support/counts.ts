@@ -12,6 +12,8 @@ export const COUNTS = {
   control_sequences: count("CONTROL_SEQUENCES", 15),
   /** Every so many calls of one long sequence to the control plane get a fault; every eight times as many on Postgres. */
   control_step: count("CONTROL_STEP", 4),
+  /** Faults of each kind against three processes on one Postgres: twice as many freezes, three times as many kills. */
+  faults: count("FAULTS", 1),
 } as const;
 
 /** Repeats a run of an open-ended suite; each prints the one it has used. */

@@ -1,0 +1,196 @@
+/**
+ * Reads a history of test/faults/play.ts and says which gates hold. It knows nothing of the service.
+ *
+ * Usage: node test/faults/check.ts HISTORY.jsonl [--times]   (--times: times are gates, too; for a quiet machine)
+ */
+import { readFileSync } from "node:fs";
+import { type Entry, type Fault, STEPS } from "./history.ts";
+
+type Of<K extends Entry["kind"]> = Extract<Entry, { kind: K }>;
+
+const [file, times] = process.argv.slice(2);
+const entries = readFileSync(file as string, "utf8")
+  .split("\n")
+  .filter(Boolean)
+  .map((line) => JSON.parse(line) as Entry)
+  .sort((a, b) => a.t - b.t);
+const of = <K extends Entry["kind"]>(kind: K) => entries.filter((entry): entry is Of<K> => entry.kind === kind);
+
+const [begin] = of("begin");
+const lease_ms = begin?.lease_ms ?? 0;
+const rows = new Map(of("row").map((row) => [row.run_id, row]));
+const accepted = of("accepted");
+const told = new Map(of("told").map((entry) => [entry.run_id, entry]));
+const stepsOf = Map.groupBy(of("step"), ({ run_id }) => run_id);
+const faults = of("fault");
+const overs = of("over");
+
+const isTick = ({ run_id }: { run_id: string }) => rows.get(run_id)?.graph_id === "ticks";
+const ALL = JSON.stringify(Array.from({ length: STEPS }, (_, i) => i));
+
+/** A run that its process may have lost: it went on in another one. */
+function recoveries(fault: Fault): number[] {
+  const found: number[] = [];
+  for (const { t, pid } of faults.filter((one) => one.fault === fault)) {
+    for (const steps of stepsOf.values()) {
+      if (steps.findLast((step) => step.t <= t)?.pid !== pid) continue;
+      const next = steps.find((step) => step.t > t && step.pid !== pid);
+      // What it had ended, or went on with after the fault, is no recovery.
+      if (next && !steps.some((step) => step.t > t && step.t < next.t && step.pid === pid)) found.push(next.t - t);
+    }
+  }
+  return found.sort((a, b) => a - b);
+}
+
+const percentile = (sorted: number[], p: number): number =>
+  sorted[Math.min(sorted.length - 1, Math.ceil(sorted.length * p) - 1)] ?? Number.NaN;
+
+/** Steps that began more often than a run's claims explain: twice at once, or again without a loss. */
+const unexplained = [...stepsOf].filter(([run_id, steps]) => {
+  const repeated = steps.length - new Set(steps.map(({ step }) => step)).size;
+  return repeated > (rows.get(run_id)?.epoch ?? 1) - 1;
+});
+
+/** From the moment that Postgres takes connections to the first write that a process answers. */
+function returns(): number[] {
+  const found: number[] = [];
+  for (const { t } of overs.filter(({ fault }) => fault === "restarted")) {
+    const end = faults.find((fault) => fault.t > t)?.t ?? Number.POSITIVE_INFINITY;
+    const first = of("probe").find(
+      (one) => one.fault === "restarted" && one.status === 200 && one.t > t && one.t < end,
+    );
+    found.push((first?.t ?? Number.POSITIVE_INFINITY) - t);
+  }
+  return found.sort((a, b) => a - b);
+}
+
+const probes = (fault: Fault, path: string) => of("probe").filter((one) => one.fault === fault && one.path === path);
+const endedOf = (runs: { run_id: string }[], status: string) =>
+  runs.filter(({ run_id }) => rows.get(run_id)?.status === status);
+const during = (fault: Fault) => accepted.filter((run) => run.fault === fault && isTick(run));
+const notSuccessful = (runs: { run_id: string }[]) => runs.length - endedOf(runs, "success").length;
+const frozen = recoveries("frozen");
+const killed = recoveries("killed");
+const swallowed = recoveries("swallowed");
+const back = returns();
+const silent = probes("swallowed", "/threads/search");
+const ticks = accepted.filter(isTick);
+
+interface Gate {
+  name: string;
+  measured: number;
+  limit: number;
+  of?: number;
+  isTime?: boolean;
+}
+
+const gates: Gate[] = [
+  {
+    name: "runs accepted and not there",
+    measured: accepted.filter(({ run_id }) => !rows.has(run_id)).length,
+    limit: 0,
+  },
+  { name: "runs of good graphs that did not succeed", measured: notSuccessful(ticks), limit: 0, of: ticks.length },
+  {
+    name: "outputs with a step lost or twice",
+    measured: ticks.filter(({ run_id }) => JSON.stringify(told.get(run_id)?.steps) !== ALL).length,
+    limit: 0,
+    of: ticks.length,
+  },
+  {
+    name: "runs with a step that began again without a loss",
+    measured: unexplained.length,
+    limit: 0,
+    of: stepsOf.size,
+  },
+  {
+    name: "frozen: recovery, p50 (ms)",
+    measured: percentile(frozen, 0.5),
+    limit: lease_ms + 1_000,
+    of: frozen.length,
+    isTime: true,
+  },
+  {
+    name: "frozen: recovery, p99 (ms)",
+    measured: percentile(frozen, 0.99),
+    limit: lease_ms + 1_000,
+    of: frozen.length,
+    isTime: true,
+  },
+  {
+    name: "killed: recovery, p50 (ms)",
+    measured: percentile(killed, 0.5),
+    limit: 1_500,
+    of: killed.length,
+    isTime: true,
+  },
+  {
+    name: "killed: recovery, p99 (ms)",
+    measured: percentile(killed, 0.99),
+    limit: 3_000,
+    of: killed.length,
+    isTime: true,
+  },
+  {
+    name: "swallowed: recovery, p99 (ms)",
+    measured: percentile(swallowed, 0.99),
+    limit: lease_ms + 1_000,
+    of: swallowed.length,
+    isTime: true,
+  },
+  {
+    name: "swallowed: slowest answer (ms)",
+    measured: Math.max(...silent.map(({ ms }) => ms)),
+    limit: 5_000,
+    of: silent.length,
+    isTime: true,
+  },
+  {
+    name: "swallowed: answers other than 503",
+    measured: silent.filter(({ status }) => status !== 503 && status !== 200).length,
+    limit: 0,
+    of: silent.length,
+  },
+  {
+    name: "answers with the driver's words",
+    measured: of("probe").filter(({ text }) => /ECONN|terminated|pg_|timeout/i.test(text ?? "")).length,
+    limit: 0,
+    of: of("probe").length,
+  },
+  {
+    name: "restarted: slowest first write (ms)",
+    measured: back.at(-1) ?? Number.NaN,
+    limit: 3_000,
+    of: back.length,
+    isTime: true,
+  },
+  {
+    name: "few connections: runs that did not succeed",
+    measured: notSuccessful(during("few connections")),
+    limit: 0,
+    of: during("few connections").length,
+  },
+  {
+    name: "poison: innocents that did not succeed",
+    measured: notSuccessful(during("poison")),
+    limit: 0,
+    of: during("poison").length,
+  },
+];
+
+console.log(
+  `\nseed ${begin?.seed}, load at the start ${begin?.load.toFixed(1)}, lease ${lease_ms} ms, ${rows.size} runs`,
+);
+let failed = 0;
+for (const { name, measured, limit, of: whole, isTime } of gates) {
+  // What did not occur shows nothing.
+  const holds = measured <= limit && whole !== 0;
+  const counts = !isTime || times === "--times";
+  if (!holds && counts) failed++;
+  const mark = holds ? "holds " : counts ? "FAILS " : "slower";
+  console.log(`${mark} ${name}: ${measured}${whole === undefined ? "" : ` of ${whole}`} (limit ${limit})`);
+}
+for (const [run_id, steps] of unexplained.slice(0, 5)) console.log(run_id, rows.get(run_id), steps);
+for (const run of ticks.filter(({ run_id }) => rows.get(run_id)?.status !== "success").slice(0, 5))
+  console.log(run, rows.get(run.run_id));
+process.exitCode = failed > 0 ? 1 : 0;

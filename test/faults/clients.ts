@@ -1,0 +1,93 @@
+import { randomUUID } from "node:crypto";
+import { setTimeout as pause } from "node:timers/promises";
+import type { Random } from "../support/random.ts";
+import type { Fault, Note } from "./history.ts";
+
+/** A server that is frozen takes connections and says nothing: another one is asked after this. */
+const ANSWER_MS = 3_000;
+const AGAIN_MS = 100;
+/** A run takes two seconds without a fault; after this it is asked for elsewhere. */
+const JOIN_MS = 20_000;
+/** No run takes longer, whatever happens to its process. */
+const RUN_MS = 600_000;
+
+export interface Options {
+  urls: readonly string[];
+  /** The file of the history, which graphs write to. */
+  history: string;
+  note: Note;
+  random: Random;
+}
+
+/** Clients that create runs and wait for them, each time at another server; what has no answer is asked elsewhere. */
+export class Clients {
+  readonly #options: Options;
+  #working: Promise<void>[] = [];
+  #stopped = false;
+  fault: Fault | undefined;
+
+  constructor(options: Options) {
+    this.#options = options;
+  }
+
+  start(count: number): void {
+    this.#working = Array.from({ length: count }, async () => {
+      while (!this.#stopped) await this.runOne("ticks");
+    });
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    await Promise.all(this.#working);
+  }
+
+  /** Creates a run, and waits for its end. False: the creation had no answer, which acknowledges nothing. */
+  async runOne(assistant_id: string, input: object = {}): Promise<boolean> {
+    const { note, history } = this.#options;
+    const thread_id = randomUUID();
+    const created = await this.#ask(`/threads/${thread_id}/runs`, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ assistant_id, input: { history, ...input }, if_not_exists: "create" }),
+    });
+    if (created?.status !== 200) {
+      await pause(AGAIN_MS);
+      return false;
+    }
+    const { run_id } = JSON.parse(created.text) as { run_id: string };
+    note({ kind: "accepted", run_id, fault: this.fault });
+    const end = performance.now() + RUN_MS;
+    while (performance.now() < end) {
+      const joined = await this.#ask(`/threads/${thread_id}/runs/${run_id}/join`, {}, JOIN_MS);
+      if (joined?.status === 200) {
+        note({ kind: "told", run_id, steps: (JSON.parse(joined.text) as { steps?: unknown }).steps });
+        return true;
+      }
+      await pause(AGAIN_MS);
+    }
+    return true;
+  }
+
+  /** Undefined: no answer. */
+  async #ask(
+    path: string,
+    init: RequestInit,
+    body_ms = ANSWER_MS,
+  ): Promise<{ status: number; text: string } | undefined> {
+    const giveUp = new AbortController();
+    let timer = setTimeout(() => giveUp.abort(), ANSWER_MS);
+    try {
+      const answer = await fetch(this.#options.random.pick(this.#options.urls) + path, {
+        ...init,
+        signal: giveUp.signal,
+      });
+      clearTimeout(timer);
+      timer = setTimeout(() => giveUp.abort(), body_ms);
+      return { status: answer.status, text: await answer.text() };
+    } catch {
+      return undefined;
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+}

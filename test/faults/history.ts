@@ -1,0 +1,33 @@
+import { appendFileSync } from "node:fs";
+
+/** Steps of each run (test/graphs/faults). */
+export const STEPS = 8;
+
+export type Fault = "frozen" | "killed" | "swallowed" | "restarted" | "few connections" | "poison";
+
+/** What happened; times in ms since the epoch, of the one machine. */
+export type Entry = { t: number } & (
+  | { kind: "begin"; seed: number; lease_ms: number; load: number }
+  | { kind: "fault"; fault: Fault; pid?: number }
+  | { kind: "over"; fault: Fault; pid?: number }
+  /** The server has answered the creation with 200. */
+  | { kind: "accepted"; run_id: string; fault: Fault | undefined }
+  /** A step began: written by the graph. */
+  | { kind: "step"; run_id: string; step: number; pid: number }
+  /** A client has been told the output. */
+  | { kind: "told"; run_id: string; steps: unknown }
+  /** A request during a fault; status 0: no answer. */
+  | { kind: "probe"; fault: Fault; path: string; status: number; ms: number; text?: string }
+  /** How the run stands in the database at the end. */
+  | { kind: "row"; run_id: string; status: string; attempt: number; epoch: number; graph_id: string }
+);
+
+type Unstamped<E> = E extends Entry ? Omit<E, "t"> : never;
+
+/** Notes an entry with the time of now. */
+export const noteIn =
+  (file: string) =>
+  (entry: Unstamped<Entry>): void =>
+    appendFileSync(file, `${JSON.stringify({ t: Date.now(), ...entry })}\n`);
+
+export type Note = ReturnType<typeof noteIn>;

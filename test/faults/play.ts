@@ -1,0 +1,230 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { loadavg, tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
+import { execute } from "../support/postgres.ts";
+import { freePort, type ServerProcess, startProcess } from "../support/process.ts";
+import { type Random, randomOf } from "../support/random.ts";
+import { startProxy, type TcpProxy } from "../support/tcp-proxy.ts";
+import { until } from "../support/until.ts";
+import { Clients } from "./clients.ts";
+import { type Entry, type Fault, type Note, noteIn } from "./history.ts";
+import { PostgresServer } from "./postgres-server.ts";
+
+/** How often each fault is played, and for how long. */
+export interface Counts {
+  freezes: number;
+  kills: number;
+  /** Times that packets are swallowed, for `swallowed_ms` each. */
+  cuts: number;
+  swallowed_ms: number;
+  restarts: number;
+  few_ms: number;
+  innocents: number;
+  /** Programs that take a core each, beside poison. */
+  burners: number;
+}
+
+/** The default; how long a fault lasts that is to cost a process its runs. */
+const LEASE_MS = 4_000;
+const FROZEN_MS = LEASE_MS + 3_000;
+const CLIENTS = 24;
+const PROBE_MS = 100;
+const POISON = 8;
+/** Longer than a host may be silent. */
+const BLOCKED_MS = 60_000;
+
+/** A server that is started again on its port whenever it dies, and the network between it and the database. */
+interface Member {
+  port: number;
+  proxy: TcpProxy;
+  server: ServerProcess;
+}
+
+/** Plays faults against three processes on one Postgres, under load, and writes down what happens. */
+export async function play(counts: Counts, { seed, file }: { seed: number; file: string }): Promise<void> {
+  const note = noteIn(file);
+  const postgres = await PostgresServer.start();
+  const data = mkdtempSync(join(tmpdir(), "threadmill-faults-"));
+  const members: Member[] = [];
+  const start = (port: number, proxy: TcpProxy) =>
+    startProcess({
+      config: "test/graphs/faults/langgraph.json",
+      data,
+      databaseUrl: proxy.url,
+      port,
+      flags: ["--only", "agents"],
+      env: { THREADMILL_HOSTS: "1", THREADMILL_HOST_MEMORY_MB: "128", THREADMILL_LEASE_MS: String(LEASE_MS) },
+    });
+  try {
+    for (let i = 0; i < 3; i++) {
+      const [port, proxy] = [await freePort(), await startProxy(postgres.url)];
+      members.push({ port, proxy, server: await start(port, proxy) });
+    }
+    note({ kind: "begin", seed, lease_ms: LEASE_MS, load: loadavg()[0] as number });
+    const faults = new Faults({ postgres, members, start, note, file, random: randomOf(seed), counts });
+    await faults.play();
+    const rows = await execute(postgres.url, "select run_id, status, attempt, epoch::int, graph_id from runs");
+    for (const row of rows) note({ kind: "row", ...row } as Extract<Entry, { kind: "row" }>);
+  } finally {
+    for (const { server, proxy } of members) {
+      server.child.kill("SIGKILL");
+      await server.ended;
+      await proxy.close();
+    }
+    postgres.remove();
+    rmSync(data, { recursive: true, force: true });
+  }
+}
+
+interface World {
+  postgres: PostgresServer;
+  members: Member[];
+  start(port: number, proxy: TcpProxy): Promise<ServerProcess>;
+  note: Note;
+  file: string;
+  random: Random;
+  counts: Counts;
+}
+
+class Faults {
+  readonly #world: World;
+  readonly #clients: Clients;
+
+  constructor(world: World) {
+    this.#world = world;
+    const { note, random, file, members } = world;
+    const urls = members.map(({ port }) => `http://127.0.0.1:${port}`);
+    this.#clients = new Clients({ urls, history: file, note, random });
+  }
+
+  async play(): Promise<void> {
+    const { counts } = this.#world;
+    this.#clients.start(CLIENTS);
+    await this.#times(counts.freezes, "frozen", () => this.#freeze());
+    await this.#times(counts.kills, "killed", () => this.#kill());
+    await this.#times(counts.cuts, "swallowed", () => this.#swallow());
+    await this.#times(counts.restarts, "restarted", () => this.#restart());
+    await this.#times(1, "few connections", () => this.#fewConnections());
+    await this.#clients.stop();
+    await this.#times(1, "poison", () => this.#poison());
+  }
+
+  /** One after the other, each when all processes are well again and have run for a moment. */
+  async #times(count: number, fault: Fault, once: () => Promise<void>): Promise<void> {
+    const { members } = this.#world;
+    for (let i = 0; i < count; i++) {
+      for (const { port } of members) await until(`${port} is well`, () => isWell(port), 60_000);
+      await pause(1_000 + this.#world.random.integer(0, 500));
+      this.#clients.fault = fault;
+      process.stdout.write(`${fault} ${i + 1} of ${count}\n`);
+      await once();
+      this.#clients.fault = undefined;
+    }
+  }
+
+  async #freeze(): Promise<void> {
+    const { note, random, members } = this.#world;
+    const { child } = random.pick(members).server;
+    const pid = child.pid as number;
+    note({ kind: "fault", fault: "frozen", pid });
+    child.kill("SIGSTOP");
+    await pause(FROZEN_MS);
+    child.kill("SIGCONT");
+    note({ kind: "over", fault: "frozen", pid });
+  }
+
+  async #kill(): Promise<void> {
+    const { note, random, members, start } = this.#world;
+    const member = random.pick(members);
+    const pid = member.server.child.pid as number;
+    note({ kind: "fault", fault: "killed", pid });
+    member.server.child.kill("SIGKILL");
+    await member.server.ended;
+    member.server = await start(member.port, member.proxy);
+    note({ kind: "over", fault: "killed", pid });
+  }
+
+  async #swallow(): Promise<void> {
+    const { note, random, members, counts } = this.#world;
+    const { proxy, server, port } = random.pick(members);
+    const pid = server.child.pid as number;
+    note({ kind: "fault", fault: "swallowed", pid });
+    proxy.carries(false);
+    const end = performance.now() + counts.swallowed_ms;
+    while (performance.now() < end) {
+      await Promise.all([this.#probe("swallowed", port, "/threads/search"), this.#probe("swallowed", port, "/ok")]);
+      await pause(PROBE_MS);
+    }
+    proxy.carries(true);
+    note({ kind: "over", fault: "swallowed", pid });
+  }
+
+  /** Down for up to two seconds; "over" is when it takes connections, and each process is asked until it can write again. */
+  async #restart(): Promise<void> {
+    const { note, random, members, postgres } = this.#world;
+    postgres.down("immediate");
+    note({ kind: "fault", fault: "restarted" });
+    await pause(random.integer(0, 2_000));
+    postgres.up();
+    note({ kind: "over", fault: "restarted" });
+    const works = async ({ port }: Member) => {
+      while ((await this.#probe("restarted", port, "/threads")) !== 200) await pause(PROBE_MS);
+    };
+    await Promise.all(members.map(works));
+  }
+
+  /** Three processes want 33. */
+  async #fewConnections(): Promise<void> {
+    const { note, members, postgres, counts } = this.#world;
+    postgres.down("fast");
+    postgres.up({ max_connections: 20 });
+    note({ kind: "fault", fault: "few connections" });
+    await pause(counts.few_ms);
+    for (const { port } of members) await this.#probe("few connections", port, "/threads");
+    note({ kind: "over", fault: "few connections" });
+    postgres.down("fast");
+    postgres.up();
+  }
+
+  async #poison(): Promise<void> {
+    const { note, random, counts } = this.#world;
+    note({ kind: "fault", fault: "poison" });
+    const burners = Array.from({ length: counts.burners }, burn);
+    try {
+      const poison = Array.from({ length: POISON }, (_, i) => ["exits", "eats", "blocks"][i % 3] as string);
+      const runs = [...poison, ...Array.from({ length: counts.innocents }, () => "ticks")];
+      const ordered = runs.map((graph) => ({ graph, at: random.next() })).sort((a, b) => a.at - b.at);
+      const execute = async (graph: string) => {
+        while (!(await this.#clients.runOne(graph, graph === "blocks" ? { ms: BLOCKED_MS } : {})));
+      };
+      await Promise.all(ordered.map(({ graph }) => execute(graph)));
+    } finally {
+      for (const burner of burners) burner.kill("SIGKILL");
+    }
+    note({ kind: "over", fault: "poison" });
+  }
+
+  async #probe(fault: Fault, port: number, path: string): Promise<number> {
+    const asked_at = performance.now();
+    const init = path === "/ok" ? {} : { method: "POST", body: "{}" };
+    let [status, text] = [0, ""];
+    try {
+      const answer = await fetch(`http://127.0.0.1:${port}${path}`, { ...init, signal: AbortSignal.timeout(10_000) });
+      [status, text] = [answer.status, await answer.text()];
+    } catch {}
+    const entry = { kind: "probe" as const, fault, path, status, ms: Math.round(performance.now() - asked_at) };
+    this.#world.note({ ...entry, ...(status !== 200 && { text: text.slice(0, 200) }) });
+    return status;
+  }
+}
+
+const isWell = (port: number): Promise<boolean> =>
+  fetch(`http://127.0.0.1:${port}/ok`, { signal: AbortSignal.timeout(1_000) }).then(
+    ({ ok }) => ok,
+    () => false,
+  );
+
+/** A program that takes a core for as long as it lives. */
+const burn = (): ChildProcess => spawn(process.execPath, ["-e", "for (;;);"], { stdio: "ignore" });
