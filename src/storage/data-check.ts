@@ -1,10 +1,11 @@
-import { readFileSync, renameSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, renameSync, statSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { sql } from "kysely";
 import { ConfigError } from "../errors.ts";
 import type { Log } from "../lib/log.ts";
 import { repeating, type Service } from "../lib/service.ts";
-import { isDiskFull, sqliteKindOf } from "../lib/unavailable.ts";
+import { isDisconnected, isDiskFull, sqliteKindOf } from "../lib/unavailable.ts";
 import type { Database } from "./database.ts";
 
 /** So many seconds of runs may be missing unnoticed. */
@@ -77,6 +78,38 @@ export function noteData(
       await note(true).catch(() => undefined);
     },
   };
+}
+
+/**
+ * Whether a file, if there is one, is an SQLite database.
+ *
+ * @throws ConfigError
+ */
+export function checkHeader(file: string): void {
+  if (!existsSync(file)) return;
+  const connection = new DatabaseSync(file, { readOnly: true });
+  try {
+    connection.exec("select count(*) from sqlite_schema");
+  } catch (error) {
+    const explained = explainOpening(error, file);
+    // Busy is not damaged.
+    if (explained instanceof ConfigError) throw explained;
+  } finally {
+    connection.close();
+  }
+}
+
+/** The server knows no such user, password or database, or the user may do too little. */
+const REFUSED = /^(28...|3D000|42501)$/;
+
+/** An error of the first connection to Postgres, as a sentence that says what to do; others as they are. */
+export function explainConnecting(error: unknown, description: string): unknown {
+  const { code = "", message } = error as Error & { code?: string };
+  if (!isDisconnected(error) && !REFUSED.test(code)) return error;
+  // An error of several addresses has no message of its own.
+  return new ConfigError(
+    `The database cannot be used (${description}: ${message || code}): start it, or correct --database-url (DATABASE_URL).`,
+  );
 }
 
 /** An error of opening the data, as a sentence that says what to do; others as they are. */

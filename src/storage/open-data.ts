@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { sql } from "kysely";
 import { steadyClock, systemClock } from "../lib/clock.ts";
 import type { Log } from "../lib/log.ts";
-import { checkData, explainOpening, noteData } from "./data-check.ts";
+import { checkData, checkHeader, explainConnecting, explainOpening, noteData } from "./data-check.ts";
 import type { Database } from "./database.ts";
 import { lockFolder } from "./folder-lock.ts";
 import { bringBackToNow, expireLeases } from "./lost-runs.ts";
@@ -42,6 +42,8 @@ export async function openData(
       database ??= openDatabase(place, synchronous, log);
       if (isAlone) await checkData(database, file);
       await migrate(database, "agents");
+      // The threads that use it open it with the first request, too late for an error at the start.
+      checkHeader(fileOf(place, "experiments"));
       return database;
     };
     const release = await takeFolder(place, async () => {
@@ -68,8 +70,13 @@ export async function openData(
 async function openWithoutFolder(place: DataPlace, synchronous: Synchronous, log: Log) {
   makePrivate(place.data_dir, log);
   const database = openDatabase(place, synchronous, log);
-  await migrate(database, "agents");
-  await warnOfFewConnections(database, log);
+  try {
+    await migrate(database, "agents");
+    await warnOfFewConnections(database, log);
+  } catch (error) {
+    await database.close();
+    throw explainConnecting(error, database.description);
+  }
   return { database, close: () => database.close() };
 }
 

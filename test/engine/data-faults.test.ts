@@ -15,6 +15,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { EndedEarly, freePort, type ServerProcess, startProcess } from "../support/process.ts";
 import { until } from "../support/until.ts";
 
+const CONFIG = "test/graphs/shared/langgraph.json";
 const RUN = { assistant_id: "steps", input: {} };
 
 /** What the operator gets to see when the files of the embedded database are not as they were left. */
@@ -30,7 +31,7 @@ describe("a data folder", () => {
   });
   const file = () => join(folder, "threadmill.db");
   const start = async () => {
-    server = await startProcess({ data: folder, port: await freePort(), config: "test/graphs/shared/langgraph.json" });
+    server = await startProcess({ data: folder, port: await freePort(), config: CONFIG });
     return server;
   };
   const kill = async (signal: NodeJS.Signals = "SIGKILL") => {
@@ -91,13 +92,22 @@ describe("a data folder", () => {
     expect(await refusal()).toMatch(/is damaged/);
   });
 
-  it("whose database or lock is no database is refused", async () => {
-    writeFileSync(file(), "no database ".repeat(1_000));
-    expect(await refusal()).toMatch(/is damaged .*file is not a database/);
-    rmSync(folder, { recursive: true });
-    execFileSync("mkdir", [folder]);
-    writeFileSync(join(folder, "lock.db"), "no database ".repeat(1_000));
-    expect(await refusal()).toMatch(/is damaged .* lock\.db can be deleted/);
+  it.each(["threadmill.db", "experiments.db", "lock.db"])("whose %s is no database is refused", async (name) => {
+    writeFileSync(join(folder, name), "no database ".repeat(1_000));
+    expect(await refusal()).toMatch(/is damaged .*file is not a database.* lock\.db can be deleted/);
+  });
+
+  it("is not looked for where Postgres is to be used; that it does not answer is one sentence", async () => {
+    const databaseUrl = `postgres://user:secret@127.0.0.1:${await freePort()}/x`;
+    const answer = startProcess({ data: folder, port: await freePort(), config: CONFIG, databaseUrl });
+    const { message } = await answer.then(
+      () => expect.fail("It started."),
+      (error: Error) => error,
+    );
+    expect(message).toMatch(
+      /^The database cannot be used \(Postgres, .*ECONNREFUSED.*\): start it, or correct --database-url/m,
+    );
+    expect(message).not.toMatch(/ {4}at |secret/);
   });
 
   describe.runIf(process.getuid?.() === 0 && process.platform === "linux")("on a disk of its own", () => {
