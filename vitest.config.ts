@@ -17,7 +17,9 @@ export default defineConfig(async ({ mode }) => {
     Suite,
   ]) => ({
     // Hosts on the serving thread load graphs by way of Vite here, which asks no hook of Node's.
-    resolve: { alias: { "threadmill/graph": join(import.meta.dirname, "src/graphs/author/get-token.ts") } },
+    resolve: {
+      alias: { "threadmill/graph": join(import.meta.dirname, "src/agent-server/graph-hosts/author/get-token.ts") },
+    },
     test: {
       name,
       include,

@@ -7,9 +7,9 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
-import { readConfig } from "../src/config.ts";
-import { createLog } from "../src/lib/log.ts";
+import { readConfig } from "../src/config/config.ts";
 import { listen, startThreadmill } from "../src/main.ts";
+import { createLog } from "../src/platform/lib/log.ts";
 
 /** What the process that starts this one tells it. */
 export interface RouterOrder {

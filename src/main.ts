@@ -1,28 +1,28 @@
 import { join } from "node:path";
-import { Activation } from "./agents/activation.ts";
-import { Cancellations } from "./agents/cancellations.ts";
-import { DefaultAssistants } from "./agents/default-assistants.ts";
-import { Disconnects } from "./agents/disconnects.ts";
-import { type CatalogContent, GraphCatalog } from "./agents/graph-catalog.ts";
-import type { Config } from "./config.ts";
-import { DEFAULT_TENANT } from "./contract/caller.ts";
-import type { DeploymentRouter } from "./control/router/deployment-router.ts";
+import { keySourceOf } from "./access/key-source.ts";
+import { openKeyRing } from "./access/open-key-ring.ts";
+import { sealsNothing } from "./access/seals-nothing.ts";
+import type { Vault } from "./access/vault.ts";
+import { Activation } from "./agent-server/activation.ts";
+import { Cancellations } from "./agent-server/cancellations.ts";
+import { DefaultAssistants } from "./agent-server/default-assistants.ts";
+import { Disconnects } from "./agent-server/disconnects.ts";
+import { type CatalogContent, GraphCatalog } from "./agent-server/graph-catalog.ts";
+import { TypeSchemaReader } from "./agent-server/graph-hosts/type-schemas/reader.ts";
+import { createEngine, fetchAsUser } from "./app/compose/engine.ts";
+import { createHttp } from "./app/compose/http.ts";
+import { fileOf, openData } from "./app/compose/open-data.ts";
+import { accessTo, openVault, refuseToBeOpen } from "./app/compose/vault.ts";
+import type { DeploymentFront } from "./app/deployment-front.ts";
+import type { Config } from "./config/config.ts";
+import type { DeploymentRouter } from "./control-plane/router/deployment-router.ts";
 import { experimentThreads, type ThreadSetup } from "./experiments/threads.ts";
-import { TypeSchemaReader } from "./graphs/type-schemas/reader.ts";
-import { BodyParser } from "./http/body-parser.ts";
-import type { DeploymentFront } from "./http/deployment-front.ts";
-import type { App } from "./http/route.ts";
-import type { Log } from "./lib/log.ts";
-import { createEngine, fetchAsUser } from "./main/engine.ts";
-import { createHttp } from "./main/http.ts";
-import { accessTo, openVault, refuseToBeOpen } from "./main/vault.ts";
-import { fileOf, openData } from "./storage/open-data.ts";
-import { keySourceOf } from "./vault/key-source.ts";
-import { openKeyRing } from "./vault/open-key-ring.ts";
-import { sealsNothing } from "./vault/seals-nothing.ts";
-import type { Vault } from "./vault/vault.ts";
+import { DEFAULT_TENANT } from "./platform/contract/caller.ts";
+import { BodyParser } from "./platform/http/body-parser.ts";
+import type { App } from "./platform/http/route.ts";
+import type { Log } from "./platform/lib/log.ts";
 
-export { type Listening, listen } from "./main/listen.ts";
+export { type Listening, listen } from "./app/compose/listen.ts";
 
 /** The service without a socket. */
 export interface Threadmill {
@@ -85,7 +85,7 @@ export async function startThreadmill(config: Config, log: Log): Promise<Threadm
   const experiments = experimentThreads({ database: experimentsDatabase(config), log_level: config.log_level });
   // Loaded while the graph hosts load the graphs on another core: the vault, the control plane, the HTTP part.
   const vault = await vaultWhenOpen();
-  const { openControl } = await import("./main/control.ts");
+  const { openControl } = await import("./app/compose/control.ts");
   const plane = await openControl(config, { database, seal, log });
   const access = await accessTo(config, database, log);
   const services = [access, ...(config.only ? [] : [...vault.maintenance, plane])];

@@ -9,7 +9,7 @@ const OUT = join(ROOT, "dist/web");
 const FIRST_LOAD_LIMIT_BYTES = 250_000;
 
 /** What the build reads. */
-const SOURCES = ["web/**/*.{ts,tsx,css,html,js}", "src/contract/**/*.ts", "package-lock.json"];
+const SOURCES = ["web/**/*.{ts,tsx,css,html,js}", "src/*/contract/**/*.ts", "package-lock.json"];
 
 /**
  * Builds the web app into dist/web, unless what is there is newer than all of its sources (`--force` builds anyway). It is built

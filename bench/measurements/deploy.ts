@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { cpSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Deployment, Revision } from "../../src/contract/control/records.ts";
+import type { Deployment, Revision } from "../../src/control-plane/contract/records.ts";
 import { median } from "../load.ts";
 import type { Measurement } from "../measurement.ts";
 import { start as startProgram, temporaryFolder } from "../processes.ts";

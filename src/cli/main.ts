@@ -1,9 +1,9 @@
 import { Command, Option } from "commander";
-import { type Config, type Flags, readConfig, readStorageConfig } from "../config.ts";
-import { ConfigError } from "../errors.ts";
-import { STUDIO_ORIGIN } from "../lib/cors.ts";
-import { createLog, type Log } from "../lib/log.ts";
+import { type Config, type Flags, readConfig, readStorageConfig } from "../config/config.ts";
 import type { Threadmill } from "../main.ts";
+import { ConfigError } from "../platform/errors.ts";
+import { STUDIO_ORIGIN } from "../platform/lib/cors.ts";
+import { createLog, type Log } from "../platform/lib/log.ts";
 import { addDeployCommand } from "./deploy/command.ts";
 import { addDeploymentCommands } from "./deployments/command.ts";
 import { addExperimentCommands } from "./experiments/command.ts";
@@ -105,8 +105,8 @@ async function serve(command: Config["command"], flags: Flags): Promise<void> {
 /** An instance of a deployment that no control plane keeps ends in order, with all that its graphs have started. */
 async function endWithoutControlPlane(config: Config, heartbeat_file: string, log: Log): Promise<void> {
   const [{ orphaned }, { killGroup }] = await Promise.all([
-    import("../control/drivers/process/heartbeat.ts"),
-    import("../control/drivers/process/process-identity.ts"),
+    import("../control-plane/drivers/process/heartbeat.ts"),
+    import("../control-plane/drivers/process/process-identity.ts"),
   ]);
   log.warn({ reason: await orphaned({ ...config, heartbeat_file }) }, "instance without a control plane stops");
   process.on("exit", () => killGroup(process.pid));
@@ -174,8 +174,8 @@ async function migrateOnly(flags: Flags): Promise<void> {
   const config = readStorageConfig(flags, process.env);
   const log = createLog(config.log_level);
   const [{ migrate }, { openDatabase }] = await Promise.all([
-    import("../storage/migrate.ts"),
-    import("../storage/open-data.ts"),
+    import("../platform/database/migrate.ts"),
+    import("../app/compose/open-data.ts"),
   ]);
   for (const part of ["agents", "experiments"] as const) {
     const database = openDatabase(config, "full", log, part);

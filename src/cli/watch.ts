@@ -1,9 +1,9 @@
 import { once } from "node:events";
 import { relative } from "node:path";
 import { type FSWatcher, watch } from "chokidar";
-import { type Config, type Flags, readConfig } from "../config.ts";
-import type { Log } from "../lib/log.ts";
+import { type Config, type Flags, readConfig } from "../config/config.ts";
 import type { Threadmill } from "../main.ts";
+import type { Log } from "../platform/lib/log.ts";
 
 /** Editors write a file in several steps; changes within this time count as one. */
 const SETTLE_MS = 150;

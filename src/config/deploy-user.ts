@@ -1,4 +1,4 @@
-import { ConfigError } from "../errors.ts";
+import { ConfigError } from "../platform/errors.ts";
 
 /** Numbers that systemd keeps for services which have a user only while they run, and that user namespaces of containers have. */
 const DEFAULT = "61184-65519";

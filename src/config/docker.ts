@@ -1,4 +1,4 @@
-import { ConfigError } from "../errors.ts";
+import { ConfigError } from "../platform/errors.ts";
 import { type Env, list } from "./values.ts";
 
 /** Where deployments of images run. */

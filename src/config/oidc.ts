@@ -1,6 +1,6 @@
-import { ConfigError } from "../errors.ts";
-import { isObject } from "../lib/json.ts";
-import { isLoopback } from "../lib/loopback.ts";
+import { ConfigError } from "../platform/errors.ts";
+import { isObject } from "../platform/lib/json.ts";
+import { isLoopback } from "../platform/lib/loopback.ts";
 import type { Env } from "./values.ts";
 
 /** The OpenID provider whose JWTs are accepted. */

@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { parseEnv } from "node:util";
-import { ConfigError } from "../errors.ts";
-import { isObject, type JsonObject } from "../lib/json.ts";
+import { ConfigError } from "../platform/errors.ts";
+import { isObject, type JsonObject } from "../platform/lib/json.ts";
 import type { Env } from "./values.ts";
 
 /** One entry of `graphs` in langgraph.json. */

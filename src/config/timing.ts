@@ -1,4 +1,4 @@
-import { ConfigError } from "../errors.ts";
+import { ConfigError } from "../platform/errors.ts";
 import { type Env, integer, number } from "./values.ts";
 
 const DAY_MS = 86_400_000;

@@ -1,4 +1,4 @@
-import { ConfigError } from "../errors.ts";
+import { ConfigError } from "../platform/errors.ts";
 
 /** Variables of the environment, by name. */
 export type Env = Readonly<Record<string, string | undefined>>;

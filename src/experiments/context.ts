@@ -1,4 +1,4 @@
-import type { Database } from "../storage/database.ts";
+import type { Database } from "../platform/database/database.ts";
 
 /** What the rules of experiments work with. */
 export interface ExperimentsContext {

@@ -1,9 +1,12 @@
 import { randomUUID } from "node:crypto";
-import type { Caller } from "../contract/caller.ts";
-import type { Dataset, DatasetCreate, DatasetQuery, DatasetUpdate } from "../contract/experiments/datasets.ts";
-import { ApiError } from "../errors.ts";
-import { newId } from "../lib/ids.ts";
-import { isoOfMilliseconds } from "../lib/times.ts";
+import type { Caller } from "../platform/contract/caller.ts";
+import { writeUnique } from "../platform/database/write-unique.ts";
+import { ApiError } from "../platform/errors.ts";
+import { newId } from "../platform/lib/ids.ts";
+import { isoOfMilliseconds } from "../platform/lib/times.ts";
+import type { ExperimentsContext } from "./context.ts";
+import type { Dataset, DatasetCreate, DatasetQuery, DatasetUpdate } from "./contract/datasets.ts";
+import { getDataset, getExperimentsOf } from "./lookup.ts";
 import {
   type DatasetOrder,
   deleteDataset,
@@ -11,12 +14,9 @@ import {
   insertDataset,
   listDatasets,
   updateDataset,
-} from "../storage/experiments/datasets.ts";
-import { versionTimes } from "../storage/experiments/examples.ts";
-import { deleteExperiment, experimentsOfDataset } from "../storage/experiments/experiments.ts";
-import { writeUnique } from "../storage/write-unique.ts";
-import type { ExperimentsContext } from "./context.ts";
-import { getDataset, getExperimentsOf } from "./lookup.ts";
+} from "./storage/datasets.ts";
+import { versionTimes } from "./storage/examples.ts";
+import { deleteExperiment, experimentsOfDataset } from "./storage/experiments.ts";
 import { datasetOf, textOf } from "./wire.ts";
 
 type Paging = { limit: number; offset: number };

@@ -1,4 +1,10 @@
-import type { Caller } from "../contract/caller.ts";
+import type { Caller } from "../platform/contract/caller.ts";
+import { readNow, type Tx } from "../platform/database/database.ts";
+import { writeUnique } from "../platform/database/write-unique.ts";
+import { ApiError } from "../platform/errors.ts";
+import { newId } from "../platform/lib/ids.ts";
+import type { JsonObject } from "../platform/lib/json.ts";
+import type { ExperimentsContext } from "./context.ts";
 import {
   type Example,
   type ExampleCount,
@@ -6,12 +12,10 @@ import {
   type ExampleQuery,
   type ExampleUpdate,
   exampleSplits,
-} from "../contract/experiments/examples.ts";
-import { ApiError } from "../errors.ts";
-import { newId } from "../lib/ids.ts";
-import type { JsonObject } from "../lib/json.ts";
-import { readNow, type Tx } from "../storage/database.ts";
-import { datasetsByNo, lockDataset, updateDataset } from "../storage/experiments/datasets.ts";
+} from "./contract/examples.ts";
+import { readExampleFilters } from "./filter/read-filters.ts";
+import { datasetIds, getDataset } from "./lookup.ts";
+import { datasetsByNo, lockDataset, updateDataset } from "./storage/datasets.ts";
 import {
   countExamples,
   type ExampleFilter,
@@ -22,12 +26,8 @@ import {
   listExamples,
   setExampleVersion,
   takenExampleIds,
-} from "../storage/experiments/examples.ts";
-import type { ExampleRow, ExampleVersionRow } from "../storage/experiments/schema.ts";
-import { writeUnique } from "../storage/write-unique.ts";
-import type { ExperimentsContext } from "./context.ts";
-import { readExampleFilters } from "./filter/read-filters.ts";
-import { datasetIds, getDataset } from "./lookup.ts";
+} from "./storage/examples.ts";
+import type { ExampleRow, ExampleVersionRow } from "./storage/schema.ts";
 import { digestOf } from "./upload/staged-row.ts";
 import { exampleOf, parsed, textOf } from "./wire.ts";
 

@@ -1,22 +1,11 @@
-import type { Caller } from "../contract/caller.ts";
-import type {
-  KeyConfig,
-  KeyConfigCreate,
-  KeyConfigQuery,
-  KeyConfigUpdate,
-} from "../contract/experiments/feedback-configs.ts";
-import { ApiError } from "../errors.ts";
-import { isoOfMilliseconds } from "../lib/times.ts";
-import type { Tx } from "../storage/database.ts";
-import {
-  deleteConfig,
-  findConfig,
-  insertConfig,
-  listConfigs,
-  updateConfig,
-} from "../storage/experiments/feedback-configs.ts";
-import type { FeedbackConfigRow } from "../storage/experiments/schema.ts";
+import type { Caller } from "../platform/contract/caller.ts";
+import type { Tx } from "../platform/database/database.ts";
+import { ApiError } from "../platform/errors.ts";
+import { isoOfMilliseconds } from "../platform/lib/times.ts";
 import type { ExperimentsContext } from "./context.ts";
+import type { KeyConfig, KeyConfigCreate, KeyConfigQuery, KeyConfigUpdate } from "./contract/feedback-configs.ts";
+import { deleteConfig, findConfig, insertConfig, listConfigs, updateConfig } from "./storage/feedback-configs.ts";
+import type { FeedbackConfigRow } from "./storage/schema.ts";
 
 /** What feedback keys mean, and which way is up. */
 export class FeedbackConfigs {

@@ -1,6 +1,6 @@
-import type { FeedbackInput } from "../contract/experiments/feedback.ts";
-import { newId } from "../lib/ids.ts";
-import type { FeedbackRow } from "../storage/experiments/schema.ts";
+import { newId } from "../platform/lib/ids.ts";
+import type { FeedbackInput } from "./contract/feedback.ts";
+import type { FeedbackRow } from "./storage/schema.ts";
 import { textOf } from "./wire.ts";
 
 /** Whose feedback it is that says nothing about its source: that of a program. */

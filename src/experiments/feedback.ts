@@ -1,8 +1,14 @@
-import type { Caller } from "../contract/caller.ts";
-import type { Feedback, FeedbackCreate, FeedbackQuery, FeedbackUpdate } from "../contract/experiments/feedback.ts";
-import { ApiError, InvalidRequestError } from "../errors.ts";
-import { readNow, type Tx } from "../storage/database.ts";
-import { lockExperiment, setStats } from "../storage/experiments/experiments.ts";
+import type { Caller } from "../platform/contract/caller.ts";
+import { readNow, type Tx } from "../platform/database/database.ts";
+import { writeUnique } from "../platform/database/write-unique.ts";
+import { ApiError, InvalidRequestError } from "../platform/errors.ts";
+import type { ExperimentsContext } from "./context.ts";
+import type { Feedback, FeedbackCreate, FeedbackQuery, FeedbackUpdate } from "./contract/feedback.ts";
+import { rememberConfigs } from "./feedback-configs.ts";
+import { newFeedbackRow } from "./feedback-row.ts";
+import { getExperiment } from "./lookup.ts";
+import { renewKey } from "./renew-stats.ts";
+import { lockExperiment, setStats } from "./storage/experiments.ts";
 import {
   deleteFeedback,
   type FullFeedback,
@@ -11,15 +17,9 @@ import {
   listFeedback,
   takenFeedbackIds,
   updateFeedback,
-} from "../storage/experiments/feedback.ts";
-import { findRun } from "../storage/experiments/runs.ts";
-import type { FeedbackRow } from "../storage/experiments/schema.ts";
-import { writeUnique } from "../storage/write-unique.ts";
-import type { ExperimentsContext } from "./context.ts";
-import { rememberConfigs } from "./feedback-configs.ts";
-import { newFeedbackRow } from "./feedback-row.ts";
-import { getExperiment } from "./lookup.ts";
-import { renewKey } from "./renew-stats.ts";
+} from "./storage/feedback.ts";
+import { findRun } from "./storage/runs.ts";
+import type { FeedbackRow } from "./storage/schema.ts";
 import { feedbackOf, textOf } from "./wire.ts";
 
 /** Scores and remarks. Each change renews the statistics of its key in the same transaction. */

@@ -1,9 +1,9 @@
-import type { Caller } from "../contract/caller.ts";
-import { ApiError } from "../errors.ts";
-import type { Tx } from "../storage/database.ts";
-import { type DatasetWithCounts, datasetsByNo, findDataset } from "../storage/experiments/datasets.ts";
-import { experimentsById, findExperiment } from "../storage/experiments/experiments.ts";
-import type { ExperimentRow } from "../storage/experiments/schema.ts";
+import type { Caller } from "../platform/contract/caller.ts";
+import type { Tx } from "../platform/database/database.ts";
+import { ApiError } from "../platform/errors.ts";
+import { type DatasetWithCounts, datasetsByNo, findDataset } from "./storage/datasets.ts";
+import { experimentsById, findExperiment } from "./storage/experiments.ts";
+import type { ExperimentRow } from "./storage/schema.ts";
 
 /** @throws ApiError when the caller has no such dataset */
 export async function getDataset(tx: Tx, { tenant_id }: Caller, dataset_id: string): Promise<DatasetWithCounts> {

@@ -1,8 +1,4 @@
-import type { Tx } from "../storage/database.ts";
-import { findExperimentByNo } from "../storage/experiments/experiments.ts";
-import { judgementsOf } from "../storage/experiments/feedback.ts";
-import { measuresOf } from "../storage/experiments/runs.ts";
-import { deleteVector, putVector } from "../storage/experiments/vectors.ts";
+import type { Tx } from "../platform/database/database.ts";
 import {
   type ExperimentStats,
   feedbackStats,
@@ -13,6 +9,10 @@ import {
   secondsOf,
   vectorOf,
 } from "./stats.ts";
+import { findExperimentByNo } from "./storage/experiments.ts";
+import { judgementsOf } from "./storage/feedback.ts";
+import { measuresOf } from "./storage/runs.ts";
+import { deleteVector, putVector } from "./storage/vectors.ts";
 
 /** Computes statistics and vectors of an experiment from its rows, stores the vectors, and answers the statistics as JSON. */
 export async function renewStats(tx: Tx, experiment_no: number): Promise<string> {

@@ -1,11 +1,11 @@
-import type { ExperimentRun } from "../contract/experiments/runs.ts";
-import type { RunV2 } from "../contract/experiments/v2.ts";
-import type { JsonObject } from "../lib/json.ts";
-import { isoOfMicroseconds } from "../lib/times.ts";
-import type { Judgement } from "../storage/experiments/feedback.ts";
-import type { FullRun } from "../storage/experiments/runs.ts";
+import type { JsonObject } from "../platform/lib/json.ts";
+import { isoOfMicroseconds } from "../platform/lib/times.ts";
+import type { ExperimentRun } from "./contract/runs.ts";
+import type { RunV2 } from "./contract/v2.ts";
 import { always, bare, type Field, Shape, stored, written } from "./shape.ts";
 import { feedbackStats, feedbackStatsText, secondsOf } from "./stats.ts";
+import type { Judgement } from "./storage/feedback.ts";
+import type { FullRun } from "./storage/runs.ts";
 import { parsed, UNSAID } from "./wire.ts";
 
 const metadataOf = (run: FullRun): JsonObject => parsed<JsonObject>(run.metadata) ?? {};

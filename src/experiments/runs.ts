@@ -1,24 +1,17 @@
-import type { Caller } from "../contract/caller.ts";
-import type { ExperimentRun, RunQuery, RunStats, RunStatsQuery } from "../contract/experiments/runs.ts";
-import type { RunQueryV2, RunV2 } from "../contract/experiments/v2.ts";
-import { ApiError } from "../errors.ts";
-import { isoOfMicroseconds } from "../lib/times.ts";
-import type { Tx } from "../storage/database.ts";
-import { experimentsById, experimentsOfDataset } from "../storage/experiments/experiments.ts";
-import { feedbackAt, type Judgement } from "../storage/experiments/feedback.ts";
-import {
-  type FullRun,
-  findRun,
-  placesOfRuns,
-  type RunCursor,
-  type RunSearch,
-  searchRuns,
-} from "../storage/experiments/runs.ts";
+import type { Caller } from "../platform/contract/caller.ts";
+import type { Tx } from "../platform/database/database.ts";
+import { ApiError } from "../platform/errors.ts";
+import { isoOfMicroseconds } from "../platform/lib/times.ts";
 import type { ExperimentsContext } from "./context.ts";
+import type { ExperimentRun, RunQuery, RunStats, RunStatsQuery } from "./contract/runs.ts";
+import type { RunQueryV2, RunV2 } from "./contract/v2.ts";
 import { readFilters } from "./filter/read-filters.ts";
 import { getDataset, getExperiment } from "./lookup.ts";
 import { runOf, runV2Of, selectedV2 } from "./run-wire.ts";
 import { feedbackStats, figuresOf } from "./stats.ts";
+import { experimentsById, experimentsOfDataset } from "./storage/experiments.ts";
+import { feedbackAt, type Judgement } from "./storage/feedback.ts";
+import { type FullRun, findRun, placesOfRuns, type RunCursor, type RunSearch, searchRuns } from "./storage/runs.ts";
 import { UNSAID } from "./wire.ts";
 
 /** Most runs in a page of version 1: what the official clients expect. */

@@ -1,10 +1,14 @@
-import type { Caller } from "../contract/caller.ts";
-import type { Session, SessionCreate, SessionQuery, SessionUpdate } from "../contract/experiments/sessions.ts";
-import { ApiError } from "../errors.ts";
-import { newId } from "../lib/ids.ts";
-import type { JsonObject } from "../lib/json.ts";
-import { readNow, type Tx } from "../storage/database.ts";
-import { clearBaseline, findDataset, lockDataset, updateDataset } from "../storage/experiments/datasets.ts";
+import type { Caller } from "../platform/contract/caller.ts";
+import { readNow, type Tx } from "../platform/database/database.ts";
+import { writeUnique } from "../platform/database/write-unique.ts";
+import { ApiError } from "../platform/errors.ts";
+import { newId } from "../platform/lib/ids.ts";
+import type { JsonObject } from "../platform/lib/json.ts";
+import type { ExperimentsContext } from "./context.ts";
+import type { Session, SessionCreate, SessionQuery, SessionUpdate } from "./contract/sessions.ts";
+import { datasetIds, getDataset, getExperiment } from "./lookup.ts";
+import { feedbackStats, figuresOf } from "./stats.ts";
+import { clearBaseline, findDataset, lockDataset, updateDataset } from "./storage/datasets.ts";
 import {
   deleteExperiment,
   type ExperimentOrder,
@@ -12,12 +16,8 @@ import {
   insertExperiment,
   listExperiments,
   updateExperiment,
-} from "../storage/experiments/experiments.ts";
-import type { ExperimentRow } from "../storage/experiments/schema.ts";
-import { writeUnique } from "../storage/write-unique.ts";
-import type { ExperimentsContext } from "./context.ts";
-import { datasetIds, getDataset, getExperiment } from "./lookup.ts";
-import { feedbackStats, figuresOf } from "./stats.ts";
+} from "./storage/experiments.ts";
+import type { ExperimentRow } from "./storage/schema.ts";
 import { parsed, sessionOf, textOf } from "./wire.ts";
 
 /** Experiments, which the wire calls sessions. */

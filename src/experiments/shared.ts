@@ -1,13 +1,13 @@
-import type { Dataset } from "../contract/experiments/datasets.ts";
-import type { Example } from "../contract/experiments/examples.ts";
-import type { Session } from "../contract/experiments/sessions.ts";
-import type { SharedSessionQuery } from "../contract/experiments/shared.ts";
-import { ApiError } from "../errors.ts";
-import { findDataset, findSharedDataset } from "../storage/experiments/datasets.ts";
-import { listExamples } from "../storage/experiments/examples.ts";
-import { listExperiments } from "../storage/experiments/experiments.ts";
-import type { DatasetRow } from "../storage/experiments/schema.ts";
+import { ApiError } from "../platform/errors.ts";
 import type { ExperimentsContext } from "./context.ts";
+import type { Dataset } from "./contract/datasets.ts";
+import type { Example } from "./contract/examples.ts";
+import type { Session } from "./contract/sessions.ts";
+import type { SharedSessionQuery } from "./contract/shared.ts";
+import { findDataset, findSharedDataset } from "./storage/datasets.ts";
+import { listExamples } from "./storage/examples.ts";
+import { listExperiments } from "./storage/experiments.ts";
+import type { DatasetRow } from "./storage/schema.ts";
 import { datasetOf, exampleOf, sessionOf } from "./wire.ts";
 
 type Paging = { limit: number; offset: number };

@@ -1,6 +1,6 @@
-import type { FeedbackStats, KeyStats } from "../contract/experiments/sessions.ts";
-import type { Judgement } from "../storage/experiments/feedback.ts";
+import type { FeedbackStats, KeyStats } from "./contract/sessions.ts";
 import { describe, percentile } from "./statistics/describe.ts";
+import type { Judgement } from "./storage/feedback.ts";
 
 /** What an experiment adds up to, as its row keeps it. Every number that a user sees comes from here. */
 export interface ExperimentStats {

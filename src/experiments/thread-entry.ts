@@ -1,10 +1,10 @@
 import { parentPort, workerData } from "node:worker_threads";
-import { ApiError, InvalidRequestError } from "../errors.ts";
-import { systemClock } from "../lib/clock.ts";
-import { createLog } from "../lib/log.ts";
-import { migrate } from "../storage/migrate.ts";
-import { openPostgres } from "../storage/postgres.ts";
-import { openSqlite } from "../storage/sqlite.ts";
+import { migrate } from "../platform/database/migrate.ts";
+import { openPostgres } from "../platform/database/postgres.ts";
+import { openSqlite } from "../platform/database/sqlite.ts";
+import { ApiError, InvalidRequestError } from "../platform/errors.ts";
+import { systemClock } from "../platform/lib/clock.ts";
+import { createLog } from "../platform/lib/log.ts";
 import { JsonPieces } from "./json-pieces.ts";
 import { createOperations } from "./operations.ts";
 import type { LaneSetup, Reply, Request } from "./threads.ts";

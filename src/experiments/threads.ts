@@ -1,13 +1,13 @@
 import { once } from "node:events";
 import { Worker } from "node:worker_threads";
-import { ApiError, type ErrorCode, type InvalidPart, InvalidRequestError } from "../errors.ts";
+import { ApiError, type ErrorCode, type InvalidPart, InvalidRequestError } from "../platform/errors.ts";
 import { Arriving } from "./arriving.ts";
 import type { JsonPieces } from "./json-pieces.ts";
 import { type Lane, laneOf, type Noun } from "./lanes.ts";
 import type { Operations } from "./operations.ts";
 
 /**
- * V8 would take up to 100 MB for the young generation and never give it back (see src/graphs/hosts/thread.ts). What a page of 3 MB
+ * V8 would take up to 100 MB for the young generation and never give it back (see src/agent-server/graph-hosts/hosts/thread.ts). What a page of 3 MB
  * is made of lives until the page is written, and is copied at each collection: with 48 MB there are 1.3 a page, with 24 MB 2.6.
  * SQLite's cache fills up while an upload is stored, and nothing of it is read again: 8 MB instead of 32 make it no slower.
  */

@@ -1,15 +1,15 @@
-import type { Dataset } from "../contract/experiments/datasets.ts";
-import type { Example } from "../contract/experiments/examples.ts";
-import type { Feedback } from "../contract/experiments/feedback.ts";
-import type { Session } from "../contract/experiments/sessions.ts";
-import type { JsonObject } from "../lib/json.ts";
-import { isoOfMicroseconds, isoOfMilliseconds } from "../lib/times.ts";
-import type { DatasetWithCounts } from "../storage/experiments/datasets.ts";
-import type { VersionedExample } from "../storage/experiments/examples.ts";
-import type { FullFeedback } from "../storage/experiments/feedback.ts";
-import type { DatasetRow, ExperimentRow, FeedbackRow } from "../storage/experiments/schema.ts";
+import type { JsonObject } from "../platform/lib/json.ts";
+import { isoOfMicroseconds, isoOfMilliseconds } from "../platform/lib/times.ts";
+import type { Dataset } from "./contract/datasets.ts";
+import type { Example } from "./contract/examples.ts";
+import type { Feedback } from "./contract/feedback.ts";
+import type { Session } from "./contract/sessions.ts";
 import { always, bare, type Field, Shape, stored, written } from "./shape.ts";
 import type { ExperimentStats } from "./stats.ts";
+import type { DatasetWithCounts } from "./storage/datasets.ts";
+import type { VersionedExample } from "./storage/examples.ts";
+import type { FullFeedback } from "./storage/feedback.ts";
+import type { DatasetRow, ExperimentRow, FeedbackRow } from "./storage/schema.ts";
 
 /** JSON as a database keeps it. */
 export const parsed = <T = JsonObject>(json: string | null): T | null => (json === null ? null : JSON.parse(json));

@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process";
 import { symlinkSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { listSource } from "../../src/cli/deploy/source-files.ts";
-import type { Deployment, Revision } from "../../src/contract/control/records.ts";
+import type { Deployment, Revision } from "../../src/control-plane/contract/records.ts";
 import { LANGGRAPH_JSON, PROJECT, temporaryFolder, writeFiles } from "../control/deployed-project.ts";
 import { createDatabase, type TestDatabase } from "../support/databases.ts";
 import { freePort, runCli, type ServerProcess, startProcess } from "../support/process.ts";

@@ -1,8 +1,8 @@
 import { once } from "node:events";
 import { createInterface } from "node:readline";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { isoOfMilliseconds } from "../../src/lib/times.ts";
-import { insertLogLines } from "../../src/storage/control/logs.ts";
+import { insertLogLines } from "../../src/control-plane/storage/logs.ts";
+import { isoOfMilliseconds } from "../../src/platform/lib/times.ts";
 import { ControlApi, empty, ofImage, type User, type Wire } from "../http/control/api.ts";
 import { runCli, startCli } from "../support/process.ts";
 

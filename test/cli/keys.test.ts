@@ -1,7 +1,7 @@
 import { globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { DEFAULT_TENANT } from "../../src/contract/caller.ts";
+import { DEFAULT_TENANT } from "../../src/platform/contract/caller.ts";
 import { createDatabase, type DatabaseName, databases, type TestDatabase } from "../support/databases.ts";
 import { freePort, runCli, type ServerProcess, startProcess } from "../support/process.ts";
 

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { setTimeout as pause } from "node:timers/promises";
-import type { Deployment, Revision } from "../../src/contract/control/records.ts";
+import type { Deployment, Revision } from "../../src/control-plane/contract/records.ts";
 import { createDatabase, type DatabaseName, type TestDatabase } from "../support/databases.ts";
 import { freePort, type ServerProcess, startProcess } from "../support/process.ts";
 import { until } from "../support/until.ts";

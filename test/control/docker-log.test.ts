@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { LogFrames } from "../../src/control/drivers/docker/log-frames.ts";
-import { LogLines, type LogPosition, sinceOf } from "../../src/control/drivers/docker/log-lines.ts";
+import { LogFrames } from "../../src/control-plane/drivers/docker/log-frames.ts";
+import { LogLines, type LogPosition, sinceOf } from "../../src/control-plane/drivers/docker/log-lines.ts";
 
 type Written = readonly [stream: "stdout" | "stderr", nanoseconds: number, text: string];
 

@@ -1,8 +1,8 @@
 import { join } from "node:path";
-import type { DeployDriver } from "../../src/control/driver.ts";
-import { createDockerDriver, type DockerDriverOptions } from "../../src/control/drivers/docker/driver.ts";
-import { createLog } from "../../src/lib/log.ts";
-import type { Database } from "../../src/storage/database.ts";
+import type { DeployDriver } from "../../src/control-plane/driver.ts";
+import { createDockerDriver, type DockerDriverOptions } from "../../src/control-plane/drivers/docker/driver.ts";
+import type { Database } from "../../src/platform/database/database.ts";
+import { createLog } from "../../src/platform/lib/log.ts";
 import { createDatabase, type DatabaseName } from "../support/databases.ts";
 import { openOn } from "../support/storage.ts";
 

@@ -2,10 +2,10 @@ import { once } from "node:events";
 import { createServer, type RequestListener, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
-import type { InstanceOrder } from "../../src/control/driver.ts";
-import { askOverHttp, givenUpAt } from "../../src/control/health.ts";
-import { Reconciler } from "../../src/control/reconciler.ts";
-import { realWait, systemClock } from "../../src/lib/clock.ts";
+import type { InstanceOrder } from "../../src/control-plane/driver.ts";
+import { askOverHttp, givenUpAt } from "../../src/control-plane/health.ts";
+import { Reconciler } from "../../src/control-plane/reconciler.ts";
+import { realWait, systemClock } from "../../src/platform/lib/clock.ts";
 import { MemoryDriver } from "./memory-driver.ts";
 import { World } from "./world.ts";
 

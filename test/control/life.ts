@@ -1,5 +1,5 @@
-import type { DeployDriver } from "../../src/control/driver.ts";
-import type { Database, Tx } from "../../src/storage/database.ts";
+import type { DeployDriver } from "../../src/control-plane/driver.ts";
+import type { Database, Tx } from "../../src/platform/database/database.ts";
 
 /** What happens at the n-th time that a process asks something of the world: before it is done, or after. */
 export interface Fault {

@@ -1,4 +1,4 @@
-import type { RevisionStatus } from "../../src/storage/control/schema.ts";
+import type { RevisionStatus } from "../../src/control-plane/storage/schema.ts";
 
 /** What clients and the world do to a deployment. */
 export const COMMANDS = ["create", "release", "interrupt", "redeploy", "kill", "delete"] as const;

@@ -1,7 +1,7 @@
 import { closeSync, openSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
-import { startHeartbeat } from "../../src/control/drivers/process/heartbeat.ts";
+import { startHeartbeat } from "../../src/control-plane/drivers/process/heartbeat.ts";
 import { until } from "../support/until.ts";
 import { AGENT, PROJECT } from "./deployed-project.ts";
 import { DeployedService } from "./deployed-service.ts";

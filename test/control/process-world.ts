@@ -1,9 +1,9 @@
 import { rmSync } from "node:fs";
 import { join, resolve } from "node:path";
-import type { BuildOrder, DeployDriver, LogLine } from "../../src/control/driver.ts";
-import { createProcessDriver, type ProcessDriverOptions } from "../../src/control/drivers/process/driver.ts";
-import { createLog } from "../../src/lib/log.ts";
-import type { Database } from "../../src/storage/database.ts";
+import type { BuildOrder, DeployDriver, LogLine } from "../../src/control-plane/driver.ts";
+import { createProcessDriver, type ProcessDriverOptions } from "../../src/control-plane/drivers/process/driver.ts";
+import type { Database } from "../../src/platform/database/database.ts";
+import { createLog } from "../../src/platform/lib/log.ts";
 import { createDatabase, type DatabaseName, type TestDatabase } from "../support/databases.ts";
 import { openOn } from "../support/storage.ts";
 

@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { isTerminal, REVISION_MOVES } from "../../src/control/revision-states.ts";
-import { UNDER_WAY } from "../../src/storage/control/revisions.ts";
+import { isTerminal, REVISION_MOVES } from "../../src/control-plane/revision-states.ts";
+import { UNDER_WAY } from "../../src/control-plane/storage/revisions.ts";
 import { databases } from "../support/databases.ts";
 import { forbiddenMoves, movesOf, watchMoves } from "./moves.ts";
 import { ASKING, World } from "./world.ts";

@@ -1,4 +1,4 @@
-import type { RevisionStatus } from "../../src/storage/control/schema.ts";
+import type { RevisionStatus } from "../../src/control-plane/storage/schema.ts";
 import type { Fault } from "./life.ts";
 import { type Command, Model } from "./model.ts";
 import type { World } from "./world.ts";

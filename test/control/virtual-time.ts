@@ -1,6 +1,6 @@
 import { sql } from "kysely";
-import type { Clock, Wait } from "../../src/lib/clock.ts";
-import type { Database } from "../../src/storage/database.ts";
+import type { Database } from "../../src/platform/database/database.ts";
+import type { Clock, Wait } from "../../src/platform/lib/clock.ts";
 import type { Life } from "./life.ts";
 
 interface Sleeper {

@@ -1,22 +1,27 @@
 import { join } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { sql } from "kysely";
-import type { Caller } from "../../src/contract/caller.ts";
-import type { DeploymentCreate } from "../../src/contract/control/deployments.ts";
-import { Deployments } from "../../src/control/deployments.ts";
-import type { DeployDriver } from "../../src/control/driver.ts";
-import { type ReconcilerParts, type ReconcilerSettings, reconcilerSettings } from "../../src/control/parts.ts";
-import { Reconciler } from "../../src/control/reconciler.ts";
-import { Revisions } from "../../src/control/revisions.ts";
-import type { Router, Upstream } from "../../src/control/router.ts";
-import { createLog } from "../../src/lib/log.ts";
-import type { DeploymentLogRow, DeploymentRow, InstanceRow, RevisionRow } from "../../src/storage/control/schema.ts";
-import type { Database } from "../../src/storage/database.ts";
-import { migrate } from "../../src/storage/migrate.ts";
-import { openPostgres } from "../../src/storage/postgres.ts";
-import { openSqlite } from "../../src/storage/sqlite.ts";
-import { newEncryptionKey } from "../../src/vault/encryption-key.ts";
-import { KeyRing } from "../../src/vault/key-ring.ts";
+import { newEncryptionKey } from "../../src/access/encryption-key.ts";
+import { KeyRing } from "../../src/access/key-ring.ts";
+import type { DeploymentCreate } from "../../src/control-plane/contract/deployments.ts";
+import { Deployments } from "../../src/control-plane/deployments.ts";
+import type { DeployDriver } from "../../src/control-plane/driver.ts";
+import { type ReconcilerParts, type ReconcilerSettings, reconcilerSettings } from "../../src/control-plane/parts.ts";
+import { Reconciler } from "../../src/control-plane/reconciler.ts";
+import { Revisions } from "../../src/control-plane/revisions.ts";
+import type { Router, Upstream } from "../../src/control-plane/router.ts";
+import type {
+  DeploymentLogRow,
+  DeploymentRow,
+  InstanceRow,
+  RevisionRow,
+} from "../../src/control-plane/storage/schema.ts";
+import type { Caller } from "../../src/platform/contract/caller.ts";
+import type { Database } from "../../src/platform/database/database.ts";
+import { migrate } from "../../src/platform/database/migrate.ts";
+import { openPostgres } from "../../src/platform/database/postgres.ts";
+import { openSqlite } from "../../src/platform/database/sqlite.ts";
+import { createLog } from "../../src/platform/lib/log.ts";
 import { createDatabase, type DatabaseName } from "../support/databases.ts";
 import { type Fault, Life } from "./life.ts";
 import { MemoryDriver } from "./memory-driver.ts";

@@ -6,36 +6,42 @@ import { registerHooks } from "node:module";
  * error, so that a point cannot get lost.
  */
 const POINTS: Record<string, { file: string; before: string }> = {
-  "after-insert": { file: "/src/agents/runs.ts", before: "for (const cancel of cancels) cancel.announce(" },
-  "after-claim": { file: "/src/engine/worker.ts", before: "for (const run of runs) {" },
-  "after-checkpoint": { file: "/src/engine/journal.ts", before: "if (events.length > 0) feed.publish(events);" },
-  "after-delete": { file: "/src/agents/runs.ts", before: "if (done) return;" },
+  "after-insert": { file: "/src/agent-server/runs.ts", before: "for (const cancel of cancels) cancel.announce(" },
+  "after-claim": { file: "/src/agent-server/engine/worker.ts", before: "for (const run of runs) {" },
+  "after-checkpoint": {
+    file: "/src/agent-server/engine/journal.ts",
+    before: "if (events.length > 0) feed.publish(events);",
+  },
+  "after-delete": { file: "/src/agent-server/runs.ts", before: "if (done) return;" },
   "after-new-key": { file: "/src/cli/keys/rotate-encryption.ts", before: "ring.followFile();" },
-  "in-reseal": { file: "/src/vault/rotation.ts", before: "after = last.row_id;" },
+  "in-reseal": { file: "/src/access/rotation.ts", before: "after = last.row_id;" },
   "before-key-removal": {
     file: "/src/cli/keys/rotate-encryption.ts",
     before: 'if (source.kind === "file") new KeyFile(source.path).remove(unused);',
   },
-  "build-begins": { file: "/src/control/build.ts", before: "const { artifact, commit_sha } = await buildArtifact(" },
+  "build-begins": {
+    file: "/src/control-plane/build.ts",
+    before: "const { artifact, commit_sha } = await buildArtifact(",
+  },
   "build-is-made": {
-    file: "/src/control/drivers/process/build.ts",
+    file: "/src/control-plane/drivers/process/build.ts",
     before: "await keep(making.source, buildFolder(folders, order.deployment_id, artifact));",
   },
-  "build-is-kept": { file: "/src/control/build.ts", before: "const found = commit_sha === undefined" },
-  "instance-is-wanted": { file: "/src/control/jobs.ts", before: "const ref = await asking(() => driverNamed(" },
+  "build-is-kept": { file: "/src/control-plane/build.ts", before: "const found = commit_sha === undefined" },
+  "instance-is-wanted": { file: "/src/control-plane/jobs.ts", before: "const ref = await asking(() => driverNamed(" },
   "process-is-started": {
-    file: "/src/control/drivers/process/instances.ts",
+    file: "/src/control-plane/drivers/process/instances.ts",
     before: "await writeRecord(folders, { ...record, process: identity });",
   },
-  "instance-is-started": { file: "/src/control/jobs.ts", before: "await work.commit((tx) => recordStarted(" },
-  "instance-is-ready": { file: "/src/control/jobs.ts", before: "await work.commit((tx) => readyIfStarting(" },
-  "traffic-is-switched": { file: "/src/control/keeper.ts", before: "if (!(await acts.commitSwitch(" },
-  "switch-is-committed": { file: "/src/control/keeper.ts", before: "this.#switched = undefined;" },
-  "runs-are-taken-over": { file: "/src/control/jobs.ts", before: "return instance.rollout;" },
-  "old-one-is-stopped": { file: "/src/control/jobs.ts", before: "await work.commit((tx) => deleteInstance(" },
-  "folders-are-removed": { file: "/src/control/removal.ts", before: "await asking(() => uploads.removeOf(" },
-  "rows-are-left": { file: "/src/control/keeper.ts", before: "await acts.erase(work);" },
-  "before-settle": { file: "/src/engine/settle.ts", before: "const ending = await database.write(" },
+  "instance-is-started": { file: "/src/control-plane/jobs.ts", before: "await work.commit((tx) => recordStarted(" },
+  "instance-is-ready": { file: "/src/control-plane/jobs.ts", before: "await work.commit((tx) => readyIfStarting(" },
+  "traffic-is-switched": { file: "/src/control-plane/keeper.ts", before: "if (!(await acts.commitSwitch(" },
+  "switch-is-committed": { file: "/src/control-plane/keeper.ts", before: "this.#switched = undefined;" },
+  "runs-are-taken-over": { file: "/src/control-plane/jobs.ts", before: "return instance.rollout;" },
+  "old-one-is-stopped": { file: "/src/control-plane/jobs.ts", before: "await work.commit((tx) => deleteInstance(" },
+  "folders-are-removed": { file: "/src/control-plane/removal.ts", before: "await asking(() => uploads.removeOf(" },
+  "rows-are-left": { file: "/src/control-plane/keeper.ts", before: "await acts.erase(work);" },
+  "before-settle": { file: "/src/agent-server/engine/settle.ts", before: "const ending = await database.write(" },
 };
 
 const point = POINTS[process.env.FAILPOINT ?? ""];

@@ -1,5 +1,5 @@
 import { sql } from "kysely";
-import type { Tx } from "../../src/storage/database.ts";
+import type { Tx } from "../../src/platform/database/database.ts";
 
 export interface Violation {
   rule: string;

@@ -2,8 +2,8 @@ import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { adminRoutes } from "../../src/contract/admin.ts";
-import { DEFAULT_SCOPES, SCOPES } from "../../src/contract/caller.ts";
+import { adminRoutes } from "../../src/access/contract/admin.ts";
+import { DEFAULT_SCOPES, SCOPES } from "../../src/platform/contract/caller.ts";
 import { startService, type TestService } from "../support/service.ts";
 import { blocksIn, ROOT, read } from "./page.ts";
 
@@ -55,7 +55,7 @@ describe("docs/access.md", () => {
 });
 
 describe("the comments of the administration's route table", () => {
-  const source = read("src/contract/admin.ts");
+  const source = read("src/access/contract/admin.ts");
 
   it.each(Object.entries(adminRoutes))("say what %s is", (name, { method, path }) => {
     const comment = new RegExp(`^ *${name}, // (.*)$`, "m").exec(source)?.[1];

@@ -2,9 +2,9 @@ import { existsSync, globSync, readFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { sql } from "kysely";
 import { describe, expect, it } from "vitest";
-import { RunStatus, StreamMode, ThreadStatus } from "../../src/contract/records.ts";
-import { RUN_TRANSITIONS, THREAD_TRANSITIONS, type Transition } from "../../src/engine/run-states.ts";
-import { ERRORS } from "../../src/errors.ts";
+import { RunStatus, StreamMode, ThreadStatus } from "../../src/agent-server/contract/records.ts";
+import { RUN_TRANSITIONS, THREAD_TRANSITIONS, type Transition } from "../../src/agent-server/engine/run-states.ts";
+import { ERRORS } from "../../src/platform/errors.ts";
 import { openTestStorage } from "../support/storage.ts";
 
 const ROOT = resolve(import.meta.dirname, "../..");
@@ -27,7 +27,7 @@ function section(text: string, heading: string): string {
 const namesIn = (cell: string) => [...cell.matchAll(/`([^`]+)`/g)].map(([, name]) => name as string);
 
 const config = [
-  "src/config.ts",
+  "src/config/config.ts",
   "src/config/cors.ts",
   "src/config/oidc.ts",
   "src/config/docker.ts",
@@ -74,7 +74,7 @@ describe("ARCHITECTURE.md", () => {
   it("has the import table of the architecture test", () => {
     const [, literal = ""] =
       /const MAY_IMPORT: Record<string, string\[\]> = \{(.*?)\n\};/s.exec(read("test/architecture.test.ts")) ?? [];
-    const enforced = [...literal.matchAll(/"?([\w.]+)"?:\s*\[([^\]]*)\]/g)].map(([, part, list]) => [
+    const enforced = [...literal.matchAll(/"?([\w.-]+)"?:\s*\[([^\]]*)\]/g)].map(([, part, list]) => [
       part,
       [...(list as string).matchAll(/"([^"]+)"/g)].map(([, name]) => name),
     ]);

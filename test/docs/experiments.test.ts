@@ -1,7 +1,7 @@
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { experimentRoutes, experimentRoutesV2 } from "../../src/contract/experiments/routes.ts";
+import { experimentRoutes, experimentRoutesV2 } from "../../src/experiments/contract/routes.ts";
 import { startService, type TestService } from "../support/service.ts";
 import { blocksIn, ROOT, read } from "./page.ts";
 
@@ -55,7 +55,7 @@ describe("docs/experiments.md", () => {
 });
 
 describe("the comments of the experiments' route table", () => {
-  const source = read("src/contract/experiments/routes.ts");
+  const source = read("src/experiments/contract/routes.ts");
   const routes = [
     ...Object.values(experimentRoutes).flatMap((group) => Object.entries(group)),
     ...Object.entries(experimentRoutesV2),

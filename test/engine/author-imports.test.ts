@@ -1,7 +1,7 @@
 import { cpSync, mkdirSync, readdirSync, rmSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
-import { getToken } from "../../src/graphs/author/get-token.ts";
+import { getToken } from "../../src/agent-server/graph-hosts/author/get-token.ts";
 import { freePort, startProcess } from "../support/process.ts";
 import { createProject, type TestProject } from "../support/project.ts";
 import { startService, type TestService } from "../support/service.ts";

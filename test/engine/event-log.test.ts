@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { EventLog } from "../../src/engine/event-log.ts";
-import type { Database, Tx } from "../../src/storage/database.ts";
+import { EventLog } from "../../src/agent-server/engine/event-log.ts";
+import type { Database, Tx } from "../../src/platform/database/database.ts";
 import { databases } from "../support/databases.ts";
 import { openTestStorage, type TestStorage } from "../support/storage.ts";
 

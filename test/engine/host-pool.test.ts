@@ -2,9 +2,9 @@ import { once } from "node:events";
 import { setImmediate } from "node:timers/promises";
 import { MessageChannel, type MessagePort } from "node:worker_threads";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { FromHost, RunOrder, ToHost } from "../../src/graphs/host.ts";
-import { HostPool } from "../../src/graphs/pool.ts";
-import { createLog } from "../../src/lib/log.ts";
+import type { FromHost, RunOrder, ToHost } from "../../src/agent-server/graph-hosts/host.ts";
+import { HostPool } from "../../src/agent-server/graph-hosts/pool.ts";
+import { createLog } from "../../src/platform/lib/log.ts";
 import { until } from "../support/until.ts";
 
 const SILENT_MS = 300;

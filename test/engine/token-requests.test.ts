@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { DEFAULT_TENANT, SCOPES } from "../../src/contract/caller.ts";
-import { answerTokenRequest, type FindToken } from "../../src/engine/token-requests.ts";
-import { ApiError } from "../../src/errors.ts";
-import { createLog } from "../../src/lib/log.ts";
-import type { Database } from "../../src/storage/database.ts";
-import { findRun } from "../../src/storage/runs.ts";
-import type { RunRow } from "../../src/storage/schema.ts";
+import { answerTokenRequest, type FindToken } from "../../src/agent-server/engine/token-requests.ts";
+import { findRun } from "../../src/agent-server/storage/runs.ts";
+import { DEFAULT_TENANT, SCOPES } from "../../src/platform/contract/caller.ts";
+import type { Database } from "../../src/platform/database/database.ts";
+import type { RunRow } from "../../src/platform/database/schema.ts";
+import { ApiError } from "../../src/platform/errors.ts";
+import { createLog } from "../../src/platform/lib/log.ts";
 import { databases } from "../support/databases.ts";
 import { startService, type TestService } from "../support/service.ts";
 import { openOn } from "../support/storage.ts";

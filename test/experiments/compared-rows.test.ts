@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { ComparedRow, ComparedRowsQuery } from "../../src/contract/app/comparison.ts";
+import type { ComparedRow, ComparedRowsQuery } from "../../src/experiments/contract/app-comparison.ts";
 import { databases } from "../support/databases.ts";
 import { startService, type TestService } from "../support/service.ts";
 import { experimentOf, type Row } from "./experiment.ts";

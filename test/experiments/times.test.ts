@@ -2,11 +2,11 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { Caller } from "../../src/contract/caller.ts";
 import { createOperations, type Operations } from "../../src/experiments/operations.ts";
-import type { Database } from "../../src/storage/database.ts";
-import { migrate } from "../../src/storage/migrate.ts";
-import { openSqlite } from "../../src/storage/sqlite.ts";
+import type { Caller } from "../../src/platform/contract/caller.ts";
+import type { Database } from "../../src/platform/database/database.ts";
+import { migrate } from "../../src/platform/database/migrate.ts";
+import { openSqlite } from "../../src/platform/database/sqlite.ts";
 import { documented } from "./experiment.ts";
 
 const CALLER: Caller = { tenant_id: "somebody", user_id: "somebody", scopes: [] };

@@ -5,7 +5,7 @@ import { JsonPieces } from "../../src/experiments/json-pieces.ts";
 import { RUN } from "../../src/experiments/run-wire.ts";
 import type { Shape } from "../../src/experiments/shape.ts";
 import { EXAMPLE, FEEDBACK } from "../../src/experiments/wire.ts";
-import { isoOfMicroseconds } from "../../src/lib/times.ts";
+import { isoOfMicroseconds } from "../../src/platform/lib/times.ts";
 
 const text = fc.string({ unit: "binary", maxLength: 20 }).map((some) => some.toWellFormed());
 const payload = fc.dictionary(text, fc.jsonValue()).map((value) => JSON.stringify(value));

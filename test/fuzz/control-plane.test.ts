@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { controlRoutes } from "../../src/contract/control/routes.ts";
+import { controlRoutes } from "../../src/control-plane/contract/routes.ts";
 import { COUNTS, SEED } from "../support/counts.ts";
 import { databases } from "../support/databases.ts";
 import { type Random, randomOf } from "../support/random.ts";

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { experimentRoutes, experimentRoutesV2 } from "../../src/contract/experiments/routes.ts";
+import { experimentRoutes, experimentRoutesV2 } from "../../src/experiments/contract/routes.ts";
 import { experimentOf } from "../experiments/experiment.ts";
 import { COUNTS, SEED } from "../support/counts.ts";
 import { databases } from "../support/databases.ts";

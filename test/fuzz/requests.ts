@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import fc from "fast-check";
-import { agentServerRoutes } from "../../src/contract/routes.ts";
+import { agentServerRoutes } from "../../src/agent-server/contract/routes.ts";
 import type { Random } from "../support/random.ts";
 
 export interface FuzzRequest {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { RunOverview } from "../../src/agents/run-overview.ts";
-import { DEFAULT_TENANT } from "../../src/contract/caller.ts";
+import { RunOverview } from "../../src/agent-server/run-overview.ts";
+import { DEFAULT_TENANT } from "../../src/platform/contract/caller.ts";
 import { databases } from "../support/databases.ts";
 import { openOn } from "../support/storage.ts";
 import { until } from "../support/until.ts";

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { experimentRoutes, experimentRoutesV2 } from "../../src/contract/experiments/routes.ts";
-import { agentServerRoutes } from "../../src/contract/routes.ts";
+import { agentServerRoutes } from "../../src/agent-server/contract/routes.ts";
+import { experimentRoutes, experimentRoutesV2 } from "../../src/experiments/contract/routes.ts";
 import { databases } from "../support/databases.ts";
 import { NOBODY, Scenario } from "./scenario.ts";
 

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import type { Scope } from "../../src/contract/caller.ts";
+import type { Scope } from "../../src/platform/contract/caller.ts";
 import type { DatabaseName } from "../support/databases.ts";
 import { Scenario, type Wire } from "./scenario.ts";
 

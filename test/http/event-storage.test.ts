@@ -1,6 +1,6 @@
 import { sql } from "kysely";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { applyDelta, deltaOf } from "../../src/lib/text-delta.ts";
+import { applyDelta, deltaOf } from "../../src/platform/lib/text-delta.ts";
 import { databases } from "../support/databases.ts";
 import { randomOf } from "../support/random.ts";
 import { parseSse, type SseEvent } from "../support/sse.ts";

@@ -1,7 +1,7 @@
 import { createHmac } from "node:crypto";
 import { exportJWK, exportSPKI, generateKeyPair, SignJWT } from "jose";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { readConfig } from "../../src/config.ts";
+import { readConfig } from "../../src/config/config.ts";
 import { databases } from "../support/databases.ts";
 import { AUDIENCE, Issuer } from "../support/issuer.ts";
 import { ADMIN, closedService, newCaller, newWorkspace } from "./callers.ts";

@@ -1,11 +1,11 @@
 import { randomUUID } from "node:crypto";
 import { afterEach, describe, expect, it } from "vitest";
-import { readConfig } from "../../src/config.ts";
-import { DEFAULT_TENANT } from "../../src/contract/caller.ts";
-import { createLog } from "../../src/lib/log.ts";
+import { makeApiKey } from "../../src/access/api-keys.ts";
+import { revokeApiKey } from "../../src/access/storage/api-keys.ts";
+import { readConfig } from "../../src/config/config.ts";
 import { startThreadmill } from "../../src/main.ts";
-import { revokeApiKey } from "../../src/storage/vault/api-keys.ts";
-import { makeApiKey } from "../../src/vault/api-keys.ts";
+import { DEFAULT_TENANT } from "../../src/platform/contract/caller.ts";
+import { createLog } from "../../src/platform/lib/log.ts";
 import { createDatabase, databases } from "../support/databases.ts";
 import { encryptionEnv } from "../support/encryption.ts";
 import { openOn } from "../support/storage.ts";

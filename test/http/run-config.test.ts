@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { SCOPES } from "../../src/contract/caller.ts";
+import { SCOPES } from "../../src/platform/contract/caller.ts";
 import { databases } from "../support/databases.ts";
 import { NOBODY, Scenario, type Wire } from "./scenario.ts";
 

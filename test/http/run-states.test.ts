@@ -1,7 +1,7 @@
 import { sql } from "kysely";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { RUN_TRANSITIONS, THREAD_TRANSITIONS, type Transition } from "../../src/engine/run-states.ts";
-import type { Tx } from "../../src/storage/database.ts";
+import { RUN_TRANSITIONS, THREAD_TRANSITIONS, type Transition } from "../../src/agent-server/engine/run-states.ts";
+import type { Tx } from "../../src/platform/database/database.ts";
 import { databases } from "../support/databases.ts";
 import { openOn } from "../support/storage.ts";
 import { Scenario } from "./scenario.ts";

@@ -1,6 +1,6 @@
 import { spawnSync } from "node:child_process";
 import { describe, expect, it } from "vitest";
-import { redact } from "../../src/lib/redact.ts";
+import { redact } from "../../src/platform/lib/redact.ts";
 
 const CANARY = "canary-7f3a9c";
 
@@ -66,7 +66,7 @@ describe("a log line", () => {
 
   it("is written redacted, its message too", () => {
     const program = `
-      import { createLog } from "./src/lib/log.ts";
+      import { createLog } from "./src/platform/lib/log.ts";
       const log = createLog("debug");
       log.debug({ deep: { Authorization: "${CANARY}" }, error: new Error("Bearer ${CANARY}") }, "with Bearer ${CANARY}");
       log.error(new Error("Bearer ${CANARY}"));
@@ -87,7 +87,7 @@ describe("a log line", () => {
 
   it("has nothing that a terminal obeys", () => {
     const program = `
-      import { createLog } from "./src/lib/log.ts";
+      import { createLog } from "./src/platform/lib/log.ts";
       createLog("info").warn({ path: "/a\\u009b2J\\u202e\\u001b]52;c;cm0gLXJm\\u0007" }, "\\u009bm");
     `;
     const { stderr } = spawnSync(process.execPath, ["--input-type=module-typescript", "-e", program], {

@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import { Readable } from "node:stream";
 import { gzipSync } from "node:zlib";
 import { afterEach, describe, expect, it } from "vitest";
-import { createSafeFetch, FetchFailedError, FetchRefusedError, refusalOf } from "../../src/lib/safe-fetch.ts";
+import { createSafeFetch, FetchFailedError, FetchRefusedError, refusalOf } from "../../src/platform/lib/safe-fetch.ts";
 
 const STRICT = { allow_loopback: false };
 const LOCAL = { allow_loopback: true };

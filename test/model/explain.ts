@@ -1,4 +1,4 @@
-import type { RunStatus } from "../../src/contract/records.ts";
+import type { RunStatus } from "../../src/agent-server/contract/records.ts";
 import { outputMayBeAhead } from "./known.ts";
 import { before, type ChangeNote, type RunNote, type ThreadNotes, type WireRun } from "./notes.ts";
 import { deleted, EMPTY, headOf, type Outcome, outcomesOf, updated, type World } from "./reference.ts";

@@ -1,4 +1,4 @@
-import type { Database } from "../../src/storage/database.ts";
+import type { Database } from "../../src/platform/database/database.ts";
 import { type Violation, violations } from "../crash/invariants.ts";
 import type { RunNote, ThreadNotes, WireRun } from "./notes.ts";
 

@@ -1,4 +1,4 @@
-import type { MultitaskStrategy, RunStatus } from "../../src/contract/records.ts";
+import type { MultitaskStrategy, RunStatus } from "../../src/agent-server/contract/records.ts";
 import type { Answer } from "./api.ts";
 import type { Kind } from "./commands.ts";
 

@@ -1,4 +1,4 @@
-import type { RunStatus, ThreadStatus } from "../../src/contract/records.ts";
+import type { RunStatus, ThreadStatus } from "../../src/agent-server/contract/records.ts";
 import type { Kind } from "./commands.ts";
 import { mayAnswerTwice } from "./known.ts";
 import type { RunNote } from "./notes.ts";

@@ -1,6 +1,6 @@
 import { mkdirSync } from "node:fs";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import type { MultitaskStrategy } from "../../src/contract/records.ts";
+import type { MultitaskStrategy } from "../../src/agent-server/contract/records.ts";
 import { type Answer, type Api, Unanswered } from "./api.ts";
 import { CLIENTS, type Command, type Row } from "./commands.ts";
 import { Ledger, type Target } from "./ledger.ts";

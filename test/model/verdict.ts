@@ -1,5 +1,5 @@
 import { sql } from "kysely";
-import type { Database } from "../../src/storage/database.ts";
+import type { Database } from "../../src/platform/database/database.ts";
 import type { Api } from "./api.ts";
 import { possibleWorlds } from "./explain.ts";
 import { graphMayBeForgotten, recordMayBeWrong, stateMayBeWrong } from "./known.ts";

@@ -6,25 +6,25 @@ const suite = (name: string): string[] => [`test/security/docker-${name}.test.ts
 export const DOCKER_MUTANTS: readonly Mutant[] = [
   {
     name: "docker: secrets are in the URL of a request to the engine",
-    file: "src/control/drivers/docker/engine.ts",
+    file: "src/control-plane/drivers/docker/engine.ts",
     replace: ["({ _query: query, _body: body }) as T", "({ ...query, ...body }) as T"],
     suites: suite("containers"),
   },
   {
     name: "docker: containers keep their capabilities",
-    file: "src/control/drivers/docker/container.ts",
+    file: "src/control-plane/drivers/docker/container.ts",
     replace: ['      CapDrop: ["ALL"],\n', ""],
     suites: suite("containers"),
   },
   {
     name: "docker: containers run as root",
-    file: "src/control/drivers/docker/instances.ts",
+    file: "src/control-plane/drivers/docker/instances.ts",
     replace: ["if (!isRoot(image_user)) return undefined;", "if (folder) return undefined;"],
     suites: suite("containers"),
   },
   {
     name: "docker: containers write to their root file system",
-    file: "src/control/drivers/docker/container.ts",
+    file: "src/control-plane/drivers/docker/container.ts",
     replace: [
       'image.Config.Labels?.[WRITABLE_ROOT] !== "true"',
       "image.Config.Labels?.[WRITABLE_ROOT] === WRITABLE_ROOT",
@@ -33,7 +33,7 @@ export const DOCKER_MUTANTS: readonly Mutant[] = [
   },
   {
     name: "docker: a label of an image names the port that the router asks",
-    file: "src/control/drivers/docker/container.ts",
+    file: "src/control-plane/drivers/docker/container.ts",
     replace: [
       '      [LABELS.port]: isOnHost ? String(serving.port) : "",\n',
       "      ...(isOnHost && { [LABELS.port]: String(serving.port) }),\n",
@@ -42,31 +42,31 @@ export const DOCKER_MUTANTS: readonly Mutant[] = [
   },
   {
     name: "docker: containers reach each other",
-    file: "src/control/drivers/docker/network.ts",
+    file: "src/control-plane/drivers/docker/network.ts",
     replace: ['enable_icc": "false"', 'enable_icc": "true"'],
     suites: suite("network"),
   },
   {
     name: "docker: containers reach ports of the machine",
-    file: "src/control/drivers/docker/firewall.ts",
+    file: "src/control-plane/drivers/docker/firewall.ts",
     replace: ["} -j REJECT\n-A", "} -j RETURN\n-A"],
     suites: suite("network"),
   },
   {
     name: "docker: containers reach the metadata service of a cloud",
-    file: "src/control/drivers/docker/firewall.ts",
+    file: "src/control-plane/drivers/docker/firewall.ts",
     replace: ["} -j REJECT\nCOMMIT", "} -j RETURN\nCOMMIT"],
     suites: suite("network"),
   },
   {
     name: "docker: images of any registry are deployed",
-    file: "src/control/drivers/docker/images.ts",
+    file: "src/control-plane/drivers/docker/images.ts",
     replace: ["if (isListed(name, this.#registries)) return name;", "return name;"],
     suites: suite("images"),
   },
   {
     name: "docker: an image that is on the engine is not confirmed by its registry",
-    file: "src/control/drivers/docker/images.ts",
+    file: "src/control-plane/drivers/docker/images.ts",
     replace: [
       "if (name.host !== THIS_MACHINE) return",
       "if (name.host !== THIS_MACHINE && !(await this.#inspect(image))) return",

@@ -4,31 +4,31 @@ import type { Mutant } from "./mutants.ts";
 export const ROLLOUT_MUTANTS: readonly Mutant[] = [
   {
     name: "rollout: whoever shares the database takes runs",
-    file: "src/storage/run-leases.ts",
+    file: "src/agent-server/storage/run-leases.ts",
     replace: ['(isRollout ? claim.where((e) => isClaimant(e, given("rollout"))) : claim)', "claim"],
     suites: ["test/storage/conformance.test.ts"],
   },
   {
     name: "rollout: whoever shares the database rescues runs",
-    file: "src/storage/lost-runs.ts",
+    file: "src/agent-server/storage/lost-runs.ts",
     replace: [".$if(rollout !== undefined,", ".$if(rollout === -1,"],
     suites: ["test/storage/conformance.test.ts"],
   },
   {
     name: "rollout: an old one takes runs back",
-    file: "src/storage/claimant.ts",
+    file: "src/agent-server/storage/claimant.ts",
     replace: ['.where("claimant.rollout", "<", rollout)', '.where("claimant.rollout", "<>", rollout)'],
     suites: ["test/storage/conformance.test.ts"],
   },
   {
     name: "rollout: an instance that stands by drops the assistants of graphs that it has not",
-    file: "src/agents/activation.ts",
+    file: "src/agent-server/activation.ts",
     replace: ["if (rollout === undefined || (await mayClaimAs(database.read, rollout)))", "if (rollout !== -1)"],
     suites: ["test/engine/rollout.test.ts"],
   },
   {
     name: "rollout: the new instances are never told to take runs over",
-    file: "src/control/next-step.ts",
+    file: "src/control-plane/next-step.ts",
     replace: [
       "if (!instance || instance.rollout === activated) return undefined;",
       "if (activated !== 0) return undefined;",
@@ -37,13 +37,13 @@ export const ROLLOUT_MUTANTS: readonly Mutant[] = [
   },
   {
     name: "rollout: builds go that can be deployed again",
-    file: "src/control/prune.ts",
+    file: "src/control-plane/prune.ts",
     replace: ["const KEPT_BUILDS = 5;", "const KEPT_BUILDS = 4;"],
     suites: ["test/control/reconciler.test.ts"],
   },
   {
     name: "rollout: requests of deployments break off when the service stops",
-    file: "src/main/control.ts",
+    file: "src/app/compose/control.ts",
     replace: ["router.settle(config.shutdown_grace_ms)", "router.settle(0)"],
     suites: ["test/control/router/service.test.ts"],
   },

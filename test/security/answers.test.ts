@@ -1,6 +1,6 @@
 import { request } from "node:http";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { printable } from "../../src/lib/printable.ts";
+import { printable } from "../../src/platform/lib/printable.ts";
 import { ADMIN, closedService } from "../http/callers.ts";
 import type { Scenario } from "../http/scenario.ts";
 import { startService, type TestService } from "../support/service.ts";

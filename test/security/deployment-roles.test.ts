@@ -1,9 +1,9 @@
 import { randomBytes, randomUUID } from "node:crypto";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { ownDatabases } from "../../src/control/drivers/own-databases.ts";
-import { createLog } from "../../src/lib/log.ts";
-import { migrate } from "../../src/storage/migrate.ts";
-import { openPostgres } from "../../src/storage/postgres.ts";
+import { ownDatabases } from "../../src/control-plane/drivers/own-databases.ts";
+import { migrate } from "../../src/platform/database/migrate.ts";
+import { openPostgres } from "../../src/platform/database/postgres.ts";
+import { createLog } from "../../src/platform/lib/log.ts";
 import { createDatabase, databases, type TestDatabase } from "../support/databases.ts";
 import { execute } from "../support/postgres.ts";
 import { openTestStorage, type TestStorage } from "../support/storage.ts";

@@ -2,8 +2,8 @@ import { chmodSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } 
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { createLog } from "../../src/lib/log.ts";
-import { openData } from "../../src/storage/open-data.ts";
+import { openData } from "../../src/app/compose/open-data.ts";
+import { createLog } from "../../src/platform/lib/log.ts";
 import { startService } from "../support/service.ts";
 
 /** Finding 9 of the security review: everybody on the machine could read the database. */

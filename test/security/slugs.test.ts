@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { insertWorkspace } from "../../src/storage/vault/workspaces.ts";
+import { insertWorkspace } from "../../src/access/storage/workspaces.ts";
 import { Instance } from "../control/router/instance.ts";
 import { World } from "../control/router/world.ts";
 

@@ -1,11 +1,9 @@
 import { sql } from "kysely";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { newId } from "../../src/lib/ids.ts";
-import { makeClaimantIfNewer } from "../../src/storage/claimant.ts";
-import { EventReader } from "../../src/storage/event-reader.ts";
-import { insertEvents } from "../../src/storage/events.ts";
-import { findLostRuns } from "../../src/storage/lost-runs.ts";
-import { migrate } from "../../src/storage/migrate.ts";
+import { makeClaimantIfNewer } from "../../src/agent-server/storage/claimant.ts";
+import { EventReader } from "../../src/agent-server/storage/event-reader.ts";
+import { insertEvents } from "../../src/agent-server/storage/events.ts";
+import { findLostRuns } from "../../src/agent-server/storage/lost-runs.ts";
 import {
   claimRuns,
   endRunIfHeld,
@@ -13,10 +11,18 @@ import {
   mayClaim,
   msUntilNextRun,
   returnRunIfHeld,
-} from "../../src/storage/run-leases.ts";
-import { insertRun, interruptIfPending, requestCancel } from "../../src/storage/runs.ts";
-import type { RunRow } from "../../src/storage/schema.ts";
-import { findThread, insertThread, restThread, searchThreads, setThreadBusy } from "../../src/storage/threads.ts";
+} from "../../src/agent-server/storage/run-leases.ts";
+import { insertRun, interruptIfPending, requestCancel } from "../../src/agent-server/storage/runs.ts";
+import {
+  findThread,
+  insertThread,
+  restThread,
+  searchThreads,
+  setThreadBusy,
+} from "../../src/agent-server/storage/threads.ts";
+import { migrate } from "../../src/platform/database/migrate.ts";
+import type { RunRow } from "../../src/platform/database/schema.ts";
+import { newId } from "../../src/platform/lib/ids.ts";
 import { createDatabase, databases } from "../support/databases.ts";
 import { openOn, openTestStorage, type TestStorage } from "../support/storage.ts";
 

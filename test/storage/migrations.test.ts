@@ -1,13 +1,13 @@
 import { sql } from "kysely";
 import { describe, expect, it } from "vitest";
-import { DEFAULT_TENANT } from "../../src/contract/caller.ts";
-import { findAssistant, insertAssistant, listVersions } from "../../src/storage/assistants.ts";
-import type { Tx } from "../../src/storage/database.ts";
-import { type Migration, migrate } from "../../src/storage/migrate.ts";
-import { agentServer } from "../../src/storage/migrations/001-agent-server.ts";
-import { rollback } from "../../src/storage/migrations/002-rollback.ts";
-import { eventCopies } from "../../src/storage/migrations/003-event-copies.ts";
-import { findWorkspace } from "../../src/storage/vault/workspaces.ts";
+import { findWorkspace } from "../../src/access/storage/workspaces.ts";
+import { findAssistant, insertAssistant, listVersions } from "../../src/agent-server/storage/assistants.ts";
+import { agentServer } from "../../src/agent-server/storage/migrations/001-agent-server.ts";
+import { rollback } from "../../src/agent-server/storage/migrations/002-rollback.ts";
+import { eventCopies } from "../../src/agent-server/storage/migrations/003-event-copies.ts";
+import { DEFAULT_TENANT } from "../../src/platform/contract/caller.ts";
+import type { Tx } from "../../src/platform/database/database.ts";
+import { type Migration, migrate } from "../../src/platform/database/migrate.ts";
 import { createDatabase, databases } from "../support/databases.ts";
 import { openOn } from "../support/storage.ts";
 

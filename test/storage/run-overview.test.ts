@@ -1,9 +1,9 @@
 import { sql } from "kysely";
 import { describe, expect, it } from "vitest";
-import { throughput } from "../../src/agents/throughput.ts";
-import type { Database, Query } from "../../src/storage/database.ts";
-import { countRunsByMinute, findPlaceBefore, listRunsOfTenant } from "../../src/storage/run-overview.ts";
-import { listActiveRunsOfTenant } from "../../src/storage/runs.ts";
+import { countRunsByMinute, findPlaceBefore, listRunsOfTenant } from "../../src/agent-server/storage/run-overview.ts";
+import { listActiveRunsOfTenant } from "../../src/agent-server/storage/runs.ts";
+import { throughput } from "../../src/agent-server/throughput.ts";
+import type { Database, Query } from "../../src/platform/database/database.ts";
 import { openTestStorage } from "../support/storage.ts";
 
 const TENANT = "00000000-0000-4000-8000-000000000001";

@@ -3,9 +3,9 @@ import { DatabaseSync } from "node:sqlite";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { sql } from "kysely";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { systemClock } from "../../src/lib/clock.ts";
-import type { Database } from "../../src/storage/database.ts";
-import { openSqlite } from "../../src/storage/sqlite.ts";
+import type { Database } from "../../src/platform/database/database.ts";
+import { openSqlite } from "../../src/platform/database/sqlite.ts";
+import { systemClock } from "../../src/platform/lib/clock.ts";
 import { createDatabase, type TestDatabase } from "../support/databases.ts";
 
 describe("a write on SQLite while another process writes", () => {

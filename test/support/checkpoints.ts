@@ -1,9 +1,9 @@
-import type { FromHost, HostRequest } from "../../src/graphs/host.ts";
-import type { ServiceConnection } from "../../src/graphs/inside/connection.ts";
-import { insertCheckpoint, insertWrites } from "../../src/storage/checkpoint-inserts.ts";
-import { findCheckpoint, listCheckpoints } from "../../src/storage/checkpoints.ts";
-import type { Database } from "../../src/storage/database.ts";
-import { deleteThreadState } from "../../src/storage/threads.ts";
+import type { FromHost, HostRequest } from "../../src/agent-server/graph-hosts/host.ts";
+import type { ServiceConnection } from "../../src/agent-server/graph-hosts/inside/connection.ts";
+import { insertCheckpoint, insertWrites } from "../../src/agent-server/storage/checkpoint-inserts.ts";
+import { findCheckpoint, listCheckpoints } from "../../src/agent-server/storage/checkpoints.ts";
+import { deleteThreadState } from "../../src/agent-server/storage/threads.ts";
+import type { Database } from "../../src/platform/database/database.ts";
 
 /** The service's side of a checkpointer, without runs and so without a fence. */
 export async function serveCheckpoints(

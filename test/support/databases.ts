@@ -46,6 +46,6 @@ export async function createDatabase(name: DatabaseName, { empty = false } = {})
   };
 }
 
-/** Of deployments (src/storage/control/deployment-schema.ts). */
+/** Of deployments (src/control-plane/storage/deployment-schema.ts). */
 const rolesOf = (database: string): string =>
   `select rolname from pg_roles, pg_database where datname = '${database}' and rolname like 'deployment\\_%\\_' || pg_database.oid`;

@@ -1,4 +1,4 @@
-import type { Deployment } from "../../src/contract/control/records.ts";
+import type { Deployment } from "../../src/control-plane/contract/records.ts";
 import { createDatabase } from "./databases.ts";
 import { freePort, type ServerOptions, startProcess } from "./process.ts";
 import { until } from "./until.ts";

@@ -15,7 +15,7 @@ import { dirname, join, resolve } from "node:path";
 import { text } from "node:stream/consumers";
 import Docker from "dockerode";
 import { create } from "tar";
-import { type ImageName, nameOf } from "../../src/control/drivers/docker/image-name.ts";
+import { type ImageName, nameOf } from "../../src/control-plane/drivers/docker/image-name.ts";
 import { until } from "./until.ts";
 
 const ROOT = resolve(import.meta.dirname, "../..");

@@ -1,8 +1,8 @@
 import { randomBytes } from "node:crypto";
 import type { TestProject } from "vitest/node";
-import { createLog } from "../../src/lib/log.ts";
-import { migrate } from "../../src/storage/migrate.ts";
-import { openPostgres } from "../../src/storage/postgres.ts";
+import { migrate } from "../../src/platform/database/migrate.ts";
+import { openPostgres } from "../../src/platform/database/postgres.ts";
+import { createLog } from "../../src/platform/lib/log.ts";
 import { execute } from "./postgres.ts";
 
 declare module "vitest" {

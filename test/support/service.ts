@@ -1,7 +1,7 @@
 import { resolve } from "node:path";
-import { type Config, readConfig } from "../../src/config.ts";
-import { createLog } from "../../src/lib/log.ts";
+import { type Config, readConfig } from "../../src/config/config.ts";
 import { type Listening, listen, startThreadmill, type Threadmill } from "../../src/main.ts";
+import { createLog } from "../../src/platform/lib/log.ts";
 import { createDatabase, type DatabaseName, type TestDatabase } from "./databases.ts";
 import { encryptionEnv } from "./encryption.ts";
 

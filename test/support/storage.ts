@@ -1,10 +1,10 @@
 import { join } from "node:path";
-import { systemClock } from "../../src/lib/clock.ts";
-import { createLog } from "../../src/lib/log.ts";
-import type { Database } from "../../src/storage/database.ts";
-import { migrate } from "../../src/storage/migrate.ts";
-import { openPostgres } from "../../src/storage/postgres.ts";
-import { openSqlite } from "../../src/storage/sqlite.ts";
+import type { Database } from "../../src/platform/database/database.ts";
+import { migrate } from "../../src/platform/database/migrate.ts";
+import { openPostgres } from "../../src/platform/database/postgres.ts";
+import { openSqlite } from "../../src/platform/database/sqlite.ts";
+import { systemClock } from "../../src/platform/lib/clock.ts";
+import { createLog } from "../../src/platform/lib/log.ts";
 import { createDatabase, type DatabaseName, type TestDatabase } from "./databases.ts";
 
 export interface TestStorage {

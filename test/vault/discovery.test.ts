@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { findProvider } from "../../src/storage/vault/providers.ts";
-import { openClientSecret } from "../../src/vault/provider-secret.ts";
+import { openClientSecret } from "../../src/access/provider-secret.ts";
+import { findProvider } from "../../src/access/storage/providers.ts";
 import { createDatabase, databases, type TestDatabase } from "../support/databases.ts";
 import { FakeProvider, type Received, type Reply } from "../support/fake-provider.ts";
 import { OAuthServer, walk } from "../support/oauth-server.ts";

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { newId } from "../../src/lib/ids.ts";
-import { deleteFlowsExpiredFor, findFlow } from "../../src/storage/vault/flows.ts";
+import { deleteFlowsExpiredFor, findFlow } from "../../src/access/storage/flows.ts";
+import { newId } from "../../src/platform/lib/ids.ts";
 import { createDatabase, databases, type TestDatabase } from "../support/databases.ts";
 import { OAuthServer, walk } from "../support/oauth-server.ts";
 import { broughtBy, CLIENTS, callbackOf, callerOf, TestVault } from "../support/vault.ts";

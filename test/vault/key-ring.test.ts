@@ -3,11 +3,11 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { createLog } from "../../src/lib/log.ts";
-import { encryptionKeyOf, newEncryptionKey, parseEncryptionKey, textOfKey } from "../../src/vault/encryption-key.ts";
-import { KeyFile } from "../../src/vault/key-file.ts";
-import { KeyRing } from "../../src/vault/key-ring.ts";
-import { type Place, SealError } from "../../src/vault/seal.ts";
+import { encryptionKeyOf, newEncryptionKey, parseEncryptionKey, textOfKey } from "../../src/access/encryption-key.ts";
+import { KeyFile } from "../../src/access/key-file.ts";
+import { KeyRing } from "../../src/access/key-ring.ts";
+import { type Place, SealError } from "../../src/access/seal.ts";
+import { createLog } from "../../src/platform/lib/log.ts";
 
 const log = createLog("silent");
 const PLACE: Place = { tenant_id: "t1", table: "oauth_tokens", row_id: "r1", column: "secret" };

@@ -1,15 +1,15 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { createLog } from "../../src/lib/log.ts";
+import { newEncryptionKey } from "../../src/access/encryption-key.ts";
+import { KeyRing } from "../../src/access/key-ring.ts";
 import {
   listSealedByOthers,
   replaceSealed,
   SEALED_COLUMNS,
   type SealedColumn,
   type SealedText,
-} from "../../src/storage/vault/sealed-columns.ts";
-import { findToken } from "../../src/storage/vault/tokens.ts";
-import { newEncryptionKey } from "../../src/vault/encryption-key.ts";
-import { KeyRing } from "../../src/vault/key-ring.ts";
+} from "../../src/access/storage/sealed-columns.ts";
+import { findToken } from "../../src/access/storage/tokens.ts";
+import { createLog } from "../../src/platform/lib/log.ts";
 import { databases } from "../support/databases.ts";
 import { openTestStorage, type TestStorage } from "../support/storage.ts";
 import { insertSealedRows } from "./sealed-rows.ts";

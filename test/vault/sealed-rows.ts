@@ -1,11 +1,11 @@
 import { randomUUID } from "node:crypto";
 import { sql } from "kysely";
-import { DEFAULT_TENANT } from "../../src/contract/caller.ts";
-import type { Database } from "../../src/storage/database.ts";
-import { insertProvider } from "../../src/storage/vault/providers.ts";
-import { SEALED_COLUMNS, type SealedColumn } from "../../src/storage/vault/sealed-columns.ts";
-import { insertToken } from "../../src/storage/vault/tokens.ts";
-import type { Seal } from "../../src/vault/seal.ts";
+import type { Seal } from "../../src/access/seal.ts";
+import { insertProvider } from "../../src/access/storage/providers.ts";
+import { SEALED_COLUMNS, type SealedColumn } from "../../src/access/storage/sealed-columns.ts";
+import { insertToken } from "../../src/access/storage/tokens.ts";
+import { DEFAULT_TENANT } from "../../src/platform/contract/caller.ts";
+import type { Database } from "../../src/platform/database/database.ts";
 
 /** What the sealed texts of a row say: each its own row's id, so that a mix-up shows. */
 const secretOf = (row_id: string): string => `canary-${row_id}`;

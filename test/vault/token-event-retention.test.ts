@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { newId } from "../../src/lib/ids.ts";
-import { createLog } from "../../src/lib/log.ts";
-import { insertTokenEvents } from "../../src/storage/vault/token-events.ts";
-import { tokenEventRetention } from "../../src/vault/token-event-retention.ts";
+import { insertTokenEvents } from "../../src/access/storage/token-events.ts";
+import { tokenEventRetention } from "../../src/access/token-event-retention.ts";
+import { newId } from "../../src/platform/lib/ids.ts";
+import { createLog } from "../../src/platform/lib/log.ts";
 import { databases } from "../support/databases.ts";
 import { openTestStorage } from "../support/storage.ts";
 import { until } from "../support/until.ts";

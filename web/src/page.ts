@@ -1,7 +1,7 @@
 import type { QueryClient } from "@tanstack/react-query";
 import { type AnyRoute, createRootRouteWithContext } from "@tanstack/react-router";
 import type { LucideIcon } from "lucide-react";
-import type { Scope } from "../../src/contract/caller.ts";
+import type { Scope } from "../../src/platform/contract/caller.ts";
 
 /** The route that all pages are below of: the frame (frame/frame.tsx). Routes may ask for data before their page is loaded. */
 export const rootRoute = createRootRouteWithContext<{ client: QueryClient }>()();

@@ -1,4 +1,4 @@
-import type { LogLine, Logs } from "../../contract/control/logs.ts";
+import type { LogLine, Logs } from "../../control-plane/contract/logs.ts";
 import { askControl, type Target } from "../experiments/api.ts";
 
 const PAGE = 1_000;

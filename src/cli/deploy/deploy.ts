@@ -1,7 +1,7 @@
 import { openAsBlob } from "node:fs";
 import { setTimeout as pause } from "node:timers/promises";
-import type { Deployment, DeploymentsList, Revision } from "../../contract/control/records.ts";
-import { printable } from "../../lib/printable.ts";
+import type { Deployment, DeploymentsList, Revision } from "../../control-plane/contract/records.ts";
+import { printable } from "../../platform/lib/printable.ts";
 import { getRevision } from "../deployments/find.ts";
 import { askControl, type Target } from "../experiments/api.ts";
 import { CommandError } from "../experiments/command-error.ts";

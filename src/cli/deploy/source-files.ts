@@ -1,7 +1,7 @@
 import type { Dirent } from "node:fs";
 import { readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { type IgnoreRules, NEVER_DEPLOYED, readIgnoreRules } from "../../contract/control/ignore-rules.ts";
+import { type IgnoreRules, NEVER_DEPLOYED, readIgnoreRules } from "../../control-plane/contract/ignore-rules.ts";
 import { CommandError } from "../experiments/command-error.ts";
 
 /** What is to be packed. */

@@ -1,5 +1,5 @@
-import type { Deployment, DeploymentsList, Revision, RevisionsList } from "../../contract/control/records.ts";
-import { isUuid } from "../../lib/ids.ts";
+import type { Deployment, DeploymentsList, Revision, RevisionsList } from "../../control-plane/contract/records.ts";
+import { isUuid } from "../../platform/lib/ids.ts";
 import { askControl, type Target } from "../experiments/api.ts";
 import { CommandError } from "../experiments/command-error.ts";
 

@@ -1,5 +1,5 @@
-import type { Deployment } from "../../contract/control/records.ts";
-import { printable } from "../../lib/printable.ts";
+import type { Deployment } from "../../control-plane/contract/records.ts";
+import { printable } from "../../platform/lib/printable.ts";
 import type { Target } from "../experiments/api.ts";
 import { eachDeployment, getRevision } from "./find.ts";
 

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from "node:timers/promises";
-import type { LogLine, Logs } from "../../contract/control/logs.ts";
-import { printable } from "../../lib/printable.ts";
-import { isoOfMilliseconds } from "../../lib/times.ts";
+import type { LogLine, Logs } from "../../control-plane/contract/logs.ts";
+import { printable } from "../../platform/lib/printable.ts";
+import { isoOfMilliseconds } from "../../platform/lib/times.ts";
 import { askControl, type Target } from "../experiments/api.ts";
 import { CommandError } from "../experiments/command-error.ts";
 import { findDeployment } from "./find.ts";

@@ -1,5 +1,5 @@
 import { setTimeout as pause } from "node:timers/promises";
-import type { Deployment, Revision } from "../../contract/control/records.ts";
+import type { Deployment, Revision } from "../../control-plane/contract/records.ts";
 import { askControl, type Target } from "../experiments/api.ts";
 import { CommandError } from "../experiments/command-error.ts";
 import { eachRevision, findDeployment, getRevision } from "./find.ts";

@@ -1,9 +1,9 @@
 import { stringify } from "csv-stringify/sync";
-import type { Dataset } from "../../contract/experiments/datasets.ts";
-import { microsecondsOf } from "../../contract/experiments/fields.ts";
-import type { FeedbackStats, Session } from "../../contract/experiments/sessions.ts";
-import { isObject, type JsonObject } from "../../lib/json.ts";
-import { isoOfMicroseconds } from "../../lib/times.ts";
+import type { Dataset } from "../../experiments/contract/datasets.ts";
+import { microsecondsOf } from "../../experiments/contract/fields.ts";
+import type { FeedbackStats, Session } from "../../experiments/contract/sessions.ts";
+import { isObject, type JsonObject } from "../../platform/lib/json.ts";
+import { isoOfMicroseconds } from "../../platform/lib/times.ts";
 
 /** An experiment that was read back. The rows, and the scores of the whole, are as an upload has them. */
 export interface Exported {

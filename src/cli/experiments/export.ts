@@ -3,7 +3,7 @@ import { rename, rm } from "node:fs/promises";
 import { extname } from "node:path";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
-import { isUuid } from "../../lib/ids.ts";
+import { isUuid } from "../../platform/lib/ids.ts";
 import type { Target } from "./api.ts";
 import { CommandError } from "./command-error.ts";
 import { type Exported, WRITERS } from "./export-formats.ts";

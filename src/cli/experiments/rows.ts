@@ -1,8 +1,8 @@
-import { microsecondsOf } from "../../contract/experiments/fields.ts";
-import { UploadRow } from "../../contract/experiments/upload.ts";
-import { idOfName } from "../../lib/ids.ts";
-import { isObject, type JsonObject } from "../../lib/json.ts";
-import { isoOfMicroseconds } from "../../lib/times.ts";
+import { microsecondsOf } from "../../experiments/contract/fields.ts";
+import { UploadRow } from "../../experiments/contract/upload.ts";
+import { idOfName } from "../../platform/lib/ids.ts";
+import { isObject, type JsonObject } from "../../platform/lib/json.ts";
+import { isoOfMicroseconds } from "../../platform/lib/times.ts";
 import type { InputFile } from "./input-file.ts";
 
 /** A row as it is sent: JSON text. `place` says where it came from: a line, from 1, or an element of a list, from 0. */

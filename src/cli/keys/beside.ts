@@ -1,8 +1,8 @@
-import { type Flags, readStorageConfig } from "../../config.ts";
-import { createLog } from "../../lib/log.ts";
-import type { Database } from "../../storage/database.ts";
-import { migrate } from "../../storage/migrate.ts";
-import { openDatabase } from "../../storage/open-data.ts";
+import { openDatabase } from "../../app/compose/open-data.ts";
+import { type Flags, readStorageConfig } from "../../config/config.ts";
+import type { Database } from "../../platform/database/database.ts";
+import { migrate } from "../../platform/database/migrate.ts";
+import { createLog } from "../../platform/lib/log.ts";
 
 /**
  * Works with the database beside a service that may be running on it: the folder is not taken, and the few short

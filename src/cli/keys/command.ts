@@ -1,6 +1,6 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
-import type { Flags } from "../../config.ts";
-import { SCOPES } from "../../contract/caller.ts";
+import type { Flags } from "../../config/config.ts";
+import { SCOPES } from "../../platform/contract/caller.ts";
 import type { CreateFlags } from "./create.ts";
 import type { RotateFlags } from "./rotate-encryption.ts";
 

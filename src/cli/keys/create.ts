@@ -1,7 +1,7 @@
-import type { Flags } from "../../config.ts";
-import type { Scope } from "../../contract/caller.ts";
-import { makeApiKey } from "../../vault/api-keys.ts";
-import { ensureWorkspace } from "../../vault/workspaces.ts";
+import { makeApiKey } from "../../access/api-keys.ts";
+import { ensureWorkspace } from "../../access/workspaces.ts";
+import type { Flags } from "../../config/config.ts";
+import type { Scope } from "../../platform/contract/caller.ts";
 import { besideService } from "./beside.ts";
 
 export interface CreateFlags extends Flags {

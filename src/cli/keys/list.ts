@@ -1,6 +1,6 @@
-import type { Flags } from "../../config.ts";
-import { listApiKeys } from "../../storage/vault/api-keys.ts";
-import { apiKeyOf } from "../../vault/api-keys.ts";
+import { apiKeyOf } from "../../access/api-keys.ts";
+import { listApiKeys } from "../../access/storage/api-keys.ts";
+import type { Flags } from "../../config/config.ts";
 import { besideService } from "./beside.ts";
 
 /** Prints the keys of all workspaces, the newest first: what is known of them, which is not the keys themselves. */

@@ -1,7 +1,7 @@
-import type { Flags } from "../../config.ts";
-import { ConfigError } from "../../errors.ts";
-import { revokeApiKey } from "../../storage/vault/api-keys.ts";
-import { keyIdOf } from "../../vault/api-key-text.ts";
+import { keyIdOf } from "../../access/api-key-text.ts";
+import { revokeApiKey } from "../../access/storage/api-keys.ts";
+import type { Flags } from "../../config/config.ts";
+import { ConfigError } from "../../platform/errors.ts";
 import { besideService } from "./beside.ts";
 
 /** Ends a key. Whoever has found a whole key may name it by that. */

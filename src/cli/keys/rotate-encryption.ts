@@ -1,16 +1,16 @@
 import { setTimeout as wait } from "node:timers/promises";
-import { type Flags, readStorageConfig } from "../../config.ts";
-import { createLog } from "../../lib/log.ts";
-import type { Database } from "../../storage/database.ts";
-import { lockFile } from "../../storage/folder-lock.ts";
-import { migrate } from "../../storage/migrate.ts";
-import { openDatabase } from "../../storage/open-data.ts";
-import { newEncryptionKey } from "../../vault/encryption-key.ts";
-import { KeyFile } from "../../vault/key-file.ts";
-import type { KeyRing } from "../../vault/key-ring.ts";
-import { KEYS_VARIABLE, type KeySource, keySourceOf } from "../../vault/key-source.ts";
-import { checkKeys, openKeyRing } from "../../vault/open-key-ring.ts";
-import { countByKey, isUnfinished, resealAll, retireUnused } from "../../vault/rotation.ts";
+import { newEncryptionKey } from "../../access/encryption-key.ts";
+import { KeyFile } from "../../access/key-file.ts";
+import type { KeyRing } from "../../access/key-ring.ts";
+import { KEYS_VARIABLE, type KeySource, keySourceOf } from "../../access/key-source.ts";
+import { checkKeys, openKeyRing } from "../../access/open-key-ring.ts";
+import { countByKey, isUnfinished, resealAll, retireUnused } from "../../access/rotation.ts";
+import { openDatabase } from "../../app/compose/open-data.ts";
+import { type Flags, readStorageConfig } from "../../config/config.ts";
+import type { Database } from "../../platform/database/database.ts";
+import { lockFile } from "../../platform/database/folder-lock.ts";
+import { migrate } from "../../platform/database/migrate.ts";
+import { createLog } from "../../platform/lib/log.ts";
 
 export interface RotateFlags extends Flags {
   retire?: boolean;

@@ -1,19 +1,15 @@
-import type { Caller } from "../../contract/caller.ts";
-import type {
-  ComparativeCreate,
-  ComparativeExperiment,
-  ComparativeQuery,
-} from "../../contract/experiments/comparison.ts";
-import { ApiError } from "../../errors.ts";
-import { newId } from "../../lib/ids.ts";
-import { isoOfMilliseconds } from "../../lib/times.ts";
-import { readNow, type Tx } from "../../storage/database.ts";
-import { deleteComparative, insertComparative, listComparative } from "../../storage/experiments/comparative.ts";
-import { datasetsByNo } from "../../storage/experiments/datasets.ts";
-import { experimentsById } from "../../storage/experiments/experiments.ts";
-import type { ComparativeExperimentRow } from "../../storage/experiments/schema.ts";
+import type { Caller } from "../../platform/contract/caller.ts";
+import { readNow, type Tx } from "../../platform/database/database.ts";
+import { ApiError } from "../../platform/errors.ts";
+import { newId } from "../../platform/lib/ids.ts";
+import { isoOfMilliseconds } from "../../platform/lib/times.ts";
 import type { ExperimentsContext } from "../context.ts";
+import type { ComparativeCreate, ComparativeExperiment, ComparativeQuery } from "../contract/comparison.ts";
 import { getDataset, getExperiment, getExperimentsOf } from "../lookup.ts";
+import { deleteComparative, insertComparative, listComparative } from "../storage/comparative.ts";
+import { datasetsByNo } from "../storage/datasets.ts";
+import { experimentsById } from "../storage/experiments.ts";
+import type { ComparativeExperimentRow } from "../storage/schema.ts";
 import { parsed, textOf } from "../wire.ts";
 
 /** Comparisons that somebody keeps under a name. */

@@ -1,19 +1,19 @@
+import type { Caller } from "../../platform/contract/caller.ts";
+import type { Tx } from "../../platform/database/database.ts";
+import { ApiError } from "../../platform/errors.ts";
+import type { ExperimentsContext } from "../context.ts";
 import type {
   ComparedCell,
   ComparedRow,
   ComparedRowsQuery,
   ComparedRows as OnWire,
-} from "../../contract/app/comparison.ts";
-import type { Caller } from "../../contract/caller.ts";
-import { ApiError } from "../../errors.ts";
-import type { Tx } from "../../storage/database.ts";
-import { examplesAt, placesOf } from "../../storage/experiments/examples.ts";
-import { feedbackAt } from "../../storage/experiments/feedback.ts";
-import { type RunAt, runsAt } from "../../storage/experiments/runs.ts";
-import type { FeedbackRow } from "../../storage/experiments/schema.ts";
-import type { ExperimentsContext } from "../context.ts";
+} from "../contract/app-comparison.ts";
 import { getDataset, getExperimentsOf } from "../lookup.ts";
 import { scoresOf, secondsOf, vectorOf } from "../stats.ts";
+import { examplesAt, placesOf } from "../storage/examples.ts";
+import { feedbackAt } from "../storage/feedback.ts";
+import { type RunAt, runsAt } from "../storage/runs.ts";
+import type { FeedbackRow } from "../storage/schema.ts";
 import { previewOf } from "../upload/staged-row.ts";
 import { parsed } from "../wire.ts";
 import { type Compared, narrowed, ordered } from "./narrowing.ts";

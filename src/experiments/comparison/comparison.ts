@@ -1,14 +1,14 @@
 import { createHash } from "node:crypto";
-import type { Caller } from "../../contract/caller.ts";
-import type { Comparison, ComparisonQuery, PairComparison } from "../../contract/experiments/comparison.ts";
-import { lowerIsBetter } from "../../storage/experiments/feedback-configs.ts";
-import type { ExperimentRow } from "../../storage/experiments/schema.ts";
+import type { Caller } from "../../platform/contract/caller.ts";
 import type { ExperimentsContext } from "../context.ts";
+import type { Comparison, ComparisonQuery, PairComparison } from "../contract/comparison.ts";
 import { getDataset, getExperimentsOf } from "../lookup.ts";
 import { changesOf } from "../statistics/changes.ts";
 import { holm } from "../statistics/holm.ts";
 import { comparePair } from "../statistics/paired.ts";
 import type { ExperimentStats } from "../stats.ts";
+import { lowerIsBetter } from "../storage/feedback-configs.ts";
+import type { ExperimentRow } from "../storage/schema.ts";
 import { idsOfPlaces, scoresOf } from "./deltas.ts";
 import { removedPlaces } from "./removed-places.ts";
 

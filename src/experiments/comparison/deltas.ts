@@ -1,13 +1,13 @@
-import type { Caller } from "../../contract/caller.ts";
-import type { DeltaQuery, DeltaStreamQuery } from "../../contract/experiments/comparison.ts";
-import type { Tx } from "../../storage/database.ts";
-import { placesOf } from "../../storage/experiments/examples.ts";
-import { lowerIsBetter } from "../../storage/experiments/feedback-configs.ts";
-import type { ExperimentRow } from "../../storage/experiments/schema.ts";
-import { vectorsOf } from "../../storage/experiments/vectors.ts";
+import type { Caller } from "../../platform/contract/caller.ts";
+import type { Tx } from "../../platform/database/database.ts";
 import type { ExperimentsContext } from "../context.ts";
+import type { DeltaQuery, DeltaStreamQuery } from "../contract/comparison.ts";
 import { getDataset, getExperimentsOf } from "../lookup.ts";
 import { changesOf } from "../statistics/changes.ts";
+import { placesOf } from "../storage/examples.ts";
+import { lowerIsBetter } from "../storage/feedback-configs.ts";
+import type { ExperimentRow } from "../storage/schema.ts";
+import { vectorsOf } from "../storage/vectors.ts";
 import { placesToShow } from "./places-to-show.ts";
 import { removedPlaces } from "./removed-places.ts";
 

@@ -1,9 +1,9 @@
-import type { DistributionsQuery, Distribution as OnWire } from "../../contract/app/comparison.ts";
-import type { Caller } from "../../contract/caller.ts";
-import { vectorsOf } from "../../storage/experiments/vectors.ts";
+import type { Caller } from "../../platform/contract/caller.ts";
 import type { ExperimentsContext } from "../context.ts";
+import type { DistributionsQuery, Distribution as OnWire } from "../contract/app-comparison.ts";
 import { getDataset, getExperimentsOf } from "../lookup.ts";
 import { describe } from "../statistics/describe.ts";
+import { vectorsOf } from "../storage/vectors.ts";
 import { removedPlaces } from "./removed-places.ts";
 
 const BINS = 10;

@@ -1,18 +1,18 @@
-import type { Caller } from "../../contract/caller.ts";
-import type { ExamplesWithRunsQuery, ExampleWithRuns } from "../../contract/experiments/comparison.ts";
-import type { ExperimentRunsQuery, RunV2 } from "../../contract/experiments/v2.ts";
-import { ApiError } from "../../errors.ts";
-import type { Tx } from "../../storage/database.ts";
-import { examplesAt, inputsAt, type VersionedExample } from "../../storage/experiments/examples.ts";
-import { feedbackAt } from "../../storage/experiments/feedback.ts";
-import { type FullRun, type RunAt, runsAt } from "../../storage/experiments/runs.ts";
-import type { DatasetRow, ExperimentRow, FeedbackRow } from "../../storage/experiments/schema.ts";
+import type { Caller } from "../../platform/contract/caller.ts";
+import type { Tx } from "../../platform/database/database.ts";
+import { ApiError } from "../../platform/errors.ts";
 import type { ExperimentsContext } from "../context.ts";
+import type { ExamplesWithRunsQuery, ExampleWithRuns } from "../contract/comparison.ts";
+import type { ExperimentRunsQuery, RunV2 } from "../contract/v2.ts";
 import { JsonPieces } from "../json-pieces.ts";
 import { getDataset, getExperimentsOf } from "../lookup.ts";
 import { type JudgedRun, RUN, runV2Of, selectedV2 } from "../run-wire.ts";
 import { placeKey } from "../runs.ts";
 import { listed, Shape } from "../shape.ts";
+import { examplesAt, inputsAt, type VersionedExample } from "../storage/examples.ts";
+import { feedbackAt } from "../storage/feedback.ts";
+import { type FullRun, type RunAt, runsAt } from "../storage/runs.ts";
+import type { DatasetRow, ExperimentRow, FeedbackRow } from "../storage/schema.ts";
 import { type About, EXAMPLE, type ExampleOfDataset, exampleOf, FEEDBACK } from "../wire.ts";
 import { placesToShow } from "./places-to-show.ts";
 

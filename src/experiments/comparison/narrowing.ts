@@ -1,12 +1,12 @@
-import type { ComparedRowsQuery } from "../../contract/app/comparison.ts";
-import type { Tx } from "../../storage/database.ts";
-import { placesOfText } from "../../storage/experiments/examples.ts";
-import { lowerIsBetter } from "../../storage/experiments/feedback-configs.ts";
-import { placesOfRuns } from "../../storage/experiments/runs.ts";
-import type { DatasetRow, ExperimentRow, ScoreVectorRow } from "../../storage/experiments/schema.ts";
-import { vectorsOf } from "../../storage/experiments/vectors.ts";
+import type { Tx } from "../../platform/database/database.ts";
+import type { ComparedRowsQuery } from "../contract/app-comparison.ts";
 import { readFilters } from "../filter/read-filters.ts";
 import { changesOf } from "../statistics/changes.ts";
+import { placesOfText } from "../storage/examples.ts";
+import { lowerIsBetter } from "../storage/feedback-configs.ts";
+import { placesOfRuns } from "../storage/runs.ts";
+import type { DatasetRow, ExperimentRow, ScoreVectorRow } from "../storage/schema.ts";
+import { vectorsOf } from "../storage/vectors.ts";
 import { kept, sortedBy } from "./places.ts";
 
 const NOTHING = new Float64Array();

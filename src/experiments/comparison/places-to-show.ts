@@ -1,11 +1,11 @@
-import type { Caller } from "../../contract/caller.ts";
-import { ApiError, InvalidRequestError } from "../../errors.ts";
-import type { Tx } from "../../storage/database.ts";
-import { placesOf } from "../../storage/experiments/examples.ts";
-import { placesOfRuns } from "../../storage/experiments/runs.ts";
-import type { DatasetRow, ExperimentRow, ScoreVectorRow } from "../../storage/experiments/schema.ts";
-import { vectorsOf } from "../../storage/experiments/vectors.ts";
+import type { Caller } from "../../platform/contract/caller.ts";
+import type { Tx } from "../../platform/database/database.ts";
+import { ApiError, InvalidRequestError } from "../../platform/errors.ts";
 import { readFilters } from "../filter/read-filters.ts";
+import { placesOf } from "../storage/examples.ts";
+import { placesOfRuns } from "../storage/runs.ts";
+import type { DatasetRow, ExperimentRow, ScoreVectorRow } from "../storage/schema.ts";
+import { vectorsOf } from "../storage/vectors.ts";
 import { kept, sortedBy } from "./places.ts";
 import { removedPlaces } from "./removed-places.ts";
 

@@ -1,6 +1,6 @@
-import type { Tx } from "../../storage/database.ts";
-import { removedPlacesOf } from "../../storage/experiments/examples.ts";
-import type { DatasetRow } from "../../storage/experiments/schema.ts";
+import type { Tx } from "../../platform/database/database.ts";
+import { removedPlacesOf } from "../storage/examples.ts";
+import type { DatasetRow } from "../storage/schema.ts";
 
 /**
  * The places of the examples that were removed from a dataset, in ascending order: they count nowhere in a comparison. Places

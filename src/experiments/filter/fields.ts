@@ -1,4 +1,4 @@
-import { looseUuid, microsecondsOf } from "../../contract/experiments/fields.ts";
+import { looseUuid, microsecondsOf } from "../contract/fields.ts";
 import type { EntryField, RunField, Scalar } from "./filter.ts";
 
 /** What a field holds: `json` is any scalar, kept as it is, so that `true` and `"true"` are two values. */

@@ -10,5 +10,5 @@ export type {
   RunField,
   RunFilter as Filter,
   Scalar,
-} from "../../storage/experiments/run-filter.ts";
-export { spellingsOf } from "../../storage/experiments/run-filter.ts";
+} from "../storage/run-filter.ts";
+export { spellingsOf } from "../storage/run-filter.ts";

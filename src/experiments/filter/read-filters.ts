@@ -1,5 +1,5 @@
-import { ApiError } from "../../errors.ts";
-import type { RunFilter } from "../../storage/experiments/run-filter.ts";
+import { ApiError } from "../../platform/errors.ts";
+import type { RunFilter } from "../storage/run-filter.ts";
 import { FilterError } from "./filter-error.ts";
 import { parseFilter } from "./parse.ts";
 

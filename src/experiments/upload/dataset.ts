@@ -1,9 +1,9 @@
-import type { UploadHead } from "../../contract/experiments/upload.ts";
-import { ApiError } from "../../errors.ts";
-import { newId } from "../../lib/ids.ts";
-import type { Tx } from "../../storage/database.ts";
-import { findDataset, findDatasetByName, insertDataset, lockDataset } from "../../storage/experiments/datasets.ts";
-import type { DatasetRow } from "../../storage/experiments/schema.ts";
+import type { Tx } from "../../platform/database/database.ts";
+import { ApiError } from "../../platform/errors.ts";
+import { newId } from "../../platform/lib/ids.ts";
+import type { UploadHead } from "../contract/upload.ts";
+import { findDataset, findDatasetByName, insertDataset, lockDataset } from "../storage/datasets.ts";
+import type { DatasetRow } from "../storage/schema.ts";
 
 /**
  * The dataset that an upload belongs to, held until the transaction ends; it is made where there is none. Its identity is

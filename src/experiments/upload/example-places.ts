@@ -1,7 +1,7 @@
-import { idOfName } from "../../lib/ids.ts";
-import type { Tx } from "../../storage/database.ts";
-import { examplesBy, insertExamples, setExampleVersion, takenExampleIds } from "../../storage/experiments/examples.ts";
-import type { DatasetRow, ExampleRow, ExampleVersionRow } from "../../storage/experiments/schema.ts";
+import type { Tx } from "../../platform/database/database.ts";
+import { idOfName } from "../../platform/lib/ids.ts";
+import { examplesBy, insertExamples, setExampleVersion, takenExampleIds } from "../storage/examples.ts";
+import type { DatasetRow, ExampleRow, ExampleVersionRow } from "../storage/schema.ts";
 import type { StagedRow } from "./staged-row.ts";
 
 /** Where a row's run belongs. */

@@ -1,6 +1,6 @@
 import { hash } from "node:crypto";
-import type { FeedbackInput } from "../../contract/experiments/feedback.ts";
-import type { UploadRow } from "../../contract/experiments/upload.ts";
+import type { FeedbackInput } from "../contract/feedback.ts";
+import type { UploadRow } from "../contract/upload.ts";
 
 /** A row of an upload that has been checked, with its payloads as the database will keep them. */
 export interface StagedRow {

@@ -1,24 +1,24 @@
-import type { Caller } from "../../contract/caller.ts";
-import type { UploadHead, UploadResult } from "../../contract/experiments/upload.ts";
-import { ApiError } from "../../errors.ts";
-import { newId } from "../../lib/ids.ts";
-import { type Database, readNow, type Tx } from "../../storage/database.ts";
-import { findDataset, updateDataset } from "../../storage/experiments/datasets.ts";
-import { analyzeExamples } from "../../storage/experiments/examples.ts";
-import { insertExperiment, setStats } from "../../storage/experiments/experiments.ts";
-import { insertFeedback } from "../../storage/experiments/feedback.ts";
-import { insertRuns } from "../../storage/experiments/runs.ts";
+import type { Caller } from "../../platform/contract/caller.ts";
+import { type Database, readNow, type Tx } from "../../platform/database/database.ts";
+import { writeUnique } from "../../platform/database/write-unique.ts";
+import { ApiError } from "../../platform/errors.ts";
+import { newId } from "../../platform/lib/ids.ts";
+import type { UploadHead, UploadResult } from "../contract/upload.ts";
+import { rememberConfigs } from "../feedback-configs.ts";
+import { newFeedbackRow } from "../feedback-row.ts";
+import { renewStats } from "../renew-stats.ts";
+import { findDataset, updateDataset } from "../storage/datasets.ts";
+import { analyzeExamples } from "../storage/examples.ts";
+import { insertExperiment, setStats } from "../storage/experiments.ts";
+import { insertFeedback } from "../storage/feedback.ts";
+import { insertRuns } from "../storage/runs.ts";
 import type {
   DatasetRow,
   ExperimentOutputsRow,
   ExperimentRow,
   ExperimentRunRow,
   FeedbackRow,
-} from "../../storage/experiments/schema.ts";
-import { writeUnique } from "../../storage/write-unique.ts";
-import { rememberConfigs } from "../feedback-configs.ts";
-import { newFeedbackRow } from "../feedback-row.ts";
-import { renewStats } from "../renew-stats.ts";
+} from "../storage/schema.ts";
 import { datasetOf, sessionOf, textOf } from "../wire.ts";
 import { datasetFor } from "./dataset.ts";
 import { ExamplePlaces } from "./example-places.ts";

@@ -1,9 +1,9 @@
-import { UploadHead, UploadRow } from "../../contract/experiments/upload.ts";
-import { invalidParts } from "../../contract/invalid-parts.ts";
-import { type InvalidPart, InvalidRequestError } from "../../errors.ts";
-import { JsonError } from "../../lib/json.ts";
-import { JsonRows } from "../../lib/json-rows.ts";
-import { isoOfMicroseconds } from "../../lib/times.ts";
+import { invalidParts } from "../../platform/contract/invalid-parts.ts";
+import { type InvalidPart, InvalidRequestError } from "../../platform/errors.ts";
+import { JsonError } from "../../platform/lib/json.ts";
+import { JsonRows } from "../../platform/lib/json-rows.ts";
+import { isoOfMicroseconds } from "../../platform/lib/times.ts";
+import { UploadHead, UploadRow } from "../contract/upload.ts";
 import { type StagedRow, stagedRow } from "./staged-row.ts";
 import { Staging } from "./staging.ts";
 

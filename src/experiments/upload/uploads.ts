@@ -1,7 +1,7 @@
-import type { Caller } from "../../contract/caller.ts";
-import type { UploadResult } from "../../contract/experiments/upload.ts";
-import { newId } from "../../lib/ids.ts";
+import type { Caller } from "../../platform/contract/caller.ts";
+import { newId } from "../../platform/lib/ids.ts";
 import type { ExperimentsContext } from "../context.ts";
+import type { UploadResult } from "../contract/upload.ts";
 import { storeUpload } from "./store.ts";
 import { Upload } from "./upload.ts";
 

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { SCOPES } from "../../../src/contract/caller.ts";
-import { insertWorkspace } from "../../../src/storage/vault/workspaces.ts";
+import { insertWorkspace } from "../../../src/access/storage/workspaces.ts";
+import { SCOPES } from "../../../src/platform/contract/caller.ts";
 import { databases } from "../../support/databases.ts";
 import { Instance } from "./instance.ts";
 import { ADMIN, ROOT, World } from "./world.ts";

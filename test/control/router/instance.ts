@@ -3,8 +3,8 @@ import { EventEmitter, once } from "node:events";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { Duplex } from "node:stream";
-import type { Upstream } from "../../../src/control/router.ts";
-import { newId } from "../../../src/lib/ids.ts";
+import type { Upstream } from "../../../src/control-plane/router.ts";
+import { newId } from "../../../src/platform/lib/ids.ts";
 
 /** A request as an instance got it. */
 export interface Seen {

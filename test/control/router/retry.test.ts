@@ -1,8 +1,8 @@
 import { once } from "node:events";
 import { type AddressInfo, createServer, type Socket } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { Upstream } from "../../../src/control/router.ts";
-import { newId } from "../../../src/lib/ids.ts";
+import type { Upstream } from "../../../src/control-plane/router.ts";
+import { newId } from "../../../src/platform/lib/ids.ts";
 import { until } from "../../support/until.ts";
 import { Instance } from "./instance.ts";
 import { ADMIN, World } from "./world.ts";

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { newId } from "../../../src/lib/ids.ts";
+import { newId } from "../../../src/platform/lib/ids.ts";
 import { databases } from "../../support/databases.ts";
 import { until } from "../../support/until.ts";
 import { Instance } from "./instance.ts";

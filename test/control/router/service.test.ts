@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { request, type ServerResponse } from "node:http";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { readConfig } from "../../../src/config.ts";
+import { readConfig } from "../../../src/config/config.ts";
 import { startService, type TestService } from "../../support/service.ts";
 import { Instance } from "./instance.ts";
 import { readAll } from "./world.ts";

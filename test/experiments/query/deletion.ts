@@ -1,10 +1,10 @@
 import { join } from "node:path";
 import { sql } from "kysely";
 import { describe, expect, it } from "vitest";
-import { systemClock } from "../../../src/lib/clock.ts";
-import { createLog } from "../../../src/lib/log.ts";
-import { openPostgres } from "../../../src/storage/postgres.ts";
-import { openSqlite } from "../../../src/storage/sqlite.ts";
+import { openPostgres } from "../../../src/platform/database/postgres.ts";
+import { openSqlite } from "../../../src/platform/database/sqlite.ts";
+import { systemClock } from "../../../src/platform/lib/clock.ts";
+import { createLog } from "../../../src/platform/lib/log.ts";
 import type { TestDatabase } from "../../support/databases.ts";
 import { type Anything, apiOf, documented, type GetService, plain, unique } from "./api.ts";
 

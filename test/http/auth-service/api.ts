@@ -1,5 +1,5 @@
 import { expect } from "vitest";
-import { DEFAULT_TENANT, type Scope } from "../../../src/contract/caller.ts";
+import { DEFAULT_TENANT, type Scope } from "../../../src/platform/contract/caller.ts";
 import type { DatabaseName } from "../../support/databases.ts";
 import { type Answer, startService, type TestService } from "../../support/service.ts";
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import type { FlowRow, TokenRow } from "../../../src/storage/vault/schema.ts";
+import type { FlowRow, TokenRow } from "../../../src/access/storage/schema.ts";
 import { databases } from "../../support/databases.ts";
 import { AuthServiceApi, type User, type Wire } from "./api.ts";
 import { newWorld, type Rows, rowsOf } from "./world.ts";

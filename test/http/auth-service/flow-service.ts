@@ -1,6 +1,6 @@
-import { DEFAULT_TENANT, type Scope } from "../../../src/contract/caller.ts";
-import { createLog } from "../../../src/lib/log.ts";
 import { startThreadmill, type Threadmill } from "../../../src/main.ts";
+import { DEFAULT_TENANT, type Scope } from "../../../src/platform/contract/caller.ts";
+import { createLog } from "../../../src/platform/lib/log.ts";
 import type { DatabaseName } from "../../support/databases.ts";
 import { OAuthServer, type TestClient, walk } from "../../support/oauth-server.ts";
 import { type Answer, startService, type TestService } from "../../support/service.ts";

@@ -1,8 +1,8 @@
 import { z } from "@hono/zod-openapi";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { time } from "../../../src/contract/experiments/fields.ts";
-import { invalidParts } from "../../../src/contract/invalid-parts.ts";
-import { laxUuid } from "../../../src/contract/lax-fields.ts";
+import { time } from "../../../src/experiments/contract/fields.ts";
+import { invalidParts } from "../../../src/platform/contract/invalid-parts.ts";
+import { laxUuid } from "../../../src/platform/contract/lax-fields.ts";
 import { databases } from "../../support/databases.ts";
 import { AuthServiceApi, provider, type User } from "./api.ts";
 

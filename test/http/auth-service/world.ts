@@ -1,7 +1,7 @@
 import { sql } from "kysely";
-import { newId } from "../../../src/lib/ids.ts";
-import { insertFlow } from "../../../src/storage/vault/flows.ts";
-import type { ConnectionRow, FlowRow, ProviderRow, TokenRow } from "../../../src/storage/vault/schema.ts";
+import { insertFlow } from "../../../src/access/storage/flows.ts";
+import type { ConnectionRow, FlowRow, ProviderRow, TokenRow } from "../../../src/access/storage/schema.ts";
+import { newId } from "../../../src/platform/lib/ids.ts";
 import { openOn } from "../../support/storage.ts";
 import { type AuthServiceApi, provider, type User } from "./api.ts";
 

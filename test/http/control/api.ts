@@ -1,7 +1,7 @@
 import { expect } from "vitest";
-import { DEFAULT_TENANT, type Scope } from "../../../src/contract/caller.ts";
-import type { RevisionRow, RevisionStatus } from "../../../src/storage/control/schema.ts";
-import type { Database } from "../../../src/storage/database.ts";
+import type { RevisionRow, RevisionStatus } from "../../../src/control-plane/storage/schema.ts";
+import { DEFAULT_TENANT, type Scope } from "../../../src/platform/contract/caller.ts";
+import type { Database } from "../../../src/platform/database/database.ts";
 import type { DatabaseName } from "../../support/databases.ts";
 import { type Answer, startService, type TestService } from "../../support/service.ts";
 import { openOn } from "../../support/storage.ts";

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { controlRoutes } from "../../../src/contract/control/routes.ts";
+import { controlRoutes } from "../../../src/control-plane/contract/routes.ts";
 import { databases } from "../../support/databases.ts";
 import { NOBODY } from "../scenario.ts";
 import { ControlApi, DEPLOYMENT_FIELDS, ofImage, REVISION_FIELDS, type User, type Wire } from "./api.ts";

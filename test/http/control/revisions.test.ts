@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { UNDER_WAY } from "../../../src/storage/control/revisions.ts";
+import { UNDER_WAY } from "../../../src/control-plane/storage/revisions.ts";
 import { databases } from "../../support/databases.ts";
 import { NOBODY } from "../scenario.ts";
 import { ControlApi, ISO, ofImage, ofRepository, REVISION_FIELDS, type User, UUID, type Wire } from "./api.ts";

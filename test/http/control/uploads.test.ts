@@ -3,8 +3,8 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, utimesSync, writeFile
 import http from "node:http";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { Uploads } from "../../../src/control/uploads.ts";
-import type { SourceUploadRow } from "../../../src/storage/control/schema.ts";
+import type { SourceUploadRow } from "../../../src/control-plane/storage/schema.ts";
+import { Uploads } from "../../../src/control-plane/uploads.ts";
 import { databases } from "../../support/databases.ts";
 import { startService } from "../../support/service.ts";
 import { until } from "../../support/until.ts";

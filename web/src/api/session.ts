@@ -1,6 +1,6 @@
 import { queryOptions, useQuery } from "@tanstack/react-query";
-import { mayUse, type Scope } from "../../../src/contract/caller.ts";
-import type { Session } from "../../../src/contract/web-app.ts";
+import type { Session } from "../../../src/app/contract/web-app.ts";
+import { mayUse, type Scope } from "../../../src/platform/contract/caller.ts";
 import { chooseWorkspace, credentials } from "./credentials.ts";
 import { api, RequestError } from "./request.ts";
 

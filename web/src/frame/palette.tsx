@@ -3,7 +3,7 @@ import { useNavigate } from "@tanstack/react-router";
 import { Command } from "cmdk";
 import { Dialog } from "radix-ui";
 import { useDeferredValue, useState } from "react";
-import { mayUse } from "../../../src/contract/caller.ts";
+import { mayUse } from "../../../src/platform/contract/caller.ts";
 import { sessionQuery } from "../api/session.ts";
 import type { Destination } from "../page.ts";
 import { pages } from "../pages.ts";

@@ -1,6 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { mayUse } from "../../../src/contract/caller.ts";
+import { mayUse } from "../../../src/platform/contract/caller.ts";
 import { APP_PATH } from "../api/base.ts";
 import { sessionQuery } from "../api/session.ts";
 import { pages } from "../pages.ts";

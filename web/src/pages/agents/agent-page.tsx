@@ -2,7 +2,7 @@ import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { MessageSquarePlus, Trash2 } from "lucide-react";
 import { useState } from "react";
-import type { Assistant } from "../../../../src/contract/records.ts";
+import type { Assistant } from "../../../../src/agent-server/contract/records.ts";
 import { send } from "../../api/request.ts";
 import { Page } from "../../frame/header.tsx";
 import { Button } from "../../ui/button.tsx";

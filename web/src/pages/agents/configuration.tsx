@@ -1,6 +1,6 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { type FormEvent, useState } from "react";
-import type { Assistant } from "../../../../src/contract/records.ts";
+import type { Assistant } from "../../../../src/agent-server/contract/records.ts";
 import { api } from "../../api/request.ts";
 import { Button } from "../../ui/button.tsx";
 import { Field, Input } from "../../ui/field.tsx";

@@ -1,6 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
-import type { GraphDrawing as Drawing } from "../../../../src/contract/records.ts";
+import type { GraphDrawing as Drawing } from "../../../../src/agent-server/contract/records.ts";
 import { GraphDrawing, type NodeState } from "../../ui/graph.tsx";
 import { ErrorState, Skeleton } from "../../ui/states.tsx";
 import { drawingQuery } from "./queries.ts";

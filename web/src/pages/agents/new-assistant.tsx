@@ -1,7 +1,7 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { type FormEvent, useState } from "react";
-import type { Assistant } from "../../../../src/contract/records.ts";
+import type { Assistant } from "../../../../src/agent-server/contract/records.ts";
 import { api } from "../../api/request.ts";
 import { Button } from "../../ui/button.tsx";
 import { Dialog } from "../../ui/dialog.tsx";

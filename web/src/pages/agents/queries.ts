@@ -1,6 +1,11 @@
 import { queryOptions } from "@tanstack/react-query";
-import type { AssistantFilter } from "../../../../src/contract/assistants.ts";
-import type { Assistant, AssistantVersion, GraphDrawing, GraphSchemas } from "../../../../src/contract/records.ts";
+import type { AssistantFilter } from "../../../../src/agent-server/contract/assistants.ts";
+import type {
+  Assistant,
+  AssistantVersion,
+  GraphDrawing,
+  GraphSchemas,
+} from "../../../../src/agent-server/contract/records.ts";
 import { api } from "../../api/request.ts";
 import type { JsonSchema } from "../../ui/json-schema.ts";
 

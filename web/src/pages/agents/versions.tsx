@@ -1,6 +1,6 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useMemo } from "react";
-import type { Assistant, AssistantVersion } from "../../../../src/contract/records.ts";
+import type { Assistant, AssistantVersion } from "../../../../src/agent-server/contract/records.ts";
 import { api } from "../../api/request.ts";
 import { Button } from "../../ui/button.tsx";
 import { Sheet } from "../../ui/dialog.tsx";

@@ -1,7 +1,7 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { ExternalLink } from "lucide-react";
 import { type FormEvent, useEffect, useRef, useState } from "react";
-import type { OAuthProvider } from "../../../../src/contract/auth-service/records.ts";
+import type { OAuthProvider } from "../../../../src/access/contract/records.ts";
 import { Button } from "../../ui/button.tsx";
 import { Dialog } from "../../ui/dialog.tsx";
 import { Checkbox, Field, Input } from "../../ui/field.tsx";

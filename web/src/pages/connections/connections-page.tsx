@@ -1,7 +1,7 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { Plus } from "lucide-react";
 import { useState } from "react";
-import type { OAuthProvider, OAuthTokenSummary } from "../../../../src/contract/auth-service/records.ts";
+import type { OAuthProvider, OAuthTokenSummary } from "../../../../src/access/contract/records.ts";
 import { Page } from "../../frame/header.tsx";
 import { useKeys } from "../../frame/keys.ts";
 import { Button } from "../../ui/button.tsx";

@@ -1,5 +1,5 @@
 import { MoreHorizontal } from "lucide-react";
-import type { OAuthProvider, OAuthTokenSummary } from "../../../../src/contract/auth-service/records.ts";
+import type { OAuthProvider, OAuthTokenSummary } from "../../../../src/access/contract/records.ts";
 import { Button } from "../../ui/button.tsx";
 import { DASH } from "../../ui/format.ts";
 import { Menu } from "../../ui/menu.tsx";

@@ -1,6 +1,6 @@
 import { queryOptions } from "@tanstack/react-query";
-import type { AuthenticateAnswer, WaitAnswer } from "../../../../src/contract/auth-service/flows.ts";
-import type { OAuthProvider, OAuthTokenSummary } from "../../../../src/contract/auth-service/records.ts";
+import type { AuthenticateAnswer, WaitAnswer } from "../../../../src/access/contract/flows.ts";
+import type { OAuthProvider, OAuthTokenSummary } from "../../../../src/access/contract/records.ts";
 import { api } from "../../api/request.ts";
 
 export const connectionsKey = ["connections"] as const;

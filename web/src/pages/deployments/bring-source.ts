@@ -1,4 +1,4 @@
-import type { Deployment } from "../../../../src/contract/control/records.ts";
+import type { Deployment } from "../../../../src/control-plane/contract/records.ts";
 import { api } from "../../api/request.ts";
 import { type SourceDraft, sizeOf } from "./source-fields.tsx";
 import { pack } from "./source-folder.ts";

@@ -1,7 +1,7 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
-import type { Deployment, Secret } from "../../../../src/contract/control/records.ts";
+import type { Deployment, Secret } from "../../../../src/control-plane/contract/records.ts";
 import { api } from "../../api/request.ts";
 import { Field, Input } from "../../ui/field.tsx";
 import { bringFolder, revisionConfigOf } from "./bring-source.ts";

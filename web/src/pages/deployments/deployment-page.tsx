@@ -1,7 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { Plus, Trash2 } from "lucide-react";
 import { useState } from "react";
-import type { Deployment } from "../../../../src/contract/control/records.ts";
+import type { Deployment } from "../../../../src/control-plane/contract/records.ts";
 import { Page } from "../../frame/header.tsx";
 import { Button } from "../../ui/button.tsx";
 import { Copy } from "../../ui/code-block.tsx";

@@ -1,5 +1,5 @@
 import { useEffect, useState } from "react";
-import type { LogLine, Logs } from "../../../../src/contract/control/logs.ts";
+import type { LogLine, Logs } from "../../../../src/control-plane/contract/logs.ts";
 import { pause } from "../../api/pause.ts";
 import { api } from "../../api/request.ts";
 import type { Level } from "./page.ts";

@@ -1,7 +1,7 @@
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { useEffect, useRef, useState } from "react";
-import type { LogLine } from "../../../../src/contract/control/logs.ts";
-import type { Deployment, Revision } from "../../../../src/contract/control/records.ts";
+import type { LogLine } from "../../../../src/control-plane/contract/logs.ts";
+import type { Deployment, Revision } from "../../../../src/control-plane/contract/records.ts";
 import { classes } from "../../ui/classes.ts";
 import { Checkbox, Input } from "../../ui/field.tsx";
 import { count, relativeTime } from "../../ui/format.ts";

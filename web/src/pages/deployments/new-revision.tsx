@@ -1,6 +1,6 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
-import type { Deployment } from "../../../../src/contract/control/records.ts";
+import type { Deployment } from "../../../../src/control-plane/contract/records.ts";
 import { toast } from "../../ui/toast.tsx";
 import { bringFolder, revisionConfigOf } from "./bring-source.ts";
 import { deploymentsKey, newRevision } from "./queries.ts";

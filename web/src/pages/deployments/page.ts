@@ -1,6 +1,6 @@
 import { createRoute, lazyRouteComponent } from "@tanstack/react-router";
 import { Rocket } from "lucide-react";
-import type { DeploymentsList } from "../../../../src/contract/control/records.ts";
+import type { DeploymentsList } from "../../../../src/control-plane/contract/records.ts";
 import { api } from "../../api/request.ts";
 import { type Page, rootRoute } from "../../page.ts";
 

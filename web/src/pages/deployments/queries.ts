@@ -5,7 +5,7 @@ import type {
   Revision,
   RevisionsList,
   Secret,
-} from "../../../../src/contract/control/records.ts";
+} from "../../../../src/control-plane/contract/records.ts";
 import { api } from "../../api/request.ts";
 import { isUnderWay } from "./revision-status.tsx";
 

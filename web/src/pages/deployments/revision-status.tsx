@@ -1,4 +1,4 @@
-import type { Deployment, Revision } from "../../../../src/contract/control/records.ts";
+import type { Deployment, Revision } from "../../../../src/control-plane/contract/records.ts";
 import { Status, type StatusKind } from "../../ui/status.tsx";
 
 type RevisionStatus = Revision["status"];

@@ -1,6 +1,6 @@
 import { useInfiniteQuery, useMutation, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
-import type { Deployment, Revision } from "../../../../src/contract/control/records.ts";
+import type { Deployment, Revision } from "../../../../src/control-plane/contract/records.ts";
 import { Button } from "../../ui/button.tsx";
 import { Id } from "../../ui/code-block.tsx";
 import { Confirm } from "../../ui/confirm.tsx";

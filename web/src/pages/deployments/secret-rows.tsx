@@ -1,5 +1,5 @@
 import { Plus, Trash2 } from "lucide-react";
-import type { Secret } from "../../../../src/contract/control/records.ts";
+import type { Secret } from "../../../../src/control-plane/contract/records.ts";
 import { Button } from "../../ui/button.tsx";
 import { Input } from "../../ui/field.tsx";
 

@@ -1,5 +1,5 @@
 import { useState } from "react";
-import { NEVER_DEPLOYED } from "../../../../src/contract/control/ignore-rules.ts";
+import { NEVER_DEPLOYED } from "../../../../src/control-plane/contract/ignore-rules.ts";
 import { Field, Input } from "../../ui/field.tsx";
 import { bytes, count } from "../../ui/format.ts";
 import { type SourceFile, sourceOf } from "./source-folder.ts";

@@ -1,5 +1,9 @@
 import { createTarPacker } from "modern-tar";
-import { type IgnoreRules, NEVER_DEPLOYED, readIgnoreRules } from "../../../../src/contract/control/ignore-rules.ts";
+import {
+  type IgnoreRules,
+  NEVER_DEPLOYED,
+  readIgnoreRules,
+} from "../../../../src/control-plane/contract/ignore-rules.ts";
 
 /** A file of a folder that somebody chose. */
 export interface SourceFile {

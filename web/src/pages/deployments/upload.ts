@@ -1,4 +1,4 @@
-import type { UploadUrl } from "../../../../src/contract/control/deployments.ts";
+import type { UploadUrl } from "../../../../src/control-plane/contract/deployments.ts";
 import { API_PATH } from "../../api/base.ts";
 import { api, RequestError } from "../../api/request.ts";
 

@@ -1,8 +1,8 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useState } from "react";
-import type { Dataset } from "../../../../src/contract/experiments/datasets.ts";
-import type { Session } from "../../../../src/contract/experiments/sessions.ts";
+import type { Dataset } from "../../../../src/experiments/contract/datasets.ts";
+import type { Session } from "../../../../src/experiments/contract/sessions.ts";
 import { api } from "../../api/request.ts";
 import { Button } from "../../ui/button.tsx";
 import { Confirm } from "../../ui/confirm.tsx";

@@ -2,7 +2,7 @@ import { useInfiniteQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { Upload } from "lucide-react";
 import { useMemo } from "react";
-import type { Dataset } from "../../../../src/contract/experiments/datasets.ts";
+import type { Dataset } from "../../../../src/experiments/contract/datasets.ts";
 import { Page } from "../../frame/header.tsx";
 import { Button } from "../../ui/button.tsx";
 import { Input } from "../../ui/field.tsx";

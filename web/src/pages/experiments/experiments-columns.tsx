@@ -1,5 +1,5 @@
 import { Link } from "@tanstack/react-router";
-import type { Session } from "../../../../src/contract/experiments/sessions.ts";
+import type { Session } from "../../../../src/experiments/contract/sessions.ts";
 import { count, duration, percent } from "../../ui/format.ts";
 import { RelativeTime } from "../../ui/relative-time.tsx";
 import { Badge } from "../../ui/status.tsx";

@@ -1,7 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { useMemo, useState } from "react";
-import type { Dataset } from "../../../../src/contract/experiments/datasets.ts";
-import type { Session } from "../../../../src/contract/experiments/sessions.ts";
+import type { Dataset } from "../../../../src/experiments/contract/datasets.ts";
+import type { Session } from "../../../../src/experiments/contract/sessions.ts";
 import { useKeys } from "../../frame/keys.ts";
 import { Input } from "../../ui/field.tsx";
 import { EmptyState, ErrorState, SkeletonRows } from "../../ui/states.tsx";

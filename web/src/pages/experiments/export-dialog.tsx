@@ -1,5 +1,5 @@
 import { useEffect, useRef, useState } from "react";
-import type { Session } from "../../../../src/contract/experiments/sessions.ts";
+import type { Session } from "../../../../src/experiments/contract/sessions.ts";
 import { Button } from "../../ui/button.tsx";
 import { Dialog } from "../../ui/dialog.tsx";
 import { bytes } from "../../ui/format.ts";

@@ -1,4 +1,4 @@
-import type { ExampleWithRuns } from "../../../../src/contract/experiments/comparison.ts";
+import type { ExampleWithRuns } from "../../../../src/experiments/contract/comparison.ts";
 import { api, send } from "../../api/request.ts";
 
 export type ExportFormat = "csv" | "json";

@@ -1,5 +1,5 @@
-import type { Session } from "../../../../src/contract/experiments/sessions.ts";
-import type { UploadResult } from "../../../../src/contract/experiments/upload.ts";
+import type { Session } from "../../../../src/experiments/contract/sessions.ts";
+import type { UploadResult } from "../../../../src/experiments/contract/upload.ts";
 import { api } from "../../api/request.ts";
 import { sampleUploads } from "./sample.ts";
 

@@ -1,7 +1,7 @@
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useMemo } from "react";
-import type { Session } from "../../../../src/contract/experiments/sessions.ts";
+import type { Session } from "../../../../src/experiments/contract/sessions.ts";
 import { Page } from "../../frame/header.tsx";
 import { Input } from "../../ui/field.tsx";
 import { RelativeTime } from "../../ui/relative-time.tsx";

@@ -1,5 +1,5 @@
-import type { KeyConfig } from "../../../../src/contract/experiments/feedback-configs.ts";
-import type { KeyStats, Session } from "../../../../src/contract/experiments/sessions.ts";
+import type { KeyConfig } from "../../../../src/experiments/contract/feedback-configs.ts";
+import type { KeyStats, Session } from "../../../../src/experiments/contract/sessions.ts";
 import { DASH, delta, duration, number, percent, percentagePoints } from "../../ui/format.ts";
 
 /** Something that experiments are measured by. */

@@ -1,6 +1,6 @@
 import { FlaskConical } from "lucide-react";
-import type { Dataset } from "../../../../src/contract/experiments/datasets.ts";
-import type { Session } from "../../../../src/contract/experiments/sessions.ts";
+import type { Dataset } from "../../../../src/experiments/contract/datasets.ts";
+import type { Session } from "../../../../src/experiments/contract/sessions.ts";
 import { api } from "../../api/request.ts";
 import type { Page } from "../../page.ts";
 import { compareRoute } from "./compare/route.ts";

@@ -1,11 +1,11 @@
 import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
-import type { ExampleWithRuns } from "../../../../src/contract/experiments/comparison.ts";
-import type { Dataset } from "../../../../src/contract/experiments/datasets.ts";
-import type { Example } from "../../../../src/contract/experiments/examples.ts";
-import type { Feedback } from "../../../../src/contract/experiments/feedback.ts";
-import type { KeyConfig } from "../../../../src/contract/experiments/feedback-configs.ts";
-import type { ExperimentRun } from "../../../../src/contract/experiments/runs.ts";
-import type { Session } from "../../../../src/contract/experiments/sessions.ts";
+import type { ExampleWithRuns } from "../../../../src/experiments/contract/comparison.ts";
+import type { Dataset } from "../../../../src/experiments/contract/datasets.ts";
+import type { Example } from "../../../../src/experiments/contract/examples.ts";
+import type { Feedback } from "../../../../src/experiments/contract/feedback.ts";
+import type { KeyConfig } from "../../../../src/experiments/contract/feedback-configs.ts";
+import type { ExperimentRun } from "../../../../src/experiments/contract/runs.ts";
+import type { Session } from "../../../../src/experiments/contract/sessions.ts";
 import { api } from "../../api/request.ts";
 import type { Sort } from "../../ui/table-columns.ts";
 

@@ -1,4 +1,4 @@
-import type { ExperimentRun } from "../../../../src/contract/experiments/runs.ts";
+import type { ExperimentRun } from "../../../../src/experiments/contract/runs.ts";
 import { DASH, duration } from "../../ui/format.ts";
 
 /** How long a run took. */

@@ -1,5 +1,5 @@
 import { useQuery } from "@tanstack/react-query";
-import type { ExperimentRun } from "../../../../src/contract/experiments/runs.ts";
+import type { ExperimentRun } from "../../../../src/experiments/contract/runs.ts";
 import { Id } from "../../ui/code-block.tsx";
 import { Sheet } from "../../ui/dialog.tsx";
 import { JsonTree } from "../../ui/json-tree.tsx";

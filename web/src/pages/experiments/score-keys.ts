@@ -1,6 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
-import type { Session } from "../../../../src/contract/experiments/sessions.ts";
+import type { Session } from "../../../../src/experiments/contract/sessions.ts";
 import { configsQuery, distributionsQuery } from "./compare/queries.ts";
 import { type Key, keysOf } from "./compare/view.ts";
 

@@ -1,4 +1,4 @@
-import type { Feedback } from "../../../../src/contract/experiments/feedback.ts";
+import type { Feedback } from "../../../../src/experiments/contract/feedback.ts";
 import { DASH, number } from "../../ui/format.ts";
 import { type Key, scoreText } from "./compare/view.ts";
 

@@ -1,7 +1,7 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { Braces, Download, Flag, FlagOff, MoreHorizontal, Pencil, Trash2 } from "lucide-react";
 import { useState } from "react";
-import type { Session } from "../../../../src/contract/experiments/sessions.ts";
+import type { Session } from "../../../../src/experiments/contract/sessions.ts";
 import { api } from "../../api/request.ts";
 import { Button } from "../../ui/button.tsx";
 import { Confirm } from "../../ui/confirm.tsx";

@@ -1,6 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import type { Session } from "../../../../src/contract/experiments/sessions.ts";
+import type { Session } from "../../../../src/experiments/contract/sessions.ts";
 import { Page } from "../../frame/header.tsx";
 import { Button } from "../../ui/button.tsx";
 import { Id } from "../../ui/code-block.tsx";

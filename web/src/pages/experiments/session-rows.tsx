@@ -1,7 +1,7 @@
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
-import type { ExampleWithRuns } from "../../../../src/contract/experiments/comparison.ts";
-import type { Session } from "../../../../src/contract/experiments/sessions.ts";
+import type { ExampleWithRuns } from "../../../../src/experiments/contract/comparison.ts";
+import type { Session } from "../../../../src/experiments/contract/sessions.ts";
 import { count } from "../../ui/format.ts";
 import { Select } from "../../ui/select.tsx";
 import { EmptyState, ErrorState, SkeletonRows } from "../../ui/states.tsx";

@@ -1,5 +1,5 @@
 import type { ReactNode } from "react";
-import type { KeyStats, Session } from "../../../../src/contract/experiments/sessions.ts";
+import type { KeyStats, Session } from "../../../../src/experiments/contract/sessions.ts";
 import { count, DASH, duration, number, percent } from "../../ui/format.ts";
 import { RelativeTime } from "../../ui/relative-time.tsx";
 import { Scroller } from "../../ui/scroller.tsx";

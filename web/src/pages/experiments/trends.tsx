@@ -1,8 +1,8 @@
 import { useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
-import type { PairComparison } from "../../../../src/contract/experiments/comparison.ts";
-import type { Dataset } from "../../../../src/contract/experiments/datasets.ts";
-import type { Session } from "../../../../src/contract/experiments/sessions.ts";
+import type { PairComparison } from "../../../../src/experiments/contract/comparison.ts";
+import type { Dataset } from "../../../../src/experiments/contract/datasets.ts";
+import type { Session } from "../../../../src/experiments/contract/sessions.ts";
 import { Scroller } from "../../ui/scroller.tsx";
 import { Trend } from "../../ui/trend.tsx";
 import { deltaText } from "./compare/difference-text.ts";

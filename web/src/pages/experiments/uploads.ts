@@ -1,6 +1,6 @@
 import type { QueryClient } from "@tanstack/react-query";
 import { useSyncExternalStore } from "react";
-import type { UploadResult } from "../../../../src/contract/experiments/upload.ts";
+import type { UploadResult } from "../../../../src/experiments/contract/upload.ts";
 import { sendFile } from "../../api/request.ts";
 import { toast } from "../../ui/toast.tsx";
 import { EXPERIMENTS } from "./queries.ts";

@@ -1,7 +1,7 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
-import type { RunOverviewItem } from "../../../../src/contract/app/runs.ts";
-import type { CancelAction } from "../../../../src/contract/records.ts";
+import type { RunOverviewItem } from "../../../../src/agent-server/contract/app-runs.ts";
+import type { CancelAction } from "../../../../src/agent-server/contract/records.ts";
 import { Button } from "../../ui/button.tsx";
 import { Dialog } from "../../ui/dialog.tsx";
 import { count } from "../../ui/format.ts";

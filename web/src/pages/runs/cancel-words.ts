@@ -1,4 +1,4 @@
-import type { CancelAction } from "../../../../src/contract/records.ts";
+import type { CancelAction } from "../../../../src/agent-server/contract/records.ts";
 
 /** What becomes of what a cancelled run has done, in a sentence each. */
 export const CANCEL_ACTIONS = [

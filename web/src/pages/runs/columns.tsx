@@ -1,7 +1,7 @@
 import { Link } from "@tanstack/react-router";
 import { ChevronDown } from "lucide-react";
-import type { RunOverviewItem } from "../../../../src/contract/app/runs.ts";
-import type { CancelAction } from "../../../../src/contract/records.ts";
+import type { RunOverviewItem } from "../../../../src/agent-server/contract/app-runs.ts";
+import type { CancelAction } from "../../../../src/agent-server/contract/records.ts";
 import { Button } from "../../ui/button.tsx";
 import { DASH, duration } from "../../ui/format.ts";
 import { Menu } from "../../ui/menu.tsx";

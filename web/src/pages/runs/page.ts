@@ -1,6 +1,6 @@
 import { createRoute, lazyRouteComponent } from "@tanstack/react-router";
 import { Activity } from "lucide-react";
-import type { RunStatus } from "../../../../src/contract/records.ts";
+import type { RunStatus } from "../../../../src/agent-server/contract/records.ts";
 import { type Page, rootRoute } from "../../page.ts";
 
 export const STATUSES = [

@@ -1,6 +1,10 @@
 import { infiniteQueryOptions, keepPreviousData, queryOptions } from "@tanstack/react-query";
-import type { RunOverviewItem, RunOverviewPage, RunThroughput } from "../../../../src/contract/app/runs.ts";
-import type { Assistant, CancelAction, Run } from "../../../../src/contract/records.ts";
+import type {
+  RunOverviewItem,
+  RunOverviewPage,
+  RunThroughput,
+} from "../../../../src/agent-server/contract/app-runs.ts";
+import type { Assistant, CancelAction, Run } from "../../../../src/agent-server/contract/records.ts";
 import { api } from "../../api/request.ts";
 import { type RunsSearch, SPANS } from "./page.ts";
 

@@ -1,8 +1,8 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
-import type { RunOverviewItem } from "../../../../src/contract/app/runs.ts";
-import type { CancelAction } from "../../../../src/contract/records.ts";
+import type { RunOverviewItem } from "../../../../src/agent-server/contract/app-runs.ts";
+import type { CancelAction } from "../../../../src/agent-server/contract/records.ts";
 import { Button } from "../../ui/button.tsx";
 import { Copy } from "../../ui/code-block.tsx";
 import { Sheet } from "../../ui/dialog.tsx";

@@ -1,7 +1,7 @@
 import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
-import type { RunOverviewItem } from "../../../../src/contract/app/runs.ts";
-import type { CancelAction } from "../../../../src/contract/records.ts";
+import type { RunOverviewItem } from "../../../../src/agent-server/contract/app-runs.ts";
+import type { CancelAction } from "../../../../src/agent-server/contract/records.ts";
 import { API_URL } from "../../api/base.ts";
 import { Page } from "../../frame/header.tsx";
 import { useKeys } from "../../frame/keys.ts";

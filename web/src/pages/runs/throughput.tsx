@@ -1,5 +1,5 @@
 import { useQuery } from "@tanstack/react-query";
-import type { RunMinute } from "../../../../src/contract/app/runs.ts";
+import type { RunMinute } from "../../../../src/agent-server/contract/app-runs.ts";
 import { ErrorState, Skeleton } from "../../ui/states.tsx";
 import { throughputQuery } from "./queries.ts";
 import { type Series, SeriesChart } from "./series-chart.tsx";

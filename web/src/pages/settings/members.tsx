@@ -1,6 +1,6 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { type FormEvent, useState } from "react";
-import type { Member, Workspace } from "../../../../src/contract/admin.ts";
+import type { Member, Workspace } from "../../../../src/access/contract/admin.ts";
 import { api, send } from "../../api/request.ts";
 import { Button } from "../../ui/button.tsx";
 import { Sheet } from "../../ui/dialog.tsx";

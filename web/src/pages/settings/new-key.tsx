@@ -1,7 +1,7 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { type FormEvent, useState } from "react";
-import type { ApiKeyCreate, NewApiKey } from "../../../../src/contract/admin.ts";
-import { DEFAULT_SCOPES, SCOPES, type Scope } from "../../../../src/contract/caller.ts";
+import type { ApiKeyCreate, NewApiKey } from "../../../../src/access/contract/admin.ts";
+import { DEFAULT_SCOPES, SCOPES, type Scope } from "../../../../src/platform/contract/caller.ts";
 import { api } from "../../api/request.ts";
 import { Button } from "../../ui/button.tsx";
 import { CodeBlock } from "../../ui/code-block.tsx";

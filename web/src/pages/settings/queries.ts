@@ -1,6 +1,6 @@
 import { queryOptions } from "@tanstack/react-query";
-import type { ApiKey, Workspace } from "../../../../src/contract/admin.ts";
-import type { ServerInfo } from "../../../../src/contract/system.ts";
+import type { ApiKey, Workspace } from "../../../../src/access/contract/admin.ts";
+import type { ServerInfo } from "../../../../src/agent-server/contract/system.ts";
 import { api } from "../../api/request.ts";
 
 export const keysQuery = queryOptions({

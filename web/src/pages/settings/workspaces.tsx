@@ -1,6 +1,6 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { type FormEvent, useState } from "react";
-import type { Workspace } from "../../../../src/contract/admin.ts";
+import type { Workspace } from "../../../../src/access/contract/admin.ts";
 import { api } from "../../api/request.ts";
 import { Button } from "../../ui/button.tsx";
 import { Field, Input } from "../../ui/field.tsx";

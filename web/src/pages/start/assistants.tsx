@@ -1,6 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
-import type { Assistant } from "../../../../src/contract/records.ts";
+import type { Assistant } from "../../../../src/agent-server/contract/records.ts";
 import { useCredentials } from "../../api/credentials.ts";
 import { classes } from "../../ui/classes.ts";
 import { CodeBlock } from "../../ui/code-block.tsx";

@@ -1,7 +1,7 @@
 import { queryOptions } from "@tanstack/react-query";
-import type { Dataset } from "../../../../src/contract/experiments/datasets.ts";
-import type { Assistant } from "../../../../src/contract/records.ts";
-import type { ServerInfo } from "../../../../src/contract/system.ts";
+import type { Assistant } from "../../../../src/agent-server/contract/records.ts";
+import type { ServerInfo } from "../../../../src/agent-server/contract/system.ts";
+import type { Dataset } from "../../../../src/experiments/contract/datasets.ts";
 import { api } from "../../api/request.ts";
 import { EXPERIMENTS } from "../experiments/queries.ts";
 

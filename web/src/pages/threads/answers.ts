@@ -1,4 +1,4 @@
-import type { Interrupt } from "../../../../src/contract/records.ts";
+import type { Interrupt } from "../../../../src/agent-server/contract/records.ts";
 
 /** A way to answer an interrupt. */
 export interface Choice {

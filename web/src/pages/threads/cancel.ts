@@ -1,5 +1,5 @@
 import { useQueryClient } from "@tanstack/react-query";
-import type { CancelAction, RunStatus } from "../../../../src/contract/records.ts";
+import type { CancelAction, RunStatus } from "../../../../src/agent-server/contract/records.ts";
 import { api, send } from "../../api/request.ts";
 import type { MenuItem } from "../../ui/menu.tsx";
 import { toast } from "../../ui/toast.tsx";

@@ -1,6 +1,6 @@
 import { CirclePause } from "lucide-react";
 import { useMemo, useState } from "react";
-import type { Interrupt } from "../../../../src/contract/records.ts";
+import type { Interrupt } from "../../../../src/agent-server/contract/records.ts";
 import { Button } from "../../ui/button.tsx";
 import type { JsonSchema } from "../../ui/json-schema.ts";
 import { JsonTree } from "../../ui/json-tree.tsx";

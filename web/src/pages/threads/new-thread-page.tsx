@@ -1,5 +1,5 @@
 import { useQuery, useQueryClient } from "@tanstack/react-query";
-import type { Thread } from "../../../../src/contract/records.ts";
+import type { Thread } from "../../../../src/agent-server/contract/records.ts";
 import { api } from "../../api/request.ts";
 import { Page } from "../../frame/header.tsx";
 import { AssistantDrawing } from "../agents/drawing.tsx";

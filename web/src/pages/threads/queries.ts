@@ -1,5 +1,5 @@
 import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
-import type { PartialThread, Run, Thread, ThreadState } from "../../../../src/contract/records.ts";
+import type { PartialThread, Run, Thread, ThreadState } from "../../../../src/agent-server/contract/records.ts";
 import { api } from "../../api/request.ts";
 import { readMetadata, type ThreadsSearch } from "./thread-filter.ts";
 import { ASKED_IN } from "./thread-title.ts";

@@ -1,6 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
 import { useMemo, useState } from "react";
-import type { Run } from "../../../../src/contract/records.ts";
+import type { Run } from "../../../../src/agent-server/contract/records.ts";
 import { Id } from "../../ui/code-block.tsx";
 import { duration } from "../../ui/format.ts";
 import { RelativeTime } from "../../ui/relative-time.tsx";

@@ -1,5 +1,5 @@
 import type { QueryClient } from "@tanstack/react-query";
-import type { Run } from "../../../../src/contract/records.ts";
+import type { Run } from "../../../../src/agent-server/contract/records.ts";
 import { api } from "../../api/request.ts";
 import { runsQuery } from "./queries.ts";
 

@@ -1,4 +1,4 @@
-import type { ThreadStatus } from "../../../../src/contract/records.ts";
+import type { ThreadStatus } from "../../../../src/agent-server/contract/records.ts";
 
 export const THREAD_STATUSES: readonly ThreadStatus[] = ["idle", "busy", "interrupted", "error"];
 

@@ -1,6 +1,6 @@
 import { CircleAlert } from "lucide-react";
 import { useState } from "react";
-import type { ThreadTask } from "../../../../src/contract/records.ts";
+import type { ThreadTask } from "../../../../src/agent-server/contract/records.ts";
 import { Button } from "../../ui/button.tsx";
 import { Composer } from "./composer.tsx";
 import { GoOnCard } from "./go-on-card.tsx";

@@ -2,7 +2,7 @@ import { useQueryClient } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { Copy, Ellipsis, Trash2 } from "lucide-react";
 import { useState } from "react";
-import type { Thread } from "../../../../src/contract/records.ts";
+import type { Thread } from "../../../../src/agent-server/contract/records.ts";
 import { api, send } from "../../api/request.ts";
 import { Button } from "../../ui/button.tsx";
 import { Confirm } from "../../ui/confirm.tsx";

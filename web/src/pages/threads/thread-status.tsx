@@ -1,4 +1,4 @@
-import type { ThreadStatus as Word } from "../../../../src/contract/records.ts";
+import type { ThreadStatus as Word } from "../../../../src/agent-server/contract/records.ts";
 import { Status } from "../../ui/status.tsx";
 
 /** Where a thread stands. One that asks something says whom it waits for: "interrupted" sounds as if it had failed. */

@@ -1,6 +1,6 @@
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useEffect } from "react";
-import type { Run, Thread, ThreadState } from "../../../../src/contract/records.ts";
+import type { Run, Thread, ThreadState } from "../../../../src/agent-server/contract/records.ts";
 import { toast } from "../../ui/toast.tsx";
 import { isActive } from "./cancel.ts";
 import { openTasks } from "./open-tasks.ts";

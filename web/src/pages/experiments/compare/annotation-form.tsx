@@ -1,5 +1,5 @@
 import { type FormEvent, useId, useState } from "react";
-import type { Feedback } from "../../../../../src/contract/experiments/feedback.ts";
+import type { Feedback } from "../../../../../src/experiments/contract/feedback.ts";
 import { Button } from "../../../ui/button.tsx";
 import { Field, Input } from "../../../ui/field.tsx";
 import type { Key } from "./view.ts";

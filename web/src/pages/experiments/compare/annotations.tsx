@@ -1,8 +1,8 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { Pencil, Plus, Trash2 } from "lucide-react";
 import { useState } from "react";
-import type { ExampleWithRuns } from "../../../../../src/contract/experiments/comparison.ts";
-import type { Feedback } from "../../../../../src/contract/experiments/feedback.ts";
+import type { ExampleWithRuns } from "../../../../../src/experiments/contract/comparison.ts";
+import type { Feedback } from "../../../../../src/experiments/contract/feedback.ts";
 import { api } from "../../../api/request.ts";
 import { Button } from "../../../ui/button.tsx";
 import { Confirm } from "../../../ui/confirm.tsx";

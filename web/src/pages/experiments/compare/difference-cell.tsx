@@ -1,5 +1,5 @@
 import type { ReactNode } from "react";
-import type { PairComparison } from "../../../../../src/contract/experiments/comparison.ts";
+import type { PairComparison } from "../../../../../src/experiments/contract/comparison.ts";
 import { classes } from "../../../ui/classes.ts";
 import { count, number } from "../../../ui/format.ts";
 import { Skeleton } from "../../../ui/states.tsx";

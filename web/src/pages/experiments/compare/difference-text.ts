@@ -1,4 +1,4 @@
-import type { PairComparison } from "../../../../../src/contract/experiments/comparison.ts";
+import type { PairComparison } from "../../../../../src/experiments/contract/comparison.ts";
 import { DASH, delta, fixed, number } from "../../../ui/format.ts";
 
 /** As many decimals as tell the ends of the interval apart, to a tenth of its width. */

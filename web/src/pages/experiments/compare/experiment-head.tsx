@@ -1,5 +1,5 @@
 import { Ellipsis } from "lucide-react";
-import type { Session } from "../../../../../src/contract/experiments/sessions.ts";
+import type { Session } from "../../../../../src/experiments/contract/sessions.ts";
 import { Button } from "../../../ui/button.tsx";
 import { classes } from "../../../ui/classes.ts";
 import { Menu } from "../../../ui/menu.tsx";

@@ -1,5 +1,5 @@
-import type { ComparedCell, ComparedRow } from "../../../../../src/contract/app/comparison.ts";
-import type { Session } from "../../../../../src/contract/experiments/sessions.ts";
+import type { ComparedCell, ComparedRow } from "../../../../../src/experiments/contract/app-comparison.ts";
+import type { Session } from "../../../../../src/experiments/contract/sessions.ts";
 import { type Narrowing, readRows } from "./queries.ts";
 import type { Key } from "./view.ts";
 

@@ -1,4 +1,4 @@
-import type { Session } from "../../../../../src/contract/experiments/sessions.ts";
+import type { Session } from "../../../../../src/experiments/contract/sessions.ts";
 import { classes } from "../../../ui/classes.ts";
 import { count, delta, duration, number, percent } from "../../../ui/format.ts";
 import { DifferenceCell } from "./difference-cell.tsx";

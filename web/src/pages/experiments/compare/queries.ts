@@ -1,9 +1,13 @@
 import { keepPreviousData, queryOptions } from "@tanstack/react-query";
-import type { ComparedRows, ComparedRowsQuery, Distribution } from "../../../../../src/contract/app/comparison.ts";
-import type { ExampleWithRuns, PairComparison } from "../../../../../src/contract/experiments/comparison.ts";
-import type { Dataset } from "../../../../../src/contract/experiments/datasets.ts";
-import type { KeyConfig } from "../../../../../src/contract/experiments/feedback-configs.ts";
-import type { Session } from "../../../../../src/contract/experiments/sessions.ts";
+import type {
+  ComparedRows,
+  ComparedRowsQuery,
+  Distribution,
+} from "../../../../../src/experiments/contract/app-comparison.ts";
+import type { ExampleWithRuns, PairComparison } from "../../../../../src/experiments/contract/comparison.ts";
+import type { Dataset } from "../../../../../src/experiments/contract/datasets.ts";
+import type { KeyConfig } from "../../../../../src/experiments/contract/feedback-configs.ts";
+import type { Session } from "../../../../../src/experiments/contract/sessions.ts";
 import { api } from "../../../api/request.ts";
 
 /** Rows that are fetched at a time: two to four screens, 0.2 MB with ten experiments. The first ones are waited for. */

@@ -1,5 +1,5 @@
 import { CircleX } from "lucide-react";
-import type { ComparedCell, ComparedRow } from "../../../../../src/contract/app/comparison.ts";
+import type { ComparedCell, ComparedRow } from "../../../../../src/experiments/contract/app-comparison.ts";
 import { classes } from "../../../ui/classes.ts";
 import { DASH, duration } from "../../../ui/format.ts";
 import { changeText } from "./score-change.ts";

@@ -1,7 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { ChevronDown, ChevronUp } from "lucide-react";
 import type { ReactNode } from "react";
-import type { ExampleWithRuns } from "../../../../../src/contract/experiments/comparison.ts";
+import type { ExampleWithRuns } from "../../../../../src/experiments/contract/comparison.ts";
 import { Button } from "../../../ui/button.tsx";
 import { Sheet } from "../../../ui/dialog.tsx";
 import { count } from "../../../ui/format.ts";

@@ -1,5 +1,5 @@
 import { Link } from "@tanstack/react-router";
-import type { ExampleWithRuns } from "../../../../../src/contract/experiments/comparison.ts";
+import type { ExampleWithRuns } from "../../../../../src/experiments/contract/comparison.ts";
 import { delta, duration } from "../../../ui/format.ts";
 import { JsonTree } from "../../../ui/json-tree.tsx";
 import { Status } from "../../../ui/status.tsx";

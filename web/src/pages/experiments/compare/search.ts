@@ -1,5 +1,5 @@
 import * as z from "zod/mini";
-import type { ComparedRowsQuery } from "../../../../../src/contract/app/comparison.ts";
+import type { ComparedRowsQuery } from "../../../../../src/experiments/contract/app-comparison.ts";
 
 /** What is not as it should be counts as not there: an address may be old, or typed. */
 const optional = <T extends z.ZodMiniType>(schema: T) => z.catch(z.optional(schema), undefined);

@@ -1,4 +1,4 @@
-import type { Session } from "../../../../../src/contract/experiments/sessions.ts";
+import type { Session } from "../../../../../src/experiments/contract/sessions.ts";
 import { listOf, type Search } from "./search.ts";
 
 /** As many experiments are compared at a time. */

@@ -1,4 +1,4 @@
-import type { ComparedRow } from "../../../../../src/contract/app/comparison.ts";
+import type { ComparedRow } from "../../../../../src/experiments/contract/app-comparison.ts";
 import { PAGE } from "./queries.ts";
 
 /** A place in the table; its row comes when it is scrolled to. */

@@ -1,4 +1,4 @@
-import type { PairComparison } from "../../../../../src/contract/experiments/comparison.ts";
+import type { PairComparison } from "../../../../../src/experiments/contract/comparison.ts";
 import { classes } from "../../../ui/classes.ts";
 import { count } from "../../../ui/format.ts";
 import { deltaText, pText } from "./difference-text.ts";

@@ -1,9 +1,9 @@
 import { useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
-import type { Distribution } from "../../../../../src/contract/app/comparison.ts";
-import type { PairComparison } from "../../../../../src/contract/experiments/comparison.ts";
-import type { KeyConfig } from "../../../../../src/contract/experiments/feedback-configs.ts";
-import type { Session } from "../../../../../src/contract/experiments/sessions.ts";
+import type { Distribution } from "../../../../../src/experiments/contract/app-comparison.ts";
+import type { PairComparison } from "../../../../../src/experiments/contract/comparison.ts";
+import type { KeyConfig } from "../../../../../src/experiments/contract/feedback-configs.ts";
+import type { Session } from "../../../../../src/experiments/contract/sessions.ts";
 import { number } from "../../../ui/format.ts";
 import { configsQuery, datasetQuery, differencesQuery, distributionsQuery, sessionsQuery } from "./queries.ts";
 import type { Search } from "./search.ts";

@@ -1,0 +1,27 @@
+import type { Context, HonoRequest } from "hono";
+import type { Asking } from "../../control-plane/deployments.ts";
+import type { Env } from "../../platform/http/route.ts";
+import { pathBelow } from "./scopes.ts";
+
+export interface BaseUrlOptions {
+  /** Our own address, as others reach it. */
+  public_url: string | undefined;
+  /** Path prefix of all routes; empty for none. */
+  prefix: string;
+}
+
+/** Who asks, and by which address: the configured one, or else the one that they have used themselves. */
+export const askingOf = (context: Context<Env>, { public_url, prefix }: BaseUrlOptions): Asking => ({
+  caller: context.get("caller"),
+  base_url: public_url ?? originAskedFor(context.req) + prefix,
+});
+
+/** The origin by which a request came, as its `Host` says. A request line may name another host, which counts for nothing here. */
+export function originAskedFor(req: HonoRequest): string {
+  const asked = URL.parse(`http://${req.header("host") ?? ""}`);
+  return (asked ?? new URL(req.url)).origin;
+}
+
+/** The mount below which a request came: what is handed out leads back through it, as a proxy may know no other. */
+export const mountOf = ({ req }: Context<Env>, mounts: readonly string[], { prefix }: BaseUrlOptions): string =>
+  mounts.find((mount) => mount !== "" && pathBelow(prefix, req.path)?.startsWith(`${mount}/`)) ?? "";

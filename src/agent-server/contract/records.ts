@@ -1,0 +1,231 @@
+import { z } from "@hono/zod-openapi";
+import { jsonObject, nullable, optional, timestamp, uuid } from "../../platform/contract/fields.ts";
+
+/** Run: `pending` waits, `running` executes, the others are final. `interrupted` = cancelled or paused for a human. */
+export const RunStatus = z
+  .enum(["pending", "running", "success", "error", "timeout", "interrupted"])
+  .openapi("RunStatus");
+export type RunStatus = z.infer<typeof RunStatus>;
+
+/** Thread: `busy` from the creation of a run to its end, `interrupted` while paused, `error` after a failed run. */
+export const ThreadStatus = z.enum(["idle", "busy", "interrupted", "error"]).openapi("ThreadStatus");
+export type ThreadStatus = z.infer<typeof ThreadStatus>;
+
+/** What a new run does when its thread has an unfinished one. */
+export const MultitaskStrategy = z
+  .enum(["reject", "interrupt", "rollback", "enqueue"])
+  .openapi("MultitaskStrategy", { description: "What to do when the thread already has an unfinished run." });
+export type MultitaskStrategy = z.infer<typeof MultitaskStrategy>;
+
+/** What becomes of what a cancelled run has done. */
+export const CancelAction = z
+  .enum(["interrupt", "rollback"])
+  .openapi("CancelAction", { description: "`interrupt` keeps the run and its steps, `rollback` undoes them." });
+export type CancelAction = z.infer<typeof CancelAction>;
+
+/** What the stream of a thread carries: the events of its runs, their starts and ends, the state after each. */
+export const ThreadStreamMode = z.enum(["run_modes", "lifecycle", "state_update"]).openapi("ThreadStreamMode");
+export type ThreadStreamMode = z.infer<typeof ThreadStreamMode>;
+
+/** What a stream carries. `messages-tuple` arrives as event `messages`, `messages` as `messages/partial` and its kin. */
+export const StreamMode = z
+  .enum([
+    "values",
+    "updates",
+    "messages",
+    "messages-tuple",
+    "events",
+    "debug",
+    "tasks",
+    "checkpoints",
+    "custom",
+    "tools",
+  ])
+  .openapi("StreamMode");
+export type StreamMode = z.infer<typeof StreamMode>;
+
+/** When checkpoints are written: before the next step, while it runs, or only when the graph stops. */
+export const Durability = z.enum(["sync", "async", "exit"]).openapi("Durability");
+export type Durability = z.infer<typeof Durability>;
+
+/** Configuration of a graph. `configurable` holds the graph's own settings; unknown keys are kept. */
+export const Config = z
+  .looseObject({
+    tags: optional(z.array(z.string())),
+    recursion_limit: optional(z.int().min(1)).openapi({ description: "Most steps a run may take." }),
+    configurable: optional(jsonObject),
+  })
+  .openapi("Config");
+export type Config = z.infer<typeof Config>;
+
+const assistantBase = z.object({
+  assistant_id: uuid,
+  graph_id: z.string(),
+  config: Config,
+  context: jsonObject,
+  metadata: jsonObject,
+  version: z.int().min(1),
+  name: z.string(),
+  description: nullable(z.string()),
+  created_at: timestamp,
+});
+
+/** A graph with a configuration, under a name. `version` is the one in force. */
+export const Assistant = z.object({ ...assistantBase.shape, updated_at: timestamp }).openapi("Assistant");
+export type Assistant = z.infer<typeof Assistant>;
+
+/** The fields of an assistant that `select` named; all without it. */
+export const PartialAssistant = Assistant.partial().openapi("PartialAssistant");
+export type PartialAssistant = z.infer<typeof PartialAssistant>;
+
+/** An assistant as it was at one version; `created_at` is the version's. */
+export const AssistantVersion = assistantBase.openapi("AssistantVersion");
+export type AssistantVersion = z.infer<typeof AssistantVersion>;
+
+/** A pause that waits for a value from outside. Answered by a run with `command.resume`. */
+export const Interrupt = z
+  .looseObject({
+    id: z.string(),
+    value: z.unknown().optional(),
+    response_schema: jsonObject.optional().openapi({ description: "JSON Schema of the expected answer." }),
+    namespace: z.array(z.string()).optional().openapi({ description: "Path to the subgraph; empty at the root." }),
+  })
+  .openapi("Interrupt");
+export type Interrupt = z.infer<typeof Interrupt>;
+
+/** A conversation: the state that runs leave behind and later runs start from. */
+export const Thread = z
+  .object({
+    thread_id: uuid,
+    created_at: timestamp,
+    updated_at: timestamp,
+    state_updated_at: timestamp,
+    metadata: jsonObject,
+    config: Config,
+    status: ThreadStatus,
+    values: z.unknown().openapi({ description: "State after the last step; null before the first." }),
+    interrupts: z.record(z.string(), z.array(Interrupt)).openapi({ description: "Open interrupts by task id." }),
+    error: z.unknown().optional().openapi({ description: "Why the last run failed, or null." }),
+    ttl: nullable(
+      z.object({ strategy: z.enum(["delete", "keep_latest"]), ttl_minutes: z.number(), expires_at: timestamp }),
+    )
+      .optional()
+      .openapi({ description: "Only with include=ttl." }),
+    extracted: jsonObject.optional().openapi({ description: "Only in searches with `extract`." }),
+  })
+  .openapi("Thread");
+export type Thread = z.infer<typeof Thread>;
+
+/** The fields of a thread that `select` named; all without it. */
+export const PartialThread = Thread.partial().openapi("PartialThread");
+export type PartialThread = z.infer<typeof PartialThread>;
+
+/** One execution of an assistant on a thread. `kwargs` is what it was asked to do. */
+export const Run = z
+  .object({
+    run_id: uuid,
+    thread_id: uuid,
+    assistant_id: uuid,
+    created_at: timestamp,
+    updated_at: timestamp,
+    status: RunStatus,
+    metadata: jsonObject,
+    kwargs: jsonObject,
+    multitask_strategy: MultitaskStrategy,
+    cancel_reason: nullable(z.string()).optional(),
+  })
+  .openapi("Run");
+export type Run = z.infer<typeof Run>;
+
+/** The fields of a run that `select` named; all without it. */
+export const PartialRun = Run.partial().openapi("PartialRun");
+export type PartialRun = z.infer<typeof PartialRun>;
+
+/** Where a snapshot of state is. `checkpoint_ns` is empty for the root graph; a subgraph may lack the id. */
+export const Checkpoint = z
+  .object({
+    thread_id: z.string(),
+    checkpoint_ns: z.string(),
+    checkpoint_id: nullable(z.string()).optional(),
+    checkpoint_map: nullable(jsonObject).optional(),
+  })
+  .openapi("Checkpoint");
+export type Checkpoint = z.infer<typeof Checkpoint>;
+
+// Typed as any object, although it is a ThreadState: Hono's response types give up on a type that contains itself.
+const nestedState = z.lazy((): z.ZodType<Record<string, unknown> | null> => nullable(ThreadState));
+
+/** A node about to run, or that ran, in a step. A subgraph has either `checkpoint` or, when asked for, `state`. */
+export const ThreadTask = z
+  .object({
+    id: z.string(),
+    name: z.string(),
+    path: z.array(z.unknown()).optional(),
+    error: nullable(z.string()),
+    interrupts: z.array(Interrupt),
+    checkpoint: nullable(Checkpoint),
+    state: nestedState,
+    result: z.unknown().optional(),
+  })
+  .openapi("ThreadTask");
+export type ThreadTask = z.infer<typeof ThreadTask>;
+
+/** A snapshot of a thread: its values, and what runs next. A thread without a graph has an empty one without metadata. */
+export const ThreadState = z
+  .object({
+    values: z.unknown(),
+    next: z.array(z.string()).openapi({ description: "Nodes that run next; empty when the graph is done." }),
+    tasks: z.array(ThreadTask),
+    metadata: nullable(jsonObject).optional(),
+    created_at: nullable(timestamp),
+    checkpoint: nullable(Checkpoint),
+    parent_checkpoint: nullable(Checkpoint),
+    interrupts: z.array(Interrupt).optional(),
+  })
+  .openapi("ThreadState");
+export type ThreadState = z.infer<typeof ThreadState>;
+
+/** The fields of a state that `select` named; all without it. */
+export const PartialThreadState = ThreadState.partial().openapi("PartialThreadState");
+export type PartialThreadState = z.infer<typeof PartialThreadState>;
+
+/** Nodes and edges of a graph, for drawing. */
+export const GraphDrawing = z
+  .object({
+    nodes: z.array(
+      z.object({
+        id: z.union([z.string(), z.int()]),
+        type: z.string().optional(),
+        name: z.string().optional(),
+        data: z.unknown().optional(),
+        metadata: z.unknown().optional(),
+      }),
+    ),
+    edges: z.array(
+      z.object({
+        source: z.string(),
+        target: z.string(),
+        data: z.string().optional(),
+        conditional: z.boolean().optional(),
+      }),
+    ),
+  })
+  .openapi("GraphDrawing");
+export type GraphDrawing = z.infer<typeof GraphDrawing>;
+
+const jsonSchema = nullable(jsonObject).optional();
+const graphSchemaFields = {
+  input_schema: jsonSchema,
+  output_schema: jsonSchema,
+  state_schema: jsonSchema,
+  config_schema: jsonSchema,
+  context_schema: jsonSchema,
+};
+
+/** JSON Schemas of a graph; null or missing where none can be derived. */
+export const GraphSchemas = z.object({ graph_id: z.string(), ...graphSchemaFields }).openapi("GraphSchemas");
+export type GraphSchemas = z.infer<typeof GraphSchemas>;
+
+/** {@link GraphSchemas} of subgraphs, by namespace: `a`, and `a|b` for one inside another. */
+export const SubgraphSchemas = z.record(z.string(), z.object(graphSchemaFields)).openapi("SubgraphSchemas");
+export type SubgraphSchemas = z.infer<typeof SubgraphSchemas>;

@@ -1,0 +1,50 @@
+import { ApiError } from "../platform/errors.ts";
+import type { JsonObject } from "../platform/lib/json.ts";
+import type { GraphToLoad } from "./graph-hosts/host.ts";
+
+export interface CatalogGraph extends GraphToLoad {
+  description: string | null;
+}
+
+/** What of the configuration belongs to the graphs. */
+export interface CatalogContent {
+  graphs: readonly CatalogGraph[];
+  /** Environment variables of the graph hosts. */
+  graph_env: Readonly<Record<string, string>>;
+  /** Config and context that the operator gives to the default assistants, by graph. */
+  default_assistants: Readonly<Record<string, { config: JsonObject; context: JsonObject }>>;
+}
+
+/** The graphs that are deployed now, and which of them could not be loaded. `dev` replaces both when files change. */
+export class GraphCatalog {
+  content: CatalogContent;
+  failures: Readonly<Record<string, string>> = {};
+
+  constructor(content: CatalogContent) {
+    this.content = content;
+  }
+
+  get graphs(): readonly CatalogGraph[] {
+    return this.content.graphs;
+  }
+
+  has(graph_id: string): boolean {
+    return this.graphs.some((graph) => graph.graph_id === graph_id);
+  }
+
+  /**
+   * @throws ApiError graph_not_found, or graph_unavailable with the reason why it did not load
+   */
+  require(graph_id: string): CatalogGraph {
+    const found = this.graphs.find((graph) => graph.graph_id === graph_id);
+    if (!found) {
+      throw new ApiError("graph_not_found", {
+        graph_id,
+        graphs: this.graphs.map((graph) => graph.graph_id).join(", "),
+      });
+    }
+    const reason = this.failures[graph_id];
+    if (reason !== undefined) throw new ApiError("graph_unavailable", { graph_id, reason });
+    return found;
+  }
+}

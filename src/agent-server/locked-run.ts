@@ -1,0 +1,21 @@
+import type { Tx } from "../platform/database/database.ts";
+import type { RunRow } from "../platform/database/schema.ts";
+import { ApiError } from "../platform/errors.ts";
+import { lockRun } from "./storage/runs.ts";
+import { lockThread } from "./storage/threads.ts";
+
+/**
+ * A run and its thread, held until the transaction ends. Thread first, then run: the order in which everybody takes
+ * these locks.
+ *
+ * @throws ApiError run_not_found
+ */
+export async function lockRunAndThread(
+  tx: Tx,
+  key: Pick<RunRow, "run_id" | "thread_id" | "tenant_id">,
+): Promise<RunRow> {
+  await lockThread(tx, key.tenant_id, key.thread_id);
+  const run = await lockRun(tx, key);
+  if (!run) throw new ApiError("run_not_found");
+  return run;
+}

@@ -1,0 +1,162 @@
+import { sql } from "kysely";
+import { nowMs, type Tx } from "../../platform/database/database.ts";
+import type { AssistantRow, AssistantVersionRow } from "../../platform/database/schema.ts";
+import { matching, type Paging, paged } from "./search.ts";
+
+export type NewAssistant = Omit<AssistantRow, "version" | "created_at" | "updated_at">;
+
+/** Stores a new assistant as its version 1. Undefined when the workspace has one with this id. */
+export async function insertAssistant(tx: Tx, assistant: NewAssistant): Promise<AssistantRow | undefined> {
+  const row = await tx.first(
+    tx.k
+      .insertInto("assistants")
+      .values({ ...assistant, version: 1, created_at: nowMs, updated_at: nowMs })
+      .onConflict((conflict) => conflict.columns(["tenant_id", "assistant_id"]).doNothing())
+      .returningAll(),
+  );
+  if (row) await insertVersion(tx, row);
+  return row;
+}
+
+const insertVersion = (tx: Tx, { updated_at: _, ...version }: AssistantRow) =>
+  tx.run(tx.k.insertInto("assistant_versions").values({ ...version, created_at: nowMs }));
+
+export const findAssistant = (tx: Tx, tenant_id: string, assistant_id: string): Promise<AssistantRow | undefined> =>
+  tx.first(
+    tx.k
+      .selectFrom("assistants")
+      .selectAll()
+      .where("assistant_id", "=", assistant_id)
+      .where("tenant_id", "=", tenant_id),
+  );
+
+/** As {@link findAssistant}, and nobody else changes it until the transaction ends. */
+export const lockAssistant = (tx: Tx, tenant_id: string, assistant_id: string): Promise<AssistantRow | undefined> =>
+  tx.first(
+    tx.dialect.forUpdate(
+      tx.k
+        .selectFrom("assistants")
+        .selectAll()
+        .where("assistant_id", "=", assistant_id)
+        .where("tenant_id", "=", tenant_id),
+    ),
+  );
+
+/** Stores the assistant's fields as its next version: one more than the highest there is, whichever is current. */
+export async function insertNextVersion(tx: Tx, assistant: Omit<AssistantRow, "version">): Promise<AssistantRow> {
+  const last = await tx.first(
+    tx.k
+      .selectFrom("assistant_versions")
+      .select((s) => s.fn.max("version").as("version"))
+      .where("tenant_id", "=", assistant.tenant_id)
+      .where("assistant_id", "=", assistant.assistant_id),
+  );
+  const next = { ...assistant, version: (last?.version ?? 0) + 1 };
+  await insertVersion(tx, next);
+  return setAssistant(tx, next);
+}
+
+/** Makes these fields the assistant's current ones. */
+export async function setAssistant(
+  tx: Tx,
+  assistant: Omit<AssistantRow, "created_at" | "updated_at">,
+): Promise<AssistantRow> {
+  const { assistant_id, tenant_id, ...fields } = assistant;
+  const { created_at: _, ...changed } = fields as Partial<AssistantRow>;
+  const row = await tx.first(
+    tx.k
+      .updateTable("assistants")
+      .set({ ...changed, updated_at: nowMs })
+      .where("tenant_id", "=", tenant_id)
+      .where("assistant_id", "=", assistant_id)
+      .returningAll(),
+  );
+  return row as AssistantRow;
+}
+
+/** An assistant by its id, which another workspace may have given too. */
+export type AssistantKey = Pick<AssistantRow, "tenant_id" | "assistant_id">;
+
+export const findVersion = (
+  tx: Tx,
+  { tenant_id, assistant_id }: AssistantKey,
+  version: number,
+): Promise<AssistantVersionRow | undefined> =>
+  tx.first(
+    tx.k
+      .selectFrom("assistant_versions")
+      .selectAll()
+      .where("tenant_id", "=", tenant_id)
+      .where("assistant_id", "=", assistant_id)
+      .where("version", "=", version),
+  );
+
+/** Newest first. */
+export const listVersions = (
+  tx: Tx,
+  { tenant_id, assistant_id }: AssistantKey,
+  filter: { metadata?: object; limit: number; offset: number },
+): Promise<AssistantVersionRow[]> =>
+  tx.all(
+    tx.k
+      .selectFrom("assistant_versions")
+      .selectAll()
+      .where("tenant_id", "=", tenant_id)
+      .where("assistant_id", "=", assistant_id)
+      .$call(matching({ metadata: filter.metadata }))
+      .orderBy("version", "desc")
+      .limit(filter.limit)
+      .offset(filter.offset),
+  );
+
+export async function deleteAssistant(tx: Tx, { tenant_id, assistant_id }: AssistantKey): Promise<void> {
+  for (const table of ["assistants", "assistant_versions"] as const)
+    await tx.run(tx.k.deleteFrom(table).where("tenant_id", "=", tenant_id).where("assistant_id", "=", assistant_id));
+}
+
+export interface AssistantFilter {
+  metadata?: object;
+  graph_id?: string;
+  /** Part of the name, upper or lower case. */
+  name?: string;
+}
+
+export const searchAssistants = (
+  tx: Tx,
+  tenant_id: string,
+  filter: AssistantFilter,
+  paging: Paging,
+): Promise<AssistantRow[]> =>
+  tx.all(assistantsMatching(tx, tenant_id, filter).selectAll().$call(paged(paging, "assistant_id")));
+
+export async function countAssistants(tx: Tx, tenant_id: string, filter: AssistantFilter): Promise<number> {
+  const row = await tx.first(
+    assistantsMatching(tx, tenant_id, filter).select((s) => s.fn.countAll<number>().as("count")),
+  );
+  return Number(row?.count ?? 0);
+}
+
+function assistantsMatching(tx: Tx, tenant_id: string, { metadata, graph_id, name }: AssistantFilter) {
+  let query = tx.k.selectFrom("assistants").where("tenant_id", "=", tenant_id).$call(matching({ metadata }));
+  if (graph_id !== undefined) query = query.where("graph_id", "=", graph_id);
+  if (name !== undefined) {
+    const pattern = `%${name.toLowerCase().replaceAll(/[\\%_]/g, "\\$&")}%`;
+    query = query.where(sql<boolean>`lower(name) like ${pattern} escape '\\'`);
+  }
+  return query;
+}
+
+/** The default assistants of a workspace, whichever graphs exist now. */
+export const listDefaultAssistants = (tx: Tx, tenant_id: string): Promise<AssistantRow[]> =>
+  tx.all(assistantsMatching(tx, tenant_id, { metadata: MADE_BY_SYSTEM }).selectAll());
+
+/** The default assistants of all workspaces whose graph is none of these. */
+export function listDefaultAssistantsExcept(tx: Tx, graph_ids: readonly string[]): Promise<AssistantRow[]> {
+  const query = tx.k
+    .selectFrom("assistants")
+    .selectAll()
+    .$call(matching({ metadata: MADE_BY_SYSTEM }));
+  return tx.all(graph_ids.length > 0 ? query.where("graph_id", "not in", graph_ids) : query);
+}
+
+const MADE_BY_SYSTEM = { created_by: "system" };

@@ -1,0 +1,140 @@
+import { nowMs, type Tx } from "../../platform/database/database.ts";
+import { prepared } from "../../platform/database/prepared.ts";
+import type { CheckpointRow, CheckpointValueRow, CheckpointWriteRow } from "../../platform/database/schema.ts";
+
+export type NewValue = Pick<CheckpointValueRow, "channel" | "version" | "type" | "value">;
+export type NewWrite = Pick<CheckpointWriteRow, "task_id" | "task_path" | "idx" | "channel" | "type" | "value">;
+
+/** Whose write it is: a run at an epoch, or (run_id null) an update of the state. */
+export interface Author {
+  tenant_id: string;
+  run_id: string | null;
+  epoch: number;
+  /** The run's place in the order of acceptance; 0 for an update. */
+  seq: number;
+}
+
+export interface NewCheckpoint {
+  thread_id: string;
+  checkpoint_ns: string;
+  checkpoint_id: string;
+  parent_checkpoint_id: string | null;
+  checkpoint: string;
+  metadata: string;
+  /** The channel values that this checkpoint has changed. */
+  values: NewValue[];
+}
+
+/** Stores a checkpoint and the channel values it changed. The caller has passed the fence. */
+export async function insertCheckpoint(
+  tx: Tx,
+  author: Author,
+  { values, ...checkpoint }: NewCheckpoint,
+): Promise<void> {
+  await tx.run(insertQuery(tx, { ...author, ...checkpoint }));
+  for (const value of values)
+    await tx.run(
+      insertValueQuery(tx, {
+        ...author,
+        thread_id: checkpoint.thread_id,
+        checkpoint_ns: checkpoint.checkpoint_ns,
+        ...value,
+      }),
+    );
+}
+
+const insertQuery = prepared<Omit<CheckpointRow, "created_at">, unknown>((k, p) =>
+  k
+    .insertInto("checkpoints")
+    .values({
+      thread_id: p("thread_id"),
+      checkpoint_ns: p("checkpoint_ns"),
+      checkpoint_id: p("checkpoint_id"),
+      tenant_id: p("tenant_id"),
+      parent_checkpoint_id: p("parent_checkpoint_id"),
+      run_id: p("run_id"),
+      epoch: p("epoch"),
+      checkpoint: p("checkpoint"),
+      metadata: p("metadata"),
+      created_at: nowMs,
+    })
+    // LangGraph writes the same checkpoint again when its metadata changed (durability "exit"). What another run has
+    // written stays, or the rollback of this one could not restore it.
+    .onConflict((conflict) =>
+      conflict
+        .columns(["thread_id", "checkpoint_ns", "checkpoint_id"])
+        .doUpdateSet((e) => ({
+          checkpoint: e.ref("excluded.checkpoint"),
+          metadata: e.ref("excluded.metadata"),
+          epoch: e.ref("excluded.epoch"),
+        }))
+        .whereRef("checkpoints.run_id", "=", "excluded.run_id"),
+    ),
+);
+
+const insertValueQuery = prepared<CheckpointValueRow, unknown>((k, p) =>
+  k
+    .insertInto("checkpoint_values")
+    .values({
+      thread_id: p("thread_id"),
+      checkpoint_ns: p("checkpoint_ns"),
+      channel: p("channel"),
+      version: p("version"),
+      tenant_id: p("tenant_id"),
+      run_id: p("run_id"),
+      type: p("type"),
+      value: p("value"),
+    })
+    .onConflict((conflict) => conflict.columns(["thread_id", "checkpoint_ns", "version", "channel"]).doNothing()),
+);
+
+/**
+ * Stores what tasks of a checkpoint have written. A task that ran twice keeps its first writes; of errors, interrupts
+ * and resume values (negative `idx`) the newest counts, and those of earlier runs stay beneath it.
+ */
+export async function insertWrites(
+  tx: Tx,
+  author: Author,
+  at: { thread_id: string; checkpoint_ns: string; checkpoint_id: string },
+  writes: readonly NewWrite[],
+): Promise<void> {
+  const { tenant_id, run_id, seq } = author;
+  for (const write of writes) {
+    const [query, layer] = write.idx < 0 ? [replaceWriteQuery, seq] : [keepWriteQuery, 0];
+    await tx.run(query(tx, { tenant_id, run_id, layer, ...at, ...write }));
+  }
+}
+
+const writeQuery = (replace: boolean) =>
+  prepared<CheckpointWriteRow, unknown>((k, p) =>
+    k
+      .insertInto("checkpoint_writes")
+      .values({
+        thread_id: p("thread_id"),
+        checkpoint_ns: p("checkpoint_ns"),
+        checkpoint_id: p("checkpoint_id"),
+        task_id: p("task_id"),
+        task_path: p("task_path"),
+        idx: p("idx"),
+        layer: p("layer"),
+        tenant_id: p("tenant_id"),
+        run_id: p("run_id"),
+        channel: p("channel"),
+        type: p("type"),
+        value: p("value"),
+      })
+      .onConflict((conflict) => {
+        const same = conflict.columns(["thread_id", "checkpoint_ns", "checkpoint_id", "task_id", "idx", "layer"]);
+        return replace
+          ? same.doUpdateSet((e) => ({
+              run_id: e.ref("excluded.run_id"),
+              task_path: e.ref("excluded.task_path"),
+              channel: e.ref("excluded.channel"),
+              type: e.ref("excluded.type"),
+              value: e.ref("excluded.value"),
+            }))
+          : same.doNothing();
+      }),
+  );
+const keepWriteQuery = writeQuery(false);
+const replaceWriteQuery = writeQuery(true);

@@ -1,0 +1,233 @@
+import { sql } from "kysely";
+import type { Tx } from "../../platform/database/database.ts";
+import { prepared } from "../../platform/database/prepared.ts";
+import type { CheckpointRow } from "../../platform/database/schema.ts";
+import type { NewCheckpoint, NewValue, NewWrite } from "./checkpoint-inserts.ts";
+
+/** A checkpoint with its channel values and the writes that are pending on it, as stored. */
+export interface StoredCheckpoint extends NewCheckpoint {
+  writes: NewWrite[];
+}
+
+interface Namespace {
+  thread_id: string;
+  checkpoint_ns: string;
+}
+
+/**
+ * One checkpoint, or the newest of the namespace when no id is given. `without`: as it is once what this run has written is
+ * deleted.
+ */
+export async function findCheckpoint(
+  tx: Tx,
+  { without = NO_RUN, ...at }: Namespace & { checkpoint_id?: string; without?: string },
+): Promise<StoredCheckpoint | undefined> {
+  const row = await tx.first(
+    at.checkpoint_id
+      ? findQuery(tx, { ...at, checkpoint_id: at.checkpoint_id, without })
+      : newestQuery(tx, { ...at, without }),
+  );
+  return row && (await withContents(tx, [row], without))[0];
+}
+
+/** What no run is called. */
+const NO_RUN = "";
+
+const COLUMNS = [
+  "thread_id",
+  "checkpoint_ns",
+  "checkpoint_id",
+  "parent_checkpoint_id",
+  "checkpoint",
+  "metadata",
+] as const;
+type Row = Pick<CheckpointRow, (typeof COLUMNS)[number]>;
+
+const newestQuery = prepared<Namespace & { without: string }, Row>((k, p) =>
+  k
+    .selectFrom("checkpoints")
+    .select(COLUMNS)
+    .where("run_id", "is distinct from", p("without"))
+    .where("thread_id", "=", p("thread_id"))
+    .where("checkpoint_ns", "=", p("checkpoint_ns"))
+    .orderBy("checkpoint_id", "desc")
+    .limit(1),
+);
+
+const findQuery = prepared<Namespace & { checkpoint_id: string; without: string }, Row>((k, p) =>
+  k
+    .selectFrom("checkpoints")
+    .select(COLUMNS)
+    .where("run_id", "is distinct from", p("without"))
+    .where("thread_id", "=", p("thread_id"))
+    .where("checkpoint_ns", "=", p("checkpoint_ns"))
+    .where("checkpoint_id", "=", p("checkpoint_id")),
+);
+
+export interface CheckpointFilter {
+  /** Absent: of all threads. */
+  thread_id?: string;
+  checkpoint_ns?: string;
+  checkpoint_id?: string;
+  /** Only checkpoints older than this one. */
+  before?: string;
+  /** What their metadata contains. */
+  metadata?: object;
+  limit: number;
+}
+
+/** So much of values and writes is read at a time, but for the first checkpoint, which is whole. */
+const MAX_CHARS = 16_000_000;
+
+/** Newest first; `isWhole` unless large values have ended the page before its limit. */
+export async function listCheckpoints(
+  tx: Tx,
+  filter: CheckpointFilter,
+): Promise<{ checkpoints: StoredCheckpoint[]; isWhole: boolean }> {
+  let query = tx.k.selectFrom("checkpoints").select(COLUMNS);
+  if (filter.thread_id !== undefined) query = query.where("thread_id", "=", filter.thread_id);
+  if (filter.checkpoint_ns !== undefined) query = query.where("checkpoint_ns", "=", filter.checkpoint_ns);
+  if (filter.checkpoint_id) query = query.where("checkpoint_id", "=", filter.checkpoint_id);
+  if (filter.before) query = query.where("checkpoint_id", "<", filter.before);
+  if (filter.metadata && Object.keys(filter.metadata).length > 0) {
+    query = query.where(sql<boolean>`json_contains(metadata, ${JSON.stringify(filter.metadata)})`);
+  }
+  const rows = await tx.all(query.orderBy("checkpoint_id", "desc").limit(filter.limit));
+  const checkpoints: StoredCheckpoint[] = [];
+  // Twice as many each time, as long as the next ones fit if they are like those before.
+  for (let chars = 0, count = 1; count >= 1 && checkpoints.length < rows.length; ) {
+    const some = await withContents(tx, rows.slice(checkpoints.length, checkpoints.length + count));
+    checkpoints.push(...some);
+    chars += charsIn(some);
+    const fit = Math.floor((MAX_CHARS - chars) / (chars / checkpoints.length + 1));
+    count = Math.min(2 * count, fit);
+  }
+  return { checkpoints, isWhole: checkpoints.length === rows.length };
+}
+
+/** Values that several of them share are counted once. */
+function charsIn(checkpoints: StoredCheckpoint[]): number {
+  const stored = new Set(checkpoints.flatMap(({ values, writes }) => [...values, ...writes]));
+  return [...stored].reduce((sum, { value }) => sum + value.length, 0);
+}
+
+async function withContents(tx: Tx, rows: Row[], without = NO_RUN): Promise<StoredCheckpoint[]> {
+  const versionsOf = new Map(rows.map((row) => [row, versionsIn(row)]));
+  const values = new Map<string, NewValue>();
+  for (const [{ thread_id, checkpoint_ns }, versions] of groupByNamespace(versionsOf)) {
+    for (const value of await findValues(tx, { thread_id, checkpoint_ns }, versions)) {
+      values.set([thread_id, checkpoint_ns, value.channel, value.version].join("\0"), value);
+    }
+  }
+  const result: StoredCheckpoint[] = [];
+  for (const [row, versions] of versionsOf) {
+    const { thread_id, checkpoint_ns, checkpoint_id } = row;
+    const own = versions.flatMap(
+      ([channel, version]) => values.get([thread_id, checkpoint_ns, channel, version].join("\0")) ?? [],
+    );
+    result.push({
+      ...row,
+      values: own,
+      writes: newestLayer(await tx.all(writesQuery(tx, { thread_id, checkpoint_ns, checkpoint_id, without }))),
+    });
+  }
+  return result;
+}
+
+/**
+ * Of the writes of a task at one position the last counts; they come in the order of their layers. They are returned in the order in
+ * which LangGraph applies them: by path (in code points, which is the order of UTF-8 bytes), task and position.
+ */
+function newestLayer(writes: (NewWrite & { layer: number })[]): NewWrite[] {
+  const newest = writes
+    .filter(({ task_id, idx }, i) => writes[i + 1]?.task_id !== task_id || writes[i + 1]?.idx !== idx)
+    .map(({ layer: _, ...write }) => write);
+  if (newest.every(({ task_path }) => task_path === "")) return newest;
+  return newest.sort((a, b) => Buffer.compare(Buffer.from(a.task_path), Buffer.from(b.task_path)));
+}
+
+type ChannelVersion = [channel: string, version: string];
+
+function versionsIn(row: Row): ChannelVersion[] {
+  const { channel_versions = {} } = JSON.parse(row.checkpoint) as {
+    channel_versions?: Record<string, string | number>;
+  };
+  return Object.entries(channel_versions).map(([channel, version]) => [channel, String(version)]);
+}
+
+/** All versions that are needed of a namespace together, so that a page of history takes one query and not one a row. */
+function groupByNamespace(versionsOf: Map<Row, ChannelVersion[]>): [Namespace, string[]][] {
+  const groups = new Map<string, [Namespace, Set<string>]>();
+  for (const [row, versions] of versionsOf) {
+    const key = `${row.thread_id}\0${row.checkpoint_ns}`;
+    const group = groups.get(key) ?? [row, new Set<string>()];
+    groups.set(key, group);
+    for (const [, version] of versions) group[1].add(version);
+  }
+  return [...groups.values()].map(([namespace, versions]) => [namespace, [...versions]]);
+}
+
+/** Postgres takes 65,535 parameters in a statement, SQLite 32,766. */
+const MOST_PARAMETERS = 1000;
+
+async function findValues(tx: Tx, { thread_id, checkpoint_ns }: Namespace, versions: string[]): Promise<NewValue[]> {
+  const found: NewValue[] = [];
+  for (let at = 0; at < versions.length; at += MOST_PARAMETERS) {
+    const some = versions.slice(at, at + MOST_PARAMETERS);
+    const rows = await tx.all(
+      tx.k
+        .selectFrom("checkpoint_values")
+        .select(["channel", "version", "type", "value"])
+        .where("thread_id", "=", thread_id)
+        .where("checkpoint_ns", "=", checkpoint_ns)
+        .where("version", "in", some),
+    );
+    found.push(...rows);
+  }
+  return found;
+}
+
+const writesQuery = prepared<Namespace & { checkpoint_id: string; without: string }, NewWrite & { layer: number }>(
+  (k, p) =>
+    k
+      .selectFrom("checkpoint_writes")
+      .select(["task_id", "task_path", "idx", "layer", "channel", "type", "value"])
+      .where("thread_id", "=", p("thread_id"))
+      .where("checkpoint_ns", "=", p("checkpoint_ns"))
+      .where("checkpoint_id", "=", p("checkpoint_id"))
+      .where("run_id", "is distinct from", p("without"))
+      .orderBy("task_id")
+      .orderBy("idx")
+      .orderBy("layer"),
+);
+
+/** What a run has written on a root checkpoint. */
+export const findWritesOfRun = (
+  tx: Tx,
+  { run_id, thread_id, checkpoint_id }: { run_id: string; thread_id: string; checkpoint_id: string },
+): Promise<Pick<NewWrite, "task_id" | "channel">[]> =>
+  tx.all(
+    tx.k
+      .selectFrom("checkpoint_writes")
+      .select(["task_id", "channel"])
+      .where("thread_id", "=", thread_id)
+      .where("checkpoint_ns", "=", "")
+      .where("checkpoint_id", "=", checkpoint_id)
+      .where("run_id", "=", run_id),
+  );
+
+/** The id of the thread's newest root checkpoint. */
+export async function findHead(tx: Tx, thread_id: string): Promise<string | undefined> {
+  const row = await tx.first(headQuery(tx, { thread_id }));
+  return row?.checkpoint_id;
+}
+
+const headQuery = prepared<{ thread_id: string }, { checkpoint_id: string }>((k, p) =>
+  k
+    .selectFrom("checkpoints")
+    .select("checkpoint_id")
+    .where("thread_id", "=", p("thread_id"))
+    .where("checkpoint_ns", "=", "")
+    .orderBy("checkpoint_id", "desc")
+    .limit(1),
+);

@@ -1,0 +1,134 @@
+import type { Tx } from "../../platform/database/database.ts";
+import { prepared } from "../../platform/database/prepared.ts";
+import type { RunEventRow } from "../../platform/database/schema.ts";
+import { applyDelta } from "../../platform/lib/text-delta.ts";
+import type { StoredEvent } from "./events.ts";
+
+export const EVENT_COLUMNS = ["seq", "event", "data", "base_seq", "base_run_id", "copies"] as const;
+type Row = Pick<RunEventRow, (typeof EVENT_COLUMNS)[number]>;
+
+/** Most of the text of a batch, in UTF-16 units: what a reader that does not keep up costs, two or three times. */
+const BATCH_LENGTH = 100_000;
+/** Rows read at a time: how many at first, and at most. */
+const FIRST_PAGE = 100;
+const LARGEST_PAGE = 1_000;
+
+/** Only events of at least this length, in UTF-16 units, are changes, and only of the last such event of some name. */
+export const LONG = 1_000;
+
+/** Gathers events until they are a batch; one at least. */
+export class Batch {
+  readonly events: StoredEvent[] = [];
+  #length = 0;
+
+  /** @returns whether there is room for more */
+  add(event: StoredEvent): boolean {
+    this.events.push(event);
+    this.#length += event.data.length;
+    return this.#length < BATCH_LENGTH;
+  }
+}
+
+/** The last long text of each name, with the number of its event: what the next may be a change of. */
+type LastTexts = Map<string, { seq: number; text: string }>;
+
+/** Reads the events of a run in their order, batch by batch. */
+export class EventReader {
+  readonly #run_id: string;
+  #last: LastTexts = new Map();
+  #limit = FIRST_PAGE;
+
+  constructor(run_id: string) {
+    this.#run_id = run_id;
+  }
+
+  /** The next events after a sequence number: about {@link BATCH_LENGTH} of them, and none when there are no more. */
+  async after(tx: Tx, seq: number): Promise<StoredEvent[]> {
+    const rows = await tx.all(pageQuery(tx, { run_id: this.#run_id, after: seq, limit: this.#limit }));
+    const before = await this.#chainsBefore(tx, rows);
+    const batch = new Batch();
+    for await (const event of unfold(tx, [...before, ...rows], this.#last))
+      if (event.seq > seq && !batch.add(event)) break;
+    const got = batch.events.length;
+    // Rows that have not fitted into the batch were read in vain.
+    this.#limit = got === this.#limit ? Math.min(4 * got, LARGEST_PAGE) : Math.max(1, got);
+    // Who has everything waits, perhaps for long.
+    if (got === 0) this.#last = new Map();
+    return batch.events;
+  }
+
+  /** The earlier events that those of a page are changes of, back to whole ones. */
+  async #chainsBefore(tx: Tx, rows: readonly Row[]): Promise<Row[]> {
+    const before: Row[] = [];
+    const known = new Set([0, ...rows.map(({ seq }) => seq)]);
+    const isMissing = ({ base_seq }: Row) => base_seq !== null && !known.has(base_seq);
+    if (rows.filter(isMissing).every(({ base_seq }) => textOf(this.#last, base_seq) !== undefined)) return before;
+    // Some events came from elsewhere meanwhile: what is known is too old for all.
+    this.#last = new Map();
+    for (const { base_seq } of rows) {
+      if (base_seq === null || known.has(base_seq)) continue;
+      for (const row of await tx.all(chainQuery(tx, { run_id: this.#run_id, seq: base_seq }))) {
+        if (!known.has(row.seq)) before.push(row);
+        known.add(row.seq);
+      }
+    }
+    return before.sort((a, b) => a.seq - b.seq);
+  }
+}
+
+/**
+ * Puts the data of events together, one after the other; what they are changes of comes before them, or is in `last`.
+ *
+ * @throws Error when it is not: then the log is broken, and to go on would be to tell something else
+ */
+export async function* unfold(tx: Tx, rows: readonly Row[], last: LastTexts = new Map()): AsyncGenerator<StoredEvent> {
+  for (const { seq, event, data, base_seq, base_run_id, copies } of rows) {
+    let text = data;
+    if (base_seq !== null) {
+      const base = base_run_id === null ? textOf(last, base_seq) : await outputOf(tx, base_run_id);
+      if (typeof base !== "string") throw new Error(`What event ${seq} is a change of is not there.`);
+      text = applyDelta(base, { copies: copies ?? "", added: data });
+    }
+    if (text.length >= LONG) last.set(event, { seq, text });
+    yield { seq, event, data: text };
+  }
+}
+
+const textOf = (last: LastTexts, seq: number | null): string | undefined =>
+  [...last.values()].find((one) => one.seq === seq)?.text;
+
+async function outputOf(tx: Tx, run_id: string): Promise<string | null | undefined> {
+  const row = await tx.first(tx.k.selectFrom("runs").select("output").where("run_id", "=", run_id));
+  return row?.output;
+}
+
+const pageQuery = prepared<{ run_id: string; after: number; limit: number }, Row>((k, p) =>
+  k
+    .selectFrom("run_events")
+    .select(EVENT_COLUMNS)
+    .where("run_id", "=", p("run_id"))
+    .where("seq", ">", p("after"))
+    .orderBy("seq")
+    .limit(p("limit")),
+);
+
+/** An event, what it is a change of, and so on. */
+const chainQuery = prepared<{ run_id: string; seq: number }, Row>((k, p) =>
+  k
+    .withRecursive("chain", (w) =>
+      w
+        .selectFrom("run_events")
+        .select(EVENT_COLUMNS)
+        .where("run_id", "=", p("run_id"))
+        .where("seq", "=", p("seq"))
+        .unionAll((u) =>
+          u
+            .selectFrom("run_events as e")
+            .innerJoin("chain", "chain.base_seq", "e.seq")
+            .select(EVENT_COLUMNS.map((column) => `e.${column}` as const))
+            .where("e.run_id", "=", p("run_id")),
+        ),
+    )
+    .selectFrom("chain")
+    .select(EVENT_COLUMNS),
+);

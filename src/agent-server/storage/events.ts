@@ -1,0 +1,113 @@
+import { nowMs, type Tx } from "../../platform/database/database.ts";
+import { prepared } from "../../platform/database/prepared.ts";
+import type { RunEventRow } from "../../platform/database/schema.ts";
+import type { TextDelta } from "../../platform/lib/text-delta.ts";
+import { EVENT_COLUMNS, unfold } from "./event-reader.ts";
+
+/** An event as readers get it: the name of its type, and its data as JSON text. */
+export interface StoredEvent {
+  seq: number;
+  event: string;
+  data: string;
+}
+
+/** What an event's data is stored as a change of: an earlier event of the run, or (`base_seq` 0) the output of another run. */
+export interface EventBase {
+  base_seq: number;
+  base_run_id: string | null;
+}
+
+/** An event to store, whole or as a change. */
+export interface NewEvent extends StoredEvent {
+  stored?: EventBase & TextDelta;
+}
+
+type Row = Pick<RunEventRow, (typeof EVENT_COLUMNS)[number]>;
+
+const WHOLE = { base_seq: null, base_run_id: null, copies: null };
+
+function rowOf({ seq, event, data, stored }: NewEvent): Row {
+  if (!stored) return { seq, event, data, ...WHOLE };
+  const { added, ...base } = stored;
+  return { seq, event, data: added, ...base };
+}
+
+/** Appends to a run's events. The caller has passed the fence and numbers the events. */
+export async function insertEvents(
+  tx: Tx,
+  run: { run_id: string; tenant_id: string },
+  given: readonly NewEvent[],
+): Promise<void> {
+  const { run_id, tenant_id } = run;
+  const events: NewEvent[] = [];
+  for (const event of given) {
+    const base = event.stored?.base_run_id;
+    events.push(base && !(await isThere(tx, base)) ? { ...event, stored: undefined } : event);
+  }
+  if (tx.dialect.name === "sqlite") {
+    // One compiled statement per row is faster here than building one statement for all rows.
+    for (const event of events) await tx.run(insertQuery(tx, { run_id, tenant_id, ...rowOf(event) }));
+    return;
+  }
+  const rows = events.map((event) => ({ run_id, tenant_id, ...rowOf(event), created_at: nowMs }));
+  for (let at = 0; at < rows.length; at += 1000)
+    await tx.run(tx.k.insertInto("run_events").values(rows.slice(at, at + 1000)));
+}
+
+/** The run whose output an event is a change of may have been deleted meanwhile; if not, it stays until the commit. */
+async function isThere(tx: Tx, run_id: string): Promise<boolean> {
+  const query = tx.k.selectFrom("runs").select("seq").where("run_id", "=", run_id);
+  return (await tx.first(tx.dialect.forShare(query))) !== undefined;
+}
+
+const insertQuery = prepared<Omit<RunEventRow, "created_at">, unknown>((k, p) =>
+  k.insertInto("run_events").values({
+    run_id: p("run_id"),
+    tenant_id: p("tenant_id"),
+    seq: p("seq"),
+    event: p("event"),
+    data: p("data"),
+    base_seq: p("base_seq"),
+    base_run_id: p("base_run_id"),
+    copies: p("copies"),
+    created_at: nowMs,
+  }),
+);
+
+/** Before a run goes, the events of others that are changes of its output are stored whole. */
+export async function releaseOutput(
+  tx: Tx,
+  { run_id, thread_id }: { run_id: string; thread_id: string },
+): Promise<void> {
+  const others = tx.k.selectFrom("runs").select("run_id").where("thread_id", "=", thread_id);
+  const rows = await tx.all(
+    tx.k
+      .selectFrom("run_events")
+      .select([...EVENT_COLUMNS, "run_id"])
+      .where("run_id", "in", others)
+      .where("base_run_id", "=", run_id),
+  );
+  for (const row of rows) {
+    for await (const { data } of unfold(tx, [row]))
+      await tx.run(
+        tx.k
+          .updateTable("run_events")
+          .set({ data, ...WHOLE })
+          .where("run_id", "=", row.run_id)
+          .where("seq", "=", row.seq),
+      );
+  }
+}
+
+/** The highest sequence number of a run's events; 0 when it has none. */
+export async function lastEventSeq(tx: Tx, run_id: string): Promise<number> {
+  const row = await tx.first(lastQuery(tx, { run_id }));
+  return row?.seq ?? 0;
+}
+
+const lastQuery = prepared<{ run_id: string }, { seq: number | null }>((k, p) =>
+  k
+    .selectFrom("run_events")
+    .select((s) => s.fn.max("seq").as("seq"))
+    .where("run_id", "=", p("run_id")),
+);

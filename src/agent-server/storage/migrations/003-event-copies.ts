@@ -1,0 +1,18 @@
+import type { Migration } from "../../../platform/database/migrate.ts";
+
+/**
+ * Events that are changes of others consist of any copies now, not of a beginning and an end alone. Those of the old kind,
+ * which would have expired within an hour, become gaps: readers are told what they miss.
+ */
+export const eventCopies: Migration = {
+  name: "003-event-copies",
+  statements: () => [
+    `update run_events set event = 'gap', base_seq = null, base_run_id = null,
+      data = '{"run_id":"' || run_id || '","after":' || (seq - 1) || ',"until":' || seq ||
+        ',"reason":"This event was stored by an older version."}'
+      where base_seq is not null`,
+    "alter table run_events drop column prefix",
+    "alter table run_events drop column suffix",
+    "alter table run_events add column copies text",
+  ],
+};

@@ -1,0 +1,11 @@
+import type { Migration } from "../../../platform/database/migrate.ts";
+
+/** Of the roll-outs whose instances share the database of a deployment: the one that executes runs. At most one row. */
+export const claimant: Migration = {
+  name: "007-claimant",
+  statements: ({ types }) => [
+    `create table claimant (
+      id integer not null, rollout ${types.bigint} not null, since ${types.bigint} not null,
+      constraint claimant_key primary key (id), constraint claimant_is_one check (id = 1))`,
+  ],
+};

@@ -1,0 +1,83 @@
+import { sql } from "kysely";
+import type { Tx } from "../../platform/database/database.ts";
+import { releaseOutput } from "./events.ts";
+
+interface RunOfThread {
+  run_id: string;
+  thread_id: string;
+}
+
+/**
+ * Deletes a run with its events and the checkpoints that it wrote. Values that checkpoints of later runs still build
+ * on stay.
+ */
+export async function deleteRun(tx: Tx, run: RunOfThread): Promise<void> {
+  await releaseOutput(tx, run);
+  await deleteWrites(tx, run);
+  await tx.run(tx.k.deleteFrom("checkpoints").where("thread_id", "=", run.thread_id).where("run_id", "=", run.run_id));
+  await deleteUnusedValues(tx, run);
+  await deleteRecord(tx, run.run_id);
+}
+
+/**
+ * Undoes a run that is the last of its thread to have run: nothing is left of it, so that the thread's state and history are
+ * what they were before. Nobody else can have built on its checkpoints.
+ */
+export async function deleteLastRun(tx: Tx, { thread_id, run_id }: RunOfThread): Promise<void> {
+  for (const table of ["checkpoint_writes", "checkpoint_values", "checkpoints"] as const)
+    await tx.run(tx.k.deleteFrom(table).where("thread_id", "=", thread_id).where("run_id", "=", run_id));
+  await deleteRecord(tx, run_id);
+}
+
+async function deleteRecord(tx: Tx, run_id: string): Promise<void> {
+  await tx.run(tx.k.deleteFrom("run_events").where("run_id", "=", run_id));
+  await tx.run(tx.k.deleteFrom("runs").where("run_id", "=", run_id));
+}
+
+/** Also what later runs have written on its checkpoints, such as the answer to its interrupt. */
+async function deleteWrites(tx: Tx, { run_id, thread_id }: RunOfThread): Promise<void> {
+  const position = sql<string>`checkpoint_ns || ' ' || checkpoint_id`;
+  const own = tx.k
+    .selectFrom("checkpoints")
+    .select(position.as("at"))
+    .where("thread_id", "=", thread_id)
+    .where("run_id", "=", run_id);
+  await tx.run(
+    tx.k
+      .deleteFrom("checkpoint_writes")
+      .where("thread_id", "=", thread_id)
+      .where((e) => e.or([e("run_id", "=", run_id), e(position, "in", own)])),
+  );
+}
+
+async function deleteUnusedValues(tx: Tx, { run_id, thread_id }: RunOfThread): Promise<void> {
+  const rows = await tx.all(
+    tx.k.selectFrom("checkpoints").select(["checkpoint_ns", "checkpoint"]).where("thread_id", "=", thread_id),
+  );
+  const used = new Set(rows.flatMap((row) => versionsOf(row).map((version) => keyOf(row.checkpoint_ns, version))));
+  const values = await tx.all(
+    tx.k
+      .selectFrom("checkpoint_values")
+      .select(["checkpoint_ns", "version"])
+      .distinct()
+      .where("thread_id", "=", thread_id)
+      .where("run_id", "=", run_id),
+  );
+  for (const { checkpoint_ns, version } of values) {
+    if (used.has(keyOf(checkpoint_ns, version))) continue;
+    await tx.run(
+      tx.k
+        .deleteFrom("checkpoint_values")
+        .where("thread_id", "=", thread_id)
+        .where("checkpoint_ns", "=", checkpoint_ns)
+        .where("version", "=", version),
+    );
+  }
+}
+
+const keyOf = (checkpoint_ns: string, version: string) => `${checkpoint_ns}\0${version}`;
+
+function versionsOf({ checkpoint }: { checkpoint: string }): string[] {
+  const { channel_versions = {} } = JSON.parse(checkpoint) as { channel_versions?: Record<string, string | number> };
+  return Object.values(channel_versions).map(String);
+}

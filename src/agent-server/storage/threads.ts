@@ -1,0 +1,285 @@
+import { type RawBuilder, sql } from "kysely";
+import { nowMs, type Tx } from "../../platform/database/database.ts";
+import { prepared } from "../../platform/database/prepared.ts";
+import type { ThreadRow } from "../../platform/database/schema.ts";
+import type { ThreadStatus } from "../contract/records.ts";
+import { like, matching, type Paging, paged, plain } from "./search.ts";
+
+export interface NewThread {
+  thread_id: string;
+  tenant_id: string;
+  metadata: string;
+  hidden: 0 | 1;
+}
+
+/** Stores a new, idle thread. Undefined when the id is taken. */
+export const insertThread = (tx: Tx, thread: NewThread): Promise<ThreadRow | undefined> =>
+  tx.first(insertQuery(tx, thread));
+
+const insertQuery = prepared<NewThread, ThreadRow>((k, p) =>
+  k
+    .insertInto("threads")
+    .values({
+      thread_id: p("thread_id"),
+      tenant_id: p("tenant_id"),
+      metadata: p("metadata"),
+      hidden: p("hidden"),
+      status: "idle",
+      rest_status: "idle",
+      config: "{}",
+      values: null,
+      interrupts: "{}",
+      error: null,
+      created_at: nowMs,
+      updated_at: nowMs,
+      state_updated_at: nowMs,
+    })
+    .onConflict((conflict) => conflict.column("thread_id").doNothing())
+    .returningAll(),
+);
+
+type ThreadKey = { thread_id: string; tenant_id: string };
+
+/** A thread of the tenant, also a hidden one. */
+export const findThread = (tx: Tx, tenant_id: string, thread_id: string): Promise<ThreadRow | undefined> =>
+  tx.first(findQuery(tx, { tenant_id, thread_id }));
+
+const findQuery = prepared<ThreadKey, ThreadRow>((k, p) =>
+  k.selectFrom("threads").selectAll().where("thread_id", "=", p("thread_id")).where("tenant_id", "=", p("tenant_id")),
+);
+
+/**
+ * The thread, held until the transaction ends: whatever decides over the runs of a thread or its state takes
+ * this lock first, so that decisions come one after the other.
+ */
+export const lockThread = (tx: Tx, tenant_id: string, thread_id: string): Promise<ThreadRow | undefined> =>
+  tx.first(lockQuery(tx, { tenant_id, thread_id }));
+
+const lockQuery = prepared<ThreadKey, ThreadRow>((k, p, tx) =>
+  tx.dialect.forUpdate(
+    k.selectFrom("threads").selectAll().where("thread_id", "=", p("thread_id")).where("tenant_id", "=", p("tenant_id")),
+  ),
+);
+
+export interface ThreadFilter {
+  ids?: string[];
+  metadata?: object;
+  values?: object;
+  status?: ThreadStatus;
+  /** What the stored values contain, keys as well, in any case (SQLite: of A to Z), or what the id begins with. */
+  text?: string;
+}
+
+export const searchThreads = (tx: Tx, tenant_id: string, filter: ThreadFilter, paging: Paging): Promise<ThreadRow[]> =>
+  tx.all(threadsMatching(tx, tenant_id, filter).selectAll().$call(paged(paging, "thread_id")));
+
+export async function countThreads(tx: Tx, tenant_id: string, filter: ThreadFilter): Promise<number> {
+  const row = await tx.first(threadsMatching(tx, tenant_id, filter).select((s) => s.fn.countAll<number>().as("count")));
+  return Number(row?.count ?? 0);
+}
+
+function threadsMatching(tx: Tx, tenant_id: string, { ids, metadata, values, status, text }: ThreadFilter) {
+  let query = tx.k
+    .selectFrom("threads")
+    .where("tenant_id", "=", tenant_id)
+    .where("hidden", "=", 0)
+    .$call(matching({ metadata, values }));
+  if (ids) query = query.where("thread_id", "in", ids.length > 0 ? ids : [""]);
+  if (status) query = query.where("status", "=", status);
+  if (text)
+    query = query.where((e) =>
+      // Text within JSON is written with its escapes.
+      e.or([like("values", `%${plain(JSON.stringify(text).slice(1, -1))}%`), like("thread_id", `${plain(text)}%`)]),
+    );
+  return query;
+}
+
+/** Ids of the threads whose metadata names the assistant. */
+export async function listThreadsOfAssistant(tx: Tx, tenant_id: string, assistant_id: string): Promise<string[]> {
+  const query = threadsMatching(tx, tenant_id, { metadata: { assistant_id } }).select("thread_id");
+  return (await tx.all(query)).map(({ thread_id }) => thread_id);
+}
+
+export async function setThreadMetadata(tx: Tx, thread_id: string, metadata: string): Promise<ThreadRow> {
+  const query = tx.k.updateTable("threads").set({ metadata, updated_at: nowMs }).where("thread_id", "=", thread_id);
+  return (await tx.first(query.returningAll())) as ThreadRow;
+}
+
+/** Marks a thread as having work to do. Returns its new `updated_at`. */
+export async function setThreadBusy(tx: Tx, thread_id: string, metadata: string): Promise<number> {
+  const row = await tx.first(busyQuery(tx, { thread_id, metadata }));
+  return (row as { updated_at: number }).updated_at;
+}
+
+const busyQuery = prepared<{ thread_id: string; metadata: string }, { updated_at: number }>((k, p) =>
+  k
+    .updateTable("threads")
+    .set({ status: "busy", metadata: p("metadata"), updated_at: nowMs })
+    .where("thread_id", "=", p("thread_id"))
+    .returning("updated_at"),
+);
+
+export interface ThreadOutcome {
+  thread_id: string;
+  /** What the thread is when nothing else waits to run on it. */
+  status: ThreadStatus;
+  values: string | null;
+  interrupts: string;
+  error: string | null;
+}
+
+/** Writes what a run or an update has left behind; the thread stays busy while another run is pending or running. */
+export const settleThread = (tx: Tx, outcome: ThreadOutcome): Promise<number> => tx.run(settleQuery(tx, outcome));
+
+const settleQuery = prepared<ThreadOutcome, unknown>((k, p) =>
+  k
+    .updateTable("threads")
+    .set({
+      status: unlessBusy(sql.val(p("status"))),
+      rest_status: p("status"),
+      values: p("values"),
+      interrupts: p("interrupts"),
+      error: p("error"),
+      updated_at: nowMs,
+      state_updated_at: nowMs,
+    })
+    .where("thread_id", "=", p("thread_id")),
+);
+
+/** Gives a thread whose run has ended a status, and leaves its state as it is. */
+export const setThreadStatus = (tx: Tx, thread_id: string, status: ThreadStatus): Promise<number> =>
+  tx.run(
+    tx.k
+      .updateTable("threads")
+      .set({ status: unlessBusy(sql.val(status)), rest_status: status, updated_at: nowMs })
+      .where("thread_id", "=", thread_id),
+  );
+
+/** Gives a thread that has lost a run which never began the status it would have without it. */
+export const restThread = (tx: Tx, thread_id: string): Promise<number> =>
+  tx.run(
+    tx.k
+      .updateTable("threads")
+      .set({ status: unlessBusy(sql.ref("rest_status")), updated_at: nowMs })
+      .where("thread_id", "=", thread_id),
+  );
+
+/** Gives a thread back the record that it had before a run which is gone. */
+export const restoreThread = (
+  tx: Tx,
+  { thread_id, metadata, updated_at }: { thread_id: string; metadata: string; updated_at: number | undefined },
+): Promise<number> =>
+  tx.run(
+    tx.k
+      .updateTable("threads")
+      .set({ status: unlessBusy(sql.ref("rest_status")), metadata, updated_at: updated_at ?? nowMs })
+      .where("thread_id", "=", thread_id),
+  );
+
+const unlessBusy = (status: RawBuilder<unknown>) =>
+  sql<ThreadStatus>`case when exists (select 1 from runs where runs.thread_id = threads.thread_id
+    and runs.status in ('pending', 'running')) then 'busy' else ${status} end`;
+
+/** Deletes a thread with its runs, their events, and its checkpoints. */
+export async function deleteThread(tx: Tx, thread_id: string): Promise<void> {
+  const runs = tx.k.selectFrom("runs").select("run_id").where("thread_id", "=", thread_id);
+  await tx.run(tx.k.deleteFrom("run_events").where("run_id", "in", runs));
+  await tx.run(tx.k.deleteFrom("runs").where("thread_id", "=", thread_id));
+  await deleteThreadState(tx, thread_id);
+}
+
+/** Deletes a thread and its checkpoints; its runs and their events stay. */
+export async function deleteThreadState(tx: Tx, thread_id: string): Promise<void> {
+  for (const table of ["checkpoint_writes", "checkpoint_values", "checkpoints", "threads"] as const) {
+    await tx.run(deleteStateQueries[table](tx, { thread_id }));
+  }
+}
+
+const deleteFrom = (table: "checkpoint_writes" | "checkpoint_values" | "checkpoints" | "threads") =>
+  prepared<{ thread_id: string }, unknown>((k, p) => k.deleteFrom(table).where("thread_id", "=", p("thread_id")));
+
+const deleteStateQueries = {
+  checkpoint_writes: deleteFrom("checkpoint_writes"),
+  checkpoint_values: deleteFrom("checkpoint_values"),
+  checkpoints: deleteFrom("checkpoints"),
+  threads: deleteFrom("threads"),
+};
+
+/**
+ * Copies a thread's state and checkpoints to a new thread. The old id is replaced by the new one in the
+ * checkpoints' metadata too; both are UUIDs, so nothing else can match.
+ */
+export async function copyThread(
+  tx: Tx,
+  source: ThreadRow,
+  copy: { thread_id: string; metadata: string },
+): Promise<ThreadRow> {
+  const { thread_id, metadata } = copy;
+  const newId = sql<string>`${thread_id}`.as("thread_id");
+  const renamed = sql<string>`replace(metadata, ${source.thread_id}, ${thread_id})`.as("metadata");
+  const row = await tx.first(
+    tx.k
+      .insertInto("threads")
+      .values({
+        ...source,
+        thread_id,
+        metadata,
+        status: source.rest_status,
+        created_at: nowMs,
+        updated_at: nowMs,
+        state_updated_at: nowMs,
+      })
+      .returningAll(),
+  );
+  const checkpointColumns = [
+    "checkpoint_ns",
+    "checkpoint_id",
+    "tenant_id",
+    "parent_checkpoint_id",
+    "epoch",
+    "checkpoint",
+    "created_at",
+  ] as const;
+  await tx.run(
+    tx.k
+      .insertInto("checkpoints")
+      .columns(["thread_id", "metadata", ...checkpointColumns])
+      .expression((e) =>
+        e
+          .selectFrom("checkpoints")
+          .select([newId, renamed])
+          .select(checkpointColumns)
+          .where("thread_id", "=", source.thread_id),
+      ),
+  );
+  const valueColumns = ["checkpoint_ns", "channel", "version", "tenant_id", "type", "value"] as const;
+  await tx.run(
+    tx.k
+      .insertInto("checkpoint_values")
+      .columns(["thread_id", ...valueColumns])
+      .expression((e) =>
+        e.selectFrom("checkpoint_values").select(newId).select(valueColumns).where("thread_id", "=", source.thread_id),
+      ),
+  );
+  const writeColumns = [
+    "checkpoint_ns",
+    "checkpoint_id",
+    "task_id",
+    "task_path",
+    "idx",
+    "layer",
+    "tenant_id",
+    "channel",
+    "type",
+    "value",
+  ] as const;
+  await tx.run(
+    tx.k
+      .insertInto("checkpoint_writes")
+      .columns(["thread_id", ...writeColumns])
+      .expression((e) =>
+        e.selectFrom("checkpoint_writes").select(newId).select(writeColumns).where("thread_id", "=", source.thread_id),
+      ),
+  );
+  return row as ThreadRow;
+}

@@ -1,0 +1,209 @@
+import type { Caller } from "../platform/contract/caller.ts";
+import type { Tx } from "../platform/database/database.ts";
+import type { ThreadRow } from "../platform/database/schema.ts";
+import { ApiError } from "../platform/errors.ts";
+import { cleanJsonText } from "../platform/lib/json.ts";
+import { selectState } from "../platform/lib/select-state.ts";
+import type { AgentContext } from "./context.ts";
+import type { CheckpointRef } from "./contract/run-create.ts";
+import type { HistorySearch, StateUpdate } from "./contract/thread-state.ts";
+import type {
+  CheckpointKey,
+  GraphInUse,
+  StateUpdate as GraphUpdate,
+  StagedUpdate,
+  StateSummary,
+} from "./graph-hosts/host.ts";
+import { askGraph } from "./questions.ts";
+import { findAssistant } from "./storage/assistants.ts";
+import { insertCheckpoint, insertWrites } from "./storage/checkpoint-inserts.ts";
+import { findCheckpoint, findHead } from "./storage/checkpoints.ts";
+import { listActiveRuns } from "./storage/runs.ts";
+import { findThread, lockThread, settleThread } from "./storage/threads.ts";
+import { requireThread } from "./threads.ts";
+
+/** What a thread without a graph shows: nothing has run on it yet. */
+const EMPTY_STATE = {
+  values: {},
+  next: [],
+  tasks: [],
+  created_at: null,
+  checkpoint: null,
+  parent_checkpoint: null,
+};
+
+/** A change that met another one is worked out anew this many times. */
+export const MOST_TRIES = 3;
+
+/** As this node LangGraph makes a copy of a checkpoint, beside it and not behind it. */
+const COPY = "__copy__";
+
+/** A thread's record as it will be, and the state of the thread for which that holds. */
+interface Foreseen {
+  base: string | undefined;
+  updated_at: number;
+  /** Absent: the thread has no graph, and so no state. */
+  state: StateSummary | undefined;
+}
+
+/** The state of threads: reading it, its history, and changing it from outside. Answers are JSON text. */
+export class ThreadStates {
+  readonly #context: AgentContext;
+
+  constructor(context: AgentContext) {
+    this.#context = context;
+  }
+
+  async get(
+    caller: Caller,
+    thread_id: string,
+    at: CheckpointRef,
+    { subgraphs, select }: { subgraphs: boolean; select?: readonly string[] | undefined },
+  ): Promise<string> {
+    const thread = await requireThread(this.#context.database.read, caller, thread_id);
+    const checkpoint = keyOf(thread_id, at);
+    const graph = await this.#graphOf(thread);
+    await this.#requireCheckpoint(this.#context.database.read, checkpoint);
+    if (!graph) return JSON.stringify(selectState(EMPTY_STATE, select));
+    return askGraph(this.#context, { kind: "state", graph, checkpoint, subgraphs, select });
+  }
+
+  /** JSON texts, newest first, a page at a time, with commas between them; a thread without a graph has none. */
+  async *history(
+    caller: Caller,
+    thread_id: string,
+    { limit, before, metadata, checkpoint = {}, select }: HistorySearch,
+  ): AsyncGenerator<Uint8Array, Uint8Array> {
+    const thread = await requireThread(this.#context.database.read, caller, thread_id);
+    const graph = await this.#graphOf(thread);
+    if (!graph) return new Uint8Array();
+    const question = { kind: "history" as const, graph, checkpoint: keyOf(thread_id, checkpoint), metadata, select };
+    for (let rest = limit, end = before; ; ) {
+      const page = await askGraph(this.#context, { ...question, before: end, limit: rest });
+      if (page.before === undefined) return page.states;
+      yield page.states;
+      rest -= page.count;
+      end = page.before;
+    }
+  }
+
+  /** Makes a checkpoint after the newest, or after the given one. Refused while a run is pending or running. */
+  async update(caller: Caller, thread_id: string, body: StateUpdate): Promise<{ checkpoint: CheckpointKey }> {
+    const { values, as_node, checkpoint = {}, checkpoint_id } = body;
+    const at = { ...checkpoint, checkpoint_id: checkpoint.checkpoint_id ?? checkpoint_id };
+    return this.#apply(caller, thread_id, at, [[{ values, as_node }]]);
+  }
+
+  /** Gives a new thread a history. */
+  async replay(caller: Caller, thread_id: string, supersteps: GraphUpdate[][]): Promise<void> {
+    await this.#apply(caller, thread_id, {}, supersteps);
+  }
+
+  /**
+   * What the thread's record will show once a run is deleted. Only the graph can tell, and a transaction cannot wait for it:
+   * so it is asked before, and {@link settle} sees whether the answer still holds.
+   */
+  async without(caller: Caller, thread_id: string, run_id: string): Promise<Foreseen> {
+    const { database } = this.#context;
+    const thread = await requireThread(database.read, caller, thread_id);
+    const base = await findHead(database.read, thread_id);
+    const graph = await this.#graphOf(thread);
+    const state =
+      graph && (await askGraph(this.#context, { kind: "summary", graph, checkpoint: { thread_id }, without: run_id }));
+    return { base, updated_at: thread.updated_at, state };
+  }
+
+  /** Writes the record that was foreseen, unless the thread, which is locked, has changed since. */
+  async settle(
+    tx: Tx,
+    { tenant_id }: Caller,
+    thread_id: string,
+    { base, updated_at, state }: Foreseen,
+  ): Promise<boolean> {
+    const thread = await findThread(tx, tenant_id, thread_id);
+    if (thread?.updated_at !== updated_at || (await findHead(tx, thread_id)) !== base) return false;
+    if (state) await this.#write(tx, thread_id, state);
+    return true;
+  }
+
+  async #apply(
+    caller: Caller,
+    thread_id: string,
+    at: CheckpointRef,
+    supersteps: GraphUpdate[][],
+  ): Promise<{ checkpoint: CheckpointKey }> {
+    const checkpoint = keyOf(thread_id, at);
+    for (let tries = 1; ; tries++) {
+      const thread = await requireThread(this.#context.database.read, caller, thread_id);
+      if (thread.status === "busy") throw new ApiError("thread_busy");
+      const graph = await this.#graphOf(thread);
+      if (!graph) throw new ApiError("thread_without_graph", { thread_id });
+      await this.#requireCheckpoint(this.#context.database.read, checkpoint);
+      const staged = await askGraph(this.#context, { kind: "update", graph, checkpoint, supersteps });
+      const isCopy = supersteps.some((updates) => updates.some(({ as_node }) => as_node === COPY));
+      if (await this.#store(caller, checkpoint, staged, { isCopy })) return { checkpoint: staged.checkpoint };
+      if (tries === MOST_TRIES) throw new ApiError("state_changed", { thread_id });
+    }
+  }
+
+  /** Stores a worked-out update whole, if the thread is free and still where the update began. */
+  #store(
+    { tenant_id }: Caller,
+    at: CheckpointKey,
+    { puts, writes, base, state }: StagedUpdate,
+    { isCopy }: { isCopy: boolean },
+  ): Promise<boolean> {
+    const { thread_id } = at;
+    // The host reads more than once: a run may have come in between, and have been rolled back since.
+    const [first] = puts.filter(({ checkpoint_ns }) => checkpoint_ns === "");
+    const from = at.checkpoint_ns || isCopy ? undefined : (at.checkpoint_id ?? base ?? null);
+    return this.#context.database.write(async (tx) => {
+      const thread = await lockThread(tx, tenant_id, thread_id);
+      if (!thread) throw new ApiError("thread_not_found", { thread_id });
+      if ((await listActiveRuns(tx, thread_id)).length > 0) throw new ApiError("thread_busy");
+      if ((await findHead(tx, thread_id)) !== base) return false;
+      if (first && from !== undefined && first.parent_checkpoint_id !== from) return false;
+      await this.#requireCheckpoint(tx, at);
+      const author = { tenant_id, run_id: null, epoch: 0, seq: 0 };
+      for (const put of puts) await insertCheckpoint(tx, author, put);
+      for (const { writes: rows, ...at } of writes) await insertWrites(tx, author, at, rows);
+      await this.#write(tx, thread_id, state);
+      return true;
+    });
+  }
+
+  async #write(tx: Tx, thread_id: string, { values, interrupts, next }: StateSummary): Promise<void> {
+    await settleThread(tx, {
+      thread_id,
+      status: next.length > 0 ? "interrupted" : "idle",
+      values: cleanJsonText(values),
+      interrupts: cleanJsonText(interrupts),
+      error: null,
+    });
+  }
+
+  /** The graph that last ran on the thread, with the configuration of its assistant for graphs that are built from one. */
+  async #graphOf({ metadata, tenant_id }: ThreadRow): Promise<GraphInUse | undefined> {
+    const { graph_id, assistant_id } = JSON.parse(metadata) as { graph_id?: unknown; assistant_id?: unknown };
+    if (typeof graph_id !== "string") return undefined;
+    const assistant =
+      typeof assistant_id === "string"
+        ? await findAssistant(this.#context.database.read, tenant_id, assistant_id)
+        : undefined;
+    if (!assistant || assistant.graph_id !== graph_id) return { graph_id, config: {} };
+    return { graph_id, config: JSON.parse(assistant.config), context: JSON.parse(assistant.context) };
+  }
+
+  async #requireCheckpoint(tx: Tx, { thread_id, checkpoint_ns = "", checkpoint_id }: CheckpointKey): Promise<void> {
+    if (checkpoint_id === undefined) return;
+    const found = await findCheckpoint(tx, { thread_id, checkpoint_ns, checkpoint_id });
+    if (!found) throw new ApiError("checkpoint_not_found", { thread_id, checkpoint_id });
+  }
+}
+
+/** The caller's pointer, on the thread of the path whatever thread it names. */
+const keyOf = (thread_id: string, { checkpoint_ns, checkpoint_id }: CheckpointRef): CheckpointKey => ({
+  thread_id,
+  checkpoint_ns,
+  checkpoint_id,
+});

@@ -1,0 +1,133 @@
+import { createRoute, z } from "@hono/zod-openapi";
+import { operation, refusals } from "../../access/contract/operation.ts";
+import { jsonBody, jsonResponse, nullable, optional, timestamp } from "../../platform/contract/fields.ts";
+import { laxUuid, oneOf } from "../../platform/contract/lax-fields.ts";
+import { deploymentParams, moment, pageSize, revisionParams } from "./fields.ts";
+
+const tags = ["Deployments (v2)"];
+
+/** From the least to the most important. Asking for one means: this one and those after it. */
+export const LOG_LEVELS = ["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"] as const;
+export type LogLevel = (typeof LOG_LEVELS)[number];
+
+const DIRECTIONS = ["asc", "desc"] as const;
+
+export const LogLine = z
+  .object({
+    id: z.string().openapi({ description: "Never another line's: followers know by it what they have." }),
+    timestamp,
+    level: z.string(),
+    message: z.string(),
+    revision_id: z.string(),
+    run_id: nullable(z.string()),
+  })
+  .openapi("LogLine");
+export type LogLine = z.output<typeof LogLine>;
+
+const cursor = z.string().openapi({ description: "From the answer before." });
+
+const filters = {
+  query: z.string().optional().openapi({ description: "A part of the message, in any case." }),
+  level: oneOf(LOG_LEVELS).optional().openapi({ description: "At least that important." }),
+  run_id: z.string().optional(),
+  start_time: moment.optional().openapi({ description: "Lines of that moment are included." }),
+  end_time: moment.optional().openapi({ description: "Lines of that moment are included." }),
+};
+
+const page = {
+  ...filters,
+  order: oneOf(DIRECTIONS).default("asc").openapi({ default: "asc" }),
+  limit: pageSize(1000, 50),
+  offset: cursor.optional(),
+};
+
+const kind = oneOf(["build", "deploy"]);
+
+const Logs = z
+  .object({
+    logs: z.array(LogLine),
+    next_offset: nullable(cursor).openapi({ description: "For the next page; null when there is none." }),
+  })
+  .openapi("LogsResponse");
+export type Logs = z.output<typeof Logs>;
+
+const lines = jsonResponse(Logs, "A page of lines.");
+
+export const getRevisionLogs = createRoute({
+  ...operation("get_revision_logs", "get", "/v2/deployments/{deployment_id}/revisions/{revision_id}/logs"),
+  summary: "What the build of a revision, or what runs of it, has written",
+  tags,
+  request: { params: revisionParams, query: z.object({ type: kind, ...page }) },
+  responses: { 200: lines, ...refusals(400, 404) },
+});
+
+export const getLogs = createRoute({
+  ...operation("get_deployment_logs", "get", "/v2/deployments/{deployment_id}/logs"),
+  summary: "The same of all revisions",
+  tags,
+  request: {
+    params: deploymentParams,
+    query: z.object({ type: kind.default("deploy").openapi({ default: "deploy" }), ...page }),
+  },
+  responses: { 200: lines, ...refusals(400, 404) },
+});
+
+const LogItems = z.object({ items: z.array(LogLine), next_cursor: nullable(cursor) }).openapi("DeploymentLogsResponse");
+
+export const listLogs = createRoute({
+  ...operation("list_deployment_logs", "get", "/v2/deployment-logs"),
+  summary: "The lines of a deployment, or of one of its revisions",
+  tags,
+  request: {
+    query: z.object({
+      deployment_id: laxUuid,
+      revision_id: laxUuid.optional(),
+      log_type: oneOf(["BUILD", "DEPLOY"]).default("DEPLOY").openapi({ default: "DEPLOY" }),
+      sort_order: oneOf(DIRECTIONS).default("asc").openapi({ default: "asc" }),
+      page_size: pageSize(100, 20),
+      cursor: cursor.optional(),
+      ...filters,
+    }),
+  },
+  responses: { 200: jsonResponse(LogItems, "A page of lines."), ...refusals(400, 404) },
+});
+
+/** The body of the routes that the command-line clients ask. */
+const LogsQuery = z
+  .object({
+    limit: optional(pageSize(1000, 50)),
+    order: optional(oneOf(DIRECTIONS)),
+    offset: optional(cursor),
+    level: optional(oneOf(LOG_LEVELS)),
+    query: optional(z.string()),
+    start_time: optional(moment),
+    end_time: optional(moment),
+  })
+  .openapi("LogsRequest");
+export type LogsQuery = z.output<typeof LogsQuery>;
+
+const v1 = ["Logs (v1)"];
+
+export const postBuildLogs = createRoute({
+  ...operation("build_logs", "post", "/v1/projects/{deployment_id}/revisions/{revision_id}/build_logs"),
+  summary: "What the build of a revision has written",
+  tags: v1,
+  request: { params: revisionParams, body: jsonBody(LogsQuery) },
+  responses: { 200: lines, ...refusals(400, 404) },
+});
+
+export const postRevisionDeployLogs = createRoute({
+  ...operation("revision_deploy_logs", "post", "/v1/projects/{deployment_id}/revisions/{revision_id}/deploy_logs"),
+  summary: "What runs of a revision has written",
+  tags: v1,
+  request: { params: revisionParams, body: jsonBody(LogsQuery) },
+  responses: { 200: lines, ...refusals(400, 404) },
+});
+
+export const postDeployLogs = createRoute({
+  ...operation("deploy_logs", "post", "/v1/projects/{deployment_id}/deploy_logs"),
+  summary: "What runs of a deployment has written",
+  tags: v1,
+  request: { params: deploymentParams, body: jsonBody(LogsQuery) },
+  responses: { 200: lines, ...refusals(400, 404) },
+});

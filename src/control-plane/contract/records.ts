@@ -1,0 +1,126 @@
+import { z } from "@hono/zod-openapi";
+import { nullable, timestamp } from "../../platform/contract/fields.ts";
+import { ResourceSpec } from "./resource-spec.ts";
+
+// What the wire shows. All fields are always there, null where nothing is known.
+
+export const SOURCES = ["github", "external_docker", "internal_docker", "internal_source"] as const;
+export type Source = (typeof SOURCES)[number];
+
+/** `dev_zero` is what `langgraph deploy` calls `serverless`, its default since version 0.4.40. */
+export const DEPLOYMENT_TYPES = ["dev_free", "dev_zero", "dev", "prod"] as const;
+
+export const DeploymentStatus = z
+  .enum(["AWAITING_DATABASE", "READY", "UNUSED", "AWAITING_DELETE", "UNKNOWN"])
+  .openapi("DeploymentStatus");
+
+export const RevisionStatus = z
+  .enum([
+    "CREATING",
+    "QUEUED",
+    "AWAITING_BUILD",
+    "BUILDING",
+    "AWAITING_DEPLOY",
+    "DEPLOYING",
+    "CREATE_FAILED",
+    "BUILD_FAILED",
+    "DEPLOY_FAILED",
+    "DEPLOYED",
+    "SKIPPED",
+    "INTERRUPTED",
+    "UNKNOWN",
+  ])
+  .openapi("RevisionStatus");
+
+const source = z.enum(SOURCES).openapi("DeploymentSource", {
+  description:
+    "`github`: any git repository, by its URL. `internal_source`: a tarball that was uploaded. `external_docker`, " +
+    "`internal_docker`: an image.",
+});
+
+const text = nullable(z.string());
+const id = z.string().openapi({ format: "uuid" });
+const nullableId = nullable(id);
+
+/** What every revision of a deployment shares. */
+export const SourceConfig = z
+  .object({
+    integration_id: nullableId,
+    repo_url: text,
+    deployment_type: nullable(z.enum(DEPLOYMENT_TYPES)),
+    build_on_push: nullable(z.boolean()),
+    custom_url: text.openapi({ description: "Where the deployment is reached." }),
+    resource_spec: nullable(ResourceSpec),
+    listener_id: nullableId,
+    listener_config: nullable(z.object({ k8s_namespace: text })),
+    install_command: text,
+    build_command: text,
+  })
+  .openapi("SourceConfig");
+export type SourceConfig = z.output<typeof SourceConfig>;
+
+/** What a revision is made of. */
+export const SourceRevisionConfig = z
+  .object({
+    repo_ref: text,
+    repo_commit_sha: text.openapi({ description: "Of the commit that was built; read-only." }),
+    langgraph_config_path: text,
+    image_uri: text,
+    source_tarball_path: text.openapi({ description: "The `object_path` of an upload." }),
+  })
+  .openapi("SourceRevisionConfig");
+export type SourceRevisionConfig = z.output<typeof SourceRevisionConfig>;
+
+export const Secret = z
+  .object({
+    name: z.string(),
+    value: z.string().openapi({ description: "`********` for callers without the scope `admin`." }),
+  })
+  .openapi("Secret");
+export type Secret = z.output<typeof Secret>;
+
+export const SecretReference = z
+  .object({ name: z.string(), secret_name: z.string(), secret_key: z.string() })
+  .openapi("SecretReference");
+export type SecretReference = z.output<typeof SecretReference>;
+
+export const Deployment = z
+  .object({
+    id,
+    tenant_id: id,
+    name: z.string(),
+    source,
+    source_config: SourceConfig,
+    source_revision_config: SourceRevisionConfig.openapi({ description: "Of the latest revision." }),
+    secrets: z.array(Secret),
+    secret_references: z.array(SecretReference),
+    status: DeploymentStatus,
+    latest_revision_id: nullableId,
+    active_revision_id: nullableId.openapi({ description: "The revision that serves." }),
+    image_version: text,
+    created_at: timestamp,
+    updated_at: timestamp,
+  })
+  .openapi("Deployment");
+export type Deployment = z.output<typeof Deployment>;
+
+export const Revision = z
+  .object({
+    id,
+    status: RevisionStatus,
+    status_message: text.openapi({ description: "Why it failed, or what it waits for." }),
+    source,
+    source_revision_config: SourceRevisionConfig,
+    created_at: timestamp,
+    updated_at: timestamp,
+  })
+  .openapi("Revision");
+export type Revision = z.output<typeof Revision>;
+
+const next = z.int().openapi({ description: "The `offset` of the next page." });
+
+export const DeploymentsList = z.object({ resources: z.array(Deployment), offset: next }).openapi("DeploymentsList");
+export type DeploymentsList = z.output<typeof DeploymentsList>;
+
+export const RevisionsList = z.object({ resources: z.array(Revision), offset: next }).openapi("RevisionsList");
+export type RevisionsList = z.output<typeof RevisionsList>;

@@ -1,0 +1,66 @@
+import { createRoute, z } from "@hono/zod-openapi";
+import { operation, refusals } from "../../access/contract/operation.ts";
+import { jsonBody, jsonResponse } from "../../platform/contract/fields.ts";
+import { laxBoolean } from "../../platform/contract/lax-fields.ts";
+import { DeploymentPatch } from "./deployments.ts";
+import { commaSeparated, deploymentParams, pageOffset, pageSize, revisionParams } from "./fields.ts";
+import { Deployment, Revision, RevisionsList } from "./records.ts";
+
+const tags = ["Deployments (v2)"];
+
+const RevisionsQuery = z.object({
+  limit: pageSize(100, 20),
+  offset: pageOffset,
+  status: commaSeparated.optional(),
+  remote_reconciled: laxBoolean.optional(),
+});
+export type RevisionsQuery = z.output<typeof RevisionsQuery>;
+
+export const listRevisions = createRoute({
+  ...operation("list_revisions", "get", "/v2/deployments/{deployment_id}/revisions"),
+  summary: "The revisions of a deployment, the newest first",
+  tags,
+  request: { params: deploymentParams, query: RevisionsQuery },
+  responses: { 200: jsonResponse(RevisionsList, "A page."), ...refusals(404) },
+});
+
+export const createRevision = createRoute({
+  ...operation("create_revision", "post", "/v2/deployments/{deployment_id}/revisions"),
+  summary: "Make a revision, also of what has not changed",
+  tags,
+  request: { params: deploymentParams, body: jsonBody(DeploymentPatch) },
+  responses: { 201: jsonResponse(Revision, "The revision."), ...refusals(400, 404) },
+});
+
+export const getRevision = createRoute({
+  ...operation("get_revision", "get", "/v2/deployments/{deployment_id}/revisions/{revision_id}"),
+  summary: "A revision",
+  tags,
+  request: { params: revisionParams },
+  responses: { 200: jsonResponse(Revision, "The revision."), ...refusals(404) },
+});
+
+export const redeployRevision = createRoute({
+  ...operation("redeploy_revision", "post", "/v2/deployments/{deployment_id}/revisions/{revision_id}/redeploy"),
+  summary: "Deploy a revision again as it was built: the way back to an earlier one",
+  tags,
+  request: { params: revisionParams },
+  responses: { 200: jsonResponse(Deployment, "The deployment."), ...refusals(400, 404) },
+});
+
+export const interruptRevision = createRoute({
+  ...operation("interrupt_revision", "post", "/v2/deployments/{deployment_id}/revisions/{revision_id}/interrupt"),
+  summary: "Stop a revision that is being built or deployed",
+  tags,
+  request: { params: revisionParams },
+  responses: { 200: jsonResponse(Revision, "The revision; it ends soon after."), ...refusals(400, 404) },
+});
+
+/** The same under the name that a client of others' uses. */
+export const interruptRevisionAlias = createRoute({
+  ...operation("interruption_revision", "post", "/v2/deployments/{deployment_id}/revisions/{revision_id}/interruption"),
+  summary: "The same as `interrupt`",
+  tags,
+  request: { params: revisionParams },
+  responses: { 200: jsonResponse(Revision, "The revision; it ends soon after."), ...refusals(400, 404) },
+});

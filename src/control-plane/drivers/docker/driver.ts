@@ -1,0 +1,55 @@
+import { rm } from "node:fs/promises";
+import { join } from "node:path";
+import type { Database } from "../../../platform/database/database.ts";
+import type { Log } from "../../../platform/lib/log.ts";
+import type { DeployDriver } from "../../driver.ts";
+import { dataFolder } from "../data-folder.ts";
+import { ownDatabases } from "../own-databases.ts";
+import { Engine } from "./engine.ts";
+import { foldersIn } from "./folders.ts";
+import { Images } from "./images.ts";
+import { Instances } from "./instances.ts";
+import { PulledImages } from "./pulled-images.ts";
+
+export interface DockerDriverOptions {
+  /** What the driver keeps lies in the folder `control` of this one, in `docker` and `data`. */
+  data_dir: string;
+  /** The Unix socket of the engine, on this machine. */
+  docker_socket: string;
+  /** Undefined: one that the driver makes. */
+  docker_network: string | undefined;
+  docker_registries: readonly string[];
+  database: Database;
+  /** Of the service's own Postgres: each deployment gets a schema there. Undefined: each gets an embedded database. */
+  database_url: string | undefined;
+  log: Log;
+}
+
+/**
+ * Runs deployments as containers of images that others have built. It asks nothing of the engine before there is something to run,
+ * so a service without one starts as well.
+ */
+export function createDockerDriver(options: DockerDriverOptions): DeployDriver {
+  const { docker_socket, docker_network: network, database, database_url, log } = options;
+  const folders = foldersIn(join(options.data_dir, "control"));
+  const engine = new Engine(docker_socket);
+  const images = new Images(engine, new PulledImages(folders.pulled), options.docker_registries);
+  const databases = ownDatabases(database, database_url);
+  const instances = new Instances({ engine, images, folders, network, databases, log });
+  return {
+    kind: "docker",
+    pin: (order, io) => images.pin(order, io),
+    ensure: (order) => instances.ensure(order),
+    probe: (ref) => instances.probe(ref),
+    stop: (ref, { grace_ms }) => instances.stop(ref, grace_ms),
+    list: () => instances.list(),
+    async remove({ deployment_id }) {
+      for (const ref of await instances.list(deployment_id)) await instances.stop(ref, 0);
+      for (const data of [folders.data, folders.earlier_data])
+        await rm(dataFolder({ data }, deployment_id), { recursive: true, force: true, maxRetries: 3 });
+      await databases.drop(deployment_id);
+      await images.release(deployment_id);
+    },
+    close: () => instances.close(),
+  };
+}

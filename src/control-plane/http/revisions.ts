@@ -1,0 +1,35 @@
+import { askingOf, type BaseUrlOptions } from "../../access/http/base-url.ts";
+import { serveAt } from "../../access/http/route.ts";
+import type { App } from "../../platform/http/route.ts";
+import { controlRoutes } from "../contract/routes.ts";
+import type { Control } from "../control.ts";
+
+export function serveRevisions(
+  app: App,
+  mounts: readonly string[],
+  { revisions }: Control,
+  options: BaseUrlOptions,
+): void {
+  const routes = controlRoutes.revisions;
+
+  serveAt(app, mounts, routes.listRevisions, async ({ caller, params, query, context }) =>
+    context.json(await revisions.list(caller, params.deployment_id, query)),
+  );
+
+  serveAt(app, mounts, routes.createRevision, async ({ caller, params, body, context }) =>
+    context.json(await revisions.create(caller, params.deployment_id, body), 201),
+  );
+
+  serveAt(app, mounts, routes.getRevision, async ({ caller, params, context }) =>
+    context.json(await revisions.get(caller, params)),
+  );
+
+  serveAt(app, mounts, routes.redeployRevision, async ({ params, context }) =>
+    context.json(await revisions.redeploy(askingOf(context, options), params)),
+  );
+
+  for (const route of [routes.interruptRevision, routes.interruptRevisionAlias] as const)
+    serveAt(app, mounts, { ...route, path: route.path as string }, async ({ caller, params, context }) =>
+      context.json(await revisions.interrupt(caller, params)),
+    );
+}

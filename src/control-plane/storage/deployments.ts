@@ -1,0 +1,174 @@
+import { sql } from "kysely";
+import { nowMs, type Tx } from "../../platform/database/database.ts";
+import type { DeploymentRow, DeploymentStatus, RevisionRow } from "./schema.ts";
+
+/** A deployment with what is shown of its latest revision; null where it has none. */
+export type ShownDeployment = DeploymentRow & {
+  source_revision_config: string | null;
+  image_version: string | null;
+};
+
+export type NewDeployment = Pick<
+  DeploymentRow,
+  | "deployment_id"
+  | "tenant_id"
+  | "name"
+  | "slug"
+  | "source"
+  | "source_config"
+  | "secrets"
+  | "secret_references"
+  | "latest_revision_id"
+  | "next_seq"
+  | "created_by"
+>;
+
+/** Undefined when its name is taken in the workspace, or its slug in any. */
+export const insertDeployment = (tx: Tx, deployment: NewDeployment): Promise<DeploymentRow | undefined> =>
+  tx.first(
+    tx.k
+      .insertInto("deployments")
+      .values({
+        ...deployment,
+        status: "READY",
+        database_password: null,
+        active_revision_id: null,
+        lease_holder: null,
+        lease_until: null,
+        lease_epoch: 0,
+        look_at: nowMs,
+        created_at: nowMs,
+        updated_at: nowMs,
+      })
+      .onConflict((conflict) => conflict.doNothing())
+      .returningAll(),
+  );
+
+/** Keeps the password that the role of a deployment has, or this one when it has none. Answers the one that is kept. */
+export async function keepDatabasePassword(tx: Tx, deployment_id: string, sealed: string): Promise<string> {
+  const query = tx.k
+    .updateTable("deployments")
+    .set(({ fn, ref, val }) => ({ database_password: fn.coalesce(ref("database_password"), val(sealed)) }))
+    .where("deployment_id", "=", deployment_id)
+    .returning("database_password");
+  return (await tx.first(query))?.database_password ?? sealed;
+}
+
+export const findDeploymentByName = (tx: Tx, tenant_id: string, name: string): Promise<DeploymentRow | undefined> =>
+  tx.first(tx.k.selectFrom("deployments").selectAll().where("tenant_id", "=", tenant_id).where("name", "=", name));
+
+/** Held until the transaction ends: whoever changes a deployment or its revisions does so one after the other. */
+export const lockDeployment = (tx: Tx, tenant_id: string, deployment_id: string): Promise<DeploymentRow | undefined> =>
+  tx.first(
+    tx.dialect.forUpdate(
+      tx.k
+        .selectFrom("deployments")
+        .selectAll()
+        .where("tenant_id", "=", tenant_id)
+        .where("deployment_id", "=", deployment_id),
+    ),
+  );
+
+const shown = (tx: Tx) =>
+  tx.k
+    .selectFrom("deployments as d")
+    .leftJoin("revisions as r", "r.revision_id", "d.latest_revision_id")
+    .selectAll("d")
+    .select(["r.source_revision_config", "r.image_version"]);
+
+export const findDeployment = (
+  tx: Tx,
+  tenant_id: string,
+  deployment_id: string,
+): Promise<ShownDeployment | undefined> =>
+  tx.first(shown(tx).where("d.tenant_id", "=", tenant_id).where("d.deployment_id", "=", deployment_id));
+
+export interface DeploymentFilter {
+  tenant_id: string;
+  limit: number;
+  offset: number;
+  name?: string | undefined;
+  name_contains?: string | undefined;
+  status?: string | undefined;
+  /** Whether it is bound to a listener. */
+  has_listener?: boolean | undefined;
+  image_version?: string | undefined;
+  deployment_type?: string | undefined;
+  deployment_ids?: readonly string[] | undefined;
+}
+
+/** The newest first; before them the one that is called exactly what is looked for. */
+export function listDeployments(tx: Tx, filter: DeploymentFilter): Promise<ShownDeployment[]> {
+  const { name, name_contains, status, has_listener, image_version, deployment_type, deployment_ids } = filter;
+  const ofConfig = (field: string) => tx.dialect.jsonText(sql.ref<string>("d.source_config"), field);
+  let query = shown(tx).where("d.tenant_id", "=", filter.tenant_id);
+  if (name !== undefined) query = query.where("d.name", "=", name);
+  if (name_contains !== undefined)
+    query = query
+      .where(tx.dialect.containsText(sql.ref<string>("d.name"), name_contains))
+      .orderBy(sql`case when d.name = ${name_contains} then 0 else 1 end`);
+  if (status !== undefined) query = query.where("d.status", "=", status as DeploymentStatus);
+  if (has_listener !== undefined) query = query.where(ofConfig("listener_id"), has_listener ? "is not" : "is", null);
+  if (image_version !== undefined) query = query.where("r.image_version", "=", image_version);
+  if (deployment_type !== undefined) query = query.where(ofConfig("deployment_type"), "=", deployment_type);
+  if (deployment_ids !== undefined) query = query.where("d.deployment_id", "in", deployment_ids);
+  return tx.all(
+    query.orderBy("d.created_at", "desc").orderBy("d.deployment_id", "desc").limit(filter.limit).offset(filter.offset),
+  );
+}
+
+/** Of a type, besides those that are being deleted. */
+export async function countDeployments(tx: Tx, tenant_id: string, deployment_type: string): Promise<number> {
+  const row = await tx.first(
+    tx.k
+      .selectFrom("deployments")
+      .select((e) => e.fn.countAll<number>().as("count"))
+      .where("tenant_id", "=", tenant_id)
+      .where("status", "<>", "AWAITING_DELETE")
+      .where(tx.dialect.jsonText(sql.ref<string>("source_config"), "deployment_type"), "=", deployment_type),
+  );
+  return Number(row?.count ?? 0);
+}
+
+type Changes = Partial<Pick<DeploymentRow, "source_config" | "secrets" | "secret_references">>;
+
+export const updateDeployment = (tx: Tx, deployment_id: string, changes: Changes): Promise<number> =>
+  tx.run(
+    tx.k
+      .updateTable("deployments")
+      .set({ ...changes, updated_at: nowMs })
+      .where("deployment_id", "=", deployment_id),
+  );
+
+/** The deployment has a new revision, which somebody is to look at now. */
+export const setLatestRevision = (
+  tx: Tx,
+  { deployment_id, revision_id, seq }: Pick<RevisionRow, "deployment_id" | "revision_id" | "seq">,
+): Promise<number> =>
+  tx.run(
+    tx.k
+      .updateTable("deployments")
+      .set({ latest_revision_id: revision_id, next_seq: seq + 1, look_at: nowMs, updated_at: nowMs })
+      .where("deployment_id", "=", deployment_id),
+  );
+
+/** A reconciler is to look at it as soon as it can. */
+export const lookNow = (tx: Tx, deployment_id: string): Promise<number> =>
+  tx.run(tx.k.updateTable("deployments").set({ look_at: nowMs }).where("deployment_id", "=", deployment_id));
+
+/** From here on it is only being removed. Answers the ids of those that are there, also of those that were marked before. */
+export async function markForDeletion(
+  tx: Tx,
+  tenant_id: string,
+  deployment_ids: readonly string[],
+): Promise<Set<string>> {
+  const rows = await tx.all(
+    tx.k
+      .updateTable("deployments")
+      .set({ status: "AWAITING_DELETE", look_at: nowMs, updated_at: nowMs })
+      .where("tenant_id", "=", tenant_id)
+      .where("deployment_id", "in", deployment_ids)
+      .returning("deployment_id"),
+  );
+  return new Set(rows.map((row) => row.deployment_id));
+}

@@ -1,0 +1,180 @@
+import { createRoute, z } from "@hono/zod-openapi";
+import {
+  jsonBody,
+  jsonObject,
+  jsonResponse,
+  nullable,
+  optional,
+  queryFlag,
+  searchable,
+  withDefault,
+} from "../../platform/contract/fields.ts";
+import { errors, looseUuid, metadataQuery, nullableTime, paging, timeText, uuids } from "./fields.ts";
+
+const tags = ["Datasets"];
+
+const DataType = z.enum(["kv", "llm", "chat"]);
+
+/** A set of examples. `externally_managed` ones come from uploads of results, and take no examples in another way. */
+export const Dataset = z
+  .object({
+    id: z.string(),
+    tenant_id: z.string(),
+    name: z.string(),
+    description: z.string().nullable(),
+    data_type: DataType,
+    externally_managed: z.boolean(),
+    inputs_schema_definition: jsonObject.nullable(),
+    outputs_schema_definition: jsonObject.nullable(),
+    transformations: z.array(jsonObject).nullable(),
+    metadata: jsonObject.nullable(),
+    baseline_experiment_id: z.string().nullable(),
+    example_count: z.int(),
+    session_count: z.int(),
+    created_at: timeText,
+    modified_at: timeText,
+    last_session_start_time: nullableTime,
+  })
+  .openapi("Dataset");
+export type Dataset = z.output<typeof Dataset>;
+
+export const datasetParams = z.object({ dataset_id: looseUuid });
+
+const DatasetQuery = z.object({
+  id: uuids.optional(),
+  data_type: z.preprocess((given) => (Array.isArray(given) ? given : [given]), z.array(DataType)).optional(),
+  name: z.string().optional(),
+  name_contains: z.string().optional(),
+  metadata: metadataQuery.optional(),
+  sort_by: z
+    .enum(["name", "created_at", "last_session_start_time", "example_count", "session_count", "modified_at"])
+    .default("last_session_start_time"),
+  sort_by_desc: z.stringbool().default(true),
+  ...paging,
+});
+export type DatasetQuery = z.output<typeof DatasetQuery>;
+
+export const listDatasets = createRoute({
+  method: "get",
+  path: "/datasets",
+  operationId: "list_datasets",
+  summary: "Find datasets",
+  tags,
+  request: { query: DatasetQuery },
+  responses: { 200: jsonResponse(z.array(Dataset), "A page."), ...errors() },
+});
+
+const DatasetCreate = z
+  .object({
+    id: optional(looseUuid),
+    name: z.string().min(1).max(1000),
+    description: optional(z.string()),
+    data_type: withDefault(DataType, "kv"),
+    inputs_schema_definition: optional(jsonObject),
+    outputs_schema_definition: optional(jsonObject),
+    transformations: optional(z.array(jsonObject)),
+    extra: optional(jsonObject),
+    metadata: optional(searchable),
+  })
+  .openapi("DatasetCreate");
+export type DatasetCreate = z.output<typeof DatasetCreate>;
+
+export const createDataset = createRoute({
+  method: "post",
+  path: "/datasets",
+  operationId: "create_dataset",
+  summary: "Make an empty dataset",
+  tags,
+  request: { body: jsonBody(DatasetCreate) },
+  responses: { 200: jsonResponse(Dataset, "The dataset."), ...errors(409) },
+});
+
+export const readDataset = createRoute({
+  method: "get",
+  path: "/datasets/{dataset_id}",
+  operationId: "read_dataset",
+  summary: "One dataset",
+  tags,
+  request: { params: datasetParams },
+  responses: { 200: jsonResponse(Dataset, "The dataset."), ...errors(404) },
+});
+
+/** Fields that are not there stay as they are; null takes them away. */
+const DatasetUpdate = z
+  .object({
+    name: optional(z.string().min(1).max(1000)),
+    description: nullable(z.string()).optional(),
+    inputs_schema_definition: nullable(jsonObject).optional(),
+    outputs_schema_definition: nullable(jsonObject).optional(),
+    transformations: nullable(z.array(jsonObject)).optional(),
+    metadata: nullable(searchable).optional(),
+    baseline_experiment_id: nullable(looseUuid)
+      .optional()
+      .openapi({ description: "The experiment of this dataset that the others are compared with." }),
+  })
+  .openapi("DatasetUpdate");
+export type DatasetUpdate = z.output<typeof DatasetUpdate>;
+
+export const updateDataset = createRoute({
+  method: "patch",
+  path: "/datasets/{dataset_id}",
+  operationId: "update_dataset",
+  summary: "Change a dataset, or name its baseline",
+  tags,
+  request: { params: datasetParams, body: jsonBody(DatasetUpdate) },
+  responses: { 200: jsonResponse(Dataset, "The dataset as it is now."), ...errors(404, 409) },
+});
+
+export const deleteDataset = createRoute({
+  method: "delete",
+  path: "/datasets/{dataset_id}",
+  operationId: "delete_dataset",
+  summary: "Remove a dataset with its examples and experiments",
+  tags,
+  request: { params: datasetParams },
+  responses: { 200: jsonResponse(z.object({ message: z.string() }), "It is gone."), ...errors(404) },
+});
+
+const version = z.object({ tags: z.array(z.string()).nullable(), as_of: timeText }).openapi("DatasetVersion");
+
+export const listDatasetVersions = createRoute({
+  method: "get",
+  path: "/datasets/{dataset_id}/versions",
+  operationId: "list_dataset_versions",
+  summary: "The moments at which its examples changed, newest first",
+  tags,
+  request: { params: datasetParams, query: z.object(paging) },
+  responses: { 200: jsonResponse(z.array(version), "A page."), ...errors(404) },
+});
+
+const share = z.object({ dataset_id: z.string(), share_token: z.string() }).openapi("DatasetShare");
+
+export const readDatasetShare = createRoute({
+  method: "get",
+  path: "/datasets/{dataset_id}/share",
+  operationId: "read_dataset_share",
+  summary: "Its public token, or null",
+  tags,
+  request: { params: datasetParams },
+  responses: { 200: jsonResponse(share.nullable(), "The token."), ...errors(404) },
+});
+
+export const shareDataset = createRoute({
+  method: "put",
+  path: "/datasets/{dataset_id}/share",
+  operationId: "share_dataset",
+  summary: "Give it a public token; the same one when it has one",
+  tags,
+  request: { params: datasetParams, query: z.object({ share_projects: queryFlag("Its experiments, too.") }) },
+  responses: { 200: jsonResponse(share, "The token."), ...errors(404) },
+});
+
+export const unshareDataset = createRoute({
+  method: "delete",
+  path: "/datasets/{dataset_id}/share",
+  operationId: "unshare_dataset",
+  summary: "Take its public token back",
+  tags,
+  request: { params: datasetParams },
+  responses: { 200: jsonResponse(z.object({ message: z.string() }), "It is no longer shared."), ...errors(404) },
+});

@@ -1,0 +1,85 @@
+import { createRoute, z } from "@hono/zod-openapi";
+import { jsonBody, jsonResponse, nullable, optional, queryBoolean } from "../../platform/contract/fields.ts";
+import { FeedbackConfig } from "./feedback.ts";
+import { errors, paging, texts, timeText } from "./fields.ts";
+
+const tags = ["Feedback"];
+
+/** What the scores of a feedback key mean, and which way is up. */
+const KeyConfig = z
+  .object({
+    feedback_key: z.string(),
+    feedback_config: z.object({
+      type: z.enum(["continuous", "categorical", "freeform"]),
+      min: z.number().nullable(),
+      max: z.number().nullable(),
+      categories: z.array(z.object({ value: z.number(), label: z.string().nullable() })).nullable(),
+    }),
+    is_lower_score_better: z.boolean().nullable(),
+    tenant_id: z.string(),
+    modified_at: timeText,
+  })
+  .openapi("FeedbackKeyConfig");
+export type KeyConfig = z.output<typeof KeyConfig>;
+
+const KeyConfigQuery = z.object({
+  key: texts.optional(),
+  name_contains: z.string().optional(),
+  sort_by_desc: queryBoolean.default(true),
+  ...paging,
+});
+export type KeyConfigQuery = z.output<typeof KeyConfigQuery>;
+
+export const listFeedbackConfigs = createRoute({
+  method: "get",
+  path: "/feedback-configs",
+  operationId: "list_feedback_configs",
+  summary: "What the feedback keys mean",
+  tags,
+  request: { query: KeyConfigQuery },
+  responses: { 200: jsonResponse(z.array(KeyConfig), "A page."), ...errors() },
+});
+
+const KeyConfigCreate = z.object({
+  feedback_key: z.string().min(1).max(180),
+  feedback_config: FeedbackConfig,
+  is_lower_score_better: optional(z.boolean()),
+});
+export type KeyConfigCreate = z.output<typeof KeyConfigCreate>;
+
+export const createFeedbackConfig = createRoute({
+  method: "post",
+  path: "/feedback-configs",
+  operationId: "create_feedback_config",
+  summary: "Say what a key means; 409 when it says something else already",
+  tags,
+  request: { body: jsonBody(KeyConfigCreate) },
+  responses: { 200: jsonResponse(KeyConfig, "The key."), ...errors(409) },
+});
+
+const KeyConfigUpdate = z.object({
+  feedback_key: z.string().min(1).max(180),
+  feedback_config: optional(FeedbackConfig),
+  is_lower_score_better: nullable(z.boolean()).optional(),
+});
+export type KeyConfigUpdate = z.output<typeof KeyConfigUpdate>;
+
+export const updateFeedbackConfig = createRoute({
+  method: "patch",
+  path: "/feedback-configs",
+  operationId: "update_feedback_config",
+  summary: "Change what a key means",
+  tags,
+  request: { body: jsonBody(KeyConfigUpdate) },
+  responses: { 200: jsonResponse(KeyConfig, "The key as it is now."), ...errors(404) },
+});
+
+export const deleteFeedbackConfig = createRoute({
+  method: "delete",
+  path: "/feedback-configs",
+  operationId: "delete_feedback_config",
+  summary: "Forget what a key means; its feedback stays",
+  tags,
+  request: { query: z.object({ feedback_key: z.string() }) },
+  responses: { 204: { description: "Forgotten." }, ...errors(404) },
+});

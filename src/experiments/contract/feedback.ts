@@ -1,0 +1,185 @@
+import { createRoute, z } from "@hono/zod-openapi";
+import {
+  jsonBody,
+  jsonObject,
+  jsonResponse,
+  nullable,
+  optional,
+  queryBoolean,
+} from "../../platform/contract/fields.ts";
+import { errors, looseUuid, nullableTime, paging, texts, time, timeText, uuids } from "./fields.ts";
+
+const tags = ["Feedback"];
+
+const category = z.object({ value: z.number(), label: optional(z.string().min(1)) });
+
+/** What the scores of a key mean: a range, named values, or free text. */
+export const FeedbackConfig = z
+  .object({
+    type: z.enum(["continuous", "categorical", "freeform"]),
+    min: optional(z.number()),
+    max: optional(z.number()),
+    categories: optional(z.array(category)),
+  })
+  .openapi("FeedbackConfig");
+
+/** Where feedback comes from. The original allows `app`, `api`, `model`, `auto_eval`; here any text. */
+const feedbackSource = z.looseObject({ type: z.string(), metadata: optional(jsonObject) });
+
+/** `true` counts as 1 and `false` as 0, as the original has it. */
+const score = z.union([z.number(), z.boolean()], { error: "must be a number or a boolean" }).transform(Number);
+const value = z.union([z.number(), z.boolean(), z.string(), jsonObject], {
+  error: "must be a number, a boolean, a text or an object",
+});
+const correction = z.union([jsonObject, z.string()], { error: "must be an object or a text" });
+
+const judgement = {
+  score: optional(score),
+  value: optional(value),
+  comment: optional(z.string()),
+  correction: optional(correction),
+  feedback_config: optional(FeedbackConfig),
+};
+
+/** A score or a remark. `created_at` and `modified_at` are now unless given. */
+export const FeedbackInput = z
+  .object({
+    ...judgement,
+    id: optional(looseUuid),
+    key: z.string().min(1).max(180),
+    created_at: optional(time),
+    modified_at: optional(time),
+    feedback_source: optional(feedbackSource),
+    feedback_group_id: optional(looseUuid),
+    comparative_experiment_id: optional(looseUuid),
+    extra: optional(jsonObject),
+    error: optional(z.boolean()),
+  })
+  .openapi("FeedbackCreateCore");
+export type FeedbackInput = z.output<typeof FeedbackInput>;
+
+/** The official JavaScript client writes `feedbackConfig`. */
+const withClientsSpelling = (body: unknown): unknown => {
+  const given = body as { feedbackConfig?: unknown; feedback_config?: unknown } | null;
+  if (typeof given !== "object" || given?.feedbackConfig === undefined) return body;
+  return { ...given, feedback_config: given.feedback_config ?? given.feedbackConfig };
+};
+
+/** Feedback on a run, or with `session_id` alone on an experiment. */
+const FeedbackCreate = z
+  .preprocess(
+    withClientsSpelling,
+    FeedbackInput.extend({
+      run_id: optional(looseUuid),
+      session_id: optional(looseUuid),
+      trace_id: optional(looseUuid),
+      start_time: optional(time),
+    }),
+  )
+  .openapi("FeedbackCreate");
+export type FeedbackCreate = z.output<typeof FeedbackCreate>;
+
+const FeedbackUpdate = z
+  .preprocess(
+    withClientsSpelling,
+    z.object({
+      score: nullable(score).optional(),
+      value: nullable(value).optional(),
+      comment: nullable(z.string()).optional(),
+      correction: nullable(correction).optional(),
+      feedback_config: optional(FeedbackConfig),
+    }),
+  )
+  .openapi("FeedbackUpdate");
+export type FeedbackUpdate = z.output<typeof FeedbackUpdate>;
+
+export const Feedback = z
+  .object({
+    id: z.string(),
+    key: z.string(),
+    score: z.number().nullable(),
+    value: z.unknown(),
+    comment: z.string().nullable(),
+    correction: z.unknown(),
+    run_id: z.string().nullable(),
+    session_id: z.string().nullable(),
+    trace_id: z.string().nullable(),
+    start_time: nullableTime,
+    is_root: z.boolean(),
+    feedback_group_id: z.string().nullable(),
+    comparative_experiment_id: z.string().nullable(),
+    feedback_source: z.looseObject({ type: z.string().nullable() }).nullable(),
+    feedback_thread_id: z.null(),
+    extra: jsonObject.nullable(),
+    created_at: timeText,
+    modified_at: timeText,
+  })
+  .openapi("Feedback");
+export type Feedback = z.output<typeof Feedback>;
+
+const feedbackParams = z.object({ feedback_id: looseUuid });
+
+export const createFeedback = createRoute({
+  method: "post",
+  path: "/feedback",
+  operationId: "create_feedback",
+  summary: "Judge a run or an experiment",
+  tags,
+  request: { body: jsonBody(FeedbackCreate) },
+  responses: { 200: jsonResponse(Feedback, "The feedback."), ...errors(404, 409) },
+});
+
+const FeedbackQuery = z.object({
+  run: uuids.optional(),
+  session: uuids.optional(),
+  key: texts.optional(),
+  source: texts.optional(),
+  level: z.enum(["run", "session"]).optional(),
+  has_comment: queryBoolean.optional(),
+  has_score: queryBoolean.optional(),
+  min_created_at: time.optional(),
+  max_created_at: time.optional(),
+  comparative_experiment_id: looseUuid.optional(),
+  ...paging,
+});
+export type FeedbackQuery = z.output<typeof FeedbackQuery>;
+
+export const listFeedback = createRoute({
+  method: "get",
+  path: "/feedback",
+  operationId: "list_feedback",
+  summary: "Find feedback, newest first",
+  tags,
+  request: { query: FeedbackQuery },
+  responses: { 200: jsonResponse(z.array(Feedback), "A page."), ...errors() },
+});
+
+export const readFeedback = createRoute({
+  method: "get",
+  path: "/feedback/{feedback_id}",
+  operationId: "read_feedback",
+  summary: "One piece of feedback",
+  tags,
+  request: { params: feedbackParams },
+  responses: { 200: jsonResponse(Feedback, "The feedback."), ...errors(404) },
+});
+
+export const updateFeedback = createRoute({
+  method: "patch",
+  path: "/feedback/{feedback_id}",
+  operationId: "update_feedback",
+  summary: "Change what it says; fields that are not there stay",
+  tags,
+  request: { params: feedbackParams, body: jsonBody(FeedbackUpdate) },
+  responses: { 200: jsonResponse(Feedback, "The feedback as it is now."), ...errors(404) },
+});
+
+export const deleteFeedback = createRoute({
+  method: "delete",
+  path: "/feedback/{feedback_id}",
+  operationId: "delete_feedback",
+  summary: "Remove a piece of feedback",
+  tags,
+  request: { params: feedbackParams },
+  responses: { 200: jsonResponse(z.object({ message: z.string() }), "It is gone."), ...errors(404) },
+});

@@ -1,0 +1,142 @@
+import { createRoute, z } from "@hono/zod-openapi";
+import { jsonBody, jsonObject, jsonResponse, optional, withDefault } from "../../platform/contract/fields.ts";
+import { errors, looseUuid, nullableTime, time, timeText, unsaid, uuids } from "./fields.ts";
+import { FeedbackStats } from "./sessions.ts";
+
+const tags = ["Runs"];
+
+/** An execution on one example. Uploaded runs have neither children nor tokens. */
+export const ExperimentRun = z
+  .object({
+    id: z.string(),
+    name: z.string(),
+    run_type: z.literal("chain"),
+    status: z.enum(["success", "error"]),
+    start_time: timeText,
+    end_time: nullableTime,
+    error: z.string().nullable(),
+    inputs: jsonObject.nullable(),
+    inputs_preview: z.string().nullable(),
+    outputs: jsonObject.nullable(),
+    outputs_preview: z.string().nullable(),
+    extra: jsonObject.nullable(),
+    events: z.array(jsonObject).nullable(),
+    tags: z.array(z.string()).nullable(),
+    serialized: z.null(),
+    execution_order: z.int(),
+    trace_id: z.string(),
+    dotted_order: z.string(),
+    parent_run_id: z.null(),
+    parent_run_ids: z.array(z.string()),
+    child_run_ids: z.array(z.string()).nullable(),
+    session_id: z.string(),
+    reference_example_id: z.string().nullable(),
+    reference_dataset_id: z.string().nullable(),
+    feedback_stats: FeedbackStats.nullable(),
+    total_tokens: z.int(),
+    prompt_tokens: z.int(),
+    completion_tokens: z.int(),
+    ...unsaid.costs,
+    first_token_time: z.null(),
+    app_path: z.string(),
+    in_dataset: z.boolean(),
+    share_token: z.null(),
+    trace_tier: z.string().nullable(),
+    thread_id: z.null(),
+  })
+  .openapi("Run");
+export type ExperimentRun = z.output<typeof ExperimentRun>;
+
+const optionalTime = optional(time);
+
+/** Which runs. Conditions of a run tree look at the run itself: uploaded runs are roots without children. */
+const which = {
+  id: optional(uuids),
+  trace: optional(looseUuid),
+  parent_run: optional(looseUuid),
+  run_type: optional(z.string()),
+  session: optional(uuids),
+  reference_example: optional(uuids),
+  start_time: optionalTime.openapi({ description: "Started at or after it." }),
+  end_time: optionalTime.openapi({ description: "Started at or before it." }),
+  error: optional(z.boolean()),
+  query: optional(z.string()).openapi({ description: "Words to search for." }),
+  filter: optional(z.string()).openapi({ description: 'Such as `and(eq(status, "error"), gt(latency, 5))`.' }),
+  trace_filter: optional(z.string()),
+  tree_filter: optional(z.string()),
+  search_filter: optional(z.string()),
+  is_root: optional(z.boolean()),
+};
+
+const RunQuery = z
+  .object({
+    ...which,
+    cursor: optional(z.string()),
+    limit: withDefault(z.int().min(1), 100).openapi({ description: "At most 100 are answered; go on by the cursor." }),
+    select: optional(z.array(z.string())).openapi({
+      description: "Answer with these fields; unknown ones are left out.",
+    }),
+    order: withDefault(z.enum(["asc", "desc"]), "desc").openapi({ description: "By the time of their start." }),
+  })
+  .openapi("RunQuery");
+export type RunQuery = z.output<typeof RunQuery>;
+
+const page = z
+  .object({
+    runs: z.array(ExperimentRun.partial()),
+    cursors: z.object({ next: z.string().nullable(), prev: z.null() }),
+    search_cursors: z.null(),
+    parsed_query: z.string().nullable(),
+  })
+  .openapi("ListRunsResponse");
+
+export const queryRuns = createRoute({
+  method: "post",
+  path: "/runs/query",
+  operationId: "query_runs",
+  summary: "Find runs",
+  tags,
+  request: { body: jsonBody(RunQuery) },
+  responses: { 200: jsonResponse(page, "A page."), ...errors(400) },
+});
+
+export const readRun = createRoute({
+  method: "get",
+  path: "/runs/{run_id}",
+  operationId: "read_run",
+  summary: "One run",
+  tags,
+  request: { params: z.object({ run_id: looseUuid }) },
+  responses: { 200: jsonResponse(ExperimentRun, "The run."), ...errors(404) },
+});
+
+const RunStatsQuery = z.object(which).openapi("RunStatsQuery");
+export type RunStatsQuery = z.output<typeof RunStatsQuery>;
+
+/** What some runs add up to; the fields mean what they mean of an experiment. */
+export const RunStats = z
+  .object({
+    run_count: z.int(),
+    latency_p50: z.number().nullable(),
+    latency_p99: z.number().nullable(),
+    ...unsaid.first_tokens,
+    ...unsaid.tokens,
+    median_tokens: z.null(),
+    last_run_start_time: nullableTime,
+    feedback_stats: FeedbackStats,
+    run_facets: z.array(jsonObject),
+    error_rate: z.number().nullable(),
+    streaming_rate: z.number().nullable(),
+  })
+  .openapi("RunStats");
+export type RunStats = z.output<typeof RunStats>;
+
+export const readRunStats = createRoute({
+  method: "post",
+  path: "/runs/stats",
+  operationId: "run_stats",
+  summary: "What runs add up to",
+  tags,
+  request: { body: jsonBody(RunStatsQuery) },
+  responses: { 200: jsonResponse(RunStats, "The statistics."), ...errors(400) },
+});

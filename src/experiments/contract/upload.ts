@@ -1,0 +1,59 @@
+import { createRoute, z } from "@hono/zod-openapi";
+import { jsonBody, jsonObject, jsonResponse, optional, searchable } from "../../platform/contract/fields.ts";
+import { Dataset } from "./datasets.ts";
+import { FeedbackInput } from "./feedback.ts";
+import { errors, looseUuid, time } from "./fields.ts";
+import { Session } from "./sessions.ts";
+
+/** One example of the dataset and what the experiment made of it. */
+export const UploadRow = z
+  .object({
+    row_id: looseUuid.openapi({ description: "The example: the same in every experiment of the dataset." }),
+    inputs: jsonObject,
+    expected_outputs: optional(jsonObject),
+    actual_outputs: optional(jsonObject),
+    evaluation_scores: optional(z.array(FeedbackInput)),
+    start_time: time,
+    end_time: time,
+    run_name: optional(z.string()),
+    error: optional(z.string()),
+    run_metadata: optional(jsonObject),
+  })
+  .openapi("ExperimentResultRow");
+export type UploadRow = z.output<typeof UploadRow>;
+
+/** All of an upload but its rows. */
+export const UploadHead = z.object({
+  experiment_name: z.string().min(1).max(1000),
+  experiment_description: optional(z.string()),
+  experiment_start_time: time,
+  experiment_end_time: time,
+  dataset_id: optional(looseUuid),
+  dataset_name: optional(z.string().min(1).max(1000)),
+  dataset_description: optional(z.string()),
+  experiment_metadata: optional(searchable),
+  summary_experiment_scores: optional(z.array(FeedbackInput)),
+});
+export type UploadHead = z.output<typeof UploadHead>;
+
+const ExperimentUpload = UploadHead.extend({ results: z.array(UploadRow) }).openapi("ExperimentResultsUpload");
+
+const UploadResult = z.object({ dataset: Dataset, experiment: Session }).openapi("ExperimentResultsUploadResult");
+export type UploadResult = z.output<typeof UploadResult>;
+
+/**
+ * Takes the results of an experiment that was run elsewhere. All of it is stored, or nothing. The statistics of the
+ * answer are null, as in the original; the next query has them.
+ */
+export const uploadExperiment = createRoute({
+  method: "post",
+  path: "/datasets/upload-experiment",
+  operationId: "upload_experiment",
+  summary: "Upload an experiment that was run elsewhere",
+  tags: ["Experiments"],
+  request: { body: jsonBody(ExperimentUpload) },
+  responses: {
+    200: jsonResponse(UploadResult, "The dataset and the experiment; its statistics come with the next query."),
+    ...errors(400, 409, 413),
+  },
+});

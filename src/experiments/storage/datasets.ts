@@ -1,0 +1,153 @@
+import { type Insertable, type OrderByItemBuilder, sql, type Updateable } from "kysely";
+import { nowMs, type Tx } from "../../platform/database/database.ts";
+import type { Schema } from "../../platform/database/schema.ts";
+import type { DatasetRow } from "./schema.ts";
+
+/** A dataset with what is counted of its experiments. */
+export interface DatasetWithCounts extends DatasetRow {
+  session_count: number;
+  last_session_start_us: number | null;
+}
+
+const withCounts = (tx: Tx, tenant_id: string) =>
+  tx.k
+    .selectFrom("datasets")
+    .selectAll()
+    .select((d) => [
+      d
+        .selectFrom("experiments")
+        .whereRef("experiments.dataset_no", "=", "datasets.dataset_no")
+        .select((e) => e.fn.countAll<number>().as("n"))
+        .as("session_count"),
+      d
+        .selectFrom("experiments")
+        .whereRef("experiments.dataset_no", "=", "datasets.dataset_no")
+        .select((e) => e.fn.max("start_us").as("last"))
+        .as("last_session_start_us"),
+    ])
+    .where("tenant_id", "=", tenant_id);
+
+export type NewDataset = Pick<
+  DatasetRow,
+  | "tenant_id"
+  | "dataset_id"
+  | "name"
+  | "description"
+  | "data_type"
+  | "externally_managed"
+  | "inputs_schema"
+  | "outputs_schema"
+  | "transformations"
+  | "metadata"
+>;
+
+/** Stores an empty dataset. Undefined when its id or its name is taken. */
+export const insertDataset = (tx: Tx, dataset: NewDataset): Promise<DatasetRow | undefined> =>
+  tx.first(
+    tx.k
+      .insertInto("datasets")
+      .values({
+        ...dataset,
+        baseline_experiment_id: null,
+        share_token: null,
+        shares_experiments: 0,
+        example_count: 0,
+        next_ord: 0,
+        next_test_run: 1,
+        created_at: nowMs,
+        modified_at: nowMs,
+      } as Insertable<Schema["datasets"]>)
+      .onConflict((conflict) => conflict.doNothing())
+      .returningAll(),
+  );
+
+export const findDataset = (tx: Tx, tenant_id: string, dataset_id: string): Promise<DatasetWithCounts | undefined> =>
+  tx.first(withCounts(tx, tenant_id).where("dataset_id", "=", dataset_id)) as Promise<DatasetWithCounts | undefined>;
+
+export const findDatasetByName = (tx: Tx, tenant_id: string, name: string): Promise<DatasetWithCounts | undefined> =>
+  tx.first(withCounts(tx, tenant_id).where("name", "=", name)) as Promise<DatasetWithCounts | undefined>;
+
+/** The dataset of any workspace that is shared under this token. */
+export const findSharedDataset = (tx: Tx, share_token: string): Promise<DatasetRow | undefined> =>
+  tx.first(tx.k.selectFrom("datasets").selectAll().where("share_token", "=", share_token));
+
+/** Datasets by their numbers. */
+export const datasetsByNo = (tx: Tx, numbers: number[]): Promise<DatasetRow[]> =>
+  numbers.length === 0
+    ? Promise.resolve([])
+    : tx.all(tx.k.selectFrom("datasets").selectAll().where("dataset_no", "in", numbers));
+
+/** The dataset, held until the transaction ends: whoever gives out places of examples or numbers of test runs holds it. */
+export const lockDataset = (tx: Tx, dataset_no: number): Promise<DatasetRow | undefined> =>
+  tx.first(tx.dialect.forUpdate(tx.k.selectFrom("datasets").selectAll().where("dataset_no", "=", dataset_no)));
+
+export interface DatasetFilter {
+  id?: string[] | undefined;
+  data_type?: string[] | undefined;
+  name?: string | undefined;
+  name_contains?: string | undefined;
+  metadata?: object | undefined;
+}
+
+export interface Sorting<By extends string> {
+  by: By;
+  descending: boolean;
+  limit: number;
+  offset: number;
+}
+
+/** Where there is no value it counts as less than any. */
+export const nullsLow = (descending: boolean) => (order: OrderByItemBuilder) =>
+  descending ? order.desc().nullsLast() : order.asc().nullsFirst();
+
+export type DatasetOrder =
+  | "name"
+  | "created_at"
+  | "modified_at"
+  | "example_count"
+  | "session_count"
+  | "last_session_start_us";
+
+export function listDatasets(
+  tx: Tx,
+  tenant_id: string,
+  filter: DatasetFilter,
+  { by, descending, limit, offset }: Sorting<DatasetOrder>,
+): Promise<DatasetWithCounts[]> {
+  let query = withCounts(tx, tenant_id);
+  if (filter.id) query = query.where("dataset_id", "in", filter.id);
+  if (filter.data_type) query = query.where("data_type", "in", filter.data_type);
+  if (filter.name !== undefined) query = query.where("name", "=", filter.name);
+  if (filter.name_contains)
+    query = query.where((d) => tx.dialect.containsText(d.ref("name"), filter.name_contains ?? ""));
+  if (filter.metadata)
+    query = query.where(sql<boolean>`json_contains(coalesce(metadata, '{}'), ${JSON.stringify(filter.metadata)})`);
+  return tx.all(
+    query.orderBy(sql.ref(by), nullsLow(descending)).orderBy("dataset_no", "desc").limit(limit).offset(offset),
+  ) as Promise<DatasetWithCounts[]>;
+}
+
+/** Changes a dataset; what depends on its content is stamped. */
+export const updateDataset = (tx: Tx, dataset_no: number, changes: Updateable<Schema["datasets"]>): Promise<number> =>
+  tx.run(
+    tx.k
+      .updateTable("datasets")
+      .set({ ...changes, modified_at: nowMs })
+      .where("dataset_no", "=", dataset_no),
+  );
+
+/** An experiment that goes is nobody's baseline any more. */
+export const clearBaseline = (tx: Tx, tenant_id: string, experiment_id: string): Promise<number> =>
+  tx.run(
+    tx.k
+      .updateTable("datasets")
+      .set({ baseline_experiment_id: null })
+      .where("tenant_id", "=", tenant_id)
+      .where("baseline_experiment_id", "=", experiment_id),
+  );
+
+/** Removes a dataset and all examples. Its experiments have been removed before. */
+export async function deleteDataset(tx: Tx, dataset_no: number): Promise<void> {
+  for (const table of ["comparative_experiments", "example_versions", "examples", "datasets"] as const)
+    await tx.run(tx.k.deleteFrom(table).where("dataset_no", "=", dataset_no));
+}

@@ -1,0 +1,102 @@
+import { type Insertable, sql, type Updateable } from "kysely";
+import { nowMs, type Tx } from "../../platform/database/database.ts";
+import type { Schema } from "../../platform/database/schema.ts";
+import { nullsLow, type Sorting } from "./datasets.ts";
+import type { ExperimentRow } from "./schema.ts";
+
+export type NewExperiment = Omit<ExperimentRow, "experiment_no" | "stats_version" | "created_at">;
+
+/** Stores an experiment. Undefined when its name or its id is taken. */
+export const insertExperiment = (tx: Tx, experiment: NewExperiment): Promise<ExperimentRow | undefined> =>
+  tx.first(
+    tx.k
+      .insertInto("experiments")
+      .values({ ...experiment, stats_version: 1, created_at: nowMs } as Insertable<Schema["experiments"]>)
+      .onConflict((conflict) => conflict.doNothing())
+      .returningAll(),
+  );
+
+export const findExperiment = (tx: Tx, tenant_id: string, experiment_id: string): Promise<ExperimentRow | undefined> =>
+  tx.first(
+    tx.k
+      .selectFrom("experiments")
+      .selectAll()
+      .where("tenant_id", "=", tenant_id)
+      .where("experiment_id", "=", experiment_id),
+  );
+
+/** The experiment, held until the transaction ends: whoever renews its statistics holds it. */
+export const lockExperiment = (tx: Tx, experiment_no: number): Promise<ExperimentRow | undefined> =>
+  tx.first(tx.dialect.forUpdate(tx.k.selectFrom("experiments").selectAll().where("experiment_no", "=", experiment_no)));
+
+export const findExperimentByNo = (tx: Tx, experiment_no: number): Promise<ExperimentRow | undefined> =>
+  tx.first(tx.k.selectFrom("experiments").selectAll().where("experiment_no", "=", experiment_no));
+
+export const findExperimentByName = (tx: Tx, tenant_id: string, name: string): Promise<ExperimentRow | undefined> =>
+  tx.first(tx.k.selectFrom("experiments").selectAll().where("tenant_id", "=", tenant_id).where("name", "=", name));
+
+/** The experiments of the workspace that have these ids. */
+export const experimentsById = (tx: Tx, tenant_id: string, ids: string[]): Promise<ExperimentRow[]> =>
+  ids.length === 0
+    ? Promise.resolve([])
+    : tx.all(
+        tx.k.selectFrom("experiments").selectAll().where("tenant_id", "=", tenant_id).where("experiment_id", "in", ids),
+      );
+
+export const experimentsOfDataset = (tx: Tx, dataset_no: number): Promise<ExperimentRow[]> =>
+  tx.all(tx.k.selectFrom("experiments").selectAll().where("dataset_no", "=", dataset_no).orderBy("experiment_no"));
+
+export interface ExperimentFilter {
+  id?: string[] | undefined;
+  name?: string | undefined;
+  name_contains?: string | undefined;
+  /** `null`: those without a dataset. */
+  dataset_no?: number[] | null | undefined;
+  metadata?: object | undefined;
+}
+
+/** A column, or a number in the statistics: its path. */
+export type ExperimentOrder = { column: "name" | "start_us" } | { stat: string[] };
+
+export function listExperiments(
+  tx: Tx,
+  tenant_id: string,
+  filter: ExperimentFilter,
+  { by, descending, limit, offset }: Omit<Sorting<never>, "by"> & { by: ExperimentOrder },
+): Promise<ExperimentRow[]> {
+  let query = tx.k.selectFrom("experiments").selectAll().where("tenant_id", "=", tenant_id);
+  if (filter.id) query = query.where("experiment_id", "in", filter.id);
+  if (filter.name !== undefined) query = query.where("name", "=", filter.name);
+  if (filter.name_contains)
+    query = query.where((e) => tx.dialect.containsText(e.ref("name"), filter.name_contains ?? ""));
+  if (filter.dataset_no === null) query = query.where("dataset_no", "is", null);
+  else if (filter.dataset_no)
+    query = query.where("dataset_no", "in", filter.dataset_no.length > 0 ? filter.dataset_no : [-1]);
+  if (filter.metadata) {
+    const part = JSON.stringify({ metadata: filter.metadata });
+    query = query.where(sql<boolean>`json_contains(coalesce(extra, '{}'), ${part})`);
+  }
+  const key = "column" in by ? sql.ref(by.column) : tx.dialect.jsonNumber("stats", by.stat);
+  return tx.all(query.orderBy(key, nullsLow(descending)).orderBy("experiment_no", "desc").limit(limit).offset(offset));
+}
+
+export const updateExperiment = (
+  tx: Tx,
+  experiment_no: number,
+  changes: Updateable<Schema["experiments"]>,
+): Promise<number> => tx.run(tx.k.updateTable("experiments").set(changes).where("experiment_no", "=", experiment_no));
+
+/** Puts renewed statistics in place; what was computed of the old ones is no longer found. */
+export const setStats = (tx: Tx, experiment_no: number, stats: string): Promise<number> =>
+  tx.run(
+    tx.k
+      .updateTable("experiments")
+      .set((e) => ({ stats, stats_version: e("stats_version", "+", 1) }))
+      .where("experiment_no", "=", experiment_no),
+  );
+
+/** Removes an experiment with everything in it. */
+export async function deleteExperiment(tx: Tx, experiment_no: number): Promise<void> {
+  const tables = ["score_vectors", "feedback", "experiment_outputs", "experiment_runs", "experiments"] as const;
+  for (const table of tables) await tx.run(tx.k.deleteFrom(table).where("experiment_no", "=", experiment_no));
+}

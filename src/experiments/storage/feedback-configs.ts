@@ -1,0 +1,68 @@
+import { nowMs, type Tx } from "../../platform/database/database.ts";
+import type { FeedbackConfigRow } from "./schema.ts";
+
+export type NewConfig = Pick<FeedbackConfigRow, "tenant_id" | "feedback_key" | "config" | "is_lower_score_better">;
+
+/** Stores what a key means. Undefined when something is stored of it already. */
+export const insertConfig = (tx: Tx, config: NewConfig): Promise<FeedbackConfigRow | undefined> =>
+  tx.first(
+    tx.k
+      .insertInto("feedback_configs")
+      .values({ ...config, modified_at: nowMs })
+      .onConflict((conflict) => conflict.doNothing())
+      .returningAll(),
+  );
+
+export const findConfig = (tx: Tx, tenant_id: string, key: string): Promise<FeedbackConfigRow | undefined> =>
+  tx.first(
+    tx.k.selectFrom("feedback_configs").selectAll().where("tenant_id", "=", tenant_id).where("feedback_key", "=", key),
+  );
+
+export function listConfigs(
+  tx: Tx,
+  tenant_id: string,
+  filter: { key?: string[] | undefined; name_contains?: string | undefined },
+  page: { descending: boolean; limit: number; offset: number },
+): Promise<FeedbackConfigRow[]> {
+  let query = tx.k.selectFrom("feedback_configs").selectAll().where("tenant_id", "=", tenant_id);
+  if (filter.key) query = query.where("feedback_key", "in", filter.key);
+  if (filter.name_contains)
+    query = query.where((c) => tx.dialect.containsText(c.ref("feedback_key"), filter.name_contains ?? ""));
+  return tx.all(
+    query
+      .orderBy("modified_at", page.descending ? "desc" : "asc")
+      .orderBy("feedback_key")
+      .limit(page.limit)
+      .offset(page.offset),
+  );
+}
+
+/** The keys of which a lower score is the better one. */
+export async function lowerIsBetter(tx: Tx, tenant_id: string): Promise<Set<string>> {
+  const rows = await tx.all(
+    tx.k
+      .selectFrom("feedback_configs")
+      .select("feedback_key")
+      .where("tenant_id", "=", tenant_id)
+      .where("is_lower_score_better", "=", 1),
+  );
+  return new Set(rows.map((row) => row.feedback_key));
+}
+
+export const updateConfig = (
+  tx: Tx,
+  tenant_id: string,
+  key: string,
+  changes: Partial<Pick<FeedbackConfigRow, "config" | "is_lower_score_better">>,
+): Promise<FeedbackConfigRow | undefined> =>
+  tx.first(
+    tx.k
+      .updateTable("feedback_configs")
+      .set({ ...changes, modified_at: nowMs })
+      .where("tenant_id", "=", tenant_id)
+      .where("feedback_key", "=", key)
+      .returningAll(),
+  );
+
+export const deleteConfig = (tx: Tx, tenant_id: string, key: string): Promise<number> =>
+  tx.run(tx.k.deleteFrom("feedback_configs").where("tenant_id", "=", tenant_id).where("feedback_key", "=", key));

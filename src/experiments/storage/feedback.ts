@@ -1,0 +1,111 @@
+import type { Updateable } from "kysely";
+import type { Tx } from "../../platform/database/database.ts";
+import { byIds, insertMany } from "../../platform/database/insert-many.ts";
+import type { Schema } from "../../platform/database/schema.ts";
+import type { FeedbackRow } from "./schema.ts";
+
+/** Feedback with the ids of what it is about. */
+export type FullFeedback = FeedbackRow & {
+  experiment_id: string;
+  run_id: string | null;
+  run_start_us: number | null;
+};
+
+export const insertFeedback = (tx: Tx, rows: FeedbackRow[]): Promise<void> => insertMany(tx, "feedback", rows);
+
+const withIds = (tx: Tx) =>
+  tx.k
+    .selectFrom("feedback as f")
+    .innerJoin("experiments as x", "x.experiment_no", "f.experiment_no")
+    .leftJoin("experiment_runs as r", (join) =>
+      join
+        .onRef("r.experiment_no", "=", "f.experiment_no")
+        .onRef("r.ord", "=", "f.ord")
+        .onRef("r.repetition", "=", "f.repetition"),
+    )
+    .selectAll("f")
+    .select(["x.experiment_id", "r.run_id", "r.start_us as run_start_us"]);
+
+export const findFeedback = (tx: Tx, tenant_id: string, feedback_id: string): Promise<FullFeedback | undefined> =>
+  tx.first(withIds(tx).where("f.tenant_id", "=", tenant_id).where("f.feedback_id", "=", feedback_id)) as Promise<
+    FullFeedback | undefined
+  >;
+
+/** Which of these ids are in use, in any workspace. */
+export const takenFeedbackIds = (tx: Tx, ids: string[]): Promise<{ feedback_id: string }[]> =>
+  byIds(ids, (some) => tx.all(tx.k.selectFrom("feedback").select("feedback_id").where("feedback_id", "in", some)));
+
+export interface FeedbackFilter {
+  run_id?: string[] | undefined;
+  experiment_id?: string[] | undefined;
+  key?: string[] | undefined;
+  source?: string[] | undefined;
+  level?: "run" | "session" | undefined;
+  has_comment?: boolean | undefined;
+  has_score?: boolean | undefined;
+  from_us?: number | undefined;
+  to_us?: number | undefined;
+  comparative_experiment_id?: string | undefined;
+}
+
+/** A page of feedback, newest first. */
+export function listFeedback(
+  tx: Tx,
+  tenant_id: string,
+  filter: FeedbackFilter,
+  { limit, offset }: { limit: number; offset: number },
+): Promise<FullFeedback[]> {
+  let query = withIds(tx).where("f.tenant_id", "=", tenant_id);
+  if (filter.run_id) query = query.where("r.run_id", "in", filter.run_id);
+  if (filter.experiment_id) query = query.where("x.experiment_id", "in", filter.experiment_id);
+  if (filter.key) query = query.where("f.key", "in", filter.key);
+  if (filter.source)
+    query = query.where((f) => f(tx.dialect.jsonText(f.ref("f.source"), "type"), "in", filter.source ?? []));
+  if (filter.level) query = query.where("f.ord", filter.level === "run" ? "is not" : "is", null);
+  if (filter.has_comment !== undefined) query = query.where("f.comment", filter.has_comment ? "is not" : "is", null);
+  if (filter.has_score !== undefined) query = query.where("f.score", filter.has_score ? "is not" : "is", null);
+  if (filter.from_us !== undefined) query = query.where("f.created_us", ">=", filter.from_us);
+  if (filter.to_us !== undefined) query = query.where("f.created_us", "<=", filter.to_us);
+  if (filter.comparative_experiment_id)
+    query = query.where("f.comparative_experiment_id", "=", filter.comparative_experiment_id);
+  return tx.all(query.orderBy("f.created_us", "desc").orderBy("f.feedback_id").limit(limit).offset(offset)) as Promise<
+    FullFeedback[]
+  >;
+}
+
+/** All feedback on runs of these experiments at these places, in the order of its making. */
+export const feedbackAt = (tx: Tx, experiments: number[], ords: number[]): Promise<FeedbackRow[]> =>
+  byIds(ords, (some) =>
+    tx.all(
+      tx.k
+        .selectFrom("feedback")
+        .selectAll()
+        .where("experiment_no", "in", experiments)
+        .where("ord", "in", some)
+        .orderBy("created_us")
+        .orderBy("feedback_id"),
+    ),
+  );
+
+/** What statistics are made of. */
+export type Judgement = Pick<
+  FeedbackRow,
+  "ord" | "repetition" | "key" | "score" | "value" | "comment" | "source" | "is_error"
+>;
+
+/** The feedback of an experiment, of one key or of all. */
+export function judgementsOf(tx: Tx, experiment_no: number, key?: string): Promise<Judgement[]> {
+  let query = tx.k
+    .selectFrom("feedback")
+    .select(["ord", "repetition", "key", "score", "value", "comment", "source", "is_error"])
+    .where("experiment_no", "=", experiment_no);
+  if (key !== undefined) query = query.where("key", "=", key);
+  // Remarks are shown in the order in which they were made.
+  return tx.all(query.orderBy("created_us").orderBy("feedback_id"));
+}
+
+export const updateFeedback = (tx: Tx, feedback_id: string, changes: Updateable<Schema["feedback"]>): Promise<number> =>
+  tx.run(tx.k.updateTable("feedback").set(changes).where("feedback_id", "=", feedback_id));
+
+export const deleteFeedback = (tx: Tx, feedback_id: string): Promise<number> =>
+  tx.run(tx.k.deleteFrom("feedback").where("feedback_id", "=", feedback_id));

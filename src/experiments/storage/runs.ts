@@ -1,0 +1,160 @@
+import { type Expression, type ExpressionBuilder, type SqlBool, sql } from "kysely";
+import type { Tx } from "../../platform/database/database.ts";
+import { byIds, insertMany } from "../../platform/database/insert-many.ts";
+import type { Schema } from "../../platform/database/schema.ts";
+import { compileFilter } from "./compile-filter.ts";
+import type { RunFilter } from "./run-filter.ts";
+import type { ExperimentOutputsRow, ExperimentRunRow } from "./schema.ts";
+
+/** The place of a run: its example, and which of its repetitions it is. */
+export type RunPlace = Pick<ExperimentRunRow, "experiment_no" | "ord" | "repetition">;
+
+/** A run with the ids that go with it, and its payloads where they were asked for. */
+export type FullRun = ExperimentRunRow & {
+  experiment_id: string;
+  dataset_id: string | null;
+  example_id: string | null;
+  inputs?: string | null;
+  outputs?: string | null;
+};
+
+export async function insertRuns(tx: Tx, runs: ExperimentRunRow[], outputs: ExperimentOutputsRow[]): Promise<void> {
+  await insertMany(tx, "experiment_runs", runs);
+  await insertMany(tx, "experiment_outputs", outputs);
+}
+
+export interface RunSearch {
+  experiment_no?: number[] | undefined;
+  id?: string[] | undefined;
+  example_id?: string[] | undefined;
+  /** Started at or after, and at or before, in microseconds. */
+  from_us?: number | undefined;
+  to_us?: number | undefined;
+  has_error?: boolean | undefined;
+  filters: RunFilter[];
+}
+
+/** Where a page of runs goes on: after the run with this start and id. */
+export interface RunCursor {
+  start_us: number;
+  run_id: string;
+}
+
+export interface RunPage {
+  descending: boolean;
+  after?: RunCursor | undefined;
+  limit: number;
+  /** Read inputs and outputs, too. */
+  payloads: boolean;
+}
+
+export function searchRuns(tx: Tx, tenant_id: string, search: RunSearch, page: RunPage): Promise<FullRun[]> {
+  let query = withIds(tx, page.payloads).where("r.tenant_id", "=", tenant_id).where(matching(tx, search));
+  const direction = page.descending ? "desc" : "asc";
+  if (page.after) {
+    const { start_us, run_id } = page.after;
+    const comparator = sql.raw(page.descending ? "<" : ">");
+    query = query.where(sql<boolean>`(r.start_us, r.run_id) ${comparator} (${start_us}, ${run_id})`);
+  }
+  return tx.all(
+    query.orderBy("r.start_us", direction).orderBy("r.run_id", direction).limit(page.limit),
+  ) as unknown as Promise<FullRun[]>;
+}
+
+/** The places of all runs that match, in no order. */
+export const placesOfRuns = (
+  tx: Tx,
+  tenant_id: string,
+  search: RunSearch,
+): Promise<(RunPlace & Pick<ExperimentRunRow, "start_us" | "end_us" | "error">)[]> =>
+  tx.all(
+    withIds(tx, false)
+      .clearSelect()
+      .select(["r.experiment_no", "r.ord", "r.repetition", "r.start_us", "r.end_us", "r.error"])
+      .where("r.tenant_id", "=", tenant_id)
+      .where(matching(tx, search)),
+  ) as Promise<(RunPlace & Pick<ExperimentRunRow, "start_us" | "end_us" | "error">)[]>;
+
+export const findRun = (tx: Tx, tenant_id: string, run_id: string): Promise<FullRun | undefined> =>
+  tx.first(withIds(tx, true).where("r.tenant_id", "=", tenant_id).where("r.run_id", "=", run_id)) as unknown as Promise<
+    FullRun | undefined
+  >;
+
+/** A run as its row has it, with its outputs where they were asked for. */
+export type RunAt = ExperimentRunRow & { outputs?: string | null };
+
+/**
+ * The runs of these experiments on the examples at these places of their dataset. Who shows a page knows the ids and the inputs
+ * that go with them: asked for here, they would come 500 times instead of 50, a quarter of the page's time on Postgres.
+ */
+export const runsAt = (tx: Tx, experiments: number[], ords: number[], payloads: boolean): Promise<RunAt[]> =>
+  byIds(ords, (some) => {
+    const query = tx.k
+      .selectFrom("experiment_runs as r")
+      .selectAll("r")
+      .where("r.experiment_no", "in", experiments)
+      .where("r.ord", "in", some)
+      .orderBy("r.experiment_no")
+      .orderBy("r.ord")
+      .orderBy("r.repetition");
+    return tx.all(payloads ? query.select(outputsOf) : query) as Promise<RunAt[]>;
+  });
+
+/** What the statistics of an experiment are made of. */
+export const measuresOf = (
+  tx: Tx,
+  experiment_no: number,
+): Promise<Pick<ExperimentRunRow, "ord" | "repetition" | "start_us" | "end_us" | "error">[]> =>
+  tx.all(
+    tx.k
+      .selectFrom("experiment_runs")
+      .select(["ord", "repetition", "start_us", "end_us", "error"])
+      .where("experiment_no", "=", experiment_no),
+  );
+
+function withIds(tx: Tx, payloads: boolean) {
+  const query = tx.k
+    .selectFrom("experiment_runs as r")
+    .innerJoin("experiments as x", "x.experiment_no", "r.experiment_no")
+    .leftJoin("examples as e", (join) => join.onRef("e.dataset_no", "=", "x.dataset_no").onRef("e.ord", "=", "r.ord"))
+    .leftJoin("datasets as d", "d.dataset_no", "x.dataset_no")
+    .selectAll("r")
+    .select(["x.experiment_id", "d.dataset_id", "e.example_id"]);
+  if (!payloads) return query;
+  return query
+    .select(outputsOf)
+    .select((q) =>
+      q
+        .selectFrom("example_versions as v")
+        .whereRef("v.dataset_no", "=", "x.dataset_no")
+        .whereRef("v.ord", "=", "r.ord")
+        .whereRef("v.version", "=", "r.example_version")
+        .select("v.inputs")
+        .as("inputs"),
+    );
+}
+
+/** Of the run `r`. */
+const outputsOf = (q: ExpressionBuilder<Schema & { r: ExperimentRunRow }, "r">) =>
+  q
+    .selectFrom("experiment_outputs as o")
+    .whereRef("o.experiment_no", "=", "r.experiment_no")
+    .whereRef("o.ord", "=", "r.ord")
+    .whereRef("o.repetition", "=", "r.repetition")
+    .select("o.outputs")
+    .as("outputs");
+
+function matching(tx: Tx, search: RunSearch): Expression<SqlBool> {
+  const all: Expression<SqlBool>[] = search.filters.map((filter) => compileFilter(tx, filter));
+  const { experiment_no, id, example_id, from_us, to_us, has_error } = search;
+  if (experiment_no) all.push(oneOf("r.experiment_no", experiment_no));
+  if (id) all.push(oneOf("r.run_id", id));
+  if (example_id) all.push(oneOf("e.example_id", example_id));
+  if (from_us !== undefined) all.push(sql`r.start_us >= ${from_us}`);
+  if (to_us !== undefined) all.push(sql`r.start_us <= ${to_us}`);
+  if (has_error !== undefined) all.push(has_error ? sql`r.error is not null` : sql`r.error is null`);
+  return all.length === 0 ? sql`1 = 1` : sql.join(all, sql` and `);
+}
+
+const oneOf = (column: string, values: readonly (string | number)[]): Expression<SqlBool> =>
+  values.length === 0 ? sql`1 = 0` : sql`${sql.ref(column)} in (${sql.join(values)})`;
