@@ -1,5 +1,6 @@
 import { type Caller, DEFAULT_SCOPES, DEFAULT_TENANT, SCOPES, type Scope } from "../platform/contract/caller.ts";
 import { ApiError } from "../platform/errors.ts";
+import type { OnAccessEnd } from "../platform/http/route.ts";
 import { isUuid } from "../platform/lib/ids.ts";
 import type { Service } from "../platform/lib/service.ts";
 import { digestOf, isOfDigest, keyIdOf, NO_DIGEST } from "./api-key-text.ts";
@@ -23,8 +24,7 @@ export interface Credentials {
 /** A caller who was let in. */
 export interface Admission {
   caller: Caller;
-  /** Calls `listener` once when what let them in has ended, until the returned function is called. */
-  onEnd(listener: (error: ApiError) => void): () => void;
+  onEnd: OnAccessEnd;
   /** Whether there are limits to what they use: for users whose key or JWT can be taken from them. */
   isLimited: boolean;
 }

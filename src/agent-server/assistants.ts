@@ -1,6 +1,5 @@
 import type { Caller } from "../platform/contract/caller.ts";
 import type { Tx } from "../platform/database/database.ts";
-import type { AssistantRow, AssistantVersionRow } from "../platform/database/schema.ts";
 import { ApiError } from "../platform/errors.ts";
 import { isUuid, newId } from "../platform/lib/ids.ts";
 import { isoOfMilliseconds } from "../platform/lib/times.ts";
@@ -26,6 +25,7 @@ import {
   setAssistant,
 } from "./storage/assistants.ts";
 import { listActiveRunsOfAssistant } from "./storage/runs.ts";
+import type { AssistantRow, AssistantVersionRow } from "./storage/schema.ts";
 import { listThreadsOfAssistant, lockThread } from "./storage/threads.ts";
 import { removeThread } from "./threads.ts";
 

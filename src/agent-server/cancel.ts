@@ -1,11 +1,11 @@
 import type { Database, Tx } from "../platform/database/database.ts";
-import type { RunRow } from "../platform/database/schema.ts";
 import type { CancelAction } from "./contract/records.ts";
 import type { EventLog } from "./engine/event-log.ts";
 import { GONE } from "./engine/feed.ts";
 import { rollBack } from "./engine/rollback.ts";
 import { announce } from "./engine/settle.ts";
 import { interruptIfPending, lockRun, requestCancel } from "./storage/runs.ts";
+import type { RunRow } from "./storage/schema.ts";
 import { deleteThreadState, restThread } from "./storage/threads.ts";
 
 /** How a run is cancelled. */

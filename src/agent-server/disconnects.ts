@@ -1,5 +1,5 @@
-import type { RunRow } from "../platform/database/schema.ts";
 import type { Log } from "../platform/lib/log.ts";
+import type { RunRow } from "./storage/schema.ts";
 
 type RunKey = Pick<RunRow, "run_id" | "thread_id" | "tenant_id">;
 

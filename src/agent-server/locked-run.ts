@@ -1,7 +1,7 @@
 import type { Tx } from "../platform/database/database.ts";
-import type { RunRow } from "../platform/database/schema.ts";
 import { ApiError } from "../platform/errors.ts";
 import { lockRun } from "./storage/runs.ts";
+import type { RunRow } from "./storage/schema.ts";
 import { lockThread } from "./storage/threads.ts";
 
 /**

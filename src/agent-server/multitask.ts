@@ -1,8 +1,8 @@
 import type { Tx } from "../platform/database/database.ts";
-import type { RunRow } from "../platform/database/schema.ts";
 import { ApiError } from "../platform/errors.ts";
 import { cancelLocked, type PendingCancel } from "./cancel.ts";
 import type { RunCreate } from "./contract/run-create.ts";
+import type { RunRow } from "./storage/schema.ts";
 
 /**
  * What a new run does to the active runs of its thread, in a transaction that holds the thread.

@@ -1,8 +1,8 @@
 import type { Caller } from "../platform/contract/caller.ts";
-import type { AssistantRow } from "../platform/database/schema.ts";
 import type { JsonObject } from "../platform/lib/json.ts";
 import type { CheckpointRef, RunCreate, StatelessRunCreate } from "./contract/run-create.ts";
 import type { RunConfig, RunKwargs } from "./graph-hosts/host.ts";
+import type { AssistantRow } from "./storage/schema.ts";
 
 export type RunRequest = Partial<Pick<RunCreate, "checkpoint" | "checkpoint_id">> &
   Omit<StatelessRunCreate, "on_completion"> & { multitask_strategy?: RunCreate["multitask_strategy"] };

@@ -1,7 +1,6 @@
 import type { Caller } from "../platform/contract/caller.ts";
 import type { Tx } from "../platform/database/database.ts";
 import type { Hint } from "../platform/database/hints.ts";
-import type { AssistantRow, RunRow, ThreadRow } from "../platform/database/schema.ts";
 import { ApiError } from "../platform/errors.ts";
 import { newId } from "../platform/lib/ids.ts";
 import type { JsonObject } from "../platform/lib/json.ts";
@@ -20,6 +19,7 @@ import { findCheckpoint } from "./storage/checkpoints.ts";
 import { lastEventSeq, type StoredEvent } from "./storage/events.ts";
 import { deleteRun } from "./storage/run-deletion.ts";
 import { findRun, insertRun, listActiveRuns, listRuns } from "./storage/runs.ts";
+import type { AssistantRow, RunRow, ThreadRow } from "./storage/schema.ts";
 import { insertThread, lockThread, setThreadBusy } from "./storage/threads.ts";
 import { MOST_TRIES, type ThreadStates } from "./thread-states.ts";
 import { requireThread } from "./threads.ts";

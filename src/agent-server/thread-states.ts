@@ -1,6 +1,5 @@
 import type { Caller } from "../platform/contract/caller.ts";
 import type { Tx } from "../platform/database/database.ts";
-import type { ThreadRow } from "../platform/database/schema.ts";
 import { ApiError } from "../platform/errors.ts";
 import { cleanJsonText } from "../platform/lib/json.ts";
 import { selectState } from "../platform/lib/select-state.ts";
@@ -19,6 +18,7 @@ import { findAssistant } from "./storage/assistants.ts";
 import { insertCheckpoint, insertWrites } from "./storage/checkpoint-inserts.ts";
 import { findCheckpoint, findHead } from "./storage/checkpoints.ts";
 import { listActiveRuns } from "./storage/runs.ts";
+import type { ThreadRow } from "./storage/schema.ts";
 import { findThread, lockThread, settleThread } from "./storage/threads.ts";
 import { requireThread } from "./threads.ts";
 

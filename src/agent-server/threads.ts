@@ -1,6 +1,5 @@
 import type { Caller } from "../platform/contract/caller.ts";
 import type { Tx } from "../platform/database/database.ts";
-import type { ThreadRow } from "../platform/database/schema.ts";
 import { ApiError } from "../platform/errors.ts";
 import { newId } from "../platform/lib/ids.ts";
 import { isoOfMilliseconds } from "../platform/lib/times.ts";
@@ -14,6 +13,7 @@ import { extractPaths } from "./extract.ts";
 import { mergedMetadata } from "./metadata.ts";
 import type { StreamedEvent } from "./runs.ts";
 import { listActiveRuns } from "./storage/runs.ts";
+import type { ThreadRow } from "./storage/schema.ts";
 import {
   copyThread,
   countThreads,

@@ -17,8 +17,8 @@ import type { Origin } from "../control-plane/router/headers.ts";
 import type { Deployment } from "../control-plane/router/routes.ts";
 import { mayUse } from "../platform/contract/caller.ts";
 import { ApiError } from "../platform/errors.ts";
-import { refusalOf } from "../platform/http/error-response.ts";
 import type { Log } from "../platform/lib/log.ts";
+import { refusalOf } from "./error-response.ts";
 import { isKnownHost, isPageWithoutJson } from "./guards.ts";
 import type { OriginPolicy } from "./origins.ts";
 

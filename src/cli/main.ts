@@ -173,14 +173,15 @@ function reportFailures(failures: Record<string, string>): void {
 async function migrateOnly(flags: Flags): Promise<void> {
   const config = readStorageConfig(flags, process.env);
   const log = createLog(config.log_level);
-  const [{ migrate }, { openDatabase }] = await Promise.all([
+  const [{ migrate }, { MIGRATIONS }, { openDatabase }] = await Promise.all([
     import("../platform/database/migrate.ts"),
+    import("../app/compose/migrations.ts"),
     import("../app/compose/open-data.ts"),
   ]);
   for (const part of ["agents", "experiments"] as const) {
     const database = openDatabase(config, "full", log, part);
     try {
-      const applied = await migrate(database, part);
+      const applied = await migrate(database, MIGRATIONS[part]);
       const { description } = database;
       console.log(
         applied.length > 0 ? `Applied ${applied.join(", ")} to ${description}.` : `${description} is up to date.`,

@@ -7,6 +7,7 @@ import { systemClock } from "../platform/lib/clock.ts";
 import { createLog } from "../platform/lib/log.ts";
 import { JsonPieces } from "./json-pieces.ts";
 import { createOperations } from "./operations.ts";
+import { experiments } from "./storage/migrations/experiments-001.ts";
 import type { LaneSetup, Reply, Request } from "./threads.ts";
 
 /**
@@ -25,7 +26,7 @@ const database =
   "url" in where
     ? openPostgres({ url: where.url, log: createLog(log_level), pool_size: POOL_SIZE })
     : openSqlite({ ...where, clock: systemClock, busy_timeout_ms: BUSY_TIMEOUT_MS, checkpointer: "writer", cache_mb });
-await migrate(database, "experiments");
+await migrate(database, [experiments]);
 
 const operations = createOperations({ database }) as unknown as Record<
   string,

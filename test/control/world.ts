@@ -3,6 +3,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { sql } from "kysely";
 import { newEncryptionKey } from "../../src/access/encryption-key.ts";
 import { KeyRing } from "../../src/access/key-ring.ts";
+import { MIGRATIONS } from "../../src/app/compose/migrations.ts";
 import type { DeploymentCreate } from "../../src/control-plane/contract/deployments.ts";
 import { Deployments } from "../../src/control-plane/deployments.ts";
 import type { DeployDriver } from "../../src/control-plane/driver.ts";
@@ -122,7 +123,7 @@ export class World {
     const database = at.url
       ? openPostgres({ url: at.url, log })
       : openSqlite({ file, synchronous: "normal", clock: time, checkpointer: "writer" });
-    await migrate(database, "agents");
+    await migrate(database, MIGRATIONS.agents);
     await time.rule(database);
     return new World(database, time, async () => {
       await database.close();

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { answerTokenRequest, type FindToken } from "../../src/agent-server/engine/token-requests.ts";
 import { findRun } from "../../src/agent-server/storage/runs.ts";
+import type { RunRow } from "../../src/agent-server/storage/schema.ts";
 import { DEFAULT_TENANT, SCOPES } from "../../src/platform/contract/caller.ts";
 import type { Database } from "../../src/platform/database/database.ts";
-import type { RunRow } from "../../src/platform/database/schema.ts";
 import { ApiError } from "../../src/platform/errors.ts";
 import { createLog } from "../../src/platform/lib/log.ts";
 import { databases } from "../support/databases.ts";

@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { MIGRATIONS } from "../../src/app/compose/migrations.ts";
 import { createOperations, type Operations } from "../../src/experiments/operations.ts";
 import type { Caller } from "../../src/platform/contract/caller.ts";
 import type { Database } from "../../src/platform/database/database.ts";
@@ -23,7 +24,7 @@ describe("times of experiments", () => {
   beforeAll(async () => {
     const clock = { now: () => Date.parse(NOW) };
     database = openSqlite({ file: join(folder, "experiments.db"), synchronous: "normal", clock });
-    await migrate(database, "experiments");
+    await migrate(database, MIGRATIONS.experiments);
     operations = createOperations({ database });
   });
   afterAll(async () => {

@@ -1,5 +1,6 @@
 import { randomBytes, randomUUID } from "node:crypto";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { MIGRATIONS } from "../../src/app/compose/migrations.ts";
 import { ownDatabases } from "../../src/control-plane/drivers/own-databases.ts";
 import { migrate } from "../../src/platform/database/migrate.ts";
 import { openPostgres } from "../../src/platform/database/postgres.ts";
@@ -43,7 +44,7 @@ describe.skipIf(!databases.includes("postgres"))("the Postgres role of a deploym
   it("owns its schema, in which it keeps what an agent server keeps", async () => {
     const { url, deployment_id } = await made();
     const database = openPostgres({ url, log: createLog("silent") });
-    await migrate(database, "agents");
+    await migrate(database, MIGRATIONS.agents);
     await database.close();
     const [row] = await execute(
       url,
@@ -87,7 +88,7 @@ describe.skipIf(!databases.includes("postgres"))("the Postgres role of a deploym
       url: `${service_url}?options=-c%20search_path%3D${schema}`,
       log: createLog("silent"),
     });
-    await migrate(before, "agents");
+    await migrate(before, MIGRATIONS.agents);
     await before.close();
     await execute(service_url, `insert into ${schema}.schema_migrations values ('000-marker', 0)`);
 
@@ -131,7 +132,7 @@ describe.skipIf(!databases.includes("postgres"))("the Postgres role of a deploym
 
     it("is made with the right to make roles", async () => {
       const { url, database } = await limited("createrole");
-      await migrate(database, "agents");
+      await migrate(database, MIGRATIONS.agents);
       const order = orderFor();
       const reached = (await ownDatabases(database, url).of(order)) as string;
       await execute(reached, "create table mine (id int)");

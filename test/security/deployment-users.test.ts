@@ -3,6 +3,7 @@ import { chmodSync, existsSync, mkdirSync, readdirSync, rmSync, statSync, writeF
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { insertWorkspace } from "../../src/access/storage/workspaces.ts";
+import { MIGRATIONS } from "../../src/app/compose/migrations.ts";
 import { readDeployUser } from "../../src/config/deploy-user.ts";
 import type { InstanceOrder } from "../../src/control-plane/driver.ts";
 import { foldersIn } from "../../src/control-plane/drivers/process/folders.ts";
@@ -210,7 +211,7 @@ describe("building source with the rights of the service", () => {
   afterEach(() => world.close());
   const open = async (more: Parameters<typeof openProcessWorld>[1]) => {
     world = await openProcessWorld("sqlite", more);
-    await migrate(world.database, "agents");
+    await migrate(world.database, MIGRATIONS.agents);
   };
   const build = async () => world.build(await packed({ ...PROJECT, "README.md": randomUUID() }));
   /** A data folder that only this user can get to. */

@@ -13,6 +13,7 @@ import {
   returnRunIfHeld,
 } from "../../src/agent-server/storage/run-leases.ts";
 import { insertRun, interruptIfPending, requestCancel } from "../../src/agent-server/storage/runs.ts";
+import type { RunRow } from "../../src/agent-server/storage/schema.ts";
 import {
   findThread,
   insertThread,
@@ -20,8 +21,8 @@ import {
   searchThreads,
   setThreadBusy,
 } from "../../src/agent-server/storage/threads.ts";
+import { MIGRATIONS } from "../../src/app/compose/migrations.ts";
 import { migrate } from "../../src/platform/database/migrate.ts";
-import type { RunRow } from "../../src/platform/database/schema.ts";
 import { newId } from "../../src/platform/lib/ids.ts";
 import { createDatabase, databases } from "../support/databases.ts";
 import { openOn, openTestStorage, type TestStorage } from "../support/storage.ts";
@@ -276,7 +277,7 @@ describe.each(databases)("migrating %s", (name) => {
   it("is done once when several processes start together", async () => {
     const at = await createDatabase(name, { empty: true });
     const programs = Array.from({ length: 4 }, () => openOn(at));
-    const applied = await Promise.all(programs.map((program) => migrate(program, "agents")));
+    const applied = await Promise.all(programs.map((program) => migrate(program, MIGRATIONS.agents)));
     expect(applied.flat()).toEqual([
       "001-agent-server",
       "002-rollback",

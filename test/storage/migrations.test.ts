@@ -5,6 +5,7 @@ import { findAssistant, insertAssistant, listVersions } from "../../src/agent-se
 import { agentServer } from "../../src/agent-server/storage/migrations/001-agent-server.ts";
 import { rollback } from "../../src/agent-server/storage/migrations/002-rollback.ts";
 import { eventCopies } from "../../src/agent-server/storage/migrations/003-event-copies.ts";
+import { MIGRATIONS } from "../../src/app/compose/migrations.ts";
 import { DEFAULT_TENANT } from "../../src/platform/contract/caller.ts";
 import type { Tx } from "../../src/platform/database/database.ts";
 import { type Migration, migrate } from "../../src/platform/database/migrate.ts";
@@ -45,7 +46,7 @@ describe.each(databases)("a database of an older version on %s", (name) => {
       ] as const)
         await tx.run(tx.k.insertInto(table).values({ ...ASSISTANT, ...more } as never));
     });
-    expect(await migrate(database, "agents")).toEqual([
+    expect(await migrate(database, MIGRATIONS.agents)).toEqual([
       "004-vault",
       "005-assistants-of-workspaces",
       "006-control-plane",

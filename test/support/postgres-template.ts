@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
 import type { TestProject } from "vitest/node";
+import { MIGRATIONS } from "../../src/app/compose/migrations.ts";
 import { migrate } from "../../src/platform/database/migrate.ts";
 import { openPostgres } from "../../src/platform/database/postgres.ts";
 import { createLog } from "../../src/platform/lib/log.ts";
@@ -27,7 +28,7 @@ export default async function setup(project: TestProject): Promise<(() => Promis
   const url = new URL(admin);
   url.pathname = `/${template}`;
   const database = openPostgres({ url: url.href, log: createLog("silent") });
-  for (const part of ["agents", "experiments"] as const) await migrate(database, part);
+  for (const migrations of Object.values(MIGRATIONS)) await migrate(database, migrations);
   await database.close();
   project.provide("template", template);
   return async () => {

@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { MIGRATIONS } from "../../src/app/compose/migrations.ts";
 import type { Database } from "../../src/platform/database/database.ts";
 import { migrate } from "../../src/platform/database/migrate.ts";
 import { openPostgres } from "../../src/platform/database/postgres.ts";
@@ -23,7 +24,7 @@ export const openOn = (at: TestDatabase): Database =>
 export async function openTestStorage(name: DatabaseName): Promise<TestStorage> {
   const at = await createDatabase(name);
   const database = openOn(at);
-  await migrate(database, "agents");
+  await migrate(database, MIGRATIONS.agents);
   return {
     database,
     at,

@@ -11,6 +11,7 @@ import type { ProviderRow, TokenRow } from "../../src/access/storage/schema.ts";
 import { listTokenEvents } from "../../src/access/storage/token-events.ts";
 import { listTokens, updateToken } from "../../src/access/storage/tokens.ts";
 import { createVault, type Vault } from "../../src/access/vault.ts";
+import { MIGRATIONS } from "../../src/app/compose/migrations.ts";
 import type { Caller } from "../../src/platform/contract/caller.ts";
 import type { Database } from "../../src/platform/database/database.ts";
 import { migrate } from "../../src/platform/database/migrate.ts";
@@ -75,7 +76,7 @@ export class TestVault {
 
   static async on(at: TestDatabase, settings: Partial<VaultContext["settings"]> = {}): Promise<TestVault> {
     const database = openOn(at);
-    await migrate(database, "agents");
+    await migrate(database, MIGRATIONS.agents);
     const rules = { allow_loopback: true };
     return new TestVault({
       database,

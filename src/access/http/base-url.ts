@@ -1,5 +1,4 @@
 import type { Context, HonoRequest } from "hono";
-import type { Asking } from "../../control-plane/deployments.ts";
 import type { Env } from "../../platform/http/route.ts";
 import { pathBelow } from "./scopes.ts";
 
@@ -10,11 +9,9 @@ export interface BaseUrlOptions {
   prefix: string;
 }
 
-/** Who asks, and by which address: the configured one, or else the one that they have used themselves. */
-export const askingOf = (context: Context<Env>, { public_url, prefix }: BaseUrlOptions): Asking => ({
-  caller: context.get("caller"),
-  base_url: public_url ?? originAskedFor(context.req) + prefix,
-});
+/** The address of this service: the configured one, or else the one that the caller has used. */
+export const baseUrlOf = ({ req }: Context<Env>, { public_url, prefix }: BaseUrlOptions): string =>
+  public_url ?? originAskedFor(req) + prefix;
 
 /** The origin by which a request came, as its `Host` says. A request line may name another host, which counts for nothing here. */
 export function originAskedFor(req: HonoRequest): string {

@@ -4,16 +4,18 @@ import type { Role } from "../../platform/contract/caller.ts";
  * The tables of the vault, as both databases hold them. `_at` and `_until` are milliseconds since the epoch, lists and objects
  * are JSON text, flags are 0 or 1. What is called sealed is encrypted (src/access/seal.ts) and bound to its place.
  */
-export interface VaultSchema {
-  workspaces: WorkspaceRow;
-  workspace_members: WorkspaceMemberRow;
-  api_keys: ApiKeyRow;
-  encryption_keys: EncryptionKeyRow;
-  oauth_providers: ProviderRow;
-  oauth_tokens: TokenRow;
-  agent_connections: ConnectionRow;
-  oauth_flows: FlowRow;
-  oauth_token_events: TokenEventRow;
+declare module "../../platform/database/schema.ts" {
+  interface Schema {
+    workspaces: WorkspaceRow;
+    workspace_members: WorkspaceMemberRow;
+    api_keys: ApiKeyRow;
+    encryption_keys: EncryptionKeyRow;
+    oauth_providers: ProviderRow;
+    oauth_tokens: TokenRow;
+    agent_connections: ConnectionRow;
+    oauth_flows: FlowRow;
+    oauth_token_events: TokenEventRow;
+  }
 }
 
 /** A workspace is what the contracts call tenant and organization: everything belongs to one. */

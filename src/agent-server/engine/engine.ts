@@ -1,10 +1,10 @@
 import type { Database } from "../../platform/database/database.ts";
-import type { RunRow } from "../../platform/database/schema.ts";
 import type { Log } from "../../platform/lib/log.ts";
 import type { Service } from "../../platform/lib/service.ts";
 import type { HostSetup, StartHost, StateSummary } from "../graph-hosts/host.ts";
 import { HostPool } from "../graph-hosts/pool.ts";
 import { GraphReader } from "../graph-hosts/reader.ts";
+import type { RunRow } from "../storage/schema.ts";
 import { readCheckpoints } from "./checkpoint-reads.ts";
 import { EventLog } from "./event-log.ts";
 import { Rescue } from "./maintenance/rescue.ts";

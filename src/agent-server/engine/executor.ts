@@ -1,4 +1,3 @@
-import type { RunRow } from "../../platform/database/schema.ts";
 import { LeaseLostError } from "../../platform/errors.ts";
 import { cleanJsonText } from "../../platform/lib/json.ts";
 import { isDisconnected, whenAvailable } from "../../platform/lib/unavailable.ts";
@@ -15,6 +14,7 @@ import type { HostPool, PooledHost } from "../graph-hosts/pool.ts";
 import { lastEventSeq } from "../storage/events.ts";
 import { returnRunIfHeld } from "../storage/run-leases.ts";
 import { findRun } from "../storage/runs.ts";
+import type { RunRow } from "../storage/schema.ts";
 import type { EventLog } from "./event-log.ts";
 import type { Feed } from "./feed.ts";
 import { type HostRequestOptions, HostRequests } from "./host-requests.ts";

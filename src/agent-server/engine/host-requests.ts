@@ -1,7 +1,7 @@
 import type { Tx } from "../../platform/database/database.ts";
-import type { RunRow } from "../../platform/database/schema.ts";
 import type { CheckpointWrite, HostRequest } from "../graph-hosts/host.ts";
 import { insertCheckpoint, insertWrites } from "../storage/checkpoint-inserts.ts";
+import type { RunRow } from "../storage/schema.ts";
 import { readCheckpoints } from "./checkpoint-reads.ts";
 import type { Journal } from "./journal.ts";
 import { type FetchAs, RunRequests } from "./run-requests.ts";

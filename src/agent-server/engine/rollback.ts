@@ -1,7 +1,7 @@
 import type { Tx } from "../../platform/database/database.ts";
-import type { RunRow, ThreadBefore } from "../../platform/database/schema.ts";
 import { deleteLastRun } from "../storage/run-deletion.ts";
 import { wasOvertaken } from "../storage/runs.ts";
+import type { RunRow, ThreadBefore } from "../storage/schema.ts";
 import { deleteThreadState, findThread, restoreThread, restThread } from "../storage/threads.ts";
 
 /**

@@ -1,9 +1,9 @@
 import type { Database } from "../../platform/database/database.ts";
-import type { RunRow } from "../../platform/database/schema.ts";
 import type { CheckpointData, RunKwargs, RunOrder, WriteKey } from "../graph-hosts/host.ts";
 import { findCheckpoint, findWritesOfRun } from "../storage/checkpoints.ts";
 import type { StoredEvent } from "../storage/events.ts";
 import { findLastOutput } from "../storage/runs.ts";
+import type { RunRow } from "../storage/schema.ts";
 import { hasState, type OutputBase } from "./event-encoder.ts";
 
 /** The event that begins each attempt of a run. */

@@ -1,5 +1,5 @@
-import type { RunRow } from "../../platform/database/schema.ts";
 import type { RunKwargs } from "../graph-hosts/host.ts";
+import type { RunRow } from "../storage/schema.ts";
 
 /** In whose name a run asks: what its record says, never what its graph does. */
 export interface RunUser {

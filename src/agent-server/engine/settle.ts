@@ -1,10 +1,10 @@
 import type { Database, Tx } from "../../platform/database/database.ts";
-import type { RunRow } from "../../platform/database/schema.ts";
 import { LeaseLostError } from "../../platform/errors.ts";
 import type { RunStatus, ThreadStatus } from "../contract/records.ts";
 import type { StateSummary } from "../graph-hosts/host.ts";
 import { insertEvents } from "../storage/events.ts";
 import { endHeldRun, endRunIfHeld, holdsLease, type Lease, lockRunIfHeld } from "../storage/run-leases.ts";
+import type { RunRow } from "../storage/schema.ts";
 import { deleteThreadState, lockThread, setThreadStatus, settleThread } from "../storage/threads.ts";
 import type { EventLog } from "./event-log.ts";
 import { type Ending, GONE } from "./feed.ts";

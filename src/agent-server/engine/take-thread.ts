@@ -1,7 +1,7 @@
 import type { Database } from "../../platform/database/database.ts";
-import type { RunRow, ThreadBefore } from "../../platform/database/schema.ts";
 import { holdsLease } from "../storage/run-leases.ts";
 import { setThreadBefore, wasOvertaken } from "../storage/runs.ts";
+import type { RunRow, ThreadBefore } from "../storage/schema.ts";
 import { findThread, lockThread, setThreadBusy } from "../storage/threads.ts";
 
 /** The part of a thread's metadata that says which graph reads its state. */

@@ -1,10 +1,10 @@
 import type { Database } from "../../platform/database/database.ts";
-import type { RunRow } from "../../platform/database/schema.ts";
 import { ApiError } from "../../platform/errors.ts";
 import type { Log } from "../../platform/lib/log.ts";
 import { unlessAborted } from "../../platform/lib/unless-aborted.ts";
 import type { TokenAnswer, TokenRequest } from "../graph-hosts/host.ts";
 import { holdsLease } from "../storage/run-leases.ts";
+import type { RunRow } from "../storage/schema.ts";
 import { type RunUser, userOf } from "./run-user.ts";
 
 /**

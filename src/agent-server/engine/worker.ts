@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Database, Tx } from "../../platform/database/database.ts";
-import type { RunRow } from "../../platform/database/schema.ts";
 import type { Log } from "../../platform/lib/log.ts";
 import { repeating, type Service } from "../../platform/lib/service.ts";
 import { forHost, isUnavailable, withoutDriverText } from "../../platform/lib/unavailable.ts";
@@ -8,6 +7,7 @@ import type { FromHost, RunOrder } from "../graph-hosts/host.ts";
 import type { PooledHost, PoolListener } from "../graph-hosts/pool.ts";
 import { insertEvents } from "../storage/events.ts";
 import { claimRuns, mayClaim, msUntilNextRun, nextWaitingWorkspace } from "../storage/run-leases.ts";
+import type { RunRow } from "../storage/schema.ts";
 import { readCheckpoints } from "./checkpoint-reads.ts";
 import { Executor, type ExecutorOptions } from "./executor.ts";
 import { Heartbeat } from "./heartbeat.ts";

@@ -1,6 +1,6 @@
 import { sql } from "kysely";
 import { nowMs, type Tx } from "../../platform/database/database.ts";
-import type { AssistantRow, AssistantVersionRow } from "../../platform/database/schema.ts";
+import type { AssistantRow, AssistantVersionRow } from "./schema.ts";
 import { matching, type Paging, paged } from "./search.ts";
 
 export type NewAssistant = Omit<AssistantRow, "version" | "created_at" | "updated_at">;

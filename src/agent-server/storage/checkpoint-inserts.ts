@@ -1,6 +1,6 @@
 import { nowMs, type Tx } from "../../platform/database/database.ts";
 import { prepared } from "../../platform/database/prepared.ts";
-import type { CheckpointRow, CheckpointValueRow, CheckpointWriteRow } from "../../platform/database/schema.ts";
+import type { CheckpointRow, CheckpointValueRow, CheckpointWriteRow } from "./schema.ts";
 
 export type NewValue = Pick<CheckpointValueRow, "channel" | "version" | "type" | "value">;
 export type NewWrite = Pick<CheckpointWriteRow, "task_id" | "task_path" | "idx" | "channel" | "type" | "value">;

@@ -1,8 +1,8 @@
 import { sql } from "kysely";
 import type { Tx } from "../../platform/database/database.ts";
 import { prepared } from "../../platform/database/prepared.ts";
-import type { CheckpointRow } from "../../platform/database/schema.ts";
 import type { NewCheckpoint, NewValue, NewWrite } from "./checkpoint-inserts.ts";
+import type { CheckpointRow } from "./schema.ts";
 
 /** A checkpoint with its channel values and the writes that are pending on it, as stored. */
 export interface StoredCheckpoint extends NewCheckpoint {

@@ -1,8 +1,8 @@
 import type { Tx } from "../../platform/database/database.ts";
 import { prepared } from "../../platform/database/prepared.ts";
-import type { RunEventRow } from "../../platform/database/schema.ts";
 import { applyDelta } from "../../platform/lib/text-delta.ts";
 import type { StoredEvent } from "./events.ts";
+import type { RunEventRow } from "./schema.ts";
 
 export const EVENT_COLUMNS = ["seq", "event", "data", "base_seq", "base_run_id", "copies"] as const;
 type Row = Pick<RunEventRow, (typeof EVENT_COLUMNS)[number]>;

@@ -1,8 +1,8 @@
 import { nowMs, type Tx } from "../../platform/database/database.ts";
 import { prepared } from "../../platform/database/prepared.ts";
-import type { RunEventRow } from "../../platform/database/schema.ts";
 import type { TextDelta } from "../../platform/lib/text-delta.ts";
 import { EVENT_COLUMNS, unfold } from "./event-reader.ts";
+import type { RunEventRow } from "./schema.ts";
 
 /** An event as readers get it: the name of its type, and its data as JSON text. */
 export interface StoredEvent {

@@ -1,9 +1,10 @@
 import { type ExpressionBuilder, sql } from "kysely";
 import { nowMs, type Tx } from "../../platform/database/database.ts";
-import type { RunRow, Schema } from "../../platform/database/schema.ts";
+import type { Schema } from "../../platform/database/schema.ts";
 import { isClaimant } from "./claimant.ts";
 import { returning } from "./run-leases.ts";
 import { PENDING, RUNNING } from "./runs.ts";
+import type { RunRow } from "./schema.ts";
 
 export interface Lost {
   lease_ms: number;

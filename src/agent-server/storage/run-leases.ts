@@ -1,10 +1,10 @@
 import { sql } from "kysely";
 import { nowMs, type Tx } from "../../platform/database/database.ts";
 import { prepared } from "../../platform/database/prepared.ts";
-import type { RunRow } from "../../platform/database/schema.ts";
 import type { RunStatus } from "../contract/records.ts";
 import { isClaimant } from "./claimant.ts";
 import { PENDING, RUNNING } from "./runs.ts";
+import type { RunRow } from "./schema.ts";
 
 /** Whether any run may be claimable: cheap, and without a transaction. It may be wrong only in saying yes. */
 export const mayClaim = async (tx: Tx, rollout?: number): Promise<boolean> =>

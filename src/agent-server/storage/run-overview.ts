@@ -1,7 +1,7 @@
 import { type SqlBool, sql } from "kysely";
 import type { Tx } from "../../platform/database/database.ts";
-import type { RunRow } from "../../platform/database/schema.ts";
 import type { RunStatus } from "../contract/records.ts";
+import type { RunRow } from "./schema.ts";
 
 const SHOWN = [
   "seq",

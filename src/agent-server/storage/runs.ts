@@ -1,8 +1,8 @@
 import { sql } from "kysely";
 import { nowMs, type Tx } from "../../platform/database/database.ts";
 import { prepared } from "../../platform/database/prepared.ts";
-import type { RunRow, ThreadBefore } from "../../platform/database/schema.ts";
 import type { CancelAction, RunStatus } from "../contract/records.ts";
+import type { RunRow, ThreadBefore } from "./schema.ts";
 
 export interface NewRun
   extends Pick<

@@ -1,8 +1,8 @@
 import { type RawBuilder, sql } from "kysely";
 import { nowMs, type Tx } from "../../platform/database/database.ts";
 import { prepared } from "../../platform/database/prepared.ts";
-import type { ThreadRow } from "../../platform/database/schema.ts";
 import type { ThreadStatus } from "../contract/records.ts";
+import type { ThreadRow } from "./schema.ts";
 import { like, matching, type Paging, paged, plain } from "./search.ts";
 
 export interface NewThread {

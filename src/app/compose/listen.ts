@@ -2,8 +2,7 @@ import { once } from "node:events";
 import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { Config } from "../../config/config.ts";
-import type { Threadmill } from "../../main.ts";
-import { createHttpServer } from "../server.ts";
+import { createHttpServer, type ServerOptions } from "../server.ts";
 
 /** The service on its address. */
 export interface Listening {
@@ -12,7 +11,7 @@ export interface Listening {
   stop(): Promise<void>;
 }
 
-export async function listen(config: Config, service: Threadmill): Promise<Listening> {
+export async function listen(config: Config, service: ServerOptions & { stop(): Promise<void> }): Promise<Listening> {
   const server = createHttpServer(service);
   if (config.listen_fd === undefined) server.listen(config.port, config.host);
   else server.listen({ fd: config.listen_fd });

@@ -17,6 +17,7 @@ import { shareFolder } from "../../platform/database/shared-folder.ts";
 import { openSqlite } from "../../platform/database/sqlite.ts";
 import { steadyClock, systemClock } from "../../platform/lib/clock.ts";
 import type { Log } from "../../platform/lib/log.ts";
+import { MIGRATIONS } from "./migrations.ts";
 
 /** Where the data is; see Config for each. */
 export interface DataPlace {
@@ -47,7 +48,7 @@ export async function openData(
     const open = async (isAlone: boolean) => {
       database ??= openDatabase(place, synchronous, log);
       if (isAlone) await checkData(database, file);
-      await migrate(database, "agents");
+      await migrate(database, MIGRATIONS.agents);
       // The threads that use it open it with the first request, too late for an error at the start.
       checkHeader(fileOf(place, "experiments"));
       return database;
@@ -77,7 +78,7 @@ async function openWithoutFolder(place: DataPlace, synchronous: Synchronous, log
   makePrivate(place.data_dir, log);
   const database = openDatabase(place, synchronous, log);
   try {
-    await migrate(database, "agents");
+    await migrate(database, MIGRATIONS.agents);
     await warnOfFewConnections(database, log);
   } catch (error) {
     await database.close();

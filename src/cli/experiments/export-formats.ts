@@ -1,9 +1,8 @@
 import { stringify } from "csv-stringify/sync";
 import type { Dataset } from "../../experiments/contract/datasets.ts";
-import { microsecondsOf } from "../../experiments/contract/fields.ts";
 import type { FeedbackStats, Session } from "../../experiments/contract/sessions.ts";
 import { isObject, type JsonObject } from "../../platform/lib/json.ts";
-import { isoOfMicroseconds } from "../../platform/lib/times.ts";
+import { isoOfMicroseconds, microsecondsOf } from "../../platform/lib/times.ts";
 
 /** An experiment that was read back. The rows, and the scores of the whole, are as an upload has them. */
 export interface Exported {

@@ -1,8 +1,7 @@
-import { microsecondsOf } from "../../experiments/contract/fields.ts";
 import { UploadRow } from "../../experiments/contract/upload.ts";
 import { idOfName } from "../../platform/lib/ids.ts";
 import { isObject, type JsonObject } from "../../platform/lib/json.ts";
-import { isoOfMicroseconds } from "../../platform/lib/times.ts";
+import { isoOfMicroseconds, microsecondsOf } from "../../platform/lib/times.ts";
 import type { InputFile } from "./input-file.ts";
 
 /** A row as it is sent: JSON text. `place` says where it came from: a line, from 1, or an element of a list, from 0. */

@@ -1,3 +1,4 @@
+import { MIGRATIONS } from "../../app/compose/migrations.ts";
 import { openDatabase } from "../../app/compose/open-data.ts";
 import { type Flags, readStorageConfig } from "../../config/config.ts";
 import type { Database } from "../../platform/database/database.ts";
@@ -12,7 +13,7 @@ export async function besideService<T>(flags: Flags, work: (database: Database) 
   const config = readStorageConfig(flags, process.env);
   const database = openDatabase(config, "full", createLog(config.log_level));
   try {
-    await migrate(database, "agents");
+    await migrate(database, MIGRATIONS.agents);
     return await work(database);
   } finally {
     await database.close();

@@ -5,6 +5,7 @@ import type { KeyRing } from "../../access/key-ring.ts";
 import { KEYS_VARIABLE, type KeySource, keySourceOf } from "../../access/key-source.ts";
 import { checkKeys, openKeyRing } from "../../access/open-key-ring.ts";
 import { countByKey, isUnfinished, resealAll, retireUnused } from "../../access/rotation.ts";
+import { MIGRATIONS } from "../../app/compose/migrations.ts";
 import { openDatabase } from "../../app/compose/open-data.ts";
 import { type Flags, readStorageConfig } from "../../config/config.ts";
 import type { Database } from "../../platform/database/database.ts";
@@ -27,7 +28,7 @@ export async function rotateEncryption({ retire = false, ...flags }: RotateFlags
   const database = openDatabase(config, "full", log);
   let unlock: (() => void) | undefined;
   try {
-    await migrate(database, "agents");
+    await migrate(database, MIGRATIONS.agents);
     if (source.kind === "file" && new KeyFile(source.path).isReplaceable()) unlock = lockFile(source.path);
     // A key that was lost and has sealed nothing that is left keeps nobody from starting.
     if (retire) await retireUnused(database);

@@ -1,11 +1,12 @@
 import type { RouteConfig } from "@hono/zod-openapi";
-import { askingOf, type BaseUrlOptions, mountOf } from "../../access/http/base-url.ts";
+import { type BaseUrlOptions, mountOf } from "../../access/http/base-url.ts";
 import { serveAt } from "../../access/http/route.ts";
 import { byPart } from "../../platform/http/by-part.ts";
 import { lastWins, type Reading, withoutNul } from "../../platform/http/reading.ts";
 import { type App, answer, type Handler } from "../../platform/http/route.ts";
 import { controlRoutes } from "../contract/routes.ts";
 import type { Control } from "../control.ts";
+import { askingOf } from "./asking.ts";
 
 /** The one query whose repeated values are a list. */
 const severalIds: Reading = {

@@ -1,8 +1,9 @@
-import { askingOf, type BaseUrlOptions } from "../../access/http/base-url.ts";
+import type { BaseUrlOptions } from "../../access/http/base-url.ts";
 import { serveAt } from "../../access/http/route.ts";
 import type { App } from "../../platform/http/route.ts";
 import { controlRoutes } from "../contract/routes.ts";
 import type { Control } from "../control.ts";
+import { askingOf } from "./asking.ts";
 
 export function serveRevisions(
   app: App,

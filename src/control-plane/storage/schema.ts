@@ -4,13 +4,15 @@ import type { Generated } from "kysely";
  * The tables of the control plane, as both databases hold them. `_at` and `_until` are milliseconds since the epoch, lists and
  * objects are JSON text, flags are 0 or 1. What is called sealed is encrypted (src/access/seal.ts) and bound to its place.
  */
-export interface ControlSchema {
-  deployments: DeploymentRow;
-  revisions: RevisionRow;
-  instances: InstanceRow;
-  deployment_logs: DeploymentLogTable;
-  source_uploads: SourceUploadRow;
-  listeners: ListenerRow;
+declare module "../../platform/database/schema.ts" {
+  interface Schema {
+    deployments: DeploymentRow;
+    revisions: RevisionRow;
+    instances: InstanceRow;
+    deployment_logs: DeploymentLogTable;
+    source_uploads: SourceUploadRow;
+    listeners: ListenerRow;
+  }
 }
 
 export type DeploymentStatus = "AWAITING_DATABASE" | "READY" | "UNUSED" | "AWAITING_DELETE" | "UNKNOWN";

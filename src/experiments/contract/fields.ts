@@ -1,6 +1,7 @@
 import { z } from "@hono/zod-openapi";
 import { isObject, jsonResponse, nullable, searchable, uuid } from "../../platform/contract/fields.ts";
 import { invalidResponse } from "../../platform/contract/validation-error.ts";
+import { microsecondsOf } from "../../platform/lib/times.ts";
 
 const DASHLESS = /^([0-9a-f]{8})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{12})$/i;
 
@@ -8,30 +9,6 @@ const DASHLESS = /^([0-9a-f]{8})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]
 export const looseUuid = z
   .preprocess((value) => (typeof value === "string" ? value.replace(DASHLESS, "$1-$2-$3-$4-$5") : value), uuid)
   .openapi({ type: "string", format: "uuid" });
-
-const TIME = /^(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d)(?::(\d\d)(?:[.,](\d{1,9}))?)?\s*(Z|[+-]\d\d(?::?\d\d)?)?)?$/i;
-
-/** Years outside of these do not fit where times are kept or written. */
-const EARLIEST_US = Date.UTC(1, 0, 1) * 1000;
-const LATEST_US = Date.UTC(2250, 0, 1) * 1000;
-
-/**
- * Microseconds since the epoch of an ISO 8601 time; undefined for anything else. Without an offset it is UTC: the
- * official example of an upload writes `2024-08-03T00:12:39`.
- */
-export function microsecondsOf(text: string): number | undefined {
-  const match = TIME.exec(text.trim());
-  if (!match) return undefined;
-  const [, date, minutes = "00:00", seconds = "00", fraction = "", zone = "Z"] = match;
-  const offset = zone.toUpperCase() === "Z" ? "Z" : zone.replace(/^(...):?(\d\d)?$/, (_, h, m = "00") => `${h}:${m}`);
-  const whole_ms = Date.parse(`${date}T${minutes}:${seconds}${offset}`);
-  // Date.parse takes 2024-02-31 for March 2.
-  const day = Date.parse(`${date}T00:00:00Z`);
-  if (Number.isNaN(whole_ms) || Number.isNaN(day) || new Date(day).toISOString().slice(0, 10) !== date)
-    return undefined;
-  const us = whole_ms * 1000 + Number(fraction.padEnd(6, "0").slice(0, 6));
-  return us >= EARLIEST_US && us <= LATEST_US ? us : undefined;
-}
 
 /** One or several texts. */
 export const texts = z.preprocess((value) => (Array.isArray(value) ? value : [value]), z.array(z.string()).max(1000));

@@ -1,4 +1,5 @@
-import { looseUuid, microsecondsOf } from "../contract/fields.ts";
+import { microsecondsOf } from "../../platform/lib/times.ts";
+import { looseUuid } from "../contract/fields.ts";
 import type { EntryField, RunField, Scalar } from "./filter.ts";
 
 /** What a field holds: `json` is any scalar, kept as it is, so that `true` and `"true"` are two values. */

@@ -5,17 +5,19 @@
  * Children name their parents by number (`dataset_no`, `experiment_no`), not by id: ids of datasets are the caller's, so
  * two workspaces may have the same, and 8 bytes instead of 36 in each of 100,000 rows keep the indexes small.
  */
-export interface ExperimentsSchema {
-  datasets: DatasetTable;
-  examples: ExampleRow;
-  example_versions: ExampleVersionRow;
-  experiments: ExperimentTable;
-  experiment_runs: ExperimentRunRow;
-  experiment_outputs: ExperimentOutputsRow;
-  feedback: FeedbackRow;
-  score_vectors: ScoreVectorRow;
-  feedback_configs: FeedbackConfigRow;
-  comparative_experiments: ComparativeExperimentRow;
+declare module "../../platform/database/schema.ts" {
+  interface Schema {
+    datasets: DatasetTable;
+    examples: ExampleRow;
+    example_versions: ExampleVersionRow;
+    experiments: ExperimentTable;
+    experiment_runs: ExperimentRunRow;
+    experiment_outputs: ExperimentOutputsRow;
+    feedback: FeedbackRow;
+    score_vectors: ScoreVectorRow;
+    feedback_configs: FeedbackConfigRow;
+    comparative_experiments: ComparativeExperimentRow;
+  }
 }
 
 type WithSequence<Row, Key extends keyof Row> = Omit<Row, Key> & { [K in Key]: import("kysely").Generated<Row[K]> };

@@ -1,5 +1,5 @@
 import { z } from "@hono/zod-openapi";
-import { microsecondsOf } from "../../experiments/contract/fields.ts";
+import { microsecondsOf } from "../lib/times.ts";
 import { datetimeFault } from "./datetime-fault.ts";
 import { oneOfWords, uuidWords } from "./invalid-parts.ts";
 import { uuidOf } from "./uuid-fault.ts";

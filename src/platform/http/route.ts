@@ -1,6 +1,5 @@
 import type { OpenAPIHono, RouteConfig, z } from "@hono/zod-openapi";
 import type { Context } from "hono";
-import type { Admission } from "../../access/access.ts";
 import type { Caller } from "../contract/caller.ts";
 import { exactIssues } from "../contract/invalid-parts.ts";
 import { ApiError } from "../errors.ts";
@@ -8,11 +7,14 @@ import { JsonError } from "../lib/json.ts";
 import type { BodyParser } from "./body-parser.ts";
 import { lenient, type Reading, withoutNul } from "./reading.ts";
 
+/** Calls `listener` once when what let the caller in has ended, until the returned function is called. */
+export type OnAccessEnd = (listener: (error: ApiError) => void) => () => void;
+
 /** What requests bring along, and what the middleware leaves for the handlers. */
 export interface Env {
   /** `caller`: who sends a request that comes from within this process; a connection cannot say it. */
   Bindings: { caller?: Caller };
-  Variables: { caller: Caller; body_parser: BodyParser; onAccessEnd: Admission["onEnd"] };
+  Variables: { caller: Caller; body_parser: BodyParser; onAccessEnd: OnAccessEnd };
 }
 
 export type App = OpenAPIHono<Env>;

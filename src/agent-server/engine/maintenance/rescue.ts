@@ -1,10 +1,10 @@
 import type { Database } from "../../../platform/database/database.ts";
-import type { RunRow } from "../../../platform/database/schema.ts";
 import type { Log } from "../../../platform/lib/log.ts";
 import { repeating, type Service } from "../../../platform/lib/service.ts";
 import type { StateSummary } from "../../graph-hosts/host.ts";
 import { lastEventSeq } from "../../storage/events.ts";
 import { findLostRuns, type Lost, lockLostRuns, returnLostRuns } from "../../storage/lost-runs.ts";
+import type { RunRow } from "../../storage/schema.ts";
 import type { EventLog } from "../event-log.ts";
 import { MOST_ATTEMPTS, verdictOn } from "../run-endings.ts";
 import { settle } from "../settle.ts";

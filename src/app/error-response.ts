@@ -1,8 +1,8 @@
 import type { Context } from "hono";
-import { invalidResponse, isVersion2, problemResponse } from "../../experiments/http/errors.ts";
-import { ApiError, InvalidRequestError } from "../errors.ts";
-import type { Log } from "../lib/log.ts";
-import { isDiskFull, isUnavailable } from "../lib/unavailable.ts";
+import { invalidResponse, isVersion2, problemResponse } from "../experiments/http/errors.ts";
+import { ApiError, InvalidRequestError } from "../platform/errors.ts";
+import type { Log } from "../platform/lib/log.ts";
+import { isDiskFull, isUnavailable } from "../platform/lib/unavailable.ts";
 
 /** What nginx writes into its log for a client that closed its connection. It is never sent. */
 const CLIENT_GONE = 499;

@@ -1,5 +1,5 @@
-import type { Activation } from "../../agent-server/activation.ts";
 import type { App } from "../../platform/http/route.ts";
+import type { Activation } from "../activation.ts";
 
 export interface ActivationOptions {
   activation: Activation;

@@ -1,0 +1,36 @@
+import { vault } from "../../access/storage/migrations/004-vault.ts";
+import { memberRoles } from "../../access/storage/migrations/011-member-roles.ts";
+import { agentServer } from "../../agent-server/storage/migrations/001-agent-server.ts";
+import { rollback } from "../../agent-server/storage/migrations/002-rollback.ts";
+import { eventCopies } from "../../agent-server/storage/migrations/003-event-copies.ts";
+import { assistantsOfWorkspaces } from "../../agent-server/storage/migrations/005-assistants-of-workspaces.ts";
+import { claimant } from "../../agent-server/storage/migrations/007-claimant.ts";
+import { runsOfWorkspaces } from "../../agent-server/storage/migrations/008-runs-of-workspaces.ts";
+import { taskPaths } from "../../agent-server/storage/migrations/009-task-paths.ts";
+import { queuesOfWorkspaces } from "../../agent-server/storage/migrations/012-queues-of-workspaces.ts";
+import { controlPlane } from "../../control-plane/storage/migrations/006-control-plane.ts";
+import { deploymentRoles } from "../../control-plane/storage/migrations/010-deployment-roles.ts";
+import { experiments } from "../../experiments/storage/migrations/experiments-001.ts";
+import type { Migration } from "../../platform/database/migrate.ts";
+
+/**
+ * The migrations of the service in the order in which they are applied. On SQLite each series is a file, on Postgres both are in one
+ * database. A migration that was published is never changed.
+ */
+export const MIGRATIONS = {
+  agents: [
+    agentServer,
+    rollback,
+    eventCopies,
+    vault,
+    assistantsOfWorkspaces,
+    controlPlane,
+    claimant,
+    runsOfWorkspaces,
+    taskPaths,
+    deploymentRoles,
+    memberRoles,
+    queuesOfWorkspaces,
+  ],
+  experiments: [experiments],
+} as const satisfies Record<string, readonly Migration[]>;
