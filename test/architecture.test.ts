@@ -126,12 +126,12 @@ describe("the source", () => {
     for (const file of loaded)
       for (const found of imports)
         if (found.from === file && !found.types && found.to.startsWith(".")) loaded.add(targetOf(found));
-    expect(loaded).toContain("experiments/threads.ts");
+    expect(loaded).toContain("experiments/worker/experiments-service.ts");
     expect([...loaded].filter((file) => /^experiments\/(?!contract|http)/.test(file)).sort()).toEqual([
-      "experiments/arriving.ts",
-      "experiments/lanes.ts",
       "experiments/storage/migrations/experiments-001.ts",
-      "experiments/threads.ts",
+      "experiments/worker/async-queue.ts",
+      "experiments/worker/experiments-service.ts",
+      "experiments/worker/lanes.ts",
     ]);
   });
 

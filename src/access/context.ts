@@ -2,7 +2,7 @@ import type { Database } from "../platform/database/database.ts";
 import type { Clock } from "../platform/lib/clock.ts";
 import type { Log } from "../platform/lib/log.ts";
 import type { FetchRules, SafeFetch } from "../platform/lib/safe-fetch.ts";
-import type { Seal } from "./seal.ts";
+import type { Seal } from "./encryption/seal.ts";
 
 /** What the rules of the vault work with. */
 export interface VaultContext {

@@ -1,11 +1,11 @@
 import type { Service } from "../platform/lib/service.ts";
-import { Connections } from "./connections.ts";
 import type { VaultContext } from "./context.ts";
-import { Flows } from "./flows.ts";
+import { Flows } from "./oauth/flows.ts";
+import { Providers } from "./oauth/providers.ts";
 import { revokeTokens } from "./oauth/revocation.ts";
-import { Providers } from "./providers.ts";
-import { tokenEventRetention } from "./token-event-retention.ts";
-import { Tokens } from "./tokens.ts";
+import { Connections } from "./tokens/connections.ts";
+import { tokenEventRetention } from "./tokens/token-event-retention.ts";
+import { Tokens } from "./tokens/tokens.ts";
 
 /** The rules of the Auth Service, and what runs in the background for it. */
 export interface Vault {

@@ -1,4 +1,4 @@
-import { isObject } from "../platform/lib/json.ts";
+import { isObject } from "../platform/lib/json/json.ts";
 import type { Thread } from "./contract/records.ts";
 
 /** Parts of a thread by path, such as `values.messages[-1].content`; null where there is nothing. */

@@ -1,5 +1,5 @@
 import { ApiError } from "../platform/errors.ts";
-import type { JsonObject } from "../platform/lib/json.ts";
+import type { JsonObject } from "../platform/lib/json/json.ts";
 import type { GraphToLoad } from "./graph-hosts/host.ts";
 
 export interface CatalogGraph extends GraphToLoad {

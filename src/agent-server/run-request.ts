@@ -1,5 +1,5 @@
 import type { Caller } from "../platform/contract/caller.ts";
-import type { JsonObject } from "../platform/lib/json.ts";
+import type { JsonObject } from "../platform/lib/json/json.ts";
 import type { CheckpointRef, RunCreate, StatelessRunCreate } from "./contract/run-create.ts";
 import type { RunConfig, RunKwargs } from "./graph-hosts/host.ts";
 import type { AssistantRow } from "./storage/schema.ts";

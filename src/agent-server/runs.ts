@@ -3,7 +3,7 @@ import type { Tx } from "../platform/database/database.ts";
 import type { Hint } from "../platform/database/hints.ts";
 import { ApiError } from "../platform/errors.ts";
 import { newId } from "../platform/lib/ids.ts";
-import type { JsonObject } from "../platform/lib/json.ts";
+import type { JsonObject } from "../platform/lib/json/json.ts";
 import { isoOfMilliseconds } from "../platform/lib/times.ts";
 import { findAssistantOrGraph } from "./assistants.ts";
 import type { PendingCancel } from "./cancel.ts";

@@ -1,8 +1,8 @@
 import type { Caller } from "../platform/contract/caller.ts";
 import type { Tx } from "../platform/database/database.ts";
 import { ApiError } from "../platform/errors.ts";
-import { cleanJsonText } from "../platform/lib/json.ts";
-import { selectState } from "../platform/lib/select-state.ts";
+import { cleanJsonText } from "../platform/lib/json/json.ts";
+import { selectState } from "../platform/lib/json/select-state.ts";
 import type { AgentContext } from "./context.ts";
 import type { CheckpointRef } from "./contract/run-create.ts";
 import type { HistorySearch, StateUpdate } from "./contract/thread-state.ts";

@@ -1,6 +1,6 @@
 import { comparisonPageRoutes } from "../experiments/contract/app-comparison.ts";
-import type { ExperimentsService } from "../experiments/threads.ts";
-import { byPart } from "../platform/http/by-part.ts";
+import type { ExperimentsService } from "../experiments/worker/experiments-service.ts";
+import { byPart } from "../platform/http/fastapi-errors.ts";
 import { type App, answer, jsonText } from "../platform/http/route.ts";
 
 /** What the compare page asks and the experiments API has no route for. */

@@ -1,6 +1,6 @@
 import { appRunRoutes } from "../agent-server/contract/app-runs.ts";
 import type { RunOverview } from "../agent-server/run-overview.ts";
-import { byPart } from "../platform/http/by-part.ts";
+import { byPart } from "../platform/http/fastapi-errors.ts";
 import { type App, answer } from "../platform/http/route.ts";
 
 /** Runs over all threads, which no route of the agent server lists. */

@@ -3,7 +3,7 @@ import { availableParallelism } from "node:os";
 import { dirname, resolve } from "node:path";
 import { ConfigError } from "../platform/errors.ts";
 import type { CorsSettings } from "../platform/lib/cors.ts";
-import { isObject, type JsonObject } from "../platform/lib/json.ts";
+import { isObject, type JsonObject } from "../platform/lib/json/json.ts";
 import { readCors } from "./cors.ts";
 import { readDeployUser } from "./deploy-user.ts";
 import { type DockerPlace, readDocker } from "./docker.ts";

@@ -1,6 +1,6 @@
 import { ConfigError } from "../platform/errors.ts";
 import type { CorsSettings } from "../platform/lib/cors.ts";
-import { isObject } from "../platform/lib/json.ts";
+import { isObject } from "../platform/lib/json/json.ts";
 import { type Env, list } from "./values.ts";
 
 const LISTS = ["allow_origins", "allow_methods", "allow_headers", "expose_headers"] as const;

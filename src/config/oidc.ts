@@ -1,5 +1,5 @@
 import { ConfigError } from "../platform/errors.ts";
-import { isObject } from "../platform/lib/json.ts";
+import { isObject } from "../platform/lib/json/json.ts";
 import { isLoopback } from "../platform/lib/loopback.ts";
 import type { Env } from "./values.ts";
 

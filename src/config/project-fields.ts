@@ -1,4 +1,4 @@
-import { isObject, type JsonObject } from "../platform/lib/json.ts";
+import { isObject, type JsonObject } from "../platform/lib/json/json.ts";
 
 /** Fields that have an effect, or none to have; an object says which of the fields within it do. */
 interface Known {

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { parseEnv } from "node:util";
 import { ConfigError } from "../platform/errors.ts";
-import { isObject, type JsonObject } from "../platform/lib/json.ts";
+import { isObject, type JsonObject } from "../platform/lib/json/json.ts";
 import type { Env } from "./values.ts";
 
 /** One entry of `graphs` in langgraph.json. */

@@ -1,11 +1,11 @@
 import { join } from "node:path";
 import type { VaultContext } from "../access/context.ts";
 import type { Service } from "../platform/lib/service.ts";
+import { tidying } from "./cleanup/log-retention.ts";
 import { Deployments } from "./deployments.ts";
 import { Listeners } from "./listeners.ts";
 import { DeploymentLogs } from "./logs.ts";
 import { Revisions } from "./revisions.ts";
-import { tidying } from "./tidying.ts";
 import { Uploads } from "./uploads.ts";
 
 /** What the control plane works with. */

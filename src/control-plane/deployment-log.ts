@@ -1,5 +1,5 @@
 import type { Wait } from "../platform/lib/clock.ts";
-import type { LogLine } from "./driver.ts";
+import type { LogLine } from "./drivers/driver.ts";
 import type { DeploymentLogRow, RevisionRow } from "./storage/schema.ts";
 
 type Line = Omit<DeploymentLogRow, "log_no">;

@@ -3,7 +3,7 @@ import { readNow, type Tx } from "../platform/database/database.ts";
 import { writeUnique } from "../platform/database/write-unique.ts";
 import { ApiError } from "../platform/errors.ts";
 import { newId } from "../platform/lib/ids.ts";
-import type { JsonObject } from "../platform/lib/json.ts";
+import type { JsonObject } from "../platform/lib/json/json.ts";
 import type { ExperimentsContext } from "./context.ts";
 import {
   type Example,

@@ -1,4 +1,4 @@
-import type { JsonObject } from "../platform/lib/json.ts";
+import type { JsonObject } from "../platform/lib/json/json.ts";
 import { isoOfMicroseconds } from "../platform/lib/times.ts";
 import type { ExperimentRun } from "./contract/runs.ts";
 import type { RunV2 } from "./contract/v2.ts";

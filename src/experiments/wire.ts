@@ -1,4 +1,4 @@
-import type { JsonObject } from "../platform/lib/json.ts";
+import type { JsonObject } from "../platform/lib/json/json.ts";
 import { isoOfMicroseconds, isoOfMilliseconds } from "../platform/lib/times.ts";
 import type { Dataset } from "./contract/datasets.ts";
 import type { Example } from "./contract/examples.ts";

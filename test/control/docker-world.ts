@@ -1,6 +1,6 @@
 import { join } from "node:path";
-import type { DeployDriver } from "../../src/control-plane/driver.ts";
 import { createDockerDriver, type DockerDriverOptions } from "../../src/control-plane/drivers/docker/driver.ts";
+import type { DeployDriver } from "../../src/control-plane/drivers/driver.ts";
 import type { Database } from "../../src/platform/database/database.ts";
 import { createLog } from "../../src/platform/lib/log.ts";
 import { createDatabase, type DatabaseName } from "../support/databases.ts";

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { DeployDriver, InstanceOrder, InstanceRef, LogLine } from "../../src/control-plane/driver.ts";
+import type { DeployDriver, InstanceOrder, InstanceRef, LogLine } from "../../src/control-plane/drivers/driver.ts";
 import { until } from "../support/until.ts";
 
 /** What a driver brings to its tests. */

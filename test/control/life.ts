@@ -1,4 +1,4 @@
-import type { DeployDriver } from "../../src/control-plane/driver.ts";
+import type { DeployDriver } from "../../src/control-plane/drivers/driver.ts";
 import type { Database, Tx } from "../../src/platform/database/database.ts";
 
 /** What happens at the n-th time that a process asks something of the world: before it is done, or after. */

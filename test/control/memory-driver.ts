@@ -6,7 +6,7 @@ import {
   type InstanceCondition,
   type InstanceOrder,
   type InstanceRef,
-} from "../../src/control-plane/driver.ts";
+} from "../../src/control-plane/drivers/driver.ts";
 
 /**
  * A driver's processes are entries of a map here. How a revision behaves stands in its git ref, or in the name of its image:

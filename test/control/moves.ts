@@ -1,5 +1,5 @@
 import { sql } from "kysely";
-import { REVISION_MOVES } from "../../src/control-plane/revision-states.ts";
+import { REVISION_MOVES } from "../../src/control-plane/reconcile/revision-states.ts";
 import type { World } from "./world.ts";
 
 /** Triggers that write down every change of a status, and of what serves, whoever makes it. */

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { Header, type HeaderData } from "tar";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { type BuildOrder, DeployError } from "../../src/control-plane/driver.ts";
+import { type BuildOrder, DeployError } from "../../src/control-plane/drivers/driver.ts";
 import { startOf } from "../../src/control-plane/drivers/process/process-identity.ts";
 import { until } from "../support/until.ts";
 import {

@@ -5,7 +5,7 @@ import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { sql } from "kysely";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { InstanceOrder, InstanceRef } from "../../src/control-plane/driver.ts";
+import type { InstanceOrder, InstanceRef } from "../../src/control-plane/drivers/driver.ts";
 import { databases } from "../support/databases.ts";
 import { until } from "../support/until.ts";
 import { AGENT, LANGGRAPH_JSON, PROJECT, packed } from "./deployed-project.ts";

@@ -1,6 +1,6 @@
 import { rmSync } from "node:fs";
 import { join, resolve } from "node:path";
-import type { BuildOrder, DeployDriver, LogLine } from "../../src/control-plane/driver.ts";
+import type { BuildOrder, DeployDriver, LogLine } from "../../src/control-plane/drivers/driver.ts";
 import { createProcessDriver, type ProcessDriverOptions } from "../../src/control-plane/drivers/process/driver.ts";
 import type { Database } from "../../src/platform/database/database.ts";
 import { createLog } from "../../src/platform/lib/log.ts";

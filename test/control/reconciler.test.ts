@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { DeployError } from "../../src/control-plane/driver.ts";
+import { DeployError } from "../../src/control-plane/drivers/driver.ts";
 import { databases } from "../support/databases.ts";
 import { ASKING, World } from "./world.ts";
 

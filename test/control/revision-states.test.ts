@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { isTerminal, REVISION_MOVES } from "../../src/control-plane/revision-states.ts";
+import { isTerminal, REVISION_MOVES } from "../../src/control-plane/reconcile/revision-states.ts";
 import { UNDER_WAY } from "../../src/control-plane/storage/revisions.ts";
 import { databases } from "../support/databases.ts";
 import { forbiddenMoves, movesOf, watchMoves } from "./moves.ts";

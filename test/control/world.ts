@@ -1,16 +1,20 @@
 import { join } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { sql } from "kysely";
-import { newEncryptionKey } from "../../src/access/encryption-key.ts";
-import { KeyRing } from "../../src/access/key-ring.ts";
+import { newEncryptionKey } from "../../src/access/encryption/encryption-key.ts";
+import { KeyRing } from "../../src/access/encryption/key-ring.ts";
 import { MIGRATIONS } from "../../src/app/compose/migrations.ts";
 import type { DeploymentCreate } from "../../src/control-plane/contract/deployments.ts";
 import { Deployments } from "../../src/control-plane/deployments.ts";
-import type { DeployDriver } from "../../src/control-plane/driver.ts";
-import { type ReconcilerParts, type ReconcilerSettings, reconcilerSettings } from "../../src/control-plane/parts.ts";
-import { Reconciler } from "../../src/control-plane/reconciler.ts";
+import type { DeployDriver } from "../../src/control-plane/drivers/driver.ts";
+import { Reconciler } from "../../src/control-plane/reconcile/reconciler.ts";
+import {
+  type ReconcilerParts,
+  type ReconcilerSettings,
+  reconcilerSettings,
+} from "../../src/control-plane/reconcile/reconciler-context.ts";
 import { Revisions } from "../../src/control-plane/revisions.ts";
-import type { Router, Upstream } from "../../src/control-plane/router.ts";
+import type { Router, Upstream } from "../../src/control-plane/router/router.ts";
 import type {
   DeploymentLogRow,
   DeploymentRow,
@@ -20,8 +24,8 @@ import type {
 import type { Caller } from "../../src/platform/contract/caller.ts";
 import type { Database } from "../../src/platform/database/database.ts";
 import { migrate } from "../../src/platform/database/migrate.ts";
-import { openPostgres } from "../../src/platform/database/postgres.ts";
-import { openSqlite } from "../../src/platform/database/sqlite.ts";
+import { openPostgres } from "../../src/platform/database/postgres/postgres.ts";
+import { openSqlite } from "../../src/platform/database/sqlite/sqlite.ts";
 import { createLog } from "../../src/platform/lib/log.ts";
 import { createDatabase, type DatabaseName } from "../support/databases.ts";
 import { type Fault, Life } from "./life.ts";

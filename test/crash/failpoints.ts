@@ -14,33 +14,54 @@ const POINTS: Record<string, { file: string; before: string }> = {
   },
   "after-delete": { file: "/src/agent-server/runs.ts", before: "if (done) return;" },
   "after-new-key": { file: "/src/cli/keys/rotate-encryption.ts", before: "ring.followFile();" },
-  "in-reseal": { file: "/src/access/rotation.ts", before: "after = last.row_id;" },
+  "in-reseal": { file: "/src/access/encryption/rotation.ts", before: "after = last.row_id;" },
   "before-key-removal": {
     file: "/src/cli/keys/rotate-encryption.ts",
     before: 'if (source.kind === "file") new KeyFile(source.path).remove(unused);',
   },
   "build-begins": {
-    file: "/src/control-plane/build.ts",
+    file: "/src/control-plane/reconcile/build.ts",
     before: "const { artifact, commit_sha } = await buildArtifact(",
   },
   "build-is-made": {
     file: "/src/control-plane/drivers/process/build.ts",
     before: "await keep(making.source, buildFolder(folders, order.deployment_id, artifact));",
   },
-  "build-is-kept": { file: "/src/control-plane/build.ts", before: "const found = commit_sha === undefined" },
-  "instance-is-wanted": { file: "/src/control-plane/jobs.ts", before: "const ref = await asking(() => driverNamed(" },
+  "build-is-kept": { file: "/src/control-plane/reconcile/build.ts", before: "const found = commit_sha === undefined" },
+  "instance-is-wanted": {
+    file: "/src/control-plane/reconcile/jobs.ts",
+    before: "const ref = await asking(() => driverNamed(",
+  },
   "process-is-started": {
     file: "/src/control-plane/drivers/process/instances.ts",
     before: "await writeRecord(folders, { ...record, process: identity });",
   },
-  "instance-is-started": { file: "/src/control-plane/jobs.ts", before: "await work.commit((tx) => recordStarted(" },
-  "instance-is-ready": { file: "/src/control-plane/jobs.ts", before: "await work.commit((tx) => readyIfStarting(" },
-  "traffic-is-switched": { file: "/src/control-plane/keeper.ts", before: "if (!(await acts.commitSwitch(" },
-  "switch-is-committed": { file: "/src/control-plane/keeper.ts", before: "this.#switched = undefined;" },
-  "runs-are-taken-over": { file: "/src/control-plane/jobs.ts", before: "return instance.rollout;" },
-  "old-one-is-stopped": { file: "/src/control-plane/jobs.ts", before: "await work.commit((tx) => deleteInstance(" },
-  "folders-are-removed": { file: "/src/control-plane/removal.ts", before: "await asking(() => uploads.removeOf(" },
-  "rows-are-left": { file: "/src/control-plane/keeper.ts", before: "await acts.erase(work);" },
+  "instance-is-started": {
+    file: "/src/control-plane/reconcile/jobs.ts",
+    before: "await work.commit((tx) => recordStarted(",
+  },
+  "instance-is-ready": {
+    file: "/src/control-plane/reconcile/jobs.ts",
+    before: "await work.commit((tx) => readyIfStarting(",
+  },
+  "traffic-is-switched": {
+    file: "/src/control-plane/reconcile/deployment-controller.ts",
+    before: "if (!(await acts.commitSwitch(",
+  },
+  "switch-is-committed": {
+    file: "/src/control-plane/reconcile/deployment-controller.ts",
+    before: "this.#switched = undefined;",
+  },
+  "runs-are-taken-over": { file: "/src/control-plane/reconcile/jobs.ts", before: "return instance.rollout;" },
+  "old-one-is-stopped": {
+    file: "/src/control-plane/reconcile/jobs.ts",
+    before: "await work.commit((tx) => deleteInstance(",
+  },
+  "folders-are-removed": {
+    file: "/src/control-plane/cleanup/delete-deployment.ts",
+    before: "await asking(() => uploads.removeOf(",
+  },
+  "rows-are-left": { file: "/src/control-plane/reconcile/deployment-controller.ts", before: "await acts.erase(work);" },
   "before-settle": { file: "/src/agent-server/engine/settle.ts", before: "const ending = await database.write(" },
 };
 

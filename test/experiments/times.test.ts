@@ -3,11 +3,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { MIGRATIONS } from "../../src/app/compose/migrations.ts";
-import { createOperations, type Operations } from "../../src/experiments/operations.ts";
+import { createOperations, type Operations } from "../../src/experiments/worker/operations.ts";
 import type { Caller } from "../../src/platform/contract/caller.ts";
 import type { Database } from "../../src/platform/database/database.ts";
 import { migrate } from "../../src/platform/database/migrate.ts";
-import { openSqlite } from "../../src/platform/database/sqlite.ts";
+import { openSqlite } from "../../src/platform/database/sqlite/sqlite.ts";
 import { documented } from "./experiment.ts";
 
 const CALLER: Caller = { tenant_id: "somebody", user_id: "somebody", scopes: [] };

@@ -1,10 +1,10 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { Arriving } from "../../src/experiments/arriving.ts";
 import { JsonPieces } from "../../src/experiments/json-pieces.ts";
 import { RUN } from "../../src/experiments/run-wire.ts";
 import type { Shape } from "../../src/experiments/shape.ts";
 import { EXAMPLE, FEEDBACK } from "../../src/experiments/wire.ts";
+import { Arriving } from "../../src/experiments/worker/async-queue.ts";
 import { isoOfMicroseconds } from "../../src/platform/lib/times.ts";
 
 const text = fc.string({ unit: "binary", maxLength: 20 }).map((some) => some.toWellFormed());

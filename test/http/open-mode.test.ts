@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { afterEach, describe, expect, it } from "vitest";
-import { makeApiKey } from "../../src/access/api-keys.ts";
+import { makeApiKey } from "../../src/access/keys/api-keys.ts";
 import { revokeApiKey } from "../../src/access/storage/api-keys.ts";
 import { readConfig } from "../../src/config/config.ts";
 import { startThreadmill } from "../../src/main.ts";

@@ -16,13 +16,13 @@ export const AUTH_SERVICE_MUTANTS: readonly Mutant[] = [
   },
   {
     name: "auth service: grants and secrets go along to another origin",
-    file: "src/access/providers.ts",
+    file: "src/access/oauth/providers.ts",
     replace: ["if (!isAtAnotherOrigin(changes, found))", "if (found)"],
     suites: ["test/security/providers.test.ts"],
   },
   {
     name: "auth service: an agent's account comes before the user's own",
-    file: "src/access/authenticate.ts",
+    file: "src/access/oauth/authenticate.ts",
     replace: [
       "found.filter((token) => token.user_id === user_id),",
       "found.filter((token) => token.user_id === null),",
@@ -31,7 +31,7 @@ export const AUTH_SERVICE_MUTANTS: readonly Mutant[] = [
   },
   {
     name: "auth service: a deletion of tokens leaves flows under way",
-    file: "src/access/tokens.ts",
+    file: "src/access/tokens/tokens.ts",
     replace: [
       "const flows = await cancelFlows(tx, whose);",
       "const flows = await cancelFlows(tx, { ...whose, user_id: newId() });",
@@ -49,13 +49,13 @@ export const AUTH_SERVICE_MUTANTS: readonly Mutant[] = [
   },
   {
     name: "auth service: anybody may delete a token",
-    file: "src/access/tokens.ts",
+    file: "src/access/tokens/tokens.ts",
     replace: ["token?.user_id === user_id ? token : undefined;", "user_id === undefined ? undefined : token;"],
     suites: [DELETION],
   },
   {
     name: "auth service: anybody may lend a token to an agent",
-    file: "src/access/connections.ts",
+    file: "src/access/tokens/connections.ts",
     replace: [": token.user_id === user_id);", ": true);"],
     suites: [TOKENS],
   },
@@ -73,13 +73,13 @@ export const AUTH_SERVICE_MUTANTS: readonly Mutant[] = [
   },
   {
     name: "auth service: a deletion fails with a token that cannot be read",
-    file: "src/access/after-deletion.ts",
+    file: "src/access/tokens/after-deletion.ts",
     replace: ["    } catch {\n", "    } catch (error) {\n      if (error) throw error;\n"],
     suites: [REVOCATION],
   },
   {
     name: "auth service: a provider may be anywhere",
-    file: "src/access/provider-urls.ts",
+    file: "src/access/oauth/provider-urls.ts",
     replace: ["if (parts.length > 0) throw", "if (parts.length < 0) throw"],
     suites: [PROVIDERS],
   },

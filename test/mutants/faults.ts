@@ -28,7 +28,7 @@ export const FAULT_MUTANTS: readonly Mutant[] = [
   },
   {
     name: "faults: nobody notices that the database is silent",
-    file: "src/platform/database/postgres-hints.ts",
+    file: "src/platform/database/postgres/postgres-hints.ts",
     replace: ["void this.#watch(client);", "void this.#watch;"],
     suites: faults,
   },
@@ -46,7 +46,7 @@ export const FAULT_MUTANTS: readonly Mutant[] = [
   },
   {
     name: "faults: too few connections fail who wants one",
-    file: "src/platform/database/postgres-pool.ts",
+    file: "src/platform/database/postgres/postgres-pool.ts",
     replace: ["if (!isFull(error) || performance.now() > deadline) throw error;", "if (deadline > 0) throw error;"],
     suites: faults,
   },

@@ -43,13 +43,13 @@ export const GRAPH_TOKEN_MUTANTS: readonly Mutant[] = [
   },
   {
     name: "graphs: a token that is the user's alone is asked for as the assistant's",
-    file: "src/access/run-token.ts",
+    file: "src/access/tokens/run-token.ts",
     replace: ["agent_scoped ? assistant_id : undefined", "assistant_id"],
     suites: [GRAPHS],
   },
   {
     name: "graphs: threadmill/graph is looked for among the project's packages",
-    file: "src/agent-server/graph-hosts/inside/packages.ts",
+    file: "src/agent-server/graph-hosts/inside/loading/packages.ts",
     replace: ['specifier === "threadmill/graph"', 'specifier === ""'],
     suites: ["test/engine/author-imports.test.ts"],
   },

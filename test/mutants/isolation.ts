@@ -7,7 +7,7 @@ const users = ["test/security/deployment-users.test.ts"];
 export const ISOLATION_MUTANTS: readonly Mutant[] = [
   {
     name: "isolation: searches are carried out on the serving thread",
-    file: "src/platform/database/sqlite.ts",
+    file: "src/platform/database/sqlite/sqlite.ts",
     replace: ["search: transactionOn(searcher)", "search: transactionOn(runnerOn(reader))"],
     suites: blocking,
   },
@@ -31,7 +31,7 @@ export const ISOLATION_MUTANTS: readonly Mutant[] = [
   },
   {
     name: "isolation: containment takes the square of the time",
-    file: "src/platform/lib/containment.ts",
+    file: "src/platform/lib/json/containment.ts",
     replace: ["const FEW = 8;", "const FEW = Number.POSITIVE_INFINITY;"],
     suites: blocking,
   },

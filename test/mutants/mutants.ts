@@ -97,25 +97,25 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: "an interrupt undoes a switch of the traffic",
-    file: "src/control-plane/next-step.ts",
+    file: "src/control-plane/reconcile/next-step.ts",
     replace: [" && rolloutOf(one) !== switched", ' && switched !== ""'],
     suites: ["test/control/reconciler.test.ts"],
   },
   {
     name: "all instances of a revision that is deployed again are taken for new ones",
-    file: "src/control-plane/deployment-state.ts",
+    file: "src/control-plane/reconcile/deployment-state.ts",
     replace: [" && revision.deploying_at === instance.rollout", ""],
     suites: ["test/control/reconciler.test.ts"],
   },
   {
     name: "an interrupt takes along what serves",
-    file: "src/control-plane/acts.ts",
+    file: "src/control-plane/reconcile/apply-step.ts",
     replace: ['if (from === "DEPLOYING") await drain', "if (deploying_at !== null) await drain"],
     suites: ["test/control/reconciler.test.ts"],
   },
   {
     name: "time in which nobody looked counts for the deadline",
-    file: "src/control-plane/next-step.ts",
+    file: "src/control-plane/reconcile/next-step.ts",
     replace: [
       "Math.max(revision.deploying_at ?? 0, kept_since)",
       "Math.max(revision.deploying_at ?? 0, kept_since * 0)",
@@ -124,25 +124,25 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: "instances that nobody knows go on for ever",
-    file: "src/control-plane/garbage.ts",
+    file: "src/control-plane/cleanup/orphaned-instances.ts",
     replace: ["!known.has(instance_id)", 'known.has("nobody")'],
     suites: ["test/control/process.test.ts"],
   },
   {
     name: "a sealed text opens in any row",
-    file: "src/access/key-ring.ts",
+    file: "src/access/encryption/key-ring.ts",
     replace: ["tenant_id, table, row_id, column]));", "tenant_id, table, column]));"],
     suites: ["test/vault/key-ring.test.ts"],
   },
   {
     name: "a start does without a key that the database has met",
-    file: "src/access/open-key-ring.ts",
+    file: "src/access/encryption/open-key-ring.ts",
     replace: ["if (missing.length > 0) {", "if (missing.length < 0) {"],
     suites: ["test/vault/key-check.test.ts"],
   },
   {
     name: "a service goes on sealing with the key of before a rotation",
-    file: "src/access/key-ring.ts",
+    file: "src/access/encryption/key-ring.ts",
     replace: ["    this.followFile();\n    return sealWith(", "    return sealWith("],
     suites: ["test/vault/key-ring.test.ts"],
   },
@@ -235,7 +235,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: "access: a stream goes on after its key was revoked",
-    file: "src/platform/http/gone.ts",
+    file: "src/platform/http/client-abort.ts",
     replace: ['context.get("onAccessEnd")(abort)', "() => undefined"],
     suites: ["test/security/open-streams.test.ts"],
   },
@@ -253,7 +253,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: "access: an administrator revokes keys of other workspaces",
-    file: "src/access/api-keys.ts",
+    file: "src/access/keys/api-keys.ts",
     replace: ["const tenant_id = isOperator(caller) ? undefined : caller.tenant_id;", "const tenant_id = undefined;"],
     suites: ["test/http/admin.test.ts"],
   },

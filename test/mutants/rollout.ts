@@ -28,7 +28,7 @@ export const ROLLOUT_MUTANTS: readonly Mutant[] = [
   },
   {
     name: "rollout: the new instances are never told to take runs over",
-    file: "src/control-plane/next-step.ts",
+    file: "src/control-plane/reconcile/next-step.ts",
     replace: [
       "if (!instance || instance.rollout === activated) return undefined;",
       "if (activated !== 0) return undefined;",
@@ -37,7 +37,7 @@ export const ROLLOUT_MUTANTS: readonly Mutant[] = [
   },
   {
     name: "rollout: builds go that can be deployed again",
-    file: "src/control-plane/prune.ts",
+    file: "src/control-plane/cleanup/old-builds.ts",
     replace: ["const KEPT_BUILDS = 5;", "const KEPT_BUILDS = 4;"],
     suites: ["test/control/reconciler.test.ts"],
   },

@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { MIGRATIONS } from "../../src/app/compose/migrations.ts";
 import { ownDatabases } from "../../src/control-plane/drivers/own-databases.ts";
 import { migrate } from "../../src/platform/database/migrate.ts";
-import { openPostgres } from "../../src/platform/database/postgres.ts";
+import { openPostgres } from "../../src/platform/database/postgres/postgres.ts";
 import { createLog } from "../../src/platform/lib/log.ts";
 import { createDatabase, databases, type TestDatabase } from "../support/databases.ts";
 import { execute } from "../support/postgres.ts";

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { insertWorkspace } from "../../src/access/storage/workspaces.ts";
 import { MIGRATIONS } from "../../src/app/compose/migrations.ts";
 import { readDeployUser } from "../../src/config/deploy-user.ts";
-import type { InstanceOrder } from "../../src/control-plane/driver.ts";
+import type { InstanceOrder } from "../../src/control-plane/drivers/driver.ts";
 import { foldersIn } from "../../src/control-plane/drivers/process/folders.ts";
 import { give } from "../../src/control-plane/drivers/process/system-users.ts";
 import { migrate } from "../../src/platform/database/migrate.ts";

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { existsSync, mkdirSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import type { InstanceOrder, InstanceRef } from "../../src/control-plane/driver.ts";
+import type { InstanceOrder, InstanceRef } from "../../src/control-plane/drivers/driver.ts";
 import { PROJECT } from "../control/deployed-project.ts";
 import { type DockerWorld, openDockerWorld } from "../control/docker-world.ts";
 import { answersOk, ask } from "../control/driver-conformance.ts";

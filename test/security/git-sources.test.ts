@@ -6,7 +6,7 @@ import { userInfo } from "node:os";
 import { delimiter, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Deployment, Revision } from "../../src/control-plane/contract/records.ts";
-import { checkOut } from "../../src/control-plane/drivers/process/git.ts";
+import { checkOut } from "../../src/control-plane/drivers/process/source/git.ts";
 import { PROJECT, temporaryFolder, writeFiles } from "../control/deployed-project.ts";
 import { openProcessWorld, type ProcessWorld } from "../control/process-world.ts";
 import { type DeployingServer, startDeployingServer } from "../support/deploying-server.ts";

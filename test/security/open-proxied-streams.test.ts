@@ -2,7 +2,7 @@ import { EventEmitter, once } from "node:events";
 import { request, type ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { ApiKeys } from "../../src/access/api-keys.ts";
+import { ApiKeys } from "../../src/access/keys/api-keys.ts";
 import { SCOPES } from "../../src/platform/contract/caller.ts";
 import { Instance } from "../control/router/instance.ts";
 import { World } from "../control/router/world.ts";

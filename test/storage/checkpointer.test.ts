@@ -1,7 +1,7 @@
 import * as vitest from "vitest";
 import { createCheckpointer } from "../../src/agent-server/graph-hosts/inside/checkpointer.ts";
 import { ServiceConnection } from "../../src/agent-server/graph-hosts/inside/connection.ts";
-import { Libraries } from "../../src/agent-server/graph-hosts/inside/library.ts";
+import { Libraries } from "../../src/agent-server/graph-hosts/inside/loading/library.ts";
 import { serveCheckpoints } from "../support/checkpoints.ts";
 import { databases } from "../support/databases.ts";
 import { openTestStorage, type TestStorage } from "../support/storage.ts";

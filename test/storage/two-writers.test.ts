@@ -4,7 +4,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { sql } from "kysely";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Database } from "../../src/platform/database/database.ts";
-import { openSqlite } from "../../src/platform/database/sqlite.ts";
+import { openSqlite } from "../../src/platform/database/sqlite/sqlite.ts";
 import { systemClock } from "../../src/platform/lib/clock.ts";
 import { createDatabase, type TestDatabase } from "../support/databases.ts";
 

@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import type { TestProject } from "vitest/node";
 import { MIGRATIONS } from "../../src/app/compose/migrations.ts";
 import { migrate } from "../../src/platform/database/migrate.ts";
-import { openPostgres } from "../../src/platform/database/postgres.ts";
+import { openPostgres } from "../../src/platform/database/postgres/postgres.ts";
 import { createLog } from "../../src/platform/lib/log.ts";
 import { execute } from "./postgres.ts";
 

@@ -1,11 +1,11 @@
 import type { VaultContext } from "../../src/access/context.ts";
 import type { AuthenticateRequest } from "../../src/access/contract/flows.ts";
-import { parseEncryptionKey } from "../../src/access/encryption-key.ts";
-import type { Returned } from "../../src/access/flow-return.ts";
-import type { Flows } from "../../src/access/flows.ts";
-import { KeyRing } from "../../src/access/key-ring.ts";
-import { sealClientSecret } from "../../src/access/provider-secret.ts";
-import type { Seal } from "../../src/access/seal.ts";
+import { parseEncryptionKey } from "../../src/access/encryption/encryption-key.ts";
+import { KeyRing } from "../../src/access/encryption/key-ring.ts";
+import type { Seal } from "../../src/access/encryption/seal.ts";
+import type { Returned } from "../../src/access/oauth/flow-return.ts";
+import type { Flows } from "../../src/access/oauth/flows.ts";
+import { sealClientSecret } from "../../src/access/oauth/provider-secret.ts";
 import { insertProvider } from "../../src/access/storage/providers.ts";
 import type { ProviderRow, TokenRow } from "../../src/access/storage/schema.ts";
 import { listTokenEvents } from "../../src/access/storage/token-events.ts";

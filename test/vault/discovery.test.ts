@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { openClientSecret } from "../../src/access/provider-secret.ts";
+import { openClientSecret } from "../../src/access/oauth/provider-secret.ts";
 import { findProvider } from "../../src/access/storage/providers.ts";
 import { createDatabase, databases, type TestDatabase } from "../support/databases.ts";
 import { FakeProvider, type Received, type Reply } from "../support/fake-provider.ts";

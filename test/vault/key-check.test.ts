@@ -2,9 +2,9 @@ import { chmodSync, existsSync, readFileSync, renameSync, rmSync, statSync, writ
 import { join } from "node:path";
 import { sql } from "kysely";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { newEncryptionKey, textOfKey } from "../../src/access/encryption-key.ts";
-import { type KeySource, keySourceOf } from "../../src/access/key-source.ts";
-import { openKeyRing } from "../../src/access/open-key-ring.ts";
+import { newEncryptionKey, textOfKey } from "../../src/access/encryption/encryption-key.ts";
+import { type KeySource, keySourceOf } from "../../src/access/encryption/key-source.ts";
+import { openKeyRing } from "../../src/access/encryption/open-key-ring.ts";
 import { createLog, type Log } from "../../src/platform/lib/log.ts";
 import { placesOfSecrets } from "../support/canary.ts";
 import { databases } from "../support/databases.ts";

@@ -3,10 +3,15 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { encryptionKeyOf, newEncryptionKey, parseEncryptionKey, textOfKey } from "../../src/access/encryption-key.ts";
-import { KeyFile } from "../../src/access/key-file.ts";
-import { KeyRing } from "../../src/access/key-ring.ts";
-import { type Place, SealError } from "../../src/access/seal.ts";
+import {
+  encryptionKeyOf,
+  newEncryptionKey,
+  parseEncryptionKey,
+  textOfKey,
+} from "../../src/access/encryption/encryption-key.ts";
+import { KeyFile } from "../../src/access/encryption/key-file.ts";
+import { KeyRing } from "../../src/access/encryption/key-ring.ts";
+import { type Place, SealError } from "../../src/access/encryption/seal.ts";
 import { createLog } from "../../src/platform/lib/log.ts";
 
 const log = createLog("silent");

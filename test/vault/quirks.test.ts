@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { quirksOf } from "../../src/access/oauth/quirks.ts";
 import type { ProviderRow } from "../../src/access/storage/schema.ts";
-import { openToken } from "../../src/access/token-secret.ts";
+import { openToken } from "../../src/access/tokens/token-secret.ts";
 import { createDatabase, type TestDatabase } from "../support/databases.ts";
 import { FakeProvider, type Reply } from "../support/fake-provider.ts";
 import { until } from "../support/until.ts";

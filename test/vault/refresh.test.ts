@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { deleteTokens, findToken, holdForRefresh, updateToken } from "../../src/access/storage/tokens.ts";
-import { openToken, sealToken } from "../../src/access/token-secret.ts";
+import { openToken, sealToken } from "../../src/access/tokens/token-secret.ts";
 import { createDatabase, databases, type TestDatabase } from "../support/databases.ts";
 import { OAuthServer } from "../support/oauth-server.ts";
 import { until } from "../support/until.ts";

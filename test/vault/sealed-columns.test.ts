@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { newEncryptionKey } from "../../src/access/encryption-key.ts";
-import { KeyRing } from "../../src/access/key-ring.ts";
+import { newEncryptionKey } from "../../src/access/encryption/encryption-key.ts";
+import { KeyRing } from "../../src/access/encryption/key-ring.ts";
 import {
   listSealedByOthers,
   replaceSealed,

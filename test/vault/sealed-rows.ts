@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { sql } from "kysely";
-import type { Seal } from "../../src/access/seal.ts";
+import type { Seal } from "../../src/access/encryption/seal.ts";
 import { insertProvider } from "../../src/access/storage/providers.ts";
 import { SEALED_COLUMNS, type SealedColumn } from "../../src/access/storage/sealed-columns.ts";
 import { insertToken } from "../../src/access/storage/tokens.ts";

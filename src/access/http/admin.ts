@@ -1,8 +1,8 @@
 import { OpenAPIHono, type RouteConfig } from "@hono/zod-openapi";
-import { byPart } from "../../platform/http/by-part.ts";
+import { byPart } from "../../platform/http/fastapi-errors.ts";
 import { type App, answer, type Handler } from "../../platform/http/route.ts";
-import type { ApiKeys } from "../api-keys.ts";
 import { adminDocument, adminRoutes as routes } from "../contract/admin.ts";
+import type { ApiKeys } from "../keys/api-keys.ts";
 import type { Workspaces } from "../workspaces.ts";
 
 export interface AdminRoutesOptions {

@@ -1,6 +1,6 @@
 import type { App } from "../../platform/http/route.ts";
-import type { Connections } from "../connections.ts";
 import { authServiceRoutes } from "../contract/routes.ts";
+import type { Connections } from "../tokens/connections.ts";
 import { serveAt } from "./route.ts";
 
 export function serveConnections(app: App, mounts: readonly string[], connections: Connections): void {

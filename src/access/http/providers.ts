@@ -1,6 +1,6 @@
 import type { App } from "../../platform/http/route.ts";
 import { authServiceRoutes } from "../contract/routes.ts";
-import type { Providers } from "../providers.ts";
+import type { Providers } from "../oauth/providers.ts";
 import { serveAt } from "./route.ts";
 
 export function serveProviders(app: App, mounts: readonly string[], providers: Providers): void {

@@ -1,5 +1,5 @@
 import type { RouteConfig } from "@hono/zod-openapi";
-import { byPart } from "../../platform/http/by-part.ts";
+import { byPart } from "../../platform/http/fastapi-errors.ts";
 import { lastWins } from "../../platform/http/reading.ts";
 import { type App, answer, type Handler } from "../../platform/http/route.ts";
 

@@ -1,6 +1,6 @@
 import type { App } from "../../platform/http/route.ts";
 import { authServiceRoutes } from "../contract/routes.ts";
-import type { Tokens } from "../tokens.ts";
+import type { Tokens } from "../tokens/tokens.ts";
 import { serveAt } from "./route.ts";
 
 export function serveTokens(app: App, mounts: readonly string[], tokens: Tokens): void {

@@ -1,9 +1,9 @@
 import * as oauth from "oauth4webapi";
-import type { JsonObject } from "../../platform/lib/json.ts";
+import type { JsonObject } from "../../platform/lib/json/json.ts";
 import type { VaultContext } from "../context.ts";
-import { openClientSecret } from "../provider-secret.ts";
 import type { ProviderRow } from "../storage/schema.ts";
-import type { TokenSecret } from "../token-secret.ts";
+import type { TokenSecret } from "../tokens/token-secret.ts";
+import { openClientSecret } from "./provider-secret.ts";
 import { grantedScopes, type Quirks, quirksOf } from "./quirks.ts";
 import { readTokenResponse } from "./token-response.ts";
 

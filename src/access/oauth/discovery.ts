@@ -1,5 +1,5 @@
 import * as oauth from "oauth4webapi";
-import { isObject, type JsonObject } from "../../platform/lib/json.ts";
+import { isObject, type JsonObject } from "../../platform/lib/json/json.ts";
 import { type ProviderAccess, requestOptions } from "./client.ts";
 import { failureOf } from "./failure.ts";
 

@@ -1,11 +1,11 @@
 import * as oauth from "oauth4webapi";
-import type { RevokeTokens } from "../after-deletion.ts";
 import type { VaultContext } from "../context.ts";
-import { openClientSecret } from "../provider-secret.ts";
 import type { ProviderRow } from "../storage/schema.ts";
-import type { TokenSecret } from "../token-secret.ts";
+import type { RevokeTokens } from "../tokens/after-deletion.ts";
+import type { TokenSecret } from "../tokens/token-secret.ts";
 import { type ProviderAccess, partiesOf, requestOptions } from "./client.ts";
 import { failureOf } from "./failure.ts";
+import { openClientSecret } from "./provider-secret.ts";
 import { quirksOf } from "./quirks.ts";
 
 /** Requests to one provider at a time: a user who goes takes along a handful of tokens, a provider all there are. */

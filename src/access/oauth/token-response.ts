@@ -1,4 +1,4 @@
-import { isObject, type JsonObject } from "../../platform/lib/json.ts";
+import { isObject, type JsonObject } from "../../platform/lib/json/json.ts";
 import type { Quirks } from "./quirks.ts";
 
 /**

@@ -2,7 +2,7 @@ import type { Role } from "../../platform/contract/caller.ts";
 
 /**
  * The tables of the vault, as both databases hold them. `_at` and `_until` are milliseconds since the epoch, lists and objects
- * are JSON text, flags are 0 or 1. What is called sealed is encrypted (src/access/seal.ts) and bound to its place.
+ * are JSON text, flags are 0 or 1. What is called sealed is encrypted (src/access/encryption/seal.ts) and bound to its place.
  */
 declare module "../../platform/database/schema.ts" {
   interface Schema {

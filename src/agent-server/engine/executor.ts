@@ -1,5 +1,5 @@
 import { LeaseLostError } from "../../platform/errors.ts";
-import { cleanJsonText } from "../../platform/lib/json.ts";
+import { cleanJsonText } from "../../platform/lib/json/json.ts";
 import { isDisconnected, whenAvailable } from "../../platform/lib/unavailable.ts";
 import type {
   AbortReason,

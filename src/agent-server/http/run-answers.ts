@@ -1,6 +1,6 @@
 import type { Context } from "hono";
 import type { Caller } from "../../platform/contract/caller.ts";
-import { type Gone, goneWith } from "../../platform/http/gone.ts";
+import { type Gone, goneWith } from "../../platform/http/client-abort.ts";
 import type { Env } from "../../platform/http/route.ts";
 import { waitingResponse } from "../../platform/http/waiting.ts";
 import type { Log } from "../../platform/lib/log.ts";

@@ -1,5 +1,5 @@
 import { ApiError } from "../../platform/errors.ts";
-import { goneWith } from "../../platform/http/gone.ts";
+import { goneWith } from "../../platform/http/client-abort.ts";
 import { type App, serve } from "../../platform/http/route.ts";
 import type { Cancellations } from "../cancellations.ts";
 import { agentServerRoutes } from "../contract/routes.ts";

@@ -1,4 +1,4 @@
-import { pick } from "../../platform/lib/select-state.ts";
+import { pick } from "../../platform/lib/json/select-state.ts";
 import type { Thread } from "../contract/records.ts";
 import type { ThreadSearch } from "../contract/threads.ts";
 

@@ -1,4 +1,4 @@
-import { endOfAccess, type Gone } from "../../platform/http/gone.ts";
+import { endOfAccess, type Gone } from "../../platform/http/client-abort.ts";
 import { type Sink, writtenBody } from "../../platform/http/written-body.ts";
 import type { StreamedEvent } from "../runs.ts";
 

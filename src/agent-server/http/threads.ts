@@ -1,4 +1,4 @@
-import { goneWith } from "../../platform/http/gone.ts";
+import { goneWith } from "../../platform/http/client-abort.ts";
 import { jsonItems } from "../../platform/http/json-items.ts";
 import { type App, jsonText, serve } from "../../platform/http/route.ts";
 import type { Log } from "../../platform/lib/log.ts";

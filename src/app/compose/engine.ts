@@ -1,4 +1,4 @@
-import { tokenForRun } from "../../access/run-token.ts";
+import { tokenForRun } from "../../access/tokens/run-token.ts";
 import type { Vault } from "../../access/vault.ts";
 import { Engine } from "../../agent-server/engine/engine.ts";
 import type { FetchAs } from "../../agent-server/engine/run-requests.ts";

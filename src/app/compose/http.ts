@@ -1,6 +1,6 @@
 import { fileURLToPath } from "node:url";
 import type { Access } from "../../access/access.ts";
-import { ApiKeys } from "../../access/api-keys.ts";
+import { ApiKeys } from "../../access/keys/api-keys.ts";
 import type { Vault } from "../../access/vault.ts";
 import { Workspaces } from "../../access/workspaces.ts";
 import type { Activation } from "../../agent-server/activation.ts";
@@ -16,7 +16,7 @@ import { Threads } from "../../agent-server/threads.ts";
 import type { Config } from "../../config/config.ts";
 import type { Control } from "../../control-plane/control.ts";
 import type { DeploymentRouter } from "../../control-plane/router/deployment-router.ts";
-import type { ExperimentsService } from "../../experiments/threads.ts";
+import type { ExperimentsService } from "../../experiments/worker/experiments-service.ts";
 import { checkDatabase } from "../../platform/database/check-database.ts";
 import type { BodyParser } from "../../platform/http/body-parser.ts";
 import type { App } from "../../platform/http/route.ts";

@@ -9,12 +9,12 @@ import {
 } from "../../agent-server/storage/data-check.ts";
 import { bringBackToNow, expireLeases } from "../../agent-server/storage/lost-runs.ts";
 import type { Database } from "../../platform/database/database.ts";
-import { lockFolder } from "../../platform/database/folder-lock.ts";
 import { migrate } from "../../platform/database/migrate.ts";
-import { openPostgres } from "../../platform/database/postgres.ts";
-import { makePrivate } from "../../platform/database/private-folder.ts";
-import { shareFolder } from "../../platform/database/shared-folder.ts";
-import { openSqlite } from "../../platform/database/sqlite.ts";
+import { openPostgres } from "../../platform/database/postgres/postgres.ts";
+import { lockFolder } from "../../platform/database/sqlite/folder-lock.ts";
+import { makePrivate } from "../../platform/database/sqlite/private-folder.ts";
+import { shareFolder } from "../../platform/database/sqlite/shared-folder.ts";
+import { openSqlite } from "../../platform/database/sqlite/sqlite.ts";
 import { steadyClock, systemClock } from "../../platform/lib/clock.ts";
 import type { Log } from "../../platform/lib/log.ts";
 import { MIGRATIONS } from "./migrations.ts";

@@ -1,5 +1,5 @@
 import { Access } from "../../access/access.ts";
-import type { Seal } from "../../access/seal.ts";
+import type { Seal } from "../../access/encryption/seal.ts";
 import { hasApiKeys } from "../../access/storage/api-keys.ts";
 import type { Vault } from "../../access/vault.ts";
 import type { Config } from "../../config/config.ts";

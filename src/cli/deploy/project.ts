@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
 import { parseEnv } from "node:util";
 import { isReserved } from "../../control-plane/secrets.ts";
-import { isObject, type JsonObject } from "../../platform/lib/json.ts";
+import { isObject, type JsonObject } from "../../platform/lib/json/json.ts";
 import { CommandError } from "../experiments/command-error.ts";
 
 /** What the folder of a project says of its deployment. */

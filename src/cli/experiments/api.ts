@@ -3,7 +3,7 @@ import https from "node:https";
 import { Readable } from "node:stream";
 import { text as readText } from "node:stream/consumers";
 import { pipeline } from "node:stream/promises";
-import { isObject, type JsonObject } from "../../platform/lib/json.ts";
+import { isObject, type JsonObject } from "../../platform/lib/json/json.ts";
 import { CommandError } from "./command-error.ts";
 
 /** A service, and who asks it. */

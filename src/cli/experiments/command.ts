@@ -1,5 +1,5 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
-import { isObject, type JsonObject } from "../../platform/lib/json.ts";
+import { isObject, type JsonObject } from "../../platform/lib/json/json.ts";
 import { addTargetOptions, type TargetFlags, targetOf, told, wholeNumber } from "../target.ts";
 import type { ExportFlags } from "./export.ts";
 import type { RunFlags } from "./run/run.ts";

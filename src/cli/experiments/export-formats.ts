@@ -1,7 +1,7 @@
 import { stringify } from "csv-stringify/sync";
 import type { Dataset } from "../../experiments/contract/datasets.ts";
 import type { FeedbackStats, Session } from "../../experiments/contract/sessions.ts";
-import { isObject, type JsonObject } from "../../platform/lib/json.ts";
+import { isObject, type JsonObject } from "../../platform/lib/json/json.ts";
 import { isoOfMicroseconds, microsecondsOf } from "../../platform/lib/times.ts";
 
 /** An experiment that was read back. The rows, and the scores of the whole, are as an upload has them. */

@@ -2,7 +2,7 @@ import type { ExampleWithRuns } from "../../experiments/contract/comparison.ts";
 import type { Dataset } from "../../experiments/contract/datasets.ts";
 import type { Feedback } from "../../experiments/contract/feedback.ts";
 import type { Session } from "../../experiments/contract/sessions.ts";
-import { isObject, type JsonObject } from "../../platform/lib/json.ts";
+import { isObject, type JsonObject } from "../../platform/lib/json/json.ts";
 import { ask, askJson, jsonOf, refusal, type Target } from "./api.ts";
 import { CommandError } from "./command-error.ts";
 

@@ -1,4 +1,4 @@
-import { isObject } from "../../platform/lib/json.ts";
+import { isObject } from "../../platform/lib/json/json.ts";
 import type { Answer } from "./api.ts";
 
 /** A reason why an upload was refused: `loc` is `["body", "results", 3, "start_time"]` or the like. */

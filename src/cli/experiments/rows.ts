@@ -1,6 +1,6 @@
 import { UploadRow } from "../../experiments/contract/upload.ts";
 import { idOfName } from "../../platform/lib/ids.ts";
-import { isObject, type JsonObject } from "../../platform/lib/json.ts";
+import { isObject, type JsonObject } from "../../platform/lib/json/json.ts";
 import { isoOfMicroseconds, microsecondsOf } from "../../platform/lib/times.ts";
 import type { InputFile } from "./input-file.ts";
 

@@ -1,5 +1,5 @@
 import type { UploadResult } from "../../experiments/contract/upload.ts";
-import type { JsonObject } from "../../platform/lib/json.ts";
+import type { JsonObject } from "../../platform/lib/json/json.ts";
 import { type Answer, ask, detailOf, jsonOf, refusal, type Target } from "./api.ts";
 import { CommandError } from "./command-error.ts";
 import { readCsv } from "./formats/csv.ts";

@@ -1,4 +1,4 @@
-import { makeApiKey } from "../../access/api-keys.ts";
+import { makeApiKey } from "../../access/keys/api-keys.ts";
 import { ensureWorkspace } from "../../access/workspaces.ts";
 import type { Flags } from "../../config/config.ts";
 import type { Scope } from "../../platform/contract/caller.ts";

@@ -1,4 +1,4 @@
-import { apiKeyOf } from "../../access/api-keys.ts";
+import { apiKeyOf } from "../../access/keys/api-keys.ts";
 import { listApiKeys } from "../../access/storage/api-keys.ts";
 import type { Flags } from "../../config/config.ts";
 import { besideService } from "./beside.ts";

@@ -1,4 +1,4 @@
-import { keyIdOf } from "../../access/api-key-text.ts";
+import { keyIdOf } from "../../access/keys/api-key-text.ts";
 import { revokeApiKey } from "../../access/storage/api-keys.ts";
 import type { Flags } from "../../config/config.ts";
 import { ConfigError } from "../../platform/errors.ts";

@@ -1,16 +1,16 @@
 import { setTimeout as wait } from "node:timers/promises";
-import { newEncryptionKey } from "../../access/encryption-key.ts";
-import { KeyFile } from "../../access/key-file.ts";
-import type { KeyRing } from "../../access/key-ring.ts";
-import { KEYS_VARIABLE, type KeySource, keySourceOf } from "../../access/key-source.ts";
-import { checkKeys, openKeyRing } from "../../access/open-key-ring.ts";
-import { countByKey, isUnfinished, resealAll, retireUnused } from "../../access/rotation.ts";
+import { newEncryptionKey } from "../../access/encryption/encryption-key.ts";
+import { KeyFile } from "../../access/encryption/key-file.ts";
+import type { KeyRing } from "../../access/encryption/key-ring.ts";
+import { KEYS_VARIABLE, type KeySource, keySourceOf } from "../../access/encryption/key-source.ts";
+import { checkKeys, openKeyRing } from "../../access/encryption/open-key-ring.ts";
+import { countByKey, isUnfinished, resealAll, retireUnused } from "../../access/encryption/rotation.ts";
 import { MIGRATIONS } from "../../app/compose/migrations.ts";
 import { openDatabase } from "../../app/compose/open-data.ts";
 import { type Flags, readStorageConfig } from "../../config/config.ts";
 import type { Database } from "../../platform/database/database.ts";
-import { lockFile } from "../../platform/database/folder-lock.ts";
 import { migrate } from "../../platform/database/migrate.ts";
+import { lockFile } from "../../platform/database/sqlite/folder-lock.ts";
 import { createLog } from "../../platform/lib/log.ts";
 
 export interface RotateFlags extends Flags {

@@ -1,4 +1,4 @@
-import type { DeployDriver, Drivers } from "../driver.ts";
+import type { DeployDriver, Drivers } from "./driver.ts";
 
 /** What is built of source is run by the driver that builds it; images are run as containers. */
 export const bySource = ({ process, docker }: { process: DeployDriver; docker: DeployDriver }): Drivers => ({

@@ -1,4 +1,4 @@
-import type { LogLine } from "../driver.ts";
+import type { LogLine } from "./driver.ts";
 
 /** Longer lines are cut. */
 const MOST_LENGTH = 32_768;

@@ -1,6 +1,6 @@
 import type { Database } from "../../platform/database/database.ts";
-import { DeployError, type InstanceOrder } from "../driver.ts";
 import { dropOwnSchema, ensureOwnSchema, MissingRightError } from "../storage/deployment-schema.ts";
+import { DeployError, type InstanceOrder } from "./driver.ts";
 import { schemaOf, urlOfDeployment } from "./schema-url.ts";
 
 /** The databases of deployments, which are the same whichever driver runs them. */

@@ -1,7 +1,7 @@
 import type { RouteConfig } from "@hono/zod-openapi";
 import { type BaseUrlOptions, mountOf } from "../../access/http/base-url.ts";
 import { serveAt } from "../../access/http/route.ts";
-import { byPart } from "../../platform/http/by-part.ts";
+import { byPart } from "../../platform/http/fastapi-errors.ts";
 import { lastWins, type Reading, withoutNul } from "../../platform/http/reading.ts";
 import { type App, answer, type Handler } from "../../platform/http/route.ts";
 import { controlRoutes } from "../contract/routes.ts";

@@ -2,11 +2,11 @@ import type { IncomingMessage } from "node:http";
 import { ApiError } from "../../platform/errors.ts";
 import type { Clock, Wait } from "../../platform/lib/clock.ts";
 import type { Service } from "../../platform/lib/service.ts";
-import type { Router, Upstream } from "../router.ts";
 import { hasBody } from "./headers.ts";
 import { InFlight } from "./in-flight.ts";
 import { type Call, createAgent, type Failure, relay } from "./relay.ts";
 import { RouteReader, type RouteReaderOptions } from "./route-reader.ts";
+import type { Router, Upstream } from "./router.ts";
 import { type Deployment, Routes, type Target } from "./routes.ts";
 import { tunnel, type UpgradeCall } from "./tunnel.ts";
 

@@ -1,11 +1,11 @@
-import type { Seal } from "../../access/seal.ts";
+import type { Seal } from "../../access/encryption/seal.ts";
 import type { Database, Tx } from "../../platform/database/database.ts";
 import type { Clock } from "../../platform/lib/clock.ts";
 import type { Log } from "../../platform/lib/log.ts";
 import { repeating, type Service } from "../../platform/lib/service.ts";
-import { apiKeyPlace } from "../orders.ts";
-import type { Upstream } from "../router.ts";
+import { apiKeyPlace } from "../reconcile/instance-order.ts";
 import { type RouteRow, routesOf, routesOfSlug } from "../storage/routes.ts";
+import type { Upstream } from "./router.ts";
 import type { Deployment, Routes } from "./routes.ts";
 
 export interface RouteReaderOptions {

@@ -1,5 +1,5 @@
 import type { Wait } from "../../platform/lib/clock.ts";
-import type { Upstream } from "../router.ts";
+import type { Upstream } from "./router.ts";
 
 /** Whom a slug belongs to. */
 export interface Deployment {

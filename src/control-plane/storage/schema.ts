@@ -2,7 +2,7 @@ import type { Generated } from "kysely";
 
 /**
  * The tables of the control plane, as both databases hold them. `_at` and `_until` are milliseconds since the epoch, lists and
- * objects are JSON text, flags are 0 or 1. What is called sealed is encrypted (src/access/seal.ts) and bound to its place.
+ * objects are JSON text, flags are 0 or 1. What is called sealed is encrypted (src/access/encryption/seal.ts) and bound to its place.
  */
 declare module "../../platform/database/schema.ts" {
   interface Schema {
@@ -17,7 +17,7 @@ declare module "../../platform/database/schema.ts" {
 
 export type DeploymentStatus = "AWAITING_DATABASE" | "READY" | "UNUSED" | "AWAITING_DELETE" | "UNKNOWN";
 
-/** The end of each way through the machine of src/control-plane/revision-states.ts is one of the last six. */
+/** The end of each way through the machine of src/control-plane/reconcile/revision-states.ts is one of the last six. */
 export type RevisionStatus =
   | "CREATING"
   | "QUEUED"

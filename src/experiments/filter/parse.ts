@@ -1,4 +1,4 @@
-import { isObject, JsonError, parseUntrusted } from "../../platform/lib/json.ts";
+import { isObject, JsonError, parseUntrusted } from "../../platform/lib/json/json.ts";
 import { type FieldName, hasOrder, isField, orderedFields } from "./fields.ts";
 import type { Comparator, Filter, Scalar } from "./filter.ts";
 import { FilterError, quoted } from "./filter-error.ts";

@@ -2,7 +2,7 @@ import { OpenAPIHono, type RouteConfig } from "@hono/zod-openapi";
 import type { App } from "../../platform/http/route.ts";
 import { experimentRoutes, experimentRoutesV2, experimentsDocument } from "../contract/routes.ts";
 import type { ExperimentsInfo } from "../contract/system.ts";
-import type { ExperimentsService } from "../threads.ts";
+import type { ExperimentsService } from "../worker/experiments-service.ts";
 import { serveComparison } from "./comparison.ts";
 import { serveDatasets } from "./datasets.ts";
 import { serveExamples } from "./examples.ts";

@@ -4,7 +4,7 @@ import { type App, jsonText } from "../../platform/http/route.ts";
 import { ExampleUpdate } from "../contract/examples.ts";
 import { experimentRoutes } from "../contract/routes.ts";
 import type { ExampleChange } from "../examples.ts";
-import type { ExperimentsService } from "../threads.ts";
+import type { ExperimentsService } from "../worker/experiments-service.ts";
 import { gone } from "./gone.ts";
 import { examplesOf, newExamplesOf } from "./multipart.ts";
 import { serveAt } from "./route.ts";

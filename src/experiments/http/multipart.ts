@@ -2,7 +2,7 @@ import type { Context } from "hono";
 import { invalidParts } from "../../platform/contract/invalid-parts.ts";
 import { InvalidRequestError } from "../../platform/errors.ts";
 import type { Env } from "../../platform/http/route.ts";
-import { JsonError } from "../../platform/lib/json.ts";
+import { JsonError } from "../../platform/lib/json/json.ts";
 import { type ExampleCreate, ExampleCreate as ExampleSchema } from "../contract/examples.ts";
 import { looseUuid } from "../contract/fields.ts";
 

@@ -1,5 +1,5 @@
 import type { RouteConfig } from "@hono/zod-openapi";
-import { byPart } from "../../platform/http/by-part.ts";
+import { byPart } from "../../platform/http/fastapi-errors.ts";
 import { type App, answer, type Handler } from "../../platform/http/route.ts";
 
 /** Serves a route of the experiments API below each of the prefixes; its document is made from the contract alone. */

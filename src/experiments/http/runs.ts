@@ -1,6 +1,6 @@
 import { type App, jsonText } from "../../platform/http/route.ts";
 import { experimentRoutes, experimentRoutesV2 } from "../contract/routes.ts";
-import type { ExperimentsService } from "../threads.ts";
+import type { ExperimentsService } from "../worker/experiments-service.ts";
 import { serveAt } from "./route.ts";
 
 export function serveRuns(app: App, v1: readonly string[], v2: readonly string[], { runs }: ExperimentsService): void {

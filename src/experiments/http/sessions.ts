@@ -1,6 +1,6 @@
 import { type App, jsonText } from "../../platform/http/route.ts";
 import { experimentRoutes } from "../contract/routes.ts";
-import type { ExperimentsService } from "../threads.ts";
+import type { ExperimentsService } from "../worker/experiments-service.ts";
 import { gone } from "./gone.ts";
 import { serveAt } from "./route.ts";
 

@@ -1,7 +1,7 @@
 import { ApiError } from "../../platform/errors.ts";
 import { type App, jsonText } from "../../platform/http/route.ts";
 import { experimentRoutes } from "../contract/routes.ts";
-import type { ExperimentsService } from "../threads.ts";
+import type { ExperimentsService } from "../worker/experiments-service.ts";
 
 export const UPLOAD_PATH = experimentRoutes.uploads.uploadExperiment.path;
 

@@ -1,7 +1,7 @@
 import { invalidParts } from "../../platform/contract/invalid-parts.ts";
 import { type InvalidPart, InvalidRequestError } from "../../platform/errors.ts";
-import { JsonError } from "../../platform/lib/json.ts";
-import { JsonRows } from "../../platform/lib/json-rows.ts";
+import { JsonError } from "../../platform/lib/json/json.ts";
+import { JsonRows } from "../../platform/lib/json/json-rows.ts";
 import { isoOfMicroseconds } from "../../platform/lib/times.ts";
 import { UploadHead, UploadRow } from "../contract/upload.ts";
 import { type StagedRow, stagedRow } from "./staged-row.ts";

@@ -1,5 +1,5 @@
 import { answerQuestions } from "../lib/asked-thread.ts";
-import { JsonError } from "../lib/json.ts";
+import { JsonError } from "../lib/json/json.ts";
 import { type Body, type Parsed, parseBody } from "./body-parser.ts";
 
 // The inside of body-parser.ts.

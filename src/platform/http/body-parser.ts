@@ -1,7 +1,7 @@
 import type { HonoRequest } from "hono";
 import { AskedThread } from "../lib/asked-thread.ts";
-import { JsonError, parseUntrusted } from "../lib/json.ts";
-import type { JsonFault } from "../lib/json-fault.ts";
+import { JsonError, parseUntrusted } from "../lib/json/json.ts";
+import type { JsonFault } from "../lib/json/json-fault.ts";
 
 /** Larger bodies are parsed in another thread, smaller ones sooner than it would take to hand them over. */
 const LARGE_BYTES = 256 * 1024;

@@ -3,7 +3,7 @@ import type { Context } from "hono";
 import type { Caller } from "../contract/caller.ts";
 import { exactIssues } from "../contract/invalid-parts.ts";
 import { ApiError } from "../errors.ts";
-import { JsonError } from "../lib/json.ts";
+import { JsonError } from "../lib/json/json.ts";
 import type { BodyParser } from "./body-parser.ts";
 import { lenient, type Reading, withoutNul } from "./reading.ts";
 

@@ -1,4 +1,4 @@
-import { endOfAccess, type Gone } from "./gone.ts";
+import { endOfAccess, type Gone } from "./client-abort.ts";
 
 const encoder = new TextEncoder();
 

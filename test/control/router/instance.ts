@@ -3,7 +3,7 @@ import { EventEmitter, once } from "node:events";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { Duplex } from "node:stream";
-import type { Upstream } from "../../../src/control-plane/router.ts";
+import type { Upstream } from "../../../src/control-plane/router/router.ts";
 import { newId } from "../../../src/platform/lib/ids.ts";
 
 /** A request as an instance got it. */

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { type AddressInfo, createServer, type Socket } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { Upstream } from "../../../src/control-plane/router.ts";
+import type { Upstream } from "../../../src/control-plane/router/router.ts";
 import { newId } from "../../../src/platform/lib/ids.ts";
 import { until } from "../../support/until.ts";
 import { Instance } from "./instance.ts";

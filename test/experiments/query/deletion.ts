@@ -1,8 +1,8 @@
 import { join } from "node:path";
 import { sql } from "kysely";
 import { describe, expect, it } from "vitest";
-import { openPostgres } from "../../../src/platform/database/postgres.ts";
-import { openSqlite } from "../../../src/platform/database/sqlite.ts";
+import { openPostgres } from "../../../src/platform/database/postgres/postgres.ts";
+import { openSqlite } from "../../../src/platform/database/sqlite/sqlite.ts";
 import { systemClock } from "../../../src/platform/lib/clock.ts";
 import { createLog } from "../../../src/platform/lib/log.ts";
 import type { TestDatabase } from "../../support/databases.ts";

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { MOST_LOG_LINES, tidyControl } from "../../../src/control-plane/cleanup/log-retention.ts";
 import { insertLogLines, type NewLogLine } from "../../../src/control-plane/storage/logs.ts";
-import { MOST_LOG_LINES, tidyControl } from "../../../src/control-plane/tidying.ts";
 import { Uploads } from "../../../src/control-plane/uploads.ts";
 import { databases } from "../../support/databases.ts";
 import { ControlApi, ofImage, type User, type Wire } from "./api.ts";

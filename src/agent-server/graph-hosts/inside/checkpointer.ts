@@ -12,7 +12,7 @@ import type {
 import type { CheckpointData, CheckpointWrite, ValueData, WriteData } from "../host.ts";
 import { isAnswer, isAnyAnswer, TASKS } from "./answers.ts";
 import type { ServiceConnection } from "./connection.ts";
-import type { Library } from "./library.ts";
+import type { Library } from "./loading/library.ts";
 import { keepScope, type Scope, scopeOf } from "./scope.ts";
 import { StateSerializer, type Stored } from "./serializer.ts";
 

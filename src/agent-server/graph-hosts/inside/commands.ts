@@ -1,6 +1,6 @@
 import type { Command } from "@langchain/langgraph";
 import type { RunCommand } from "../host.ts";
-import type { Library } from "./library.ts";
+import type { Library } from "./loading/library.ts";
 
 /** The client's command as LangGraph's. `resume` may be any value, also null or false. */
 export function toCommand({ resume, update, goto }: RunCommand, { langgraph }: Library): Command {

@@ -1,7 +1,7 @@
 import type { Checkpoint, CheckpointMetadata } from "@langchain/langgraph-checkpoint";
 import type { RunKwargs } from "../host.ts";
 import { TASKS } from "./answers.ts";
-import type { CompiledGraph } from "./load.ts";
+import type { CompiledGraph } from "./loading/load.ts";
 
 /** What a checkpoint says of the step that it ends. */
 export interface EndedStep {

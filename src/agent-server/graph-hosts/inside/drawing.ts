@@ -1,4 +1,4 @@
-import type { CompiledGraph } from "./load.ts";
+import type { CompiledGraph } from "./loading/load.ts";
 
 /** Nodes and edges of a graph. `xray` opens subgraphs, a number so many levels deep. */
 export async function draw(graph: CompiledGraph, xray: boolean | number): Promise<unknown> {

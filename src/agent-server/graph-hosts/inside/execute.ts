@@ -4,8 +4,8 @@ import type { CheckpointData, HostOutcome, RunOrder, StateSummary, WriteKey } fr
 import { INTERRUPT, isGivenAnswer } from "./answers.ts";
 import { toCommand } from "./commands.ts";
 import { CommitPoints } from "./commit-points.ts";
-import type { Library } from "./library.ts";
-import type { CompiledGraph, LoadedGraph, LoadedGraphs } from "./load.ts";
+import type { Library } from "./loading/library.ts";
+import type { CompiledGraph, LoadedGraph, LoadedGraphs } from "./loading/load.ts";
 import type { RunningInHost } from "./runtime.ts";
 import { describedBy, type Scope, withScope } from "./scope.ts";
 import { openTasks, summarize } from "./state.ts";

@@ -1,5 +1,5 @@
 import type { StateSnapshot } from "@langchain/langgraph";
-import { selectState } from "../../../platform/lib/select-state.ts";
+import { selectState } from "../../../platform/lib/json/select-state.ts";
 import type {
   FromHost,
   GraphInUse,
@@ -12,8 +12,8 @@ import type {
 } from "../host.ts";
 import { toCommand } from "./commands.ts";
 import { draw } from "./drawing.ts";
-import type { Library } from "./library.ts";
-import type { CompiledGraph, FactoryRuntime, LoadedGraph, LoadedGraphs } from "./load.ts";
+import type { Library } from "./loading/library.ts";
+import type { CompiledGraph, FactoryRuntime, LoadedGraph, LoadedGraphs } from "./loading/load.ts";
 import { schemasOf } from "./schemas.ts";
 import { type Scope, withScope } from "./scope.ts";
 import { summarize, toConfigurable, toThreadState } from "./state.ts";

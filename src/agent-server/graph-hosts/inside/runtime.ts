@@ -4,8 +4,8 @@ import type { AbortReason, FromHost, HostSetup, ToHost, TokenAnswer } from "../h
 import { createCheckpointer } from "./checkpointer.ts";
 import { ServiceConnection } from "./connection.ts";
 import { executeRun } from "./execute.ts";
-import { inContext, installGlobals } from "./globals.ts";
-import { loadGraphs } from "./load.ts";
+import { inContext, installGlobals } from "./loading/globals.ts";
+import { loadGraphs } from "./loading/load.ts";
 import { answerQuestion } from "./questions.ts";
 
 export interface Runtime {

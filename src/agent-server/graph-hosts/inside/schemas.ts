@@ -1,6 +1,6 @@
 import type { GraphSchema, GraphSchemas, JsonSchema } from "../host.ts";
-import type { Library } from "./library.ts";
-import type { CompiledGraph } from "./load.ts";
+import type { Library } from "./loading/library.ts";
+import type { CompiledGraph } from "./loading/load.ts";
 
 /** What a StateGraph keeps of the schemas that it was made with: records whose keys are the channels. */
 interface Builder {

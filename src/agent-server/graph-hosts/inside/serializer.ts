@@ -1,5 +1,5 @@
 import type { SerializerProtocol } from "@langchain/langgraph-checkpoint";
-import type { Library } from "./library.ts";
+import type { Library } from "./loading/library.ts";
 import { escapeRecords, isSerializable, looksLikeRecord, mayHoldEscapes, restoreRecords } from "./record-escapes.ts";
 
 /** A value as it is stored: JSON text, or base64 for bytes. */

@@ -1,4 +1,4 @@
-import { isObject, type JsonObject } from "../../../platform/lib/json.ts";
+import { isObject, type JsonObject } from "../../../platform/lib/json/json.ts";
 
 /** A row while its cells are taken. Scores are by key. */
 export interface Draft {

@@ -1,7 +1,7 @@
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { type CsvError, type Info, parse } from "csv-parse";
-import type { JsonObject } from "../../../platform/lib/json.ts";
+import type { JsonObject } from "../../../platform/lib/json/json.ts";
 import type { InputFile } from "../input-file.ts";
 import { type ReadRow, type Results, RowCompleter } from "../rows.ts";
 import { CellError, type Column, columnOf, emptyDraft, KNOWN_COLUMNS, rowOf } from "./csv-columns.ts";

@@ -1,4 +1,4 @@
-import { isObject } from "../../../platform/lib/json.ts";
+import { isObject } from "../../../platform/lib/json/json.ts";
 import type { InputFile } from "../input-file.ts";
 import { partsOf } from "./json-walk.ts";
 import { linesOf } from "./lines.ts";

@@ -1,5 +1,5 @@
-import { GrowingBytes } from "../../../platform/lib/growing-bytes.ts";
-import { isSpace, JsonValueScanner } from "../../../platform/lib/json-value-scanner.ts";
+import { GrowingBytes } from "../../../platform/lib/json/growing-bytes.ts";
+import { isSpace, JsonValueScanner } from "../../../platform/lib/json/json-value-scanner.ts";
 import type { InputFile } from "../input-file.ts";
 
 /** A value of a document. */

@@ -1,4 +1,4 @@
-import type { JsonObject } from "../../../platform/lib/json.ts";
+import type { JsonObject } from "../../../platform/lib/json/json.ts";
 import type { InputFile } from "../input-file.ts";
 import { type ReadRow, type Results, RowCompleter } from "../rows.ts";
 import { datasetOf, type ReadOptions } from "./format.ts";

@@ -1,4 +1,4 @@
-import { isObject, type JsonObject } from "../../../platform/lib/json.ts";
+import { isObject, type JsonObject } from "../../../platform/lib/json/json.ts";
 import type { Sample } from "./lm-eval.ts";
 
 /** A continuation's log-likelihood, and whether it is the one that greedy decoding would give. Newer versions write texts. */

@@ -1,4 +1,4 @@
-import { isObject, type JsonObject } from "../../../platform/lib/json.ts";
+import { isObject, type JsonObject } from "../../../platform/lib/json/json.ts";
 import type { InputFile } from "../input-file.ts";
 import { type ReadRow, type Results, RowCompleter } from "../rows.ts";
 import type { ReadOptions } from "./format.ts";

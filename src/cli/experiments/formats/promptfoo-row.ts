@@ -1,4 +1,4 @@
-import { isObject, type JsonObject } from "../../../platform/lib/json.ts";
+import { isObject, type JsonObject } from "../../../platform/lib/json/json.ts";
 
 /** A result of promptfoo. Which of the fields are there depends on its version. */
 export interface PromptfooResult extends JsonObject {

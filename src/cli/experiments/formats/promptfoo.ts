@@ -1,4 +1,4 @@
-import { isObject } from "../../../platform/lib/json.ts";
+import { isObject } from "../../../platform/lib/json/json.ts";
 import { CommandError } from "../command-error.ts";
 import type { InputFile } from "../input-file.ts";
 import { type ReadRow, type Results, RowCompleter } from "../rows.ts";

@@ -1,5 +1,5 @@
 import { dirname, resolve } from "node:path";
-import { isObject, type JsonObject } from "../../../platform/lib/json.ts";
+import { isObject, type JsonObject } from "../../../platform/lib/json/json.ts";
 import { CommandError } from "../command-error.ts";
 
 /** What an evaluator is given: one example, and what the assistant made of it. */
@@ -26,7 +26,7 @@ export async function loadEvaluators(path: string): Promise<Evaluators> {
   let module: JsonObject;
   try {
     // As graphs are loaded: with all of TypeScript, and LangChain from the project where it has one.
-    const { importerFor } = await import("../../../agent-server/graph-hosts/inside/load.ts");
+    const { importerFor } = await import("../../../agent-server/graph-hosts/inside/loading/load.ts");
     module = (await importerFor(dirname(resolve(path)))(resolve(path))).exports;
   } catch (error) {
     throw new CommandError(`The evaluators in ${path} could not be loaded: ${(error as Error).message}`);

@@ -1,5 +1,5 @@
 import { closeSync, existsSync, fsyncSync, openSync, readFileSync, truncateSync, unlinkSync, writeSync } from "node:fs";
-import type { JsonObject } from "../../../platform/lib/json.ts";
+import type { JsonObject } from "../../../platform/lib/json/json.ts";
 
 /**
  * The rows that are done, one a line in a file, each written before the next is begun to be counted: a run that is begun again

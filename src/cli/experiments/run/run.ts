@@ -1,7 +1,7 @@
 import type { Dataset } from "../../../experiments/contract/datasets.ts";
 import type { Example } from "../../../experiments/contract/examples.ts";
 import type { Session } from "../../../experiments/contract/sessions.ts";
-import { isObject, type JsonObject } from "../../../platform/lib/json.ts";
+import { isObject, type JsonObject } from "../../../platform/lib/json/json.ts";
 import { type Answer, askAgents, askJson, jsonOf, refusal, type Target } from "../api.ts";
 import { CommandError } from "../command-error.ts";
 import { count, Progress } from "../progress.ts";

@@ -1,5 +1,5 @@
 import type { Readable } from "node:stream";
-import { lastWordsOf } from "../last-words.ts";
+import { lastWordsOf } from "../stderr-tail.ts";
 import { type Engine, ifThere } from "./engine.ts";
 import type { ContainerLog } from "./log-follower.ts";
 import { LogFrames } from "./log-frames.ts";

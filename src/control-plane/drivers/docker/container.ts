@@ -1,5 +1,5 @@
 import type { ContainerCreateOptions, ContainerInspectInfo, ImageInspectInfo } from "dockerode";
-import type { InstanceOrder, InstanceRef } from "../../driver.ts";
+import type { InstanceOrder, InstanceRef } from "../driver.ts";
 
 /** The port that an image is told to serve at, in a network of its own. */
 const OWN_PORT = 8000;

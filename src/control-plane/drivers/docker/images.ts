@@ -1,6 +1,6 @@
 import type Docker from "dockerode";
 import { unlessAborted } from "../../../platform/lib/unless-aborted.ts";
-import { type BuildIo, DeployError, type ImageOrder, type InstanceOrder } from "../../driver.ts";
+import { type BuildIo, DeployError, type ImageOrder, type InstanceOrder } from "../driver.ts";
 import { type Engine, EngineAway, ifThere, requestParts, saidBy, statusOf, unless } from "./engine.ts";
 import { fullName, type ImageName, isId, isListed, nameOf, THIS_MACHINE } from "./image-name.ts";
 import type { PulledImages } from "./pulled-images.ts";

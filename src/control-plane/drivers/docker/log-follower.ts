@@ -1,7 +1,7 @@
 import type { Readable } from "node:stream";
 import { setTimeout as delay } from "node:timers/promises";
-import { backOff } from "../../back-off.ts";
-import type { InstanceOrder } from "../../driver.ts";
+import { backOff } from "../../reconcile/back-off.ts";
+import type { InstanceOrder } from "../driver.ts";
 import { readLogLine } from "../log-line.ts";
 import { LogFrames } from "./log-frames.ts";
 import { LogLines, sinceOf, type WrittenLine } from "./log-lines.ts";

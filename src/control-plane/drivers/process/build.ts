@@ -1,14 +1,14 @@
 import { createHash } from "node:crypto";
 import { chmod, mkdir, rename, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { type BuildIo, type BuildOrder, DeployError } from "../../driver.ts";
+import { type BuildIo, type BuildOrder, DeployError } from "../driver.ts";
 import { buildFolder, type Folders, knownHostsFile, npmCache } from "./folders.ts";
-import { checkOut, type GitRules } from "./git.ts";
-import { buildSource, install } from "./install.ts";
 import { beginMaking, type Making } from "./making.ts";
-import { readProjectFile } from "./project-file.ts";
+import { checkOut, type GitRules } from "./source/git.ts";
+import { buildSource, install } from "./source/install.ts";
+import { readProjectFile } from "./source/project-file.ts";
+import { explain, type UnpackLimits, unpack } from "./source/unpack.ts";
 import { give, giveOnce, type SystemUser, type SystemUsers } from "./system-users.ts";
-import { explain, type UnpackLimits, unpack } from "./unpack.ts";
 
 export interface BuildSettings {
   folders: Folders;

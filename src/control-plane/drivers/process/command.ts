@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { type BuildIo, DeployError, type LogLine } from "../../driver.ts";
+import { type BuildIo, DeployError, type LogLine } from "../driver.ts";
 import { readLogLine } from "../log-line.ts";
 import { LineSplitter } from "./line-splitter.ts";
 import { killGroup } from "./process-identity.ts";

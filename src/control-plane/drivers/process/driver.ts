@@ -4,15 +4,15 @@ import { listWorkspaces } from "../../../access/storage/workspaces.ts";
 import type { Database } from "../../../platform/database/database.ts";
 import type { Log } from "../../../platform/lib/log.ts";
 import { systemLookup } from "../../../platform/lib/safe-fetch/addresses.ts";
-import { type DeployDriver, DeployError } from "../../driver.ts";
 import { dataFolder } from "../data-folder.ts";
+import { type DeployDriver, DeployError } from "../driver.ts";
 import { ownDatabases } from "../own-databases.ts";
 import { type BuildSettings, build } from "./build.ts";
 import { foldersIn, knownHostsFile, npmCache } from "./folders.ts";
 import { startHeartbeat } from "./heartbeat.ts";
 import { Instances } from "./instances.ts";
 import { removeHalfBuilds } from "./making.ts";
-import { providePackages } from "./provided-packages.ts";
+import { providePackages } from "./source/provided-packages.ts";
 import { type DeployUser, namesIn, removeTree, SystemUsers } from "./system-users.ts";
 
 export interface ProcessDriverOptions {

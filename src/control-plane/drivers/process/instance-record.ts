@@ -1,6 +1,6 @@
 import { mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
-import type { InstanceRef } from "../../driver.ts";
+import type { InstanceRef } from "../driver.ts";
 import { type Folders, recordFile } from "./folders.ts";
 import { findByCommand, isAlive, type ProcessIdentity } from "./process-identity.ts";
 

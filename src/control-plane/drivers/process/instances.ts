@@ -3,8 +3,8 @@ import { access, chmod, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import type { Log } from "../../../platform/lib/log.ts";
-import { DeployError, type InstanceCondition, type InstanceOrder, type InstanceRef } from "../../driver.ts";
 import { dataFolder } from "../data-folder.ts";
+import { DeployError, type InstanceCondition, type InstanceOrder, type InstanceRef } from "../driver.ts";
 import type { OwnDatabases } from "../own-databases.ts";
 import { buildFolder, type Folders, logFile } from "./folders.ts";
 import {
@@ -21,7 +21,7 @@ import { lastWords } from "./last-words.ts";
 import { launch, listenForIt } from "./launch.ts";
 import { LogTail, offsetFile } from "./log-tail.ts";
 import { isAlive, killGroup, type ProcessIdentity, signalProcess, startOf } from "./process-identity.ts";
-import { configPathOf } from "./project-file.ts";
+import { configPathOf } from "./source/project-file.ts";
 import { giveOnce, type SystemUsers } from "./system-users.ts";
 
 export interface InstanceSettings {

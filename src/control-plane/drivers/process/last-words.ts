@@ -1,5 +1,5 @@
 import { open } from "node:fs/promises";
-import { lastWordsOf } from "../last-words.ts";
+import { lastWordsOf } from "../stderr-tail.ts";
 
 const LOOK_BACK_BYTES = 16_384;
 

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { lchown, mkdir, open } from "node:fs/promises";
 import { type AddressInfo, createServer, type Server } from "node:net";
 import { dirname, join } from "node:path";
-import type { InstanceOrder } from "../../driver.ts";
+import type { InstanceOrder } from "../driver.ts";
 import { makeHeartbeat, type Orphanhood } from "./heartbeat.ts";
 import { titleOf } from "./instance-record.ts";
 import type { SystemUser } from "./system-users.ts";

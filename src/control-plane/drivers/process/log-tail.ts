@@ -1,6 +1,6 @@
 import { open, readFile, rename, writeFile } from "node:fs/promises";
 import { setTimeout as delay } from "node:timers/promises";
-import type { InstanceOrder } from "../../driver.ts";
+import type { InstanceOrder } from "../driver.ts";
 import { readLogLine } from "../log-line.ts";
 import { LineSplitter } from "./line-splitter.ts";
 

@@ -1,0 +1,194 @@
+import { randomInt } from "node:crypto";
+import { DummyDriver, Kysely, PostgresAdapter, PostgresIntrospector, PostgresQueryCompiler, sql } from "kysely";
+import pg from "pg";
+import type { Log } from "../../lib/log.ts";
+import { isDisconnected } from "../../lib/unavailable.ts";
+import { anySelect, type Database, type Dialect, type Query, type Tx } from "../database.ts";
+import type { Hint } from "../hints.ts";
+import type { Schema } from "../schema.ts";
+import { ANSWER_MS, PostgresHints, PRESENCE, presenceOf } from "./postgres-hints.ts";
+import { PostgresPool } from "./postgres-pool.ts";
+
+export interface PostgresOptions {
+  /** postgres://user:password@host:port/database */
+  url: string;
+  log: Log;
+  /** Connections for queries at most; one more is kept for hints. */
+  pool_size?: number;
+  /**
+   * The server ends a transaction whose process does nothing for this long, and with it what it has locked: a process that is frozen
+   * loses its runs after this time, and must not keep others from them. Default: 4 s.
+   */
+  lease_ms?: number | undefined;
+}
+
+/** Errors after which a transaction is simply repeated: serialization failure and deadlock. */
+const REPEATABLE = new Set(["40001", "40P01"]);
+const MAX_REPEATS = 5;
+
+/** Somebody else has locked a row for this long: the caller is to try again. */
+const LOCK_TIMEOUT_MS = 4_000;
+/** No statement takes this long, but for migrations. */
+const STATEMENT_TIMEOUT_MS = 60_000;
+/** The server has not even said that a statement took too long. */
+const QUERY_TIMEOUT_MS = STATEMENT_TIMEOUT_MS + 5_000;
+const KEEP_ALIVE_MS = 10_000;
+
+const dialect: Dialect = {
+  name: "postgres",
+  types: {
+    sequence: "bigint generated always as identity primary key",
+    bigint: "bigint",
+    bytes: "bytea",
+    clustered: "",
+  },
+  forUpdate: (query) => anySelect(query).forUpdate() as typeof query,
+  forShare: (query) => anySelect(query).forShare() as typeof query,
+  skipLocked: (query) => anySelect(query).forUpdate().skipLocked() as typeof query,
+  workerIsPresent: () =>
+    sql<boolean>`worker_id in (select objid::bigint from pg_locks where locktype = 'advisory' and classid = ${sql.lit(PRESENCE)})`,
+  containsText: (text, part) => sql<boolean>`strpos(lower(${text}), ${part.toLowerCase()}) > 0`,
+  jsonText: (json, field) => sql<string | null>`(${json})::jsonb ->> ${field}`,
+  jsonEntries: (json) => sql`(select key, value #>> '{}' as text,
+    case jsonb_typeof(value) when 'string' then 'text' when 'boolean' then value::text else jsonb_typeof(value) end as kind
+    from jsonb_each((${json})::jsonb))`,
+  jsonNumber: (column, path) => sql<number | null>`((${sql.ref(column)})::jsonb #>> ${path}::text[])::double precision`,
+  most_parameters: 60_000,
+  isUniqueViolation: (error) => (error as { code?: string })?.code === "23505",
+};
+
+/** 64-bit integers are times and counters here; all are far below 2^53. */
+const types: pg.CustomTypesConfig = {
+  getTypeParser: (id, format) => (id === pg.types.builtins.INT8 ? Number : pg.types.getTypeParser(id, format)),
+};
+
+/** Opens a Postgres database. Connections are made when they are first needed. */
+export function openPostgres({ url, log, pool_size: size = 10, lease_ms = 4_000 }: PostgresOptions): Database {
+  const worker_id = randomInt(1, 2 ** 31 - 1);
+  const config: pg.PoolConfig = {
+    connectionString: withoutApplication(url),
+    types,
+    application_name: applicationOf(worker_id),
+    keepAlive: true,
+    keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
+  };
+  // Not in the start of a connection, where PgBouncer refuses them.
+  const prepare = `set lock_timeout = ${LOCK_TIMEOUT_MS}; set statement_timeout = ${STATEMENT_TIMEOUT_MS};
+    set idle_in_transaction_session_timeout = ${lease_ms}; ${presenceOf(worker_id)}`;
+  const pool = new PostgresPool({ config, prepare, size, log });
+  const hints = new PostgresHints(config, worker_id, pool, log);
+  void hints.connect();
+  const k = buildOnly();
+  const read = txOn((query) => pool.use((client) => client.query(query)), k, QUERY_TIMEOUT_MS);
+  const write = async <T>(work: (tx: Tx) => Promise<T>, hint: Hint | undefined, timeout_ms: number | undefined) => {
+    const value = await inTransaction(pool, (client) => txOn((query) => client.query(query), k, timeout_ms), work);
+    if (hint) hints.emit(hint);
+    return value;
+  };
+  return {
+    description: `Postgres, ${withoutPassword(url)}`,
+    read,
+    search: read,
+    hints,
+    worker_id,
+    isAvailable: () => !pool.isSuspended,
+    write: (work, hint) => write(work, hint, QUERY_TIMEOUT_MS),
+    writeNow(work) {
+      const { connection } = hints;
+      if (!connection) return write(work, undefined, QUERY_TIMEOUT_MS);
+      return work(txOn((query) => connection.query(query), k, ANSWER_MS));
+    },
+    migrate: (work) =>
+      write(
+        async (tx) => {
+          for (const name of ["lock_timeout", "statement_timeout", "idle_in_transaction_session_timeout"])
+            await tx.run(sql`set local ${sql.raw(name)} = 0`.compile(k));
+          return work(tx);
+        },
+        undefined,
+        undefined,
+      ),
+    async freeLocks(worker_ids) {
+      await read.run(freeLocksOf(worker_ids).compile(k));
+    },
+    async close() {
+      await hints.close();
+      await pool.close();
+    },
+  };
+}
+
+/** By this name the connections of a process are found; see {@link freeLocksOf}. */
+const applicationOf = (worker_id: number): string => `threadmill ${worker_id}`;
+
+/** Ends transactions of these processes whose next statement has not come for half a second. What is at work is left to its time-out. */
+const freeLocksOf = (worker_ids: readonly number[]) => sql`
+  select pg_terminate_backend(pid) from pg_stat_activity
+  where datname = current_database() and application_name = any(${worker_ids.map(applicationOf)}::text[])
+    and state like 'idle in transaction%' and state_change < clock_timestamp() - interval '500 milliseconds'`;
+
+const buildOnly = () =>
+  new Kysely<Schema>({
+    dialect: {
+      createAdapter: () => new PostgresAdapter(),
+      createDriver: () => new DummyDriver(),
+      createIntrospector: (db) => new PostgresIntrospector(db),
+      createQueryCompiler: () => new PostgresQueryCompiler(),
+    },
+  });
+
+/** pg takes the time-out of one query with it, which its types do not know. */
+type Send = (query: pg.QueryConfig & { query_timeout: number | undefined }) => Promise<pg.QueryResult>;
+
+function txOn(send: Send, k: Kysely<Schema>, query_timeout: number | undefined): Tx {
+  const ask = (query: Query<unknown>) => {
+    const { sql: text, parameters } = "compile" in query ? query.compile() : query;
+    return send({ text, values: parameters as unknown[], query_timeout });
+  };
+  return {
+    k,
+    dialect,
+    all: async <R>(query: Query<R>) => (await ask(query)).rows as R[],
+    first: async <R>(query: Query<R>) => (await ask(query)).rows[0] as R | undefined,
+    run: async (query) => (await ask(query)).rowCount ?? 0,
+  };
+}
+
+const timed = (text: string) => ({ text, query_timeout: QUERY_TIMEOUT_MS });
+
+async function inTransaction<T>(
+  pool: PostgresPool,
+  txOf: (client: pg.PoolClient) => Tx,
+  work: (tx: Tx) => Promise<T>,
+): Promise<T> {
+  for (let repeat = 0; ; repeat++) {
+    try {
+      return await pool.use(async (client) => {
+        await client.query(timed("begin"));
+        try {
+          const value = await work(txOf(client));
+          await client.query(timed("commit"));
+          return value;
+        } catch (error) {
+          // A connection that may be broken is not given back, which ends its transaction as well.
+          if (!isDisconnected(error)) await client.query(timed("rollback"));
+          throw error;
+        }
+      });
+    } catch (error) {
+      if (!REPEATABLE.has((error as { code?: string }).code ?? "") || repeat === MAX_REPEATS) throw error;
+    }
+  }
+}
+
+/** What the URL says would win. */
+function withoutApplication(url: string): string {
+  const parsed = new URL(url);
+  parsed.searchParams.delete("application_name");
+  return parsed.href;
+}
+
+function withoutPassword(url: string): string {
+  const { protocol, host, pathname } = new URL(url);
+  return `${protocol}//${host}${pathname}`;
+}
