@@ -9,7 +9,7 @@ import type { AssistantCreate, AssistantFilter, AssistantPatch, AssistantSearch 
 import type { Assistant, GraphSchemas as AssistantSchemas, AssistantVersion } from "./contract/records.ts";
 import { defaultAssistantId } from "./default-assistants.ts";
 import type { GraphSchemas } from "./graph-hosts/host.ts";
-import type { TypeSchemas } from "./graph-hosts/type-schemas/reader.ts";
+import type { TypeSchemas } from "./graph-hosts/type-schemas/cache.ts";
 import { mergedMetadata } from "./metadata.ts";
 import { askGraph } from "./questions.ts";
 import {

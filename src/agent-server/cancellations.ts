@@ -4,10 +4,10 @@ import { ApiError } from "../platform/errors.ts";
 import { type CancelIntent, cancelLocked, type PendingCancel } from "./cancel.ts";
 import type { AgentContext } from "./context.ts";
 import type { RunCancelMany } from "./contract/runs.ts";
-import { lockRunAndThread } from "./locked-run.ts";
 import { findRun, listActiveRunsOfTenant, lockRun } from "./storage/runs.ts";
 import type { RunRow } from "./storage/schema.ts";
 import { lockThread } from "./storage/threads.ts";
+import { lockRunAndThread } from "./thread-access.ts";
 
 /** Runs that a cancel by status takes at a time. */
 const BATCH = 200;

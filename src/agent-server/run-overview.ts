@@ -15,10 +15,10 @@ import { throughput } from "./throughput.ts";
 const HOUR_MS = 3_600_000;
 
 /** Runs that are counted at most, of each kind: 50,000 take 70 ms on SQLite. */
-const MOST_COUNTED = 50_000;
+const MAX_COUNTED = 50_000;
 
 /** Ended runs that a page looks through at most: 20,000 take 60 ms on SQLite, whose reads hold up the process. */
-const MOST_LOOKED_AT = 20_000;
+const MAX_LOOKED_AT = 20_000;
 
 /** Longer messages of errors are cut in lists. */
 const MESSAGE_CHARS = 1000;
@@ -28,7 +28,7 @@ export class RunOverview {
   readonly #database: Database;
   readonly #most_looked_at: number;
 
-  constructor({ database }: { database: Database }, most_looked_at = MOST_LOOKED_AT) {
+  constructor({ database }: { database: Database }, most_looked_at = MAX_LOOKED_AT) {
     this.#database = database;
     this.#most_looked_at = most_looked_at;
   }
@@ -64,10 +64,10 @@ export class RunOverview {
     const { read } = this.#database;
     const now = await readNow(read);
     const [active, ended] = await Promise.all([
-      countRunsByMinute(read, { tenant_id, ended_from: null, limit: MOST_COUNTED }),
-      countRunsByMinute(read, { tenant_id, ended_from: now - HOUR_MS, limit: MOST_COUNTED }),
+      countRunsByMinute(read, { tenant_id, ended_from: null, limit: MAX_COUNTED }),
+      countRunsByMinute(read, { tenant_id, ended_from: now - HOUR_MS, limit: MAX_COUNTED }),
     ]);
-    const isCut = ended.reduce((sum, { count }) => sum + count, 0) === MOST_COUNTED;
+    const isCut = ended.reduce((sum, { count }) => sum + count, 0) === MAX_COUNTED;
     return { minutes: throughput({ now, active, ended, isCut }) };
   }
 }

@@ -10,19 +10,19 @@ import type { PendingCancel } from "./cancel.ts";
 import type { AgentContext } from "./context.ts";
 import type { Run } from "./contract/records.ts";
 import type { CheckpointRef, RunCreate, StatelessRunCreate } from "./contract/run-create.ts";
+import type { StreamedEvent } from "./engine/event-log.ts";
 import type { Ending } from "./engine/feed.ts";
 import { threadBefore } from "./engine/take-thread.ts";
-import { lockRunAndThread } from "./locked-run.ts";
 import { makeWay } from "./multitask.ts";
 import { mergeRequest, ownKeys, type RunRequest, startingCheckpoint } from "./run-request.ts";
 import { findCheckpoint } from "./storage/checkpoints.ts";
-import { lastEventSeq, type StoredEvent } from "./storage/events.ts";
+import { lastEventSeq } from "./storage/events.ts";
 import { deleteRun } from "./storage/run-deletion.ts";
 import { findRun, insertRun, listActiveRuns, listRuns } from "./storage/runs.ts";
 import type { AssistantRow, RunRow, ThreadRow } from "./storage/schema.ts";
 import { insertThread, lockThread, setThreadBusy } from "./storage/threads.ts";
-import { MOST_TRIES, type ThreadStates } from "./thread-states.ts";
-import { requireThread } from "./threads.ts";
+import { lockRunAndThread, requireThread } from "./thread-access.ts";
+import { MAX_TRIES, type ThreadStates } from "./thread-states.ts";
 
 /** Which run: on a thread of the caller, or a stateless one. */
 export interface RunPath {
@@ -128,7 +128,7 @@ export class Runs {
         return true;
       });
       if (done) return;
-      if (tries === MOST_TRIES) throw new ApiError("state_changed", { thread_id });
+      if (tries === MAX_TRIES) throw new ApiError("state_changed", { thread_id });
     }
   }
 
@@ -260,9 +260,6 @@ const startHint = (...bodies: { after_seconds?: number }[]): Hint => ({
   isNew: true,
   in_ms: Math.min(...bodies.map(({ after_seconds = 0 }) => after_seconds * 1000)),
 });
-
-/** An event on its way to a reader. Without `seq` it is not part of the log and has no id. */
-export type StreamedEvent = Omit<StoredEvent, "seq"> & { seq?: number | string };
 
 /** What a stream keeps of its run. The whole row of each would be 3 KB a stream, and much more with a large input. */
 type Followed = Pick<RunRow, "run_id" | "tenant_id" | "attempt">;

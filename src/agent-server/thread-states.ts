@@ -20,7 +20,7 @@ import { findCheckpoint, findHead } from "./storage/checkpoints.ts";
 import { listActiveRuns } from "./storage/runs.ts";
 import type { ThreadRow } from "./storage/schema.ts";
 import { findThread, lockThread, settleThread } from "./storage/threads.ts";
-import { requireThread } from "./threads.ts";
+import { requireThread } from "./thread-access.ts";
 
 /** What a thread without a graph shows: nothing has run on it yet. */
 const EMPTY_STATE = {
@@ -33,7 +33,7 @@ const EMPTY_STATE = {
 };
 
 /** A change that met another one is worked out anew this many times. */
-export const MOST_TRIES = 3;
+export const MAX_TRIES = 3;
 
 /** As this node LangGraph makes a copy of a checkpoint, beside it and not behind it. */
 const COPY = "__copy__";
@@ -142,7 +142,7 @@ export class ThreadStates {
       const staged = await askGraph(this.#context, { kind: "update", graph, checkpoint, supersteps });
       const isCopy = supersteps.some((updates) => updates.some(({ as_node }) => as_node === COPY));
       if (await this.#store(caller, checkpoint, staged, { isCopy })) return { checkpoint: staged.checkpoint };
-      if (tries === MOST_TRIES) throw new ApiError("state_changed", { thread_id });
+      if (tries === MAX_TRIES) throw new ApiError("state_changed", { thread_id });
     }
   }
 

@@ -8,10 +8,10 @@ import type { AgentContext } from "./context.ts";
 import type { ThreadTextSearch } from "./contract/app-threads.ts";
 import type { Thread, ThreadStreamMode } from "./contract/records.ts";
 import type { ThreadCreate, ThreadFilter, ThreadPatch, ThreadSearch } from "./contract/threads.ts";
+import type { StreamedEvent } from "./engine/event-log.ts";
 import { type Position, START, type ThreadEvent } from "./engine/thread-log.ts";
 import { extractPaths } from "./extract.ts";
 import { mergedMetadata } from "./metadata.ts";
-import type { StreamedEvent } from "./runs.ts";
 import { listActiveRuns } from "./storage/runs.ts";
 import type { ThreadRow } from "./storage/schema.ts";
 import {
@@ -24,6 +24,7 @@ import {
   searchThreads,
   setThreadMetadata,
 } from "./storage/threads.ts";
+import { requireThread } from "./thread-access.ts";
 import type { ThreadStates } from "./thread-states.ts";
 
 /** Conversations: the state that runs leave behind and later runs start from. */
@@ -155,15 +156,6 @@ function positionOf(id: string): Position {
       reason: `header.Last-Event-ID: "${id}" is not the id of an event of this stream`,
     });
   return { started_at: Number(started_at), seq: Number(seq), event: Number(event) };
-}
-
-/**
- * @throws ApiError thread_not_found, also for the hidden thread of a stateless run
- */
-export async function requireThread(tx: Tx, caller: Caller, thread_id: string): Promise<ThreadRow> {
-  const thread = await findThread(tx, caller.tenant_id, thread_id);
-  if (!thread || thread.hidden) throw new ApiError("thread_not_found", { thread_id });
-  return thread;
 }
 
 /** Deletes a locked thread; its active runs are to be told that they are gone. */

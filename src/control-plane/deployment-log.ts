@@ -8,7 +8,7 @@ type Line = Omit<DeploymentLogRow, "log_no">;
 const GATHER_MS = 200;
 const BATCH = 500;
 /** Lines that wait while the database is slow or away. Past that the oldest go. */
-const MOST_WAITING = 10_000;
+const MAX_WAITING = 10_000;
 /** Characters of a line that are kept. */
 const LONGEST = 16_384;
 
@@ -41,7 +41,7 @@ export class DeploymentLog {
     const text = message.length > LONGEST ? `${message.slice(0, LONGEST)} ...` : message;
     const line = { deployment_id, revision_id, tenant_id, kind, level, message: text, run_id: run_id ?? null, at };
     this.#lines.push(line);
-    if (this.#lines.length > MOST_WAITING) this.#lines.splice(0, this.#lines.length - MOST_WAITING);
+    if (this.#lines.length > MAX_WAITING) this.#lines.splice(0, this.#lines.length - MAX_WAITING);
     if (!this.#gathering) void this.#gather();
   }
 

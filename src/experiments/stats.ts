@@ -128,12 +128,12 @@ function textOfOne({ score, value, comment, source, is_error }: Judgement): stri
 
 /** Of sources that were met before: there are hardly more than two. */
 const sourceTexts = new Map<string | null, string>();
-const MOST_SOURCES = 100;
+const MAX_SOURCES = 100;
 
 function sourcesText(source: string | null): string {
   const known = sourceTexts.get(source);
   if (known !== undefined) return known;
-  if (sourceTexts.size === MOST_SOURCES) sourceTexts.clear();
+  if (sourceTexts.size === MAX_SOURCES) sourceTexts.clear();
   const type = typeOf(source);
   const text = type === undefined ? "[]" : JSON.stringify([type]);
   sourceTexts.set(source, text);

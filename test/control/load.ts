@@ -6,7 +6,7 @@ import type { DeployedService } from "./deployed-service.ts";
 const AGENT = "/deployments/mine";
 const EVERY_MS = 20;
 /** More would only wait, on a busy machine for longer than replaced instances are given to end what they have. */
-const MOST_UNDER_WAY = 100;
+const MAX_UNDER_WAY = 100;
 
 /** A project whose runs note which version has executed them, and may wait at a gate, a file, while they emit. */
 export const projectOf = (version: string, first = ""): Record<string, string> => ({
@@ -69,7 +69,7 @@ export class Load {
   }
 
   #next(): void {
-    if (this.#underWay.size >= MOST_UNDER_WAY) return;
+    if (this.#underWay.size >= MAX_UNDER_WAY) return;
     const asked_at = performance.now();
     const one = this.#ask(this.requests++ % 5)
       .catch((error: Error) => void this.failures.push(String(error.cause ?? error.message)))

@@ -198,12 +198,12 @@ export class World {
   }
 
   /** Lets time pass until something holds. A process that crashed is started again at once. */
-  async until(what: string, holds: () => Promise<boolean>, most_moments = 2_000): Promise<void> {
+  async until(what: string, holds: () => Promise<boolean>, max_moments = 2_000): Promise<void> {
     for (let moments = 0; ; moments++) {
       await this.quiet();
       await this.#restartCrashed();
       if (await holds()) return;
-      if (moments > most_moments || !(await this.time.advance())) {
+      if (moments > max_moments || !(await this.time.advance())) {
         throw new Error(`It never came to this: ${what}.\n${await this.describe()}`);
       }
     }

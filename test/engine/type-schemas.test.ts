@@ -1,7 +1,8 @@
 import { existsSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { TypeSchemaReader, type TypeSchemas } from "../../src/agent-server/graph-hosts/type-schemas/reader.ts";
+import type { TypeSchemas } from "../../src/agent-server/graph-hosts/type-schemas/cache.ts";
+import { TypeSchemaReader } from "../../src/agent-server/graph-hosts/type-schemas/reader.ts";
 import { createProject, type TestProject } from "../support/project.ts";
 
 const FIXTURES = join(import.meta.dirname, "../graphs/type-schemas");

@@ -98,7 +98,7 @@ describe("a time that is written", () => {
 
 describe("a list in pieces", () => {
   it("is whole when they are put together, whatever their number", () => {
-    for (const [count, most_pieces] of [
+    for (const [count, max_pieces] of [
       [0, 1],
       [1, 1],
       [3, 1],
@@ -106,7 +106,7 @@ describe("a list in pieces", () => {
     ] as const) {
       const pieces = [...new JsonPieces(count, (index) => JSON.stringify({ index, text: "x".repeat(1000) }))];
       expect(JSON.parse(pieces.join(""))).toMatchObject(Array.from({ length: count }, (_, index) => ({ index })));
-      expect(pieces).toHaveLength(most_pieces);
+      expect(pieces).toHaveLength(max_pieces);
     }
   });
 

@@ -7,7 +7,7 @@ import { deleted, EMPTY, headOf, type Outcome, outcomesOf, updated, type World }
 const ENDED: RunStatus[] = ["success", "error", "interrupted", "timeout"];
 
 /** More places than this in the tree of orders mean that the search is lost, not that the service is wrong. */
-const MOST_PLACES = 400_000;
+const MAX_PLACES = 400_000;
 
 /** A run that counts: it is still there, or was deleted after its end. */
 interface Counted {
@@ -50,7 +50,7 @@ function isPossible(
   notes: ThreadNotes,
   left: readonly WireRun[],
   fits: (world: World) => boolean,
-  most_late: number,
+  max_late: number,
 ): boolean {
   const runs = countedRuns(notes, left);
   const ids = new Set(left.map(({ run_id }) => run_id));
@@ -60,7 +60,7 @@ function isPossible(
     const place = JSON.stringify([world, next, late_left, changes.map(({ kind, token }) => kind[0] + token)]);
     if (seen.has(place)) return false;
     seen.add(place);
-    if (seen.size > MOST_PLACES) throw new Error("The reference model found too many orders to try them all.");
+    if (seen.size > MAX_PLACES) throw new Error("The reference model found too many orders to try them all.");
     if (next === runs.length && changes.length === 0) return fits(world);
     const run = runs[next];
     if (run && changes.every((change) => !mustPrecede(change, run.note))) {
@@ -90,7 +90,7 @@ function isPossible(
     // One that had no effect may have been asked for again.
     return note?.run_id && ids.has(note.run_id) ? [world] : [...deleted(change.token, world), ...unchanged];
   };
-  return search(EMPTY, 0, notes.changes, most_late);
+  return search(EMPTY, 0, notes.changes, max_late);
 }
 
 const mustPrecede = (change: ChangeNote, run: RunNote): boolean => before(change, run);

@@ -71,12 +71,12 @@ describe.each(databases)("random sequences on %s", (name) => {
 });
 
 /** Every run has an end; a sequence that waits for longer than this waits for one that never comes. */
-const MOST_MS = 120_000;
+const MAX_MS = 120_000;
 
 async function inTime(work: Promise<void>): Promise<void> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`It did not come to rest within ${MOST_MS} ms.`)), MOST_MS);
+    timer = setTimeout(() => reject(new Error(`It did not come to rest within ${MAX_MS} ms.`)), MAX_MS);
   });
   try {
     await Promise.race([work, late]);

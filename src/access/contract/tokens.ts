@@ -15,13 +15,13 @@ const ofThisProvider = z.object({ provider_id: providerId });
 const tokenParams = z.object({ token_id: z.string() });
 
 /** A hundred years: times beyond them cannot be written. */
-const MOST_SECONDS = 3_153_600_000;
+const MAX_SECONDS = 3_153_600_000;
 
 /** A token that was obtained elsewhere. */
 export const givenToken = {
   access_token: secretText,
   refresh_token: perhaps(secretText),
-  expires_in_seconds: perhaps(laxInt({ ge: 0, le: MOST_SECONDS })),
+  expires_in_seconds: perhaps(laxInt({ ge: 0, le: MAX_SECONDS })),
   scopes: scopes.default([]),
   metadata: perhaps(jsonObject),
 };

@@ -10,8 +10,8 @@ import { isOpen, pathBelow, scopeOf } from "./scopes.ts";
  * Finds out who calls, and whether they may call this path, before anything else is looked at: whoever may not learns neither
  * which routes there are nor what a body should look like. Open paths have no caller.
  */
-export function authenticate(access: Access, prefix: string, most_open: number): MiddlewareHandler<Env> {
-  const answers = new OpenAnswers(most_open);
+export function authenticate(access: Access, prefix: string, max_open: number): MiddlewareHandler<Env> {
+  const answers = new OpenAnswers(max_open);
   return async (context, next) => {
     const path = pathBelow(prefix, context.req.path);
     if (path === undefined || !isOpen(context.req.method, path)) {

@@ -46,12 +46,12 @@ export function listApiKeys(tx: Tx, tenant_id: string | undefined): Promise<List
     (tenant_id === undefined ? query : query.where("api_keys.tenant_id", "=", tenant_id))
       .orderBy("api_keys.created_at", "desc")
       .orderBy("key_id")
-      .limit(MOST_API_KEYS),
+      .limit(MAX_API_KEYS),
   );
 }
 
 /** In one list: the API has no pages for them. */
-export const MOST_API_KEYS = 10_000;
+export const MAX_API_KEYS = 10_000;
 
 /** Ends a key for good; when it has ended already, the time of that stays. Returns how many keys there are of that id. */
 export function revokeApiKey(tx: Tx, key_id: string, tenant_id: string | undefined): Promise<number> {

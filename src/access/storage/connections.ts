@@ -43,7 +43,7 @@ export function listConnections(tx: Tx, whose: ConnectionsOfAgent, provider_id?:
     query
       .orderBy("agent_connections.created_at", "desc")
       .orderBy("agent_connections.connection_id", "desc")
-      .limit(MOST_CONNECTIONS),
+      .limit(MAX_CONNECTIONS),
   );
 }
 
@@ -65,7 +65,7 @@ const connectionsOf = (tx: Tx, { tenant_id, agent_id, user_id }: ConnectionsOfAg
     .where((e) => e.or([e("user_id", "=", user_id), e("user_id", "is", null)]));
 
 /** Of an agent, in one list: the API has no pages for them. */
-export const MOST_CONNECTIONS = 1000;
+export const MAX_CONNECTIONS = 1000;
 
 export const deleteConnection = (tx: Tx, tenant_id: string, connection_id: string): Promise<number> =>
   tx.run(

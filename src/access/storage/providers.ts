@@ -45,11 +45,11 @@ export const listProviders = (tx: Tx, tenant_id: string): Promise<ProviderRow[]>
       .where("tenant_id", "=", tenant_id)
       .orderBy("created_at")
       .orderBy("id")
-      .limit(MOST_PROVIDERS),
+      .limit(MAX_PROVIDERS),
   );
 
 /** Of a workspace, in one list: the API has no pages for them. */
-export const MOST_PROVIDERS = 1000;
+export const MAX_PROVIDERS = 1000;
 
 /** Undefined when it is gone, also when there is another of its name by now. */
 export const updateProvider = (

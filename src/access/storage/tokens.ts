@@ -38,11 +38,11 @@ export const listTokens = (tx: Tx, which: TokensOfUser): Promise<TokenRow[]> =>
       .orderBy("is_default", "desc")
       .orderBy("created_at", "desc")
       .orderBy("token_id", "desc")
-      .limit(MOST_TOKENS),
+      .limit(MAX_TOKENS),
   );
 
 /** Of a user, in one list: the API has no pages for them. */
-export const MOST_TOKENS = 1000;
+export const MAX_TOKENS = 1000;
 
 /** All of them, held until the transaction ends. */
 export const lockTokens = (tx: Tx, which: TokensOfUser): Promise<TokenRow[]> =>
@@ -131,12 +131,12 @@ export async function clearDefault(
 }
 
 /** Ids of one `in (...)`. */
-const MOST_IDS = 5000;
+const MAX_IDS = 5000;
 
 /** With the connections of agents to them. */
 export async function deleteTokens(tx: Tx, token_ids: readonly string[]): Promise<void> {
-  for (let from = 0; from < token_ids.length; from += MOST_IDS) {
-    const some = token_ids.slice(from, from + MOST_IDS);
+  for (let from = 0; from < token_ids.length; from += MAX_IDS) {
+    const some = token_ids.slice(from, from + MAX_IDS);
     await tx.run(tx.k.deleteFrom("agent_connections").where("token_id", "in", some));
     await tx.run(tx.k.deleteFrom("oauth_tokens").where("token_id", "in", some));
   }

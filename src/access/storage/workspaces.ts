@@ -30,12 +30,12 @@ export function listWorkspaces(tx: Tx, tenant_id: string | undefined): Promise<W
     (tenant_id === undefined ? query : query.where("tenant_id", "=", tenant_id))
       .orderBy("created_at")
       .orderBy("tenant_id")
-      .limit(MOST_WORKSPACES),
+      .limit(MAX_WORKSPACES),
   );
 }
 
 /** In one list: the API has no pages for them. */
-export const MOST_WORKSPACES = 10_000;
+export const MAX_WORKSPACES = 10_000;
 
 /** Makes a user a member; one that is gets the role, when there is one, and otherwise stays as they are. */
 export async function insertMember(
@@ -73,11 +73,11 @@ export const listMembers = (tx: Tx, tenant_id: string): Promise<WorkspaceMemberR
       .selectAll()
       .where("tenant_id", "=", tenant_id)
       .orderBy("user_id")
-      .limit(MOST_MEMBERS),
+      .limit(MAX_MEMBERS),
   );
 
 /** Of a workspace, in one list. */
-export const MOST_MEMBERS = 10_000;
+export const MAX_MEMBERS = 10_000;
 
 export const deleteMember = (tx: Tx, tenant_id: string, user_id: string): Promise<number> =>
   tx.run(tx.k.deleteFrom("workspace_members").where("tenant_id", "=", tenant_id).where("user_id", "=", user_id));

@@ -1,9 +1,10 @@
 import { deltaOf, type TextDelta } from "../../platform/lib/text-delta.ts";
+import type { StoredEvent } from "../storage/event-reader.ts";
 import { LONG } from "../storage/event-reader.ts";
-import type { EventBase, NewEvent, StoredEvent } from "../storage/events.ts";
+import type { EventBase, NewEvent } from "../storage/events.ts";
 
 /** After so many changes in a row a whole text comes again, so that no reader has to put more together. */
-const MOST_CHANGES = 100;
+const MAX_CHANGES = 100;
 
 /** A change of this many units is not worth looking for a smaller one. */
 const SMALL = 500;
@@ -69,7 +70,7 @@ function smallest(text: string, ...bases: (Known | undefined)[]): Change | undef
   let best: Change | undefined;
   let size = text.length / 2;
   for (const of of new Set(bases)) {
-    if (!of || of.changes >= MOST_CHANGES) continue;
+    if (!of || of.changes >= MAX_CHANGES) continue;
     const delta = deltaOf(of.text, text);
     if (sizeOf(delta) >= size) continue;
     best = { of, delta };

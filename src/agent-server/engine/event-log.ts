@@ -1,9 +1,12 @@
 import type { Database } from "../../platform/database/database.ts";
 import { whenAvailable } from "../../platform/lib/unavailable.ts";
+import type { StoredEvent } from "../storage/event-reader.ts";
 import { EventReader } from "../storage/event-reader.ts";
-import type { StoredEvent } from "../storage/events.ts";
 import { findRun } from "../storage/runs.ts";
 import { type Ending, Feed, GONE, type Watcher } from "./feed.ts";
+
+/** An event on its way to a reader. Without `seq` it is not part of the log and has no id. */
+export type StreamedEvent = Omit<StoredEvent, "seq"> & { seq?: number | string };
 
 /** A run that somebody waits for: which, and whose. */
 export interface RunKey {

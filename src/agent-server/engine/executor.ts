@@ -19,7 +19,7 @@ import type { EventLog } from "./event-log.ts";
 import type { Feed } from "./feed.ts";
 import { type HostRequestOptions, HostRequests } from "./host-requests.ts";
 import { Journal, type Unwritten } from "./journal.ts";
-import { MOST_ATTEMPTS, MOST_CRASHES, verdictOn } from "./run-endings.ts";
+import { MAX_ATTEMPTS, MAX_CRASHES, verdictOn } from "./run-endings.ts";
 import { beginningOf, isAnnounced, metadataEvent, orderOf } from "./run-start.ts";
 import { type Settlement, settle } from "./settle.ts";
 import { takeThread } from "./take-thread.ts";
@@ -182,7 +182,7 @@ export class Executor {
   async onHostLost(reason: string): Promise<void> {
     const { crashes } = this.run;
     if (this.#stopping) return this.#settleWithoutHost();
-    if (crashes + 1 >= MOST_CRASHES) {
+    if (crashes + 1 >= MAX_CRASHES) {
       const message = `The graph host died ${crashes + 1} times while it executed this run: ${reason}.`;
       return this.#settleWithoutHost({ error: "GraphHostError", message });
     }
@@ -202,7 +202,7 @@ export class Executor {
     if (failure !== undefined) {
       // That the database is away says nothing about the run.
       const spent = isDisconnected(failure) ? 0 : 1;
-      if (this.run.attempt < MOST_ATTEMPTS) return this.#return({ spent, crashed: 0, delay_ms: DATABASE_DELAY_MS });
+      if (this.run.attempt < MAX_ATTEMPTS) return this.#return({ spent, crashed: 0, delay_ms: DATABASE_DELAY_MS });
       const message = `The database failed in attempt ${this.run.attempt}; the server's log has the reason.`;
       return this.#settle({ ...outcome, ended: "error", error: { error: "DatabaseError", message } }, unwritten);
     }

@@ -1,6 +1,6 @@
 import type { RunStatus } from "../contract/records.ts";
+import type { StoredEvent } from "../storage/event-reader.ts";
 import { Batch } from "../storage/event-reader.ts";
-import type { StoredEvent } from "../storage/events.ts";
 
 /** How a run ended. */
 export interface Ending {

@@ -2,10 +2,10 @@ import type { RunStatus, ThreadStatus } from "../contract/records.ts";
 import type { AbortReason, HostOutcome } from "../graph-hosts/host.ts";
 
 /** Attempts of a run that may end with the death of its graph host. */
-export const MOST_CRASHES = 3;
+export const MAX_CRASHES = 3;
 
 /** Attempts of a run in all. Deaths of whole processes are not the run's fault as a rule, so there may be many. */
-export const MOST_ATTEMPTS = 20;
+export const MAX_ATTEMPTS = 20;
 
 /** What becomes of a run and its thread. */
 export interface Verdict {

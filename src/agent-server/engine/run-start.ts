@@ -1,7 +1,7 @@
 import type { Database } from "../../platform/database/database.ts";
 import type { CheckpointData, RunKwargs, RunOrder, WriteKey } from "../graph-hosts/host.ts";
 import { findCheckpoint, findWritesOfRun } from "../storage/checkpoints.ts";
-import type { StoredEvent } from "../storage/events.ts";
+import type { StoredEvent } from "../storage/event-reader.ts";
 import { findLastOutput } from "../storage/runs.ts";
 import type { RunRow } from "../storage/schema.ts";
 import { hasState, type OutputBase } from "./event-encoder.ts";

@@ -15,7 +15,7 @@ import { type RunUser, userOf } from "./run-user.ts";
 export type FindToken = (user: RunUser, request: TokenRequest) => Promise<TokenAnswer>;
 
 /** A refresh may take THREADMILL_OAUTH_TIMEOUT_MS (10 s), and waiting for one of somebody else 5 s more. */
-const MOST_MS = 30_000;
+const MAX_MS = 30_000;
 
 export interface TokenRequestOptions {
   database: Database;
@@ -32,7 +32,7 @@ export async function answerTokenRequest(
   run: RunRow,
   request: TokenRequest,
   options: TokenRequestOptions,
-  at_most_ms = MOST_MS,
+  at_most_ms = MAX_MS,
 ): Promise<TokenAnswer> {
   await refuseUnlessHeld(options.database, run);
   const late = new AbortController();

@@ -27,7 +27,7 @@ export interface WorkerOptions extends Omit<ExecutorOptions, "onDone"> {
 const MAX_HAND_BACK_MS = 5_000;
 
 /** setTimeout fires at once when it is given more. */
-const MOST_TIMER_MS = 2 ** 31 - 1;
+const MAX_TIMER_MS = 2 ** 31 - 1;
 
 /**
  * Claims runs while its hosts have room and sees each of them through. It is woken by hints: a run that was
@@ -185,7 +185,7 @@ export class Worker implements Service, PoolListener {
 
   #wakeIn(ms: number): void {
     // Longer delays than a timer can hold (24 days) are found by the polls.
-    if (ms > MOST_TIMER_MS) return;
+    if (ms > MAX_TIMER_MS) return;
     setTimeout(() => this.wake(), ms).unref();
   }
 

@@ -28,10 +28,10 @@ export interface PoolListener {
 }
 
 /** More hosts than this are not started beside silent ones: each costs some 60 MB. */
-const MOST_EXTRA = 4;
+const MAX_EXTRA = 4;
 
 /** Hosts for one suspicious run each, at a time. */
-const MOST_ALONE = 2;
+const MAX_ALONE = 2;
 
 const PING_MS = 250;
 
@@ -176,7 +176,7 @@ export class HostPool implements Service {
 
   #addAlone(): PooledHost | undefined {
     const busy = [...this.#hosts].filter((host) => host.alone).length;
-    return busy < MOST_ALONE ? this.#add(true) : undefined;
+    return busy < MAX_ALONE ? this.#add(true) : undefined;
   }
 
   #add(alone: boolean): PooledHost {
@@ -260,7 +260,7 @@ export class HostPool implements Service {
       host.send({ type: "abort", run_id: run.run_id, epoch: run.epoch, reason: "lease_lost" });
     }
     const regular = [...this.#hosts].filter((other) => !other.alone && !other.retiring).length;
-    if (!host.alone && this.#serving().length < this.#options.size && regular < this.#options.size + MOST_EXTRA)
+    if (!host.alone && this.#serving().length < this.#options.size && regular < this.#options.size + MAX_EXTRA)
       this.#add(false);
     if (waiting.length > 0) this.#listener.onStuck(waiting);
     this.#listener.onRoom();

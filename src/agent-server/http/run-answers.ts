@@ -6,7 +6,8 @@ import { waitingResponse } from "../../platform/http/waiting.ts";
 import type { Log } from "../../platform/lib/log.ts";
 import type { OnDisconnect } from "../contract/runs.ts";
 import type { Disconnects } from "../disconnects.ts";
-import type { RunPath, Runs, StreamedEvent } from "../runs.ts";
+import type { StreamedEvent } from "../engine/event-log.ts";
+import type { RunPath, Runs } from "../runs.ts";
 import { sseResponse } from "./sse.ts";
 
 export interface AnswerOptions {

@@ -1,6 +1,6 @@
 import { endOfAccess, type Gone } from "../../platform/http/client-abort.ts";
 import { type Sink, writtenBody } from "../../platform/http/written-body.ts";
-import type { StreamedEvent } from "../runs.ts";
+import type { StreamedEvent } from "../engine/event-log.ts";
 
 export interface SseOptions {
   /** Only events of these modes, besides those that every stream has. */

@@ -168,12 +168,12 @@ function groupByNamespace(versionsOf: Map<Row, ChannelVersion[]>): [Namespace, s
 }
 
 /** Postgres takes 65,535 parameters in a statement, SQLite 32,766. */
-const MOST_PARAMETERS = 1000;
+const MAX_PARAMETERS = 1000;
 
 async function findValues(tx: Tx, { thread_id, checkpoint_ns }: Namespace, versions: string[]): Promise<NewValue[]> {
   const found: NewValue[] = [];
-  for (let at = 0; at < versions.length; at += MOST_PARAMETERS) {
-    const some = versions.slice(at, at + MOST_PARAMETERS);
+  for (let at = 0; at < versions.length; at += MAX_PARAMETERS) {
+    const some = versions.slice(at, at + MAX_PARAMETERS);
     const rows = await tx.all(
       tx.k
         .selectFrom("checkpoint_values")

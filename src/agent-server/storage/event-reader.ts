@@ -1,8 +1,14 @@
 import type { Tx } from "../../platform/database/database.ts";
 import { prepared } from "../../platform/database/prepared.ts";
 import { applyDelta } from "../../platform/lib/text-delta.ts";
-import type { StoredEvent } from "./events.ts";
 import type { RunEventRow } from "./schema.ts";
+
+/** An event as readers get it: the name of its type, and its data as JSON text. */
+export interface StoredEvent {
+  seq: number;
+  event: string;
+  data: string;
+}
 
 export const EVENT_COLUMNS = ["seq", "event", "data", "base_seq", "base_run_id", "copies"] as const;
 type Row = Pick<RunEventRow, (typeof EVENT_COLUMNS)[number]>;

@@ -1,15 +1,8 @@
 import { nowMs, type Tx } from "../../platform/database/database.ts";
 import { prepared } from "../../platform/database/prepared.ts";
 import type { TextDelta } from "../../platform/lib/text-delta.ts";
-import { EVENT_COLUMNS, unfold } from "./event-reader.ts";
+import { EVENT_COLUMNS, type StoredEvent, unfold } from "./event-reader.ts";
 import type { RunEventRow } from "./schema.ts";
-
-/** An event as readers get it: the name of its type, and its data as JSON text. */
-export interface StoredEvent {
-  seq: number;
-  event: string;
-  data: string;
-}
 
 /** What an event's data is stored as a change of: an earlier event of the run, or (`base_seq` 0) the output of another run. */
 export interface EventBase {

@@ -11,13 +11,13 @@ import { isLoopback } from "../../platform/lib/loopback.ts";
 import { createSafeFetch } from "../../platform/lib/safe-fetch.ts";
 
 /** Of an answer of an OAuth provider; the largest are discovery documents, of some KB. */
-const MOST_PROVIDER_BYTES = 1_000_000;
+const MAX_PROVIDER_BYTES = 1_000_000;
 
 /** Loaded while the graph hosts load the graphs on another core, as the HTTP part is. */
 export async function openVault(config: Config, database: Database, seal: Seal, log: Log): Promise<Vault> {
   const { createVault } = await import("../../access/vault.ts");
   const fetch_rules = { allow_loopback: config.allow_loopback_oauth };
-  const limits = { timeout_ms: config.provider_timeout_ms, max_bytes: MOST_PROVIDER_BYTES };
+  const limits = { timeout_ms: config.provider_timeout_ms, max_bytes: MAX_PROVIDER_BYTES };
   const fetch = createSafeFetch(fetch_rules, limits);
   return createVault({ database, seal, fetch, fetch_rules, clock: systemClock, log, settings: config });
 }

@@ -11,7 +11,7 @@ export interface Packed {
 }
 
 /** What the service takes of an upload. */
-const MOST_BYTES = 200 * 2 ** 20;
+const MAX_BYTES = 200 * 2 ** 20;
 
 /**
  * Packs files of a folder into a tarball in the folder for temporary files.
@@ -27,7 +27,7 @@ export async function pack(folder: string, paths: readonly string[]): Promise<Pa
     const names = paths.map((path) => `./${path}`);
     await create({ gzip: true, portable: true, noDirRecurse: true, cwd: folder, file }, names);
     const { size: bytes } = await stat(file);
-    if (bytes > MOST_BYTES)
+    if (bytes > MAX_BYTES)
       throw new CommandError(
         "The source is larger than 200 MB when packed: leave out what is not needed with a .dockerignore.",
       );

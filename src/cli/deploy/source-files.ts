@@ -15,8 +15,8 @@ export interface SourceFiles {
 }
 
 /** What the service takes; it says so, too, but only after the upload. */
-const MOST_FILES = 50_000;
-const MOST_BYTES = 2 ** 30;
+const MAX_FILES = 50_000;
+const MAX_BYTES = 2 ** 30;
 
 interface Rules {
   rules: IgnoreRules;
@@ -51,9 +51,9 @@ async function walk(folder: string, below: string, before: Rules[], found: Sourc
 async function take(folder: string, path: string, found: SourceFiles): Promise<void> {
   found.paths.push(path);
   found.bytes += (await stat(join(folder, path))).size;
-  if (found.paths.length > MOST_FILES || found.bytes > MOST_BYTES)
+  if (found.paths.length > MAX_FILES || found.bytes > MAX_BYTES)
     throw new CommandError(
-      `${folder} holds more than ${MOST_FILES} files or 1 GB: leave out what is not needed with a .dockerignore.`,
+      `${folder} holds more than ${MAX_FILES} files or 1 GB: leave out what is not needed with a .dockerignore.`,
     );
 }
 

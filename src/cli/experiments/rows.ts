@@ -28,7 +28,7 @@ export interface Results {
 const NAMESPACE = "6f0c2d4e-6d1b-5c8a-9d0e-2b7f3f1a8c55";
 
 /** Seconds; more is a mistake, such as a time of day. */
-const MOST_LATENCY = 1e9;
+const MAX_LATENCY = 1e9;
 
 const KNOWN = new Set([...Object.keys(UploadRow.shape), "latency"]);
 
@@ -123,7 +123,7 @@ export class RowCompleter {
 
   #microseconds(latency: unknown, place: number): number {
     if (latency === undefined || latency === null) return 0;
-    if (typeof latency === "number" && latency >= 0 && latency < MOST_LATENCY) return Math.round(latency * 1e6);
+    if (typeof latency === "number" && latency >= 0 && latency < MAX_LATENCY) return Math.round(latency * 1e6);
     const problem = `the latency is ${JSON.stringify(latency)}, but must be a number of seconds, 0 or more.`;
     throw this.#file.wrong(`${this.#unit} ${place}`, problem);
   }

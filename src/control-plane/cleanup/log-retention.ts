@@ -17,7 +17,7 @@ interface TidyingOptions {
 const EVERY_MS = 60_000;
 
 /** Of each deployment; beyond it the oldest go. At 200 bytes a line these are 10 MB. */
-export const MOST_LOG_LINES = 50_000;
+export const MAX_LOG_LINES = 50_000;
 
 /** Keeps what builds, instances and uploads leave behind from growing without an end. */
 export const tidying = (options: TidyingOptions): Service =>
@@ -31,6 +31,6 @@ export const tidying = (options: TidyingOptions): Service =>
 export async function tidyControl({ database, uploads, settings }: Omit<TidyingOptions, "log">): Promise<void> {
   await uploads.tidy();
   await database.write((tx) => deleteOldLogLines(tx, settings.deployment_log_retention_ms));
-  for (const deployment_id of await deploymentsWithMoreLines(database.read, MOST_LOG_LINES))
-    await database.write((tx) => trimLogLines(tx, deployment_id, MOST_LOG_LINES));
+  for (const deployment_id of await deploymentsWithMoreLines(database.read, MAX_LOG_LINES))
+    await database.write((tx) => trimLogLines(tx, deployment_id, MAX_LOG_LINES));
 }

@@ -1,7 +1,7 @@
 import type { LogLine } from "./driver.ts";
 
 /** Longer lines are cut. */
-const MOST_LENGTH = 32_768;
+const MAX_LENGTH = 32_768;
 
 const LEVELS: Readonly<Record<number, LogLine["level"]>> = {
   10: "DEBUG",
@@ -32,7 +32,7 @@ function readOwnLine(line: string): LogLine | undefined {
   }
 }
 
-const cut = (text: string): string => (text.length > MOST_LENGTH ? `${text.slice(0, MOST_LENGTH)} ...` : text);
+const cut = (text: string): string => (text.length > MAX_LENGTH ? `${text.slice(0, MAX_LENGTH)} ...` : text);
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: the escape character begins what colours a terminal
 const withoutColours = (text: string): string => text.replace(/\u001b\[[\d;]*[A-Za-z]/g, "");

@@ -28,7 +28,7 @@ export interface Patience {
 }
 
 /** However much an instance writes, it is given up after so many deadlines. */
-const MOST_DEADLINES = 4;
+const MAX_DEADLINES = 4;
 
 /**
  * When a roll-out is given up as long as nothing else happens: at the deadline, later while there is progress. What comes up just
@@ -39,5 +39,5 @@ export function givenUpAt(
   { deadline_ms, progress_ms }: Patience,
 ): number {
   const deadline = Math.max(began_at + deadline_ms, progress_at + Math.min(progress_ms, deadline_ms));
-  return Math.min(deadline, began_at + MOST_DEADLINES * deadline_ms);
+  return Math.min(deadline, began_at + MAX_DEADLINES * deadline_ms);
 }

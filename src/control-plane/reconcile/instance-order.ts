@@ -15,7 +15,7 @@ import type { ReconcilerParts } from "./reconciler-context.ts";
 import type { Plan } from "./steps.ts";
 
 /** More copies than this are no mistake of ours to carry out. */
-const MOST_REPLICAS = 10;
+const MAX_REPLICAS = 10;
 
 const configOf = ({ source_config }: RevisionRow) => JSON.parse(source_config) as SourceConfig;
 export const madeOf = ({ source_revision_config }: RevisionRow) =>
@@ -36,7 +36,7 @@ export function planOf(revision: RevisionRow, driver: DeployDriver | undefined):
 
 /** How many instances a revision has: `resource_spec.min_scale`, at least 1, as nothing here would wake up a sleeping one. */
 export const replicasOf = (revision: RevisionRow): number =>
-  Math.min(MOST_REPLICAS, Math.max(1, configOf(revision).resource_spec?.min_scale ?? 1));
+  Math.min(MAX_REPLICAS, Math.max(1, configOf(revision).resource_spec?.min_scale ?? 1));
 
 export type Sources = Pick<ReconcilerParts, "database" | "seal" | "uploads">;
 

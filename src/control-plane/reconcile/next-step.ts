@@ -8,9 +8,9 @@ import { isTerminal } from "./revision-states.ts";
 import { type Facts, keyOf, type Step, type StepSettings } from "./steps.ts";
 
 /** A job that a driver has failed this often has failed for good. The first attempt and three more. */
-const MOST_FAILURES = 4;
+const MAX_FAILURES = 4;
 /** An instance that ended this often before it was ready takes its revision along. */
-const MOST_DEATHS = 3;
+const MAX_DEATHS = 3;
 
 /** What is to be done next, given what the rows say and what this process knows. Decides and does nothing. */
 export function nextStep(state: DeploymentState, facts: Facts, settings: StepSettings): Step {
@@ -76,7 +76,7 @@ function buildStep(revision: RevisionRow, { jobs, troubles }: Facts): Step | und
   // What is built is in no row yet, so it would be taken for old.
   if (jobs.has(keyOf(job)) || jobs.has("prune")) return undefined;
   const trouble = troubles.get(keyOf(job));
-  if (trouble && trouble.failures >= MOST_FAILURES && revision.status === "BUILDING") {
+  if (trouble && trouble.failures >= MAX_FAILURES && revision.status === "BUILDING") {
     return { do: "move", revision, to: "BUILD_FAILED", message: gaveUp("built") };
   }
   return trouble?.waits ? undefined : { do: "begin", job };
@@ -95,9 +95,9 @@ function deployStep(
   const failed = (message: string): Step => ({ do: "move", revision, to: "DEPLOY_FAILED", message });
   for (const instance of fresh) {
     const trouble = facts.troubles.get(keyOf({ kind: "ensure", instance, revision }));
-    if (trouble && trouble.failures >= MOST_FAILURES) return failed(gaveUp("started"));
-    if (instance.restarts >= MOST_DEATHS)
-      return failed(seen(`Ended ${MOST_DEATHS} times before it was ready.`, revision));
+    if (trouble && trouble.failures >= MAX_FAILURES) return failed(gaveUp("started"));
+    if (instance.restarts >= MAX_DEATHS)
+      return failed(seen(`Ended ${MAX_DEATHS} times before it was ready.`, revision));
   }
   if (fresh.every((instance) => instance.state === "ready")) return { do: "switch", revision, fresh };
   if (state.now < givenUpAt(courseOf(revision, state, facts), settings)) return undefined;
@@ -115,7 +115,7 @@ const seen = (sentence: string, { status_message }: RevisionRow) =>
   status_message === null ? sentence : `${sentence} ${status_message}`;
 
 const gaveUp = (done: string) =>
-  `It could not be ${done}, ${MOST_FAILURES} times in a row, and not because of what was deployed: the log of the service says why.`;
+  `It could not be ${done}, ${MAX_FAILURES} times in a row, and not because of what was deployed: the log of the service says why.`;
 
 function routeStep(state: DeploymentState, { routed }: Facts): Step | undefined {
   if (state.deployment.active_revision_id === null) return undefined;

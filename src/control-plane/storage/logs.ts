@@ -9,7 +9,7 @@ const COLUMNS = 8;
 
 /** Stores lines in the order in which they are given. */
 export async function insertLogLines(tx: Tx, lines: readonly NewLogLine[]): Promise<void> {
-  const most = Math.floor(Math.min(tx.dialect.most_parameters, 8000) / COLUMNS);
+  const most = Math.floor(Math.min(tx.dialect.max_parameters, 8000) / COLUMNS);
   for (let from = 0; from < lines.length; from += most)
     await tx.run(tx.k.insertInto("deployment_logs").values(lines.slice(from, from + most)));
 }

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import type { StagedRow } from "./staged-row.ts";
 
 /** Rows are kept in memory up to this many bytes of text, and from then on in a file: an upload may have 200 MB. */
-const MOST_MEMORY_BYTES = 4 * 2 ** 20;
+const MAX_MEMORY_BYTES = 4 * 2 ** 20;
 
 /** The file is read in pieces of this size. */
 const PIECE_BYTES = 2 ** 20;
@@ -28,7 +28,7 @@ export class Staging {
     this.#lines.push(line);
     this.#bytes += line.byteLength;
     this.#count++;
-    if (this.#bytes >= MOST_MEMORY_BYTES) this.#spill();
+    if (this.#bytes >= MAX_MEMORY_BYTES) this.#spill();
   }
 
   /** All rows in the order in which they came. May be asked again: a transaction may be repeated. */

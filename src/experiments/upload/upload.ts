@@ -8,10 +8,10 @@ import { type StagedRow, stagedRow } from "./staged-row.ts";
 import { Staging } from "./staging.ts";
 
 /** The reasons of as many rows are told; the rest would only be more of the same. */
-const MOST_BAD_ROWS = 100;
+const MAX_BAD_ROWS = 100;
 
 /** Everything but the rows; metadata is the only large thing in it. */
-const MOST_HEAD_BYTES = 16 * 2 ** 20;
+const MAX_HEAD_BYTES = 16 * 2 ** 20;
 
 /** An upload that is whole and right: ready to be stored. */
 export interface CheckedUpload {
@@ -41,7 +41,7 @@ export class Upload {
     this.#reader = new JsonRows({
       array: "results",
       max_row_bytes: limit_bytes,
-      max_rest_bytes: MOST_HEAD_BYTES,
+      max_rest_bytes: MAX_HEAD_BYTES,
       onRow: (row, index) => this.#take(row, index),
     });
   }
@@ -61,7 +61,7 @@ export class Upload {
       if (head.data.dataset_id === undefined && head.data.dataset_name === undefined) parts.push(NO_DATASET);
       this.#checkWindow(head.data);
     }
-    for (const bad of this.#bad.sort((a, b) => a.row - b.row).slice(0, MOST_BAD_ROWS)) parts.push(...bad.parts);
+    for (const bad of this.#bad.sort((a, b) => a.row - b.row).slice(0, MAX_BAD_ROWS)) parts.push(...bad.parts);
     if (parts.length > 0) throw new InvalidRequestError(parts);
     return { head: head.data as UploadHead, staging: this.#staging };
   }
@@ -88,7 +88,7 @@ export class Upload {
 
   #refuse(row: number, parts: InvalidPart[]): void {
     this.#badRows++;
-    if (this.#bad.length < MOST_BAD_ROWS) this.#bad.push({ row, parts });
+    if (this.#bad.length < MAX_BAD_ROWS) this.#bad.push({ row, parts });
   }
 
   /** Rows with the same row_id are repetitions of one example, so they have the same inputs and expected outputs. */
@@ -107,7 +107,7 @@ export class Upload {
       this.#refuse(-1, [wrong(["body", "experiment_end_time"], msg, to)]);
     }
     this.#times.forEach(({ start_us, end_us }, index) => {
-      if (Number.isNaN(start_us) || this.#bad.length >= MOST_BAD_ROWS) return;
+      if (Number.isNaN(start_us) || this.#bad.length >= MAX_BAD_ROWS) return;
       const at = (field: string) => ["body", "results", index, field];
       const parts: InvalidPart[] = [];
       if (start_us < from || start_us > to) parts.push(wrong(at("start_time"), outside(from, to), start_us));

@@ -1,5 +1,5 @@
 /** Values whose JSON is longer than this are not repeated to the caller. */
-const MOST_CHARS = 1000;
+const MAX_CHARS = 1000;
 
 /** Fields that hold a secret: what stands in them is never repeated, neither alone nor within an object. */
 const SECRETS = new Set(["access_token", "refresh_token", "client_secret", "secrets"]);
@@ -14,7 +14,7 @@ export const isSecretField = (name: string | number | undefined): boolean => SEC
  * Looks at no more of a large value than it takes to see that it is one.
  */
 export function echoOf(value: unknown, field?: string | number): unknown {
-  const budget = { chars: MOST_CHARS };
+  const budget = { chars: MAX_CHARS };
   const copy = copyOf(value, field, budget);
   return budget.chars < 0 ? undefined : copy;
 }

@@ -90,7 +90,7 @@ export interface Dialect {
   /** A number within the JSON text of a column, by its path; null where there is none. */
   jsonNumber(column: string, path: readonly string[]): RawBuilder<number | null>;
   /** Most parameters of a statement. */
-  readonly most_parameters: number;
+  readonly max_parameters: number;
   /** Whether an error says that a unique index would have been violated. */
   isUniqueViolation(error: unknown): boolean;
 }

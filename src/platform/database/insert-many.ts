@@ -3,7 +3,7 @@ import type { Tx } from "./database.ts";
 import type { Schema } from "./schema.ts";
 
 /** Rows of one statement, besides the database's own limit: what a statement brings more than this many is below 1 µs a row. */
-const MOST_ROWS = 200;
+const MAX_ROWS = 200;
 
 /**
  * The texts of statements by their database, table, columns and number of rows: they differ in their values alone. Building one of
@@ -18,7 +18,7 @@ export async function insertMany<T extends keyof Schema>(
   rows: readonly Insertable<Schema[T]>[],
 ): Promise<void> {
   const columns = Object.keys(rows[0] ?? {});
-  const size = Math.min(MOST_ROWS, Math.floor(tx.dialect.most_parameters / Math.max(columns.length, 1)));
+  const size = Math.min(MAX_ROWS, Math.floor(tx.dialect.max_parameters / Math.max(columns.length, 1)));
   for (let from = 0; from < rows.length; from += size) {
     const some = rows.slice(from, from + size);
     const values = some.flatMap((row) => columns.map((column) => (row as Record<string, unknown>)[column]));
@@ -42,16 +42,16 @@ function textFor<T extends keyof Schema>(
       .values(rows as never)
       .compile().sql;
   // Only full ones come again; of the others there would be as many as there are lengths.
-  if (rows.length === MOST_ROWS) known.set(name, text);
+  if (rows.length === MAX_ROWS) known.set(name, text);
   return text;
 }
 
 /** Ids of one `in (...)`; more are asked for in several goes. */
-const MOST_IDS = 5000;
+const MAX_IDS = 5000;
 
 /** Asks for records by their ids, some thousands at a time. */
 export async function byIds<Id, R>(ids: readonly Id[], ask: (some: Id[]) => Promise<R[]>): Promise<R[]> {
   const found: R[] = [];
-  for (let from = 0; from < ids.length; from += MOST_IDS) found.push(...(await ask(ids.slice(from, from + MOST_IDS))));
+  for (let from = 0; from < ids.length; from += MAX_IDS) found.push(...(await ask(ids.slice(from, from + MAX_IDS))));
   return found;
 }

@@ -14,7 +14,7 @@ export { type FetchRules, refusalOf } from "./safe-fetch/rules.ts";
  */
 export type SafeFetch = (url: string | URL, init?: RequestInit) => Promise<Response>;
 
-const MOST_REDIRECTS = 5;
+const MAX_REDIRECTS = 5;
 
 /**
  * @param lookup resolves names. Connections go to what it answered and what was vetted, so a name cannot lead elsewhere between
@@ -46,7 +46,7 @@ async function firstHop(request: Request): Promise<Hop> {
 
 async function follow(fetching: Fetching, first: Hop, redirect: Request["redirect"]): Promise<Response> {
   let hop = first;
-  for (let redirects = 0; redirects <= MOST_REDIRECTS; redirects++) {
+  for (let redirects = 0; redirects <= MAX_REDIRECTS; redirects++) {
     const answer = await send(fetching, hop);
     const next = redirect === "manual" ? undefined : nextHop(hop, answer);
     if (next === undefined) return answer;
@@ -57,7 +57,7 @@ async function follow(fetching: Fetching, first: Hop, redirect: Request["redirec
     }
     hop = next;
   }
-  throw new FetchRefusedError(`The address answered with more than ${MOST_REDIRECTS} redirects.`);
+  throw new FetchRefusedError(`The address answered with more than ${MAX_REDIRECTS} redirects.`);
 }
 
 const mayFollow = (from: URL, to: URL, rules: FetchRules): boolean =>

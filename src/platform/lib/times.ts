@@ -2,7 +2,7 @@ const DAY_MS = 86_400_000;
 
 /** Dates of days since the epoch, with the T behind them. More are begun anew: the times of an answer are of few days. */
 const dates = new Map<number, string>();
-const MOST_DATES = 1000;
+const MAX_DATES = 1000;
 
 const TWO = Array.from({ length: 60 }, (_, n) => String(n).padStart(2, "0"));
 const three = (n: number): string => (n < 10 ? `00${n}` : n < 100 ? `0${n}` : String(n));
@@ -25,7 +25,7 @@ export function isoOfMicroseconds(us: number): string {
 function dateOf(day: number): string {
   const known = dates.get(day);
   if (known !== undefined) return known;
-  if (dates.size === MOST_DATES) dates.clear();
+  if (dates.size === MAX_DATES) dates.clear();
   const date = new Date(day * DAY_MS).toISOString().slice(0, -"00:00:00.000Z".length);
   dates.set(day, date);
   return date;

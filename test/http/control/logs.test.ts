@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { MOST_LOG_LINES, tidyControl } from "../../../src/control-plane/cleanup/log-retention.ts";
+import { MAX_LOG_LINES, tidyControl } from "../../../src/control-plane/cleanup/log-retention.ts";
 import { insertLogLines, type NewLogLine } from "../../../src/control-plane/storage/logs.ts";
 import { Uploads } from "../../../src/control-plane/uploads.ts";
 import { databases } from "../../support/databases.ts";
@@ -182,7 +182,7 @@ describe.each(databases)("the logs of a deployment on %s", (database) => {
     const line = (at: number, message: string) => ({ at, message, deployment_id: one.id });
     await write(
       [line(now - 60_000, "old")],
-      Array.from({ length: MOST_LOG_LINES + 20 }, (_, i) => line(now, String(i))),
+      Array.from({ length: MAX_LOG_LINES + 20 }, (_, i) => line(now, String(i))),
     );
     const { data_dir } = api.service.config;
     const uploads = new Uploads({ database: api.storage, folder: `${data_dir}/u`, limit_bytes: 1, ttl_ms: 1 });
@@ -194,11 +194,11 @@ describe.each(databases)("the logs of a deployment on %s", (database) => {
       return [oldest?.message, newest?.message];
     };
     await tidy(100 * 365 * 86_400_000);
-    expect(await ends()).toEqual(["20", String(MOST_LOG_LINES + 19)]);
+    expect(await ends()).toEqual(["20", String(MAX_LOG_LINES + 19)]);
     expect((await ofAll()).logs).toHaveLength(11);
     await write([line(now - 60_000, "old")]);
     await tidy(30_000);
-    expect(await ends()).toEqual(["20", String(MOST_LOG_LINES + 19)]);
+    expect(await ends()).toEqual(["20", String(MAX_LOG_LINES + 19)]);
     expect((await ofAll()).logs).toHaveLength(0);
   }, 60_000);
 });

@@ -3,7 +3,7 @@ import { Field, TextArea } from "./field.tsx";
 
 /** Rows of the text area: as many as the text has lines, within these. */
 const LEAST_ROWS = 3;
-const MOST_ROWS = 18;
+const MAX_ROWS = 18;
 
 /** What is meant as JSON, so that what is wrong with it is a mistake and no text. */
 const JSON_BEGINS = /^\s*[[{"]/;
@@ -58,7 +58,7 @@ export function JsonEditor({
     told.current = read.value;
     onChange(read.value);
   };
-  const rows = Math.min(Math.max(text.split("\n").length, mayBeText ? 1 : LEAST_ROWS), MOST_ROWS);
+  const rows = Math.min(Math.max(text.split("\n").length, mayBeText ? 1 : LEAST_ROWS), MAX_ROWS);
   return (
     <Field label={label} hint={hint} error={problem}>
       {(props) => (

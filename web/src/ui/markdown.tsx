@@ -3,11 +3,11 @@ import { classes } from "./classes.ts";
 import { type Block, blocksOf, type Inline, inlinesOf } from "./markdown-blocks.ts";
 
 /** What is longer is shown as it is: it is read anew with every piece that a model writes. */
-const MOST_CHARACTERS = 50_000;
+const MAX_CHARACTERS = 50_000;
 
 /** A text that may be Markdown. HTML in it stays text. @param end what stands after its last word */
 export const Markdown = memo(function Markdown({ text, end }: { text: string; end?: ReactNode }) {
-  const blocks: Block[] = text.length > MOST_CHARACTERS ? [{ at: 0, kind: "text", text }] : blocksOf(text);
+  const blocks: Block[] = text.length > MAX_CHARACTERS ? [{ at: 0, kind: "text", text }] : blocksOf(text);
   return (
     <div className="grid min-w-0 gap-2 text-body">
       {blocks.length === 0 && end && <p>{end}</p>}

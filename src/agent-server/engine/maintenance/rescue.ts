@@ -6,7 +6,7 @@ import { lastEventSeq } from "../../storage/events.ts";
 import { findLostRuns, type Lost, lockLostRuns, returnLostRuns } from "../../storage/lost-runs.ts";
 import type { RunRow } from "../../storage/schema.ts";
 import type { EventLog } from "../event-log.ts";
-import { MOST_ATTEMPTS, verdictOn } from "../run-endings.ts";
+import { MAX_ATTEMPTS, verdictOn } from "../run-endings.ts";
 import { settle } from "../settle.ts";
 
 export interface RescueOptions {
@@ -79,7 +79,7 @@ export class Rescue {
   }
 
   #mayGoOn({ cancel_action, attempt }: RunRow): boolean {
-    return cancel_action === null && attempt < MOST_ATTEMPTS;
+    return cancel_action === null && attempt < MAX_ATTEMPTS;
   }
 
   /** A run that was to be cancelled, or was lost too often. */

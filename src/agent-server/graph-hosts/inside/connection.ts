@@ -11,7 +11,7 @@ export interface RunKey {
 }
 
 /** Past this many events a batch goes out although more may come in the same turn. */
-const MOST_EVENTS = 64;
+const MAX_EVENTS = 64;
 /** A stream of events that has sent this many messages within {@link GATHER_MS} gathers its next ones for as long. */
 const MANY_MESSAGES = 4;
 const GATHER_MS = 1;
@@ -72,7 +72,7 @@ export class ServiceConnection {
       return;
     }
     last.events.push([event, data]);
-    if (last.events.length >= MOST_EVENTS) this.#flush();
+    if (last.events.length >= MAX_EVENTS) this.#flush();
   }
 
   /**

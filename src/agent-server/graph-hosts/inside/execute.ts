@@ -6,7 +6,7 @@ import { toCommand } from "./commands.ts";
 import { CommitPoints } from "./commit-points.ts";
 import type { Library } from "./loading/library.ts";
 import type { CompiledGraph, LoadedGraph, LoadedGraphs } from "./loading/load.ts";
-import type { RunningInHost } from "./runtime.ts";
+import type { RunningInHost } from "./running-in-host.ts";
 import { describedBy, type Scope, withScope } from "./scope.ts";
 import { openTasks, summarize } from "./state.ts";
 import { StreamTranslator, sourceModes } from "./stream-modes.ts";

@@ -1,12 +1,13 @@
 import { unlessAborted } from "../../../platform/lib/unless-aborted.ts";
 import type { AskForToken } from "../author/token-question.ts";
-import type { AbortReason, FromHost, HostSetup, ToHost, TokenAnswer } from "../host.ts";
+import type { FromHost, HostSetup, ToHost, TokenAnswer } from "../host.ts";
 import { createCheckpointer } from "./checkpointer.ts";
 import { ServiceConnection } from "./connection.ts";
 import { executeRun } from "./execute.ts";
 import { inContext, installGlobals } from "./loading/globals.ts";
 import { loadGraphs } from "./loading/load.ts";
 import { answerQuestion } from "./questions.ts";
+import { RunningInHost } from "./running-in-host.ts";
 
 export interface Runtime {
   receive(message: ToHost): void;
@@ -72,31 +73,3 @@ export function startRuntime(setup: HostSetup, send: (messages: FromHost[]) => v
 }
 
 const keyOf = ({ run_id, epoch }: { run_id: string; epoch: number }) => `${run_id} ${epoch}`;
-
-/** The handles by which a run is stopped from outside. */
-export class RunningInHost {
-  readonly #controller = new AbortController();
-  /** LangGraph looks at it between two steps. */
-  #requestDrain: (() => void) | undefined;
-  #draining = false;
-  reason: AbortReason | undefined;
-
-  get signal(): AbortSignal {
-    return this.#controller.signal;
-  }
-
-  abort(reason: AbortReason): void {
-    this.reason ??= reason;
-    this.#controller.abort(new Error(`The run was stopped: ${reason.replace("_", " ")}.`));
-  }
-
-  drain(): void {
-    this.#draining = true;
-    this.#requestDrain?.();
-  }
-
-  onDrain(request: () => void): void {
-    this.#requestDrain = request;
-    if (this.#draining) request();
-  }
-}

@@ -58,10 +58,10 @@ export class StateSerializer {
 }
 
 /** Deeper values, and those that contain themselves, are left to the original. */
-const MOST_LEVELS = 100;
+const MAX_LEVELS = 100;
 
 /** Whether JSON.stringify alone writes the value as the original would, and nothing in it has to be escaped. */
-function isPlain(value: unknown, classes: MessageClasses, levels = MOST_LEVELS): boolean {
+function isPlain(value: unknown, classes: MessageClasses, levels = MAX_LEVELS): boolean {
   if (value === null || typeof value === "string" || typeof value === "boolean" || typeof value === "number")
     return true;
   return typeof value === "object" && levels > 0 && isPlainObject(value, classes, levels - 1);

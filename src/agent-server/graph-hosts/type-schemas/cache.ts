@@ -1,7 +1,16 @@
 import { createHash, randomUUID } from "node:crypto";
 import { mkdir, readFile, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { TypeSchemas } from "./reader.ts";
+import type { JsonSchema } from "../host.ts";
+
+/** JSON schemas (draft 7) of a graph; null where its types allow anything, or say nothing. */
+export interface TypeSchemas {
+  input: JsonSchema | null;
+  output: JsonSchema | null;
+  state: JsonSchema | null;
+  /** Of the context: JavaScript graphs declare one schema for config and context. */
+  config: JsonSchema | null;
+}
 
 /** To be raised whenever the same sources give other schemas than before. */
 const FORMAT = 1;

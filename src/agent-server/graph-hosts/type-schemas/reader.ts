@@ -2,17 +2,8 @@ import { once } from "node:events";
 import { extname } from "node:path";
 import { Worker } from "node:worker_threads";
 import type { Log } from "../../../platform/lib/log.ts";
-import type { GraphToLoad, JsonSchema } from "../host.ts";
-import { hashOfFile, SchemaCache } from "./cache.ts";
-
-/** JSON schemas (draft 7) of a graph; null where its types allow anything, or say nothing. */
-export interface TypeSchemas {
-  input: JsonSchema | null;
-  output: JsonSchema | null;
-  state: JsonSchema | null;
-  /** Of the context: JavaScript graphs declare one schema for config and context. */
-  config: JsonSchema | null;
-}
+import type { GraphToLoad } from "../host.ts";
+import { hashOfFile, SchemaCache, type TypeSchemas } from "./cache.ts";
 
 export interface TypeSchemaReaderOptions {
   /** Where tsconfig.json is. */

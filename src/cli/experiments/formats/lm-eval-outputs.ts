@@ -1,5 +1,17 @@
 import { isObject, type JsonObject } from "../../../platform/lib/json/json.ts";
-import type { Sample } from "./lm-eval.ts";
+
+/** A line of the file: a document of the task under one filter, with its metrics as further fields. */
+export interface Sample extends JsonObject {
+  doc_id?: unknown;
+  doc?: unknown;
+  target?: unknown;
+  /** `{gen_args_0: {arg_0: prompt, arg_1: …}, …}`, a request each; older versions write lists of lists. */
+  arguments?: unknown;
+  /** By request and repeat. */
+  resps?: unknown;
+  /** By request. */
+  filtered_resps?: unknown;
+}
 
 /** A continuation's log-likelihood, and whether it is the one that greedy decoding would give. Newer versions write texts. */
 type Likelihood = [likelihood: number | string, is_greedy: boolean | string];

@@ -4,20 +4,7 @@ import { type ReadRow, type Results, RowCompleter } from "../rows.ts";
 import type { ReadOptions } from "./format.ts";
 import { parseLine } from "./jsonl.ts";
 import { type Line, linesOf } from "./lines.ts";
-import { outputsOf, promptOf } from "./lm-eval-outputs.ts";
-
-/** A line of the file: a document of the task under one filter, with its metrics as further fields. */
-export interface Sample extends JsonObject {
-  doc_id?: unknown;
-  doc?: unknown;
-  target?: unknown;
-  /** `{gen_args_0: {arg_0: prompt, arg_1: …}, …}`, a request each; older versions write lists of lists. */
-  arguments?: unknown;
-  /** By request and repeat. */
-  resps?: unknown;
-  /** By request. */
-  filtered_resps?: unknown;
-}
+import { outputsOf, promptOf, type Sample } from "./lm-eval-outputs.ts";
 
 /** Fields that are no metrics, for older versions, which do not name theirs in `metrics`. */
 const FIXED = new Set(

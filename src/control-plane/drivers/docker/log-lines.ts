@@ -14,7 +14,7 @@ export interface WrittenLine {
 }
 
 /** A line that goes on longer than this is told in pieces. */
-const MOST_BYTES = 64 * 1024;
+const MAX_BYTES = 64 * 1024;
 const NEWLINE = 0x0a;
 
 /**
@@ -61,7 +61,7 @@ class StreamLines {
     this.#read = { at, frames: at === this.#read.at ? this.#read.frames + 1 : 1 };
     if (this.#wasTold()) return undefined;
     this.#pieces.push(bytes);
-    const isWhole = bytes.at(-1) === NEWLINE || this.#pieces.reduce((sum, { length }) => sum + length, 0) > MOST_BYTES;
+    const isWhole = bytes.at(-1) === NEWLINE || this.#pieces.reduce((sum, { length }) => sum + length, 0) > MAX_BYTES;
     return isWhole ? this.end() : undefined;
   }
 

@@ -1,7 +1,7 @@
 const NEWLINE = 0x0a;
 
 /** A line that goes on longer than this is told in pieces. */
-const MOST_BYTES = 64 * 1024;
+const MAX_BYTES = 64 * 1024;
 
 /** Cuts a stream of bytes into lines, also where a character lies over the border of two pieces. */
 export class LineSplitter {
@@ -18,7 +18,7 @@ export class LineSplitter {
     const lines: string[] = [];
     for (;;) {
       const newline = bytes.indexOf(NEWLINE);
-      const end = newline === -1 ? (bytes.length > MOST_BYTES ? MOST_BYTES : -1) : newline;
+      const end = newline === -1 ? (bytes.length > MAX_BYTES ? MAX_BYTES : -1) : newline;
       if (end === -1) break;
       lines.push(bytes.toString("utf8", 0, end));
       bytes = bytes.subarray(newline === -1 ? end : end + 1);

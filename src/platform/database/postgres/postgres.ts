@@ -53,7 +53,7 @@ const dialect: Dialect = {
     case jsonb_typeof(value) when 'string' then 'text' when 'boolean' then value::text else jsonb_typeof(value) end as kind
     from jsonb_each((${json})::jsonb))`,
   jsonNumber: (column, path) => sql<number | null>`((${sql.ref(column)})::jsonb #>> ${path}::text[])::double precision`,
-  most_parameters: 60_000,
+  max_parameters: 60_000,
   isUniqueViolation: (error) => (error as { code?: string })?.code === "23505",
 };
 

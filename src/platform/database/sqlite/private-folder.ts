@@ -5,7 +5,7 @@ import type { Log } from "../../lib/log.ts";
 const FOLDER_MODE = 0o700;
 const FILE_MODE = 0o600;
 /** Deployments that run as other users go through the data folder to folders of their own; they cannot list it. */
-const MOST_OF_FOLDER = 0o711;
+const MAX_OF_FOLDER = 0o711;
 
 /** What a data folder has in it, besides the folders of other parts. */
 const OWN_FILE = /^(threadmill\.db|experiments\.db|lock\.db|owner\.pid|encryption\.keys)(-|\.|$)/;
@@ -21,8 +21,8 @@ export function makePrivate(folder: string, log: Log): void {
   const found = entries.filter((name) => OWN_FILE.test(name)).map((name) => join(folder, name));
   for (const file of found) restrict(file, FILE_MODE, FILE_MODE, log);
   const isOurs = found.length > 0 && entries.every((name) => OWN_FILE.test(name) || OWN_FOLDERS.has(name));
-  if (isOurs) restrict(folder, FOLDER_MODE, MOST_OF_FOLDER, log);
-  else if (isOpen(statSync(folder), MOST_OF_FOLDER) && entries.length > 0)
+  if (isOurs) restrict(folder, FOLDER_MODE, MAX_OF_FOLDER, log);
+  else if (isOpen(statSync(folder), MAX_OF_FOLDER) && entries.length > 0)
     log.warn(
       { folder },
       "the data folder has other files in it, so its mode is left: whoever may list it sees what there is",

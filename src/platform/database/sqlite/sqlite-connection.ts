@@ -30,6 +30,13 @@ export function connect({ file, busy_timeout_ms, synchronous, cache_mb, now }: C
   return connection;
 }
 
+/** Somewhere to run statements: a connection, or the thread that has one. */
+export interface Runner {
+  all(sql: string, parameters: SQLInputValue[]): Promise<unknown[]>;
+  first(sql: string, parameters: SQLInputValue[]): Promise<unknown>;
+  run(sql: string, parameters: SQLInputValue[]): Promise<number>;
+}
+
 /** A query may look for several. */
 const KEPT_PARTS = 20;
 

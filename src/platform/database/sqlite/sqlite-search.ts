@@ -1,7 +1,6 @@
 import type { SQLInputValue } from "node:sqlite";
 import { AskedThread } from "../../lib/asked-thread.ts";
-import type { Runner } from "./sqlite.ts";
-import type { ConnectionOptions } from "./sqlite-connection.ts";
+import type { ConnectionOptions, Runner } from "./sqlite-connection.ts";
 
 export interface Search {
   method: "all" | "first";

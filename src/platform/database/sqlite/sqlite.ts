@@ -8,7 +8,7 @@ import { LocalHints } from "../hints.ts";
 import type { Schema } from "../schema.ts";
 import { GroupCommit } from "./group-commit.ts";
 import { makePrivateFile } from "./private-folder.ts";
-import { connect, statementsOf } from "./sqlite-connection.ts";
+import { connect, type Runner, statementsOf } from "./sqlite-connection.ts";
 import { searchThread } from "./sqlite-search.ts";
 import { walCheckpointer } from "./wal-checkpointer.ts";
 
@@ -106,16 +106,9 @@ const dialect: Dialect = {
     sql<
       number | null
     >`json_extract(${sql.ref(column)}, ${`$${path.map((part) => `.${JSON.stringify(part)}`).join("")}`})`,
-  most_parameters: 32_000,
+  max_parameters: 32_000,
   isUniqueViolation: (error) => /UNIQUE constraint failed/.test((error as Error)?.message),
 };
-
-/** Somewhere to run statements: a connection, or the thread that has one. */
-export interface Runner {
-  all(sql: string, parameters: SQLInputValue[]): Promise<unknown[]>;
-  first(sql: string, parameters: SQLInputValue[]): Promise<unknown>;
-  run(sql: string, parameters: SQLInputValue[]): Promise<number>;
-}
 
 function runnerOn(connection: DatabaseSync): Runner {
   const prepare = statementsOf(connection);

@@ -14,7 +14,7 @@ export interface LogSelection {
 }
 
 /** Lines that are kept at most; the oldest go first. */
-const MOST_LINES = 5_000;
+const MAX_LINES = 5_000;
 const PAGE = 500;
 /** How long to wait until the next look, in ms; five times as long when nobody sees the page. */
 const PAUSE_MS = 1_000;
@@ -94,8 +94,8 @@ async function linesAfter(selection: LogSelection, known: readonly LogLine[], si
     const { logs, next_offset } = await page(selection, { order: "asc", start_time: last?.timestamp, offset }, signal);
     come.push(...logs.filter(({ id }) => !seen.has(id)));
     offset = next_offset ?? undefined;
-  } while (offset !== undefined && come.length < MOST_LINES);
+  } while (offset !== undefined && come.length < MAX_LINES);
   if (come.length === 0) return { lines: known, isCut: false };
   const all = [...known, ...come];
-  return { lines: all.slice(-MOST_LINES), isCut: all.length > MOST_LINES };
+  return { lines: all.slice(-MAX_LINES), isCut: all.length > MAX_LINES };
 }

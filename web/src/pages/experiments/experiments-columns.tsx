@@ -8,7 +8,7 @@ import { type Metric, metadataOf, summaryOf } from "./metrics.ts";
 import { SessionMenu } from "./session-menu.tsx";
 
 /** The most experiments that are compared at once. */
-export const MOST_COMPARED = 10;
+export const MAX_COMPARED = 10;
 
 export interface Choice {
   chosen: ReadonlySet<string>;
@@ -140,10 +140,10 @@ const feedbackColumn = ({ id, name, isLowerBetter }: Metric): Column<Session> =>
 
 /** All of the table, as far as they can be compared at once, or none. */
 function ChooseAll({ all, chosen, choose }: Choice) {
-  const most = all.slice(0, MOST_COMPARED);
+  const most = all.slice(0, MAX_COMPARED);
   const isChosen = most.length > 0 && most.every((id) => chosen.has(id));
   const label =
-    all.length > MOST_COMPARED ? `Choose the first ${MOST_COMPARED} for comparison` : "Choose all for comparison";
+    all.length > MAX_COMPARED ? `Choose the first ${MAX_COMPARED} for comparison` : "Choose all for comparison";
   return (
     <input
       type="checkbox"
@@ -158,12 +158,12 @@ function ChooseAll({ all, chosen, choose }: Choice) {
 
 function ChooseBox({ id, name, choice }: { id: string; name: string; choice: Choice }) {
   const isChosen = choice.chosen.has(id);
-  const isFull = !isChosen && choice.chosen.size >= MOST_COMPARED;
+  const isFull = !isChosen && choice.chosen.size >= MAX_COMPARED;
   return (
     <input
       type="checkbox"
       aria-label={`Choose ${name} for comparison`}
-      title={isFull ? `At most ${MOST_COMPARED} are compared at once.` : undefined}
+      title={isFull ? `At most ${MAX_COMPARED} are compared at once.` : undefined}
       className="block size-3.5 accent-accent"
       checked={isChosen}
       disabled={isFull}

@@ -9,7 +9,7 @@ import { Table } from "../../ui/table.tsx";
 import { ChosenBar } from "./chosen-bar.tsx";
 import { columnsOf, sorted } from "./experiments-columns.tsx";
 import { metricsOf } from "./metrics.ts";
-import { keysQuery, MOST_SESSIONS, sessionsQuery } from "./queries.ts";
+import { keysQuery, MAX_SESSIONS, sessionsQuery } from "./queries.ts";
 import { type DatasetSearch, datasetRoute } from "./routes.ts";
 import { sortOf, sortText } from "./sort.ts";
 import { Trends } from "./trends.tsx";
@@ -76,7 +76,7 @@ function List({
           value={q}
           onChange={(event) => go({ q: event.target.value || undefined })}
         />
-        {sessions.length >= MOST_SESSIONS && (
+        {sessions.length >= MAX_SESSIONS && (
           <span className="text-table text-text-3">The newest 1,000 experiments are shown.</span>
         )}
         <ChosenBar dataset={dataset} sessions={sessions} chosen={chosen} onClear={() => go({ chosen: undefined })} />

@@ -16,7 +16,7 @@ export const EXPERIMENTS = ["experiments"] as const;
 const PAGE = 100;
 
 /** The most experiments of a dataset that are listed: what one answer holds. */
-export const MOST_SESSIONS = 1_000;
+export const MAX_SESSIONS = 1_000;
 
 /** Pages follow one another until one is not full. */
 const paged = {
@@ -48,7 +48,7 @@ export const sessionsQuery = (dataset_id: string) =>
     queryKey: [...EXPERIMENTS, "sessions", dataset_id],
     queryFn: ({ signal }) =>
       api.get<Session[]>("/api/v1/sessions", {
-        query: { reference_dataset: dataset_id, include_stats: true, limit: MOST_SESSIONS },
+        query: { reference_dataset: dataset_id, include_stats: true, limit: MAX_SESSIONS },
         signal,
       }),
   });

@@ -25,7 +25,7 @@ export interface Live {
 }
 
 /** How many notes are kept. */
-const MOST_NOTES = 50;
+const MAX_NOTES = 50;
 
 export const liveOf = (run_id: string): Live => ({
   run_id,
@@ -54,7 +54,7 @@ export function withEvent(live: Live, { event, data }: ServerEvent, now_ms: numb
     case "tasks":
       return withTask(live, JSON.parse(data), path, now_ms);
     case "custom":
-      return { ...live, notes: [...live.notes.slice(1 - MOST_NOTES), JSON.parse(data)] };
+      return { ...live, notes: [...live.notes.slice(1 - MAX_NOTES), JSON.parse(data)] };
     case "error":
       return { ...live, error: JSON.parse(data) };
     case "metadata":

@@ -14,7 +14,7 @@ export interface ProjectFile {
   missing: string;
 }
 
-const MOST_BYTES = 1_000_000;
+const MAX_BYTES = 1_000_000;
 
 /**
  * Reads langgraph.json as far as a build has to know it. Its content is repeated nowhere: what a link leads to could be a file of
@@ -68,8 +68,8 @@ export async function readSmallFile(file: string, name: string): Promise<Buffer>
   try {
     const stat = await handle.stat();
     if (!stat.isFile()) throw new DeployError(`${name} is no file.`);
-    if (stat.size > MOST_BYTES) throw new DeployError(`${name} is larger than ${MOST_BYTES} bytes.`);
-    const { buffer, bytesRead } = await handle.read({ buffer: Buffer.alloc(MOST_BYTES), position: 0 });
+    if (stat.size > MAX_BYTES) throw new DeployError(`${name} is larger than ${MAX_BYTES} bytes.`);
+    const { buffer, bytesRead } = await handle.read({ buffer: Buffer.alloc(MAX_BYTES), position: 0 });
     return buffer.subarray(0, bytesRead);
   } finally {
     await handle.close();

@@ -9,7 +9,7 @@ import { Select } from "../../../ui/select.tsx";
 import { SkeletonRows } from "../../../ui/states.tsx";
 import { candidatesQuery } from "./queries.ts";
 import { joined, listOf, type Search } from "./search.ts";
-import { MOST_EXPERIMENTS } from "./shown.ts";
+import { MAX_EXPERIMENTS } from "./shown.ts";
 import type { View } from "./view.ts";
 
 interface BarProps {
@@ -88,7 +88,7 @@ export function Candidates({
             <Checkbox
               label={session.name}
               checked={chosen.includes(session.id)}
-              disabled={!chosen.includes(session.id) && chosen.length >= MOST_EXPERIMENTS}
+              disabled={!chosen.includes(session.id) && chosen.length >= MAX_EXPERIMENTS}
               onChange={({ target }) =>
                 onChange({
                   experiments: joined(
@@ -104,7 +104,7 @@ export function Candidates({
         ))}
       </ul>
       <p className="text-table text-text-3">
-        {chosen.length} of up to {MOST_EXPERIMENTS} are compared.
+        {chosen.length} of up to {MAX_EXPERIMENTS} are compared.
       </p>
     </div>
   );

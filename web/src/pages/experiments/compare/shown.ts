@@ -2,11 +2,11 @@ import type { Session } from "../../../../../src/experiments/contract/sessions.t
 import { listOf, type Search } from "./search.ts";
 
 /** As many experiments are compared at a time. */
-export const MOST_EXPERIMENTS = 10;
+export const MAX_EXPERIMENTS = 10;
 
 /** The experiments that the address names. */
 export const chosenIds = ({ experiments }: Pick<Search, "experiments">): string[] =>
-  listOf(experiments).slice(0, MOST_EXPERIMENTS);
+  listOf(experiments).slice(0, MAX_EXPERIMENTS);
 
 /**
  * Those that are shown, the baseline first, and those that are hidden.

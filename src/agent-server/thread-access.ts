@@ -1,8 +1,9 @@
+import type { Caller } from "../platform/contract/caller.ts";
 import type { Tx } from "../platform/database/database.ts";
 import { ApiError } from "../platform/errors.ts";
 import { lockRun } from "./storage/runs.ts";
-import type { RunRow } from "./storage/schema.ts";
-import { lockThread } from "./storage/threads.ts";
+import type { RunRow, ThreadRow } from "./storage/schema.ts";
+import { findThread, lockThread } from "./storage/threads.ts";
 
 /**
  * A run and its thread, held until the transaction ends. Thread first, then run: the order in which everybody takes
@@ -18,4 +19,13 @@ export async function lockRunAndThread(
   const run = await lockRun(tx, key);
   if (!run) throw new ApiError("run_not_found");
   return run;
+}
+
+/**
+ * @throws ApiError thread_not_found, also for the hidden thread of a stateless run
+ */
+export async function requireThread(tx: Tx, caller: Caller, thread_id: string): Promise<ThreadRow> {
+  const thread = await findThread(tx, caller.tenant_id, thread_id);
+  if (!thread || thread.hidden) throw new ApiError("thread_not_found", { thread_id });
+  return thread;
 }
