@@ -18,6 +18,8 @@ const MAY_IMPORT: Record<string, string[]> = {
   cli: ["*"],
 };
 
+const PRODUCTS = ["access", "agent-server", "experiments", "control-plane"];
+
 /** Packages that belong to one place, so that they can be exchanged there. */
 const PACKAGE_HOMES: Record<string, RegExp> = {
   kysely: /(^|\/)storage\/|^platform\/database\/|^app\/compose\/open-data\.ts$/,
@@ -106,6 +108,17 @@ describe("the source", () => {
     expect(wrong).toEqual([]);
   });
 
+  it("reaches a product by its index.ts and its contract alone", () => {
+    const wrong = imports
+      .filter(({ from, to }) => to.startsWith(".") && !/^(main\.ts|cli\/|app\/compose\/)/.test(from))
+      .filter((found) => top(found.from) !== top(targetOf(found)) && PRODUCTS.includes(top(targetOf(found))))
+      // The app mounts their handlers.
+      .filter((found) => !(top(found.from) === "app" && /^[\w-]+\/http\//.test(targetOf(found))))
+      .filter((found) => !/^[\w-]+\/(index\.ts|contract\/)/.test(targetOf(found)))
+      .map((found) => `${found.from} imports ${targetOf(found)}: use ${top(targetOf(found))}/index.ts.`);
+    expect(wrong).toEqual([]);
+  });
+
   it("uses each library in its own place", () => {
     const wrong = imports
       .filter(({ to }) => !to.startsWith("."))
@@ -179,7 +192,9 @@ describe("the web app", () => {
   });
 
   it("has no cycle of files, but for pages that are loaded later", () => {
-    const now = webImports.filter((found) => !found.types && !webSources.get(found.from)?.includes(`import("${found.to}")`));
+    const now = webImports.filter(
+      (found) => !found.types && !webSources.get(found.from)?.includes(`import("${found.to}")`),
+    );
     expect(cyclesOf(webFiles, now, target)).toEqual([]);
   });
 

@@ -1,5 +1,5 @@
 import { comparisonPageRoutes } from "../experiments/contract/app-comparison.ts";
-import type { ExperimentsService } from "../experiments/worker/experiments-service.ts";
+import type { ExperimentsService } from "../experiments/index.ts";
 import { byPart } from "../platform/http/fastapi-errors.ts";
 import { type App, answer, jsonText } from "../platform/http/route.ts";
 

@@ -1,9 +1,9 @@
 import { type IncomingMessage, type ServerResponse, STATUS_CODES } from "node:http";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
-import type { Access, Admission } from "../access/access.ts";
 import { credentialsOf } from "../access/http/auth.ts";
 import { scopeOf } from "../access/http/scopes.ts";
+import type { Access, Admission } from "../access/index.ts";
 import {
   type AddressOptions,
   addressOf,
@@ -12,9 +12,7 @@ import {
   isPlain,
   isSlug,
 } from "../control-plane/http/deployment-address.ts";
-import type { DeploymentRouter } from "../control-plane/router/deployment-router.ts";
-import type { Origin } from "../control-plane/router/headers.ts";
-import type { Deployment } from "../control-plane/router/routes.ts";
+import type { Deployment, DeploymentRouter, Origin } from "../control-plane/index.ts";
 import { mayUse } from "../platform/contract/caller.ts";
 import { ApiError } from "../platform/errors.ts";
 import type { Log } from "../platform/lib/log.ts";

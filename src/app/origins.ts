@@ -1,10 +1,11 @@
 import type { MiddlewareHandler } from "hono";
 import { cors } from "hono/cors";
-import type { Access } from "../access/access.ts";
-import { isOpen, pathBelow, scopeOf } from "../access/http/scopes.ts";
+import { isOpen, scopeOf } from "../access/http/scopes.ts";
+import type { Access } from "../access/index.ts";
 import { hostOf } from "../control-plane/http/deployment-address.ts";
 import type { Scope } from "../platform/contract/caller.ts";
 import { ApiError } from "../platform/errors.ts";
+import { pathBelow } from "../platform/http/base-url.ts";
 import type { Env } from "../platform/http/route.ts";
 import { type CorsSettings, STUDIO_ORIGIN } from "../platform/lib/cors.ts";
 

@@ -1,5 +1,5 @@
 import { appRunRoutes } from "../agent-server/contract/app-runs.ts";
-import type { RunOverview } from "../agent-server/run-overview.ts";
+import type { RunOverview } from "../agent-server/index.ts";
 import { byPart } from "../platform/http/fastapi-errors.ts";
 import { type App, answer } from "../platform/http/route.ts";
 

@@ -1,6 +1,6 @@
 import { appThreadRoutes } from "../agent-server/contract/app-threads.ts";
 import { pageHeaders, selectThreads } from "../agent-server/http/select.ts";
-import type { Threads } from "../agent-server/threads.ts";
+import type { Threads } from "../agent-server/index.ts";
 import { type App, serve } from "../platform/http/route.ts";
 
 /** What the pages ask of threads and no route of the agent server answers. */

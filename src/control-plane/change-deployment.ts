@@ -1,4 +1,4 @@
-import type { Seal } from "../access/encryption/seal.ts";
+import type { Seal } from "../access/index.ts";
 import type { Caller } from "../platform/contract/caller.ts";
 import type { Tx } from "../platform/database/database.ts";
 import { ApiError } from "../platform/errors.ts";

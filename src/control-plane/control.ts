@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import type { VaultContext } from "../access/context.ts";
+import type { VaultContext } from "../access/index.ts";
 import type { Service } from "../platform/lib/service.ts";
 import { tidying } from "./cleanup/log-retention.ts";
 import { Deployments } from "./deployments.ts";

@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import type { Seal } from "../access/encryption/seal.ts";
+import type { Seal } from "../access/index.ts";
 import type { Caller } from "../platform/contract/caller.ts";
 import type { Tx } from "../platform/database/database.ts";
 import { ApiError } from "../platform/errors.ts";

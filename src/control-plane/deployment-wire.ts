@@ -1,4 +1,4 @@
-import type { Seal } from "../access/encryption/seal.ts";
+import type { Seal } from "../access/index.ts";
 import type { Caller } from "../platform/contract/caller.ts";
 import { isoOfMilliseconds } from "../platform/lib/times.ts";
 import type { Deployment, Revision, SourceConfig, SourceRevisionConfig } from "./contract/records.ts";

@@ -1,4 +1,4 @@
-import type { VaultContext } from "../access/context.ts";
+import type { VaultContext } from "../access/index.ts";
 import type { Caller } from "../platform/contract/caller.ts";
 import type { Tx } from "../platform/database/database.ts";
 import { ApiError } from "../platform/errors.ts";

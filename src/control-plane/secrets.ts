@@ -1,4 +1,4 @@
-import type { Place, Seal } from "../access/encryption/seal.ts";
+import type { Place, Seal } from "../access/index.ts";
 import { type Caller, mayUse } from "../platform/contract/caller.ts";
 import { ApiError } from "../platform/errors.ts";
 import type { Secret } from "./contract/records.ts";

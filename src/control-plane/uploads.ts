@@ -1,5 +1,5 @@
 import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
-import type { VaultContext } from "../access/context.ts";
+import type { VaultContext } from "../access/index.ts";
 import { ApiError } from "../platform/errors.ts";
 import { newId } from "../platform/lib/ids.ts";
 import type { UploadUrl } from "./contract/deployments.ts";

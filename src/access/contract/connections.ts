@@ -1,7 +1,7 @@
 import { createRoute, z } from "@hono/zod-openapi";
 import { jsonBody, jsonResponse } from "../../platform/contract/fields.ts";
+import { operation, refusals } from "../../platform/contract/operation.ts";
 import { agentId, label, perhaps, providerId } from "./fields.ts";
-import { operation, refusals } from "./operation.ts";
 import { AgentConnection } from "./records.ts";
 import { givenToken } from "./tokens.ts";
 

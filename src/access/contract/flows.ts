@@ -1,8 +1,8 @@
 import { createRoute, z } from "@hono/zod-openapi";
 import { jsonBody, jsonObject, jsonResponse, optional, withDefault } from "../../platform/contract/fields.ts";
 import { laxBoolean, laxInt, laxUuid } from "../../platform/contract/lax-fields.ts";
+import { operation, refusals } from "../../platform/contract/operation.ts";
 import { agentId, providerId, scopes } from "./fields.ts";
-import { operation, refusals } from "./operation.ts";
 import { OAuthProvider } from "./records.ts";
 
 const tags = ["Auth Service (v2)"];

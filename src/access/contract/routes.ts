@@ -1,6 +1,6 @@
+import { securitySchemes } from "../../platform/contract/operation.ts";
 import * as connections from "./connections.ts";
 import * as flows from "./flows.ts";
-import { securitySchemes } from "./operation.ts";
 import * as providers from "./providers.ts";
 import * as tokens from "./tokens.ts";
 

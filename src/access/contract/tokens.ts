@@ -1,8 +1,8 @@
 import { createRoute, z } from "@hono/zod-openapi";
 import { jsonBody, jsonObject, jsonResponse } from "../../platform/contract/fields.ts";
 import { laxBoolean, laxInt } from "../../platform/contract/lax-fields.ts";
+import { operation, refusals } from "../../platform/contract/operation.ts";
 import { label, perhaps, providerId, scopes, secretText } from "./fields.ts";
-import { operation, refusals } from "./operation.ts";
 import { OAuthTokenSummary, TokenEvent } from "./records.ts";
 
 const tags = ["Auth Service (v2)"];

@@ -1,10 +1,11 @@
 import type { MiddlewareHandler } from "hono";
 import { mayUse, type Scope } from "../../platform/contract/caller.ts";
 import { ApiError } from "../../platform/errors.ts";
+import { pathBelow } from "../../platform/http/base-url.ts";
 import { OpenAnswers } from "../../platform/http/open-answers.ts";
 import type { Env } from "../../platform/http/route.ts";
 import { type Access, type Credentials, forGood } from "../access.ts";
-import { isOpen, pathBelow, scopeOf } from "./scopes.ts";
+import { isOpen, scopeOf } from "./scopes.ts";
 
 /**
  * Finds out who calls, and whether they may call this path, before anything else is looked at: whoever may not learns neither

@@ -1,7 +1,7 @@
 import type { App } from "../../platform/http/route.ts";
+import { serveAt } from "../../platform/http/serve-at.ts";
 import { authServiceRoutes } from "../contract/routes.ts";
 import type { Connections } from "../tokens/connections.ts";
-import { serveAt } from "./route.ts";
 
 export function serveConnections(app: App, mounts: readonly string[], connections: Connections): void {
   const routes = authServiceRoutes.connections;

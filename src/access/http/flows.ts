@@ -1,18 +1,18 @@
 import type { Context } from "hono";
 import { ApiError } from "../../platform/errors.ts";
+import { originAskedFor } from "../../platform/http/base-url.ts";
 import { goneWith } from "../../platform/http/client-abort.ts";
 import { byPart } from "../../platform/http/fastapi-errors.ts";
 import { lastWins } from "../../platform/http/reading.ts";
 import { type App, answer } from "../../platform/http/route.ts";
+import { serveAt } from "../../platform/http/serve-at.ts";
 import { waitingResponse } from "../../platform/http/waiting.ts";
 import type { Log } from "../../platform/lib/log.ts";
 import { unlessAborted } from "../../platform/lib/unless-aborted.ts";
 import { authServiceRoutes } from "../contract/routes.ts";
 import type { Returned } from "../oauth/flow-return.ts";
 import type { Flows } from "../oauth/flows.ts";
-import { originAskedFor } from "./base-url.ts";
 import { donePage, refusedPage, sendOn } from "./flow-page.ts";
-import { serveAt } from "./route.ts";
 
 export interface FlowRoutesOptions {
   /** Our own address, as users' browsers reach it. */

@@ -1,7 +1,7 @@
 import type { App } from "../../platform/http/route.ts";
+import { serveAt } from "../../platform/http/serve-at.ts";
 import { authServiceRoutes } from "../contract/routes.ts";
 import type { Providers } from "../oauth/providers.ts";
-import { serveAt } from "./route.ts";
 
 export function serveProviders(app: App, mounts: readonly string[], providers: Providers): void {
   const routes = authServiceRoutes.providers;

@@ -73,11 +73,6 @@ const SCOPES_BY_PATH: readonly (readonly [path: string, scope: Scope | null, met
 /** Where the control plane is mounted a second time. */
 const HOST = "/api-host";
 
-/** A path as the tables have it: below the prefix of all routes. Undefined outside of it, where nothing is. */
-export function pathBelow(prefix: string, path: string): string | undefined {
-  return path === prefix || path.startsWith(`${prefix}/`) ? path.slice(prefix.length) : undefined;
-}
-
 export const isOpen = (method: string, path: string): boolean =>
   OPEN.some(([methods, pattern]) => methods.includes(method) && pattern.test(path));
 

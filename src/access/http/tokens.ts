@@ -1,7 +1,7 @@
 import type { App } from "../../platform/http/route.ts";
+import { serveAt } from "../../platform/http/serve-at.ts";
 import { authServiceRoutes } from "../contract/routes.ts";
 import type { Tokens } from "../tokens/tokens.ts";
-import { serveAt } from "./route.ts";
 
 export function serveTokens(app: App, mounts: readonly string[], tokens: Tokens): void {
   const routes = authServiceRoutes.tokens;

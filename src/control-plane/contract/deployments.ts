@@ -1,7 +1,7 @@
 import { createRoute, z } from "@hono/zod-openapi";
-import { operation, refusals } from "../../access/contract/operation.ts";
 import { jsonBody, jsonResponse, optional } from "../../platform/contract/fields.ts";
 import { laxBoolean, laxUuid, oneOf } from "../../platform/contract/lax-fields.ts";
+import { operation, refusals } from "../../platform/contract/operation.ts";
 import { commaSeparated, deploymentParams, pageOffset, pageSize } from "./fields.ts";
 import { DEPLOYMENT_TYPES, Deployment, DeploymentsList, SOURCES } from "./records.ts";
 import { ResourceSpec } from "./resource-spec.ts";

@@ -1,7 +1,7 @@
 import { createRoute, z } from "@hono/zod-openapi";
-import { operation, refusals } from "../../access/contract/operation.ts";
 import { jsonResponse } from "../../platform/contract/fields.ts";
 import { laxUuid } from "../../platform/contract/lax-fields.ts";
+import { operation, refusals } from "../../platform/contract/operation.ts";
 
 const tags = ["Integrations (v1)"];
 

@@ -1,7 +1,7 @@
 import { createRoute, z } from "@hono/zod-openapi";
-import { operation, refusals } from "../../access/contract/operation.ts";
 import { jsonBody, jsonResponse, nullable, optional, timestamp } from "../../platform/contract/fields.ts";
 import { laxUuid, literal } from "../../platform/contract/lax-fields.ts";
+import { operation, refusals } from "../../platform/contract/operation.ts";
 import { pageOffset, pageSize } from "./fields.ts";
 
 const tags = ["Listeners (v2)"];

@@ -1,7 +1,7 @@
 import { createRoute, z } from "@hono/zod-openapi";
-import { operation, refusals } from "../../access/contract/operation.ts";
 import { jsonBody, jsonResponse } from "../../platform/contract/fields.ts";
 import { laxBoolean } from "../../platform/contract/lax-fields.ts";
+import { operation, refusals } from "../../platform/contract/operation.ts";
 import { DeploymentPatch } from "./deployments.ts";
 import { commaSeparated, deploymentParams, pageOffset, pageSize, revisionParams } from "./fields.ts";
 import { Deployment, Revision, RevisionsList } from "./records.ts";

@@ -1,5 +1,5 @@
 import type { Context } from "hono";
-import { type BaseUrlOptions, baseUrlOf } from "../../access/http/base-url.ts";
+import { type BaseUrlOptions, baseUrlOf } from "../../platform/http/base-url.ts";
 import type { Env } from "../../platform/http/route.ts";
 import type { Asking } from "../deployments.ts";
 

@@ -1,9 +1,9 @@
 import type { RouteConfig } from "@hono/zod-openapi";
-import { type BaseUrlOptions, mountOf } from "../../access/http/base-url.ts";
-import { serveAt } from "../../access/http/route.ts";
+import { type BaseUrlOptions, mountOf } from "../../platform/http/base-url.ts";
 import { byPart } from "../../platform/http/fastapi-errors.ts";
 import { lastWins, type Reading, withoutNul } from "../../platform/http/reading.ts";
 import { type App, answer, type Handler } from "../../platform/http/route.ts";
+import { serveAt } from "../../platform/http/serve-at.ts";
 import { controlRoutes } from "../contract/routes.ts";
 import type { Control } from "../control.ts";
 import { askingOf } from "./asking.ts";

@@ -1,5 +1,5 @@
-import { serveAt } from "../../access/http/route.ts";
 import type { App } from "../../platform/http/route.ts";
+import { serveAt } from "../../platform/http/serve-at.ts";
 import type { LogsQuery } from "../contract/logs.ts";
 import { controlRoutes } from "../contract/routes.ts";
 import type { Control } from "../control.ts";

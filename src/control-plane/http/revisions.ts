@@ -1,6 +1,6 @@
-import type { BaseUrlOptions } from "../../access/http/base-url.ts";
-import { serveAt } from "../../access/http/route.ts";
+import type { BaseUrlOptions } from "../../platform/http/base-url.ts";
 import type { App } from "../../platform/http/route.ts";
+import { serveAt } from "../../platform/http/serve-at.ts";
 import { controlRoutes } from "../contract/routes.ts";
 import type { Control } from "../control.ts";
 import { askingOf } from "./asking.ts";

@@ -1,4 +1,4 @@
-import type { Seal } from "../../access/encryption/seal.ts";
+import type { Seal } from "../../access/index.ts";
 import type { Source, SourceConfig, SourceRevisionConfig } from "../contract/records.ts";
 import {
   type BuildOrder,

@@ -1,4 +1,4 @@
-import type { Seal } from "../../access/encryption/seal.ts";
+import type { Seal } from "../../access/index.ts";
 import type { Database, Tx } from "../../platform/database/database.ts";
 import type { Clock } from "../../platform/lib/clock.ts";
 import type { Log } from "../../platform/lib/log.ts";

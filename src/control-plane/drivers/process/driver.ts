@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { listWorkspaces } from "../../../access/storage/workspaces.ts";
+import { listWorkspaces } from "../../../access/index.ts";
 import type { Database } from "../../../platform/database/database.ts";
 import type { Log } from "../../../platform/lib/log.ts";
 import { systemLookup } from "../../../platform/lib/safe-fetch/addresses.ts";

@@ -1,7 +1,7 @@
 import type { RouteConfig } from "@hono/zod-openapi";
-import { byPart } from "../../platform/http/fastapi-errors.ts";
-import { lastWins } from "../../platform/http/reading.ts";
-import { type App, answer, type Handler } from "../../platform/http/route.ts";
+import { byPart } from "./fastapi-errors.ts";
+import { lastWins } from "./reading.ts";
+import { type App, answer, type Handler } from "./route.ts";
 
 /** Serves a route of the Auth Service below each of the mounts; its document is made from the contract alone. */
 export function serveAt<R extends RouteConfig>(

@@ -1,5 +1,5 @@
-import { errorResponses } from "../../platform/contract/fields.ts";
-import { invalidResponse } from "../../platform/contract/validation-error.ts";
+import { errorResponses } from "./fields.ts";
+import { invalidResponse } from "./validation-error.ts";
 
 /** Alternatives: who has one of them is let in. `Tenant ID` chooses a workspace; by itself it lets nobody in. */
 const SECURITY: Record<string, string[]>[] = [{ "API Key": [] }, { "Tenant ID": [] }, { "Bearer Auth": [] }];

@@ -1,16 +1,16 @@
 import { OpenAPIHono, type RouteConfig } from "@hono/zod-openapi";
-import { authServiceRoutes, securitySchemes } from "../../access/contract/routes.ts";
-import { type AuthServiceAppOptions, serveAuthService } from "../../access/http/app.ts";
-import { ApiError } from "../../platform/errors.ts";
-import type { App } from "../../platform/http/route.ts";
-import { controlPlaneDocument, controlRoutes } from "../contract/routes.ts";
-import type { Control } from "../control.ts";
-import { serveDeployments } from "./deployments.ts";
-import { serveIntegrations } from "./integrations.ts";
-import { serveListeners } from "./listeners.ts";
-import { serveLogs } from "./logs.ts";
-import { serveRevisions } from "./revisions.ts";
-import { serveUploads } from "./uploads.ts";
+import { authServiceRoutes, securitySchemes } from "../access/contract/routes.ts";
+import { type AuthServiceAppOptions, serveAuthService } from "../access/http/app.ts";
+import { controlPlaneDocument, controlRoutes } from "../control-plane/contract/routes.ts";
+import { serveDeployments } from "../control-plane/http/deployments.ts";
+import { serveIntegrations } from "../control-plane/http/integrations.ts";
+import { serveListeners } from "../control-plane/http/listeners.ts";
+import { serveLogs } from "../control-plane/http/logs.ts";
+import { serveRevisions } from "../control-plane/http/revisions.ts";
+import { serveUploads } from "../control-plane/http/uploads.ts";
+import type { Control } from "../control-plane/index.ts";
+import { ApiError } from "../platform/errors.ts";
+import type { App } from "../platform/http/route.ts";
 
 export interface ControlPlaneOptions extends AuthServiceAppOptions {
   control: Control;

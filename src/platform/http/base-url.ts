@@ -1,6 +1,5 @@
 import type { Context, HonoRequest } from "hono";
-import type { Env } from "../../platform/http/route.ts";
-import { pathBelow } from "./scopes.ts";
+import type { Env } from "./route.ts";
 
 export interface BaseUrlOptions {
   /** Our own address, as others reach it. */
@@ -22,3 +21,8 @@ export function originAskedFor(req: HonoRequest): string {
 /** The mount below which a request came: what is handed out leads back through it, as a proxy may know no other. */
 export const mountOf = ({ req }: Context<Env>, mounts: readonly string[], { prefix }: BaseUrlOptions): string =>
   mounts.find((mount) => mount !== "" && pathBelow(prefix, req.path)?.startsWith(`${mount}/`)) ?? "";
+
+/** A path below the prefix of all routes. Undefined outside of it, where nothing is. */
+export function pathBelow(prefix: string, path: string): string | undefined {
+  return path === prefix || path.startsWith(`${prefix}/`) ? path.slice(prefix.length) : undefined;
+}

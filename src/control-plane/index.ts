@@ -1,0 +1,5 @@
+/** What other modules use of the control plane, besides its contract. */
+export type { Control } from "./control.ts";
+export type { DeploymentRouter } from "./router/deployment-router.ts";
+export type { Origin } from "./router/headers.ts";
+export type { Deployment } from "./router/routes.ts";
