@@ -1,12 +1,30 @@
 import { randomUUID } from "node:crypto";
-import { rmSync, writeFileSync } from "node:fs";
+import { globSync, rmSync, writeFileSync } from "node:fs";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { createDatabase, type TestDatabase } from "../support/databases.ts";
 import { freePort, type ServerProcess, startProcess } from "../support/process.ts";
 import { create, pathOf, pidsOf, read } from "./steps.ts";
 
+/** Of Debian's faketime: what a program gets from the system is changed, not the program. */
+const [FAKETIME] = globSync("/usr/lib/*/faketime/libfaketimeMT.so.1");
+
+const CLOCKS = {
+  "within Node": { preload: "test/crash/set-back.ts", env: (file: string) => ({ SET_BACK: file }) },
+  ...(FAKETIME && {
+    "by faketime": {
+      preload: undefined,
+      env: (file: string) => ({
+        LD_PRELOAD: FAKETIME,
+        FAKETIME_TIMESTAMP_FILE: file,
+        FAKETIME_NO_CACHE: "1",
+        FAKETIME_DONT_FAKE_MONOTONIC: "1",
+      }),
+    },
+  }),
+};
+
 /** SQLite has the clock of the process. */
-describe("a clock that is set back by an hour", () => {
+describe.each(Object.entries(CLOCKS))("a clock that is set back by an hour %s", (_, { preload, env }) => {
   let database: TestDatabase;
   let server: ServerProcess;
   const at = (file: string) => `${database.data_dir}/${file}`;
@@ -15,8 +33,8 @@ describe("a clock that is set back by an hour", () => {
       data: database.data_dir,
       port: await freePort(),
       config: "test/graphs/shared/langgraph.json",
-      preload: "test/crash/set-back.ts",
-      env: { SET_BACK: at("set-back") },
+      env: env(at("set-back")),
+      ...(preload !== undefined && { preload }),
     });
   };
   const stop = async () => {
@@ -52,14 +70,14 @@ describe("a clock that is set back by an hour", () => {
 
   it("while it runs holds up no run, and lets none overtake another", async () => {
     const waiting = await accepted();
-    writeFileSync(at("set-back"), "");
+    writeFileSync(at("set-back"), "-3600");
     await inOrder(waiting);
   });
 
   it("before it starts again holds up none either", async () => {
     const waiting = await accepted();
     await stop();
-    writeFileSync(at("set-back"), "");
+    writeFileSync(at("set-back"), "-3600");
     await start();
     await inOrder(waiting);
     rmSync(at("set-back"));
