@@ -1,31 +1,34 @@
 /**
- * Every error that a caller can meet: code, HTTP status, and the sentence they read. `{placeholders}`
- * are filled from the details. `docs/errors.md` lists the same rows; a test compares the two.
+ * Every error of the API: code, HTTP status, and message. `{placeholders}` are replaced by details. `docs/errors.md`
+ * lists the same rows; a test compares the two.
  */
 export const ERRORS = {
   invalid_request: [422, "{reason}"],
   body_too_large: [413, "The request body is larger than {limit_bytes} bytes."],
-  unsupported_media_type: [415, "A request from a web page needs the content type application/json."],
-  unauthorized: [401, "An API key is needed: send it as X-Api-Key or as Authorization: Bearer."],
+  unsupported_media_type: [415, "A request from a web page must have the content type application/json."],
+  unauthorized: [401, "An API key is required: send it in the header X-Api-Key or Authorization: Bearer."],
   access_ended: [401, "{reason}"],
   too_many_open: [
     429,
-    "The user {user_id} has {most} streams and waits open, and may have no more: end some, or raise THREADMILL_MAX_OPEN_PER_USER.",
+    "The user {user_id} has {max} open streams and waits, which is the limit: close some, or raise THREADMILL_MAX_OPEN_PER_USER.",
   ],
-  missing_scope: [403, "This needs a key with the scope {scope}. The key that was sent does not have it."],
-  workspace_forbidden: [403, "The workspace that X-Tenant-Id names is not one that this caller may use."],
+  missing_scope: [403, "The scope {scope} is required, but the API key or JWT does not have it."],
+  workspace_forbidden: [403, "The caller has no access to the workspace in X-Tenant-Id."],
   workspace_needed: [
     403,
-    "The caller belongs to several workspaces, so the request requires workspace specification: name one in X-Tenant-Id.",
+    "The caller belongs to several workspaces, so the request requires workspace specification: send the workspace ID in X-Tenant-Id.",
   ],
-  no_workspace: [403, "The caller belongs to no workspace yet: an administrator has to make them a member of one."],
-  operator_needed: [403, "Workspaces are made by administrators of the default workspace alone."],
+  no_workspace: [
+    403,
+    "The caller is not a member of any workspace. Ask an administrator to add the user to a workspace.",
+  ],
+  operator_needed: [403, "Only administrators of the default workspace can create workspaces."],
   api_key_not_found: [404, "API key not found"],
   workspace_not_found: [404, "Workspace not found"],
-  workspace_exists: [409, "Workspace already exists: its id or its name is taken."],
+  workspace_exists: [409, "Workspace already exists: the ID or the name is taken."],
   member_not_found: [404, "Member not found"],
-  forbidden_host: [403, 'The Host "{host}" is not served here. Use localhost, or list the name in ALLOWED_HOSTS.'],
-  route_not_found: [404, "There is no {method} {path}."],
+  forbidden_host: [403, 'The Host "{host}" is not permitted: use localhost, or add the name to ALLOWED_HOSTS.'],
+  route_not_found: [404, "Route {method} {path} not found."],
   assistant_not_found: [404, "Assistant not found"],
   no_such_assistant: [
     404,
@@ -55,18 +58,18 @@ export const ERRORS = {
   run_active: [409, "Run {run_id} is {status}. Cancel it, or wait for it to end, before you delete it."],
   graph_failed: [422, "The graph could not do this: {reason}"],
   dataset_not_found: [404, "Dataset not found"],
-  dataset_exists: [409, "Dataset already exists: {what} is taken."],
+  dataset_exists: [409, "Dataset already exists: {field} is taken."],
   dataset_mismatch: [
     409,
-    'dataset_id {dataset_id} is the dataset "{name}", but dataset_name says "{dataset_name}". Send one of them, or a pair.',
+    'dataset_id {dataset_id} is the dataset "{name}", not "{dataset_name}". Send the id or the name only.',
   ],
   dataset_not_managed: [
     400,
-    'The dataset "{name}" was not made by an upload of results, so it takes none. Choose another dataset_id or dataset_name.',
+    'The dataset "{name}" was not created by an upload of results, so it accepts none. Use another dataset_id or dataset_name.',
   ],
   dataset_is_managed: [
     400,
-    'The dataset "{name}" is kept by uploads of results, so examples cannot be added to it in another way.',
+    'The dataset "{name}" is managed by uploads of results: examples can only be added by an upload.',
   ],
   example_not_found: [404, "Example not found"],
   example_exists: [409, "Example already exists: the id {example_id} is taken."],
@@ -76,11 +79,11 @@ export const ERRORS = {
   feedback_not_found: [404, "Feedback not found"],
   feedback_exists: [409, "Feedback already exists: the id {feedback_id} is taken."],
   feedback_config_not_found: [404, "Feedback config not found"],
-  feedback_config_exists: [409, 'The feedback key "{key}" means something else already. Change it with PATCH.'],
+  feedback_config_exists: [409, 'The feedback key "{key}" has a different config. Change it with PATCH.'],
   comparative_not_found: [404, "Comparative experiment not found"],
   comparative_exists: [409, "Comparative experiment already exists: the id {id} is taken."],
   bad_filter: [400, "{reason}"],
-  bad_cursor: [400, "The cursor is not one of this API: ask for the first page again."],
+  bad_cursor: [400, "The cursor is invalid: request the first page again."],
   oauth_provider_not_found: [404, "OAuth provider '{provider_id}' not found"],
   oauth_provider_exists: [409, "OAuth provider '{provider_id}' already exists"],
   oauth_token_not_found: [404, "OAuth token not found"],
@@ -89,68 +92,74 @@ export const ERRORS = {
   method_not_allowed: [405, "Method Not Allowed"],
   flow_not_open: [
     400,
-    "This authorization is not open: it was used already, was cancelled, has expired, or belongs to somebody else. Start again.",
+    "This authorization is not open: it was already used, was cancelled, has expired, or belongs to another user. Start a new authorization.",
   ],
-  flow_failed: [400, 'The authorization at "{provider_id}" gave no token: {reason}. Start again.'],
+  flow_failed: [400, 'The authorization at "{provider_id}" failed: {reason}. Start a new authorization.'],
   no_public_url: [
     400,
-    "The address of this server for users' browsers is not known: set THREADMILL_PUBLIC_URL, or the provider's default_redirect_uri.",
+    "The public URL of this server is not known: set THREADMILL_PUBLIC_URL, or default_redirect_uri of the provider.",
   ],
-  redirect_uri_not_allowed: [400, 'The redirect URI {uri} is not among the allowed ones of "{provider_id}".'],
-  discovery_failed: [400, "The MCP server cannot be used as it is: {reason}"],
+  redirect_uri_not_allowed: [400, 'The redirect URI {uri} is not in allowed_redirect_uris of "{provider_id}".'],
+  discovery_failed: [400, "Discovery of the MCP server failed: {reason}"],
   provider_unavailable: [
     503,
-    'The token for "{provider_id}" is over, and the provider renews none right now: {reason}. Try again.',
+    'The token for "{provider_id}" has expired and could not be refreshed: {reason}. Try again.',
   ],
   deployment_not_found: [404, "Deployment ID {deployment_id} not found."],
   deployment_exists: [
     400,
-    'There is a deployment "{name}" already: choose another name, or change that one with PATCH.',
+    'A deployment named "{name}" already exists: choose another name, or change that deployment with PATCH.',
   ],
-  deployment_is_deleted: [400, 'The deployment "{name}" is being deleted. Its name is free when it is gone.'],
+  deployment_is_deleted: [
+    400,
+    'The deployment "{name}" is being deleted. Its name can be used again when the deletion is complete.',
+  ],
   immutable_source_config: [
     400,
-    "These fields of source_config cannot change once a deployment is there: {fields}. Make another deployment.",
+    "These fields of source_config cannot be changed after the creation of a deployment: {fields}. Create another deployment.",
   ],
   bad_source: [400, "{reason}"],
   bad_secrets: [400, "{reason}"],
-  reserved_secrets: [400, "These names are the service's own, so they cannot be secrets: {names}."],
+  reserved_secrets: [400, "These names are reserved for the service and cannot be secrets: {names}."],
   revision_not_found: [404, "Revision ID {revision_id} not found."],
   revision_not_redeployable: [400, "Revision {revision_id} cannot be deployed again: {reason}"],
   revision_ended: [400, "Revision {revision_id} has ended: its status is {status}. There is nothing to interrupt."],
   push_token_source: [400, "Push tokens are only available for 'internal_docker' source deployments."],
   no_registry: [
     400,
-    "No registry is run here: push the image to one of your own, and name it with PATCH in source_revision_config.image_uri.",
+    "This service has no registry: push the image to another registry, and set source_revision_config.image_uri with PATCH.",
   ],
-  upload_refused: [403, "The upload URL is unknown, was used, or has expired: ask for another."],
-  upload_incomplete: [400, "{size_bytes} of {declared_bytes} bytes arrived, so nothing was stored. Send it again."],
+  upload_refused: [403, "The upload URL is unknown, was used, or has expired: request another."],
+  upload_incomplete: [
+    400,
+    "Received {size_bytes} of {declared_bytes} bytes, so nothing was stored. Upload the tarball again.",
+  ],
   listener_not_found: [404, "Listener ID {listener_id} not found."],
   listener_exists: [
     409,
     "Listener for LangSmith workspace ID '{workspace_id}' and compute ID '{compute_id}' already exists.",
   ],
   no_instance: [503, 'No instance of the deployment "{slug}" is ready. Try again.'],
-  instance_gone: [
+  instance_ended: [
     502,
-    'The instance of the deployment "{slug}" ended before it answered. What was asked may have been done in part.',
+    'The instance of the deployment "{slug}" ended before it answered. The request may have been processed partially.',
   ],
   forbidden_worker: [
     403,
-    "A service worker of a deployment needs a host name of its own: use {slug}.localhost or THREADMILL_DEPLOYMENTS_DOMAIN.",
+    "A service worker of a deployment requires a separate host name: use {slug}.localhost or THREADMILL_DEPLOYMENTS_DOMAIN.",
   ],
   forbidden_origin: [
     403,
     "Web pages of {origin} may not use this. With API keys, or for the agent server and the experiments listed in CORS_ALLOW_ORIGINS, they may.",
   ],
-  disk_full: [507, "The disk with the database is full, so nothing was stored. Free some space, then try again."],
+  disk_full: [507, "The disk of the database is full, so nothing was stored. Free disk space, then try again."],
   unavailable: [503, "{reason}"],
-  internal: [500, "Something went wrong on the server. The log has the details."],
+  internal: [500, "Internal server error. The log of the server contains the details."],
 } as const satisfies Record<string, readonly [number, string]>;
 
 export type ErrorCode = keyof typeof ERRORS;
 
-/** An error for the caller: the public sentence of its row, and a private cause for the log. */
+/** An error for the caller: the public message of its row, and a private cause for the log. */
 export class ApiError extends Error {
   readonly code: ErrorCode;
   readonly status: number;
@@ -166,7 +175,7 @@ export class ApiError extends Error {
     this.status = status;
   }
 
-  /** An error that was thrown in another thread: the row of its code, its sentence already filled in. */
+  /** An error from another thread: the row of its code, and a complete message. */
   static of(code: ErrorCode, message: string): ApiError {
     const error = new ApiError(code);
     error.message = message;
@@ -174,18 +183,18 @@ export class ApiError extends Error {
   }
 }
 
-/** One reason why a request was refused. `loc` leads to it: `["body", "results", 3, "start_time"]`. */
+/** A reason for a refused request. `loc` is its location: `["body", "results", 3, "start_time"]`. */
 export interface InvalidPart {
   loc: (string | number)[];
   msg: string;
-  /** FastAPI's word for it, such as `missing`. */
+  /** FastAPI's error type, such as `missing`. */
   type: string;
   input?: unknown;
-  /** What the sentence was made of. */
+  /** The values that the message contains. */
   ctx?: Record<string, unknown>;
 }
 
-/** A request that does not match its contract, where the API lists each reason with its place. */
+/** A request that does not match its contract, of an API that lists every reason with its location. */
 export class InvalidRequestError extends Error {
   readonly parts: InvalidPart[];
 
@@ -196,13 +205,16 @@ export class InvalidRequestError extends Error {
   }
 }
 
-/** A mistake in the configuration: one sentence naming file, field and remedy. Ends the program with status 2. */
+/**
+ * An invalid configuration. The message is one sentence that names file, field and remedy. The program exits with
+ * status 2.
+ */
 export class ConfigError extends Error {}
 
-/** A write that came from a worker which no longer holds the run: nothing was written. */
+/** A write by a worker that no longer holds the lease of the run. Nothing was written. */
 export class LeaseLostError extends Error {
   constructor(run_id: string) {
-    super(`The run ${run_id} is no longer held by this worker, so nothing was written.`);
+    super(`This worker no longer holds the lease of run ${run_id}, so nothing was written.`);
     this.name = "LeaseLostError";
   }
 }

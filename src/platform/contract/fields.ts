@@ -1,14 +1,10 @@
 import { z } from "@hono/zod-openapi";
-import { whyNotSearchable } from "./searchable.ts";
+import { isObject } from "../lib/json/json.ts";
 
-/** Any UUID, of any version and variant. Lower-cased, because ids are compared as text. */
+/** A UUID of any version and variant. It is lower-cased because ids are compared as text. */
 export const uuid = z.guid("must be a UUID").toLowerCase().openapi({ format: "uuid" });
 
-/** Whether a value is a JSON object: no array, and not null. */
-export const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
-
-/** A JSON object of any content; arrays are refused. Not a record, which would look at each of 100,000 keys again. */
+/** A JSON object with any content. It is not a zod record, which would visit each of up to 100,000 keys again. */
 export const jsonObject = z
   .custom<Record<string, unknown>>()
   .superRefine((input, context) => {
@@ -16,38 +12,60 @@ export const jsonObject = z
   })
   .openapi({ type: "object", additionalProperties: {} });
 
-/** Metadata that can be searched, or what a search looks for in it. */
+/** Metadata that can be searched, or the filter of a metadata search. */
 export const searchable = jsonObject.superRefine((object, context) => {
-  if (!isObject(object)) return; // said already
-  const reason = whyNotSearchable(object);
+  if (!isObject(object)) return; // already reported
+  const reason = unsearchableReason(object);
   if (reason) context.addIssue({ code: "custom", message: reason, input: object });
 });
 
-/** A point in time, ISO 8601 with an offset. The server writes `+00:00`. */
+/** Limits of metadata and metadata filters, which are compared row by row. */
+const MAX_SEARCHABLE = { bytes: 65_536, keys: 1_000, levels: 20 };
+
+/** Why an object is too large for a metadata search; undefined if it is not. */
+export function unsearchableReason(object: object): string | undefined {
+  let keys = 0;
+  const isWithin = (value: unknown, level: number): boolean => {
+    if (typeof value !== "object" || value === null) return true;
+    if (level > MAX_SEARCHABLE.levels) return false;
+    // Comparing an array or object in an array takes as long as comparing a member of an object.
+    keys += Array.isArray(value) ? value.filter((item) => typeof item === "object").length : Object.keys(value).length;
+    return keys <= MAX_SEARCHABLE.keys && Object.values(value).every((item) => isWithin(item, level + 1));
+  };
+  if (!isWithin(object, 1))
+    return keys > MAX_SEARCHABLE.keys
+      ? `has more than ${MAX_SEARCHABLE.keys} keys and elements that are lists or objects`
+      : `nests more than ${MAX_SEARCHABLE.levels} levels deep`;
+  return new TextEncoder().encode(JSON.stringify(object)).length > MAX_SEARCHABLE.bytes
+    ? `has more than ${MAX_SEARCHABLE.bytes} bytes as JSON`
+    : undefined;
+}
+
+/** An ISO 8601 time with an offset. The server writes `+00:00`. */
 export const timestamp = z.iso.datetime({ offset: true }).openapi({ example: "2026-01-31T12:00:00.000+00:00" });
 
-/** The id of an assistant, or the name of a graph, which stands for that graph's default assistant. */
+/** The id of an assistant, or the name of a graph, which refers to its default assistant. */
 export const assistantId = z
   .string()
   .min(1)
   .max(500)
   .openapi({ description: "The UUID of an assistant, or the name of a graph for its default assistant." });
 
-/** Path of everything that belongs to one thread. Other than UUIDs are 422. */
+/** Path parameters of routes below a thread. A value that is not a UUID is a 422. */
 export const threadParams = z.object({ thread_id: uuid });
 
 /** The name of a deployed graph. */
 export const graphId = z.string().min(1).max(500);
 
-/** The id of a checkpoint. Opaque: graphs make them (time-ordered UUIDs), callers only hand them back. */
+/** The id of a checkpoint. It is opaque: graphs create them (time-ordered UUIDs), callers only send them back. */
 export const checkpointId = z.string().min(1).max(500);
 
 /**
- * `schema` or null. Not `.nullable()`, because the document would then call a named schema itself nullable,
- * wherever it is used. A failure says what is wrong with the value, whose places `exactIssues` finds.
+ * `schema` or null. `.nullable()` would mark a named schema as nullable everywhere in the OpenAPI document. An error
+ * has the message of the value's first issue; `exactIssues` finds the invalid fields.
  */
 export function nullable<T extends z.ZodType>(schema: T): z.ZodType<z.output<T> | null, z.input<T> | null> {
-  if (schema.safeParse(null).success) return schema as never; // it says so itself
+  if (schema.safeParse(null).success) return schema as never; // already nullable
   return z.union([schema, z.null()], {
     error: (issue) => {
       return (issue as { errors?: z.core.$ZodIssue[][] }).errors?.[0]?.[0]?.message;
@@ -55,7 +73,7 @@ export function nullable<T extends z.ZodType>(schema: T): z.ZodType<z.output<T> 
   });
 }
 
-/** A field that may be missing. `null` counts as missing, since Python clients send it for "not set". */
+/** A field that may be missing. `null` counts as missing because Python clients send it for "not set". */
 export function optional<T extends z.ZodType>(schema: T) {
   return nullable(schema)
     .transform((value) => (value === null ? undefined : value) as z.output<T> | undefined)
@@ -72,18 +90,18 @@ export function withDefault<T extends z.ZodType>(schema: T, value: z.output<T>) 
 const TRUE = ["true", "1", "yes"];
 const FALSE = ["false", "0", "no"];
 
-/** A boolean in a query string: 1/0, true/false, yes/no in any case. Anything else is an error, never a silent `true`. */
+/** A boolean in a query string: 1/0, true/false, yes/no, case-insensitive. Any other value is an error. */
 export const queryBoolean = z.stringbool({ truthy: TRUE, falsy: FALSE }).openapi({ type: "boolean" });
 
-/** A {@link queryBoolean} that is false when it is missing. */
+/** A {@link queryBoolean} with the default false. */
 export const queryFlag = (description: string) => queryBoolean.default(false).openapi({ default: false, description });
 
-/** `cancel_on_disconnect` of a query: a {@link queryBoolean} that also takes the words `cancel` and `continue`. */
+/** `cancel_on_disconnect` in a query string: a {@link queryBoolean} that also accepts `cancel` and `continue`. */
 export const queryCancel = z
   .stringbool({ truthy: [...TRUE, "cancel"], falsy: [...FALSE, "continue"] })
   .openapi({ type: "boolean" });
 
-/** A whole number in a query string, within `minimum` and `maximum` inclusive. */
+/** An integer in a query string, between `minimum` and `maximum`, both inclusive. */
 export function queryInt(minimum: number, maximum: number) {
   return z
     .string()
@@ -94,8 +112,8 @@ export function queryInt(minimum: number, maximum: number) {
 }
 
 /**
- * A list that may come as one value, as repeated query keys, or as one string that holds a JSON list.
- * Always reads as an array.
+ * A list, sent as one value, as repeated query keys, or as a string that contains a JSON list. The result is always an
+ * array.
  */
 export function repeated<T extends z.ZodType>(schema: T) {
   return z.preprocess(asList, z.array(schema));
@@ -107,13 +125,13 @@ function asList(value: unknown): unknown {
   try {
     return JSON.parse(value);
   } catch {
-    return [value]; // not JSON after all: the schema names what it expected
+    return [value]; // not JSON: the schema reports the expected type
   }
 }
 
-/** Names of the record fields to answer with; an unknown name is an error. */
+/** Names of the record fields to return. An unknown name is an error. */
 export function selectOf<const F extends readonly string[]>(fields: F) {
-  return repeated(z.enum(fields)).openapi({ description: "Answer with these fields only." });
+  return repeated(z.enum(fields)).openapi({ description: "Return only these fields." });
 }
 
 const MAX_LIMIT = 1000;
@@ -131,22 +149,22 @@ export const queryLimit = queryInt(1, MAX_LIMIT).default(10).openapi({ default: 
 /** {@link offset} in a query string. */
 export const queryOffset = queryInt(0, MAX_OFFSET).default(0).openapi({ default: 0 });
 
-/** Direction of a sorted list: newest (greatest) first unless asked otherwise. */
+/** Sort direction. The default is descending: the newest or greatest record first. */
 export const sortOrder = withDefault(z.enum(["asc", "desc"]), "desc");
 
-/** Body of every error of the agent server, also of a failed validation. */
+/** The body of every error of the agent server, including validation errors. */
 export const errorBody = z.object({ detail: z.string() }).openapi("Error");
 
 const MEANING = {
-  400: "The thread cannot do this in its present form.",
-  404: "No such record, or it belongs to somebody else.",
-  409: "The present state of the record forbids this.",
+  400: "The thread does not support this operation in its current state.",
+  404: "The record does not exist, or it belongs to another workspace or user.",
+  409: "The current state of the record does not permit this operation.",
   413: "The body is too large.",
   422: "The request does not match this contract.",
   500: "The server is not healthy.",
 } as const;
 
-/** The `responses` of a route for these error codes; all have the same body. */
+/** The error `responses` of a route. All have the same body. */
 export function errorResponses<C extends keyof typeof MEANING>(...codes: C[]) {
   const entries = codes.map((code) => [code, jsonResponse(errorBody, MEANING[code])]);
   return Object.fromEntries(entries) as Record<C, ReturnType<typeof jsonResponse<typeof errorBody>>>;
@@ -157,25 +175,25 @@ export function jsonResponse<T extends z.ZodType>(schema: T, description: string
   return { description, content: { "application/json": { schema } } };
 }
 
-/** A request's JSON body. Required, but a request without body and content type reads as `{}`. */
+/** A JSON request body. It is required, but a request without a body and content type reads as `{}`. */
 export function jsonBody<T extends z.ZodType>(schema: T) {
   return { required: true, content: { "application/json": { schema } } };
 }
 
-/** A response of server-sent events. It starts only once the run is accepted; before that, errors are JSON. */
+/** A response with server-sent events. It starts after the run is accepted; earlier errors are JSON. */
 export function eventStream(description: string) {
   return { description, content: { "text/event-stream": { schema: z.string() } } };
 }
 
-/** Response headers for the document: name to meaning. */
+/** Response headers for the OpenAPI document: descriptions by name. */
 export function responseHeaders(meanings: Record<string, string>) {
   const entries = Object.entries(meanings);
   const schema = { type: "string" as const };
   return Object.fromEntries(entries.map(([name, description]) => [name, { description, schema }]));
 }
 
-/** Headers of searches. Clients page on `X-Pagination-Next` alone, so it must be absent on the last page. */
+/** Headers of search responses. Clients page by `X-Pagination-Next` alone, so it must be absent on the last page. */
 export const paginationHeaders = responseHeaders({
-  "X-Pagination-Total": "Records seen so far, plus one if more may follow.",
-  "X-Pagination-Next": "Offset of the next page; absent on the last one.",
+  "X-Pagination-Total": "Number of records up to the end of this page, plus one if more may follow.",
+  "X-Pagination-Next": "Offset of the next page. Absent on the last page.",
 });

@@ -1,10 +1,10 @@
 import { errorResponses } from "./fields.ts";
-import { invalidResponse } from "./validation-error.ts";
+import { invalidResponse } from "./validation-errors.ts";
 
-/** Alternatives: who has one of them is let in. `Tenant ID` chooses a workspace; by itself it lets nobody in. */
+/** Alternative credentials. `Tenant ID` selects a workspace and grants no access by itself. */
 const SECURITY: Record<string, string[]>[] = [{ "API Key": [] }, { "Tenant ID": [] }, { "Bearer Auth": [] }];
 
-/** How a request may say who it is from, for the document. */
+/** The ways to authenticate, for the OpenAPI document. */
 export const securitySchemes = {
   "API Key": { type: "apiKey", in: "header", name: "X-Api-Key" },
   "Tenant ID": { type: "apiKey", in: "header", name: "X-Tenant-Id" },
@@ -14,8 +14,8 @@ export const securitySchemes = {
 type Method = "get" | "post" | "patch" | "delete";
 
 /**
- * Method, path and id of an operation, and who may use it. The id is the one that FastAPI makes of a function's name: the
- * generated clients of this API are named after it.
+ * Method, path, id and security of an operation. The id is the one that FastAPI derives from a function name: generated clients of
+ * this API name their methods after it.
  */
 export const operation = <M extends Method, P extends string>(name: string, method: M, path: P) => ({
   method,
@@ -24,7 +24,7 @@ export const operation = <M extends Method, P extends string>(name: string, meth
   security: SECURITY,
 });
 
-/** The `responses` of a route besides its good one: a 422 lists its reasons, every other error is one sentence. */
+/** The error `responses` of a route: a 422 lists its reasons, every other error is one sentence. */
 export const refusals = <C extends 400 | 404 | 409>(...codes: C[]) => ({
   ...errorResponses(...codes),
   422: invalidResponse,

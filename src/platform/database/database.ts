@@ -6,53 +6,61 @@ import {
   type SelectQueryBuilder,
   sql,
 } from "kysely";
+import { DatabaseUnavailableError } from "./database-errors.ts";
 import type { Hint, Hints } from "./hints.ts";
 import type { Schema } from "./schema.ts";
 
-/** A query: a Kysely builder, or one compiled before (see prepared.ts). */
+/** A query: a Kysely builder, or a compiled query (see prepared.ts). */
 export type Query<R> = { compile(): CompiledQuery<R> } | CompiledQuery<R>;
 
-/** Somewhere to run queries: a transaction, or the last committed state. */
+/** Compiled statements of one database: by the function that builds them (prepared.ts), or by their form (insert-many.ts). */
+export class StatementCache {
+  readonly compiled = new Map<object, CompiledQuery>();
+  readonly inserts = new Map<string, string>();
+}
+
+/** Runs queries, in a transaction or on the last committed state. */
 export interface Tx {
-  /** Builds queries; it executes nothing. */
+  /** Builds queries. It executes nothing. */
   readonly k: Kysely<Schema>;
+  readonly statements: StatementCache;
   readonly dialect: Dialect;
   all<R>(query: Query<R>): Promise<R[]>;
   first<R>(query: Query<R>): Promise<R | undefined>;
-  /** Runs a change and says how many rows it touched. */
+  /** Runs a change and returns the number of rows it affected. */
   run(query: Query<unknown>): Promise<number>;
 }
 
 export interface Database {
-  /** For people: which database this is, and where. */
+  /** Type and location of the database, for log lines and error messages. */
   readonly description: string;
-  /** Reads outside a transaction: what was committed last. */
+  /** Reads the last committed state, outside of a transaction. */
   readonly read: Tx;
-  /** As `read`, for queries that may look at many rows: on SQLite in a thread of their own. */
+  /** Like `read`, for queries that may visit many rows. On SQLite it runs in its own thread. */
   readonly search: Tx;
   readonly hints: Hints;
-  /** This process among those that share the database; a new one at each start, so that it is never taken for its predecessor. */
+  /** Identifies this process among the processes that share the database. It is new at each start. */
   readonly worker_id: number;
-  /** False while the database is known not to answer; it costs nothing to ask. */
+  /** False while the database is known not to respond. The call sends no query. */
   isAvailable(): boolean;
   /**
-   * Runs `work` in a transaction and answers after its commit. `work` awaits nothing but queries of its
-   * `tx`, and may be called again when the database asks for a repeat (deadlock, serialization).
+   * Runs `work` in a transaction and returns its value after the commit. `work` may await only queries of its `tx`. It is called
+   * again when the database requires a repeat (deadlock, serialization failure).
    *
-   * @param hint given as soon as a write that comes of it can see this one: after the commit on Postgres; on SQLite
-   *   at once, so that the two share one commit
+   * @param hint emitted as soon as a write that it causes can see this one: after the commit on Postgres; at once on SQLite, so that
+   *   both writes share a commit
    */
   write<T>(work: (tx: Tx) => Promise<T>, hint?: Hint): Promise<T>;
   /**
-   * As `write`, for one statement that waits for no lock and must not wait for other work of this process either: on Postgres
-   * it has a connection that no request uses.
+   * Like `write`, for one statement that waits for no lock and must not wait for other work of this process. On Postgres it uses a
+   * connection that no request uses.
    */
   writeNow<T>(work: (tx: Tx) => Promise<T>): Promise<T>;
-  /** As `write`, for changes of the schema, which may take as long as they take. */
+  /** Like `write`, for schema changes, without a timeout. */
   migrate<T>(work: (tx: Tx) => Promise<T>): Promise<T>;
   /**
-   * Ends transactions in which these processes keep rows locked and do nothing: processes that are frozen or cut off. On SQLite
-   * there are none, as the system ends the locks of a process with it.
+   * Ends idle transactions in which these processes hold row locks, because they hang or are disconnected. On SQLite it does nothing:
+   * the operating system releases the locks of a process.
    */
   freeLocks(worker_ids: readonly number[]): Promise<void>;
   close(): Promise<void>;
@@ -60,49 +68,74 @@ export interface Database {
 
 type AnySelect<O> = SelectQueryBuilder<Schema, never, O>;
 
-/** What differs between the two databases, as named facts. `now_ms()` and `json_contains()` exist on both. */
+/** The differences between the two databases. `now_ms()` and `json_contains()` exist in both. */
 export interface Dialect {
   readonly name: "sqlite" | "postgres";
-  /** Column types for migrations, and what makes a table keep its rows in the order of its primary key. */
+  /** Column types for migrations. `clustered` makes a table store its rows in the order of the primary key. */
   readonly types: {
     readonly sequence: string;
     readonly bigint: string;
     readonly bytes: string;
     readonly clustered: string;
   };
-  /** Holds the selected rows until the transaction ends. SQLite has one writer at a time, so there it is nothing. */
+  /** Locks the selected rows until the transaction ends. SQLite has one writer at a time, so it needs no row locks. */
   forUpdate<Q>(query: Q): Q;
-  /** As {@link forUpdate}, but shared by several holders. */
+  /** Like {@link forUpdate}, with a lock that several transactions can hold. */
   forShare<Q>(query: Q): Q;
-  /** As {@link forUpdate}, but rows that somebody else holds are left out. */
+  /** Like {@link forUpdate}, without the rows that another transaction has locked. */
   skipLocked<Q>(query: Q): Q;
-  /** Whether the process that holds a run still has its connection. On SQLite there is one process: the lease decides. */
+  /** Whether the process that holds a run is still connected. On SQLite there is one process, so the lease decides. */
   workerIsPresent(): RawBuilder<boolean>;
-  /** Whether a text has `part` in it, in any case of its letters. */
+  /** Whether a text contains `part`, case-insensitive. */
   containsText(text: Expression<string | null>, part: string): RawBuilder<boolean>;
-  /** A field of an object in a JSON text, as text; null where it is not there. */
+  /** A field of the object in a JSON text, as text; null if the field is missing. */
   jsonText(json: Expression<string | null>, field: string): RawBuilder<string | null>;
   /**
-   * The members of a JSON text of an object, as a table: `key`, `kind` (text, number, true, false, null, array, object) and
-   * `text`, which holds what the first two say.
+   * The members of the object in a JSON text as a table with the columns `key`, `kind` (text, number, true, false, null, array,
+   * object) and `text`, the value of a text or number.
    */
   jsonEntries(json: RawBuilder<string | null>): RawBuilder<unknown>;
-  /** A number within the JSON text of a column, by its path; null where there is none. */
+  /** The number at a path of a column's JSON text; null if there is none. */
   jsonNumber(column: string, path: readonly string[]): RawBuilder<number | null>;
-  /** Most parameters of a statement. */
+  /** Maximum number of parameters in a statement. */
   readonly max_parameters: number;
-  /** Whether an error says that a unique index would have been violated. */
+  /** Whether an error reports the violation of a unique index. */
   isUniqueViolation(error: unknown): boolean;
 }
 
-/** Lets dialects call builder methods on queries whose tables they do not care about. */
+/** Lets dialects call builder methods on queries of any table. */
 export const anySelect = (query: unknown): AnySelect<unknown> => query as AnySelect<unknown>;
 
-/** The time of the database, in milliseconds since the epoch: the one clock that all its processes share. */
+/** The time of the database in milliseconds since the epoch: the clock that all its processes share. */
 export const nowMs = sql<number>`now_ms()`;
 
-/** {@link nowMs} as a number, for rows whose times depend on more. */
+/** Reads {@link nowMs} as a number. */
 export async function readNow(tx: Tx): Promise<number> {
   const row = await tx.first(sql<{ now: number }>`select now_ms() as now`.compile(tx.k));
   return (row as { now: number }).now;
+}
+
+/**
+ * @param asks whether to run a query, instead of only reading the known state
+ * @throws DatabaseUnavailableError, or the error of the driver
+ */
+export async function checkDatabase(database: Database, { asks }: { asks: boolean }): Promise<void> {
+  if (!database.isAvailable()) throw new DatabaseUnavailableError("The database does not respond.");
+  if (asks) await database.read.first(sql`select 1`.compile(database.read.k));
+}
+
+const UNIQUE_WRITE_ATTEMPTS = 3;
+
+/**
+ * A write that first checks whether a name or an id is free. On Postgres two concurrent writes may both find it free; then the unique
+ * index refuses the second one, which is repeated and reports the conflict itself.
+ */
+export async function writeUnique<T>(database: Database, write: (tx: Tx) => Promise<T>): Promise<T> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await database.write(write);
+    } catch (error) {
+      if (attempt === UNIQUE_WRITE_ATTEMPTS || !database.read.dialect.isUniqueViolation(error)) throw error;
+    }
+  }
 }

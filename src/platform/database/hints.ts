@@ -1,30 +1,30 @@
 import { EventEmitter } from "node:events";
 
 /**
- * A hint says that something changed which another part may be waiting for. It carries no truth: whoever
- * waits also looks for himself from time to time, so a lost hint costs time and nothing else.
+ * Announces a change that another part of the program may wait for. A hint is not authoritative: every waiting part also polls, so a
+ * lost hint costs time and nothing else.
  */
 export type Hint =
-  /** A run may be ready to be claimed, now or so many milliseconds from now. A new one may not be committed yet. */
+  /** A run may be ready to be claimed, now or in `in_ms` milliseconds. A new run may not be committed yet. */
   | { kind: "runs"; in_ms?: number; isNew?: boolean }
-  /** The run's row says that it is to stop. */
+  /** The row of the run requests its cancellation. */
   | { kind: "cancel"; run_id: string }
-  /** A run of the thread has started, or the thread is gone. */
+  /** A run of the thread has started, or the thread was deleted. */
   | { kind: "thread"; thread_id: string }
   /** The run has new events, or has ended. */
   | { kind: "events"; run_id: string }
   /** An OAuth flow has ended. */
   | { kind: "flow"; auth_id: string }
-  /** The refresh of an OAuth token has ended, in one way or another. */
+  /** The refresh of an OAuth token has succeeded or failed. */
   | { kind: "token"; token_id: string }
   /** A key was revoked, or the membership of a workspace has changed. */
   | { kind: "access" }
-  /** The deployment's rows ask for something that a reconciler is to do. */
+  /** The deployment has work for a reconciler. */
   | { kind: "deployment"; deployment_id: string };
 
 export interface Hints {
   emit(hint: Hint): void;
-  /** Calls `listener` at each hint until the returned function is called. */
+  /** Calls `listener` at each hint of a kind until the returned function is called. */
   listen<K extends Hint["kind"]>(kind: K, listener: (hint: Extract<Hint, { kind: K }>) => void): () => void;
 }
 

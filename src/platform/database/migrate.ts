@@ -8,10 +8,10 @@ export interface Migration {
 }
 
 /**
- * Applies those of the migrations that are not there yet, in their order, and returns their names. Safe when several processes start
- * at once: on Postgres one lock lets one of them work, on SQLite the transaction does.
+ * Applies the migrations that are missing, in order, and returns their names. It is safe when several processes start
+ * at once: on Postgres a lock serializes them, on SQLite the transaction does.
  *
- * @throws ConfigError when a newer program has been here: its data may mean things that this one does not know
+ * @throws ConfigError when a newer version has migrated the database: this version may misread its data
  */
 export async function migrate(database: Database, migrations: readonly Migration[]): Promise<string[]> {
   return database.migrate(async (tx) => {
@@ -43,7 +43,10 @@ export async function migrate(database: Database, migrations: readonly Migration
   });
 }
 
-/** On Postgres several series are in one database: "001-agent-server" is of the series "", "experiments-001" of "experiments-". */
+/**
+ * On Postgres one database holds several series: "001-agent-server" belongs to the series "", "experiments-001" to
+ * "experiments-".
+ */
 const seriesOf = ({ name }: { name: string }): string => name.replace(/\d.*/, "");
 
 const execute = (tx: Tx, statement: string) => tx.run(sql.raw(statement).compile(tx.k));

@@ -2,35 +2,33 @@ import type { CompiledQuery, Kysely } from "kysely";
 import type { Query, Tx } from "./database.ts";
 import type { Schema } from "./schema.ts";
 
-/** Stands for a value that is given at each execution. */
-class Slot {
+/** Stands for a value that is set at each execution. */
+class Placeholder {
   readonly name: PropertyKey;
   constructor(name: PropertyKey) {
     this.name = name;
   }
 }
 
-/** Gives the placeholder of a parameter while a statement is built. */
+/** Returns the placeholder of a parameter while a statement is built. */
 type Parameters<P> = <K extends keyof P>(name: K) => P[K];
 
 /**
- * A statement that is built and compiled once per database and executed with new values each time.
- * Building costs 20-40 µs, as much as SQLite takes to execute it, so the engine's hot statements are made
- * this way; everything else builds its query on the spot.
+ * A statement that is built and compiled once per database and executed with new values. Building a query costs 20-40 µs, as much as
+ * SQLite takes to execute it, so the engine's frequent statements are prepared.
  */
 export function prepared<P, R>(
   build: (k: Kysely<Schema>, p: Parameters<P>, tx: Tx) => Query<R>,
 ): (tx: Tx, values: P) => CompiledQuery<R> {
-  const compiledFor = new WeakMap<Kysely<Schema>, CompiledQuery<R>>();
   return (tx, values) => {
-    let compiled = compiledFor.get(tx.k);
+    let compiled = tx.statements.compiled.get(build) as CompiledQuery<R> | undefined;
     if (!compiled) {
-      const query = build(tx.k, (name) => new Slot(name) as never, tx);
+      const query = build(tx.k, (name) => new Placeholder(name) as never, tx);
       compiled = "compile" in query ? query.compile() : query;
-      compiledFor.set(tx.k, compiled);
+      tx.statements.compiled.set(build, compiled);
     }
     const { sql, query, queryId } = compiled;
-    const parameters = compiled.parameters.map((p) => (p instanceof Slot ? values[p.name as keyof P] : p));
+    const parameters = compiled.parameters.map((p) => (p instanceof Placeholder ? values[p.name as keyof P] : p));
     return { sql, query, queryId, parameters };
   };
 }

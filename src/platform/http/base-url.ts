@@ -2,27 +2,27 @@ import type { Context, HonoRequest } from "hono";
 import type { Env } from "./route.ts";
 
 export interface BaseUrlOptions {
-  /** Our own address, as others reach it. */
+  /** The public URL of this server. */
   public_url: string | undefined;
-  /** Path prefix of all routes; empty for none. */
+  /** Path prefix of all routes, or an empty string. */
   prefix: string;
 }
 
-/** The address of this service: the configured one, or else the one that the caller has used. */
+/** The URL of this server: the configured one, or else the one of the request. */
 export const baseUrlOf = ({ req }: Context<Env>, { public_url, prefix }: BaseUrlOptions): string =>
-  public_url ?? originAskedFor(req) + prefix;
+  public_url ?? requestOrigin(req) + prefix;
 
-/** The origin by which a request came, as its `Host` says. A request line may name another host, which counts for nothing here. */
-export function originAskedFor(req: HonoRequest): string {
-  const asked = URL.parse(`http://${req.header("host") ?? ""}`);
-  return (asked ?? new URL(req.url)).origin;
+/** The origin of a request, from its `Host` header. A host in the request line is ignored. */
+export function requestOrigin(req: HonoRequest): string {
+  const url = URL.parse(`http://${req.header("host") ?? ""}`);
+  return (url ?? new URL(req.url)).origin;
 }
 
-/** The mount below which a request came: what is handed out leads back through it, as a proxy may know no other. */
+/** The mount of a request. URLs in the response start with it, because a proxy may forward only this mount. */
 export const mountOf = ({ req }: Context<Env>, mounts: readonly string[], { prefix }: BaseUrlOptions): string =>
   mounts.find((mount) => mount !== "" && pathBelow(prefix, req.path)?.startsWith(`${mount}/`)) ?? "";
 
-/** A path below the prefix of all routes. Undefined outside of it, where nothing is. */
+/** The part of a path after the prefix of all routes; undefined for other paths. */
 export function pathBelow(prefix: string, path: string): string | undefined {
   return path === prefix || path.startsWith(`${prefix}/`) ? path.slice(prefix.length) : undefined;
 }

@@ -1,20 +1,16 @@
 import type { HonoRequest } from "hono";
-import { AskedThread } from "../lib/asked-thread.ts";
-import { JsonError, parseUntrusted } from "../lib/json/json.ts";
-import type { JsonFault } from "../lib/json/json-fault.ts";
+import { parseUntrusted } from "../lib/json/json.ts";
+import { WorkerRpc } from "../lib/worker-rpc.ts";
 
 /** Larger bodies are parsed in another thread, smaller ones sooner than it would take to hand them over. */
 const LARGE_BYTES = 256 * 1024;
 
 /** A body, or a part of one. */
-export type Body = Uint8Array | string;
-
-/** What the thread makes of it. */
-export type Parsed = { value: unknown } | { message: string; fault: JsonFault };
+type Body = Uint8Array | string;
 
 /** Reads the JSON bodies of requests. */
 export class BodyParser {
-  readonly #thread = new AskedThread<Body, Parsed>({
+  readonly #worker = new WorkerRpc<typeof bodyOperations>({
     entry: new URL("./body-parser-thread", import.meta.url),
     name: "large bodies",
     // V8 would let the young generation grow to 100 MB and keep it.
@@ -30,7 +26,7 @@ export class BodyParser {
     if (length !== undefined && Number(length) <= LARGE_BYTES) return parseText(await request.text());
     const bytes = new Uint8Array(await request.arrayBuffer());
     if (bytes.length <= LARGE_BYTES) return parseBody(bytes);
-    return this.#parseLarge(bytes, [bytes.buffer]);
+    return this.#worker.call("parse", [bytes], [bytes.buffer]);
   }
 
   /**
@@ -39,22 +35,18 @@ export class BodyParser {
    * @throws JsonError
    */
   async parseText(text: string): Promise<unknown> {
-    return text.length <= LARGE_BYTES ? parseText(text) : this.#parseLarge(text);
+    return text.length <= LARGE_BYTES ? parseText(text) : this.#worker.call("parse", [text]);
   }
 
   stop(): Promise<void> {
-    return this.#thread.close();
-  }
-
-  async #parseLarge(body: Body, transfer: ArrayBuffer[] = []): Promise<unknown> {
-    const parsed = await this.#thread.ask(body, transfer);
-    if ("message" in parsed) throw new JsonError(parsed.message, parsed.fault);
-    return parsed.value;
+    return this.#worker.terminate();
   }
 }
 
 /** @throws JsonError */
-export const parseBody = (body: Body): unknown =>
-  parseText(typeof body === "string" ? body : new TextDecoder().decode(body));
+const parseBody = (body: Body): unknown => parseText(typeof body === "string" ? body : new TextDecoder().decode(body));
 
 const parseText = (text: string): unknown => (text.trim() === "" ? undefined : parseUntrusted(text));
+
+/** The operations of body-parser-thread.ts. */
+export const bodyOperations = { parse: parseBody };

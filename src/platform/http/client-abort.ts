@@ -2,24 +2,24 @@ import type { Context } from "hono";
 import { ApiError } from "../errors.ts";
 import type { Env } from "./route.ts";
 
-/** Aborted when the client of a request is gone, also because what let it in has ended. */
-export interface Gone {
+/** Aborted when the client closes the connection or loses its access. */
+export interface ClientAbort {
   signal: AbortSignal;
   abort(reason: unknown): void;
-  /** From now on it is aborted, too, when what let the client in has ended, until the returned function is called. */
+  /** Aborts when the key, token or membership of the caller ends, until the returned function is called. */
   watchAccess(): () => void;
 }
 
-export function goneWith(context: Context<Env>): Gone {
-  const gone = new AbortController();
-  const abort = (reason: unknown) => gone.abort(reason);
+export function clientAbortOf(context: Context<Env>): ClientAbort {
+  const controller = new AbortController();
+  const abort = (reason: unknown) => controller.abort(reason);
   const { signal } = context.req.raw;
   if (signal.aborted) abort(signal.reason);
   else signal.addEventListener("abort", () => abort(signal.reason), { once: true });
-  return { signal: gone.signal, abort, watchAccess: () => context.get("onAccessEnd")(abort) };
+  return { signal: controller.signal, abort, watchAccess: () => context.get("onAccessEnd")(abort) };
 }
 
-/** What is said in place of the rest when what let the client in has ended. */
-export function endOfAccess({ signal: { reason } }: Pick<Gone, "signal">) {
+/** The error that replaces the rest of the response when the caller's access has ended; undefined for other reasons. */
+export function accessEndError({ signal: { reason } }: Pick<ClientAbort, "signal">) {
   return reason instanceof ApiError ? { error: "Unauthorized", message: reason.message } : undefined;
 }

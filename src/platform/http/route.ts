@@ -1,18 +1,17 @@
 import type { OpenAPIHono, RouteConfig, z } from "@hono/zod-openapi";
 import type { Context } from "hono";
 import type { Caller } from "../contract/caller.ts";
-import { exactIssues } from "../contract/invalid-parts.ts";
+import { exactIssues } from "../contract/validation-errors.ts";
 import { ApiError } from "../errors.ts";
 import { JsonError } from "../lib/json/json.ts";
 import type { BodyParser } from "./body-parser.ts";
-import { lenient, type Reading, withoutNul } from "./reading.ts";
 
-/** Calls `listener` once when what let the caller in has ended, until the returned function is called. */
+/** Calls `listener` once when the caller's access ends, until the returned function is called. */
 export type OnAccessEnd = (listener: (error: ApiError) => void) => () => void;
 
-/** What requests bring along, and what the middleware leaves for the handlers. */
+/** Bindings of a request, and variables that the middleware sets for the handlers. */
 export interface Env {
-  /** `caller`: who sends a request that comes from within this process; a connection cannot say it. */
+  /** `caller`: the caller of a request from within this process. A network connection cannot set it. */
   Bindings: { caller?: Caller };
   Variables: { caller: Caller; body_parser: BodyParser; onAccessEnd: OnAccessEnd };
 }
@@ -24,14 +23,14 @@ type RequestOf<R extends RouteConfig> = NonNullable<R["request"]>;
 type BodyOf<R extends RouteConfig> =
   RequestOf<R> extends { body: { content: { "application/json": { schema: infer S } } } } ? Output<S> : undefined;
 
-/** A request whose parts have been checked against its route. */
+/** A request whose parts match the schemas of its route. */
 export interface Checked<R extends RouteConfig> {
   params: RequestOf<R> extends { params: infer S } ? Output<S> : Record<string, never>;
   query: RequestOf<R> extends { query: infer S } ? Output<S> : Record<string, never>;
   headers: RequestOf<R> extends { headers: infer S } ? Output<S> : Record<string, never>;
   body: BodyOf<R>;
   caller: Caller;
-  /** Aborted when the client has hung up; see goneWith() for answers that stay open. */
+  /** Aborted when the client closes the connection; see clientAbortOf() for responses that stay open. */
   signal: AbortSignal;
   context: Context<Env>;
 }
@@ -45,37 +44,66 @@ export interface Mismatch {
   issues: readonly z.core.$ZodIssue[];
 }
 
-/** Makes the error of a request whose parts do not match their schemas, or whose body is not JSON. */
-export interface Refusal {
+/** Creates the error for a request whose parts do not match their schemas, or whose body is not JSON. */
+export interface RequestErrors {
   /** @param mismatches in the order path, query, header, body; at least one */
   invalid(mismatches: readonly Mismatch[]): Error;
-  unreadable(error: JsonError): Error;
+  malformedJson(error: JsonError): Error;
 }
 
-/** The agent server's: one sentence with up to three reasons. */
-const bySentence: Refusal = {
+/** The agent server's errors: one sentence with up to three reasons. */
+const plainErrors: RequestErrors = {
   invalid(mismatches) {
     const reasons = mismatches.flatMap(({ part, issues }) =>
       exactIssues(issues).map(({ issue, path }) => `${[part, ...path].join(".")}: ${issue.message}`),
     );
     return new ApiError("invalid_request", { reason: reasons.slice(0, 3).join("; ") });
   },
-  unreadable: ({ message }) => new ApiError("invalid_request", { reason: `The body ${message}.` }),
+  malformedJson: ({ message }) => new ApiError("invalid_request", { reason: `The body ${message}.` }),
 };
 
-/** Serves a route of the contract: checks the request against it, then calls the handler; adds it to the API's document. */
-export function serve<R extends RouteConfig>(app: App, route: R, handler: Handler<R>): void {
-  app.openAPIRegistry.registerPath(route);
-  answer(app, route, handler, bySentence);
+/** How an API reads empty, repeated and missing input. */
+export interface InputRules {
+  query(context: Context): Record<string, string | string[]>;
+  /** @param body undefined without a body */
+  body(body: unknown): unknown;
 }
 
-/** {@link serve} without the document, and with other ways to read and to refuse. */
-export function answer<R extends RouteConfig>(
+/**
+ * A single value is a string, repeated values are a list. Empty and duplicate values are ignored: clients send an empty value for
+ * "not set", and repeat their query when they reconnect to a Location that contains it. A missing body is an empty object.
+ */
+const lenientInput: InputRules = {
+  query(context) {
+    const entries = Object.entries(context.req.queries()).map(([name, values]): [string, string[]] => [
+      name,
+      [...new Set(values.filter((value) => value !== "").map(withoutNul))],
+    ]);
+    return Object.fromEntries(
+      entries
+        .filter(([, values]) => values.length > 0)
+        .map(([name, values]) => [name, values.length === 1 ? (values[0] as string) : values]),
+    );
+  },
+  body: (body) => (body === undefined ? {} : body),
+};
+
+/** Replaces NUL, which no database stores in a text. */
+export const withoutNul = (text: string): string => text.replaceAll("\0", "\ufffd");
+
+/** Serves a route of the contract and adds it to the OpenAPI document. The request is checked before the handler is called. */
+export function serve<R extends RouteConfig>(app: App, route: R, handler: Handler<R>): void {
+  app.openAPIRegistry.registerPath(route);
+  handleRoute(app, route, handler, plainErrors);
+}
+
+/** Like {@link serve}, but not in the OpenAPI document, and with other rules for input and errors. */
+export function handleRoute<R extends RouteConfig>(
   app: App,
   route: R,
   handler: Handler<R>,
-  refusal: Refusal,
-  reading: Reading = lenient,
+  errors: RequestErrors,
+  input: InputRules = lenientInput,
 ): void {
   const { params, query, headers, body } = route.request ?? {};
   const bodySchema = (body?.content["application/json"] as { schema?: z.ZodType } | undefined)?.schema;
@@ -88,18 +116,18 @@ export function answer<R extends RouteConfig>(
       if (!result.success) mismatches.push({ part, value, issues: result.error.issues });
       return result.data;
     };
-    // What is no JSON is told before anything else.
-    const given = bodySchema && reading.body(await bodyOf(context, refusal));
+    // A body that is not JSON is reported before other errors.
+    const given = bodySchema && input.body(await bodyOf(context, errors));
     const checked = {
       params: check("path", params, pathOf(context)),
-      query: check("query", query, reading.query(context)),
+      query: check("query", query, input.query(context)),
       headers: check("header", headers, headersOf(context, headers)),
       body: bodySchema && check("body", bodySchema, given),
       caller: context.get("caller"),
       signal: context.req.raw.signal,
       context,
     };
-    if (mismatches.length > 0) throw refusal.invalid(mismatches);
+    if (mismatches.length > 0) throw errors.invalid(mismatches);
     return handler(checked as unknown as Checked<R>);
   });
 }
@@ -107,22 +135,22 @@ export function answer<R extends RouteConfig>(
 const pathOf = (context: Context): Record<string, string> =>
   Object.fromEntries(Object.entries(context.req.param()).map(([name, value]) => [name, withoutNul(String(value))]));
 
-/** The declared headers under their declared spelling. */
+/** The declared headers, under their declared names. */
 function headersOf(context: Context, schema: unknown): Record<string, string | undefined> {
   const names = Object.keys((schema as { shape?: object } | undefined)?.shape ?? {});
   return Object.fromEntries(names.map((name) => [name, context.req.header(name)]));
 }
 
-/** The JSON body; undefined for a request without one. */
-async function bodyOf(context: Context<Env>, refusal: Refusal): Promise<unknown> {
+/** The JSON body; undefined if the request has none. */
+async function bodyOf(context: Context<Env>, errors: RequestErrors): Promise<unknown> {
   try {
     return await context.get("body_parser").parse(context.req);
   } catch (error) {
-    if (error instanceof JsonError) throw refusal.unreadable(error);
+    if (error instanceof JsonError) throw errors.malformedJson(error);
     throw error;
   }
 }
 
-/** A response whose body is JSON text already. */
+/** A response with JSON text as its body. */
 export const jsonText = (text: string, headers: Record<string, string> = {}): Response =>
   new Response(text, { headers: { "content-type": "application/json", ...headers } });

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 
-/** Where times come from. Injected, so that tests can move time without waiting for it. */
+/** The source of times. It is injected, so that tests can change the time without waiting. */
 export interface Clock {
   /** Milliseconds since the epoch. */
   now(): number;
@@ -8,7 +8,7 @@ export interface Clock {
 
 export const systemClock: Clock = { now: () => Date.now() };
 
-/** Follows the system's clock forward. When that is set back, this one goes on from where it was, as fast as time passes. */
+/** Follows the system clock, but never goes back: after the system clock was set back, it advances with the elapsed time. */
 export function steadyClock(): Clock {
   let [wall, elapsed] = [Date.now(), performance.now()];
   return {
@@ -21,7 +21,7 @@ export function steadyClock(): Clock {
   };
 }
 
-/** Ends after so many milliseconds, or when the signal is aborted; it never fails. Injected for the same reason. */
+/** Resolves after `ms` milliseconds or when the signal is aborted; it never rejects. It is injected, as the clock is. */
 export type Wait = (ms: number, signal: AbortSignal) => Promise<void>;
 
 export const realWait: Wait = (ms, signal) => sleep(ms, undefined, { signal, ref: false }).catch(() => undefined);

@@ -1,18 +1,18 @@
 /** The origin of the hosted Studio. */
 export const STUDIO_ORIGIN = "https://smith.langchain.com";
 
-/** Which web pages may use the agent server and the experiments, besides those of the service itself. */
+/** The web origins that may use the agent server and the experiments, besides the server's own. */
 export interface CorsSettings {
-  /** Origins that are listed, `*` for all. Empty when nothing was said. */
+  /** Permitted origins, `*` for all. Empty if not configured. */
   origins: readonly string[];
-  /** Matches a whole origin. */
+  /** Matches a complete origin. */
   origin_pattern: RegExp | undefined;
-  /** The hosted Studio may use the agent server. */
+  /** Whether the hosted Studio may use the agent server. */
   studio: boolean;
-  /** Undefined: every method, and the headers that a page asks for. */
+  /** Undefined permits all methods, and the headers that a page requests. */
   methods: readonly string[] | undefined;
   headers: readonly string[] | undefined;
-  /** Headers of answers that pages may read, besides those that clients need. */
+  /** Response headers that pages may read, besides those that clients need. */
   exposed: readonly string[];
   max_age_s: number | undefined;
 }

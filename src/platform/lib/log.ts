@@ -1,19 +1,45 @@
 import { pino } from "pino";
-import { printable } from "./printable.ts";
-import { redact } from "./redact.ts";
+import { escapeControlCharacters, redact } from "./sanitize-output.ts";
 
-/** Structured logging, one JSON object a line on standard error. */
+/** A structured log: one JSON object per line on standard error. */
 export type Log = Pick<pino.Logger, "debug" | "info" | "warn" | "error">;
 
-/** @param level debug, info, warn, error or silent */
+/** Value of pino for warn. Lines of this level and above are written at once. */
+const WARN = 40;
+
+/**
+ * Lines below warn that are logged in one turn of the event loop are written together, and before the process exits: a write to a pipe
+ * takes 10 to 50 µs, and a busy service logs two lines for each run.
+ *
+ * @param level debug, info, warn, error or silent
+ */
 export function createLog(level: string): Log {
+  const output = pino.destination({ fd: 2, sync: true });
+  let pending = "";
+  let timer: NodeJS.Immediate | undefined;
+  const flush = () => {
+    clearImmediate(timer);
+    process.off("exit", flush);
+    timer = undefined;
+    const text = pending;
+    pending = "";
+    output.write(text);
+  };
   const hooks: pino.LoggerOptions["hooks"] = {
-    // Secrets are looked for by name at any depth; pino's own redaction knows exact paths in one spelling.
-    logMethod(args, write) {
+    // Secrets are found by field name at any depth; pino's own redaction requires exact paths.
+    logMethod(args, write, level_value) {
       write.apply(this, args.map((part: unknown) => redact(part)) as typeof args);
+      if (level_value >= WARN) flush();
     },
   };
-  const output = pino.destination({ fd: 2, sync: true });
-  // JSON escapes fewer characters than a terminal obeys.
-  return pino({ level, base: null, hooks }, { write: (line: string) => output.write(printable(line)) });
+  const stream = {
+    write(line: string) {
+      // A terminal interprets characters that JSON does not escape.
+      pending += escapeControlCharacters(line);
+      if (timer) return;
+      timer = setImmediate(flush);
+      process.once("exit", flush);
+    },
+  };
+  return pino({ level, base: null, hooks }, stream);
 }

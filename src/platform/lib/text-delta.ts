@@ -1,26 +1,26 @@
-/** A text as a change of another, the base: copies of parts of it, and what is new in between. */
+/** A text as a delta of another text, the base: copied parts of the base, and added text between them. */
 export interface TextDelta {
   /**
-   * Three numbers a copy, with spaces between: how many units of `added` come before it, where in the base it begins, and
-   * how long it is. The rest of `added` comes at the end. All are UTF-16 units.
+   * Three numbers per copy, separated by spaces: the length of `added` before it, its start in the base, and its
+   * length. The rest of `added` follows the last copy. All numbers count UTF-16 units.
    */
   copies: string;
-  /** What the base does not have. */
+  /** The text that is not in the base. */
   added: string;
 }
 
-/** Parts that are shorter than this are not looked for in the middle of texts. */
+/** Shorter common parts in the middle of the texts are not found. */
 const BLOCK = 32;
 
 /**
- * What makes `text` of `base`. What both begin and end with is found first; in between every part of the base that is long
- * enough is found wherever it stands, as in rsync's algorithm: the base's blocks are looked up by a rolling hash, and matches
- * are grown to both sides. Takes about a millisecond for 100,000 units.
+ * Computes the delta from `base` to `text`. The common prefix and suffix are found first. Between them, common parts of
+ * sufficient length are found at any position with rsync's algorithm: the blocks of the base are looked up by a rolling
+ * hash, and matches are extended in both directions. It takes about 1 ms for 100,000 units.
  */
 export function deltaOf(base: string, text: string): TextDelta {
-  const most = Math.min(base.length, text.length);
+  const max = Math.min(base.length, text.length);
   let start = 0;
-  while (start < most && base.charCodeAt(start) === text.charCodeAt(start)) start++;
+  while (start < max && base.charCodeAt(start) === text.charCodeAt(start)) start++;
   let [baseEnd, textEnd] = [base.length, text.length];
   while (baseEnd > start && textEnd > start && base.charCodeAt(baseEnd - 1) === text.charCodeAt(textEnd - 1)) {
     baseEnd--;
@@ -45,7 +45,7 @@ export function applyDelta(base: string, { copies, added }: TextDelta): string {
   return text + added.slice(at);
 }
 
-/** Gathers copies in the order of the text; what lies between them is added. */
+/** Collects copies in the order of the text. The text between them is added. */
 class DeltaWriter {
   readonly #text: string;
   #done = 0;
@@ -58,7 +58,7 @@ class DeltaWriter {
 
   copy(at: number, from: number, length: number): void {
     let [begin, end] = [at, at + length];
-    // What is added is stored as UTF-8, which has no halves of surrogate pairs.
+    // Added text is stored as UTF-8, which cannot encode half of a surrogate pair.
     if (isLowSurrogate(this.#text.charCodeAt(begin))) begin++;
     if (isLowSurrogate(this.#text.charCodeAt(end))) end--;
     if (end <= begin) return;
@@ -73,7 +73,7 @@ class DeltaWriter {
   }
 }
 
-/** Finds the base's blocks within a part of the text. */
+/** Finds blocks of the base in a part of the text. */
 function copyBlocks(
   base: string,
   text: string,
@@ -105,11 +105,11 @@ function copyBlocks(
   }
 }
 
-/** Where the blocks of a text begin, by their hash. */
+/** The positions of a text's blocks by hash. */
 class BlockTable {
   readonly #base: string;
   readonly #mask: number;
-  /** Position + 1 of the first block with a hash, in the hash's slot; 0 for none. */
+  /** For each slot, the position of the first block plus 1; 0 if there is none. */
   readonly #slots: Int32Array;
 
   constructor(base: string) {
@@ -123,7 +123,7 @@ class BlockTable {
     }
   }
 
-  /** The position of the block that the text has at `at`; -1 when there is none. */
+  /** The position in the base of the block at `at` of the text; -1 if there is none. */
   find(hash: number, text: string, at: number): number {
     const from = (this.#slots[this.#slotOf(hash)] as number) - 1;
     if (from === -1) return -1;
@@ -144,8 +144,8 @@ function hashAt(text: string, at: number): number {
   return hash;
 }
 
-/** The hash of the block one further on. */
-const roll = (hash: number, gone: number, come: number): number =>
-  (Math.imul(hash, FACTOR) - Math.imul(gone, LAST_FACTOR) + come) | 0;
+/** The hash of the block that starts one unit later. */
+const roll = (hash: number, removed: number, added: number): number =>
+  (Math.imul(hash, FACTOR) - Math.imul(removed, LAST_FACTOR) + added) | 0;
 
 const isLowSurrogate = (unit: number) => unit >= 0xdc00 && unit <= 0xdfff;

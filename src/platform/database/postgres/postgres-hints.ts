@@ -4,39 +4,43 @@ import type { Log } from "../../lib/log.ts";
 import { type Hint, type Hints, LocalHints } from "../hints.ts";
 import type { PostgresPool } from "./postgres-pool.ts";
 
-/** Deployments share a database, each with a schema of its own: what one says is no news for the others. */
+/** Deployments share a database and have their own schemas. Hints of one deployment are irrelevant to the others. */
 function channelOf(url: string): string {
   const [, schema] = /search_path=(\w+)/.exec(new URL(url).searchParams.get("options") ?? "") ?? [];
   return schema === undefined ? "threadmill" : `threadmill_${schema}`;
 }
 
 /**
- * Hints between processes over NOTIFY. A commit that notifies takes a lock of the whole database, so hints are
- * sent outside of transactions, gathered for {@link GATHER_MS}, in one statement; NOTIFY itself drops doubles.
+ * Hints are collected for this time and sent in one statement; NOTIFY itself removes duplicates. They are sent outside
+ * of transactions, because a commit that notifies takes a lock of the whole database.
  */
-const GATHER_MS = 10;
+const BATCH_MS = 10;
 
-/** A lost connection is made anew after this time. Until then the pollers carry on. */
+/** Delay before a lost connection is reopened. Meanwhile every part polls. */
 const RECONNECT_MS = 500;
 
 /**
- * The class of the advisory lock that each connection of a process holds, under its worker id. When the process
- * dies, its kernel closes the sockets and the lock is gone, seconds before its leases run out.
+ * The class of the advisory lock that each connection of a process holds, with its worker id. When the process dies,
+ * the operating system closes its sockets and Postgres releases the lock, seconds before the leases expire.
  */
-export const PRESENCE = 20_240;
+export const PRESENCE_LOCK_CLASS = 20_240;
 
-/** Takes that lock. Shared: one connection of a process is enough, also when the server has no more to give. */
-export const presenceOf = (worker_id: number): string => `select pg_advisory_lock_shared(${PRESENCE}, ${worker_id})`;
-
-/** So often the connection for hints is asked for a sign of life, as long after the last one. */
-const WATCH_MS = 1_000;
 /**
- * Without an answer for this long the server is taken to be away. Together with {@link WATCH_MS} it is what a request waits for at
- * most, and less than a lease.
+ * The statement that takes the presence lock. It is shared because one connection of a process is enough when the
+ * server has no more.
  */
-export const ANSWER_MS = 2_000;
+export const presenceLock = (worker_id: number): string =>
+  `select pg_advisory_lock_shared(${PRESENCE_LOCK_CLASS}, ${worker_id})`;
 
-/** Hints between processes; and, on the same connection, the watch over whether the server answers at all. */
+/** Interval between health checks of the connection for hints. */
+const HEALTH_CHECK_MS = 1_000;
+/**
+ * The server is considered unavailable after this time without a response. {@link HEALTH_CHECK_MS} and this time are
+ * the maximum that a request waits, and together less than a lease.
+ */
+export const RESPONSE_TIMEOUT_MS = 2_000;
+
+/** Hints between processes, sent with NOTIFY. The same connection checks whether the server responds. */
 export class PostgresHints implements Hints {
   readonly #local = new LocalHints();
   readonly #config: pg.ClientConfig;
@@ -45,7 +49,7 @@ export class PostgresHints implements Hints {
   readonly #pool: PostgresPool;
   readonly #log: Log;
   readonly #sender = String(Math.random());
-  readonly #waiting = new Set<string>();
+  readonly #unsent = new Set<string>();
   #timer: NodeJS.Timeout | undefined;
   #client: pg.Client | undefined;
   #isConnected = false;
@@ -59,46 +63,46 @@ export class PostgresHints implements Hints {
     this.#log = log;
   }
 
-  /** The connection, while it is there: for what must not wait until the pool has one to lend. */
+  /** The open connection, for statements that must not wait for the pool. */
   get connection(): pg.Client | undefined {
     return this.#isConnected ? this.#client : undefined;
   }
 
-  /** Starts to hear what other processes say. */
+  /** Connects and subscribes to the hints of other processes. */
   async connect(): Promise<void> {
     if (this.#closed) return;
     const client = new pg.Client({
       ...this.#config,
       application_name: "threadmill hints",
-      connectionTimeoutMillis: ANSWER_MS,
+      connectionTimeoutMillis: RESPONSE_TIMEOUT_MS,
     });
     this.#client = client;
     client.on("notification", ({ payload }) => this.#receive(payload ?? ""));
     client.on("error", () => this.#reconnect(client));
     client.on("end", () => this.#reconnect(client));
-    const ask = (text: string) => client.query({ text, query_timeout: ANSWER_MS } as pg.QueryConfig);
+    const query = (text: string) => client.query({ text, query_timeout: RESPONSE_TIMEOUT_MS } as pg.QueryConfig);
     try {
       await client.connect();
-      await ask(`listen ${this.#channel}`);
-      await ask(presenceOf(this.#worker_id));
+      await query(`listen ${this.#channel}`);
+      await query(presenceLock(this.#worker_id));
       this.#isConnected = true;
       this.#pool.resume();
-      void this.#watch(client);
+      void this.#checkHealth(client);
     } catch (error) {
-      // A command may be done before it is connected.
+      // The process may stop before the connection is open.
       if (this.#closed) return;
       const { message, code } = error as Error & { code?: string };
-      this.#log.warn({ error: message }, "no connection for hints; polling until there is one");
-      // A server that has no connection left answers.
+      this.#log.warn({ error: message }, "hint connection failed, polling");
+      // A server that has no connection left does respond.
       if (code?.startsWith("53")) this.#pool.resume();
-      else if (!(await this.#poolAnswers())) this.#pool.suspend(message);
+      else if (!(await this.#poolResponds())) this.#pool.suspend(message);
       this.#reconnect(client);
     }
   }
 
-  /** What fails on this connection may be this connection's own. */
-  #poolAnswers(): Promise<boolean> {
-    const query = { text: "select 1", query_timeout: ANSWER_MS };
+  /** The failure may concern only this connection. */
+  #poolResponds(): Promise<boolean> {
+    const query = { text: "select 1", query_timeout: RESPONSE_TIMEOUT_MS };
     return this.#pool
       .use((client) => client.query(query))
       .then(
@@ -107,21 +111,21 @@ export class PostgresHints implements Hints {
       );
   }
 
-  async #watch(client: pg.Client): Promise<void> {
+  async #checkHealth(client: pg.Client): Promise<void> {
     while (!this.#closed && this.#client === client) {
-      await sleep(WATCH_MS, undefined, { ref: false });
-      if (this.#closed || this.#client !== client || (await answers(client))) continue;
+      await sleep(HEALTH_CHECK_MS, undefined, { ref: false });
+      if (this.#closed || this.#client !== client || (await responds(client))) continue;
       if (this.#closed || this.#client !== client) return;
-      this.#log.error("the database does not answer: all connections to it are made anew");
-      this.#pool.suspend(`it was silent for ${ANSWER_MS} ms`);
+      this.#log.error("database does not respond, reopening all connections");
+      this.#pool.suspend(`no response within ${RESPONSE_TIMEOUT_MS} ms`);
       this.#reconnect(client);
     }
   }
 
   emit(hint: Hint): void {
     this.#local.emit(hint);
-    this.#waiting.add(JSON.stringify(hint));
-    this.#timer ??= setTimeout(() => void this.#send(), GATHER_MS);
+    this.#unsent.add(JSON.stringify(hint));
+    this.#timer ??= setTimeout(() => void this.#send(), BATCH_MS);
   }
 
   listen<K extends Hint["kind"]>(kind: K, listener: (hint: Extract<Hint, { kind: K }>) => void): () => void {
@@ -132,18 +136,18 @@ export class PostgresHints implements Hints {
     this.#closed = true;
     clearTimeout(this.#timer);
     const ended = this.#client?.end().catch(() => undefined);
-    await Promise.race([ended, sleep(ANSWER_MS, undefined, { ref: false })]);
+    await Promise.race([ended, sleep(RESPONSE_TIMEOUT_MS, undefined, { ref: false })]);
   }
 
   async #send(): Promise<void> {
     this.#timer = undefined;
-    const hints = [...this.#waiting];
-    this.#waiting.clear();
+    const hints = [...this.#unsent];
+    this.#unsent.clear();
     const payloads = hints.map((hint) => `${this.#sender} ${hint}`);
     const text = "select pg_notify($1, payload) from unnest($2::text[]) as payload";
     await this.#pool
       .use((client) => client.query(text, [this.#channel, payloads]))
-      .catch((error: Error) => this.#log.debug({ error: error.message }, "hints were not sent"));
+      .catch((error: Error) => this.#log.debug({ error: error.message }, "hints not sent"));
   }
 
   #receive(payload: string): void {
@@ -161,20 +165,20 @@ export class PostgresHints implements Hints {
   }
 }
 
-async function answers(client: pg.Client): Promise<boolean> {
-  let answered = false;
-  const answer = client.query("select 1").then(
+async function responds(client: pg.Client): Promise<boolean> {
+  let responded = false;
+  const response = client.query("select 1").then(
     () => {
-      answered = true;
+      responded = true;
     },
     () => undefined,
   );
   const timer = new AbortController();
-  const late = sleep(ANSWER_MS, undefined, { ref: false, signal: timer.signal }).catch(() => undefined);
-  await Promise.race([answer, late]);
+  const timeout = sleep(RESPONSE_TIMEOUT_MS, undefined, { ref: false, signal: timer.signal }).catch(() => undefined);
+  await Promise.race([response, timeout]);
   timer.abort();
-  // Where the process itself stood still, its timers come before the answer that has long been there.
-  if (!answered) await setImmediate();
-  if (!answered) await setImmediate();
-  return answered;
+  // After the event loop was blocked, timers run before the response is read, although it has arrived.
+  if (!responded) await setImmediate();
+  if (!responded) await setImmediate();
+  return responded;
 }

@@ -1,31 +1,31 @@
 import pg from "pg";
 import type { Log } from "../../lib/log.ts";
-import { DatabaseUnavailableError, isDisconnected } from "../../lib/unavailable.ts";
+import { DatabaseUnavailableError, isDisconnected } from "../database-errors.ts";
 
 export interface PoolOptions {
   config: pg.PoolConfig;
-  /** Statements that each connection begins with. */
+  /** Statements that each new connection executes first. */
   prepare: string;
-  /** Connections at most. */
+  /** Maximum number of connections. */
   size: number;
   log: Log;
 }
 
-/** Somebody who wants a connection waits for one this long. */
+/** Maximum wait for a connection. */
 const ACQUIRE_MS = 4_000;
-/** After the server has refused a connection, while this process has none: until the next try. */
+/** Delay after the server has refused a connection while this process has none. */
 const RETRY_MS = 100;
-/** After the server has refused a connection the pool grows again by one connection each so often. */
+/** After the server has refused a connection, the limit of the pool grows by one connection in this interval. */
 const GROW_MS = 10_000;
-/** What is under way has this long when the pool is closed. */
+/** Time for running queries when the pool is closed. */
 const CLOSE_MS = 2_000;
 
-/** "Too many connections", of the server or of the role. */
+/** Whether the server or the role has too many connections. */
 const isFull = (error: unknown): boolean => (error as { code?: string }).code === "53300";
 
 /**
- * Connections to Postgres. A server that has none left makes the pool smaller, not the caller fail. When the server stops answering,
- * {@link suspend} ends all connections, also those that wait for an answer which may never come.
+ * The connections to Postgres. When the server has none left, the pool shrinks instead of failing callers. When the
+ * server stops responding, {@link suspend} closes all connections, including those with an unanswered query.
  */
 export class PostgresPool {
   readonly #options: PoolOptions;
@@ -41,10 +41,10 @@ export class PostgresPool {
   }
 
   /**
-   * Lends a connection.
+   * Runs `work` with a connection of the pool.
    *
    * @throws DatabaseUnavailableError while suspended
-   * @throws Error when there is none within {@link ACQUIRE_MS}; see isUnavailable
+   * @throws Error when no connection is available within {@link ACQUIRE_MS}; see isUnavailable
    */
   async use<T>(work: (client: pg.PoolClient) => Promise<T>): Promise<T> {
     const client = await this.#acquire();
@@ -58,13 +58,13 @@ export class PostgresPool {
     }
   }
 
-  /** Ends all connections; from now on nothing is asked of the database until {@link resume}. */
+  /** Closes all connections. Until {@link resume}, no query is sent. */
   suspend(reason: string): void {
     const isFirst = this.#suspended === undefined;
-    this.#suspended = new DatabaseUnavailableError(`The database does not answer: ${reason}.`);
+    this.#suspended = new DatabaseUnavailableError(`The database does not respond: ${reason}.`);
     const old = this.#pool;
     if (isFirst) this.#pool = this.#open();
-    this.#destroyAll();
+    this.#closeAll();
     if (isFirst) void old.end();
   }
 
@@ -78,14 +78,15 @@ export class PostgresPool {
 
   async close(): Promise<void> {
     clearInterval(this.#growing);
-    const timer = setTimeout(() => this.#destroyAll(), CLOSE_MS);
+    const timer = setTimeout(() => this.#closeAll(), CLOSE_MS);
     await this.#pool.end();
     clearTimeout(timer);
   }
 
   #open(): pg.Pool {
     const { config, prepare, size, log } = this.#options;
-    // One is kept: with others after the last connections of the server, this process would get none any more.
+    // At least one connection stays open: when other processes compete for the last connections of the server, this
+    // process might not get another.
     const pool = new pg.Pool({
       ...config,
       min: 1,
@@ -93,12 +94,12 @@ export class PostgresPool {
       connectionTimeoutMillis: ACQUIRE_MS,
       onConnect: async (client) => void (await client.query(prepare)),
     });
-    // A connection that breaks is replaced by the pool; without a listener it would end the process. The pool listens to idle
-    // ones alone, and one may break between two queries of a transaction, whose next query then fails.
+    // Without a listener, the error of a broken connection would end the process. The pool replaces the connection, but
+    // listens only to idle ones; one may break between two queries of a transaction, whose next query then fails.
     pool.on("error", () => undefined);
     pool.on("connect", (client) => {
       this.#clients.add(client);
-      client.on("error", (error) => log.warn({ error: error.message }, "a database connection broke"));
+      client.on("error", (error) => log.warn({ error: error.message }, "database connection failed"));
       client.on("end", () => this.#clients.delete(client));
     });
     return pool;
@@ -118,11 +119,11 @@ export class PostgresPool {
     }
   }
 
-  /** To the connections that there are: those that are being made may be refused, too. */
+  /** Limits the pool to the open connections. Connections that are being opened may be refused, too. */
   #shrink(): void {
     const { size } = this.#clients;
     if (size < this.#pool.options.max)
-      this.#options.log.warn({ connections: size }, "Postgres refuses more connections (max_connections)");
+      this.#options.log.warn({ connections: size }, "Postgres refused a connection (max_connections)");
     this.#resize(size);
   }
 
@@ -130,8 +131,8 @@ export class PostgresPool {
     this.#pool.options.max = Math.min(Math.max(1, max), this.#options.size);
   }
 
-  /** With a query under way `end` closes the socket at once. */
-  #destroyAll(): void {
+  /** During a query, `end` closes the socket immediately. */
+  #closeAll(): void {
     for (const client of this.#clients) void (client as unknown as pg.Client).end().catch(() => undefined);
     this.#clients.clear();
   }

@@ -2,35 +2,35 @@ import { randomInt } from "node:crypto";
 import { DummyDriver, Kysely, PostgresAdapter, PostgresIntrospector, PostgresQueryCompiler, sql } from "kysely";
 import pg from "pg";
 import type { Log } from "../../lib/log.ts";
-import { isDisconnected } from "../../lib/unavailable.ts";
-import { anySelect, type Database, type Dialect, type Query, type Tx } from "../database.ts";
+import { anySelect, type Database, type Dialect, type Query, StatementCache, type Tx } from "../database.ts";
+import { isDisconnected } from "../database-errors.ts";
 import type { Hint } from "../hints.ts";
 import type { Schema } from "../schema.ts";
-import { ANSWER_MS, PostgresHints, PRESENCE, presenceOf } from "./postgres-hints.ts";
+import { PostgresHints, PRESENCE_LOCK_CLASS, presenceLock, RESPONSE_TIMEOUT_MS } from "./postgres-hints.ts";
 import { PostgresPool } from "./postgres-pool.ts";
 
 export interface PostgresOptions {
   /** postgres://user:password@host:port/database */
   url: string;
   log: Log;
-  /** Connections for queries at most; one more is kept for hints. */
+  /** Maximum connections for queries. One more is open for hints. */
   pool_size?: number;
   /**
-   * The server ends a transaction whose process does nothing for this long, and with it what it has locked: a process that is frozen
-   * loses its runs after this time, and must not keep others from them. Default: 4 s.
+   * The server ends a transaction that is idle for this long and releases its locks: a process that hangs loses its
+   * runs after this time and must not block other processes. Default: 4 s.
    */
   lease_ms?: number | undefined;
 }
 
-/** Errors after which a transaction is simply repeated: serialization failure and deadlock. */
+/** Serialization failure and deadlock: the transaction is repeated. */
 const REPEATABLE = new Set(["40001", "40P01"]);
 const MAX_REPEATS = 5;
 
-/** Somebody else has locked a row for this long: the caller is to try again. */
+/** Timeout for a row lock. The caller may try again. */
 const LOCK_TIMEOUT_MS = 4_000;
-/** No statement takes this long, but for migrations. */
+/** Timeout of a statement, except in migrations. */
 const STATEMENT_TIMEOUT_MS = 60_000;
-/** The server has not even said that a statement took too long. */
+/** Timeout in the client, for a server that does not report the statement timeout. */
 const QUERY_TIMEOUT_MS = STATEMENT_TIMEOUT_MS + 5_000;
 const KEEP_ALIVE_MS = 10_000;
 
@@ -46,7 +46,7 @@ const dialect: Dialect = {
   forShare: (query) => anySelect(query).forShare() as typeof query,
   skipLocked: (query) => anySelect(query).forUpdate().skipLocked() as typeof query,
   workerIsPresent: () =>
-    sql<boolean>`worker_id in (select objid::bigint from pg_locks where locktype = 'advisory' and classid = ${sql.lit(PRESENCE)})`,
+    sql<boolean>`worker_id in (select objid::bigint from pg_locks where locktype = 'advisory' and classid = ${sql.lit(PRESENCE_LOCK_CLASS)})`,
   containsText: (text, part) => sql<boolean>`strpos(lower(${text}), ${part.toLowerCase()}) > 0`,
   jsonText: (json, field) => sql<string | null>`(${json})::jsonb ->> ${field}`,
   jsonEntries: (json) => sql`(select key, value #>> '{}' as text,
@@ -57,31 +57,33 @@ const dialect: Dialect = {
   isUniqueViolation: (error) => (error as { code?: string })?.code === "23505",
 };
 
-/** 64-bit integers are times and counters here; all are far below 2^53. */
+/** 64-bit integers are times and counters, all far below 2^53. */
 const types: pg.CustomTypesConfig = {
   getTypeParser: (id, format) => (id === pg.types.builtins.INT8 ? Number : pg.types.getTypeParser(id, format)),
 };
 
-/** Opens a Postgres database. Connections are made when they are first needed. */
+/** Opens a Postgres database. Connections are opened when they are first needed. */
 export function openPostgres({ url, log, pool_size: size = 10, lease_ms = 4_000 }: PostgresOptions): Database {
   const worker_id = randomInt(1, 2 ** 31 - 1);
   const config: pg.PoolConfig = {
-    connectionString: withoutApplication(url),
+    connectionString: withoutApplicationName(url),
     types,
-    application_name: applicationOf(worker_id),
+    application_name: applicationName(worker_id),
     keepAlive: true,
     keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
   };
-  // Not in the start of a connection, where PgBouncer refuses them.
+  // PgBouncer refuses these settings as startup parameters.
   const prepare = `set lock_timeout = ${LOCK_TIMEOUT_MS}; set statement_timeout = ${STATEMENT_TIMEOUT_MS};
-    set idle_in_transaction_session_timeout = ${lease_ms}; ${presenceOf(worker_id)}`;
+    set idle_in_transaction_session_timeout = ${lease_ms}; ${presenceLock(worker_id)}`;
   const pool = new PostgresPool({ config, prepare, size, log });
   const hints = new PostgresHints(config, worker_id, pool, log);
   void hints.connect();
-  const k = buildOnly();
-  const read = txOn((query) => pool.use((client) => client.query(query)), k, QUERY_TIMEOUT_MS);
+  const k = queryBuilder();
+  const statements = new StatementCache();
+  const txOn = (send: Send, query_timeout: number | undefined) => createTx(send, { k, statements, query_timeout });
+  const read = txOn((query) => pool.use((client) => client.query(query)), QUERY_TIMEOUT_MS);
   const write = async <T>(work: (tx: Tx) => Promise<T>, hint: Hint | undefined, timeout_ms: number | undefined) => {
-    const value = await inTransaction(pool, (client) => txOn((query) => client.query(query), k, timeout_ms), work);
+    const value = await inTransaction(pool, (client) => txOn((query) => client.query(query), timeout_ms), work);
     if (hint) hints.emit(hint);
     return value;
   };
@@ -96,7 +98,7 @@ export function openPostgres({ url, log, pool_size: size = 10, lease_ms = 4_000 
     writeNow(work) {
       const { connection } = hints;
       if (!connection) return write(work, undefined, QUERY_TIMEOUT_MS);
-      return work(txOn((query) => connection.query(query), k, ANSWER_MS));
+      return work(txOn((query) => connection.query(query), RESPONSE_TIMEOUT_MS));
     },
     migrate: (work) =>
       write(
@@ -118,16 +120,16 @@ export function openPostgres({ url, log, pool_size: size = 10, lease_ms = 4_000 
   };
 }
 
-/** By this name the connections of a process are found; see {@link freeLocksOf}. */
-const applicationOf = (worker_id: number): string => `threadmill ${worker_id}`;
+/** The application name of a process's connections, which {@link freeLocksOf} searches for. */
+const applicationName = (worker_id: number): string => `threadmill ${worker_id}`;
 
-/** Ends transactions of these processes whose next statement has not come for half a second. What is at work is left to its time-out. */
+/** Ends transactions of these processes that have been idle for 500 ms. The statement timeout ends active ones. */
 const freeLocksOf = (worker_ids: readonly number[]) => sql`
   select pg_terminate_backend(pid) from pg_stat_activity
-  where datname = current_database() and application_name = any(${worker_ids.map(applicationOf)}::text[])
+  where datname = current_database() and application_name = any(${worker_ids.map(applicationName)}::text[])
     and state like 'idle in transaction%' and state_change < clock_timestamp() - interval '500 milliseconds'`;
 
-const buildOnly = () =>
+const queryBuilder = () =>
   new Kysely<Schema>({
     dialect: {
       createAdapter: () => new PostgresAdapter(),
@@ -137,24 +139,29 @@ const buildOnly = () =>
     },
   });
 
-/** pg takes the time-out of one query with it, which its types do not know. */
+/** pg accepts `query_timeout` in a query; its types do not declare it. */
 type Send = (query: pg.QueryConfig & { query_timeout: number | undefined }) => Promise<pg.QueryResult>;
 
-function txOn(send: Send, k: Kysely<Schema>, query_timeout: number | undefined): Tx {
-  const ask = (query: Query<unknown>) => {
+interface TxOptions extends Pick<Tx, "k" | "statements"> {
+  query_timeout: number | undefined;
+}
+
+function createTx(send: Send, { k, statements, query_timeout }: TxOptions): Tx {
+  const execute = (query: Query<unknown>) => {
     const { sql: text, parameters } = "compile" in query ? query.compile() : query;
     return send({ text, values: parameters as unknown[], query_timeout });
   };
   return {
     k,
+    statements,
     dialect,
-    all: async <R>(query: Query<R>) => (await ask(query)).rows as R[],
-    first: async <R>(query: Query<R>) => (await ask(query)).rows[0] as R | undefined,
-    run: async (query) => (await ask(query)).rowCount ?? 0,
+    all: async <R>(query: Query<R>) => (await execute(query)).rows as R[],
+    first: async <R>(query: Query<R>) => (await execute(query)).rows[0] as R | undefined,
+    run: async (query) => (await execute(query)).rowCount ?? 0,
   };
 }
 
-const timed = (text: string) => ({ text, query_timeout: QUERY_TIMEOUT_MS });
+const withTimeout = (text: string) => ({ text, query_timeout: QUERY_TIMEOUT_MS });
 
 async function inTransaction<T>(
   pool: PostgresPool,
@@ -164,14 +171,14 @@ async function inTransaction<T>(
   for (let repeat = 0; ; repeat++) {
     try {
       return await pool.use(async (client) => {
-        await client.query(timed("begin"));
+        await client.query(withTimeout("begin"));
         try {
           const value = await work(txOf(client));
-          await client.query(timed("commit"));
+          await client.query(withTimeout("commit"));
           return value;
         } catch (error) {
-          // A connection that may be broken is not given back, which ends its transaction as well.
-          if (!isDisconnected(error)) await client.query(timed("rollback"));
+          // A broken connection is not returned to the pool, which ends its transaction.
+          if (!isDisconnected(error)) await client.query(withTimeout("rollback"));
           throw error;
         }
       });
@@ -181,8 +188,8 @@ async function inTransaction<T>(
   }
 }
 
-/** What the URL says would win. */
-function withoutApplication(url: string): string {
+/** The application name of the URL would override the option. */
+function withoutApplicationName(url: string): string {
   const parsed = new URL(url);
   parsed.searchParams.delete("application_name");
   return parsed.href;

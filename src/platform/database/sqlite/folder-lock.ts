@@ -1,50 +1,107 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
+import { setTimeout as delay } from "node:timers/promises";
 import { ConfigError } from "../../errors.ts";
-import { isFileBusy } from "../../lib/unavailable.ts";
-import { makePrivateFile } from "./private-folder.ts";
+import { isFileBusy } from "../database-errors.ts";
+import { createPrivateFile } from "./file-permissions.ts";
+
+// The locks are SQLite's own file locks. The operating system releases them when the process dies, so a crash leaves none behind.
+
+/** Timeout for a shared lock. A process that holds the folder exclusively while it migrates the schema takes far less. */
+const SHARE_TIMEOUT_MS = 10_000;
+const RETRY_MS = 50;
+
+interface LockFiles {
+  lock: string;
+  /** Contains the pid of the holder. */
+  pid: string;
+}
+
+const filesOf = (folder: string): LockFiles => ({ lock: join(folder, "lock.db"), pid: join(folder, "owner.pid") });
 
 /**
- * Takes a data folder for this process and returns how to give it back.
+ * Locks a data folder for this process and returns a function that releases it.
  *
- * @throws ConfigError naming the process that has the folder
+ * @throws ConfigError with the pid of the process that holds the folder
  */
 export function lockFolder(folder: string): () => void {
-  return lock(
-    { file: join(folder, "lock.db"), owner: join(folder, "owner.pid") },
-    (pid) =>
-      `The data folder ${folder} is in use by process ${pid}: stop that one, or choose another folder with --data.`,
+  return lockExclusively(
+    filesOf(folder),
+    (pid) => `The data folder ${folder} is in use by process ${pid}: stop it, or choose another folder with --data.`,
   );
 }
 
 /**
- * Takes a file for this process to change, and returns how to give it back. Those who read it need no lock.
+ * Locks a file for writing and returns a function that releases it. Readers need no lock.
  *
- * @throws ConfigError naming the process that changes the file
+ * @throws ConfigError with the pid of the process that writes the file
  */
 export const lockFile = (path: string): (() => void) =>
-  lock(
-    { file: `${path}.lock`, owner: `${path}.pid` },
-    (pid) => `The file ${path} is being changed by process ${pid}: wait until that one is done.`,
+  lockExclusively(
+    { lock: `${path}.lock`, pid: `${path}.pid` },
+    (pid) => `The file ${path} is being changed by process ${pid}: try again when it has finished.`,
   );
 
-/** SQLite's own file lock is used, which the operating system drops when the process dies: nothing is left behind by a crash. */
-function lock({ file, owner }: { file: string; owner: string }, refusal: (pid: string) => string): () => void {
-  makePrivateFile(file);
-  const database = new DatabaseSync(file);
+function lockExclusively(files: LockFiles, message: (pid: string) => string): () => void {
+  createPrivateFile(files.lock);
+  const lock = new DatabaseSync(files.lock);
   try {
-    database.exec("pragma locking_mode = exclusive; begin exclusive;");
+    lock.exec("pragma locking_mode = exclusive; begin exclusive;");
   } catch (error) {
-    database.close();
+    lock.close();
     if (!isFileBusy(error)) throw error;
-    throw new ConfigError(refusal(readOwner(owner)));
+    throw new ConfigError(message(readPid(files.pid)));
   }
-  writeFileSync(owner, String(process.pid), { mode: 0o600 });
-  return () => database.close();
+  writePid(files.pid);
+  return () => lock.close();
 }
 
-function readOwner(file: string): string {
+/**
+ * Locks a data folder together with other processes that share it, and returns a function that releases it. Each holder keeps a read
+ * transaction open on `lock.db`, so an exclusive lock is refused while there is a holder.
+ *
+ * @param onExclusive called before, under an exclusive lock, if no other process holds the folder
+ * @throws ConfigError when a process that does not share the folder holds it
+ */
+export async function shareFolder(folder: string, onExclusive: () => Promise<void>): Promise<() => void> {
+  const files = filesOf(folder);
+  createPrivateFile(files.lock);
+  const lock = new DatabaseSync(files.lock);
+  try {
+    lock.exec("pragma busy_timeout = 0");
+    for (const deadline = performance.now() + SHARE_TIMEOUT_MS; ; await delay(RETRY_MS)) {
+      if (succeeds(() => lock.exec("begin exclusive"))) {
+        await onExclusive();
+        lock.exec("commit");
+      }
+      if (succeeds(() => lock.exec("begin; select count(*) from sqlite_schema"))) break;
+      if (lock.isTransaction) lock.exec("rollback");
+      if (performance.now() > deadline)
+        throw new ConfigError(
+          `The data folder ${folder} is in use by a process that does not share it: stop that process, or start it with --share-data.`,
+        );
+    }
+  } catch (error) {
+    lock.close();
+    throw error;
+  }
+  writePid(files.pid);
+  return () => lock.close();
+}
+
+function succeeds(work: () => void): boolean {
+  try {
+    work();
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+const writePid = (file: string): void => writeFileSync(file, String(process.pid), { mode: 0o600 });
+
+function readPid(file: string): string {
   try {
     return readFileSync(file, "utf8").trim();
   } catch {

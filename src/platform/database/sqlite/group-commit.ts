@@ -1,42 +1,44 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { setTimeout as delay } from "node:timers/promises";
-import { isFileBusy } from "../../lib/unavailable.ts";
 import type { Tx } from "../database.ts";
+import { isFileBusy } from "../database-errors.ts";
 
-interface Work {
+interface QueuedWrite {
   run(tx: Tx): Promise<unknown>;
   resolve(value: unknown): void;
   reject(reason: unknown): void;
 }
 
-/** While another process writes, the file is tried again after so long: a little more than a commit takes on a fast disk. */
-const TRY_AGAIN_MS = 1;
+/** Delay between attempts while another process writes: slightly longer than a commit on a fast disk. */
+const RETRY_MS = 1;
 
 /**
- * All writes that arrive within one turn of the event loop share one transaction, and so one wait for the
- * disk. Each has a savepoint of its own: one that fails undoes only itself.
+ * All writes of one turn of the event loop share a transaction, and so a single wait for the disk. Each write has its
+ * own savepoint, so a failed write undoes only itself.
  *
- * Queries on SQLite finish at once, so a whole group runs in one go of promise callbacks; no timer, socket
- * or other group comes between.
+ * SQLite queries are synchronous, so a group runs in one sequence of promise callbacks, with no timer, socket or other
+ * group in between.
  */
 export class GroupCommit {
   readonly #connection: DatabaseSync;
-  readonly #patience_ms: number;
+  readonly #busy_timeout_ms: number;
   readonly #begin: StatementSync;
   readonly #commit: StatementSync;
   readonly #savepoint: StatementSync;
   readonly #release: StatementSync;
   readonly #tx: Tx;
-  readonly #queue: Work[] = [];
+  readonly #queue: QueuedWrite[] = [];
   #scheduled = false;
   #idle: Promise<void> = Promise.resolve();
 
-  /** @param patience_ms how long a group waits while another process or thread writes, without holding up this thread */
-  constructor(connection: DatabaseSync, tx: Tx, patience_ms: number) {
+  /**
+   * @param busy_timeout_ms how long a group waits, without blocking this thread, while another process or thread writes
+   */
+  constructor(connection: DatabaseSync, tx: Tx, busy_timeout_ms: number) {
     this.#connection = connection;
     this.#tx = tx;
-    this.#patience_ms = patience_ms;
-    // Compiled once: parsing them at each commit was 14 % of the serving thread.
+    this.#busy_timeout_ms = busy_timeout_ms;
+    // Parsing these statements at each commit took 14 % of the serving thread's time.
     this.#begin = connection.prepare("begin immediate");
     this.#commit = connection.prepare("commit");
     this.#savepoint = connection.prepare("savepoint work");
@@ -44,7 +46,7 @@ export class GroupCommit {
   }
 
   add<T>(run: (tx: Tx) => Promise<T>): Promise<T> {
-    // Somebody may come back to it late, with what a provider has answered after the service was stopped.
+    // A provider may respond after the service was stopped.
     if (!this.#connection.isOpen) return Promise.reject(new Error("The database is closed."));
     return new Promise<T>((resolve, reject) => {
       this.#queue.push({ run, resolve: resolve as (value: unknown) => void, reject });
@@ -75,21 +77,21 @@ export class GroupCommit {
     const settle: (() => void)[] = [];
     try {
       await this.#beginWhenFree();
-      // What has arrived while the file was somebody else's joins.
+      // Writes that arrived during the wait join the group.
       group = this.#queue.splice(0);
-      for (const work of group) settle.push(await this.#runOne(work, group.length === 1));
+      for (const write of group) settle.push(await this.#runOne(write, group.length === 1));
       this.#commit.run();
     } catch (error) {
       if (this.#connection.isTransaction) this.#connection.exec("rollback");
-      for (const work of group.splice(0)) work.reject(error);
+      for (const { reject } of group.splice(0)) reject(error);
       return;
     }
     for (const done of settle) done();
   }
 
-  /** SQLite's own waiting (`busy_timeout`) would stop this thread, and everybody whom it serves. */
+  /** SQLite's own wait (`busy_timeout`) would block this thread and all requests that it serves. */
   async #beginWhenFree(): Promise<void> {
-    const deadline = performance.now() + this.#patience_ms;
+    const deadline = performance.now() + this.#busy_timeout_ms;
     for (;;) {
       try {
         this.#begin.run();
@@ -97,23 +99,26 @@ export class GroupCommit {
       } catch (error) {
         if (!isFileBusy(error) || performance.now() > deadline) throw error;
       }
-      await delay(TRY_AGAIN_MS);
+      await delay(RETRY_MS);
     }
   }
 
-  /** Runs one piece of work and says how to report it once the group is committed. A lone one needs no savepoint. */
-  async #runOne(work: Work, alone: boolean): Promise<() => void> {
-    if (!alone) this.#savepoint.run();
+  /**
+   * Runs one write and returns the function that reports its result after the commit. The only write of a group needs
+   * no savepoint.
+   */
+  async #runOne(write: QueuedWrite, isOnly: boolean): Promise<() => void> {
+    if (!isOnly) this.#savepoint.run();
     try {
-      const value = await work.run(this.#tx);
-      if (!alone) this.#release.run();
-      return () => work.resolve(value);
+      const value = await write.run(this.#tx);
+      if (!isOnly) this.#release.run();
+      return () => write.resolve(value);
     } catch (error) {
       if (!this.#connection.isTransaction) throw error;
-      this.#connection.exec(alone ? "rollback" : "rollback to work");
-      if (alone) this.#begin.run();
+      this.#connection.exec(isOnly ? "rollback" : "rollback to work");
+      if (isOnly) this.#begin.run();
       else this.#release.run();
-      return () => work.reject(error);
+      return () => write.reject(error);
     }
   }
 }

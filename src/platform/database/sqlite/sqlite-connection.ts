@@ -1,5 +1,4 @@
 import { DatabaseSync, type SQLInputValue, type StatementSync } from "node:sqlite";
-import { containing } from "../../lib/json/containment.ts";
 import { isObject } from "../../lib/json/json.ts";
 
 export interface ConnectionOptions {
@@ -10,19 +9,19 @@ export interface ConnectionOptions {
   now: () => number;
 }
 
-/** Opens a file with the functions that queries use on both databases. */
+/** Opens a file, with the SQL functions that queries use on both databases. */
 export function connect({ file, busy_timeout_ms, synchronous, cache_mb, now }: ConnectionOptions): DatabaseSync {
   const connection = new DatabaseSync(file);
-  // Readers never wait for writers, but for a log to be recovered that a killed process has left.
+  // Readers wait only while the log of a killed process is recovered.
   connection.exec(`pragma busy_timeout = ${busy_timeout_ms}`);
   connection.exec("pragma journal_mode = wal");
   connection.exec(`pragma synchronous = ${synchronous}`);
   connection.exec(`pragma cache_size = -${cache_mb * 1000}`); // KiB
-  // Only finishes, every 32 MB, what the checkpointer's thread has begun (wal-checkpointer.ts).
+  // Every 32 MB this completes the work of the checkpointer thread (wal-checkpointer-thread.ts).
   connection.exec("pragma wal_autocheckpoint = 8000");
   connection.function("now_ms", now);
   connection.function("json_contains", { deterministic: true }, jsonContains());
-  // SQLite's own lower() knows the letters of ASCII alone.
+  // SQLite's lower() supports ASCII letters only.
   connection.function("text_contains", { deterministic: true }, (text, part) =>
     text === null ? null : Number(String(text).toLowerCase().includes(String(part))),
   );
@@ -30,31 +29,31 @@ export function connect({ file, busy_timeout_ms, synchronous, cache_mb, now }: C
   return connection;
 }
 
-/** Somewhere to run statements: a connection, or the thread that has one. */
+/** Runs statements: on a connection, or in the thread that owns one. */
 export interface Runner {
   all(sql: string, parameters: SQLInputValue[]): Promise<unknown[]>;
   first(sql: string, parameters: SQLInputValue[]): Promise<unknown>;
   run(sql: string, parameters: SQLInputValue[]): Promise<number>;
 }
 
-/** A query may look for several. */
-const KEPT_PARTS = 20;
+/** Maximum cached matchers. A query may have several. */
+const MAX_MATCHERS = 20;
 
-/** Reads each part once for all rows that it is looked for in. */
+/** Parses each part once for all rows that are compared with it. */
 function jsonContains(): (whole: SQLInputValue, part: SQLInputValue) => number {
-  const known = new Map<SQLInputValue, (whole: unknown) => boolean>();
+  const matchers = new Map<SQLInputValue, (whole: unknown) => boolean>();
   return (whole, part) => {
-    let isIn = known.get(part);
+    let isIn = matchers.get(part);
     if (!isIn) {
-      if (known.size >= KEPT_PARTS) known.clear();
+      if (matchers.size >= MAX_MATCHERS) matchers.clear();
       isIn = containing(JSON.parse(String(part)));
-      known.set(part, isIn);
+      matchers.set(part, isIn);
     }
     return isIn(JSON.parse(String(whole ?? "null"))) ? 1 : 0;
   };
 }
 
-/** What Postgres' `->>` answers. */
+/** Returns the same as `->>` of Postgres. */
 function fieldText(json: unknown, field: string): string | null {
   if (typeof json !== "string") return null;
   const object: unknown = JSON.parse(json);
@@ -62,10 +61,13 @@ function fieldText(json: unknown, field: string): string | null {
   return value === null ? null : typeof value === "object" ? JSON.stringify(value) : String(value);
 }
 
-/** Statements are compiled once and kept; past this many the oldest goes (rows-per-insert make variants). */
-const KEPT_STATEMENTS = 400;
+/**
+ * Maximum cached statements of a connection. Beyond it the oldest is removed; inserts of different row counts are
+ * different statements.
+ */
+const MAX_STATEMENTS = 400;
 
-/** Prepares statements of a connection, each once. */
+/** Prepares each statement of a connection once. */
 export function statementsOf(connection: DatabaseSync): (sql: string) => StatementSync {
   const statements = new Map<string, StatementSync>();
   return (sql) => {
@@ -73,8 +75,97 @@ export function statementsOf(connection: DatabaseSync): (sql: string) => Stateme
     if (!statement) {
       statement = connection.prepare(sql);
       statements.set(sql, statement);
-      if (statements.size > KEPT_STATEMENTS) statements.delete(statements.keys().next().value as string);
+      if (statements.size > MAX_STATEMENTS) statements.delete(statements.keys().next().value as string);
     }
     return statement;
   };
 }
+
+type Matcher = (whole: unknown) => boolean;
+
+/** Above this number, elements of an array are looked up by their leaves instead of compared one by one. */
+const MAX_LINEAR_SEARCH = 8;
+
+/**
+ * Returns a function that checks whether a value contains `part`, with the semantics of Postgres' `@>`: arrays are
+ * compared as sets, and an array contains a bare scalar at its top level only. `part` is processed once for any number
+ * of values. The time per value is linear in both, unless many elements of an array have the same leaves.
+ */
+export function containing(part: unknown): Matcher {
+  const isIn = matcherOf(part);
+  if (typeof part === "object" && part !== null) return isIn;
+  return (whole) => (Array.isArray(whole) ? whole.includes(part) : isIn(whole));
+}
+
+function matcherOf(part: unknown): Matcher {
+  if (Array.isArray(part)) return arrayMatcher(part);
+  if (isObject(part)) return objectMatcher(part);
+  return (whole) => whole === part;
+}
+
+function objectMatcher(part: object): Matcher {
+  const members = Object.entries(part).map(([key, value]) => [key, matcherOf(value)] as const);
+  return (whole) => isObject(whole) && members.every(([key, isIn]) => Object.hasOwn(whole, key) && isIn(whole[key]));
+}
+
+function arrayMatcher(part: readonly unknown[]): Matcher {
+  const scalars = [...new Set(part.filter(isScalar))];
+  const texts = new Set(part.filter((element) => !isScalar(element)).map((element) => JSON.stringify(element)));
+  const others = [...texts].map((text) => {
+    const element: unknown = JSON.parse(text);
+    return { isIn: matcherOf(element), leaves: [...leavesOf(element)] };
+  });
+  return (whole) => {
+    if (!Array.isArray(whole)) return false;
+    const hasScalar = lookup(whole, scalars.length);
+    if (!scalars.every(hasScalar)) return false;
+    if (others.length <= MAX_LINEAR_SEARCH) return others.every(({ isIn }) => whole.some(isIn));
+    const candidates = byLeaf(whole);
+    return others.every(({ isIn, leaves }) => shortest(leaves.map((leaf) => candidates.get(leaf) ?? [])).some(isIn));
+  };
+}
+
+function lookup(whole: readonly unknown[], times: number): (scalar: unknown) => boolean {
+  if (times <= MAX_LINEAR_SEARCH) return (scalar) => whole.includes(scalar);
+  const set = new Set(whole);
+  return (scalar) => set.has(scalar);
+}
+
+/** The arrays and objects of an array, by each of their leaves. */
+function byLeaf(whole: readonly unknown[]): Map<string, unknown[]> {
+  const found = new Map<string, unknown[]>();
+  for (const element of whole) {
+    if (isScalar(element)) continue;
+    for (const leaf of leavesOf(element)) {
+      const known = found.get(leaf);
+      if (known) known.push(element);
+      else found.set(leaf, [element]);
+    }
+  }
+  return found;
+}
+
+/**
+ * The scalars of a value with their paths, and the paths of its arrays and objects. A value that contains it has all of
+ * these.
+ */
+function leavesOf(value: unknown): Set<string> {
+  const leaves = new Set<string>();
+  const add = (part: unknown, path: string): void => {
+    if (isScalar(part)) leaves.add(`${path}=${JSON.stringify(part)}`);
+    else if (Array.isArray(part)) {
+      leaves.add(`${path}[`);
+      for (const item of part) add(item, `${path}[`);
+    } else {
+      leaves.add(`${path}{`);
+      for (const [key, item] of Object.entries(part as object)) add(item, `${path}{${JSON.stringify(key)}`);
+    }
+  };
+  add(value, "");
+  return leaves;
+}
+
+const shortest = <T>(lists: readonly T[][]): T[] =>
+  lists.reduce((best, list) => (list.length < best.length ? list : best));
+
+const isScalar = (value: unknown): boolean => typeof value !== "object" || value === null;

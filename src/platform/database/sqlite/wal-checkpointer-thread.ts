@@ -1,7 +1,7 @@
 import { DatabaseSync } from "node:sqlite";
 import { parentPort, workerData } from "node:worker_threads";
 
-// The inside of wal-checkpointer.ts. "Passive" copies what it can without holding up readers or writers.
+// A passive checkpoint copies what it can without blocking readers or writers.
 const connection = new DatabaseSync(workerData as string);
 connection.exec("pragma busy_timeout = 0");
 const checkpoint = connection.prepare("pragma wal_checkpoint(passive)");

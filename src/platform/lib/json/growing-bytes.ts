@@ -15,7 +15,7 @@ export class GrowingBytes {
     return this.#bytes.length;
   }
 
-  /** Copies `part`: whoever owns it may overwrite it afterwards. */
+  /** Copies `part`, because its owner may overwrite it afterwards. */
   append(part: Uint8Array): void {
     const length = this.#length + part.length;
     if (length > this.#bytes.length) {

@@ -1,14 +1,14 @@
-/** Where a text stops being JSON, counted in characters (code points), and what was expected there. */
+/** Where a text is not valid JSON, in characters (code points), and the reason. */
 export interface JsonFault {
   position: number;
   reason: string;
 }
 
 /**
- * Finds what is wrong with a text that is no JSON, in the words and with the positions of Python's decoder, which clients of
- * FastAPI services know. Only asked once a parser has refused the text, and for texts of limited depth.
+ * Finds the error in an invalid JSON text, with the messages and positions of Python's decoder, which clients of
+ * FastAPI services know. It is called only after a parser has refused the text, and only for texts of limited depth.
  *
- * @returns undefined when nothing is wrong
+ * @returns undefined when the text is valid
  */
 export function faultOf(text: string): JsonFault | undefined {
   const scanner = new Scanner(text);
@@ -21,7 +21,7 @@ export function faultOf(text: string): JsonFault | undefined {
   }
 }
 
-/** Code points before `end`: units of UTF-16, less one for each pair of surrogates. */
+/** The number of code points before `end`: UTF-16 units less one for each surrogate pair. */
 function charactersIn(text: string, end: number): number {
   let pairs = 0;
   for (let i = 1; i < end; i++) {
@@ -41,7 +41,7 @@ class Fault extends Error {
 
 const SPACE = /[ \t\n\r]*/y;
 const SCALAR = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null/y;
-/** Ends before a quote, an escape or a control character. */
+/** Characters other than quotes, escapes and control characters. */
 const PLAIN = /[ !#-[\]-\uffff]*/y;
 const HEX = /[0-9a-fA-F]{4}/y;
 
@@ -58,7 +58,7 @@ class Scanner {
     if (this.#next() !== undefined) throw new Fault("Extra data", this.#at);
   }
 
-  /** The next character that is no space, without going past it. */
+  /** Skips white space and returns the next character without consuming it. */
   #next(): string | undefined {
     if (this.#text.charCodeAt(this.#at) <= 0x20) this.#take(SPACE);
     return this.#text[this.#at];

@@ -1,6 +1,5 @@
 import { GrowingBytes } from "./growing-bytes.ts";
 import { JsonError, parseUntrusted } from "./json.ts";
-import { GRAMMAR, isRow, type Place } from "./json-rows-grammar.ts";
 import { isSpace, JsonValueScanner } from "./json-value-scanner.ts";
 
 export interface JsonRowsOptions {
@@ -10,7 +9,7 @@ export interface JsonRowsOptions {
   max_row_bytes: number;
   /** More bytes of keys and of values other than the rows, all together, are refused. Space between values is free. */
   max_rest_bytes: number;
-  /** Is given each row, from index 0 on, as soon as its last byte is there. What it throws leaves `push`. */
+  /** Called with each row and its index (from 0) as soon as the row is complete. Errors that it throws propagate from `push`. */
   onRow: (row: unknown, index: number) => void;
 }
 
@@ -23,8 +22,8 @@ export interface JsonRowsOptions {
  * - the array may come only once; of other members with the same key the last one counts, but all must be acceptable;
  * - the limits of depth, keys and values count for each row by itself.
  *
- * Rows are handed out before it is known whether the document is whole: they count only when `end` has returned. Whoever was
- * thrown at must throw the instance away. Both methods throw JsonError, whose message names the byte (from 0) and the row.
+ * Rows are reported before the document is known to be complete: they are valid only when `end` has returned. After an error the
+ * instance must not be used again. Both methods throw JsonError, whose message names the byte (from 0) and the row.
  */
 export class JsonRows {
   readonly #options: JsonRowsOptions;
@@ -50,7 +49,7 @@ export class JsonRows {
     this.#options = options;
   }
 
-  /** Whether the array was there so far; tells an array from the literal `true` in what `end` returns. */
+  /** Whether the array was found; distinguishes an array from the literal `true` in the result of `end`. */
   get hasArray(): boolean {
     return this.#hasArray;
   }
@@ -171,10 +170,56 @@ function parseAt(text: string, from: number, what: string, before = ""): unknown
     return parseUntrusted(text);
   } catch (error) {
     if (!(error instanceof JsonError)) throw error;
-    // The parser counts UTF-16 units of the text it was given; whoever sent the document has its bytes.
+    // The parser counts UTF-16 units; the client that sent the document counts bytes.
     const reason = error.message.replace(/ in JSON at position (\d+)( \(line.*\))?$/, (_, position) => {
       return ` at byte ${from + Buffer.byteLength(text.slice(0, Number(position))) - Buffer.byteLength(before)}`;
     });
     throw new JsonError(`has a ${what}, from byte ${from} on, that ${reason}`);
   }
 }
+
+/** The bytes that are allowed at a {@link Place} of a {@link JsonRows} document, and the place after each of them. */
+interface Rule {
+  /** For "expected …". */
+  wants: string;
+  /** "value": the byte begins a key, a member or a row, and belongs to it. */
+  next: Record<string, Place | "value">;
+}
+
+type Place =
+  | "start"
+  | "mark 2"
+  | "mark 3"
+  | "document"
+  | "first key"
+  | "key"
+  | "after key"
+  | "member"
+  | "after member"
+  | "first row"
+  | "row"
+  | "after row"
+  | "end";
+
+/** What a member or a row may begin with. */
+const VALUE = Object.fromEntries([...'{["-0123456789tfn'].map((char) => [char, "value" as const]));
+
+/** Bytes are given as the characters of the same number; space is skipped before. The marks are the byte order mark's. */
+const GRAMMAR: Record<Place, Rule> = {
+  start: { wants: "an object", next: { "{": "first key", "\xef": "mark 2" } },
+  "mark 2": { wants: "an object", next: { "\xbb": "mark 3" } },
+  "mark 3": { wants: "an object", next: { "\xbf": "document" } },
+  document: { wants: "an object", next: { "{": "first key" } },
+  "first key": { wants: 'a key in " or a }', next: { '"': "value", "}": "end" } },
+  key: { wants: 'a key in "', next: { '"': "value" } },
+  "after key": { wants: "a :", next: { ":": "member" } },
+  member: { wants: "a value", next: VALUE },
+  "after member": { wants: "a , or a }", next: { ",": "key", "}": "end" } },
+  "first row": { wants: "a value or a ]", next: { ...VALUE, "]": "after member" } },
+  row: { wants: "a value", next: VALUE },
+  "after row": { wants: "a , or a ]", next: { ",": "row", "]": "after member" } },
+  end: { wants: "nothing more", next: {} },
+};
+
+/** Whether a value that begins here is a row. */
+const isRow = (place: Place): boolean => place === "first row" || place === "row";

@@ -4,17 +4,19 @@ import { faultOf, type JsonFault } from "./json-fault.ts";
 /** Any JSON object. */
 export type JsonObject = Record<string, unknown>;
 
-/** Deeper documents are refused: nothing honest nests so far, and recursive readers would overflow. */
+/**
+ * Deeper documents are refused: recursive readers would overflow the stack, and legitimate documents are not so deep.
+ */
 export const MAX_DEPTH = 100;
 
 /**
- * Documents with more are refused. Their values have to be made, checked and written by the thread that serves everybody:
- * 100,000 different keys took it 0.3 s.
+ * Larger documents are refused. The serving thread creates, checks and writes their values: 100,000 distinct keys took
+ * 0.3 s.
  */
 export const MAX_KEYS = 100_000;
 export const MAX_VALUES = 1_000_000;
 
-/** Why a text was not accepted as JSON. The message names the problem and where it is; the fault says it for programs. */
+/** A text was refused as JSON. The message describes the problem for people, `fault` for programs. */
 export class JsonError extends Error {
   readonly fault: JsonFault;
 
@@ -25,9 +27,8 @@ export class JsonError extends Error {
 }
 
 /**
- * Reads JSON that came from outside. Refuses documents that are deeper or have more than the limits above, and keys that
- * would reach an object's prototype; replaces NUL and unpaired surrogates by U+FFFD, because a
- * Postgres text or jsonb value cannot hold them.
+ * Parses JSON of a client. Refuses documents above the limits, and keys that would modify an object's prototype.
+ * Replaces NUL and unpaired surrogates by U+FFFD, because Postgres cannot store them in text or jsonb.
  *
  * @throws JsonError with a sentence for the caller
  */
@@ -49,10 +50,10 @@ export function parseUntrusted(text: string): unknown {
   return SUSPECT.test(text) ? cleanStrings(value) : value;
 }
 
-/** Matches JSON text that may hold a character which Postgres refuses. False alarms only cost time. */
+/** Matches JSON text that may contain a character that Postgres refuses. False positives only cost time. */
 const SUSPECT = /\\u0000|\\u[dD][89a-fA-F]|[\ud800-\udfff]/;
 
-/** JSON text with NUL and unpaired surrogates replaced by U+FFFD. Costs one scan when there are none. */
+/** Replaces NUL and unpaired surrogates in JSON text by U+FFFD. Without any, it costs one scan. */
 export function cleanJsonText(text: string): string {
   return SUSPECT.test(text) ? JSON.stringify(cleanStrings(JSON.parse(text))) : text;
 }
@@ -64,7 +65,7 @@ function cleanStrings(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([key, item]) => [cleanStrings(key), cleanStrings(item)]));
 }
 
-/** How deep the brackets of a JSON text nest, and how many keys and values it has, without parsing it. */
+/** The nesting depth and the number of keys and values of a JSON text, without parsing it. */
 function sizeOf(text: string): { depth: number; keys: number; values: number } {
   let level = 0;
   let depth = 0;
@@ -98,7 +99,7 @@ function sizeOf(text: string): { depth: number; keys: number; values: number } {
   return { depth, keys, values };
 }
 
-/** Whether `value` is a JSON object (not an array, not null). */
+/** Whether `value` is a JSON object. Arrays and null are not. */
 export function isObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }

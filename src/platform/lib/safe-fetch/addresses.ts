@@ -1,13 +1,13 @@
 import { promises as dns } from "node:dns";
 import { BlockList, isIP, isIPv4, isIPv6 } from "node:net";
 
-/** Where a name leads. */
+/** An IP address of a host. */
 export interface Address {
   address: string;
   family: number;
 }
 
-/** Resolves a name to all its addresses. Rejects when it has none. */
+/** Resolves a name to all its addresses. Rejects if there is none. */
 export type Lookup = (hostname: string) => Promise<readonly Address[]>;
 
 export const systemLookup: Lookup = (hostname) => dns.lookup(hostname, { all: true });
@@ -21,7 +21,9 @@ const blockList = (family: "ipv4" | "ipv6", ...subnets: string[]): BlockList => 
   return list;
 };
 
-/** What IANA's registry of special-purpose IPv4 addresses keeps from the public (RFC 6890), multicast and reserved ones. */
+/**
+ * Addresses that IANA's special-purpose registry excludes from public use (RFC 6890), multicast and reserved addresses.
+ */
 const SPECIAL_V4 = blockList(
   "ipv4",
   "0.0.0.0/8",
@@ -41,26 +43,29 @@ const SPECIAL_V4 = blockList(
   "240.0.0.0/4",
 );
 
-/** Of IPv6 only this is public (RFC 4291): loopback, fc00::/7, fe80::/10, ff00::/8 and v4-mapped addresses lie outside. */
+/** The public range of IPv6 (RFC 4291). Loopback, fc00::/7, fe80::/10, ff00::/8 and v4-mapped addresses are outside. */
 const GLOBAL_V6 = blockList("ipv6", "2000::/3");
 
-/** ... less protocol assignments (with Teredo, 2001::/32), documentation, and 6to4, which leads to any IPv4 address. */
+/**
+ * Exceptions in the public range: protocol assignments (with Teredo, 2001::/32), documentation, and 6to4, which reaches
+ * any IPv4 address.
+ */
 const SPECIAL_V6 = blockList("ipv6", "2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20");
 
-/** RFC 6052: how networks without IPv4 reach it. Its last 32 bits are the IPv4 address. */
+/** NAT64 addresses (RFC 6052), through which IPv6-only networks reach IPv4 hosts. The last 32 bits are the IPv4 address. */
 const NAT64 = blockList("ipv6", "64:ff9b::/96");
 
 const LOOPBACK_V4 = blockList("ipv4", "127.0.0.0/8");
 const LOOPBACK_V6 = blockList("ipv6", "::1/128");
 
-/** Whether an IP address, without brackets, is of this machine. */
+/** Whether an IP address, without brackets, is a loopback address. */
 export function isLoopbackAddress(address: string): boolean {
   if (isIPv4(address)) return LOOPBACK_V4.check(address);
-  // A v4-mapped address is checked against IPv4 lists too, never against these.
+  // BlockList checks a v4-mapped address against IPv4 subnets, too; the IPv6 list has none.
   return isPlainV6(address) && LOOPBACK_V6.check(address, "ipv6");
 }
 
-/** Whether an IP address, without brackets, is one that anybody on the internet may reach. */
+/** Whether an IP address, without brackets, is public. */
 export function isPublicAddress(address: string): boolean {
   if (isIPv4(address)) return !SPECIAL_V4.check(address);
   if (!isPlainV6(address)) return false;
@@ -68,27 +73,32 @@ export function isPublicAddress(address: string): boolean {
   return GLOBAL_V6.check(address, "ipv6") && !SPECIAL_V6.check(address, "ipv6");
 }
 
-/** A zone (`fe80::1%eth0`) names a network of this machine. */
+/** An address with a zone (`fe80::1%eth0`) belongs to a local network. */
 const isPlainV6 = (address: string): boolean => isIPv6(address) && !address.includes("%");
 
 function lastIPv4Of(address: string): string {
-  // The URL parser writes groups without leading zeros and `::` for a run of zeros.
+  // The URL parser writes groups without leading zeros, and `::` for a run of zeros.
   const [high = "", low = ""] = new URL(`http://[${address}]/`).hostname.slice(1, -1).split(":").slice(-2);
   const number = Number.parseInt(high || "0", 16) * 2 ** 16 + Number.parseInt(low || "0", 16);
   return [24, 16, 8, 0].map((shift) => (number >>> shift) & 255).join(".");
 }
 
-/** `localhost` and all beneath it: they mean this machine, whatever a name server says (RFC 6761, section 6.3). */
+/**
+ * Whether a name is `localhost` or a subdomain of it, which are this machine regardless of DNS (RFC 6761, section 6.3).
+ */
 export const isLoopbackName = (hostname: string): boolean => /^(.+\.)?localhost$/.test(hostname);
 
-/** Whether the host of a URL, as the URL parser writes it, is this machine by its look. */
+/** Whether the host of a URL, as the URL parser writes it, is a loopback name or address. */
 export const isLoopbackHost = (hostname: string): boolean =>
   isLoopbackName(hostname) || isLoopbackAddress(withoutBrackets(hostname));
 
-/** The IP address that the host of a URL is, or undefined for a name. */
+/** The IP address in the host of a URL; undefined for a name. */
 export function addressOfHost(hostname: string): string | undefined {
   const bare = withoutBrackets(hostname);
   return isIP(bare) ? bare : undefined;
 }
 
 const withoutBrackets = (hostname: string): string => hostname.replace(/^\[(.*)\]$/, "$1");
+
+/** Whether a host name or address, with or without brackets, is a literal loopback address or `localhost`. */
+export const isLoopback = (host: string): boolean => /^(localhost|127(\.\d+){3}|::1|\[::1\])$/.test(host);

@@ -1,36 +1,36 @@
 import { setTimeout as sleep } from "node:timers/promises";
 
 /**
- * Something that runs in the background until it is stopped. `stop` waits for work in progress and is
- * safe to call twice; a stopped service is not started again.
+ * Work that runs in the background until it is stopped. `stop` waits for work in progress and may be called twice. A stopped service
+ * is not started again.
  */
-export interface Service {
+export interface BackgroundService {
   start(): void;
   stop(): Promise<void>;
 }
 
-/** `stop` waits this long for work in progress: it may itself wait for somebody who is frozen. */
+/** Maximum time that `stop` waits for work in progress, which may itself wait for a process that hangs. */
 const MAX_STOP_MS = 2_000;
 
-/** Calls `work` every `interval_ms`, never twice at once; a failure is reported and the next turn comes all the same. */
-export function repeating(
+/** Calls `work` every `interval_ms`, never concurrently. A failure is reported and does not end the repetition. */
+export function periodicService(
   interval_ms: number,
   work: () => Promise<unknown>,
   onError: (error: unknown) => void,
-): Service {
+): BackgroundService {
   let timer: NodeJS.Timeout | undefined;
   let current: Promise<unknown> = Promise.resolve();
   let stopped = false;
-  const turn = () => {
+  const run = () => {
     current = work()
       .catch((error) => stopped || onError(error))
       .finally(() => {
-        if (!stopped) timer = setTimeout(turn, interval_ms).unref();
+        if (!stopped) timer = setTimeout(run, interval_ms).unref();
       });
   };
   return {
     start() {
-      timer = setTimeout(turn, interval_ms).unref();
+      timer = setTimeout(run, interval_ms).unref();
     },
     async stop() {
       stopped = true;

@@ -1,0 +1,88 @@
+import { setTimeout as sleep } from "node:timers/promises";
+
+/** The database does not respond, or has no connection left. The outcome of the query is unknown. */
+export class DatabaseUnavailableError extends Error {
+  override name = "DatabaseUnavailableError";
+}
+
+/**
+ * Postgres SQLSTATEs: the connection failed (08), too many connections (53300), the server or session ends, starts, or
+ * has timed out (25P03), or the server has become a standby (25006).
+ */
+const CONNECTION_STATES = /^(08(000|001|003|004|006|007)|53300|57P0[123]|25P03|25006)$/;
+/**
+ * Out of memory or disk (53), statement or lock timeout (57014, 55P03), and conflicts that remained after several
+ * attempts (40001, 40P01).
+ */
+const BUSY_STATES = /^(53...|57014|55P03|40001|40P01)$/;
+const SYSTEM_ERRORS = new Set([
+  ...["ECONNREFUSED", "ECONNRESET", "EPIPE", "ETIMEDOUT", "EHOSTUNREACH", "ENETUNREACH", "ENOTFOUND", "EAI_AGAIN"],
+]);
+/** Errors of the driver that have no code. */
+const MESSAGES =
+  /connection terminated|timeout expired|timeout exceeded when trying to connect|query read timeout|not queryable/i;
+
+/** SQLite: another process writes or holds the file for too long (5, 6), the disk fails (10) or is full (13). */
+const SQLITE_BUSY = new Set([5, 6, 10, 13]);
+const SQLITE_FULL = 13;
+
+/** The primary result code of an SQLite error; undefined for other errors. */
+export function sqliteCodeOf(error: unknown): number | undefined {
+  const errcode = (error as { errcode?: unknown })?.errcode;
+  return typeof errcode === "number" ? errcode % 256 : undefined;
+}
+
+/** Whether another process or thread has locked an SQLite file. */
+export const isFileBusy = (error: unknown): boolean => sqliteCodeOf(error) === 5;
+
+/** Whether the disk is full. */
+export const isDiskFull = (error: unknown): boolean =>
+  sqliteCodeOf(error) === SQLITE_FULL || ["53100", "ENOSPC", "EDQUOT"].includes(codeOf(error));
+
+const codeOf = (error: unknown): string => String((error as { code?: unknown })?.code ?? "");
+
+/** Whether the connection to a database failed. The query itself is not the cause. */
+export function isDisconnected(error: unknown): boolean {
+  if (error instanceof DatabaseUnavailableError) return true;
+  const code = codeOf(error);
+  // A missing socket file is ENOENT.
+  if ((error as { syscall?: string })?.syscall === "connect") return true;
+  return CONNECTION_STATES.test(code) || SYSTEM_ERRORS.has(code) || MESSAGES.test((error as Error)?.message ?? "");
+}
+
+/** Whether a database failed temporarily, so that the same query may succeed later. */
+export const isUnavailable = (error: unknown): boolean =>
+  isDisconnected(error) ||
+  isDiskFull(error) ||
+  BUSY_STATES.test(codeOf(error)) ||
+  SQLITE_BUSY.has(sqliteCodeOf(error) ?? 0);
+
+/** Delay between attempts. */
+const RETRY_MS = 250;
+
+/**
+ * Runs idempotent `work`, and repeats it while the database is unavailable.
+ *
+ * @param isOver whether to stop, evaluated after each failure
+ * @throws the last error when `isOver` returns true, and every other error
+ */
+export async function retryWhileUnavailable<T>(isOver: () => boolean, work: () => Promise<T>): Promise<T> {
+  for (;;) {
+    try {
+      return await work();
+    } catch (error) {
+      if (!isUnavailable(error) || isOver()) throw error;
+      await sleep(RETRY_MS, undefined, { ref: false });
+    }
+  }
+}
+
+/** The error for callers. The message of the driver is for the log only. */
+export const hideDriverMessage = (error: unknown): unknown =>
+  isUnavailable(error) ? new DatabaseUnavailableError("The database does not respond. Try again.") : error;
+
+/** An error as it is sent to a graph host, which distinguishes no other class. */
+export function toHostError(error: unknown): { name: string; message: string } {
+  const { message } = error as Error;
+  return { name: error instanceof DatabaseUnavailableError ? error.name : "Error", message };
+}

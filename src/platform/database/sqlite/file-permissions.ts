@@ -1,0 +1,49 @@
+import { chmodSync, closeSync, mkdirSync, openSync, readdirSync, type Stats, statSync } from "node:fs";
+import { join } from "node:path";
+import type { Log } from "../../lib/log.ts";
+
+const FOLDER_MODE = 0o700;
+const FILE_MODE = 0o600;
+/** Deployments that run as other users traverse the data folder to reach their own folders. They cannot list it. */
+const MAX_FOLDER_MODE = 0o711;
+
+const OWN_FILE = /^(threadmill\.db|experiments\.db|lock\.db|owner\.pid|encryption\.keys)(-|\.|$)/;
+const OWN_FOLDERS: ReadonlySet<string> = new Set(["control", "type-schemas", "home"]);
+
+/**
+ * Creates a data folder that only the current user can read. The modes of an existing folder and its databases are corrected, because
+ * earlier versions left them readable for all users. A folder with other files in it (/tmp, a home) keeps its mode; its databases
+ * do not.
+ */
+export function restrictDataFolder(folder: string, log: Log): void {
+  mkdirSync(folder, { recursive: true, mode: FOLDER_MODE });
+  if (process.platform === "win32") return;
+  const entries = readdirSync(folder);
+  const files = entries.filter((name) => OWN_FILE.test(name)).map((name) => join(folder, name));
+  for (const file of files) restrict(file, FILE_MODE, FILE_MODE, log);
+  const isDedicated = files.length > 0 && entries.every((name) => OWN_FILE.test(name) || OWN_FOLDERS.has(name));
+  if (isDedicated) restrict(folder, FOLDER_MODE, MAX_FOLDER_MODE, log);
+  else if (exceeds(statSync(folder), MAX_FOLDER_MODE) && entries.length > 0)
+    log.warn({ folder }, "data folder contains other files: mode not changed, other users can list it");
+}
+
+/** Creates a file before SQLite opens it: SQLite gives the files beside a database the mode of the database. */
+export function createPrivateFile(file: string): void {
+  closeSync(openSync(file, "a", FILE_MODE));
+}
+
+/** Whether group or others have permissions that `max` does not include. */
+const exceeds = ({ mode }: Stats, max: number): boolean => (mode & 0o077 & ~max) !== 0;
+
+/** Sets the mode of a file or folder whose permissions exceed `max`. */
+function restrict(path: string, mode: number, max: number, log: Log): void {
+  try {
+    if (!exceeds(statSync(path), max)) return;
+    chmodSync(path, mode);
+    log.warn({ path, mode: mode.toString(8) }, "file was readable for other users: mode changed");
+  } catch (error) {
+    // Deleted since it was listed, or owned by another user. In the second case it can still be read and written.
+    const { code } = error as NodeJS.ErrnoException;
+    if (code !== "ENOENT") log.warn({ path, code }, "file is readable for other users and its mode cannot be changed");
+  }
+}

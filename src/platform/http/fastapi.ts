@@ -1,0 +1,40 @@
+import type { RouteConfig } from "@hono/zod-openapi";
+import { invalidParts } from "../contract/validation-errors.ts";
+import { InvalidRequestError } from "../errors.ts";
+import { type App, type Handler, handleRoute, type InputRules, type RequestErrors, withoutNul } from "./route.ts";
+
+/** Lists every reason with its field, in FastAPI's format. */
+export const fastapiErrors: RequestErrors = {
+  invalid: (mismatches) =>
+    new InvalidRequestError(
+      mismatches.flatMap(({ part, value, issues }) =>
+        invalidParts(issues, part === "body" ? value : undefined, [part]),
+      ),
+    ),
+  malformedJson: ({ fault: { position, reason: error } }) =>
+    new InvalidRequestError([
+      { type: "json_invalid", loc: ["body", position], msg: "JSON decode error", input: {}, ctx: { error } },
+    ]),
+};
+
+/** Reads as FastAPI does: an empty value is a value, the last of repeated values counts, and a `null` body is a missing body. */
+export const fastapiInput: InputRules = {
+  query: (context) =>
+    Object.fromEntries(
+      Object.entries(context.req.queries()).map(([name, values]) => [name, withoutNul(values.at(-1) as string)]),
+    ),
+  body: (body) => body ?? undefined,
+};
+
+/** Serves a route with FastAPI's rules below each of the mounts. The OpenAPI document is made from the contract alone. */
+export function serveAt<R extends RouteConfig>(
+  app: App,
+  mounts: readonly string[],
+  route: R,
+  handler: Handler<R>,
+): void {
+  for (const mount of mounts) {
+    const mounted = { ...route, path: `${mount}${route.path}` };
+    handleRoute(app, mounted, handler as Handler<RouteConfig>, fastapiErrors, fastapiInput);
+  }
+}
