@@ -1,10 +1,10 @@
 import type { Database } from "../platform/database/database.ts";
 import type { Clock } from "../platform/lib/clock.ts";
 import type { Log } from "../platform/lib/log.ts";
-import type { FetchRules, SafeFetch } from "../platform/lib/safe-fetch.ts";
+import type { FetchRules, SafeFetch } from "../platform/lib/safe-fetch/safe-fetch.ts";
 import type { Seal } from "./encryption/seal.ts";
 
-/** What the rules of the vault work with. */
+/** Dependencies of the Auth Service. */
 export interface VaultContext {
   database: Database;
   seal: Seal;
@@ -17,14 +17,14 @@ export interface VaultContext {
 
 /** All in milliseconds. */
 export interface VaultSettings {
-  /** How long a user may take at the provider. */
+  /** Lifetime of a flow: the time that a user has to authorize at the provider. */
   flow_ttl_ms: number;
-  /** A token that expires within this is refreshed before it is given out. */
+  /** A token that expires within this time is refreshed before it is returned. */
   refresh_skew_ms: number;
-  /** Asking a provider for something: a token, a revocation. */
+  /** Timeout of a request to a provider. */
   provider_timeout_ms: number;
-  /** Whoever waits for a flow or a token looks for himself this often, in case a hint was lost. */
+  /** First poll interval of a wait for a flow or a refresh. Polling covers lost notifications. */
   poll_ms: number;
-  /** Token events are kept for this long. */
+  /** Older token events are deleted. */
   token_event_retention_ms: number;
 }

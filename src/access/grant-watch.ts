@@ -1,16 +1,16 @@
 import type { Role } from "../platform/contract/caller.ts";
 import { ApiError } from "../platform/errors.ts";
+import type { BackgroundService } from "../platform/lib/background-service.ts";
 import { systemClock } from "../platform/lib/clock.ts";
-import type { Service } from "../platform/lib/service.ts";
 import type { VaultContext } from "./context.ts";
-import { endedKeysAmong } from "./storage/api-keys.ts";
+import { listEndedKeys } from "./storage/api-keys.ts";
 import { listMembershipsOf } from "./storage/workspaces.ts";
 
 interface KeyGrant {
   key_id: string;
 }
 
-/** Of a JWT: membership of a workspace, until the token expires. */
+/** Grant of a JWT: membership of a workspace until the JWT expires. */
 interface MemberGrant {
   tenant_id: string;
   user_id: string;
@@ -19,31 +19,31 @@ interface MemberGrant {
   expires_at: number;
 }
 
-/** What lets a caller in, and may end while they are served. */
+/** The basis of a caller's access. It can end while a response is open. */
 export type Grant = KeyGrant | MemberGrant;
 
 type Listener = (error: ApiError) => void;
 
-interface Held<G extends Grant = Grant> {
+interface WatchedGrant<G extends Grant = Grant> {
   grant: G;
   listeners: Set<Listener>;
 }
 
-/** `threadmill keys revoke` on SQLite notifies nobody, and a notification of Postgres can be lost. */
-const CHECK_MS = 500;
+/** Polling is required: `threadmill keys revoke` on SQLite sends no notification, and a Postgres notification can be lost. */
+const CHECK_INTERVAL_MS = 500;
 
 /**
- * Ends what is open when the grant behind it ends: a key that is revoked, a member who is removed or is an admin no more, a JWT that
- * expires. However many streams are open, each check is at most one query for keys and one for members; without any it is none.
+ * Ends open responses when their grant ends: the key is revoked, the user is removed or is no longer an admin, or the JWT expires.
+ * Each check runs at most one query for keys and one for members, for any number of open responses, and none without open responses.
  */
-export class GrantWatch implements Service {
+export class GrantWatch implements BackgroundService {
   readonly #database: VaultContext["database"];
   readonly #log: VaultContext["log"];
-  readonly #held = new Map<string, Held>();
+  readonly #watched = new Map<string, WatchedGrant>();
   #timer: NodeJS.Timeout | undefined;
   #unlisten: () => void = () => undefined;
   #checking: Promise<void> | undefined;
-  #isToCheck = false;
+  #isCheckRequested = false;
 
   constructor({ database, log }: Pick<VaultContext, "database" | "log">) {
     this.#database = database;
@@ -53,10 +53,10 @@ export class GrantWatch implements Service {
   start(): void {
     this.#unlisten = this.#database.hints.listen("access", () => this.#check());
     this.#timer = setInterval(() => {
-      // By itself, so that a database that does not answer keeps no token alive.
+      // Separate from the check: a database that does not respond must not extend an expired JWT.
       this.#endExpired();
       this.#check();
-    }, CHECK_MS).unref();
+    }, CHECK_INTERVAL_MS).unref();
   }
 
   async stop(): Promise<void> {
@@ -65,73 +65,78 @@ export class GrantWatch implements Service {
     await this.#checking;
   }
 
-  /** Calls `listener` once when the grant has ended, until the returned function is called. */
+  /**
+   * Calls `listener` once when the grant ends.
+   *
+   * @returns unsubscribes
+   */
   watch(grant: Grant, listener: Listener): () => void {
     const id = JSON.stringify(grant);
-    const held = this.#held.get(id) ?? { grant, listeners: new Set() };
-    this.#held.set(id, held);
-    held.listeners.add(listener);
+    const watched = this.#watched.get(id) ?? { grant, listeners: new Set() };
+    this.#watched.set(id, watched);
+    watched.listeners.add(listener);
     return () => {
-      held.listeners.delete(listener);
-      if (held.listeners.size === 0 && this.#held.get(id) === held) this.#held.delete(id);
+      watched.listeners.delete(listener);
+      if (watched.listeners.size === 0 && this.#watched.get(id) === watched) this.#watched.delete(id);
     };
   }
 
-  /** One check at a time, and another when there was a notification meanwhile. */
+  /** Runs one check at a time. A notification during a check triggers another check. */
   #check(): void {
-    this.#isToCheck = this.#held.size > 0;
-    this.#checking ??= this.#checkWhileNeeded()
-      .catch((error) => this.#log.warn({ error }, "the grants of open streams could not be checked; it is tried again"))
+    this.#isCheckRequested = this.#watched.size > 0;
+    this.#checking ??= this.#checkWhileRequested()
+      .catch((error) => this.#log.warn({ error }, "access check of open responses failed"))
       .finally(() => {
         this.#checking = undefined;
       });
   }
 
-  async #checkWhileNeeded(): Promise<void> {
-    while (this.#isToCheck) {
-      this.#isToCheck = false;
-      const held = [...this.#held.values()];
-      await this.#endRevoked(held.filter(isOfKey));
-      await this.#endRemoved(held.filter(isOfMember));
+  async #checkWhileRequested(): Promise<void> {
+    while (this.#isCheckRequested) {
+      this.#isCheckRequested = false;
+      const watched = [...this.#watched.values()];
+      await this.#endRevokedKeys(watched.filter(isOfKey));
+      await this.#endRemovedMembers(watched.filter(isOfMember));
     }
   }
 
   #endExpired(): void {
     const now = systemClock.now();
-    for (const held of [...this.#held.values()].filter(isOfMember))
-      if (held.grant.expires_at <= now) this.#end(held, "The token has expired.");
+    for (const watched of [...this.#watched.values()].filter(isOfMember))
+      if (watched.grant.expires_at <= now) this.#end(watched, "The token has expired.");
   }
 
-  async #endRevoked(held: readonly Held<KeyGrant>[]): Promise<void> {
-    if (held.length === 0) return;
-    const key_ids = held.map(({ grant }) => grant.key_id);
-    const ended = new Set(await endedKeysAmong(this.#database.read, key_ids));
-    for (const one of held) if (ended.has(one.grant.key_id)) this.#end(one, "The API key was revoked.");
+  async #endRevokedKeys(watched: readonly WatchedGrant<KeyGrant>[]): Promise<void> {
+    if (watched.length === 0) return;
+    const key_ids = watched.map(({ grant }) => grant.key_id);
+    const ended = new Set(await listEndedKeys(this.#database.read, key_ids));
+    for (const entry of watched) if (ended.has(entry.grant.key_id)) this.#end(entry, "The API key was revoked.");
   }
 
-  async #endRemoved(held: readonly Held<MemberGrant>[]): Promise<void> {
-    if (held.length === 0) return;
-    const user_ids = new Set(held.map(({ grant }) => grant.user_id));
+  async #endRemovedMembers(watched: readonly WatchedGrant<MemberGrant>[]): Promise<void> {
+    if (watched.length === 0) return;
+    const user_ids = new Set(watched.map(({ grant }) => grant.user_id));
     const rows = await listMembershipsOf(this.#database.read, [...user_ids]);
     const roles = new Map(rows.map(({ tenant_id, user_id, role }) => [`${tenant_id} ${user_id}`, role]));
-    for (const one of held) {
-      const { tenant_id, user_id, role } = one.grant;
-      const now = roles.get(`${tenant_id} ${user_id}`);
-      if (now === undefined) this.#end(one, "The user is no longer a member of the workspace.");
-      else if (role === "admin" && now !== "admin") this.#end(one, "The user is no longer an admin of the workspace.");
+    for (const entry of watched) {
+      const { tenant_id, user_id, role } = entry.grant;
+      const current = roles.get(`${tenant_id} ${user_id}`);
+      if (current === undefined) this.#end(entry, "The user is no longer a member of the workspace.");
+      else if (role === "admin" && current !== "admin")
+        this.#end(entry, "The user is no longer an admin of the workspace.");
     }
   }
 
-  #end(held: Held, reason: string): void {
-    const { grant, listeners } = held;
+  #end(watched: WatchedGrant, reason: string): void {
+    const { grant, listeners } = watched;
     const id = JSON.stringify(grant);
-    // Another may have come in its place since the check began.
-    if (this.#held.get(id) === held) this.#held.delete(id);
+    // A new entry with the same id may have been added since the check began.
+    if (this.#watched.get(id) === watched) this.#watched.delete(id);
     const error = new ApiError("access_ended", { reason });
     for (const listener of [...listeners]) listener(error);
     listeners.clear();
   }
 }
 
-const isOfKey = (held: Held): held is Held<KeyGrant> => "key_id" in held.grant;
-const isOfMember = (held: Held): held is Held<MemberGrant> => !isOfKey(held);
+const isOfKey = (watched: WatchedGrant): watched is WatchedGrant<KeyGrant> => "key_id" in watched.grant;
+const isOfMember = (watched: WatchedGrant): watched is WatchedGrant<MemberGrant> => !isOfKey(watched);

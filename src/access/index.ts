@@ -1,5 +1,5 @@
-/** What other modules use of access, besides its contract. */
+/** The parts of access that other modules may use, besides its contract. */
 export type { Access, Admission } from "./access.ts";
 export type { VaultContext } from "./context.ts";
-export type { Place, Seal } from "./encryption/seal.ts";
+export type { AadContext, Seal } from "./encryption/seal.ts";
 export { listWorkspaces } from "./storage/workspaces.ts";

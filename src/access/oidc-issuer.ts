@@ -1,62 +1,66 @@
 import { createRemoteJWKSet, decodeJwt, decodeProtectedHeader, errors, type JWTVerifyGetKey, jwtVerify } from "jose";
 import { SCOPES, type Scope } from "../platform/contract/caller.ts";
 import { ApiError, ConfigError } from "../platform/errors.ts";
-import { isLoopback } from "../platform/lib/loopback.ts";
+import { isLoopback } from "../platform/lib/safe-fetch/addresses.ts";
 
 export interface OidcSettings {
-  /** As it stands in `iss` and in the issuer's own document, to the letter. */
+  /** Issuer URL. It must equal `iss` of the JWT and `issuer` of the discovery document exactly. */
   issuer: string;
-  /** One of a token's audiences. */
+  /** A JWT must contain this audience. */
   audience: string;
   /** Permits http to loopback addresses, for development and tests. */
   allow_loopback: boolean;
-  /** What values of claims permit besides the defaults, by the name of the claim and the value. */
+  /** Scopes that a claim value grants in addition to the default scopes, by claim name and value. */
   scopes: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>>;
 }
 
-/** Whom a token is about, and what its claims permit besides the defaults. */
+/** The user of a JWT. */
 export interface TokenUser {
   user_id: string;
+  /** Scopes that the claims grant in addition to the default scopes. */
   scopes: readonly Scope[];
-  /** When what was opened with the token ends, in milliseconds since the epoch. */
+  /** When open responses of the JWT end, in milliseconds since the epoch. */
   expires_at: number;
 }
 
-/** Asymmetric alone: with HS256 whoever knows the public key could sign. */
+/** Only asymmetric algorithms: with HS256, the public key would be enough to sign a JWT. */
 const ALGORITHMS = [
   ...["RS256", "RS384", "RS512", "PS256", "PS384", "PS512"],
   ...["ES256", "ES384", "ES512", "EdDSA", "Ed25519"],
 ];
 
-/** How far the clocks of the issuer and of this machine may be apart. */
+/** Maximum clock difference between the issuer and this machine. */
 const CLOCK_TOLERANCE_S = 5;
 
-/** The issuer has this long to answer. */
+/** Timeout of a request to the issuer. */
 const TIMEOUT_MS = 5_000;
 
-/** Checks the JWTs of one OpenID provider. Its document and its keys are fetched when they are first needed, and kept. */
+/** Verifies the JWTs of one OpenID provider. The discovery document and the keys are fetched on first use and cached. */
 export class OidcIssuer {
   readonly #settings: OidcSettings;
   #keys: Promise<JWTVerifyGetKey> | undefined;
 
-  /** @throws ConfigError for a scope that there is not */
+  /** @throws ConfigError for an unknown scope */
   constructor(settings: OidcSettings) {
     this.#settings = settings;
-    const named = Object.values(settings.scopes).flatMap((byValue) => Object.values(byValue).flat());
-    const unknown = named.find((name) => !SCOPES.includes(name as Scope));
+    const configured = Object.values(settings.scopes).flatMap((byValue) => Object.values(byValue).flat());
+    const unknown = configured.find((name) => !SCOPES.includes(name as Scope));
     if (unknown !== undefined)
-      throw new ConfigError(`THREADMILL_OIDC_SCOPES names the scope "${unknown}", but there are ${SCOPES.join(", ")}.`);
+      throw new ConfigError(
+        `THREADMILL_OIDC_SCOPES has the unknown scope "${unknown}". Valid scopes: ${SCOPES.join(", ")}.`,
+      );
   }
 
   /**
-   * The user of a token that this issuer has made for this service, and that has not expired; undefined for any other text.
+   * Verifies a JWT.
    *
-   * @throws ApiError unavailable when the issuer does not answer
+   * @returns undefined when the text is not a valid, unexpired JWT of this issuer for this audience
+   * @throws ApiError unavailable when the issuer does not respond
    */
   async userOf(token: string): Promise<TokenUser | undefined> {
     const { issuer, audience, scopes } = this.#settings;
-    // Nobody makes this service ask the issuer with a text that cannot be right.
-    if (!isWorthChecking(token, issuer)) return undefined;
+    // A text that cannot be valid must not cause a request to the issuer.
+    if (!canBeValid(token, issuer)) return undefined;
     try {
       const { payload } = await jwtVerify(token, (header, jws) => this.#keyFor(header, jws), {
         issuer,
@@ -65,12 +69,12 @@ export class OidcIssuer {
         requiredClaims: ["sub", "exp"],
         clockTolerance: CLOCK_TOLERANCE_S,
       });
-      // RFC 7519 makes it a text, which the library does not check.
+      // RFC 7519 requires a string. The library does not check the type.
       if (typeof payload.sub !== "string" || payload.sub === "") return undefined;
-      const permitted = Object.entries(scopes).flatMap(([claim, byValue]) =>
+      const granted = Object.entries(scopes).flatMap(([claim, byValue]) =>
         valuesOf(payload[claim]).flatMap((value) => (Object.hasOwn(byValue, value) ? (byValue[value] ?? []) : [])),
       );
-      return { user_id: payload.sub, scopes: permitted as Scope[], expires_at: endOf(payload.exp as number) };
+      return { user_id: payload.sub, scopes: granted as Scope[], expires_at: accessEndOf(payload.exp as number) };
     } catch (error) {
       if (error instanceof ApiError) throw error;
       return undefined;
@@ -83,22 +87,24 @@ export class OidcIssuer {
       return await (await this.#keys)(header, jws);
     } catch (error) {
       if (error instanceof errors.JWKSNoMatchingKey || error instanceof errors.JWKSMultipleMatchingKeys) throw error;
-      // Perhaps the keys have moved: the next token asks for the document again.
+      // The key URL may have changed: the next JWT triggers a new discovery.
       this.#keys = undefined;
-      throw new ApiError("unavailable", { reason: "The OIDC issuer does not answer right now. Try again." }, error);
+      throw new ApiError("unavailable", { reason: "The OIDC issuer does not respond. Try again." }, error);
     }
   };
 
-  /** OpenID Connect Discovery 1.0, section 4. The operator names the issuer, so it may well lie in a private network. */
+  /** OpenID Connect Discovery 1.0, section 4. Private networks are allowed, because the operator configures the issuer. */
   async #discover(): Promise<JWTVerifyGetKey> {
     const { issuer } = this.#settings;
     const url = `${issuer.replace(/\/$/, "")}/.well-known/openid-configuration`;
     const response = await fetch(url, { redirect: "error", signal: AbortSignal.timeout(TIMEOUT_MS) });
-    if (!response.ok) throw new Error(`${url} was answered ${response.status}.`);
+    if (!response.ok) throw new Error(`${url} returned status ${response.status}.`);
     const document = (await response.json()) as { issuer?: unknown; jwks_uri?: unknown };
-    if (document.issuer !== issuer) throw new Error(`${url} is the document of "${document.issuer}".`);
+    if (document.issuer !== issuer)
+      throw new Error(`${url} names the issuer "${document.issuer}", but THREADMILL_OIDC_ISSUER is "${issuer}".`);
     const keys = URL.parse(String(document.jwks_uri));
-    if (!keys || !this.#isPermitted(keys)) throw new Error(`${url} names keys at "${document.jwks_uri}".`);
+    if (!keys || !this.#isPermitted(keys))
+      throw new Error(`${url} has a jwks_uri that is not allowed: "${document.jwks_uri}".`);
     return createRemoteJWKSet(keys, { timeoutDuration: TIMEOUT_MS });
   }
 
@@ -108,19 +114,19 @@ export class OidcIssuer {
   }
 }
 
-/** At `exp`; a token that is taken after it, for the sake of the clocks, has as long as it is taken. */
-function endOf(exp: number): number {
-  const isOver = exp * 1000 <= Date.now();
-  return (isOver ? exp + CLOCK_TOLERANCE_S : exp) * 1000;
+/** `exp` in milliseconds; for a JWT that is accepted after `exp`, the end of the clock tolerance. */
+function accessEndOf(exp: number): number {
+  const isExpired = exp * 1000 <= Date.now();
+  return (isExpired ? exp + CLOCK_TOLERANCE_S : exp) * 1000;
 }
 
-/** A claim is a list of texts, or one text: a value, or values with spaces between them as in `scope`. */
+/** A claim is a list of strings, or one string: a value, or space-separated values as in `scope`. */
 function valuesOf(claim: unknown): string[] {
   if (typeof claim === "string") return [claim, ...claim.split(" ")];
   return Array.isArray(claim) ? claim.filter((value) => typeof value === "string") : [];
 }
 
-function isWorthChecking(token: string, issuer: string): boolean {
+function canBeValid(token: string, issuer: string): boolean {
   try {
     return ALGORITHMS.includes(decodeProtectedHeader(token).alg ?? "") && decodeJwt(token).iss === issuer;
   } catch {

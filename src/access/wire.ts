@@ -1,9 +1,9 @@
 import { isoOfMilliseconds } from "../platform/lib/times.ts";
 import type { AgentConnection, OAuthProvider, OAuthTokenSummary, TokenEvent } from "./contract/records.ts";
-import type { FullConnection } from "./storage/connections.ts";
+import type { ConnectionWithToken } from "./storage/connections.ts";
 import type { ProviderRow, TokenEventRow, TokenRow } from "./storage/schema.ts";
 
-// Rows as the wire shows them. Each field is named, so that no secret gets out with a new column.
+// API representations of rows. Every field is listed explicitly, so that a new column cannot expose a secret.
 
 const timeOrNull = (ms: number | null): string | null => (ms === null ? null : isoOfMilliseconds(ms));
 
@@ -39,7 +39,7 @@ export const tokenSummaryOf = (row: TokenRow): OAuthTokenSummary => ({
   updated_at: isoOfMilliseconds(row.updated_at),
 });
 
-export const connectionOf = (row: Omit<FullConnection, "user_id">): AgentConnection => ({
+export const connectionOf = (row: Omit<ConnectionWithToken, "user_id">): AgentConnection => ({
   id: row.connection_id,
   agent_id: row.agent_id,
   oauth_token_id: row.token_id,

@@ -16,10 +16,10 @@ import {
   listWorkspaces,
 } from "./storage/workspaces.ts";
 
-/** Administrators of the default workspace run the whole service; those of another see that one alone. */
+/** Administrators of the default workspace manage all workspaces; other administrators only their own. */
 export const isOperator = (caller: Caller): boolean => caller.tenant_id === DEFAULT_TENANT && mayUse(caller, "admin");
 
-/** Workspaces, and who may choose them with a JWT. */
+/** Workspaces and their members. Members can select a workspace with a JWT. */
 export class Workspaces {
   readonly #database: VaultContext["database"];
 
@@ -32,14 +32,12 @@ export class Workspaces {
     return rows.map(workspaceOf);
   }
 
-  /**
-   * @throws ApiError operator_needed; workspace_exists
-   */
+  /** @throws ApiError operator_needed, workspace_exists */
   async create(caller: Caller, { name, tenant_id = newId() }: WorkspaceCreate): Promise<Workspace> {
     if (!isOperator(caller)) throw new ApiError("operator_needed");
-    const made = await this.#database.write((tx) => insertWorkspace(tx, { tenant_id, name }));
-    if (!made) throw new ApiError("workspace_exists");
-    return workspaceOf(made);
+    const created = await this.#database.write((tx) => insertWorkspace(tx, { tenant_id, name }));
+    if (!created) throw new ApiError("workspace_exists");
+    return workspaceOf(created);
   }
 
   async listMembers(caller: Caller, tenant_id: string): Promise<Member[]> {
@@ -47,7 +45,7 @@ export class Workspaces {
     return (await listMembers(this.#database.read, tenant_id)).map(memberOf);
   }
 
-  /** @param role undefined: as they are, or else a member */
+  /** @param role undefined keeps the role of an existing member and adds a new user as `member` */
   async putMember(caller: Caller, tenant_id: string, user_id: string, role: Role | undefined): Promise<Member> {
     const member = await this.#database.write(async (tx) => {
       await requireWorkspace(tx, caller, tenant_id);
@@ -66,22 +64,22 @@ export class Workspaces {
 }
 
 /**
- * A workspace that the caller administers.
+ * Returns a workspace that the caller administers.
  *
- * @throws ApiError workspace_not_found, also for one of somebody else
+ * @throws ApiError workspace_not_found, also when the workspace exists but the caller does not administer it
  */
 export async function requireWorkspace(tx: Tx, caller: Caller, tenant_id: string): Promise<WorkspaceRow> {
-  const isTheirs = tenant_id === caller.tenant_id || isOperator(caller);
-  const workspace = isTheirs ? await findWorkspace(tx, tenant_id) : undefined;
+  const isAllowed = tenant_id === caller.tenant_id || isOperator(caller);
+  const workspace = isAllowed ? await findWorkspace(tx, tenant_id) : undefined;
   if (!workspace) throw new ApiError("workspace_not_found");
   return workspace;
 }
 
-/** The workspace of a name, or of an id where the text is a UUID; made when there is none. */
+/** Finds or creates a workspace by its name, or by its id when the text is a UUID. */
 export async function ensureWorkspace(tx: Tx, text: string): Promise<WorkspaceRow> {
   const tenant_id = isUuid(text) ? text.toLowerCase() : undefined;
-  const made = await insertWorkspace(tx, { tenant_id: tenant_id ?? newId(), name: tenant_id ?? text });
-  if (made) return made;
+  const created = await insertWorkspace(tx, { tenant_id: tenant_id ?? newId(), name: tenant_id ?? text });
+  if (created) return created;
   const found = await (tenant_id === undefined ? findWorkspaceByName(tx, text) : findWorkspace(tx, tenant_id));
   return found as WorkspaceRow;
 }

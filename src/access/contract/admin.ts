@@ -1,42 +1,44 @@
 import { createRoute, z } from "@hono/zod-openapi";
 import { ROLES, SCOPES } from "../../platform/contract/caller.ts";
 import { errorResponses, jsonBody, jsonResponse, optional, timestamp, uuid } from "../../platform/contract/fields.ts";
-import { invalidResponse } from "../../platform/contract/validation-error.ts";
+import { invalidResponse } from "../../platform/contract/validation-errors.ts";
 
 const tags = ["Administration"];
 
-const userId = z.string().min(1).max(256).openapi({ description: "A user: the `sub` of a JWT, or the owner of keys." });
+const userId = z
+  .string()
+  .min(1)
+  .max(256)
+  .openapi({ description: "User id: the `sub` of a JWT, or the owner of API keys." });
 
 const scopes = z.array(z.enum(SCOPES)).min(1);
 
-/** A key as it can be listed. The key itself is not kept. */
+/** An API key without the key itself, which is not stored. */
 export const ApiKey = z
   .object({
-    id: z.string().openapi({ description: "The part of the key between `tmk_` and the next `_`." }),
+    id: z.string().openapi({ description: "Public part of the key, between `tmk_` and the next `_`." }),
     tenant_id: uuid,
     user_id: userId,
     name: z.string(),
     scopes,
     created_at: timestamp,
-    last_used_at: timestamp.nullable().openapi({ description: "To the minute." }),
+    last_used_at: timestamp.nullable().openapi({ description: "Time of last use, with a resolution of one minute." }),
     revoked_at: timestamp.nullable(),
   })
   .openapi("ApiKey");
 export type ApiKey = z.infer<typeof ApiKey>;
 
 export const NewApiKey = ApiKey.extend({
-  key: z.string().openapi({ description: "The key. This is the only answer that has it." }),
+  key: z.string().openapi({ description: "The API key. Only this response contains it." }),
 }).openapi("NewApiKey");
 export type NewApiKey = z.infer<typeof NewApiKey>;
 
 export const ApiKeyCreate = z
   .object({
-    name: z.string().min(1).max(256).openapi({ description: "For people." }),
-    user_id: optional(userId).openapi({ description: "Its owner; the caller when it is left out." }),
-    scopes: optional(scopes).openapi({
-      description: "Left out: `agents`, `experiments` and `tokens`.",
-    }),
-    tenant_id: optional(uuid).openapi({ description: "Its workspace; the caller's when it is left out." }),
+    name: z.string().min(1).max(256).openapi({ description: "Display name." }),
+    user_id: optional(userId).openapi({ description: "Owner of the key. Default: the caller." }),
+    scopes: optional(scopes).openapi({ description: "Default: `agents`, `experiments` and `tokens`." }),
+    tenant_id: optional(uuid).openapi({ description: "Workspace of the key. Default: the workspace of the caller." }),
   })
   .openapi("ApiKeyCreate");
 export type ApiKeyCreate = z.output<typeof ApiKeyCreate>;
@@ -44,7 +46,7 @@ export type ApiKeyCreate = z.output<typeof ApiKeyCreate>;
 export const Workspace = z.object({ tenant_id: uuid, name: z.string(), created_at: timestamp }).openapi("Workspace");
 export type Workspace = z.infer<typeof Workspace>;
 
-/** A UUID always means the workspace of that id, so no other is called by one. */
+/** A UUID always refers to a workspace id, so it cannot be a name. */
 const workspaceName = z
   .string()
   .min(1)
@@ -54,20 +56,20 @@ const workspaceName = z
 export const WorkspaceCreate = z
   .object({
     name: workspaceName,
-    tenant_id: optional(uuid).openapi({ description: "Its id, when one was chosen elsewhere." }),
+    tenant_id: optional(uuid).openapi({ description: "Id of the workspace. Default: a new UUID." }),
   })
   .openapi("WorkspaceCreate");
 export type WorkspaceCreate = z.output<typeof WorkspaceCreate>;
 
 const role = z
   .enum(ROLES)
-  .openapi({ description: "What they may do with a JWT: an `admin` everything in the workspace." });
+  .openapi({ description: "Role for requests with a JWT. An `admin` has all scopes in the workspace." });
 
 export const Member = z.object({ user_id: userId, role, created_at: timestamp }).openapi("Member");
 export type Member = z.infer<typeof Member>;
 
 const MemberPut = z
-  .object({ role: optional(role).openapi({ description: "Left out: as it is, and `member` for a new one." }) })
+  .object({ role: optional(role).openapi({ description: "Default: the current role, or `member` for a new member." }) })
   .openapi("MemberPut");
 
 const workspacePath = z.object({ tenant_id: uuid });
@@ -77,11 +79,11 @@ const listApiKeys = createRoute({
   method: "get",
   path: "/admin/keys",
   operationId: "listApiKeys",
-  summary: "The keys of a workspace, the newest first",
+  summary: "List API keys",
   tags,
   request: { query: z.object({ tenant_id: uuid.optional() }) },
   responses: {
-    200: jsonResponse(z.array(ApiKey), "Also those that are revoked."),
+    200: jsonResponse(z.array(ApiKey), "The keys of the workspace, including revoked keys; newest first."),
     ...errorResponses(404),
     422: invalidResponse,
   },
@@ -91,31 +93,34 @@ const createApiKey = createRoute({
   method: "post",
   path: "/admin/keys",
   operationId: "createApiKey",
-  summary: "Make a key",
+  summary: "Create an API key",
   tags,
   request: { body: jsonBody(ApiKeyCreate) },
-  responses: { 201: jsonResponse(NewApiKey, "The key, this once."), ...errorResponses(404), 422: invalidResponse },
+  responses: { 201: jsonResponse(NewApiKey, "The new key."), ...errorResponses(404), 422: invalidResponse },
 });
 
 const revokeApiKey = createRoute({
   method: "delete",
   path: "/admin/keys/{key_id}",
   operationId: "revokeApiKey",
-  summary: "Revoke a key",
-  description: "From the answer on no request with it is let in. Streams that are open already go on to their end.",
+  summary: "Revoke an API key",
+  description: "New requests with the key are rejected immediately. Open streams of the key end within a second.",
   tags,
   request: { params: z.object({ key_id: z.string() }) },
-  responses: { 204: { description: "It is revoked, now or before." }, ...errorResponses(404) },
+  responses: { 204: { description: "The key is revoked." }, ...errorResponses(404) },
 });
 
 const listWorkspaces = createRoute({
   method: "get",
   path: "/admin/workspaces",
   operationId: "listWorkspaces",
-  summary: "Workspaces",
+  summary: "List workspaces",
   tags,
   responses: {
-    200: jsonResponse(z.array(Workspace), "For an administrator of the default workspace all, else the caller's own."),
+    200: jsonResponse(
+      z.array(Workspace),
+      "All workspaces for an administrator of the default workspace; otherwise the workspace of the caller.",
+    ),
   },
 });
 
@@ -123,27 +128,31 @@ const createWorkspace = createRoute({
   method: "post",
   path: "/admin/workspaces",
   operationId: "createWorkspace",
-  summary: "Make a workspace",
+  summary: "Create a workspace",
   tags,
   request: { body: jsonBody(WorkspaceCreate) },
-  responses: { 201: jsonResponse(Workspace, "The workspace."), ...errorResponses(409), 422: invalidResponse },
+  responses: { 201: jsonResponse(Workspace, "The new workspace."), ...errorResponses(409), 422: invalidResponse },
 });
 
 const listMembers = createRoute({
   method: "get",
   path: "/admin/workspaces/{tenant_id}/members",
   operationId: "listMembers",
-  summary: "Who may name a workspace with a JWT",
+  summary: "List the members of a workspace",
   tags,
   request: { params: workspacePath },
-  responses: { 200: jsonResponse(z.array(Member), "By their names."), ...errorResponses(404), 422: invalidResponse },
+  responses: {
+    200: jsonResponse(z.array(Member), "The members, ordered by user id."),
+    ...errorResponses(404),
+    422: invalidResponse,
+  },
 });
 
 const putMember = createRoute({
   method: "put",
   path: "/admin/workspaces/{tenant_id}/members/{user_id}",
   operationId: "putMember",
-  summary: "Make somebody a member",
+  summary: "Add or update a member",
   tags,
   request: { params: memberPath, body: jsonBody(MemberPut) },
   responses: { 200: jsonResponse(Member, "The member."), ...errorResponses(404), 422: invalidResponse },
@@ -153,17 +162,17 @@ const deleteMember = createRoute({
   method: "delete",
   path: "/admin/workspaces/{tenant_id}/members/{user_id}",
   operationId: "deleteMember",
-  summary: "End a membership",
+  summary: "Remove a member",
   tags,
   request: { params: memberPath },
   responses: {
-    204: { description: "It has ended. Keys of the user are not touched." },
+    204: { description: "The member is removed. API keys of the user stay valid." },
     ...errorResponses(404),
     422: invalidResponse,
   },
 });
 
-/** Keys, workspaces and their members. */
+/** Routes of the administration API. A comment repeats method and path of each route. */
 export const adminRoutes = {
   listApiKeys, // GET /admin/keys
   createApiKey, // POST /admin/keys
@@ -175,14 +184,14 @@ export const adminRoutes = {
   deleteMember, // DELETE /admin/workspaces/{tenant_id}/members/{user_id}
 } as const;
 
-/** Head of the OpenAPI document of the administration. */
+/** Head of the OpenAPI document. */
 export const adminDocument = {
   openapi: "3.1.0",
   info: {
     title: "Threadmill administration",
     version: "0.1.0",
     description:
-      "Keys, workspaces and their members, for callers with the scope `admin`. Those of the default workspace reach all " +
-      "workspaces, others their own alone. A 422 lists every reason with its place; other errors have the body `{detail}`.",
+      "API keys, workspaces and members. Requires the scope `admin`. Administrators of the default workspace manage all " +
+      "workspaces, others only their own. A 422 lists every invalid field; other errors have the body `{detail}`.",
   },
 };

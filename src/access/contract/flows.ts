@@ -7,32 +7,33 @@ import { OAuthProvider } from "./records.ts";
 
 const tags = ["Auth Service (v2)"];
 
-/** Longer is no state, code or sentence that anybody sends. */
+/** Limit for states, codes and error messages. */
 const text = z.string().max(8_192);
 
-/** Which token is wanted, for whom. */
 export const AuthenticateRequest = z
   .object({
     provider: providerId,
-    scopes: scopes.openapi({ description: "The token must cover all of them." }),
-    user_id: optional(text).openapi({ description: "Like `ls_user_id`, which wins over it." }),
+    scopes: scopes.openapi({ description: "Scopes that the token must cover." }),
+    user_id: optional(text).openapi({ description: "Owner of the token. `ls_user_id` takes precedence." }),
     ls_user_id: optional(text).openapi({
-      description: "Whose token. Only a caller with the scope `service` may name somebody else; others are ignored.",
+      description: "Owner of the token. Default: the caller. Ignored unless the caller has the scope `service`.",
     }),
-    agent_id: optional(agentId).openapi({ description: "The agent that asks: tokens it is connected to come first." }),
-    use_agent_builder_public_oauth: withDefault(laxBoolean, false).openapi({ description: "Without effect." }),
+    agent_id: optional(agentId).openapi({
+      description: "The agent that requests the token. Tokens that it is connected to are preferred.",
+    }),
+    use_agent_builder_public_oauth: withDefault(laxBoolean, false).openapi({ description: "Has no effect." }),
     force_new: withDefault(laxBoolean, false).openapi({
-      description: "Send the user to the provider whatever is there, to add another account.",
+      description: "Always start a new authorization, for example to add another account.",
     }),
-    token_id: optional(laxUuid).openapi({ description: "This token of the user and no other." }),
+    token_id: optional(laxUuid).openapi({ description: "Return only this token of the user." }),
     is_default: withDefault(laxBoolean, true).openapi({
-      description: "Whether the token that comes of a flow becomes the user's default at the provider.",
+      description: "Whether a token that the flow creates becomes the user's default at the provider.",
     }),
   })
   .openapi("AuthenticateRequest");
 export type AuthenticateRequest = z.output<typeof AuthenticateRequest>;
 
-/** With `completed` there is a token, otherwise the address to send the user to. */
+/** With the status `completed`, `token` is set. With another status, `url` is the authorization URL for the user. */
 export const AuthenticateAnswer = z
   .object({
     status: z.enum(["completed", "pending", "connection_required", "token_expired"]),
@@ -45,7 +46,7 @@ export const AuthenticateAnswer = z
   .openapi("AuthenticateResponse");
 export type AuthenticateAnswer = z.infer<typeof AuthenticateAnswer>;
 
-/** `pending` is never answered: a wait ends with `timeout`, since clients take `pending` for a failure. */
+/** `pending` is never returned, because clients treat it as a failure. A wait without a result ends with `timeout`. */
 export const WaitAnswer = z
   .object({
     status: z.enum(["completed", "pending", "timeout", "not_found"]),
@@ -54,33 +55,32 @@ export const WaitAnswer = z
   .openapi("WaitResponse");
 export type WaitAnswer = z.infer<typeof WaitAnswer>;
 
-/** A token, or a way for the user to get one. */
 export const authenticate = createRoute({
   ...operation("authenticate", "post", "/v2/auth/authenticate"),
-  summary: "Get a token, or where to send the user for one",
+  summary: "Get a token of a user, or an authorization URL",
   tags,
   request: { body: jsonBody(AuthenticateRequest) },
-  responses: { 200: jsonResponse(AuthenticateAnswer, "A token, or an address."), ...refusals(400, 404) },
+  responses: { 200: jsonResponse(AuthenticateAnswer, "A token, or an authorization URL."), ...refusals(400, 404) },
 });
 
-/** Holds the answer back until the flow has ended, or `timeout` seconds have passed. */
+/** A long poll: responds when the flow has ended or after `timeout` seconds. */
 export const waitForAuthentication = createRoute({
   ...operation("wait_for_auth_completion", "get", "/v2/auth/wait/{auth_id}"),
-  summary: "Wait until the user is back",
+  summary: "Wait for the end of an authorization",
   tags,
   request: {
     params: z.object({ auth_id: text }),
     query: z.object({
-      timeout: laxInt({}).default(30).openapi({ default: 30, description: "In seconds; at most 600." }),
+      timeout: laxInt({}).default(30).openapi({ default: 30, description: "Timeout in seconds, at most 600." }),
     }),
   },
-  responses: { 200: jsonResponse(WaitAnswer, "How it ended, or `timeout`."), ...refusals() },
+  responses: { 200: jsonResponse(WaitAnswer, "The result of the authorization, or `timeout`."), ...refusals() },
 });
 
 const page = {
-  302: { description: "To a page that says whether it worked." },
+  302: { description: "Redirect to a page that shows the result." },
   400: {
-    description: "A page that says why this belongs to no flow.",
+    description: "An error page: the request matches no open authorization.",
     content: { "text/html": { schema: z.string() } },
   },
 };
@@ -92,11 +92,11 @@ const returnedQuery = z.object({
   error_description: optional(text),
 });
 
-/** Where a provider sends the user's browser. It brings no key: the state is what proves that it belongs to a flow. */
+/** The redirect URI. A browser sends no API key; the state authenticates the request. */
 export const oauthCallback = createRoute({
   ...operation("oauth_callback_get", "get", "/v2/auth/callback/{provider_id}"),
   security: [{ "Bearer Auth": [] }],
-  summary: "A user's browser is back from the provider",
+  summary: "OAuth redirect URI for browsers",
   tags,
   request: {
     params: z.object({ provider_id: providerId }),
@@ -107,23 +107,23 @@ export const oauthCallback = createRoute({
 
 const Connected = z.object({ status: z.literal("connected"), provider_id: z.string() }).openapi("OAuthConnected");
 
-/** The same for a web app that is the redirect URI itself: it passes on what it was given, in its user's name. */
+/** For a web app that is the redirect URI itself and forwards the parameters with the credentials of its user. */
 export const postOauthCallback = createRoute({
   ...operation("oauth_callback_post", "post", "/v2/auth/callback/{provider_id}"),
-  summary: "Pass on what the provider gave to the user's browser",
+  summary: "Complete an authorization with the parameters of the redirect",
   tags,
   request: {
     params: z.object({ provider_id: providerId }),
     body: jsonBody(z.object({ code: text, state: text }).openapi("OAuthCallback")),
   },
-  responses: { 200: jsonResponse(Connected, "Connected."), ...refusals(400) },
+  responses: { 200: jsonResponse(Connected, "The token is stored."), ...refusals(400) },
 });
 
-/** The setup URL of a GitHub App. */
+/** GitHub redirects here after the installation of an app. */
 export const oauthSetup = createRoute({
   ...operation("oauth_setup", "get", "/v2/auth/setup/{provider_id}"),
   security: [],
-  summary: "A user's browser is back from the installation of an app",
+  summary: "Setup URL of a GitHub App",
   tags,
   request: {
     params: z.object({ provider_id: providerId }),
@@ -135,21 +135,22 @@ export const oauthSetup = createRoute({
   responses: { ...page, ...refusals() },
 });
 
-/** What is asked of an MCP server: how to get tokens for it. */
 export const McpDiscoverRequest = z
   .object({
     provider_id: z.string().min(1).max(255),
     name: z.string().min(1).max(255),
-    mcp_server_url: z.string().max(2048).openapi({ description: "The address of the MCP server." }),
+    mcp_server_url: z.string().max(2048).openapi({ description: "URL of the MCP server." }),
   })
   .openapi("McpDiscoverRequest");
 export type McpDiscoverRequest = z.output<typeof McpDiscoverRequest>;
 
-/** A provider made of what an MCP server and its authorization server say of themselves. */
 export const discoverMcpProvider = createRoute({
   ...operation("mcp_discover", "post", "/v2/auth/providers/mcp-discover"),
-  summary: "Make a provider of an MCP server's metadata",
+  summary: "Create a provider from the metadata of an MCP server",
   tags,
   request: { body: jsonBody(McpDiscoverRequest) },
-  responses: { 200: jsonResponse(OAuthProvider, "The provider, without its secret."), ...refusals(400, 409) },
+  responses: {
+    200: jsonResponse(OAuthProvider, "The new provider, without its client secret."),
+    ...refusals(400, 409),
+  },
 });

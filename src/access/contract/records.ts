@@ -1,17 +1,16 @@
 import { z } from "@hono/zod-openapi";
 import { jsonObject, nullable, timestamp } from "../../platform/contract/fields.ts";
 
-// What the wire shows. All fields are always there, null where nothing is known: the Python client fails on a missing one. No
-// record has a secret in it.
+// API records. All fields are always present and may be null: the Python client fails on a missing field. Records contain no secrets.
 
 const nullableText = nullable(z.string());
 
-/** A service at which users can be asked for a token, and the client that asks there. Its secret is never shown. */
+/** An OAuth provider with the registered client. The client secret is never returned. */
 export const OAuthProvider = z
   .object({
     id: z.string(),
-    organization_id: z.string().openapi({ description: "The workspace." }),
-    provider_id: z.string().openapi({ description: "Chosen by who created it; unique in the workspace." }),
+    organization_id: z.string().openapi({ description: "Id of the workspace." }),
+    provider_id: z.string().openapi({ description: "Chosen by the client; unique within the workspace." }),
     name: z.string(),
     client_id: z.string(),
     auth_url: z.string(),
@@ -31,7 +30,7 @@ export const OAuthProvider = z
   .openapi("OAuthProviderResponse");
 export type OAuthProvider = z.output<typeof OAuthProvider>;
 
-/** A token of a user, without the token. */
+/** A token of a user, without its secrets. */
 export const OAuthTokenSummary = z
   .object({
     id: z.string(),
@@ -46,7 +45,7 @@ export const OAuthTokenSummary = z
   .openapi("OAuthTokenSummary");
 export type OAuthTokenSummary = z.output<typeof OAuthTokenSummary>;
 
-/** An agent that may use a token. */
+/** Permission of an agent to use a token. */
 export const AgentConnection = z
   .object({
     id: z.string(),
@@ -62,7 +61,7 @@ export const AgentConnection = z
   .openapi("AgentConnectionResponse");
 export type AgentConnection = z.output<typeof AgentConnection>;
 
-/** Something that became of a token, for its user to read. */
+/** A change of a token or a failed authorization, for the user to read. */
 export const TokenEvent = z
   .object({
     id: z.string(),

@@ -5,8 +5,8 @@ import * as providers from "./providers.ts";
 import * as tokens from "./tokens.ts";
 
 /**
- * The Auth Service's table of contents, at the root and below `/api-host`. Static paths stand before those with a parameter in
- * the same place. The comments repeat each route's method and path.
+ * Routes of the Auth Service, served at the root and below `/api-host`. Static paths must precede paths with a parameter in the same
+ * segment. A comment repeats method and path of each route.
  */
 export const authServiceRoutes = {
   providers: {
@@ -43,20 +43,20 @@ export const authServiceRoutes = {
   },
 } as const;
 
-/** Head of the document. */
+/** Head of the OpenAPI document. */
 export const authServiceDocument = {
   openapi: "3.1.0",
   info: {
     title: "Threadmill control plane",
     version: "0.1.0",
     description:
-      "OAuth providers, and the tokens that users have there for their agents. A 422 lists every reason with its place; other " +
-      "errors have the body `{detail}`, also 401 (no key), 413 (body too large) and 503 (try again). Unknown body fields and " +
-      "query parameters are ignored.",
+      "OAuth providers, and tokens of users for their agents. A 422 lists every invalid field; other errors have the body " +
+      "`{detail}`, including 401 (no valid key), 413 (body too large) and 503 (retry). Unknown body fields and query " +
+      "parameters are ignored.",
   },
   tags: [
-    { name: "Auth Service (v2)", description: "OAuth providers, flows and the tokens of users." },
-    { name: "Agent Connections (v2)", description: "Which agent may use which token." },
+    { name: "Auth Service (v2)", description: "OAuth providers, flows and tokens of users." },
+    { name: "Agent Connections (v2)", description: "Permissions of agents to use tokens." },
   ],
 };
 

@@ -19,16 +19,22 @@ import {
 } from "node:fs";
 import { dirname } from "node:path";
 import { ConfigError } from "../../platform/errors.ts";
-import { type EncryptionKey, newEncryptionKey, parseEncryptionKey, ringOf, textOfKey } from "./encryption-key.ts";
+import {
+  type EncryptionKey,
+  generateEncryptionKey,
+  keyToBase64,
+  parseEncryptionKey,
+  requireKeys,
+} from "./encryption-key.ts";
 
-const HEADING = `# The encryption keys of Threadmill: 32 bytes in base64, one a line. The first one encrypts, all of them decrypt.
-# Keep a copy: without this file nobody can read what the database has sealed, and Threadmill does not start.
+const HEADING = `# Encryption keys of Threadmill: 32 bytes in base64, one key per line. The first key encrypts, all keys decrypt.
+# Keep a backup: without this file, the secrets in the database cannot be decrypted and Threadmill does not start.
 `;
 
-/** A file of encryption keys, one a line; lines that begin with # are comments. It changes as a whole or not at all. */
+/** A file of encryption keys, one per line. Lines that begin with # are comments. Every change replaces the file atomically. */
 export class KeyFile {
   readonly path: string;
-  /** Of what was read last. */
+  /** Version of the file at the last read. */
   #version = "";
 
   constructor(path: string) {
@@ -39,21 +45,21 @@ export class KeyFile {
     return existsSync(this.path);
   }
 
-  /** @throws ConfigError when it cannot be read or has something else than keys */
+  /** @throws ConfigError when the file cannot be read, has no key or has a malformed line */
   read(): readonly EncryptionKey[] {
     const { text, version } = this.#load();
     const keys = linesOf(text).flatMap((line, index) => this.#keyOf(line, index) ?? []);
     this.#version = version;
-    return ringOf(keys, this.path);
+    return requireKeys(keys, this.path);
   }
 
-  /** Whether it is another than was read last. A look takes 3 µs. */
+  /** Whether the file has changed since the last read. The check takes 3 µs. */
   hasChanged(): boolean {
     const stats = statSync(this.path, { throwIfNoEntry: false });
     return stats !== undefined && versionOf(stats) !== this.#version;
   }
 
-  /** A mounted one often is not: then people change it where it comes from. */
+  /** Whether the folder is writable. A mounted file often is not replaceable; its keys are changed at the source of the mount. */
   isReplaceable(): boolean {
     try {
       accessSync(dirname(this.path), constants.W_OK);
@@ -63,41 +69,41 @@ export class KeyFile {
     }
   }
 
-  /** When it became what it is, in milliseconds since the epoch. */
+  /** Time of the last change, in milliseconds since the epoch. */
   changedAt(): number {
     return statSync(this.path).mtimeMs;
   }
 
-  /** Whether others than its owner may read it. Windows has no such bits. */
-  isOpenToOthers(): boolean {
+  /** Whether users other than the owner may access it. Always false on Windows, which has no such permission bits. */
+  isReadableByOthers(): boolean {
     return process.platform !== "win32" && (statSync(this.path).mode & 0o077) !== 0;
   }
 
-  /** Makes it with a new key, unless somebody else does at this moment: then theirs counts. */
+  /** Creates the file with a new key. When another process creates it at the same time, the file of that process stays. */
   create(): void {
-    const fresh = this.#writeBeside(`${HEADING}${textOfKey(newEncryptionKey())}\n`);
+    const temporary = this.#writeTemporary(`${HEADING}${keyToBase64(generateEncryptionKey())}\n`);
     try {
-      // Unlike a rename this leaves a file alone that is there already.
-      linkSync(fresh, this.path);
+      // Unlike a rename, a link does not replace an existing file.
+      linkSync(temporary, this.path);
       syncFolder(this.path);
     } catch (error) {
       if ((error as { code?: string }).code !== "EEXIST") throw error;
     } finally {
-      rmSync(fresh);
+      rmSync(temporary);
     }
   }
 
-  /** Puts a key in front of the others: from now on it is the one that encrypts. */
+  /** Inserts a key before the others, which makes it the key that encrypts. */
   prepend(key: EncryptionKey): void {
     const lines = linesOf(this.#load().text);
     const first = lines.findIndex((line, index) => this.#keyOf(line, index) !== undefined);
-    this.#replace(lines.toSpliced(Math.max(first, 0), 0, textOfKey(key)));
+    this.#replace(lines.toSpliced(Math.max(first, 0), 0, keyToBase64(key)));
   }
 
   remove(key_ids: ReadonlySet<string>): void {
     const lines = linesOf(this.#load().text);
-    const kept = lines.filter((line, index) => !key_ids.has(this.#keyOf(line, index)?.key_id ?? ""));
-    if (kept.length < lines.length) this.#replace(kept);
+    const remaining = lines.filter((line, index) => !key_ids.has(this.#keyOf(line, index)?.key_id ?? ""));
+    if (remaining.length < lines.length) this.#replace(remaining);
   }
 
   #keyOf(line: string, index: number): EncryptionKey | undefined {
@@ -110,36 +116,37 @@ export class KeyFile {
     let file: number | undefined;
     try {
       file = openSync(this.path, "r");
-      // Both from one open file: a rotation may put another in its place meanwhile.
+      // Both from the same open file: a rotation can replace the file at any time.
       return { version: versionOf(fstatSync(file)), text: readFileSync(file, "utf8") };
     } catch (error) {
       throw new ConfigError(
-        `The encryption keys cannot be read from ${this.path} (${(error as { code?: string }).code}): put the file there, or make it readable.`,
+        `Cannot read the encryption key file ${this.path} (${(error as { code?: string }).code}): create the file or make it readable.`,
       );
     } finally {
       if (file !== undefined) closeSync(file);
     }
   }
 
-  /** Whoever could read the old file can read the new one, and nobody else. */
+  /** The new file keeps the owner and the permissions of the old one. */
   #replace(lines: string[]): void {
-    let fresh: string | undefined;
+    let temporary: string | undefined;
     try {
-      fresh = this.#writeBeside(lines.join("\n"));
+      temporary = this.#writeTemporary(lines.join("\n"));
       const { uid, gid, mode } = statSync(this.path);
-      chmodSync(fresh, mode & 0o777);
-      if (uid !== statSync(fresh).uid || gid !== statSync(fresh).gid) chownSync(fresh, uid, gid);
-      renameSync(fresh, this.path);
+      chmodSync(temporary, mode & 0o777);
+      const written = statSync(temporary);
+      if (uid !== written.uid || gid !== written.gid) chownSync(temporary, uid, gid);
+      renameSync(temporary, this.path);
       syncFolder(this.path);
     } catch (error) {
-      if (fresh !== undefined) rmSync(fresh, { force: true });
+      if (temporary !== undefined) rmSync(temporary, { force: true });
       throw new ConfigError(
-        `The file ${this.path} cannot be replaced (${(error as { code?: string }).code}): change its keys by hand, and run this again.`,
+        `Cannot replace the encryption key file ${this.path} (${(error as { code?: string }).code}): edit its keys manually, then run the command again.`,
       );
     }
   }
 
-  #writeBeside(text: string): string {
+  #writeTemporary(text: string): string {
     const path = `${this.path}.${randomUUID()}.tmp`;
     const file = openSync(path, "wx", 0o600);
     writeSync(file, text);
@@ -153,7 +160,7 @@ const linesOf = (text: string): string[] => text.split("\n");
 
 const versionOf = ({ ino, size, mtimeMs }: Stats): string => `${ino}:${size}:${mtimeMs}`;
 
-/** The name of a file is in its folder, which has to reach the disk as well. */
+/** A rename is durable only after its folder is synced. */
 function syncFolder(path: string): void {
   if (process.platform === "win32") return;
   const folder = openSync(dirname(path), "r");

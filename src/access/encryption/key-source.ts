@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { ConfigError } from "../../platform/errors.ts";
-import { HOW_TO_MAKE_ONE } from "./encryption-key.ts";
+import { KEY_GENERATION_COMMAND } from "./encryption-key.ts";
 
 /** Where the encryption keys come from. */
 export type KeySource =
@@ -8,11 +8,11 @@ export type KeySource =
   | {
       kind: "file";
       path: string;
-      /** Whether it is Threadmill's own, in the data folder, made when there is none. */
-      own: boolean;
+      /** Whether Threadmill manages the file in its data folder and creates it when it does not exist. */
+      is_managed: boolean;
     };
 
-/** What is configured; the names are those of the settings. */
+/** The settings that select the key source. The names are those of the settings. */
 export interface KeySettings {
   encryption_keys: readonly string[];
   encryption_keys_file: string | undefined;
@@ -20,19 +20,19 @@ export interface KeySettings {
   database_url: string | undefined;
 }
 
-/** How people call the variable. */
+/** Environment variable that holds the keys; `_FILE` is appended for a path. */
 export const KEYS_VARIABLE = "THREADMILL_ENCRYPTION_KEYS";
 
-/** @throws ConfigError when nothing is configured and there is no data folder of one process to keep a key in */
+/** @throws ConfigError when both variables are set, or none on Postgres, where several processes must share the keys */
 export function keySourceOf(settings: KeySettings): KeySource {
   const { encryption_keys: keys, encryption_keys_file: path, data_dir, database_url } = settings;
   if (keys.length > 0 && path !== undefined) {
-    throw new ConfigError(`${KEYS_VARIABLE} and ${KEYS_VARIABLE}_FILE are both set: keep one of them.`);
+    throw new ConfigError(`${KEYS_VARIABLE} and ${KEYS_VARIABLE}_FILE are both set: set only one of them.`);
   }
   if (keys.length > 0) return { kind: "environment", keys };
-  if (path !== undefined) return { kind: "file", path, own: false };
-  if (database_url === undefined) return { kind: "file", path: join(data_dir, "encryption.keys"), own: true };
+  if (path !== undefined) return { kind: "file", path, is_managed: false };
+  if (database_url === undefined) return { kind: "file", path: join(data_dir, "encryption.keys"), is_managed: true };
   throw new ConfigError(
-    `On Postgres ${KEYS_VARIABLE} must hold a key for the secrets in the database, the same for all processes: make one with "${HOW_TO_MAKE_ONE}".`,
+    `Neither ${KEYS_VARIABLE} nor ${KEYS_VARIABLE}_FILE is set. On Postgres one of them is required, with the same keys for all processes: generate a key with "${KEY_GENERATION_COMMAND}".`,
   );
 }

@@ -8,56 +8,56 @@ import {
   unretireEncryptionKey,
 } from "../storage/encryption-keys.ts";
 import type { EncryptionKeyRow } from "../storage/schema.ts";
-import { type EncryptionKey, parseEncryptionKey, ringOf } from "./encryption-key.ts";
+import { type EncryptionKey, parseEncryptionKey, requireKeys } from "./encryption-key.ts";
 import { KeyFile } from "./key-file.ts";
 import { KeyRing, openWith, sealWith } from "./key-ring.ts";
 import { KEYS_VARIABLE, type KeySource } from "./key-source.ts";
-import type { Place } from "./seal.ts";
+import type { AadContext } from "./seal.ts";
 
 /**
- * Opens the encryption keys and checks them against the database, which must be migrated. Whatever does not fit ends the start:
- * with another key nothing that is sealed could be read, and what is sealed anew would be lost with that key.
+ * Loads the encryption keys and verifies them against the database, which must be migrated. A mismatch aborts the start: stored
+ * secrets could not be read, and secrets sealed with a wrong key would be lost together with that key. A managed key file is created
+ * when neither the file nor a registered key exists.
  *
- * @param source.own the file is made when there is none and the database has met no key
- * @throws ConfigError in one sentence that holds no key
+ * @throws ConfigError; the message contains no key
  */
 export async function openKeyRing(database: Database, source: KeySource, log: Log): Promise<KeyRing> {
   if (source.kind === "environment") {
     const keys = source.keys.map((text, index) => parseEncryptionKey(text, `${KEYS_VARIABLE}: key ${index + 1}`));
-    await checkKeys(database, ringOf(keys, KEYS_VARIABLE), KEYS_VARIABLE);
+    await checkKeys(database, requireKeys(keys, KEYS_VARIABLE), KEYS_VARIABLE);
     return new KeyRing(keys, undefined, log);
   }
   const file = new KeyFile(source.path);
-  if (source.own && !file.exists()) await makeFile(database, file);
+  if (source.is_managed && !file.exists()) await createKeyFile(database, file);
   const keys = file.read();
-  if (file.isOpenToOthers()) complain(source, log);
+  if (file.isReadableByOthers()) reportPermissions(source, log);
   await checkKeys(database, keys, source.path);
   return new KeyRing(keys, file, log);
 }
 
-async function makeFile(database: Database, file: KeyFile): Promise<void> {
-  const known = (await listEncryptionKeys(database.read)).filter((row) => row.retired_at === null);
-  // Another start may have made it by now. It did so before it told the database, so this look comes second.
+async function createKeyFile(database: Database, file: KeyFile): Promise<void> {
+  const registered = (await listEncryptionKeys(database.read)).filter((row) => row.retired_at === null);
+  // Checked after the query: a process that starts at the same time creates the file before it registers the key.
   if (file.exists()) return;
-  if (known.length > 0) {
+  if (registered.length > 0) {
     throw new ConfigError(
-      `The file ${file.path} is gone, but ${database.description} has met ${idsOf(known)} of it, and secrets in it may be sealed with that: put the file back.`,
+      `The encryption key file ${file.path} does not exist, but ${database.description} uses ${idsOf(registered)}: restore the file from a backup.`,
     );
   }
   file.create();
 }
 
-/** A file of one's own is put right with a word; what mounts a configured one may not know other rights. */
-function complain({ path, own }: Extract<KeySource, { kind: "file" }>, log: Log): void {
-  const sentence = `Others than the owner may read the encryption keys in ${path}: run "chmod 600 ${path}".`;
-  if (own) throw new ConfigError(sentence);
-  log.warn(sentence);
+/** An error for a managed file. Only a warning for a configured file: a mount may not support other permissions. */
+function reportPermissions({ path, is_managed }: Extract<KeySource, { kind: "file" }>, log: Log): void {
+  if (is_managed)
+    throw new ConfigError(`The encryption key file ${path} is readable by other users: run "chmod 600 ${path}".`);
+  log.warn({ path }, "encryption key file is readable by other users");
 }
 
-/** What each key has sealed for the database to know it by. */
+/** Plaintext of the check value of each key. */
 const CHECK_TEXT = "threadmill";
 
-const checkPlaceOf = (key_id: string): Place => ({
+const checkValueAad = (key_id: string): AadContext => ({
   tenant_id: "",
   table: "encryption_keys",
   row_id: key_id,
@@ -65,9 +65,10 @@ const checkPlaceOf = (key_id: string): Place => ({
 });
 
 /**
- * Compares keys with those that the database has met, and makes them known to it.
+ * Compares keys with the keys that the database has registered, and registers new ones.
  *
- * @param where for the sentences of errors
+ * @param where source of the keys, for error messages
+ * @throws ConfigError when a registered key that is not retired is missing, or a check value does not match its key
  */
 export async function checkKeys(database: Database, keys: readonly EncryptionKey[], where: string): Promise<void> {
   await database.write(async (tx) => {
@@ -77,7 +78,7 @@ export async function checkKeys(database: Database, keys: readonly EncryptionKey
     const missing = [...rows.values()].filter((row) => row.retired_at === null && !ids.has(row.key_id));
     if (missing.length > 0) {
       throw new ConfigError(
-        `${database.description} has met ${idsOf(missing)}, which ${where} does not have: put the key back, after the one that is to encrypt, or let it go with "threadmill keys rotate-encryption --retire" if nothing is sealed with it any more.`,
+        `${database.description} uses ${idsOf(missing)}, which ${where} does not contain: add the key after the key that encrypts. If no secret is sealed with it, run "threadmill keys rotate-encryption --retire".`,
       );
     }
     for (const key of keys) await checkKey(tx, key, rows.get(key.key_id));
@@ -87,21 +88,21 @@ export async function checkKeys(database: Database, keys: readonly EncryptionKey
 }
 
 async function checkKey(tx: Tx, key: EncryptionKey, row: EncryptionKeyRow | undefined): Promise<void> {
-  const place = checkPlaceOf(key.key_id);
+  const aad = checkValueAad(key.key_id);
   if (!row) {
-    await insertEncryptionKey(tx, { key_id: key.key_id, check_value: sealWith(key, CHECK_TEXT, place) });
+    await insertEncryptionKey(tx, { key_id: key.key_id, check_value: sealWith(key, CHECK_TEXT, aad) });
     return;
   }
-  if (!opensTo(CHECK_TEXT, key, row.check_value, place)) {
+  if (!opensTo(CHECK_TEXT, key, row.check_value, aad)) {
     throw new ConfigError(
-      `The check value of the encryption key ${key.key_id} was changed in the database (table encryption_keys): put back the database that belongs to this key.`,
+      `The check value of the encryption key ${key.key_id} in the table encryption_keys does not match the key: restore the database that belongs to this key.`,
     );
   }
 }
 
-function opensTo(text: string, key: EncryptionKey, sealed: string, place: Place): boolean {
+function opensTo(text: string, key: EncryptionKey, sealed: string, aad: AadContext): boolean {
   try {
-    return openWith(key, sealed, place) === text;
+    return openWith(key, sealed, aad) === text;
   } catch {
     return false;
   }

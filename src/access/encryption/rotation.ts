@@ -1,78 +1,78 @@
 import type { Database } from "../../platform/database/database.ts";
-import { listEncryptionKeys, retireEncryptionKey } from "../storage/encryption-keys.ts";
 import {
   countSealed,
-  listSealedByOthers,
+  listEncryptionKeys,
+  listSealedByOtherKeys,
   replaceSealed,
+  retireEncryptionKey,
   SEALED_COLUMNS,
   type SealedColumn,
   type SealedText,
-} from "../storage/sealed-columns.ts";
+} from "../storage/encryption-keys.ts";
 import type { KeyRing } from "./key-ring.ts";
 import { SealError } from "./seal.ts";
 
-/** Texts a transaction: 40 ms on Postgres, so that no request waits for long. */
-const BATCH = 200;
+/** Texts per transaction. A batch takes 40 ms on Postgres, so other writes wait only briefly. */
+const BATCH_SIZE = 200;
 
-/** How far a rotation is. */
-export interface Progress {
+export interface RotationProgress {
   table: SealedColumn["table"];
-  /** Of this table, so far. */
+  /** Texts of this table that were sealed again so far. */
   texts: number;
 }
 
-/** Whether a text is left that another key than the first has sealed: a rotation has not come to its end. */
-export async function isUnfinished(database: Database, ring: KeyRing): Promise<boolean> {
-  const which = { key_id: ring.first.key_id, after: "", limit: 1 };
+/** Whether some text is still sealed with another key than the first: an earlier rotation did not finish. */
+export async function isRotationPending(database: Database, ring: KeyRing): Promise<boolean> {
+  const page = { key_id: ring.first.key_id, after: "", limit: 1 };
   for (const column of SEALED_COLUMNS) {
-    if ((await listSealedByOthers(database.read, column, which)).length > 0) return true;
+    if ((await listSealedByOtherKeys(database.read, column, page)).length > 0) return true;
   }
   return false;
 }
 
 /**
- * Seals with the first key whatever another one has sealed. May run beside services, and again after it was ended at any point:
- * each text is replaced on the condition that nobody has changed it meanwhile.
+ * Seals every text with the first key that another key has sealed. It can run while services run, and can resume after an
+ * interruption at any point: a text is replaced only if it has not changed since it was read.
  *
- * @returns the texts that could not be opened; they stay as they are
+ * @returns an error for each text that could not be opened; these texts stay unchanged
  */
 export async function resealAll(
   database: Database,
   ring: KeyRing,
-  onProgress: (progress: Progress) => void,
+  onProgress: (progress: RotationProgress) => void,
 ): Promise<SealError[]> {
   const texts: Record<string, number> = {};
   for (;;) {
     let changed = 0;
-    const refused: SealError[] = [];
+    const errors: SealError[] = [];
     for (const column of SEALED_COLUMNS) {
       for await (const batch of resealColumn(database, ring, column)) {
         changed += batch.changed;
-        refused.push(...batch.refused);
+        errors.push(...batch.errors);
         texts[column.table] = (texts[column.table] ?? 0) + batch.changed;
         onProgress({ table: column.table, texts: texts[column.table] as number });
       }
     }
-    // What was sealed with the old key behind the back of this pass is found by the next one.
-    if (changed === 0) return refused;
+    // The next pass finds texts that another process sealed with an old key during this pass.
+    if (changed === 0) return errors;
   }
 }
 
 async function* resealColumn(database: Database, ring: KeyRing, column: SealedColumn) {
   const { key_id } = ring.first;
   for (let after = ""; ; ) {
-    const found = await listSealedByOthers(database.read, column, { key_id, after, limit: BATCH });
+    const found = await listSealedByOtherKeys(database.read, column, { key_id, after, limit: BATCH_SIZE });
     const last = found.at(-1);
     if (!last) return;
     after = last.row_id;
-    const refused: SealError[] = [];
-    const anew = found.flatMap((text) => reseal(ring, column, text, refused) ?? []);
+    const errors: SealError[] = [];
+    const resealed = found.flatMap((text) => reseal(ring, column, text, errors) ?? []);
     const changed = await database.write(async (tx) => {
       let rows = 0;
-      for (const [text, sealed_anew] of anew) rows += await replaceSealed(tx, column, text, sealed_anew);
+      for (const [text, new_sealed] of resealed) rows += await replaceSealed(tx, column, text, new_sealed);
       return rows;
     });
-    yield { changed, refused };
+    yield { changed, errors };
   }
 }
 
@@ -80,19 +80,19 @@ function reseal(
   ring: KeyRing,
   { table, column }: SealedColumn,
   text: SealedText,
-  refused: SealError[],
+  errors: SealError[],
 ): [SealedText, string][] | undefined {
-  const place = { tenant_id: text.tenant_id, table, row_id: text.row_id, column };
+  const aad = { tenant_id: text.tenant_id, table, row_id: text.row_id, column };
   try {
-    return [[text, ring.seal(ring.open(text.sealed, place), place)]];
+    return [[text, ring.seal(ring.open(text.sealed, aad), aad)]];
   } catch (error) {
     if (!(error instanceof SealError)) throw error;
-    refused.push(error);
+    errors.push(error);
     return undefined;
   }
 }
 
-/** How many texts each key has sealed. */
+/** The number of texts that each key has sealed, by key id. */
 export async function countByKey(database: Pick<Database, "read">): Promise<Map<string, number>> {
   const counts = new Map<string, number>();
   for (const column of SEALED_COLUMNS) {
@@ -104,16 +104,16 @@ export async function countByKey(database: Pick<Database, "read">): Promise<Map<
 }
 
 /**
- * Marks keys as retired that have sealed nothing that is left. A start may do without them from now on.
+ * Retires the keys that no stored text is sealed with. A service can start without a retired key.
  *
- * @param keep the one that encrypts, which has its use before it
- * @returns the ids of all keys, besides that one, that nothing is sealed with
+ * @param except the key that encrypts; it is never retired
+ * @returns the ids of all unused keys except that one
  */
-export function retireUnused(database: Database, keep?: string): Promise<string[]> {
+export function retireUnused(database: Database, except?: string): Promise<string[]> {
   return database.write(async (tx) => {
     const used = await countByKey({ read: tx });
-    const idle = (await listEncryptionKeys(tx)).filter(({ key_id }) => key_id !== keep && !used.has(key_id));
-    for (const { key_id } of idle) await retireEncryptionKey(tx, key_id);
-    return idle.map(({ key_id }) => key_id);
+    const unused = (await listEncryptionKeys(tx)).filter(({ key_id }) => key_id !== except && !used.has(key_id));
+    for (const { key_id } of unused) await retireEncryptionKey(tx, key_id);
+    return unused.map(({ key_id }) => key_id);
   });
 }

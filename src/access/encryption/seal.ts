@@ -1,32 +1,42 @@
 /**
- * Where a secret is kept: table and column by their names, the row by its primary key (as SEALED_COLUMNS of access/storage/
- * lists them). A sealed text opens nowhere else: moved to another row, column or workspace it is refused.
+ * Additional authenticated data (AAD) of a sealed text: its workspace, table, primary key and column. SEALED_COLUMNS in
+ * access/storage/ lists the columns. A sealed text that was moved to another row, column or workspace does not open.
  */
-export interface Place {
+export interface AadContext {
   tenant_id: string;
   table: string;
   row_id: string;
   column: string;
 }
 
-/** Encrypts what must not lie in the database in the clear. */
+/** Encrypts secrets before they are stored in the database. */
 export interface Seal {
-  seal(text: string, place: Place): string;
-  /** @throws SealError when the text was changed, moved, or sealed with a key that is not in the ring */
-  open(sealed: string, place: Place): string;
+  seal(text: string, aad: AadContext): string;
+  /** @throws SealError when the text was modified or moved, or when its key is not in the key ring */
+  open(sealed: string, aad: AadContext): string;
 }
 
-/** A sealed text cannot be opened. It says where and why, for the log; callers see a 500 that says nothing. Never the text. */
+/**
+ * A sealed text cannot be opened. The message is for the log: it names the row and the reason, never the text. The API answers with
+ * a generic 500.
+ */
 export class SealError extends Error {
-  readonly place: Place;
-  /** Undefined when the text does not name one. */
+  readonly aad: AadContext;
+  /** Undefined when the text names no key. */
   readonly key_id: string | undefined;
 
-  constructor(place: Place, key_id: string | undefined, reason: string) {
-    const { table, column, row_id, tenant_id } = place;
-    super(`${table}.${column} of ${row_id} in the workspace ${tenant_id} cannot be opened: ${reason}.`);
+  constructor(aad: AadContext, key_id: string | undefined, reason: string) {
+    const { table, column, row_id, tenant_id } = aad;
+    super(`Cannot decrypt ${table}.${column} of row ${row_id} in workspace ${tenant_id}: ${reason}.`);
     this.name = "SealError";
-    this.place = place;
+    this.aad = aad;
     this.key_id = key_id;
   }
+}
+
+/** For a process that serves only the agent server. It has no encryption keys and reads no secrets. */
+export const noEncryption: Seal = { seal: failWithoutKeys, open: failWithoutKeys };
+
+function failWithoutKeys(): never {
+  throw new Error("This process serves only the agent server and has no encryption keys.");
 }

@@ -1,6 +1,6 @@
 import { OpenAPIHono, type RouteConfig } from "@hono/zod-openapi";
-import { byPart } from "../../platform/http/fastapi-errors.ts";
-import { type App, answer, type Handler } from "../../platform/http/route.ts";
+import { fastapiErrors } from "../../platform/http/fastapi.ts";
+import { type App, type Handler, handleRoute } from "../../platform/http/route.ts";
 import { adminDocument, adminRoutes as routes } from "../contract/admin.ts";
 import type { ApiKeys } from "../keys/api-keys.ts";
 import type { Workspaces } from "../workspaces.ts";
@@ -10,9 +10,10 @@ export interface AdminRoutesOptions {
   workspaces: Workspaces;
 }
 
-/** Keys, workspaces and their members. */
+/** Routes of the administration API. */
 export function serveAdmin(app: App, { keys, workspaces }: AdminRoutesOptions): void {
-  const serve = <R extends RouteConfig>(route: R, handler: Handler<R>) => answer(app, route, handler, byPart);
+  const serve = <R extends RouteConfig>(route: R, handler: Handler<R>) =>
+    handleRoute(app, route, handler, fastapiErrors);
 
   serve(routes.listApiKeys, async ({ caller, query, context }) =>
     context.json(await keys.list(caller, query.tenant_id)),

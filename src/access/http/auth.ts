@@ -1,49 +1,86 @@
 import type { MiddlewareHandler } from "hono";
-import { mayUse, type Scope } from "../../platform/contract/caller.ts";
+import { type Caller, mayUse, type Scope } from "../../platform/contract/caller.ts";
 import { ApiError } from "../../platform/errors.ts";
 import { pathBelow } from "../../platform/http/base-url.ts";
-import { OpenAnswers } from "../../platform/http/open-answers.ts";
 import type { Env } from "../../platform/http/route.ts";
-import { type Access, type Credentials, forGood } from "../access.ts";
-import { isOpen, scopeOf } from "./scopes.ts";
+import { type Access, type Credentials, permanentAdmission } from "../access.ts";
+import { isPublic, scopeOf } from "./scopes.ts";
 
 /**
- * Finds out who calls, and whether they may call this path, before anything else is looked at: whoever may not learns neither
- * which routes there are nor what a body should look like. Open paths have no caller.
+ * Authenticates and authorizes a request before anything else is processed, so that an unauthorized client learns neither which routes
+ * exist nor what their bodies look like. Public paths have no caller.
+ *
+ * @param max_open maximum number of open responses per user
  */
 export function authenticate(access: Access, prefix: string, max_open: number): MiddlewareHandler<Env> {
-  const answers = new OpenAnswers(max_open);
+  const answers = new OpenResponseLimit(max_open);
   return async (context, next) => {
     const path = pathBelow(prefix, context.req.path);
-    if (path === undefined || !isOpen(context.req.method, path)) {
-      const inner = context.env?.caller;
-      const { caller, onEnd, isLimited } = inner
-        ? forGood(inner)
+    if (path === undefined || !isPublic(context.req.method, path)) {
+      const internal = context.env?.caller;
+      const { caller, onEnd, isLimited } = internal
+        ? permanentAdmission(internal)
         : await access.admit(credentialsOf((name) => context.req.header(name)));
       const scope = path === undefined ? undefined : scopeOf(path, context.req.method);
       if (scope && !mayUse(caller, scope)) throw new ApiError("missing_scope", { scope });
       if (isLimited) answers.check(caller, context.req.path);
       context.set("caller", caller);
       context.set("onAccessEnd", (listener) => {
-        const stop = [onEnd(listener), ...(isLimited ? [answers.enter(caller)] : [])];
+        const cleanups = [onEnd(listener), ...(isLimited ? [answers.enter(caller)] : [])];
         return () => {
-          for (const end of stop.splice(0)) end();
+          for (const cleanup of cleanups.splice(0)) cleanup();
         };
       });
       await next();
-      // Nobody on the way is to keep what may have a secret in it.
-      if (scope && HOLDS_SECRETS.has(scope)) context.header("cache-control", "no-store");
+      // Responses that may contain secrets must not be cached.
+      if (scope && SECRET_SCOPES.has(scope)) context.header("cache-control", "no-store");
       return;
     }
     await next();
   };
 }
 
-const HOLDS_SECRETS: ReadonlySet<Scope> = new Set(["tokens", "providers", "deployments", "admin"]);
+const SECRET_SCOPES: ReadonlySet<Scope> = new Set(["tokens", "providers", "deployments", "admin"]);
 
-/** @param header the value of a header, by its name in lower case */
+/** @param header returns the value of a header by its lower-case name */
 export const credentialsOf = (header: (name: string) => string | undefined): Credentials => ({
   api_key: header("x-api-key"),
   bearer: /^Bearer +(\S.*)$/i.exec(header("authorization") ?? "")?.[1],
   tenant_id: header("x-tenant-id"),
 });
+
+/** Requests whose responses may stay open as long as a run takes. */
+const LONG_RUNNING = /\/(stream|wait|join)(\/|$)/;
+
+/** Limits how many responses each user keeps open in this process. Every open response occupies memory. */
+class OpenResponseLimit {
+  readonly #max: number;
+  readonly #counts = new Map<string, number>();
+
+  constructor(max: number) {
+    this.#max = max;
+  }
+
+  /** @throws ApiError too_many_open before the request has any effect */
+  check(caller: Caller, path: string): void {
+    const { user_id } = caller;
+    if (LONG_RUNNING.test(path) && this.#countOf(caller) >= this.#max)
+      throw new ApiError("too_many_open", { user_id, max: this.#max });
+  }
+
+  /** Counts one open response until the returned function is called. */
+  enter(caller: Caller): () => void {
+    this.#add(caller, 1);
+    return () => this.#add(caller, -1);
+  }
+
+  #countOf = (caller: Caller): number => this.#counts.get(keyOf(caller)) ?? 0;
+
+  #add(caller: Caller, change: number): void {
+    const count = this.#countOf(caller) + change;
+    if (count > 0) this.#counts.set(keyOf(caller), count);
+    else this.#counts.delete(keyOf(caller));
+  }
+}
+
+const keyOf = ({ tenant_id, user_id }: Caller): string => `${tenant_id} ${user_id}`;

@@ -1,25 +1,22 @@
 import type { Context } from "hono";
 import { ApiError } from "../../platform/errors.ts";
-import { originAskedFor } from "../../platform/http/base-url.ts";
-import { goneWith } from "../../platform/http/client-abort.ts";
-import { byPart } from "../../platform/http/fastapi-errors.ts";
-import { lastWins } from "../../platform/http/reading.ts";
-import { type App, answer } from "../../platform/http/route.ts";
-import { serveAt } from "../../platform/http/serve-at.ts";
-import { waitingResponse } from "../../platform/http/waiting.ts";
+import { requestOrigin } from "../../platform/http/base-url.ts";
+import { clientAbortOf } from "../../platform/http/client-abort.ts";
+import { fastapiErrors, fastapiInput, serveAt } from "../../platform/http/fastapi.ts";
+import { keepAliveResponse } from "../../platform/http/json-responses.ts";
+import { type App, type Handler, handleRoute } from "../../platform/http/route.ts";
 import type { Log } from "../../platform/lib/log.ts";
-import { unlessAborted } from "../../platform/lib/unless-aborted.ts";
+import { unlessAborted } from "../../platform/lib/signal.ts";
 import { authServiceRoutes } from "../contract/routes.ts";
-import type { Returned } from "../oauth/flow-return.ts";
+import type { CallbackParameters } from "../oauth/flow-callback.ts";
 import type { Flows } from "../oauth/flows.ts";
-import { donePage, refusedPage, sendOn } from "./flow-page.ts";
 
 export interface FlowRoutesOptions {
-  /** Our own address, as users' browsers reach it. */
+  /** Public URL of this server. */
   public_url: string | undefined;
-  /** Set on a loopback address: the names, besides loopback's own, that it is called by. */
+  /** Host names that are allowed besides those of loopback; undefined when the server does not listen on loopback. */
   allowed_hosts: readonly string[] | undefined;
-  /** Path prefix of all routes; empty for none. */
+  /** Path prefix of all routes; may be empty. */
   prefix: string;
   log: Log;
 }
@@ -33,11 +30,11 @@ export function serveFlows(app: App, mounts: readonly string[], flows: Flows, op
   );
 
   serveAt(app, mounts, routes.waitForAuthentication, ({ caller, params, query, context }) => {
-    const gone = goneWith(context);
-    // Who is let in no longer gets no token that has just come.
-    const ended = unlessAborted(gone.signal, flows.wait(caller, params.auth_id, query.timeout, gone.signal));
-    const text = ended.then((wire) => JSON.stringify(wire));
-    return waitingResponse(text, {}, gone, (error) => log.error({ error }, "a wait for a flow failed"));
+    const abort = clientAbortOf(context);
+    // After the end of the caller's access, the response must not contain a token.
+    const ended = unlessAborted(abort.signal, flows.wait(caller, params.auth_id, query.timeout, abort.signal));
+    const text = ended.then((result) => JSON.stringify(result));
+    return keepAliveResponse(text, {}, abort, (error) => log.error({ error }, "OAuth flow wait failed"));
   });
 
   serveAt(app, mounts, routes.discoverMcpProvider, async ({ caller, body, context }) =>
@@ -45,52 +42,107 @@ export function serveFlows(app: App, mounts: readonly string[], flows: Flows, op
   );
 
   serveAt(app, mounts, routes.oauthCallback, ({ params, query }) =>
-    takeBack(flows, { ...params, ...query }, "../done"),
+    answerCallback(flows, { ...params, ...query }, "../done"),
   );
 
   serveAt(app, mounts, routes.postOauthCallback, async ({ caller, params, body, context }) => {
-    const end = await flows.return({ ...params, ...body }, caller);
-    if (end.status === "failed") throw new ApiError("flow_failed", { ...params, ...end });
-    return context.json({ status: end.status, ...params });
+    const result = await flows.handleCallback({ ...params, ...body }, caller);
+    if (result.status === "failed") throw new ApiError("flow_failed", { ...params, ...result });
+    return context.json({ status: result.status, ...params });
   });
 
   serveAt(app, mounts, routes.oauthSetup, ({ params, query: { setup_action, ...query } }) => {
-    // Somebody has changed what an app may see: nothing was granted anew.
-    if (setup_action === "update") return sendOn("../done", "connected", params.provider_id);
-    return takeBack(flows, { ...params, ...query }, "../done");
+    // Only the permissions of the app installation have changed. There is no code to exchange.
+    if (setup_action === "update") return redirectToDonePage("../done", "connected", params.provider_id);
+    return answerCallback(flows, { ...params, ...query }, "../done");
   });
 
   for (const mount of mounts) {
     app.get(`${mount}/v2/auth/done`, ({ req }) => donePage(req.query("status"), req.query("provider")));
-    // The web app of the original is called back here: the address that may be registered at a provider already.
-    const bridge = { ...routes.oauthCallback, path: `${mount}/host-oauth-callback/{provider_id}` };
-    const takeBackBelow = "../v2/auth/done";
-    answer(
-      app,
-      bridge,
-      ({ params, query }) => takeBack(flows, { ...params, ...query }, takeBackBelow),
-      byPart,
-      lastWins,
-    );
+    // The callback path of LangSmith, which may already be registered at providers.
+    const compatibleRoute = { ...routes.oauthCallback, path: `${mount}/host-oauth-callback/{provider_id}` };
+    const handler: Handler<typeof compatibleRoute> = ({ params, query }) =>
+      answerCallback(flows, { ...params, ...query }, "../v2/auth/done");
+    handleRoute(app, compatibleRoute, handler, fastapiErrors, fastapiInput);
   }
 }
 
-/** Answers a browser: with a page, whatever happened, and never where its address can be passed on. */
-async function takeBack(flows: Flows, returned: Returned, done: string): Promise<Response> {
+/** Handles the callback of a browser: redirects to the result page, or returns an error page. */
+async function answerCallback(flows: Flows, callback: CallbackParameters, done: string): Promise<Response> {
   try {
-    const { status } = await flows.return(returned);
-    return sendOn(done, status, returned.provider_id);
+    const { status } = await flows.handleCallback(callback);
+    return redirectToDonePage(done, status, callback.provider_id);
   } catch (error) {
     if (!(error instanceof ApiError) || error.status >= 500) throw error;
-    return refusedPage(error.status, error.message);
+    return errorPage(error.status, error.message);
   }
 }
 
 /**
- * The address that users' browsers know. A request can only say it on a loopback address, where it has been held to known names
- * (guards.ts): elsewhere anybody could have users sent back to another server with it.
+ * The public URL of this server. It is derived from the request only on a loopback address, where the host name was validated
+ * (guards.ts). Otherwise a client could choose the server to which users are redirected.
  */
 function baseUrlOf({ req }: Context, { public_url, allowed_hosts, prefix }: FlowRoutesOptions): string | undefined {
   if (public_url !== undefined) return public_url;
-  return allowed_hosts === undefined ? undefined : originAskedFor(req) + prefix;
+  return allowed_hosts === undefined ? undefined : requestOrigin(req) + prefix;
 }
+
+/** Pages that the browser shows at the end of a flow. */
+const PAGES = {
+  connected: ["Connected", "You can close this window."],
+  failed: ["Not connected", "The provider did not grant access. Close this window and start again."],
+} as const satisfies Record<string, readonly [title: string, text: string]>;
+
+/**
+ * Redirects the browser, so that the authorization code disappears from its address bar.
+ *
+ * @param done URL of {@link donePage} relative to the request path: a proxy may use another path prefix
+ */
+const redirectToDonePage = (done: string, status: "connected" | "failed", provider_id: string): Response =>
+  new Response(null, {
+    status: 302,
+    headers: { location: `${done}?${new URLSearchParams({ status, provider: provider_id })}`, ...PRIVATE_HEADERS },
+  });
+
+/** The query of the page is untrusted: only text in the format of a provider id is shown. */
+const PROVIDER_ID = /^[\w.-]{1,64}$/;
+
+function donePage(status: string | undefined, provider: string | undefined): Response {
+  const isKnown = status === "connected" || status === "failed";
+  const [title, text] = PAGES[isKnown ? status : "failed"];
+  return page(200, provider && PROVIDER_ID.test(provider) ? `${title}: ${provider}` : title, text);
+}
+
+/** @param message an error message that contains nothing from the request */
+const errorPage = (status: number, message: string): Response => page(status, PAGES.failed[0], message);
+
+/** A page without scripts and external resources. It sends no referrer. */
+function page(status: number, title: string, text: string): Response {
+  const html = `<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+<meta name="color-scheme" content="light dark">
+<title>${escaped(title)}</title>
+<style>
+  :root { color-scheme: light dark; font: 16px/1.5 system-ui, sans-serif; }
+  body { display: grid; place-content: center; min-height: 90vh; margin: 0 1rem; text-align: center; }
+  h1 { font-size: 1.25rem; margin: 0; }
+  p { margin: .25rem 0 0; max-width: 32rem; }
+</style>
+<main><h1>${escaped(title)}</h1><p>${escaped(text)}</p></main>
+</html>
+`;
+  return new Response(html, { status, headers: { "content-type": "text/html; charset=utf-8", ...PRIVATE_HEADERS } });
+}
+
+/** Headers of responses to URLs that contain an authorization code, and of the pages that follow. */
+const PRIVATE_HEADERS = {
+  "cache-control": "no-store",
+  "referrer-policy": "no-referrer",
+  "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'",
+  "x-content-type-options": "nosniff",
+};
+
+const ENTITIES: Record<string, string> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" };
+const escaped = (text: string): string => text.replaceAll(/[&<>"]/g, (char) => ENTITIES[char] as string);

@@ -1,12 +1,12 @@
 import type { Scope } from "../../platform/contract/caller.ts";
 
 /**
- * What is open to everybody: probes have no key, what is shared has its token in the path, a browser that comes back
- * from an OAuth provider has nothing but a state, which is used once, and so is the token of an upload's URL.
+ * Paths that need no authentication: health checks, shared resources (token in the path), OAuth callbacks (single-use state) and
+ * uploads (single-use token in the URL).
  */
-const OPEN: readonly (readonly [methods: readonly string[], path: RegExp])[] = [
+const PUBLIC_PATHS: readonly (readonly [methods: readonly string[], path: RegExp])[] = [
   [["GET", "HEAD"], /^\/ok$/],
-  // The pages show nothing by themselves; what they ask for is below /app/api or one of the APIs.
+  // Pages of the web app contain no data; they load it from /app/api and the APIs.
   [["GET", "HEAD"], /^\/app(\/(?!api(\/|$)).*)?$/],
   [["GET", "HEAD"], /^\/?$/],
   [["GET", "HEAD"], /^(\/api-host)?\/o\//],
@@ -16,12 +16,12 @@ const OPEN: readonly (readonly [methods: readonly string[], path: RegExp])[] = [
   [["PUT"], /^(\/api-host)?\/v2\/uploads\/[^/]+$/],
 ];
 
-const CHANGES: readonly string[] = ["POST", "PUT", "PATCH", "DELETE"];
+const WRITE_METHODS: readonly string[] = ["POST", "PUT", "PATCH", "DELETE"];
 
 /**
- * Which scope a path needs; the first row that fits counts. A path stands for everything below it too, and `*` for any one
- * part. A row with methods counts for these alone. Null: any key will do. What no row names needs a key as well, and is then not found; a test holds every route to a
- * row.
+ * The required scope of a path. The first matching row applies. A row matches the path and everything below it; `*` matches one
+ * segment. A row with methods matches only these. Null means any authenticated caller. A path without a row also requires
+ * authentication and is then not found; a test checks that every route has a row.
  */
 const SCOPES_BY_PATH: readonly (readonly [path: string, scope: Scope | null, methods?: readonly string[]])[] = [
   ["/assistants", "agents"],
@@ -35,7 +35,7 @@ const SCOPES_BY_PATH: readonly (readonly [path: string, scope: Scope | null, met
   ["/runs/batch", "agents"],
   ["/runs/cancel", "agents"],
   ["/runs/crons", "agents"],
-  // Any other run by its id alone is one of an experiment.
+  // All other runs that are addressed by id only belong to experiments.
   ["/runs/*", "experiments"],
   ["/runs", "agents"],
   ["/deployments", "agents"],
@@ -50,8 +50,8 @@ const SCOPES_BY_PATH: readonly (readonly [path: string, scope: Scope | null, met
   ["/v1/platform", "experiments"],
   ["/v2/runs", "experiments"],
   ["/v2/datasets", "experiments"],
-  ["/v2/auth/providers", "providers", CHANGES],
-  // A token of an agent's own, which all of its users get.
+  ["/v2/auth/providers", "providers", WRITE_METHODS],
+  // Tokens of agents, which all users of the agent share.
   ["/v2/auth/agents/*/providers", "admin"],
   ["/v2/auth", "tokens"],
   ["/host-oauth-callback", "tokens"],
@@ -70,20 +70,21 @@ const SCOPES_BY_PATH: readonly (readonly [path: string, scope: Scope | null, met
   ["/docs", null],
 ];
 
-/** Where the control plane is mounted a second time. */
-const HOST = "/api-host";
+/** Second mount point of the control plane. */
+const HOST_PREFIX = "/api-host";
 
-export const isOpen = (method: string, path: string): boolean =>
-  OPEN.some(([methods, pattern]) => methods.includes(method) && pattern.test(path));
+export const isPublic = (method: string, path: string): boolean =>
+  PUBLIC_PATHS.some(([methods, pattern]) => methods.includes(method) && pattern.test(path));
 
-/** The scope that a request needs; null when any key will do, undefined when no row of the table names its path. */
+/** The required scope of a request; null for any authenticated caller, undefined when no row matches the path. */
 export function scopeOf(path: string, method: string): Scope | null | undefined {
   if (path === "" || path === "/") return null;
-  const parts = path.split("/");
-  const plain = parts[1] === HOST.slice(1) ? ["", ...parts.slice(2)] : parts;
+  const segments = path.split("/");
+  const unprefixed = segments[1] === HOST_PREFIX.slice(1) ? ["", ...segments.slice(2)] : segments;
   return ROWS.find(
     ([row, , methods]) =>
-      (methods?.includes(method) ?? true) && row.every((part, i) => part === plain[i] || (part === "*" && plain[i])),
+      (methods?.includes(method) ?? true) &&
+      row.every((segment, i) => segment === unprefixed[i] || (segment === "*" && unprefixed[i])),
   )?.[1];
 }
 

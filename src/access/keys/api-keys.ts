@@ -7,9 +7,9 @@ import type { ApiKey, ApiKeyCreate, NewApiKey } from "../contract/admin.ts";
 import { insertApiKey, listApiKeys, revokeApiKey } from "../storage/api-keys.ts";
 import type { ApiKeyRow } from "../storage/schema.ts";
 import { isOperator, requireWorkspace } from "../workspaces.ts";
-import { digestOf, newApiKey } from "./api-key-text.ts";
+import { digestOf, generateApiKey } from "./api-key-format.ts";
 
-/** Keys as administrators see them. */
+/** Administration of API keys. */
 export class ApiKeys {
   readonly #database: VaultContext["database"];
 
@@ -23,18 +23,16 @@ export class ApiKeys {
     return (await listApiKeys(read, tenant_id)).map(apiKeyOf);
   }
 
-  /** The answer is the only place where the key ever stands. */
+  /** Only this response contains the key. */
   async create(caller: Caller, body: ApiKeyCreate): Promise<NewApiKey> {
     const { tenant_id = caller.tenant_id, user_id = caller.user_id, name, scopes } = body;
     return this.#database.write(async (tx) => {
       await requireWorkspace(tx, caller, tenant_id);
-      return makeApiKey(tx, { tenant_id, user_id, name, scopes });
+      return createApiKey(tx, { tenant_id, user_id, name, scopes });
     });
   }
 
-  /**
-   * @throws ApiError api_key_not_found, also for a key of another workspace
-   */
+  /** @throws ApiError api_key_not_found, also for a key of another workspace */
   async revoke(caller: Caller, key_id: string): Promise<void> {
     const tenant_id = isOperator(caller) ? undefined : caller.tenant_id;
     const count = await this.#database.write((tx) => revokeApiKey(tx, key_id, tenant_id));
@@ -43,14 +41,14 @@ export class ApiKeys {
   }
 }
 
-/** Makes a key, and keeps of it what is needed to know it again. */
-export async function makeApiKey(
+/** Creates a key. Only its id and its digest are stored. */
+export async function createApiKey(
   tx: Tx,
   { scopes, ...owner }: Pick<ApiKeyRow, "tenant_id" | "user_id" | "name"> & { scopes: readonly Scope[] | undefined },
 ): Promise<NewApiKey> {
-  const { key_id, key } = newApiKey();
-  const wanted = JSON.stringify([...new Set(scopes ?? DEFAULT_SCOPES)]);
-  const row = await insertApiKey(tx, { key_id, ...owner, digest: digestOf(key), scopes: wanted });
+  const { key_id, key } = generateApiKey();
+  const granted = JSON.stringify([...new Set(scopes ?? DEFAULT_SCOPES)]);
+  const row = await insertApiKey(tx, { key_id, ...owner, digest: digestOf(key), scopes: granted });
   return { ...apiKeyOf(row), key };
 }
 

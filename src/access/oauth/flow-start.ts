@@ -2,47 +2,41 @@ import { createHash, randomBytes } from "node:crypto";
 import { ApiError } from "../../platform/errors.ts";
 import { newId } from "../../platform/lib/ids.ts";
 import type { VaultContext } from "../context.ts";
-import type { Place } from "../encryption/seal.ts";
+import type { AadContext } from "../encryption/seal.ts";
 import { insertFlow } from "../storage/flows.ts";
 import type { ProviderRow, TokenRow } from "../storage/schema.ts";
-import { authorizationUrl, newVerifier } from "./client.ts";
+import { authorizationUrl, newVerifier } from "./oauth-client.ts";
 
-/** Who is to come back with what. */
 export interface FlowRequest {
   tenant_id: string;
-  /** Whose token comes of it. */
+  /** Owner of the token that the flow creates. */
   user_id: string;
-  /** Who asks: the user, or a service that names the user. */
+  /** The caller: the user, or a service on behalf of the user. */
   started_by: string;
-  /** The agent that may use the token then. */
+  /** The agent that is connected to the token. */
   agent_id: string | undefined;
   scopes: readonly string[];
   is_default: boolean;
-  /** The token that is granted anew, instead of another one beside it. */
-  renews?: TokenRow | undefined;
-  /** Our own address, as users' browsers reach it; undefined when it is not known. */
+  /** The token to renew; undefined creates a new one. */
+  token_to_renew?: TokenRow | undefined;
+  /** Public URL of this server; undefined when it is not known. */
   base_url: string | undefined;
 }
 
-/** What a started flow is known by, and where to send the user. */
-export interface StartedFlow {
-  auth_id: string;
-  url: string;
-}
-
-/** Begins a way to the provider and back, for which the user has `flow_ttl_ms`. */
+/** Starts a flow, which expires after `flow_ttl_ms`. @returns its id and the URL at which the user authorizes */
 export async function startFlow(
   context: VaultContext,
   provider: ProviderRow,
   request: FlowRequest,
-): Promise<StartedFlow> {
-  const { tenant_id, user_id, started_by, agent_id = null, is_default, renews } = request;
+): Promise<{ auth_id: string; url: string }> {
+  const { tenant_id, user_id, started_by, agent_id = null, is_default, token_to_renew } = request;
   const redirect_uri = redirectUriOf(provider, request.base_url);
   const auth_id = newId();
   const state = `${auth_id}.${randomBytes(32).toString("base64url")}`;
   const verifier = provider.uses_pkce ? newVerifier() : undefined;
-  // A token that is granted anew keeps what it was good for: its other users would ask for that next.
-  const scopes = [...new Set([...(renews ? (JSON.parse(renews.scopes) as string[]) : []), ...request.scopes])];
+  // A renewed token keeps its scopes, because other agents rely on them.
+  const current_scopes = token_to_renew ? (JSON.parse(token_to_renew.scopes) as string[]) : [];
+  const scopes = [...new Set([...current_scopes, ...request.scopes])];
   const url = await authorizationUrl(provider, { redirect_uri, scopes, state, verifier });
   const flow = {
     auth_id,
@@ -51,18 +45,18 @@ export async function startFlow(
     user_id,
     started_by,
     agent_id,
-    token_id: renews?.token_id ?? null,
+    token_id: token_to_renew?.token_id ?? null,
     scopes: JSON.stringify(scopes),
     redirect_uri,
     is_default: is_default ? 1 : 0,
-    verifier: verifier === undefined ? null : context.seal.seal(verifier, verifierPlace({ tenant_id, auth_id })),
+    verifier: verifier === undefined ? null : context.seal.seal(verifier, verifierAad({ tenant_id, auth_id })),
     state_digest: digestOf(state),
   };
   await context.database.write((tx) => insertFlow(tx, flow, context.settings.flow_ttl_ms));
   return { auth_id, url };
 }
 
-export const verifierPlace = ({ tenant_id, auth_id }: { tenant_id: string; auth_id: string }): Place => ({
+export const verifierAad = ({ tenant_id, auth_id }: { tenant_id: string; auth_id: string }): AadContext => ({
   tenant_id,
   table: "oauth_flows",
   row_id: auth_id,
@@ -71,13 +65,13 @@ export const verifierPlace = ({ tenant_id, auth_id }: { tenant_id: string; auth_
 
 export const digestOf = (state: string): string => createHash("sha256").update(state).digest("hex");
 
-/** Our own callback for a provider. */
+/** The callback URL of this server for a provider. */
 export const callbackUrl = (base_url: string, provider_id: string): string =>
   `${base_url.replace(/\/$/, "")}/v2/auth/callback/${encodeURIComponent(provider_id)}`;
 
 /**
- * Where the provider sends the user back to. It is fixed here, from what the operator has set, and nothing of a request can
- * change it but the address at which a server on loopback was called.
+ * The redirect URI of a flow. It comes from the configuration. A request affects it only through the host name of a server that
+ * listens on loopback.
  *
  * @throws ApiError no_public_url, redirect_uri_not_allowed
  */

@@ -1,45 +1,54 @@
 import type { Caller } from "../../platform/contract/caller.ts";
+import { pollUntil } from "../../platform/database/poll-until.ts";
 import type { VaultContext } from "../context.ts";
 import type { WaitAnswer } from "../contract/flows.ts";
 import { findFlow } from "../storage/flows.ts";
+import type { FlowRow } from "../storage/schema.ts";
 import { findToken } from "../storage/tokens.ts";
-import { isInitiator } from "./flow-return.ts";
-import { lookUntil } from "./poll-until.ts";
-import { freshToken } from "./refresh.ts";
+import { ensureFreshToken } from "./refresh.ts";
 
 /**
- * Waits until a flow that the caller started has ended. What is not theirs, has failed or was cancelled is `not_found`: the API
- * has no word for failures, and none for others' flows.
+ * Waits until a flow that the caller started has ended. The result is `not_found` for flows of other callers and for failed or
+ * cancelled flows, because the API has no status for them.
  *
- * @param signal aborted when the caller is gone, or the service stops: then it is `timeout`
+ * @param signal aborted when the client disconnects or the service stops; the result is `timeout` then
  */
 export async function waitForFlow(
   context: VaultContext,
   caller: Pick<Caller, "tenant_id" | "user_id">,
   auth_id: string,
-  { at_most_ms, signal }: { at_most_ms: number; signal: AbortSignal },
+  { timeout_ms, signal }: { timeout_ms: number; signal: AbortSignal },
 ): Promise<WaitAnswer> {
   const { database, clock, settings } = context;
-  const look = async () => {
+  const findEndedFlow = async () => {
     const flow = await findFlow(database.read, auth_id);
-    if (!flow || !isInitiator(flow, caller)) return "nothing" as const;
+    if (!flow || !isInitiator(flow, caller)) return "not_found" as const;
     if (flow.outcome === "completed") return flow;
-    const isOver = flow.outcome !== null || (flow.claimed_at === null && flow.expires_at <= clock.now());
-    return isOver ? ("nothing" as const) : undefined;
+    const hasEnded = flow.outcome !== null || (flow.claimed_at === null && flow.expires_at <= clock.now());
+    return hasEnded ? ("not_found" as const) : undefined;
   };
-  const flow = await lookUntil(look, {
+  const flow = await pollUntil(findEndedFlow, {
     hints: database.hints,
     kind: "flow",
-    isMine: (hint) => hint.auth_id === auth_id,
+    isRelevant: (hint) => hint.auth_id === auth_id,
     poll_ms: settings.poll_ms,
-    at_most_ms,
-    signal,
+    timeout_ms,
+    abort: signal,
   });
   if (flow === undefined) return { status: "timeout", token: null };
-  if (flow === "nothing" || flow.token_id === null) return NOT_FOUND;
+  if (flow === "not_found" || flow.token_id === null) return NOT_FOUND;
   const token = await findToken(database.read, flow.tenant_id, flow.token_id);
-  const found = token && (await freshToken(context, token));
-  return found?.is === "fresh" ? { status: "completed", token: found.secret.access_token } : NOT_FOUND;
+  const state = token && (await ensureFreshToken(context, token));
+  return state?.status === "fresh" ? { status: "completed", token: state.secret.access_token } : NOT_FOUND;
 }
 
 const NOT_FOUND = { status: "not_found", token: null } as const;
+
+/** Whether the caller started the flow, or is the user that the flow is for. */
+export const isInitiator = (flow: FlowRow, { tenant_id, user_id }: Pick<Caller, "tenant_id" | "user_id">): boolean =>
+  flow.tenant_id === tenant_id && (flow.user_id === user_id || flow.started_by === user_id);
+
+/** Notifies the waiters of flows that have ended. */
+export function notifyFlowWaiters({ database }: Pick<VaultContext, "database">, auth_ids: readonly string[]): void {
+  for (const auth_id of auth_ids) database.hints.emit({ kind: "flow", auth_id });
+}

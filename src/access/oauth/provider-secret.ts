@@ -1,22 +1,22 @@
-import type { Place, Seal } from "../encryption/seal.ts";
+import type { AadContext, Seal } from "../encryption/seal.ts";
 import type { ProviderRow } from "../storage/schema.ts";
 
 type ProviderKey = Pick<ProviderRow, "tenant_id" | "id">;
 
-const placeOf = ({ tenant_id, id }: ProviderKey): Place => ({
+const aadOf = ({ tenant_id, id }: ProviderKey): AadContext => ({
   tenant_id,
   table: "oauth_providers",
   row_id: id,
   column: "client_secret",
 });
 
-/** The text for a provider's column `client_secret`. */
+/** The value of the column `client_secret`. */
 export const sealClientSecret = (seal: Seal, provider: ProviderKey, secret: string): string =>
-  seal.seal(secret, placeOf(provider));
+  seal.seal(secret, aadOf(provider));
 
-/** Undefined when the client is public. @throws SealError as {@link Seal.open} */
+/** Undefined for a public client. @throws SealError as {@link Seal.open} */
 export const openClientSecret = (
   seal: Seal,
   provider: ProviderKey & Pick<ProviderRow, "client_secret">,
 ): string | undefined =>
-  provider.client_secret === null ? undefined : seal.open(provider.client_secret, placeOf(provider));
+  provider.client_secret === null ? undefined : seal.open(provider.client_secret, aadOf(provider));

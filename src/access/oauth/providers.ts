@@ -1,7 +1,9 @@
 import type { Caller } from "../../platform/contract/caller.ts";
+import { redactedInput } from "../../platform/contract/validation-errors.ts";
 import type { Tx } from "../../platform/database/database.ts";
-import { ApiError } from "../../platform/errors.ts";
+import { ApiError, type InvalidPart, InvalidRequestError } from "../../platform/errors.ts";
 import { newId } from "../../platform/lib/ids.ts";
+import { type FetchRules, urlRefusal } from "../../platform/lib/safe-fetch/safe-fetch.ts";
 import type { VaultContext } from "../context.ts";
 import type { ProviderCreate, ProviderUpdate } from "../contract/providers.ts";
 import type { OAuthProvider } from "../contract/records.ts";
@@ -17,24 +19,23 @@ import {
 } from "../storage/providers.ts";
 import type { ProviderRow } from "../storage/schema.ts";
 import { insertTokenEvents } from "../storage/token-events.ts";
-import { deleteTokens, lockTokensAt, renewToken } from "../storage/tokens.ts";
-import { announceFlows, type RevokeTokens, revokeLater } from "../tokens/after-deletion.ts";
-import { calledFor } from "../tokens/token-events.ts";
+import { deleteTokens, lockTokensOfProvider, renewToken } from "../storage/tokens.ts";
+import { apiTokenEvent } from "../tokens/token-events.ts";
 import { NO_SECRET, sealToken } from "../tokens/token-secret.ts";
 import { providerOf } from "../wire.ts";
+import { notifyFlowWaiters } from "./flow-wait.ts";
 import { sealClientSecret } from "./provider-secret.ts";
-import { checkAddresses } from "./provider-urls.ts";
+import { revokeInBackground } from "./revocation.ts";
 
 type Owner = Pick<Caller, "tenant_id">;
+type User = Pick<Caller, "tenant_id" | "user_id">;
 
 /** The OAuth providers of a workspace. */
 export class Providers {
   readonly #context: VaultContext;
-  readonly #revoke: RevokeTokens;
 
-  constructor(context: VaultContext, revoke: RevokeTokens) {
+  constructor(context: VaultContext) {
     this.#context = context;
-    this.#revoke = revoke;
   }
 
   async list({ tenant_id }: Owner): Promise<OAuthProvider[]> {
@@ -81,43 +82,40 @@ export class Providers {
   }
 
   /**
-   * Another client or another address ends the flows that are under way: what comes back belongs to the old ones. The client secret
-   * and all grants belong to the origin of the token endpoint: with another one they go, as it could be anybody's.
+   * Updates a provider. A change of the client or of an address cancels open flows, because their responses belong to the old values.
+   * A change of the origin of the token endpoint also drops the client secret and all grants, because they must not be sent to
+   * another origin.
    *
    * @throws InvalidRequestError for an address that may not be fetched; ApiError oauth_provider_not_found
    */
-  async update(
-    caller: Pick<Caller, "tenant_id" | "user_id">,
-    provider_id: string,
-    request: ProviderUpdate,
-  ): Promise<OAuthProvider> {
+  async update(caller: User, provider_id: string, request: ProviderUpdate): Promise<OAuthProvider> {
     const { database, seal, fetch_rules } = this.#context;
     const { tenant_id } = caller;
     checkAddresses(request, fetch_rules);
-    const done = await database.write(async (tx) => {
+    const updated = await database.write(async (tx) => {
       const found = await findProvider(tx, tenant_id, provider_id);
       if (!found) return undefined;
       const changes = changesOf(request, (secret) => sealClientSecret(seal, found, secret));
-      // Flows before the provider, as everywhere.
-      const flows = leadsElsewhere(changes, found) ? await cancelFlows(tx, { tenant_id, provider_id }) : [];
-      if (!isAtAnotherOrigin(changes, found)) {
-        return { row: await updateProvider(tx, found, changes), before: found, flows, ended: [] };
+      // Lock order: flows before the provider.
+      const flows = affectsFlows(changes, found) ? await cancelFlows(tx, { tenant_id, provider_id }) : [];
+      if (!changesTokenOrigin(changes, found)) {
+        return { row: await updateProvider(tx, found, changes), before: found, flows, invalidated: [] };
       }
       const row = await updateProvider(tx, found, { client_secret: null, ...changes });
-      return { row, before: found, flows, ended: await this.#endGrants(tx, caller, provider_id) };
+      return { row, before: found, flows, invalidated: await this.#invalidateGrants(tx, caller, provider_id) };
     });
-    if (!done?.row) throw new ApiError("oauth_provider_not_found", { provider_id });
-    announceFlows(this.#context, done.flows);
-    // At the addresses that they were granted at.
-    revokeLater(this.#context, this.#revoke, done.before, done.ended);
-    return providerOf(done.row);
+    if (!updated?.row) throw new ApiError("oauth_provider_not_found", { provider_id });
+    notifyFlowWaiters(this.#context, updated.flows);
+    // With the old addresses, where the tokens were granted.
+    revokeInBackground(this.#context, updated.before, updated.invalidated);
+    return providerOf(updated.row);
   }
 
-  /** Leaves of each grant that there was one, for its owner to renew; its connections stay. Answers them as they were. */
-  async #endGrants(tx: Tx, { tenant_id, user_id }: Pick<Caller, "tenant_id" | "user_id">, provider_id: string) {
+  /** Removes the secrets of all tokens, so that their owners must authorize again. Connections stay. @returns the old rows */
+  async #invalidateGrants(tx: Tx, { tenant_id, user_id }: User, provider_id: string) {
     const { seal } = this.#context;
     await lockProvider(tx, tenant_id, provider_id);
-    const tokens = await lockTokensAt(tx, tenant_id, provider_id);
+    const tokens = await lockTokensOfProvider(tx, tenant_id, provider_id);
     for (const token of tokens)
       await renewToken(tx, token.token_id, {
         secret: sealToken(seal, token, NO_SECRET),
@@ -125,45 +123,45 @@ export class Providers {
         expires_at: 0,
         metadata: token.metadata,
       });
-    const why = { reason: "provider_changed", by: user_id } as const;
     await insertTokenEvents(
       tx,
-      tokens.map((token) => calledFor(token, "needs_reconnect", why)),
+      tokens.map((token) => apiTokenEvent(token, user_id, "needs_reconnect", "provider_changed")),
     );
     return tokens;
   }
 
-  /** With the flows and tokens of all users there, and the tokens that agents have there. @throws ApiError oauth_provider_not_found */
-  async delete({ tenant_id, user_id }: Pick<Caller, "tenant_id" | "user_id">, provider_id: string): Promise<void> {
+  /** Deletes a provider with its flows and the tokens of all users and agents. @throws ApiError oauth_provider_not_found */
+  async delete({ tenant_id, user_id }: User, provider_id: string): Promise<void> {
     const { database } = this.#context;
     const { provider, flows, tokens } = await database.write(async (tx) => {
       const flows = await deleteFlows(tx, tenant_id, provider_id);
       const provider = await lockProvider(tx, tenant_id, provider_id);
-      const tokens = await lockTokensAt(tx, tenant_id, provider_id);
+      const tokens = await lockTokensOfProvider(tx, tenant_id, provider_id);
       await deleteTokens(
         tx,
         tokens.map(({ token_id }) => token_id),
       );
-      const why = { reason: "provider_deleted", by: user_id } as const;
       await insertTokenEvents(
         tx,
-        tokens.map((token) => calledFor(token, "token_deleted", why)),
+        tokens.map((token) => apiTokenEvent(token, user_id, "token_deleted", "provider_deleted")),
       );
       await deleteProvider(tx, tenant_id, provider_id);
       return { provider, flows, tokens };
     });
     if (!provider) throw new ApiError("oauth_provider_not_found", { provider_id });
-    announceFlows(this.#context, flows);
-    revokeLater(this.#context, this.#revoke, provider, tokens);
+    notifyFlowWaiters(this.#context, flows);
+    const fields = { workspace_id: tenant_id, user_id, provider_id, tokens: tokens.length };
+    this.#context.log.info(fields, "OAuth provider and tokens deleted");
+    revokeInBackground(this.#context, provider, tokens);
   }
 }
 
-/** What is missing or null stays as it is. */
+/** Fields that are missing or null stay unchanged. */
 function changesOf(request: ProviderUpdate, seal: (secret: string) => string): Partial<NewProvider> {
   const { client_secret, uses_pkce, authorization_params, allowed_redirect_uris, ...texts } = request;
-  const given = Object.entries(texts).filter(([, value]) => typeof value === "string");
+  const strings = Object.entries(texts).filter(([, value]) => typeof value === "string");
   return {
-    ...Object.fromEntries(given),
+    ...Object.fromEntries(strings),
     ...(typeof client_secret === "string" && { client_secret: client_secret === "" ? null : seal(client_secret) }),
     ...(typeof uses_pkce === "boolean" && { uses_pkce: uses_pkce ? 1 : 0 }),
     ...(authorization_params && { authorization_params: JSON.stringify(authorization_params) }),
@@ -171,11 +169,52 @@ function changesOf(request: ProviderUpdate, seal: (secret: string) => string): P
   };
 }
 
-/** What a flow that is under way relies on. A secret is sealed anew each time, so that it always counts as another. */
-const RELIED_ON = ["client_id", "client_secret", "auth_url", "token_url", "issuer"] as const;
+/** Fields that open flows depend on. A sealed secret is different each time, so a new secret always counts as a change. */
+const FLOW_FIELDS = ["client_id", "client_secret", "auth_url", "token_url", "issuer"] as const;
 
-const isAtAnotherOrigin = ({ token_url }: Partial<NewProvider>, row: ProviderRow): boolean =>
+const changesTokenOrigin = ({ token_url }: Partial<NewProvider>, row: ProviderRow): boolean =>
   token_url !== undefined && new URL(token_url).origin !== new URL(row.token_url).origin;
 
-const leadsElsewhere = (changes: Partial<NewProvider>, row: ProviderRow): boolean =>
-  RELIED_ON.some((field) => field in changes && changes[field] !== row[field]);
+const affectsFlows = (changes: Partial<NewProvider>, row: ProviderRow): boolean =>
+  FLOW_FIELDS.some((field) => field in changes && changes[field] !== row[field]);
+
+/** URLs to which a user or a secret is sent. */
+const FETCHED_URLS = ["auth_url", "token_url", "revocation_url", "issuer"] as const;
+
+type ProviderAddresses = Partial<Record<(typeof FETCHED_URLS)[number] | "default_redirect_uri", string | null>> & {
+  allowed_redirect_uris?: readonly string[] | null | undefined;
+};
+
+/** @throws InvalidRequestError that lists every URL that may not be fetched, and every malformed redirect URI */
+function checkAddresses(addresses: ProviderAddresses, rules: FetchRules): void {
+  const parts: InvalidPart[] = [];
+  const check = (
+    loc: (string | number)[],
+    url: string | null | undefined,
+    refusal: (url: string) => string | undefined,
+  ) => {
+    const reason = url === null || url === undefined ? undefined : refusal(url);
+    if (reason === undefined) return;
+    parts.push({
+      type: "value_error",
+      loc: ["body", ...loc],
+      msg: `Value error, ${reason}`,
+      input: redactedInput(url),
+    });
+  };
+  for (const field of FETCHED_URLS) check([field], addresses[field], (url) => urlRefusal(url, rules));
+  for (const [index, uri] of (addresses.allowed_redirect_uris ?? []).entries())
+    check(["allowed_redirect_uris", index], uri, redirectRefusal);
+  check(["default_redirect_uri"], addresses.default_redirect_uri, redirectRefusal);
+  if (parts.length > 0) throw new InvalidRequestError(parts);
+}
+
+/** Only the format is checked: browsers are redirected to the URI, which may be in any network, and it is never fetched. */
+function redirectRefusal(uri: string): string | undefined {
+  if (!URL.canParse(uri)) return "The URI must be absolute, such as https://example.com/callback.";
+  const { protocol, username, password, hash } = new URL(uri);
+  if (protocol !== "https:" && protocol !== "http:") return "The URI must begin with https:// or http://.";
+  if (username !== "" || password !== "" || hash !== "")
+    return "The URI must not contain a user name, a password or a fragment.";
+  return undefined;
+}

@@ -1,170 +1,175 @@
+import { pollUntil } from "../../platform/database/poll-until.ts";
 import { newId } from "../../platform/lib/ids.ts";
 import type { JsonObject } from "../../platform/lib/json/json.ts";
 import type { VaultContext } from "../context.ts";
 import { findProvider } from "../storage/providers.ts";
 import type { ProviderRow, TokenRow } from "../storage/schema.ts";
 import { insertTokenEvents } from "../storage/token-events.ts";
-import { deleteTokenIfHeld, endRefresh, findToken, holdForRefresh } from "../storage/tokens.ts";
+import { acquireRefreshLease, deleteTokenIfLeased, findToken, releaseRefreshLease } from "../storage/tokens.ts";
+import { newTokenEvent } from "../tokens/token-events.ts";
 import { openToken, sealToken, type TokenSecret } from "../tokens/token-secret.ts";
-import { type Grant, refreshGrant } from "./client.ts";
-import { failureOf } from "./failure.ts";
-import { lookUntil } from "./poll-until.ts";
-import { quirksOf } from "./quirks.ts";
-import { revokeQuietly } from "./revocation.ts";
+import { type Grant, refreshGrant } from "./oauth-client.ts";
+import { describeFailure } from "./provider-errors.ts";
+import { profileOf } from "./provider-profiles.ts";
+import { revokeGrant } from "./revocation.ts";
 
-/** What a token is good for right now. */
-export type Freshness =
-  | { is: "fresh"; token: TokenRow; secret: TokenSecret }
-  /** Deleted: by its user, or because the provider will not renew it. */
-  | { is: "gone" }
-  /** Its time is over, and nothing can renew it. */
-  | { is: "expired" }
-  /** Its time is over, and the provider does not answer as it should right now. */
-  | { is: "unavailable"; reason: string };
+export type TokenState =
+  | { status: "fresh"; token: TokenRow; secret: TokenSecret }
+  /** Deleted by its user, or because the provider permanently refused the refresh. */
+  | { status: "deleted" }
+  /** Expired, and it cannot be refreshed. */
+  | { status: "expired" }
+  /** Expired, and the refresh failed temporarily. */
+  | { status: "unavailable"; reason: string };
 
-/** The holder of a refresh has this long beyond the provider's time limit to write down what came of it. */
-const WRITING_MS = 5_000;
+/** The refresh lease lasts this much longer than the provider timeout, so that its holder can store the result. */
+const STORE_ALLOWANCE_MS = 5_000;
+
+/** The caller's own attempt, plus one after a lease holder that crashed. A third covers a second crash. */
+const MAX_ATTEMPTS = 3;
 
 /**
- * A token that can be given out: as it is, or refreshed when its time is nearly over. Of all who ask for one token at a time, in
- * any process, one refreshes it and the others wait, because a provider with rotating refresh tokens takes a second use of one for
- * theft.
+ * Returns a token that is valid, and refreshes it first when it expires soon. Of all concurrent callers in all processes, one
+ * refreshes and the others wait: a provider with rotating refresh tokens treats a second use of a refresh token as theft.
  */
-export async function freshToken(context: VaultContext, asked: TokenRow): Promise<Freshness> {
+export async function ensureFreshToken(context: VaultContext, requested: TokenRow): Promise<TokenState> {
   const { database, seal, settings } = context;
-  const hold_ms = settings.provider_timeout_ms + WRITING_MS;
-  let token = asked;
-  // Once for oneself, once for a holder who died; a third would only come of processes that die in turn.
-  for (let turn = 0; turn < 3; turn++) {
-    if (!isDue(context, token)) return fresh(context, token);
-    if (openToken(seal, token).refresh_token === undefined) return asItIs(context, token, { is: "expired" });
+  const lease_ms = settings.provider_timeout_ms + STORE_ALLOWANCE_MS;
+  let token = requested;
+  for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
+    if (!needsRefresh(context, token)) return fresh(context, token);
+    if (openToken(seal, token).refresh_token === undefined) return unlessExpired(context, token, { status: "expired" });
     const holder = newId();
-    const held = await database.write((tx) => holdForRefresh(tx, token.token_id, holder, hold_ms));
-    if (held) return refreshHeld(context, held, holder);
-    const after = await afterOthers(context, token, hold_ms);
-    if (after === "gone") return { is: "gone" };
-    // Whoever it was has ended without a new token: what failed for one need not be tried by all who waited.
-    if (after && after.refresh_holder === null && isDue(context, after)) {
-      return asItIs(context, after, { is: "unavailable", reason: "it could not be renewed" });
+    const leased = await database.write((tx) => acquireRefreshLease(tx, token.token_id, holder, lease_ms));
+    if (leased) return refreshLeased(context, leased, holder);
+    const current = await waitForRefresh(context, token, lease_ms);
+    if (current === "deleted") return { status: "deleted" };
+    // The holder failed. The waiters do not repeat its request.
+    if (current && current.refresh_holder === null && needsRefresh(context, current)) {
+      return unlessExpired(context, current, { status: "unavailable", reason: "a concurrent refresh failed" });
     }
-    token = after ?? token;
+    token = current ?? token;
   }
-  return asItIs(context, token, { is: "unavailable", reason: "it is being renewed" });
+  return unlessExpired(context, token, { status: "unavailable", reason: "a refresh is in progress" });
 }
 
-/** Waits until nobody refreshes the token any more, or its holder's time is up. */
-async function afterOthers(
+/** Waits until the refresh lease is released or has expired. Undefined after the timeout. */
+async function waitForRefresh(
   { database, clock, settings }: VaultContext,
   { tenant_id, token_id }: TokenRow,
-  at_most_ms: number,
-): Promise<TokenRow | "gone" | undefined> {
-  const look = async () => {
+  timeout_ms: number,
+): Promise<TokenRow | "deleted" | undefined> {
+  const findReleased = async () => {
     const row = await findToken(database.read, tenant_id, token_id);
-    if (!row) return "gone" as const;
+    if (!row) return "deleted" as const;
     return row.refresh_holder === null || (row.refresh_until ?? 0) <= clock.now() ? row : undefined;
   };
-  return lookUntil(look, {
+  return pollUntil(findReleased, {
     hints: database.hints,
     kind: "token",
-    isMine: (hint) => hint.token_id === token_id,
+    isRelevant: (hint) => hint.token_id === token_id,
     poll_ms: settings.poll_ms,
-    at_most_ms,
+    timeout_ms,
   });
 }
 
-async function refreshHeld(context: VaultContext, held: TokenRow, holder: string): Promise<Freshness> {
+async function refreshLeased(context: VaultContext, leased: TokenRow, holder: string): Promise<TokenState> {
   const { database, seal } = context;
-  const { token_id } = held;
+  const { token_id } = leased;
   try {
-    // Somebody else may have been quicker, between our look and our hold.
-    if (!isDue(context, held)) return await letGo(context, held, holder, fresh(context, held));
-    const { refresh_token } = openToken(seal, held);
-    const provider = await findProvider(database.read, held.tenant_id, held.provider_id);
+    // Another caller may have refreshed the token between the read and the lease.
+    if (!needsRefresh(context, leased)) return await release(context, leased, holder, fresh(context, leased));
+    const { refresh_token } = openToken(seal, leased);
+    const provider = await findProvider(database.read, leased.tenant_id, leased.provider_id);
     if (!provider || refresh_token === undefined) {
-      return await letGo(context, held, holder, asItIs(context, held, { is: "expired" }));
+      return await release(context, leased, holder, unlessExpired(context, leased, { status: "expired" }));
     }
-    return await askProvider(context, provider, held, holder, refresh_token);
+    return await requestRefresh(context, provider, leased, holder, refresh_token);
   } finally {
     database.hints.emit({ kind: "token", token_id });
   }
 }
 
-async function askProvider(
+async function requestRefresh(
   context: VaultContext,
   provider: ProviderRow,
-  held: TokenRow,
+  leased: TokenRow,
   holder: string,
   refresh_token: string,
-): Promise<Freshness> {
-  const scopes = JSON.parse(held.scopes) as string[];
-  const grant = await refreshGrant(context, provider, refresh_token, scopes).catch(failureOf);
-  if (!("reason" in grant)) return keep(context, provider, held, holder, grant);
-  const { provider_id, token_id } = held;
-  context.log.warn({ provider_id, token_id, ...grant }, "a token could not be refreshed");
-  if (isFinal(provider, grant.reason)) return endToken(context, held, holder, grant.reason);
-  return letGo(context, held, holder, asItIs(context, held, { is: "unavailable", reason: grant.reason }));
+): Promise<TokenState> {
+  const scopes = JSON.parse(leased.scopes) as string[];
+  const grant = await refreshGrant(context, provider, refresh_token, scopes).catch(describeFailure);
+  if (!("reason" in grant)) return storeGrant(context, provider, leased, holder, grant);
+  const { tenant_id: workspace_id, provider_id, token_id } = leased;
+  context.log.warn({ workspace_id, provider_id, token_id, ...grant }, "OAuth token refresh failed");
+  const { reason } = grant;
+  if (isPermanent(provider, reason)) return deleteRefusedToken(context, leased, holder, reason);
+  return release(context, leased, holder, unlessExpired(context, leased, { status: "unavailable", reason }));
 }
 
-const isFinal = (provider: ProviderRow, reason: string): boolean =>
-  reason === "invalid_grant" || quirksOf(provider).final_errors.includes(reason);
+const isPermanent = (provider: ProviderRow, reason: string): boolean =>
+  reason === "invalid_grant" || profileOf(provider).permanent_errors.includes(reason);
 
-/** Stores what the provider gave, unless the token is gone or was granted anew meanwhile. */
-async function keep(
+/** Stores the grant, unless the token was deleted or renewed in the meantime. */
+async function storeGrant(
   context: VaultContext,
   provider: ProviderRow,
-  held: TokenRow,
+  leased: TokenRow,
   holder: string,
   { secret, scopes, expires_at, metadata }: Grant,
-): Promise<Freshness> {
+): Promise<TokenState> {
   const { database, seal } = context;
-  const kept = await database.write((tx) =>
-    endRefresh(tx, held.token_id, holder, {
-      secret: sealToken(seal, held, secret),
+  const stored = await database.write((tx) =>
+    releaseRefreshLease(tx, leased.token_id, holder, {
+      secret: sealToken(seal, leased, secret),
       scopes: JSON.stringify(scopes),
       expires_at,
-      metadata: JSON.stringify({ ...(JSON.parse(held.metadata) as JsonObject), ...metadata }),
+      metadata: JSON.stringify({ ...(JSON.parse(leased.metadata) as JsonObject), ...metadata }),
     }),
   );
-  if (kept) return fresh(context, kept);
-  const now = await findToken(database.read, held.tenant_id, held.token_id);
-  if (now) return asItIs(context, now, { is: "unavailable", reason: "it was renewed by somebody else" });
-  // Its user has deleted it while the provider made a new one, which nobody would ever know of.
-  void revokeQuietly(context, provider, secret);
-  return { is: "gone" };
+  if (stored) return fresh(context, stored);
+  const current = await findToken(database.read, leased.tenant_id, leased.token_id);
+  if (current)
+    return unlessExpired(context, current, { status: "unavailable", reason: "the token was renewed concurrently" });
+  // The user has deleted the token during the refresh, so the new one is not stored anywhere.
+  void revokeGrant(context, provider, secret);
+  return { status: "deleted" };
 }
 
-/** The provider will not renew it any more: the token goes, and its user can read why. */
-async function endToken(
-  { database }: VaultContext,
+/** Deletes a token whose refresh the provider permanently refuses, and stores an event with the reason. */
+async function deleteRefusedToken(
+  { database, log }: VaultContext,
   { token_id }: TokenRow,
   holder: string,
   reason: string,
-): Promise<Freshness> {
-  await database.write(async (tx) => {
-    const token = await deleteTokenIfHeld(tx, token_id, holder);
-    if (!token) return;
-    const { tenant_id, user_id, provider_id, agent_id, provider_account_label, scopes } = token;
-    const whose = { tenant_id, user_id, provider_id, agent_id, provider_account_label, scopes };
-    const what = { event_type: "token_deleted", reason, source: "refresh", detail: null };
-    await insertTokenEvents(tx, [{ event_id: newId(), ...whose, ...what }]);
+): Promise<TokenState> {
+  const deleted = await database.write(async (tx) => {
+    const token = await deleteTokenIfLeased(tx, token_id, holder);
+    if (token)
+      await insertTokenEvents(tx, [newTokenEvent(token, { event_type: "token_deleted", source: "refresh", reason })]);
+    return token;
   });
-  return { is: "gone" };
+  if (deleted) {
+    const { tenant_id: workspace_id, user_id, provider_id } = deleted;
+    log.info({ workspace_id, user_id, provider_id, token_id, reason }, "OAuth token deleted");
+  }
+  return { status: "deleted" };
 }
 
-async function letGo({ database }: VaultContext, { token_id }: TokenRow, holder: string, end: Freshness) {
-  await database.write((tx) => endRefresh(tx, token_id, holder, {}));
-  return end;
+async function release({ database }: VaultContext, { token_id }: TokenRow, holder: string, state: TokenState) {
+  await database.write((tx) => releaseRefreshLease(tx, token_id, holder, {}));
+  return state;
 }
 
-const fresh = ({ seal }: VaultContext, token: TokenRow): Freshness => ({
-  is: "fresh",
+const fresh = ({ seal }: VaultContext, token: TokenRow): TokenState => ({
+  status: "fresh",
   token,
   secret: openToken(seal, token),
 });
 
-/** Gives it out while it is still good, however shortly. */
-const asItIs = (context: VaultContext, token: TokenRow, otherwise: Freshness): Freshness =>
+/** The token itself while it is valid, even if it expires soon; else `otherwise`. */
+const unlessExpired = (context: VaultContext, token: TokenRow, otherwise: TokenState): TokenState =>
   token.expires_at === null || token.expires_at > context.clock.now() ? fresh(context, token) : otherwise;
 
-const isDue = ({ clock, settings }: VaultContext, { expires_at }: TokenRow): boolean =>
+const needsRefresh = ({ clock, settings }: VaultContext, { expires_at }: TokenRow): boolean =>
   expires_at !== null && expires_at - settings.refresh_skew_ms <= clock.now();

@@ -1,84 +1,110 @@
 import * as oauth from "oauth4webapi";
 import type { VaultContext } from "../context.ts";
-import type { ProviderRow } from "../storage/schema.ts";
-import type { RevokeTokens } from "../tokens/after-deletion.ts";
-import type { TokenSecret } from "../tokens/token-secret.ts";
-import { type ProviderAccess, partiesOf, requestOptions } from "./client.ts";
-import { failureOf } from "./failure.ts";
+import type { ProviderRow, TokenRow } from "../storage/schema.ts";
+import { openToken, type TokenSecret } from "../tokens/token-secret.ts";
+import { oauthConfigOf, type ProviderContext, requestOptions } from "./oauth-client.ts";
+import { describeFailure } from "./provider-errors.ts";
+import { profileOf } from "./provider-profiles.ts";
 import { openClientSecret } from "./provider-secret.ts";
-import { quirksOf } from "./quirks.ts";
 
-/** Requests to one provider at a time: a user who goes takes along a handful of tokens, a provider all there are. */
-const AT_A_TIME = 5;
+type RevocationContext = Pick<VaultContext, "log"> & ProviderContext;
 
-/** What {@link revokeQuietly} does, for any number of tokens. */
-export const revokeTokens =
-  (context: Pick<VaultContext, "log"> & ProviderAccess): RevokeTokens =>
-  async (provider, secrets) => {
-    for (let i = 0; i < secrets.length; i += AT_A_TIME) {
-      await Promise.all(secrets.slice(i, i + AT_A_TIME).map((secret) => revokeQuietly(context, provider, secret)));
-    }
-  };
+/** Limit for one provider: deleting a provider can revoke all of its tokens. */
+const MAX_CONCURRENT_REQUESTS = 5;
 
 /**
- * Tells a provider that a token is not used any more, as far as it takes note of that. Ends within the provider's time limit and
- * never fails: what went wrong goes to the log, without the token.
+ * Starts the revocation of deleted tokens at their provider and returns immediately: the tokens are deleted here regardless of the
+ * result. Failures are logged without the tokens.
  */
-export async function revokeQuietly(
-  context: Pick<VaultContext, "log"> & ProviderAccess,
-  provider: ProviderRow,
-  secret: TokenSecret,
-): Promise<void> {
-  try {
-    await revoke(context, provider, secret);
-  } catch (error) {
-    context.log.warn({ provider_id: provider.provider_id, ...failureOf(error) }, "a token could not be revoked");
+export function revokeInBackground(
+  context: RevocationContext,
+  provider: ProviderRow | undefined,
+  tokens: readonly TokenRow[],
+): void {
+  if (!provider || tokens.length === 0) return;
+  const { provider_id } = provider;
+  const secrets = tokens.flatMap((token) => {
+    try {
+      return [openToken(context.seal, token)];
+    } catch {
+      context.log.warn({ provider_id, token_id: token.token_id }, "OAuth token not revoked: it cannot be decrypted");
+      return [];
+    }
+  });
+  void revokeAll(
+    context,
+    provider,
+    secrets.filter(({ access_token }) => access_token !== ""),
+  );
+}
+
+async function revokeAll(context: RevocationContext, provider: ProviderRow, secrets: readonly TokenSecret[]) {
+  for (let i = 0; i < secrets.length; i += MAX_CONCURRENT_REQUESTS) {
+    const batch = secrets.slice(i, i + MAX_CONCURRENT_REQUESTS);
+    await Promise.all(batch.map((secret) => revokeGrant(context, provider, secret)));
   }
 }
 
-async function revoke(access: ProviderAccess, provider: ProviderRow, secret: TokenSecret): Promise<void> {
-  if (provider.revocation_url !== null) return revokeByRfc7009(access, provider, secret);
-  const { revocation } = quirksOf(provider);
-  if (revocation === "slack") return revokeAtSlack(access, provider, secret);
-  if (revocation === "github") return revokeAtGithub(access, provider, secret);
+/** Revokes a token at its provider, if the provider supports it. Never rejects: failures are logged without the token. */
+export async function revokeGrant(
+  context: RevocationContext,
+  provider: ProviderRow,
+  secret: TokenSecret,
+): Promise<void> {
+  const { tenant_id: workspace_id, provider_id } = provider;
+  try {
+    if (await revoke(context, provider, secret)) context.log.info({ workspace_id, provider_id }, "OAuth token revoked");
+  } catch (error) {
+    context.log.warn({ workspace_id, provider_id, ...describeFailure(error) }, "OAuth token revocation failed");
+  }
 }
 
-/** The refresh token first: with it most servers take back all that came of the grant, but some only what they are told. */
-async function revokeByRfc7009(access: ProviderAccess, provider: ProviderRow, secret: TokenSecret): Promise<void> {
-  const { as, client, authentication } = await partiesOf(access, provider);
+/** @returns false when the provider has no revocation endpoint */
+async function revoke(context: ProviderContext, provider: ProviderRow, secret: TokenSecret): Promise<boolean> {
+  const { revocation } = profileOf(provider);
+  if (provider.revocation_url !== null) await revokeByRfc7009(context, provider, secret);
+  else if (revocation === "slack") await revokeAtSlack(context, provider, secret);
+  else if (revocation === "github") await revokeAtGithub(context, provider, secret);
+  else return false;
+  return true;
+}
+
+/** Revokes both tokens: most servers revoke the whole grant with the refresh token, others only the given token. */
+async function revokeByRfc7009(context: ProviderContext, provider: ProviderRow, secret: TokenSecret): Promise<void> {
+  const { as, client, authentication } = oauthConfigOf(context, provider);
   const { access_token, refresh_token } = secret;
   const send = async (token: string, token_type_hint: string) => {
-    const options = { ...requestOptions(access), additionalParameters: { token_type_hint } };
+    const options = { ...requestOptions(context), additionalParameters: { token_type_hint } };
     await oauth.processRevocationResponse(await oauth.revocationRequest(as, client, authentication, token, options));
   };
-  const sent = await Promise.allSettled([
+  const results = await Promise.allSettled([
     ...(refresh_token === undefined ? [] : [send(refresh_token, "refresh_token")]),
     send(access_token, "access_token"),
   ]);
-  const failed = sent.find((result) => result.status === "rejected");
+  const failed = results.find((result) => result.status === "rejected");
   if (failed) throw failed.reason;
 }
 
-/** The method stands beside the one of the token endpoint. */
-async function revokeAtSlack(access: ProviderAccess, provider: ProviderRow, secret: TokenSecret): Promise<void> {
-  const { signal } = requestOptions(access);
+/** `auth.revoke` is next to the token endpoint. */
+async function revokeAtSlack(context: ProviderContext, provider: ProviderRow, secret: TokenSecret): Promise<void> {
+  const { signal } = requestOptions(context);
   const headers = { authorization: `Bearer ${secret.access_token}` };
   const url = new URL("auth.revoke", provider.token_url);
-  await requireOk(await access.fetch(url, { method: "POST", headers, signal, redirect: "manual" }));
+  await requireOk(await context.fetch(url, { method: "POST", headers, signal, redirect: "manual" }));
 }
 
-/** This token alone: the app's grant may have others, of another workspace. */
-async function revokeAtGithub(access: ProviderAccess, provider: ProviderRow, secret: TokenSecret): Promise<void> {
-  const { signal } = requestOptions(access);
+/** Deletes this token only: the grant of the app may have tokens of other workspaces. */
+async function revokeAtGithub(context: ProviderContext, provider: ProviderRow, secret: TokenSecret): Promise<void> {
+  const { signal } = requestOptions(context);
   const { client_id } = provider;
-  const credentials = Buffer.from(`${client_id}:${openClientSecret(access.seal, provider) ?? ""}`).toString("base64");
+  const credentials = Buffer.from(`${client_id}:${openClientSecret(context.seal, provider) ?? ""}`).toString("base64");
   const url = `https://api.github.com/applications/${encodeURIComponent(client_id)}/token`;
   const headers = { authorization: `Basic ${credentials}`, accept: "application/vnd.github+json" };
   const body = JSON.stringify({ access_token: secret.access_token });
-  await requireOk(await access.fetch(url, { method: "DELETE", headers, body, signal, redirect: "manual" }));
+  await requireOk(await context.fetch(url, { method: "DELETE", headers, body, signal, redirect: "manual" }));
 }
 
 async function requireOk(response: Response): Promise<void> {
   if (response.ok) return;
-  throw Object.assign(new Error("The provider did not take the token back."), { cause: response });
+  throw Object.assign(new Error("The provider rejected the revocation."), { cause: response });
 }

@@ -1,8 +1,8 @@
 import { sql } from "kysely";
 import { nowMs, type Tx } from "../../platform/database/database.ts";
 import { prepared } from "../../platform/database/prepared.ts";
-import { named } from "./named.ts";
 import type { ApiKeyRow, WorkspaceRow } from "./schema.ts";
+import { stringTable } from "./workspaces.ts";
 
 export type NewApiKey = Omit<ApiKeyRow, "created_at" | "last_used_at" | "revoked_at">;
 
@@ -11,7 +11,7 @@ export async function insertApiKey(tx: Tx, key: NewApiKey): Promise<ApiKeyRow> {
   return (await tx.first(tx.k.insertInto("api_keys").values(row).returningAll())) as ApiKeyRow;
 }
 
-/** The key with this id in any workspace, revoked or not. */
+/** Finds a key in any workspace, revoked or not. */
 export const findApiKey = (tx: Tx, key_id: string): Promise<ApiKeyRow | undefined> =>
   tx.first(findQuery(tx, { key_id }));
 
@@ -19,23 +19,23 @@ const findQuery = prepared<{ key_id: string }, ApiKeyRow>((k, p) =>
   k.selectFrom("api_keys").selectAll().where("key_id", "=", p("key_id")),
 );
 
-/** Those of these keys that are revoked, or are not there. One statement with one parameter, however many they are. */
-export async function endedKeysAmong(tx: Tx, key_ids: readonly string[]): Promise<string[]> {
-  const query = sql<{ key_id: string }>`select named.key as key_id from ${named(tx, key_ids)} as named
-    left join api_keys on api_keys.key_id = named.key
+/** The keys of this list that are revoked or do not exist. One statement with one bind parameter for any number of keys. */
+export async function listEndedKeys(tx: Tx, key_ids: readonly string[]): Promise<string[]> {
+  const query = sql<{ key_id: string }>`select given.key as key_id from ${stringTable(tx, key_ids)} as given
+    left join api_keys on api_keys.key_id = given.key
     where api_keys.key_id is null or api_keys.revoked_at is not null`;
   return (await tx.all(query.compile(tx.k))).map(({ key_id }) => key_id);
 }
 
-/** Whether a key was ever made: a revoked one stays. */
+/** Whether a key was ever created. Revoked keys stay in the table. */
 export const hasApiKeys = async (tx: Tx): Promise<boolean> => (await tx.first(anyQuery(tx, {}))) !== undefined;
 
 const anyQuery = prepared<object, { key_id: string }>((k) => k.selectFrom("api_keys").select("key_id").limit(1));
 
-/** A key with the name of its workspace. */
+/** An API key with the name of its workspace. */
 export type ListedApiKey = ApiKeyRow & { workspace: WorkspaceRow["name"] | null };
 
-/** Of a workspace, or of all; the newest first, also those that were revoked. */
+/** Keys of one workspace or of all, including revoked ones; newest first. */
 export function listApiKeys(tx: Tx, tenant_id: string | undefined): Promise<ListedApiKey[]> {
   const query = tx.k
     .selectFrom("api_keys")
@@ -50,10 +50,14 @@ export function listApiKeys(tx: Tx, tenant_id: string | undefined): Promise<List
   );
 }
 
-/** In one list: the API has no pages for them. */
+/** The API has no pagination for keys. */
 export const MAX_API_KEYS = 10_000;
 
-/** Ends a key for good; when it has ended already, the time of that stays. Returns how many keys there are of that id. */
+/**
+ * Revokes a key. The time of an earlier revocation stays.
+ *
+ * @returns 0 when no such key exists
+ */
 export function revokeApiKey(tx: Tx, key_id: string, tenant_id: string | undefined): Promise<number> {
   const query = tx.k
     .updateTable("api_keys")
@@ -62,12 +66,12 @@ export function revokeApiKey(tx: Tx, key_id: string, tenant_id: string | undefin
   return tx.run(tenant_id === undefined ? query : query.where("tenant_id", "=", tenant_id));
 }
 
-/** Notes that a key was used, unless that was noted within the last `every_ms`. */
-export const touchApiKey = (tx: Tx, key_id: string, every_ms: number): Promise<number> =>
+/** Sets the time of last use, unless it was set within the last `interval_ms`. */
+export const touchApiKey = (tx: Tx, key_id: string, interval_ms: number): Promise<number> =>
   tx.run(
     tx.k
       .updateTable("api_keys")
       .set({ last_used_at: nowMs })
       .where("key_id", "=", key_id)
-      .where((e) => e.or([e("last_used_at", "is", null), sql<boolean>`last_used_at <= now_ms() - ${every_ms}`])),
+      .where((e) => e.or([e("last_used_at", "is", null), sql<boolean>`last_used_at <= now_ms() - ${interval_ms}`])),
   );

@@ -3,11 +3,11 @@ import type { ConnectionRow, TokenRow } from "./schema.ts";
 
 export type NewConnection = Omit<ConnectionRow, "created_at">;
 
-/** A connection with what its token says of itself. */
-export type FullConnection = ConnectionRow &
+/** A connection with fields of its token. */
+export type ConnectionWithToken = ConnectionRow &
   Pick<TokenRow, "provider_account_label" | "scopes" | "expires_at" | "user_id">;
 
-/** Makes it, or finds the one that is there already. */
+/** Creates the connection, or returns the existing one. */
 export async function insertConnection(tx: Tx, connection: NewConnection): Promise<ConnectionRow> {
   const made = await tx.first(
     tx.k
@@ -28,16 +28,20 @@ export async function insertConnection(tx: Tx, connection: NewConnection): Promi
   )) as ConnectionRow;
 }
 
-/** Whose connections: those of an agent that a user may see, which are to their own tokens and to the agent's. */
-export interface ConnectionsOfAgent {
+/** Selects the connections of an agent that a user may see: those to tokens of the user and to tokens of the agent. */
+export interface VisibleConnections {
   tenant_id: string;
   agent_id: string;
   user_id: string;
 }
 
 /** Newest first. */
-export function listConnections(tx: Tx, whose: ConnectionsOfAgent, provider_id?: string): Promise<FullConnection[]> {
-  let query = connectionsOf(tx, whose);
+export function listConnections(
+  tx: Tx,
+  which: VisibleConnections,
+  provider_id?: string,
+): Promise<ConnectionWithToken[]> {
+  let query = connectionsOf(tx, which);
   if (provider_id !== undefined) query = query.where("agent_connections.provider_id", "=", provider_id);
   return tx.all(
     query
@@ -49,12 +53,12 @@ export function listConnections(tx: Tx, whose: ConnectionsOfAgent, provider_id?:
 
 export const findConnection = (
   tx: Tx,
-  whose: ConnectionsOfAgent,
+  which: VisibleConnections,
   connection_id: string,
-): Promise<FullConnection | undefined> =>
-  tx.first(connectionsOf(tx, whose).where("agent_connections.connection_id", "=", connection_id));
+): Promise<ConnectionWithToken | undefined> =>
+  tx.first(connectionsOf(tx, which).where("agent_connections.connection_id", "=", connection_id));
 
-const connectionsOf = (tx: Tx, { tenant_id, agent_id, user_id }: ConnectionsOfAgent) =>
+const connectionsOf = (tx: Tx, { tenant_id, agent_id, user_id }: VisibleConnections) =>
   tx.k
     .selectFrom("agent_connections")
     .innerJoin("oauth_tokens", "oauth_tokens.token_id", "agent_connections.token_id")
@@ -64,7 +68,7 @@ const connectionsOf = (tx: Tx, { tenant_id, agent_id, user_id }: ConnectionsOfAg
     .where("agent_connections.agent_id", "=", agent_id)
     .where((e) => e.or([e("user_id", "=", user_id), e("user_id", "is", null)]));
 
-/** Of an agent, in one list: the API has no pages for them. */
+/** Of an agent. The API has no pagination for connections. */
 export const MAX_CONNECTIONS = 1000;
 
 export const deleteConnection = (tx: Tx, tenant_id: string, connection_id: string): Promise<number> =>

@@ -4,18 +4,18 @@ import type { FlowRow } from "./schema.ts";
 
 export type NewFlow = Omit<FlowRow, "expires_at" | "claimed_at" | "outcome" | "created_at">;
 
-/** Begins a flow that ends by itself after `ttl_ms`. */
+/** Stores a flow that expires after `ttl_ms`. */
 export async function insertFlow(tx: Tx, flow: NewFlow, ttl_ms: number): Promise<void> {
   const expires_at = sql<number>`now_ms() + ${ttl_ms}`;
   const row = { ...flow, expires_at, claimed_at: null, outcome: null, created_at: nowMs };
   await tx.run(tx.k.insertInto("oauth_flows").values(row));
 }
 
-/** Of any workspace: who comes back from a provider brings nothing but the flow's id and its secret. */
+/** In any workspace: a browser that returns from a provider sends only the flow's id and secret. */
 export const findFlow = (tx: Tx, auth_id: string): Promise<FlowRow | undefined> =>
   tx.first(tx.k.selectFrom("oauth_flows").selectAll().where("auth_id", "=", auth_id));
 
-/** Takes a flow for the one callback that may have it. Undefined when it was taken, has expired or has ended. */
+/** Claims a flow for a callback. Undefined when it was already claimed, has expired or has ended. */
 export const claimFlow = (tx: Tx, auth_id: string): Promise<FlowRow | undefined> =>
   tx.first(
     tx.k
@@ -29,10 +29,10 @@ export const claimFlow = (tx: Tx, auth_id: string): Promise<FlowRow | undefined>
   );
 
 /**
- * Ends a flow that is claimed, and forgets its verifier. Undefined when it was cancelled meanwhile.
+ * Ends a claimed flow and deletes its verifier. Undefined when the flow was cancelled in the meantime.
  *
- * Take flows before tokens in every transaction that needs both: so they never wait for each other, and a deletion of tokens
- * sees either the flow still open, and cancels it, or the token that came of it.
+ * Lock order: every transaction that locks both locks flows before tokens. This prevents deadlocks, and a deletion of tokens either
+ * finds the flow open and cancels it, or finds the token that the flow created.
  */
 export const endFlowIfClaimed = (
   tx: Tx,
@@ -50,10 +50,10 @@ export const endFlowIfClaimed = (
   );
 
 /**
- * Ends all open flows at a provider, of one user when that is named, also those whose callback is under way: no token comes of
- * them any more. Call it before anything is done to tokens ({@link endFlowIfClaimed} says why).
+ * Cancels all open flows at a provider, or only those of one user, including flows whose callback is in progress. A cancelled flow
+ * creates no token. Call it before the transaction locks tokens, see {@link endFlowIfClaimed}.
  *
- * @returns the ids of the flows, whose waiters want to know
+ * @returns the ids of the cancelled flows, whose waiters must be notified
  */
 export async function cancelFlows(
   tx: Tx,
@@ -69,7 +69,7 @@ export async function cancelFlows(
   return (await tx.all(query.returning("auth_id"))).map((row) => row.auth_id);
 }
 
-/** Deletes all flows at a provider. @returns the ids of the flows, whose waiters want to know */
+/** Deletes all flows at a provider. @returns their ids, whose waiters must be notified */
 export async function deleteFlows(tx: Tx, tenant_id: string, provider_id: string): Promise<string[]> {
   const query = tx.k
     .deleteFrom("oauth_flows")
@@ -79,8 +79,8 @@ export async function deleteFlows(tx: Tx, tenant_id: string, provider_id: string
   return (await tx.all(query)).map((row) => row.auth_id);
 }
 
-/** Deletes flows whose time ran out so long ago, at most `limit`. */
-export const deleteFlowsExpiredFor = (tx: Tx, older_than_ms: number, limit: number): Promise<number> =>
+/** Deletes at most `limit` flows that expired more than `older_than_ms` ago. */
+export const deleteExpiredFlows = (tx: Tx, older_than_ms: number, limit: number): Promise<number> =>
   tx.run(
     tx.k
       .deleteFrom("oauth_flows")

@@ -3,7 +3,7 @@ import type { ProviderRow } from "./schema.ts";
 
 export type NewProvider = Omit<ProviderRow, "created_at" | "updated_at">;
 
-/** Undefined when the workspace has a provider of that name. */
+/** Undefined when the workspace already has a provider with this `provider_id`. */
 export const insertProvider = (tx: Tx, provider: NewProvider): Promise<ProviderRow | undefined> =>
   tx.first(
     tx.k
@@ -13,29 +13,22 @@ export const insertProvider = (tx: Tx, provider: NewProvider): Promise<ProviderR
       .returningAll(),
   );
 
+const providerById = (tx: Tx, tenant_id: string, provider_id: string) =>
+  tx.k
+    .selectFrom("oauth_providers")
+    .selectAll()
+    .where("tenant_id", "=", tenant_id)
+    .where("provider_id", "=", provider_id);
+
 export const findProvider = (tx: Tx, tenant_id: string, provider_id: string): Promise<ProviderRow | undefined> =>
-  tx.first(
-    tx.k
-      .selectFrom("oauth_providers")
-      .selectAll()
-      .where("tenant_id", "=", tenant_id)
-      .where("provider_id", "=", provider_id),
-  );
+  tx.first(providerById(tx, tenant_id, provider_id));
 
 /**
- * The provider, held until the transaction ends: so one after the other adds tokens to it, and none is added while it is deleted.
- * Flows are taken before it, tokens after it.
+ * Locks the provider until the transaction ends. This serializes the insertion of tokens and prevents it during a deletion.
+ * Lock order: flows, provider, tokens.
  */
 export const lockProvider = (tx: Tx, tenant_id: string, provider_id: string): Promise<ProviderRow | undefined> =>
-  tx.first(
-    tx.dialect.forUpdate(
-      tx.k
-        .selectFrom("oauth_providers")
-        .selectAll()
-        .where("tenant_id", "=", tenant_id)
-        .where("provider_id", "=", provider_id),
-    ),
-  );
+  tx.first(tx.dialect.forUpdate(providerById(tx, tenant_id, provider_id)));
 
 export const listProviders = (tx: Tx, tenant_id: string): Promise<ProviderRow[]> =>
   tx.all(
@@ -48,10 +41,10 @@ export const listProviders = (tx: Tx, tenant_id: string): Promise<ProviderRow[]>
       .limit(MAX_PROVIDERS),
   );
 
-/** Of a workspace, in one list: the API has no pages for them. */
+/** Of a workspace. The API has no pagination for providers. */
 export const MAX_PROVIDERS = 1000;
 
-/** Undefined when it is gone, also when there is another of its name by now. */
+/** Undefined when it was deleted, even if another provider with the same `provider_id` was created since. */
 export const updateProvider = (
   tx: Tx,
   { tenant_id, id }: Pick<ProviderRow, "tenant_id" | "id">,

@@ -1,8 +1,8 @@
 import type { Role } from "../../platform/contract/caller.ts";
 
 /**
- * The tables of the vault, as both databases hold them. `_at` and `_until` are milliseconds since the epoch, lists and objects
- * are JSON text, flags are 0 or 1. What is called sealed is encrypted (src/access/encryption/seal.ts) and bound to its place.
+ * The tables of access in both databases. `_at` and `_until` are milliseconds since the epoch, lists and objects are JSON text,
+ * flags are 0 or 1. Sealed columns are encrypted and bound to their row (src/access/encryption/seal.ts).
  */
 declare module "../../platform/database/schema.ts" {
   interface Schema {
@@ -18,14 +18,14 @@ declare module "../../platform/database/schema.ts" {
   }
 }
 
-/** A workspace is what the contracts call tenant and organization: everything belongs to one. */
+/** Every record belongs to a workspace. The API also calls it tenant and organization. */
 export interface WorkspaceRow {
   tenant_id: string;
   name: string;
   created_at: number;
 }
 
-/** Who may name a workspace in `X-Tenant-Id`. */
+/** A user who may select the workspace with `X-Tenant-Id`. */
 export interface WorkspaceMemberRow {
   tenant_id: string;
   user_id: string;
@@ -34,34 +34,34 @@ export interface WorkspaceMemberRow {
 }
 
 export interface ApiKeyRow {
-  /** The public part of the key, by which it is looked up. */
+  /** The public part of the key, used for lookup. */
   key_id: string;
   tenant_id: string;
   user_id: string;
   name: string;
-  /** SHA-256 of the whole key, in hex. The key itself is shown once and kept nowhere. */
+  /** SHA-256 of the whole key, in hex. The key itself is returned once and not stored. */
   digest: string;
   scopes: string;
   created_at: number;
-  /** To the minute. */
+  /** With a resolution of one minute. */
   last_used_at: number | null;
   revoked_at: number | null;
 }
 
-/** Which encryption keys this database has met. A start without one of them that is not retired is refused. */
+/** An encryption key that this database has used. The service does not start without every registered key that is not retired. */
 export interface EncryptionKeyRow {
   key_id: string;
   /** A known text, sealed with the key. */
   check_value: string;
   created_at: number;
-  /** When a rotation found that nothing is sealed with it any more. */
+  /** When a rotation found no text that is sealed with the key. */
   retired_at: number | null;
 }
 
 export interface ProviderRow {
   id: string;
   tenant_id: string;
-  /** The caller's name for it, unique within the workspace. */
+  /** Chosen by the client, unique within the workspace. */
   provider_id: string;
   name: string;
   client_id: string;
@@ -70,9 +70,9 @@ export interface ProviderRow {
   auth_url: string;
   token_url: string;
   revocation_url: string | null;
-  /** The authorization server's own name; answers that carry another are refused. */
+  /** Issuer identifier of the authorization server. Responses with another issuer are rejected. */
   issuer: string | null;
-  /** RFC 8707: for whom tokens are meant. */
+  /** RFC 8707 resource indicator of the tokens. */
   resource: string | null;
   uses_pkce: number;
   code_challenge_method: string | null;
@@ -92,26 +92,26 @@ export interface TokenRow {
   token_id: string;
   tenant_id: string;
   provider_id: string;
-  /** Whose it is; null when it belongs to an agent. */
+  /** Owner; null when the token belongs to an agent. */
   user_id: string | null;
-  /** The agent that owns it; null when it is a user's. */
+  /** Owner; null when the token belongs to a user. */
   agent_id: string | null;
   provider_account_label: string | null;
   scopes: string;
-  /** 1: what the user's agents get when they do not name a token. At most one of a user and a provider. */
+  /** 1: agents of the user get this token unless they request another. At most one per user and provider. */
   is_default: number;
   /** A TokenSecret as JSON, sealed. */
   secret: string;
   metadata: string;
   expires_at: number | null;
-  /** Who refreshes it right now, and until when the others wait. */
+  /** The holder of the refresh lease and the end of the lease. */
   refresh_holder: string | null;
   refresh_until: number | null;
   created_at: number;
   updated_at: number;
 }
 
-/** An agent that may use a token. */
+/** Permission of an agent to use a token. */
 export interface ConnectionRow {
   connection_id: string;
   tenant_id: string;
@@ -122,34 +122,34 @@ export interface ConnectionRow {
   created_at: number;
 }
 
-/** One way of a user to a provider and back. Its `state` is used once. */
+/** An authorization of a user at a provider. Its `state` is single-use. */
 export interface FlowRow {
   auth_id: string;
   tenant_id: string;
   provider_id: string;
-  /** Whose token comes of it. */
+  /** Owner of the token that the flow creates. */
   user_id: string;
-  /** Who asked for it: the user, or a service that named the user. */
+  /** The caller that started it: the user, or a service on behalf of the user. */
   started_by: string;
   agent_id: string | null;
-  /** The token that comes of it; before that the one it is to renew, if any. */
+  /** The token that the flow created; while it is open, the token that it renews, if any. */
   token_id: string | null;
   scopes: string;
   redirect_uri: string;
   is_default: number;
-  /** PKCE's secret half, sealed. */
+  /** PKCE code verifier, sealed. */
   verifier: string | null;
   /** SHA-256 of the state, in hex. */
   state_digest: string;
   expires_at: number;
-  /** When a callback took it. Set once. */
+  /** When a callback claimed it. Set once. */
   claimed_at: number | null;
-  /** Null while it is open. */
+  /** Null while the flow is open. */
   outcome: "completed" | "failed" | "cancelled" | null;
   created_at: number;
 }
 
-/** What became of a token, for its user to read. */
+/** A change of a token or a failed authorization, for the user to read. */
 export interface TokenEventRow {
   event_id: string;
   tenant_id: string;

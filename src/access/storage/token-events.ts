@@ -28,7 +28,7 @@ export function listTokenEvents(
   return tx.all(query.orderBy("created_at", "desc").orderBy("event_id", "desc").limit(limit));
 }
 
-/** Deletes what is older than `retention_ms`, at most `limit`, so that no other write waits for long. */
+/** Deletes at most `limit` events that are older than `retention_ms`. */
 export const deleteOldTokenEvents = (tx: Tx, retention_ms: number, limit: number): Promise<number> =>
   tx.run(
     tx.k

@@ -5,7 +5,7 @@ import type { TokenRow } from "./schema.ts";
 
 export type NewToken = Omit<TokenRow, "refresh_holder" | "refresh_until" | "created_at" | "updated_at">;
 
-/** Whose tokens: of one user, at one provider when that is named. */
+/** Selects the tokens of a user, at one provider or at all. */
 export interface TokensOfUser {
   tenant_id: string;
   user_id: string;
@@ -17,20 +17,29 @@ export async function insertToken(tx: Tx, token: NewToken): Promise<TokenRow> {
   return (await tx.first(tx.k.insertInto("oauth_tokens").values(row).returningAll())) as TokenRow;
 }
 
+/** Stores a token of a user. It becomes the default on request, and when it is the user's first token at the provider. */
+export async function insertUserToken(
+  tx: Tx,
+  token: Omit<NewToken, "user_id" | "agent_id" | "is_default"> & { user_id: string },
+  make_default: boolean,
+): Promise<TokenRow> {
+  const { provider_id } = token;
+  const is_default = make_default || !(await providersWithTokens(tx, token, [provider_id])).has(provider_id);
+  if (is_default) await clearDefault(tx, token);
+  return insertToken(tx, { ...token, agent_id: null, is_default: is_default ? 1 : 0 });
+}
+
+const tokenById = (tx: Tx, tenant_id: string, token_id: string) =>
+  tx.k.selectFrom("oauth_tokens").selectAll().where("tenant_id", "=", tenant_id).where("token_id", "=", token_id);
+
 export const findToken = (tx: Tx, tenant_id: string, token_id: string): Promise<TokenRow | undefined> =>
-  tx.first(
-    tx.k.selectFrom("oauth_tokens").selectAll().where("tenant_id", "=", tenant_id).where("token_id", "=", token_id),
-  );
+  tx.first(tokenById(tx, tenant_id, token_id));
 
-/** The same, held until the transaction ends. */
+/** Finds a token and locks it until the transaction ends. */
 export const lockToken = (tx: Tx, tenant_id: string, token_id: string): Promise<TokenRow | undefined> =>
-  tx.first(
-    tx.dialect.forUpdate(
-      tx.k.selectFrom("oauth_tokens").selectAll().where("tenant_id", "=", tenant_id).where("token_id", "=", token_id),
-    ),
-  );
+  tx.first(tx.dialect.forUpdate(tokenById(tx, tenant_id, token_id)));
 
-/** Newest first; the user's default leads. */
+/** The user's default first, then newest first. */
 export const listTokens = (tx: Tx, which: TokensOfUser): Promise<TokenRow[]> =>
   tx.all(
     tokensOf(tx, which)
@@ -41,15 +50,15 @@ export const listTokens = (tx: Tx, which: TokensOfUser): Promise<TokenRow[]> =>
       .limit(MAX_TOKENS),
   );
 
-/** Of a user, in one list: the API has no pages for them. */
+/** Of a user. The API has no pagination for tokens. */
 export const MAX_TOKENS = 1000;
 
-/** All of them, held until the transaction ends. */
+/** Locks all tokens of a user until the transaction ends. */
 export const lockTokens = (tx: Tx, which: TokensOfUser): Promise<TokenRow[]> =>
   tx.all(tx.dialect.forUpdate(tokensOf(tx, which).selectAll().orderBy("token_id")));
 
-/** The same of everybody at a provider, agents' own too. */
-export const lockTokensAt = (tx: Tx, tenant_id: string, provider_id: string): Promise<TokenRow[]> =>
+/** Locks all tokens at a provider, of all users and agents, until the transaction ends. */
+export const lockTokensOfProvider = (tx: Tx, tenant_id: string, provider_id: string): Promise<TokenRow[]> =>
   tx.all(
     tx.dialect.forUpdate(
       tx.k
@@ -66,7 +75,7 @@ function tokensOf(tx: Tx, { tenant_id, user_id, provider_id }: TokensOfUser) {
   return provider_id === undefined ? query : query.where("provider_id", "=", provider_id);
 }
 
-/** Of those that are named, the ones for which there is a token. */
+/** The providers of this list at which the user has a token. */
 export async function providersWithTokens(
   tx: Tx,
   { tenant_id, user_id }: TokensOfUser,
@@ -79,11 +88,11 @@ export async function providersWithTokens(
   return new Set(rows.map((row) => row.provider_id));
 }
 
-/** Undefined when it is gone: a token that was deleted does not come back. */
+/** Undefined when the token was deleted. */
 export const updateToken = (
   tx: Tx,
   token_id: string,
-  changes: Partial<Omit<NewToken, "token_id" | "tenant_id">>,
+  changes: Partial<Omit<TokenRow, "token_id" | "tenant_id" | "created_at" | "updated_at">>,
 ): Promise<TokenRow | undefined> =>
   tx.first(
     tx.k
@@ -94,25 +103,19 @@ export const updateToken = (
   );
 
 /**
- * Puts what a user has granted anew in the place of what a token held. Whoever refreshes the old one right now has it no more, so
- * that neither its success nor its failure touches the new one. Undefined when the token is gone.
+ * Replaces the contents of a token with a new grant. It also ends the lease of a refresh in progress, so that neither success nor
+ * failure of that refresh affects the new grant. Undefined when the token was deleted.
  */
 export const renewToken = (
   tx: Tx,
   token_id: string,
   granted: Pick<TokenRow, "secret" | "scopes" | "expires_at" | "metadata">,
 ): Promise<TokenRow | undefined> =>
-  tx.first(
-    tx.k
-      .updateTable("oauth_tokens")
-      .set({ ...granted, refresh_holder: null, refresh_until: null, updated_at: nowMs })
-      .where("token_id", "=", token_id)
-      .returningAll(),
-  );
+  updateToken(tx, token_id, { ...granted, refresh_holder: null, refresh_until: null });
 
 /**
- * Before another token of the user becomes the default at a provider. Whoever does this holds the provider until the transaction
- * ends, so that two who do it at a time do not make two.
+ * Clears the user's default at a provider, before another token becomes the default. It locks the provider until the transaction
+ * ends, so that concurrent transactions cannot create two defaults.
  */
 export async function clearDefault(
   tx: Tx,
@@ -130,19 +133,19 @@ export async function clearDefault(
   );
 }
 
-/** Ids of one `in (...)`. */
+/** Maximum number of ids in one `in (...)`. */
 const MAX_IDS = 5000;
 
-/** With the connections of agents to them. */
+/** Deletes tokens and the connections of agents to them. */
 export async function deleteTokens(tx: Tx, token_ids: readonly string[]): Promise<void> {
   for (let from = 0; from < token_ids.length; from += MAX_IDS) {
-    const some = token_ids.slice(from, from + MAX_IDS);
-    await tx.run(tx.k.deleteFrom("agent_connections").where("token_id", "in", some));
-    await tx.run(tx.k.deleteFrom("oauth_tokens").where("token_id", "in", some));
+    const batch = token_ids.slice(from, from + MAX_IDS);
+    await tx.run(tx.k.deleteFrom("agent_connections").where("token_id", "in", batch));
+    await tx.run(tx.k.deleteFrom("oauth_tokens").where("token_id", "in", batch));
   }
 }
 
-/** Deletes a token of an agent that no agent uses any more. Undefined when it is a user's, or is used. */
+/** Deletes a token of an agent that has no connection left. Undefined when it belongs to a user or is in use. */
 export const deleteAgentTokenIfUnused = (tx: Tx, tenant_id: string, token_id: string): Promise<TokenRow | undefined> =>
   tx.first(
     tx.k
@@ -157,27 +160,27 @@ export const deleteAgentTokenIfUnused = (tx: Tx, tenant_id: string, token_id: st
   );
 
 /**
- * Makes `holder` the one that refreshes a token, for `hold_ms` by the clock of the database, unless somebody else is at it.
+ * Acquires the lease to refresh a token for `lease_ms` by the clock of the database.
  *
- * @returns the token as it is now; undefined when it is gone or somebody else refreshes it
+ * @returns the current token; undefined when it was deleted or another holder has the lease
  */
-export const holdForRefresh = (
+export const acquireRefreshLease = (
   tx: Tx,
   token_id: string,
   holder: string,
-  hold_ms: number,
+  lease_ms: number,
 ): Promise<TokenRow | undefined> =>
   tx.first(
     tx.k
       .updateTable("oauth_tokens")
-      .set({ refresh_holder: holder, refresh_until: sql<number>`now_ms() + ${hold_ms}` })
+      .set({ refresh_holder: holder, refresh_until: sql<number>`now_ms() + ${lease_ms}` })
       .where("token_id", "=", token_id)
       .where((e) => e.or([e("refresh_until", "is", null), e("refresh_until", "<=", nowMs)]))
       .returningAll(),
   );
 
-/** Ends what {@link holdForRefresh} began, with the new token when there is one. Undefined when the token is gone meanwhile. */
-export const endRefresh = (
+/** Releases the lease of {@link acquireRefreshLease} and stores the changes. Undefined when `holder` no longer has the lease. */
+export const releaseRefreshLease = (
   tx: Tx,
   token_id: string,
   holder: string,
@@ -192,8 +195,8 @@ export const endRefresh = (
       .returningAll(),
   );
 
-/** Deletes a token that can be refreshed no more, with the connections of agents to it. Undefined when `holder` no longer has it. */
-export async function deleteTokenIfHeld(tx: Tx, token_id: string, holder: string): Promise<TokenRow | undefined> {
+/** Deletes a token and the connections of agents to it. Undefined when `holder` no longer has the refresh lease. */
+export async function deleteTokenIfLeased(tx: Tx, token_id: string, holder: string): Promise<TokenRow | undefined> {
   const deleted = await tx.first(
     tx.k
       .deleteFrom("oauth_tokens")

@@ -1,13 +1,12 @@
-import { sql } from "kysely";
+import { type RawBuilder, sql } from "kysely";
 import type { Role } from "../../platform/contract/caller.ts";
 import { nowMs, type Tx } from "../../platform/database/database.ts";
 import { prepared } from "../../platform/database/prepared.ts";
-import { named } from "./named.ts";
 import type { WorkspaceMemberRow, WorkspaceRow } from "./schema.ts";
 
 export type NewWorkspace = Omit<WorkspaceRow, "created_at">;
 
-/** Undefined when its id or its name is taken. */
+/** Undefined when the id or the name is taken. */
 export const insertWorkspace = (tx: Tx, workspace: NewWorkspace): Promise<WorkspaceRow | undefined> =>
   tx.first(
     tx.k
@@ -23,7 +22,7 @@ export const findWorkspace = (tx: Tx, tenant_id: string): Promise<WorkspaceRow |
 export const findWorkspaceByName = (tx: Tx, name: string): Promise<WorkspaceRow | undefined> =>
   tx.first(tx.k.selectFrom("workspaces").selectAll().where("name", "=", name));
 
-/** All, or that of one id; the oldest first. */
+/** All workspaces, or the one with this id; oldest first. */
 export function listWorkspaces(tx: Tx, tenant_id: string | undefined): Promise<WorkspaceRow[]> {
   const query = tx.k.selectFrom("workspaces").selectAll();
   return tx.all(
@@ -34,15 +33,15 @@ export function listWorkspaces(tx: Tx, tenant_id: string | undefined): Promise<W
   );
 }
 
-/** In one list: the API has no pages for them. */
+/** The API has no pagination for workspaces. */
 export const MAX_WORKSPACES = 10_000;
 
-/** Makes a user a member; one that is gets the role, when there is one, and otherwise stays as they are. */
+/** Adds a member. An existing member gets the new role; without a role the member stays unchanged. */
 export async function insertMember(
   tx: Tx,
   { role, ...member }: Omit<WorkspaceMemberRow, "created_at" | "role"> & { role: Role | undefined },
 ): Promise<WorkspaceMemberRow> {
-  // Something has to be set for the row that is there to be answered.
+  // RETURNING returns an existing row only if the statement updates a column.
   const changes = role === undefined ? { user_id: member.user_id } : { role };
   const row = await tx.first(
     tx.k
@@ -65,7 +64,7 @@ const findMemberQuery = prepared<{ tenant_id: string; user_id: string }, Workspa
     .where("user_id", "=", p("user_id")),
 );
 
-/** By their names. */
+/** Ordered by user id. */
 export const listMembers = (tx: Tx, tenant_id: string): Promise<WorkspaceMemberRow[]> =>
   tx.all(
     tx.k
@@ -76,23 +75,27 @@ export const listMembers = (tx: Tx, tenant_id: string): Promise<WorkspaceMemberR
       .limit(MAX_MEMBERS),
   );
 
-/** Of a workspace, in one list. */
+/** Of a workspace. The API has no pagination for members. */
 export const MAX_MEMBERS = 10_000;
 
 export const deleteMember = (tx: Tx, tenant_id: string, user_id: string): Promise<number> =>
   tx.run(tx.k.deleteFrom("workspace_members").where("tenant_id", "=", tenant_id).where("user_id", "=", user_id));
 
-/** All memberships of these users. */
+/** All memberships of these users, with one bind parameter for any number of users. */
 export const listMembershipsOf = (tx: Tx, user_ids: readonly string[]): Promise<WorkspaceMemberRow[]> =>
   tx.all(
-    sql<WorkspaceMemberRow>`select workspace_members.* from ${named(tx, user_ids)} as named
-      join workspace_members on workspace_members.user_id = named.key`.compile(tx.k),
+    sql<WorkspaceMemberRow>`select workspace_members.* from ${stringTable(tx, user_ids)} as users
+      join workspace_members on workspace_members.user_id = users.key`.compile(tx.k),
   );
 
-/** Two of a user's memberships, or all when there are fewer: enough to know whether a workspace has to be named. */
-export const someMembershipsOf = (tx: Tx, user_id: string): Promise<WorkspaceMemberRow[]> =>
-  tx.all(someQuery(tx, { user_id }));
+/** At most two memberships of a user: enough to decide whether the request must select a workspace. */
+export const listFirstMemberships = (tx: Tx, user_id: string): Promise<WorkspaceMemberRow[]> =>
+  tx.all(firstMembershipsQuery(tx, { user_id }));
 
-const someQuery = prepared<{ user_id: string }, WorkspaceMemberRow>((k, p) =>
+const firstMembershipsQuery = prepared<{ user_id: string }, WorkspaceMemberRow>((k, p) =>
   k.selectFrom("workspace_members").selectAll().where("user_id", "=", p("user_id")).limit(2),
 );
+
+/** A list of strings as a table with the column `key`. It takes one bind parameter; `in` takes one per string. */
+export const stringTable = (tx: Tx, strings: readonly string[]): RawBuilder<unknown> =>
+  tx.dialect.jsonEntries(sql`${JSON.stringify(Object.fromEntries(strings.map((text) => [text, 0])))}`);

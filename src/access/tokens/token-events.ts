@@ -1,32 +1,55 @@
+import type { BackgroundService } from "../../platform/lib/background-service.ts";
 import { newId } from "../../platform/lib/ids.ts";
+import type { VaultContext } from "../context.ts";
+import { retention } from "../retention.ts";
 import type { TokenRow } from "../storage/schema.ts";
-import type { NewTokenEvent } from "../storage/token-events.ts";
+import { deleteOldTokenEvents, type NewTokenEvent } from "../storage/token-events.ts";
 
-/**
- * Something that becomes of a token because somebody called this API.
- *
- * @param by who reads of it when the token is an agent's, which has no user of its own
- */
-export const calledFor = (
-  token: TokenRow,
-  event_type: "token_created" | "token_deleted" | "needs_reconnect",
-  {
-    reason = null,
-    by,
-  }: {
-    reason?: "user_deleted" | "provider_deleted" | "provider_changed" | "replaced" | "disconnected" | null;
-    by: string;
-  },
+/** The token or flow that an event is about. */
+type EventSubject = Pick<NewTokenEvent, "tenant_id" | "user_id" | "provider_id" | "agent_id" | "scopes"> &
+  Partial<Pick<NewTokenEvent, "provider_account_label">>;
+
+type EventFields = Pick<NewTokenEvent, "event_type" | "source"> & Partial<Pick<NewTokenEvent, "reason" | "detail">>;
+
+export const newTokenEvent = (
+  { tenant_id, user_id, provider_id, agent_id, scopes, provider_account_label = null }: EventSubject,
+  { event_type, source, reason = null, detail = null }: EventFields,
 ): NewTokenEvent => ({
   event_id: newId(),
-  tenant_id: token.tenant_id,
-  user_id: token.user_id ?? by,
-  provider_id: token.provider_id,
-  agent_id: token.agent_id,
+  tenant_id,
+  user_id,
+  provider_id,
+  agent_id,
   event_type,
   reason,
-  source: "api",
-  provider_account_label: token.provider_account_label,
-  scopes: token.scopes,
-  detail: null,
+  source,
+  provider_account_label,
+  scopes,
+  detail,
 });
+
+type ApiEventReason = "user_deleted" | "provider_deleted" | "provider_changed" | "replaced" | "disconnected";
+
+/** An event that an API call caused. @param caller_id the user who sees the event when the token belongs to an agent */
+export const apiTokenEvent = (
+  token: TokenRow,
+  caller_id: string,
+  event_type: "token_created" | "token_deleted" | "needs_reconnect",
+  reason?: ApiEventReason,
+): NewTokenEvent =>
+  newTokenEvent(
+    { ...token, user_id: token.user_id ?? caller_id },
+    { event_type, source: "api", reason: reason ?? null },
+  );
+
+/** Deletes token events that are older than the retention time. */
+export const tokenEventRetention = (
+  context: Pick<VaultContext, "database" | "log" | "settings">,
+  interval_ms?: number,
+): BackgroundService =>
+  retention(
+    context,
+    "oauth_token_events",
+    (tx, limit) => deleteOldTokenEvents(tx, context.settings.token_event_retention_ms, limit),
+    interval_ms,
+  );

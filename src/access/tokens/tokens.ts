@@ -5,14 +5,17 @@ import { newId } from "../../platform/lib/ids.ts";
 import type { VaultContext } from "../context.ts";
 import type { OAuthTokenSummary, TokenEvent } from "../contract/records.ts";
 import type { TokenImport, TokensDeleted, TokenUpdate } from "../contract/tokens.ts";
+import { notifyFlowWaiters } from "../oauth/flow-wait.ts";
+import { revokeInBackground } from "../oauth/revocation.ts";
 import { cancelFlows } from "../storage/flows.ts";
 import { findProvider, lockProvider } from "../storage/providers.ts";
-import type { TokenRow } from "../storage/schema.ts";
+import type { ProviderRow, TokenRow } from "../storage/schema.ts";
 import { insertTokenEvents, listTokenEvents } from "../storage/token-events.ts";
 import {
   clearDefault,
   deleteTokens,
   findToken,
+  insertUserToken,
   listTokens,
   lockToken,
   lockTokens,
@@ -20,22 +23,17 @@ import {
   updateToken,
 } from "../storage/tokens.ts";
 import { tokenEventOf, tokenSummaryOf } from "../wire.ts";
-import { addToken } from "./add-token.ts";
-import { announceFlows, type RevokeTokens, revokeLater } from "./after-deletion.ts";
-import { expiryOf, givenSecret } from "./given-token.ts";
-import { calledFor } from "./token-events.ts";
-import { sealToken } from "./token-secret.ts";
+import { apiTokenEvent } from "./token-events.ts";
+import { importedExpiry, importedSecret, sealToken } from "./token-secret.ts";
 
 type Owner = Pick<Caller, "tenant_id" | "user_id">;
 
-/** The OAuth tokens of the calling user in their workspace. The user is known from the credentials, never from the request. */
+/** The OAuth tokens of the caller in their workspace. The user comes from the credentials, never from the request. */
 export class Tokens {
   readonly #context: VaultContext;
-  readonly #revoke: RevokeTokens;
 
-  constructor(context: VaultContext, revoke: RevokeTokens) {
+  constructor(context: VaultContext) {
     this.#context = context;
-    this.#revoke = revoke;
   }
 
   async list({ tenant_id, user_id }: Owner, provider_id?: string): Promise<OAuthTokenSummary[]> {
@@ -43,10 +41,10 @@ export class Tokens {
     return rows.map(tokenSummaryOf);
   }
 
-  /** By provider, each that was asked for; one that does not exist has none. */
+  /** By requested provider id; false for a provider that does not exist. */
   async exist({ tenant_id, user_id }: Owner, provider_ids: readonly string[]): Promise<Record<string, boolean>> {
-    const having = await providersWithTokens(this.#context.database.read, { tenant_id, user_id }, provider_ids);
-    return Object.fromEntries(provider_ids.map((provider_id) => [provider_id, having.has(provider_id)]));
+    const connected = await providersWithTokens(this.#context.database.read, { tenant_id, user_id }, provider_ids);
+    return Object.fromEntries(provider_ids.map((provider_id) => [provider_id, connected.has(provider_id)]));
   }
 
   /** @throws ApiError oauth_provider_not_found */
@@ -54,29 +52,29 @@ export class Tokens {
     const { database, seal, clock } = this.#context;
     const { provider_id, scopes, metadata, is_default } = request;
     const token_id = newId();
-    const given = {
+    const row = {
       token_id,
       tenant_id,
       provider_id,
       user_id,
       provider_account_label: null,
       scopes: JSON.stringify(scopes),
-      secret: sealToken(seal, { tenant_id, token_id }, givenSecret(request)),
+      secret: sealToken(seal, { tenant_id, token_id }, importedSecret(request)),
       metadata: JSON.stringify(metadata ?? {}),
-      expires_at: expiryOf(request, clock),
+      expires_at: importedExpiry(request, clock),
     };
     const provider = await database.write(async (tx) => {
       const found = await lockProvider(tx, tenant_id, provider_id);
       if (!found) return undefined;
-      const token = await addToken(tx, given, is_default);
-      await insertTokenEvents(tx, [calledFor(token, "token_created", { by: user_id })]);
+      const token = await insertUserToken(tx, row, is_default);
+      await insertTokenEvents(tx, [apiTokenEvent(token, user_id, "token_created")]);
       return found;
     });
     if (!provider) throw new ApiError("oauth_provider_not_found", { provider_id });
     return { token_id };
   }
 
-  /** @throws ApiError oauth_token_not_found, also for a token of somebody else */
+  /** @throws ApiError oauth_token_not_found, also for a token of another user */
   async update({ tenant_id, user_id }: Owner, token_id: string, request: TokenUpdate): Promise<OAuthTokenSummary> {
     const { provider_account_label, is_default } = request;
     const row = await this.#context.database.write(async (tx) => {
@@ -87,36 +85,45 @@ export class Tokens {
         ...(typeof provider_account_label === "string" && { provider_account_label }),
         ...(typeof is_default === "boolean" && { is_default: is_default ? 1 : 0 }),
       });
-      // Deleted meanwhile: then the former default stays one.
+      // The token was deleted in the meantime. The error rolls back, which keeps the former default.
       if (!updated) throw new ApiError("oauth_token_not_found");
       return updated;
     });
     return tokenSummaryOf(row);
   }
 
-  /** @throws ApiError oauth_token_not_found, also for a token of somebody else */
-  async delete({ tenant_id, user_id }: Owner, token_id: string): Promise<void> {
-    const { provider, tokens } = await this.#context.database.write(async (tx) => {
+  /** @throws ApiError oauth_token_not_found, also for a token of another user */
+  async delete(owner: Owner, token_id: string): Promise<void> {
+    const { tenant_id, user_id } = owner;
+    const deleted = await this.#context.database.write(async (tx) => {
       const token = ownedBy(user_id, await lockToken(tx, tenant_id, token_id));
-      return deleteThese(tx, token ? [token] : [], user_id);
+      return deleteLocked(tx, token ? [token] : [], user_id);
     });
-    if (tokens.length === 0) throw new ApiError("oauth_token_not_found");
-    revokeLater(this.#context, this.#revoke, provider, tokens);
+    if (deleted.tokens.length === 0) throw new ApiError("oauth_token_not_found");
+    this.#afterDeletion(owner, deleted);
   }
 
   /**
-   * Deletes all tokens of the user at a provider, across agents, and what is under way to one: a callback that comes later finds
-   * its flow cancelled. That there are none, or no such provider, is as good.
+   * Deletes all tokens of the user at a provider, for all agents, and cancels open flows there: a later callback finds its flow
+   * cancelled. Succeeds when there are no tokens or no such provider.
    */
-  async deleteAll({ tenant_id, user_id }: Owner, provider_id: string): Promise<TokensDeleted> {
-    const whose = { tenant_id, user_id, provider_id };
-    const { provider, tokens, flows } = await this.#context.database.write(async (tx) => {
-      const flows = await cancelFlows(tx, whose);
-      return { ...(await deleteThese(tx, await lockTokens(tx, whose), user_id)), flows };
+  async deleteAll(owner: Owner, provider_id: string): Promise<TokensDeleted> {
+    const { tenant_id, user_id } = owner;
+    const selection = { tenant_id, user_id, provider_id };
+    const { flows, ...deleted } = await this.#context.database.write(async (tx) => {
+      const flows = await cancelFlows(tx, selection);
+      return { ...(await deleteLocked(tx, await lockTokens(tx, selection), user_id)), flows };
     });
-    announceFlows(this.#context, flows);
-    revokeLater(this.#context, this.#revoke, provider, tokens);
+    notifyFlowWaiters(this.#context, flows);
+    this.#afterDeletion(owner, deleted);
     return { message: `OAuth tokens for provider '${provider_id}' deleted`, provider_id };
+  }
+
+  #afterDeletion({ tenant_id, user_id }: Owner, { tokens, provider }: DeletedTokens): void {
+    const { log } = this.#context;
+    for (const { token_id, provider_id } of tokens)
+      log.info({ workspace_id: tenant_id, user_id, provider_id, token_id }, "OAuth token deleted");
+    revokeInBackground(this.#context, provider, tokens);
   }
 
   /** Newest first. */
@@ -129,8 +136,13 @@ export class Tokens {
 const ownedBy = (user_id: string, token: TokenRow | undefined): TokenRow | undefined =>
   token?.user_id === user_id ? token : undefined;
 
-/** Deletes tokens of one provider, which are held, and tells so in their events. */
-async function deleteThese(tx: Tx, tokens: readonly TokenRow[], by: string) {
+interface DeletedTokens {
+  tokens: readonly TokenRow[];
+  provider: ProviderRow | undefined;
+}
+
+/** Deletes locked tokens of one provider, and stores an event for each. */
+async function deleteLocked(tx: Tx, tokens: readonly TokenRow[], caller_id: string): Promise<DeletedTokens> {
   const [first] = tokens;
   await deleteTokens(
     tx,
@@ -138,7 +150,7 @@ async function deleteThese(tx: Tx, tokens: readonly TokenRow[], by: string) {
   );
   await insertTokenEvents(
     tx,
-    tokens.map((token) => calledFor(token, "token_deleted", { reason: "user_deleted", by })),
+    tokens.map((token) => apiTokenEvent(token, caller_id, "token_deleted", "user_deleted")),
   );
   return { tokens, provider: first && (await findProvider(tx, first.tenant_id, first.provider_id)) };
 }

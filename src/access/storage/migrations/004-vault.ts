@@ -1,12 +1,12 @@
 import type { Migration } from "../../../platform/database/migrate.ts";
 
-/** Workspaces with their keys; OAuth providers, flows and tokens. */
+/** Workspaces, members and API keys; OAuth providers, flows and tokens. */
 export const vault: Migration = {
   name: "004-vault",
   statements: ({ types }) => [
     `create table workspaces (
       tenant_id text primary key, name text not null unique, created_at ${types.bigint} not null)`,
-    // Everything that is there already belongs to it (DEFAULT_TENANT in contract/caller.ts).
+    // Existing rows belong to this workspace (DEFAULT_TENANT in platform/contract/caller.ts).
     `insert into workspaces (tenant_id, name, created_at)
       values ('00000000-0000-0000-0000-000000000001', 'default', now_ms())`,
     `create table workspace_members (

@@ -1,0 +1,251 @@
+import * as oauth from "oauth4webapi";
+import type { Caller } from "../../platform/contract/caller.ts";
+import { ApiError } from "../../platform/errors.ts";
+import { newId } from "../../platform/lib/ids.ts";
+import { isObject, type JsonObject } from "../../platform/lib/json/json.ts";
+import { urlRefusal } from "../../platform/lib/safe-fetch/safe-fetch.ts";
+import type { VaultContext } from "../context.ts";
+import type { McpDiscoverRequest } from "../contract/flows.ts";
+import type { OAuthProvider } from "../contract/records.ts";
+import { findProvider, insertProvider } from "../storage/providers.ts";
+import { providerOf } from "../wire.ts";
+import { callbackUrl } from "./flow-start.ts";
+import { type ProviderContext, requestOptions } from "./oauth-client.ts";
+import { describeFailure } from "./provider-errors.ts";
+import { sealClientSecret } from "./provider-secret.ts";
+
+/** Name of the registered client, which users see on consent pages. */
+const CLIENT_NAME = "Threadmill";
+
+/**
+ * Creates a provider from the metadata of an MCP server and a client that is registered at its authorization server.
+ *
+ * @param base_url public URL of this server; undefined when it is not known
+ * @throws ApiError oauth_provider_exists, no_public_url, discovery_failed
+ */
+export async function discoverProvider(
+  context: VaultContext,
+  { tenant_id }: Pick<Caller, "tenant_id">,
+  body: McpDiscoverRequest,
+  base_url: string | undefined,
+): Promise<OAuthProvider> {
+  const { provider_id } = body;
+  // Checked first, so that no unused client is registered.
+  const already_exists = new ApiError("oauth_provider_exists", { provider_id });
+  if (await findProvider(context.database.read, tenant_id, provider_id)) throw already_exists;
+  if (base_url === undefined) throw new ApiError("no_public_url");
+  const found = await discoverAndRegister(context, body, callbackUrl(base_url, provider_id));
+  const provider = await context.database.write((tx) => insertProvider(tx, rowOf(context, tenant_id, body, found)));
+  if (!provider) throw already_exists;
+  return providerOf(provider);
+}
+
+interface DiscoveredProvider extends Discovered {
+  client: RegisteredClient;
+}
+
+async function discoverAndRegister(
+  context: VaultContext,
+  { mcp_server_url }: McpDiscoverRequest,
+  redirect_uri: string,
+): Promise<DiscoveredProvider> {
+  const refusal = urlRefusal(mcp_server_url, context.fetch_rules);
+  if (refusal !== undefined) throw new ApiError("discovery_failed", { reason: refusal });
+  try {
+    const found = await discover(context, mcp_server_url);
+    requireAllowed(context, found);
+    return { ...found, client: await register(context, found.as, redirect_uri) };
+  } catch (error) {
+    if (error instanceof DiscoveryError) throw new ApiError("discovery_failed", { reason: error.message });
+    throw error;
+  }
+}
+
+/** Applies the same address rules as to a provider that is created by hand. */
+function requireAllowed({ fetch_rules }: VaultContext, { as }: Discovered): void {
+  for (const url of [as.authorization_endpoint, as.token_endpoint, as.revocation_endpoint]) {
+    if (url !== undefined && urlRefusal(url, fetch_rules) !== undefined) {
+      throw new DiscoveryError("its authorization server has an endpoint at an address that is not allowed.");
+    }
+  }
+}
+
+function rowOf({ seal }: VaultContext, tenant_id: string, body: McpDiscoverRequest, found: DiscoveredProvider) {
+  const { as, client, resource } = found;
+  const id = newId();
+  const secret = client.client_secret;
+  return {
+    id,
+    tenant_id,
+    provider_id: body.provider_id,
+    name: body.name,
+    client_id: client.client_id,
+    client_secret: secret === undefined ? null : sealClientSecret(seal, { tenant_id, id }, secret),
+    auth_url: as.authorization_endpoint,
+    token_url: as.token_endpoint,
+    revocation_url: as.revocation_endpoint ?? null,
+    issuer: as.issuer,
+    resource,
+    uses_pkce: 1,
+    code_challenge_method: "S256",
+    provider_type: null,
+    mcp_server_url: body.mcp_server_url,
+    token_endpoint_auth_method: client.token_endpoint_auth_method,
+    is_dynamic_client: 1,
+    authorization_params: "{}",
+    allowed_redirect_uris: "[]",
+    default_redirect_uri: null,
+  };
+}
+
+/** Metadata of an MCP server and its authorization server. */
+interface Discovered {
+  /** RFC 8707 resource indicator for token requests. */
+  resource: string;
+  as: oauth.AuthorizationServer & { authorization_endpoint: string; token_endpoint: string };
+}
+
+/** A dynamically registered client (RFC 7591). */
+interface RegisteredClient {
+  client_id: string;
+  client_secret: string | undefined;
+  token_endpoint_auth_method: AuthMethod;
+}
+
+/** In order of preference: with a client secret, a stolen code or refresh token alone is useless. */
+const AUTH_METHODS = ["client_secret_post", "client_secret_basic", "none"] as const;
+type AuthMethod = (typeof AUTH_METHODS)[number];
+
+/** Discovery or registration failed. The message is shown to the caller. */
+class DiscoveryError extends Error {}
+
+/**
+ * Finds the authorization server of an MCP server from its metadata (RFC 9728), and the endpoints from the metadata of the
+ * authorization server (RFC 8414 or OpenID Connect). An MCP server without metadata is its own authorization server, as in older
+ * versions of MCP.
+ *
+ * @throws DiscoveryError
+ */
+async function discover(context: ProviderContext, mcp_server_url: string): Promise<Discovered> {
+  const server = new URL(mcp_server_url);
+  const metadata = await resourceMetadata(context, server);
+  const [issuer = server.origin] = metadata?.authorization_servers ?? [];
+  const as = await authorizationServerMetadata(context, issuer);
+  const { authorization_endpoint, token_endpoint, code_challenge_methods_supported: methods } = as;
+  if (!authorization_endpoint || !token_endpoint) {
+    throw new DiscoveryError(
+      "the metadata of its authorization server has no authorization_endpoint or no token_endpoint.",
+    );
+  }
+  if (methods && !methods.includes("S256")) {
+    throw new DiscoveryError("its authorization server does not support PKCE with S256.");
+  }
+  return {
+    resource: metadata?.resource ?? mcp_server_url,
+    as: { ...as, authorization_endpoint, token_endpoint },
+  };
+}
+
+/**
+ * Registers a client at an authorization server (RFC 7591).
+ *
+ * @throws DiscoveryError
+ */
+async function register(
+  context: ProviderContext,
+  as: oauth.AuthorizationServer,
+  redirect_uri: string,
+): Promise<RegisteredClient> {
+  if (as.registration_endpoint === undefined) {
+    throw new DiscoveryError(
+      "its authorization server does not support dynamic client registration. Register a client there and add it as a provider.",
+    );
+  }
+  // The default of RFC 8414, section 2.
+  const supported = as.token_endpoint_auth_methods_supported ?? ["client_secret_basic"];
+  const metadata = {
+    client_name: CLIENT_NAME,
+    redirect_uris: [redirect_uri],
+    grant_types: ["authorization_code", "refresh_token"],
+    response_types: ["code"],
+    token_endpoint_auth_method: AUTH_METHODS.find((method) => supported.includes(method)) ?? "none",
+  };
+  const client = await tryRequest("the registration endpoint", async () => {
+    const response = await oauth.dynamicClientRegistrationRequest(as, metadata, requestOptions(context));
+    return oauth.processDynamicClientRegistrationResponse(response);
+  });
+  const { client_id, client_secret, token_endpoint_auth_method = metadata.token_endpoint_auth_method } = client;
+  const method = AUTH_METHODS.find((known) => known === token_endpoint_auth_method);
+  if (!method)
+    throw new DiscoveryError("its authorization server requires a client authentication method that is not supported.");
+  return { client_id, client_secret: client_secret as string | undefined, token_endpoint_auth_method: method };
+}
+
+async function resourceMetadata(context: ProviderContext, server: URL): Promise<oauth.ResourceServer | undefined> {
+  const announced = await announcedMetadata(context, server);
+  if (announced) return announced;
+  // First the metadata for the path, then the metadata for the whole origin.
+  for (const resource of new Set([server.href, `${server.origin}/`])) {
+    const found = await fetchMetadata(resource, (url) => oauth.resourceDiscoveryRequest(url, requestOptions(context)));
+    if (found) return validateResource(found, server);
+  }
+  return undefined;
+}
+
+/** The metadata at the URL that the server announces in its 401 response (RFC 9728, section 5.1). */
+async function announcedMetadata(context: ProviderContext, server: URL): Promise<oauth.ResourceServer | undefined> {
+  const { signal } = requestOptions(context);
+  const response = await tryRequest("the MCP server", () => context.fetch(server, { signal, redirect: "manual" }));
+  const challenge = response.status === 401 ? response.headers.get("www-authenticate") : null;
+  const address = /\bresource_metadata="([^"]+)"/i.exec(challenge ?? "")?.[1];
+  if (address === undefined || !URL.canParse(address)) return undefined;
+  const found = await fetchMetadata(address, (url) =>
+    context.fetch(url, { signal, headers: { accept: "application/json" } }),
+  );
+  return found && validateResource(found, server);
+}
+
+/** RFC 9728, section 3.3: metadata of another server must be rejected, because it could request tokens for that server. */
+function validateResource(metadata: JsonObject, server: URL): oauth.ResourceServer {
+  const { resource, authorization_servers } = metadata;
+  const url = typeof resource === "string" && URL.canParse(resource) ? new URL(resource) : undefined;
+  const matches = url?.origin === server.origin && server.pathname.startsWith(url.pathname.replace(/\/$/, ""));
+  if (!matches) throw new DiscoveryError("its metadata is for another server.");
+  const servers = Array.isArray(authorization_servers)
+    ? authorization_servers.filter((entry) => URL.canParse(entry))
+    : [];
+  return { resource: resource as string, authorization_servers: servers as string[] };
+}
+
+async function authorizationServerMetadata(
+  context: ProviderContext,
+  issuer: string,
+): Promise<oauth.AuthorizationServer> {
+  const url = new URL(issuer);
+  for (const algorithm of ["oauth2", "oidc"] as const) {
+    const request = () => oauth.discoveryRequest(url, { ...requestOptions(context), algorithm });
+    const response = await tryRequest("the authorization server", request);
+    if (response.status !== 200) continue;
+    // Rejects metadata of another issuer.
+    return tryRequest("the metadata of the authorization server", () => oauth.processDiscoveryResponse(url, response));
+  }
+  throw new DiscoveryError("its authorization server has no metadata.");
+}
+
+async function fetchMetadata(
+  address: string,
+  request: (url: URL) => Promise<Response>,
+): Promise<JsonObject | undefined> {
+  const response = await tryRequest("the metadata of the MCP server", () => request(new URL(address)));
+  if (response.status !== 200) return undefined;
+  const body: unknown = await response.json().catch(() => undefined);
+  return isObject(body) ? body : undefined;
+}
+
+async function tryRequest<T>(target: string, send: () => Promise<T>): Promise<T> {
+  try {
+    return await send();
+  } catch (error) {
+    throw new DiscoveryError(`the request to ${target} failed (${describeFailure(error).reason}).`, { cause: error });
+  }
+}

@@ -1,0 +1,35 @@
+import * as oauth from "oauth4webapi";
+import { FetchFailedError, FetchRefusedError } from "../../platform/lib/safe-fetch/safe-fetch.ts";
+
+/** Why a request to a provider failed. Contains no secrets. */
+export interface ProviderFailure {
+  /** For callers and events: an OAuth error code of the provider, such as `invalid_grant`, or a description. */
+  reason: string;
+  /** For the log. */
+  status?: number | undefined;
+  code?: string | undefined;
+}
+
+/**
+ * Describes an error. Errors of the OAuth library contain whole responses, including tokens, and fetch errors contain the URL: log and
+ * return only this description.
+ */
+export function describeFailure(error: unknown): ProviderFailure {
+  if (error instanceof oauth.ResponseBodyError) return { reason: safeErrorCode(error.error), status: error.status };
+  if (error instanceof FetchRefusedError) return { reason: "the address is not allowed" };
+  if (error instanceof FetchFailedError) return { reason: FETCH_FAILURES[error.reason] };
+  const { name = "", code, cause } = (error ?? {}) as { name?: string; code?: unknown; cause?: unknown };
+  if (name === "TimeoutError" || name === "AbortError") return { reason: FETCH_FAILURES.timeout };
+  const status = cause instanceof Response ? cause.status : undefined;
+  const reason = status === undefined ? "the response is not valid OAuth" : `status ${status}`;
+  return { reason, status, code: typeof code === "string" ? code : name };
+}
+
+const FETCH_FAILURES = {
+  timeout: "the request timed out",
+  too_large: "the response is too large",
+  unreachable: "the connection failed",
+} as const satisfies Record<FetchFailedError["reason"], string>;
+
+/** An error code of a provider, if it is at most 100 visible ASCII characters. */
+export const safeErrorCode = (text: string): string => (/^[\x21-\x7e]{1,100}$/.test(text) ? text : "unreadable_error");

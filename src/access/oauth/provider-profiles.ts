@@ -1,0 +1,100 @@
+import type { ProviderRow } from "../storage/schema.ts";
+
+/** Deviations of a provider from RFC 6749. */
+export interface ProviderProfile {
+  /** The request parameter for user scopes. Some providers use `scope` for app scopes. */
+  scope_parameter: "scope" | "user_scope";
+  /** Separator of the scopes in a request. */
+  scope_separator: " " | ",";
+  /** Whether commas also separate the scopes in a response. */
+  comma_separated_scopes: boolean;
+  /** Added to every request: without them the provider issues no refresh token. */
+  required_scopes: readonly string[];
+  /** Whether the code exchange and the refresh also send the scopes. */
+  scope_in_token_requests: boolean;
+  /** Response field that contains the user's token, for providers whose top level is the app's token. */
+  user_token_field: string | undefined;
+  /** Response fields that are stored as metadata of the token. */
+  metadata_fields: readonly string[];
+  /** Assumed lifetime of a refreshable token without `expires_in`, in seconds. */
+  assumed_lifetime_s: number | undefined;
+  /** Errors besides `invalid_grant` that permanently invalidate a refresh token. */
+  permanent_errors: readonly string[];
+  /** How tokens are revoked when the provider has no RFC 7009 endpoint. */
+  revocation: "none" | "slack" | "github";
+}
+
+const STANDARD: ProviderProfile = {
+  scope_parameter: "scope",
+  scope_separator: " ",
+  comma_separated_scopes: false,
+  required_scopes: [],
+  scope_in_token_requests: false,
+  user_token_field: undefined,
+  metadata_fields: [],
+  assumed_lifetime_s: undefined,
+  permanent_errors: [],
+  revocation: "none",
+};
+
+/**
+ * Known deviations, selected by `provider_type` if it is set, else by the host of the token endpoint. Errors with status 200 (GitHub,
+ * Slack) are handled for all providers (oauth-client.ts).
+ */
+const PROFILES: readonly { type?: string; hosts: RegExp; profile: Partial<ProviderProfile> }[] = [
+  {
+    hosts: /^github\.com$/,
+    profile: { comma_separated_scopes: true, permanent_errors: ["bad_refresh_token"], revocation: "github" },
+  },
+  {
+    type: "slack",
+    hosts: /^slack(-gov)?\.com$/,
+    profile: {
+      scope_parameter: "user_scope",
+      scope_separator: ",",
+      comma_separated_scopes: true,
+      user_token_field: "authed_user",
+      permanent_errors: ["invalid_refresh_token", "token_revoked", "token_expired"],
+      revocation: "slack",
+    },
+  },
+  {
+    type: "microsoft",
+    hosts: /^login\.(microsoftonline\.(com|us)|partner\.microsoftonline\.cn)$/,
+    profile: { required_scopes: ["offline_access"], scope_in_token_requests: true },
+  },
+  {
+    type: "salesforce",
+    hosts: /(^|\.)salesforce\.com$/,
+    // 15 minutes is the shortest session timeout that a Salesforce administrator can configure.
+    profile: { metadata_fields: ["instance_url"], assumed_lifetime_s: 15 * 60 },
+  },
+];
+
+export function profileOf({
+  provider_type,
+  token_url,
+}: Pick<ProviderRow, "provider_type" | "token_url">): ProviderProfile {
+  const host = new URL(token_url).hostname;
+  const known = PROFILES.find(({ type, hosts }) => (provider_type ? type === provider_type : hosts.test(host)));
+  return { ...STANDARD, ...known?.profile };
+}
+
+/** OpenID Connect scopes. Providers omit them from the granted scopes or return them in another spelling. */
+const UNLISTED_SCOPES = new Set(["openid", "profile", "email", "offline_access"]);
+
+/**
+ * The granted scopes: those of the response and the requested OpenID Connect scopes, which providers do not list reliably; the requested
+ * scopes if the response lists none (RFC 6749, section 5.1).
+ *
+ * @param text `scope` of the response
+ */
+export function grantedScopes(
+  text: string | undefined,
+  requested: readonly string[],
+  profile: ProviderProfile,
+): string[] {
+  const granted = (text ?? "").split(profile.comma_separated_scopes ? /[\s,]+/ : /\s+/).filter(Boolean);
+  if (granted.length === 0) return [...requested];
+  return [...new Set([...granted, ...requested.filter((scope) => UNLISTED_SCOPES.has(scope))])];
+}
