@@ -1,18 +1,18 @@
 import { DEFAULT_TENANT } from "../platform/contract/caller.ts";
 import type { Database } from "../platform/database/database.ts";
-import type { DefaultAssistants } from "./default-assistants.ts";
-import { makeClaimantIfNewer, mayClaimAs } from "./storage/claimant.ts";
+import type { DefaultAssistants } from "./assistants/default-assistants.ts";
+import { activateRolloutIfNewer, mayClaimAsRollout } from "./storage/active-rollout.ts";
 
 interface ActivationOptions {
   database: Database;
   default_assistants: DefaultAssistants;
-  /** Undefined: this is no instance of a deployment, and nobody else has its database. */
+  /** Undefined if the service is not an instance of a deployment and shares its database with no other rollout. */
   rollout: number | undefined;
 }
 
 /**
- * During a roll-out the instances of the old revision and of the new one share the database of their deployment. Those of one
- * roll-out execute its runs and keep its default assistants in step with the graphs: until they are activated, new ones stand by.
+ * Activates the rollout of this instance. During a rollout, instances of the old and the new revision share the deployment's database.
+ * Instances of one rollout execute runs and synchronize default assistants; new instances stand by until they are activated.
  */
 export class Activation {
   readonly #options: ActivationOptions;
@@ -21,27 +21,27 @@ export class Activation {
     this.#options = options;
   }
 
-  /** At the start: one that was activated before, or does not have to be, goes about its work. */
-  async begin(): Promise<void> {
+  /** Synchronizes default assistants at the start, if the rollout is active or needs no activation. */
+  async start(): Promise<void> {
     const { database, rollout } = this.#options;
-    if (rollout === undefined || (await mayClaimAs(database.read, rollout))) await this.#renewDefaults();
+    if (rollout === undefined || (await mayClaimAsRollout(database.read, rollout))) await this.#syncDefaults();
   }
 
   /**
-   * From the return of this call on, instances of this roll-out take runs and those of older ones take none any more; what those
-   * execute ends there. Safe to repeat; nothing happens when a newer roll-out was first.
+   * Makes this rollout the active one. Once it returns, instances of older rollouts claim no more runs; runs that they execute end
+   * there. Idempotent; does nothing if a newer rollout is active.
    */
   async activate(): Promise<void> {
     const { database, rollout } = this.#options;
     if (rollout === undefined) return;
-    await database.write((tx) => makeClaimantIfNewer(tx, rollout));
-    if (!(await mayClaimAs(database.read, rollout))) return;
+    await database.write((tx) => activateRolloutIfNewer(tx, rollout));
+    if (!(await mayClaimAsRollout(database.read, rollout))) return;
     database.hints.emit({ kind: "runs" });
-    await this.#renewDefaults();
+    await this.#syncDefaults();
   }
 
-  async #renewDefaults(): Promise<void> {
+  async #syncDefaults(): Promise<void> {
     await this.#options.default_assistants.renew();
-    await this.#options.default_assistants.meet(DEFAULT_TENANT);
+    await this.#options.default_assistants.ensure(DEFAULT_TENANT);
   }
 }

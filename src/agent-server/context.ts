@@ -1,12 +1,34 @@
 import type { Database } from "../platform/database/database.ts";
-import type { Engine } from "./engine/engine.ts";
+import { DatabaseUnavailableError } from "../platform/database/database-errors.ts";
+import { ApiError } from "../platform/errors.ts";
+import type { Engine } from "./engine/index.ts";
 import type { GraphCatalog } from "./graph-catalog.ts";
+import type { GraphQuery } from "./graph-hosts/host.ts";
+import { GraphQueryError } from "./graph-hosts/query-host.ts";
 import type { TypeSchemaReader } from "./graph-hosts/type-schemas/reader.ts";
 
-/** What the rules of the agent server work with. */
+/** The services that the rules of the agent server use. */
 export interface AgentContext {
   database: Database;
   engine: Engine;
   catalog: GraphCatalog;
   type_schemas: TypeSchemaReader;
+}
+
+/**
+ * Sends a question to the reader host and converts its errors for the caller.
+ *
+ * @throws ApiError graph_not_found, graph_unavailable, graph_failed; unavailable if no host responds
+ */
+export async function askGraph<Q extends GraphQuery>({ engine, catalog }: AgentContext, question: Q) {
+  catalog.require(question.graph.graph_id);
+  try {
+    return await engine.reader.query(question);
+  } catch (error) {
+    if (!(error instanceof GraphQueryError)) throw error;
+    if (error.kind === DatabaseUnavailableError.name) throw new DatabaseUnavailableError(error.message);
+    if (error.kind === "GraphHostError")
+      throw new ApiError("unavailable", { reason: `The graph could not be read. ${error.message}` }, error);
+    throw new ApiError("graph_failed", { reason: `${error.kind}: ${error.message}` }, error);
+  }
 }

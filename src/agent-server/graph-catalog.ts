@@ -6,16 +6,16 @@ export interface CatalogGraph extends GraphToLoad {
   description: string | null;
 }
 
-/** What of the configuration belongs to the graphs. */
+/** The part of the configuration that describes graphs. */
 export interface CatalogContent {
   graphs: readonly CatalogGraph[];
   /** Environment variables of the graph hosts. */
   graph_env: Readonly<Record<string, string>>;
-  /** Config and context that the operator gives to the default assistants, by graph. */
+  /** The operator's config and context for default assistants, by graph. */
   default_assistants: Readonly<Record<string, { config: JsonObject; context: JsonObject }>>;
 }
 
-/** The graphs that are deployed now, and which of them could not be loaded. `dev` replaces both when files change. */
+/** The deployed graphs and their load failures. `dev` replaces both when files change. */
 export class GraphCatalog {
   content: CatalogContent;
   failures: Readonly<Record<string, string>> = {};
@@ -33,7 +33,7 @@ export class GraphCatalog {
   }
 
   /**
-   * @throws ApiError graph_not_found, or graph_unavailable with the reason why it did not load
+   * @throws ApiError graph_not_found; graph_unavailable with the load error
    */
   require(graph_id: string): CatalogGraph {
     const found = this.graphs.find((graph) => graph.graph_id === graph_id);

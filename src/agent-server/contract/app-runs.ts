@@ -4,29 +4,29 @@ import { CancelAction, MultitaskStrategy, RunStatus } from "./records.ts";
 
 const tags = ["Web app"];
 
-/** Runs of a page when nothing else is asked for, and at most. */
-const USUAL = 100;
-const MOST = 500;
+/** Default and maximum number of runs per page. */
+const DEFAULT_LIMIT = 100;
+const MAX_LIMIT = 500;
 
-const moment = timestamp.transform((text) => Date.parse(text));
+const epochMs = timestamp.transform((text) => Date.parse(text));
 
 const RunOverviewQuery = z.object({
-  status: repeated(RunStatus).optional().openapi({ description: "Any of these; all without it." }),
+  status: repeated(RunStatus).optional().openapi({ description: "One of these. Default: all." }),
   assistant_id: uuid.optional(),
   thread_id: uuid.optional(),
   run_id: uuid.optional(),
-  created_from: moment.optional().openapi({ description: "Accepted at that time or later." }),
-  created_until: moment.optional().openapi({ description: "Accepted before that time." }),
-  limit: queryInt(1, MOST).default(USUAL).openapi({ default: USUAL }),
+  created_from: epochMs.optional().openapi({ description: "Accepted at this time or later." }),
+  created_until: epochMs.optional().openapi({ description: "Accepted before this time." }),
+  limit: queryInt(1, MAX_LIMIT).default(DEFAULT_LIMIT).openapi({ default: DEFAULT_LIMIT }),
   cursor: z
     .string()
-    .regex(/^\d{1,15}\.\d{1,15}$/, "must be the `next` of an answer")
+    .regex(/^\d{1,15}\.\d{1,15}$/, "must be the `next` of a response")
     .optional()
-    .openapi({ description: "The `next` of the page before." }),
+    .openapi({ description: "The `next` of the previous page." }),
 });
 export type RunOverviewQuery = z.output<typeof RunOverviewQuery>;
 
-/** A run without what it was given and what it answered. */
+/** A run without its input and output. */
 export const RunOverviewItem = z
   .object({
     run_id: uuid,
@@ -35,13 +35,15 @@ export const RunOverviewItem = z
     graph_id: z.string(),
     status: RunStatus,
     multitask_strategy: MultitaskStrategy,
-    is_stateless: z.boolean().openapi({ description: "Its thread is hidden, and goes when the run ends." }),
-    attempt: z.int().openapi({ description: "How often it was begun." }),
-    stopping: nullable(CancelAction).openapi({ description: "Set while it is told to stop and has not yet." }),
+    is_stateless: z
+      .boolean()
+      .openapi({ description: "The run has a hidden thread, which is deleted when the run ends." }),
+    attempt: z.int().openapi({ description: "Number of attempts." }),
+    stopping: nullable(CancelAction).openapi({ description: "Set while a cancel is pending." }),
     cancel_reason: nullable(z.string()),
     error: nullable(z.object({ error: z.string(), message: z.string() })),
     created_at: timestamp,
-    start_at: timestamp.openapi({ description: "It does not start before." }),
+    start_at: timestamp.openapi({ description: "Earliest start." }),
     started_at: nullable(timestamp),
     ended_at: nullable(timestamp),
   })
@@ -52,7 +54,7 @@ const RunOverviewPage = z
   .object({
     runs: z.array(RunOverviewItem),
     next: nullable(z.string()).openapi({
-      description: "For `cursor`; null on the last page. A page before it may have fewer runs than asked for, or none.",
+      description: "For `cursor`; null on the last page. Other pages may have fewer runs than `limit`, or none.",
     }),
   })
   .openapi("RunOverviewPage");
@@ -60,12 +62,12 @@ export type RunOverviewPage = z.output<typeof RunOverviewPage>;
 
 const RunMinute = z
   .object({
-    at: timestamp.openapi({ description: "When the minute begins." }),
+    at: timestamp.openapi({ description: "Start of the minute." }),
     accepted: z.int(),
-    started: z.int().openapi({ description: "Begun for the first time." }),
+    started: z.int().openapi({ description: "First attempts." }),
     ended: z.int(),
-    waiting: z.int().openapi({ description: "Accepted and not begun, at the end of the minute." }),
-    running: z.int().openapi({ description: "Begun and not ended, at the end of the minute." }),
+    waiting: z.int().openapi({ description: "Accepted and not started, at the end of the minute." }),
+    running: z.int().openapi({ description: "Started and not ended, at the end of the minute." }),
   })
   .openapi("RunMinute");
 export type RunMinute = z.output<typeof RunMinute>;
@@ -74,8 +76,8 @@ const RunThroughput = z
   .object({
     minutes: z.array(RunMinute).openapi({
       description:
-        "The last 60, the oldest first; the last one is not over yet. Fewer where more runs have ended than are counted. Runs " +
-        "that were rolled back are in none.",
+        "The last 60 minutes, oldest first; the last one is the current minute. Earlier minutes are omitted if more than 50,000 runs ended in the hour. " +
+        "Excludes runs that were rolled back.",
     }),
   })
   .openapi("RunThroughput");
@@ -85,7 +87,7 @@ const listAllRuns = createRoute({
   method: "get",
   path: "/app/api/runs",
   operationId: "listAllRuns",
-  summary: "The workspace's runs over all threads, the newest first",
+  summary: "List the runs of the workspace",
   tags,
   request: { query: RunOverviewQuery },
   responses: { 200: jsonResponse(RunOverviewPage, "A page.") },
@@ -95,7 +97,7 @@ const getRunThroughput = createRoute({
   method: "get",
   path: "/app/api/runs/stats",
   operationId: "getRunThroughput",
-  summary: "How many runs wait, run, start and end, by the minute",
+  summary: "Count runs by minute",
   tags,
   responses: { 200: jsonResponse(RunThroughput, "The last hour.") },
 });

@@ -3,18 +3,18 @@ import { errorResponses, jsonBody, jsonResponse, optional, paginationHeaders } f
 import { PartialThread } from "./records.ts";
 import { threadSearch } from "./threads.ts";
 
-/** {@link threadSearch}, and a text that the stored state contains, in any case, or that the thread's id begins with. */
+/** {@link threadSearch} with a text: a substring of the stored state, case-insensitive, or a prefix of the thread's id. */
 export const threadTextSearch = z
   .object({ ...threadSearch.shape, text: optional(z.string().max(1000)) })
   .openapi("ThreadTextSearch");
 export type ThreadTextSearch = z.output<typeof threadTextSearch>;
 
-/** POST /app/api/threads/search. The agent server's own search knows no text. */
+/** POST /app/api/threads/search. The agent server's own search has no full text. */
 const searchThreadsByText = createRoute({
   method: "post",
   path: "/app/api/threads/search",
   operationId: "searchThreadsByText",
-  summary: "Search threads by a text, too",
+  summary: "Search threads, also by text",
   tags: ["Web app"],
   request: { body: jsonBody(threadTextSearch) },
   responses: {

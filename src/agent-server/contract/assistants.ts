@@ -33,7 +33,7 @@ import {
 const tags = ["Assistants"];
 const params = z.object({ assistant_id: assistantId });
 
-/** A new assistant. With `if_exists: do_nothing` a taken id answers the assistant that has it, unchanged. */
+/** A new assistant. With `if_exists: do_nothing` and a taken id, the existing assistant is returned unchanged. */
 export const assistantCreate = z
   .object({
     graph_id: graphId,
@@ -48,7 +48,7 @@ export const assistantCreate = z
   .openapi("AssistantCreate");
 export type AssistantCreate = z.output<typeof assistantCreate>;
 
-/** Changes to an assistant. What is missing stays; `config` and `context` are replaced, `metadata` is merged key by key. */
+/** Changes of an assistant. Missing fields stay; `config` and `context` are replaced, `metadata` is merged key by key. */
 export const assistantPatch = z
   .object({
     graph_id: optional(graphId),
@@ -61,7 +61,7 @@ export const assistantPatch = z
   .openapi("AssistantPatch");
 export type AssistantPatch = z.output<typeof assistantPatch>;
 
-/** Which assistants: `metadata` must be contained in theirs, also nested; `name` is a substring in any case. */
+/** Filter of assistants: `metadata` must be contained in theirs, also nested; `name` is a case-insensitive substring. */
 export const assistantFilter = z
   .object({
     metadata: optional(searchable),
@@ -100,7 +100,7 @@ export type AssistantSearch = z.output<typeof assistantSearch>;
 /** A page of an assistant's versions. */
 export const versionSearch = z.object({ metadata: optional(searchable), limit, offset }).openapi("VersionSearch");
 
-/** POST /assistants. 404: no such graph. 409: the id is taken. */
+/** POST /assistants. 404: unknown graph. 409: the id is taken. */
 export const createAssistant = createRoute({
   method: "post",
   path: "/assistants",
@@ -125,7 +125,7 @@ export const searchAssistants = createRoute({
   },
 });
 
-/** POST /assistants/count. Answers a bare number. */
+/** POST /assistants/count. The response is a bare number. */
 export const countAssistants = createRoute({
   method: "post",
   path: "/assistants/count",
@@ -133,7 +133,7 @@ export const countAssistants = createRoute({
   summary: "Count assistants",
   tags,
   request: { body: jsonBody(assistantFilter) },
-  responses: { 200: jsonResponse(z.int(), "How many match."), ...errorResponses(422) },
+  responses: { 200: jsonResponse(z.int(), "The number of matching assistants."), ...errorResponses(422) },
 });
 
 /** GET /assistants/{assistant_id}. */
@@ -147,50 +147,51 @@ export const getAssistant = createRoute({
   responses: { 200: jsonResponse(Assistant, "The assistant."), ...errorResponses(404, 422) },
 });
 
-/** PATCH /assistants/{assistant_id}. Every call makes a version, also an empty one: clients count on it. */
+/** PATCH /assistants/{assistant_id}. Every call creates a version, even with an empty body: clients rely on it. */
 export const patchAssistant = createRoute({
   method: "patch",
   path: "/assistants/{assistant_id}",
   operationId: "patchAssistant",
-  summary: "Change an assistant",
-  description: "Makes a new version, numbered one above the highest, and puts it in force. An empty body does too.",
+  summary: "Update an assistant",
+  description:
+    "Creates a version, numbered one above the highest, and makes it the current one, even with an empty body.",
   tags,
   request: { params, body: jsonBody(assistantPatch) },
-  responses: { 200: jsonResponse(Assistant, "The changed assistant."), ...errorResponses(404, 422) },
+  responses: { 200: jsonResponse(Assistant, "The updated assistant."), ...errorResponses(404, 422) },
 });
 
-/** DELETE /assistants/{assistant_id}. 409: default assistants stay as long as their graph is deployed. */
+/** DELETE /assistants/{assistant_id}. 409: the default assistant of a deployed graph cannot be deleted. */
 export const deleteAssistant = createRoute({
   method: "delete",
   path: "/assistants/{assistant_id}",
   operationId: "deleteAssistant",
   summary: "Delete an assistant",
-  description: "Deletes its versions and stops its runs. Default assistants cannot be deleted.",
+  description: "Also deletes its versions and stops its runs. Default assistants cannot be deleted.",
   tags,
   request: {
     params,
     query: z.object({
-      delete_threads: queryFlag("Also delete the threads whose metadata.assistant_id is this assistant."),
+      delete_threads: queryFlag("Also deletes the threads whose metadata.assistant_id is this assistant."),
     }),
   },
   responses: { 204: { description: "Deleted." }, ...errorResponses(404, 409, 422) },
 });
 
-/** GET /assistants/{assistant_id}/graph. `xray`: false, true (draw all subgraphs), or how many levels of them. */
+/** GET /assistants/{assistant_id}/graph. `xray`: false, true (all subgraphs), or a number of levels. */
 export const getAssistantGraph = createRoute({
   method: "get",
   path: "/assistants/{assistant_id}/graph",
   operationId: "getAssistantGraph",
-  summary: "Draw an assistant's graph",
+  summary: "Get the nodes and edges of an assistant's graph",
   tags,
   request: {
     params,
     query: z.object({
-      // The number first: `1` is a depth here, not a yes.
+      // The number comes first: `1` is a depth here, not true.
       xray: z
         .union([queryInt(0, 100), queryBoolean], "must be true, false, or a number of levels")
         .default(false)
-        .openapi({ description: "Draw subgraphs too: true for all, a number for that many levels." }),
+        .openapi({ description: "Includes subgraphs: true for all, or a number of levels." }),
     }),
   },
   responses: { 200: jsonResponse(GraphDrawing, "Nodes and edges."), ...errorResponses(404, 422) },
@@ -208,7 +209,7 @@ export const getAssistantSchemas = createRoute({
 });
 
 const subgraphsQuery = z.object({
-  recurse: queryFlag("Also the subgraphs of subgraphs."),
+  recurse: queryFlag("Includes the subgraphs of subgraphs."),
 });
 
 /** GET /assistants/{assistant_id}/subgraphs. */
@@ -248,15 +249,15 @@ export const listAssistantVersions = createRoute({
 });
 
 /**
- * POST /assistants/{assistant_id}/latest. Clients send the version in the body, the official document puts it in
- * the query: the body wins, and a handler answers 422 when neither has one. 404: no such version.
+ * POST /assistants/{assistant_id}/latest. Clients send the version in the body, the official document has it in the query: the body wins,
+ * and the handler returns 422 if both lack it. 404: unknown version.
  */
 export const setLatestAssistantVersion = createRoute({
   method: "post",
   path: "/assistants/{assistant_id}/latest",
   operationId: "setLatestAssistantVersion",
-  summary: "Put a version of an assistant in force",
-  description: "Restores everything that the version holds. Later changes still get the next free number.",
+  summary: "Set the current version of an assistant",
+  description: "Restores all fields of the version. Later changes get the next free number.",
   tags,
   request: {
     params,

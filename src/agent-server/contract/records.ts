@@ -17,17 +17,17 @@ export const MultitaskStrategy = z
   .openapi("MultitaskStrategy", { description: "What to do when the thread already has an unfinished run." });
 export type MultitaskStrategy = z.infer<typeof MultitaskStrategy>;
 
-/** What becomes of what a cancelled run has done. */
+/** Effect of a cancel on the results of the run. */
 export const CancelAction = z
   .enum(["interrupt", "rollback"])
-  .openapi("CancelAction", { description: "`interrupt` keeps the run and its steps, `rollback` undoes them." });
+  .openapi("CancelAction", { description: "`interrupt` keeps the run and its steps, `rollback` deletes both." });
 export type CancelAction = z.infer<typeof CancelAction>;
 
-/** What the stream of a thread carries: the events of its runs, their starts and ends, the state after each. */
+/** Events of a thread's stream: those of its runs, their starts and ends, and the state after each. */
 export const ThreadStreamMode = z.enum(["run_modes", "lifecycle", "state_update"]).openapi("ThreadStreamMode");
 export type ThreadStreamMode = z.infer<typeof ThreadStreamMode>;
 
-/** What a stream carries. `messages-tuple` arrives as event `messages`, `messages` as `messages/partial` and its kin. */
+/** Events of a run's stream. Events of `messages-tuple` are named `messages`, those of `messages` begin with `messages/`. */
 export const StreamMode = z
   .enum([
     "values",
@@ -44,15 +44,15 @@ export const StreamMode = z
   .openapi("StreamMode");
 export type StreamMode = z.infer<typeof StreamMode>;
 
-/** When checkpoints are written: before the next step, while it runs, or only when the graph stops. */
+/** Time at which checkpoints are stored: before the next step, during it, or when the graph stops. */
 export const Durability = z.enum(["sync", "async", "exit"]).openapi("Durability");
 export type Durability = z.infer<typeof Durability>;
 
-/** Configuration of a graph. `configurable` holds the graph's own settings; unknown keys are kept. */
+/** Configuration of a graph. `configurable` contains the graph's own settings; unknown keys are kept. */
 export const Config = z
   .looseObject({
     tags: optional(z.array(z.string())),
-    recursion_limit: optional(z.int().min(1)).openapi({ description: "Most steps a run may take." }),
+    recursion_limit: optional(z.int().min(1)).openapi({ description: "Maximum number of steps of a run." }),
     configurable: optional(jsonObject),
   })
   .openapi("Config");
@@ -70,7 +70,7 @@ const assistantBase = z.object({
   created_at: timestamp,
 });
 
-/** A graph with a configuration, under a name. `version` is the one in force. */
+/** A graph with a configuration and a name. `version` is the current version. */
 export const Assistant = z.object({ ...assistantBase.shape, updated_at: timestamp }).openapi("Assistant");
 export type Assistant = z.infer<typeof Assistant>;
 
@@ -78,11 +78,11 @@ export type Assistant = z.infer<typeof Assistant>;
 export const PartialAssistant = Assistant.partial().openapi("PartialAssistant");
 export type PartialAssistant = z.infer<typeof PartialAssistant>;
 
-/** An assistant as it was at one version; `created_at` is the version's. */
+/** A version of an assistant; `created_at` is the version's. */
 export const AssistantVersion = assistantBase.openapi("AssistantVersion");
 export type AssistantVersion = z.infer<typeof AssistantVersion>;
 
-/** A pause that waits for a value from outside. Answered by a run with `command.resume`. */
+/** A pause until a client provides a value, by a run with `command.resume`. */
 export const Interrupt = z
   .looseObject({
     id: z.string(),
@@ -93,7 +93,7 @@ export const Interrupt = z
   .openapi("Interrupt");
 export type Interrupt = z.infer<typeof Interrupt>;
 
-/** A conversation: the state that runs leave behind and later runs start from. */
+/** A conversation: its state persists between runs. */
 export const Thread = z
   .object({
     thread_id: uuid,
@@ -105,7 +105,7 @@ export const Thread = z
     status: ThreadStatus,
     values: z.unknown().openapi({ description: "State after the last step; null before the first." }),
     interrupts: z.record(z.string(), z.array(Interrupt)).openapi({ description: "Open interrupts by task id." }),
-    error: z.unknown().optional().openapi({ description: "Why the last run failed, or null." }),
+    error: z.unknown().optional().openapi({ description: "Error of the last run, or null." }),
     ttl: nullable(
       z.object({ strategy: z.enum(["delete", "keep_latest"]), ttl_minutes: z.number(), expires_at: timestamp }),
     )
@@ -120,7 +120,7 @@ export type Thread = z.infer<typeof Thread>;
 export const PartialThread = Thread.partial().openapi("PartialThread");
 export type PartialThread = z.infer<typeof PartialThread>;
 
-/** One execution of an assistant on a thread. `kwargs` is what it was asked to do. */
+/** One execution of an assistant on a thread. `kwargs` contains its input and settings. */
 export const Run = z
   .object({
     run_id: uuid,
@@ -141,7 +141,7 @@ export type Run = z.infer<typeof Run>;
 export const PartialRun = Run.partial().openapi("PartialRun");
 export type PartialRun = z.infer<typeof PartialRun>;
 
-/** Where a snapshot of state is. `checkpoint_ns` is empty for the root graph; a subgraph may lack the id. */
+/** Identifies a snapshot of the state. `checkpoint_ns` is empty for the root graph; a subgraph may lack the id. */
 export const Checkpoint = z
   .object({
     thread_id: z.string(),
@@ -152,10 +152,10 @@ export const Checkpoint = z
   .openapi("Checkpoint");
 export type Checkpoint = z.infer<typeof Checkpoint>;
 
-// Typed as any object, although it is a ThreadState: Hono's response types give up on a type that contains itself.
+// Typed as any object, although it is a ThreadState: Hono's response types do not support recursive types.
 const nestedState = z.lazy((): z.ZodType<Record<string, unknown> | null> => nullable(ThreadState));
 
-/** A node about to run, or that ran, in a step. A subgraph has either `checkpoint` or, when asked for, `state`. */
+/** A node of a step that runs next or has run. A subgraph has `checkpoint` or, on request, `state`. */
 export const ThreadTask = z
   .object({
     id: z.string(),
@@ -170,7 +170,7 @@ export const ThreadTask = z
   .openapi("ThreadTask");
 export type ThreadTask = z.infer<typeof ThreadTask>;
 
-/** A snapshot of a thread: its values, and what runs next. A thread without a graph has an empty one without metadata. */
+/** A snapshot of a thread: its values and its next nodes. Empty and without metadata for a thread without a graph. */
 export const ThreadState = z
   .object({
     values: z.unknown(),
@@ -189,7 +189,7 @@ export type ThreadState = z.infer<typeof ThreadState>;
 export const PartialThreadState = ThreadState.partial().openapi("PartialThreadState");
 export type PartialThreadState = z.infer<typeof PartialThreadState>;
 
-/** Nodes and edges of a graph, for drawing. */
+/** Nodes and edges of a graph. */
 export const GraphDrawing = z
   .object({
     nodes: z.array(

@@ -3,7 +3,7 @@ import * as runs from "./runs.ts";
 import * as system from "./system.ts";
 import * as threads from "./threads.ts";
 
-/** The agent server's table of contents: every route, by resource. The comments repeat the route's method and path. */
+/** All routes of the agent server, by resource. The comments repeat method and path. */
 export const agentServerRoutes = {
   system: {
     ok: system.ok, // GET /ok
@@ -59,19 +59,19 @@ export const agentServerRoutes = {
   },
 } as const;
 
-/** Head of the agent server's OpenAPI document. Its version is the document's, not the program's or the API level. */
+/** Head of the agent server's OpenAPI document. The version is that of the document, not of the program or the API level. */
 export const agentServerInfo = {
   openapi: "3.1.0",
   info: {
     title: "Threadmill agent server",
     version: "0.1.0",
     description:
-      "Hosts agents: assistants, threads, runs and their streams. Every error has the body `{detail}`; besides the " +
-      "listed ones a request may be answered 401 (no key), 413 (body too large) or 503 (try again). Unknown body " +
-      "fields and query parameters are ignored, and a body field that is null counts as missing.",
+      "Assistants, threads, runs and their streams. Every error has the body `{detail}`. Besides the listed errors, a " +
+      "request can fail with 401 (missing or invalid key), 413 (body too large) or 503 (retry later). Unknown body " +
+      "fields and query parameters are ignored; a body field that is null counts as missing.",
   },
   tags: [
-    { name: "Assistants", description: "A graph with a configuration, under a name." },
+    { name: "Assistants", description: "Graphs with a configuration and a name." },
     { name: "Threads", description: "Conversations: state, history, checkpoints." },
     { name: "Thread Runs", description: "Executions of an assistant on a thread." },
     { name: "Stateless Runs", description: "Executions without a thread." },

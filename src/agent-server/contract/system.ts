@@ -3,15 +3,15 @@ import { errorResponses, jsonObject, jsonResponse, queryFlag } from "../../platf
 
 const tags = ["System"];
 
-/** Liveness for load balancers and probes. Always open; 500 when the database was asked for and does not answer. */
+/** Liveness for load balancers and probes. Needs no authentication. 500: `check_db` was set and the database does not respond. */
 export const ok = createRoute({
   method: "get",
   path: "/ok",
   operationId: "ok",
-  summary: "Is the server up?",
+  summary: "Check that the server is up",
   tags,
   request: {
-    query: z.object({ check_db: queryFlag("Ask the database too.") }),
+    query: z.object({ check_db: queryFlag("Also checks the database.") }),
   },
   responses: {
     200: jsonResponse(z.object({ ok: z.literal(true) }), "The server is up."),
@@ -20,8 +20,8 @@ export const ok = createRoute({
 });
 
 /**
- * What the server is. `version` is the API level that the official clients compare, not our own version,
- * and `flags` are the features that they probe.
+ * Version and features of the server. `version` is the API level that the official clients compare, not Threadmill's version; `flags` are
+ * the features that they probe.
  */
 export const ServerInfo = z
   .looseObject({
@@ -35,12 +35,12 @@ export const ServerInfo = z
   .openapi("ServerInfo");
 export type ServerInfo = z.infer<typeof ServerInfo>;
 
-/** Clients read this before they use a feature that is newer than the API itself. */
+/** Clients read this before they use a feature that older servers lack. */
 export const info = createRoute({
   method: "get",
   path: "/info",
   operationId: "info",
-  summary: "Version and features of the server",
+  summary: "Get the server's version and features",
   tags,
   responses: { 200: jsonResponse(ServerInfo, "Version and features.") },
 });

@@ -16,23 +16,23 @@ import {
   withDefault,
 } from "../../platform/contract/fields.ts";
 import { Checkpoint, PartialThreadState, ThreadState } from "./records.ts";
-import { checkpointRef } from "./run-create.ts";
+import { checkpointRef } from "./run-schemas.ts";
 
 const tags = ["Threads"];
 
-/** Parts of a state to answer with: its fields, or single values as `values.<key>`. */
+/** Fields of a state in the response; `values.<key>` for single values. */
 const stateSelect = repeated(
   z.string().regex(/^(values|next|tasks|metadata|created_at|checkpoint|parent_checkpoint|interrupts)$|^values\../, {
     error: "must be a field of the state, or values.<key>",
   }),
-).openapi({ description: "Answer with these fields only; `values.<key>` for single values." });
+).openapi({ description: "Returns only these fields; `values.<key>` for single values." });
 
 const stateQuery = z.object({
   subgraphs: queryFlag("Include the states of subgraphs in the tasks."),
   select: stateSelect.optional(),
 });
 
-/** A state, or with `select` some of its fields. */
+/** A state; with `select`, only some of its fields. */
 const stateResponse = jsonResponse(PartialThreadState, "The state.");
 
 /** GET /threads/{thread_id}/state. A thread without a graph has an empty state. */
@@ -57,7 +57,7 @@ export const getThreadStateAt = createRoute({
   responses: { 200: stateResponse, ...errorResponses(404, 422) },
 });
 
-/** POST /threads/{thread_id}/state/checkpoint. The only way to a subgraph's state by its namespace. */
+/** POST /threads/{thread_id}/state/checkpoint. The only route for a subgraph's state by its namespace. */
 export const getThreadStateAtCheckpoint = createRoute({
   method: "post",
   path: "/threads/{thread_id}/state/checkpoint",
@@ -77,7 +77,7 @@ export const getThreadStateAtCheckpoint = createRoute({
   responses: { 200: stateResponse, ...errorResponses(404, 422) },
 });
 
-/** A change of state from outside. `as_node` is the node it counts as; without it the graph decides. */
+/** A state update by a client. `as_node` is the node that the update counts as; by default the graph decides. */
 export const stateUpdate = z
   .object({
     values: withDefault(nullable(z.union([jsonObject, z.array(z.unknown())], "must be an object or a list")), null),
@@ -88,14 +88,14 @@ export const stateUpdate = z
   .openapi("StateUpdate");
 export type StateUpdate = z.output<typeof stateUpdate>;
 
-/** POST /threads/{thread_id}/state. 400: the thread has no graph. 409: it has an unfinished run. */
+/** POST /threads/{thread_id}/state. 400: the thread has no graph. 409: the thread has an active run. */
 export const updateThreadState = createRoute({
   method: "post",
   path: "/threads/{thread_id}/state",
   operationId: "updateThreadState",
-  summary: "Change the state of a thread",
+  summary: "Update the state of a thread",
   description:
-    "Makes a checkpoint after the latest, or after the given one. Refused while a run is pending or running.",
+    "Creates a checkpoint after the latest, or after the given one. Fails while a run is pending or running.",
   tags,
   request: { params: threadParams, body: jsonBody(stateUpdate) },
   responses: {
@@ -115,15 +115,15 @@ export const getThreadHistory = createRoute({
     params: threadParams,
     query: z.object({
       limit: queryLimit,
-      before: checkpointId.optional().openapi({ description: "Only states older than this checkpoint." }),
+      before: checkpointId.optional().openapi({ description: "Returns only states older than this checkpoint." }),
     }),
   },
   responses: { 200: jsonResponse(z.array(ThreadState), "Newest first."), ...errorResponses(404, 422) },
 });
 
 /**
- * Where a page of history ends (exclusive). Clients send a checkpoint's id, the checkpoint, or a configuration
- * that holds the id; all read as the id, since ids are ordered by time.
+ * The exclusive end of a page of history. Clients send a checkpoint's id, the checkpoint, or a configuration with the id; all are parsed
+ * to the id, because ids are ordered by time.
  */
 const before = z
   .union(
@@ -139,7 +139,7 @@ const before = z
     return "configurable" in from ? from.configurable.checkpoint_id : from.checkpoint_id;
   });
 
-/** Which past states. `metadata` must be contained in theirs; `checkpoint.checkpoint_ns` asks for a subgraph's. */
+/** Filter of past states. `metadata` must be contained in theirs; `checkpoint.checkpoint_ns` selects a subgraph. */
 export const historySearch = z
   .object({
     limit,
@@ -151,7 +151,7 @@ export const historySearch = z
   .openapi("HistorySearch");
 export type HistorySearch = z.output<typeof historySearch>;
 
-/** POST /threads/{thread_id}/history. A thread without a graph has none. */
+/** POST /threads/{thread_id}/history. Empty for a thread without a graph. */
 export const postThreadHistory = createRoute({
   method: "post",
   path: "/threads/{thread_id}/history",

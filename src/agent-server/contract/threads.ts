@@ -17,13 +17,13 @@ import {
   withDefault,
 } from "../../platform/contract/fields.ts";
 import { PartialThread, Thread, ThreadStatus, ThreadStreamMode } from "./records.ts";
-import { command } from "./run-create.ts";
+import { command } from "./run-schemas.ts";
 
 export * from "./thread-state.ts";
 
 const tags = ["Threads"];
 
-/** How long a thread lives without an update. `keep_latest` only prunes its old checkpoints. */
+/** Time to live of a thread without an update. `keep_latest` only deletes its old checkpoints. */
 export const threadTtl = z
   .object({
     ttl: z.number().positive().openapi({ description: "Minutes since the last update." }),
@@ -31,7 +31,7 @@ export const threadTtl = z
   })
   .openapi("ThreadTtl");
 
-// State updates that a new thread starts with, one checkpoint a superstep.
+// State updates of a new thread, one checkpoint per superstep.
 const superstep = z.object({
   updates: z.array(
     z.object({
@@ -42,7 +42,7 @@ const superstep = z.object({
   ),
 });
 
-/** A new thread. `supersteps` need `metadata.graph_id`. */
+/** A new thread. `supersteps` require `metadata.graph_id`. */
 export const threadCreate = z
   .object({
     thread_id: optional(uuid),
@@ -54,13 +54,13 @@ export const threadCreate = z
   .openapi("ThreadCreate");
 export type ThreadCreate = z.output<typeof threadCreate>;
 
-/** Changes to a thread. `metadata` is merged key by key. */
+/** Changes of a thread. `metadata` is merged key by key. */
 export const threadPatch = z
   .object({ metadata: optional(searchable), ttl: optional(threadTtl) })
   .openapi("ThreadPatch");
 export type ThreadPatch = z.output<typeof threadPatch>;
 
-/** Which threads: `metadata` and `values` must be contained in theirs, also nested. */
+/** Filter of threads: `metadata` and `values` must be contained in theirs, also nested. */
 export const threadFilter = z
   .object({
     metadata: optional(searchable),
@@ -75,7 +75,7 @@ const extractPath = z.string().regex(/^(values|metadata|config|interrupts)($|[.[
   error: "must start with values, metadata, config or interrupts",
 });
 
-/** A page of threads, last updated first by default. `extract` answers parts of each thread, by alias, under `extracted`. */
+/** A page of threads, last updated first by default. `extract` returns parts of each thread by alias in `extracted`. */
 export const threadSearch = z
   .object({
     ...threadFilter.shape,
@@ -117,7 +117,7 @@ export const createThread = createRoute({
   responses: { 200: jsonResponse(Thread, "The thread."), ...errorResponses(400, 404, 409, 422) },
 });
 
-/** POST /threads/search. Threads of stateless runs are in no search. */
+/** POST /threads/search. Excludes the threads of stateless runs. */
 export const searchThreads = createRoute({
   method: "post",
   path: "/threads/search",
@@ -131,7 +131,7 @@ export const searchThreads = createRoute({
   },
 });
 
-/** POST /threads/count. Answers a bare number. */
+/** POST /threads/count. The response is a bare number. */
 export const countThreads = createRoute({
   method: "post",
   path: "/threads/count",
@@ -139,7 +139,7 @@ export const countThreads = createRoute({
   summary: "Count threads",
   tags,
   request: { body: jsonBody(threadFilter) },
-  responses: { 200: jsonResponse(z.int(), "How many match."), ...errorResponses(422) },
+  responses: { 200: jsonResponse(z.int(), "The number of matching threads."), ...errorResponses(422) },
 });
 
 /** GET /threads/{thread_id}. */
@@ -154,7 +154,7 @@ export const getThread = createRoute({
     query: z.object({
       include: repeated(z.enum(["ttl"]))
         .optional()
-        .openapi({ description: "Fields that are left out otherwise." }),
+        .openapi({ description: "Fields that are omitted by default." }),
     }),
   },
   responses: { 200: jsonResponse(Thread, "The thread."), ...errorResponses(404, 422) },
@@ -165,18 +165,18 @@ export const patchThread = createRoute({
   method: "patch",
   path: "/threads/{thread_id}",
   operationId: "patchThread",
-  summary: "Change a thread",
+  summary: "Update a thread",
   tags,
   request: {
     params: threadParams,
     headers: z.object({
-      Prefer: z.string().optional().openapi({ description: "`return=minimal` answers 204 without a body." }),
+      Prefer: z.string().optional().openapi({ description: "`return=minimal` returns 204 without a body." }),
     }),
     body: jsonBody(threadPatch),
   },
   responses: {
-    200: jsonResponse(Thread, "The changed thread."),
-    204: { description: "Changed; asked for by `Prefer: return=minimal`." },
+    200: jsonResponse(Thread, "The updated thread."),
+    204: { description: "Updated; with `Prefer: return=minimal`." },
     ...errorResponses(404, 422),
   },
 });
@@ -187,19 +187,19 @@ export const deleteThread = createRoute({
   path: "/threads/{thread_id}",
   operationId: "deleteThread",
   summary: "Delete a thread",
-  description: "Deletes its runs and checkpoints too, and stops what is running.",
+  description: "Also deletes its runs and checkpoints, and stops active runs.",
   tags,
   request: { params: threadParams },
   responses: { 204: { description: "Deleted." }, ...errorResponses(404, 422) },
 });
 
-/** POST /threads/{thread_id}/copy. An unknown source is 409, not 404: the official document lists it so. */
+/** POST /threads/{thread_id}/copy. An unknown source is 409, not 404, as in the official document. */
 export const copyThread = createRoute({
   method: "post",
   path: "/threads/{thread_id}/copy",
   operationId: "copyThread",
   summary: "Copy a thread",
-  description: "The copy has the state and the history of its source, and no runs. An unknown source is 409.",
+  description: "The copy has the state and history of its source, and no runs. Returns 409 for an unknown source.",
   tags,
   request: { params: threadParams },
   responses: { 200: jsonResponse(Thread, "The copy."), ...errorResponses(409, 422) },
@@ -207,23 +207,24 @@ export const copyThread = createRoute({
 
 const streamModes = repeated(ThreadStreamMode).optional();
 
-/** GET /threads/{thread_id}/stream. Stays open over all runs of the thread until it is deleted. */
+/** GET /threads/{thread_id}/stream. Stays open until the thread is deleted. */
 export const streamThread = createRoute({
   method: "get",
   path: "/threads/{thread_id}/stream",
   operationId: "streamThread",
-  summary: "Read what happens on a thread",
-  description: "The events of all its runs, one run after the other. The stream ends when the thread is deleted.",
+  summary: "Stream the events of a thread",
+  description:
+    "Streams the events of all its runs, one run after the other. The stream ends when the thread is deleted.",
   tags,
   request: {
     params: threadParams,
     query: z.object({
       stream_mode: streamModes.openapi({ description: "Default: run_modes." }),
-      stream_modes: streamModes.openapi({ description: "Another name of `stream_mode`." }),
+      stream_modes: streamModes.openapi({ description: "Alias of `stream_mode`." }),
     }),
     headers: z.object({
       "Last-Event-ID": z.string().optional().openapi({
-        description: "Id of the last event that was seen; `-` for none. Without it: from now on.",
+        description: "Id of the last received event; `-` for none. Default: from now on.",
       }),
     }),
   },

@@ -1,20 +1,20 @@
 import type { Database } from "../../platform/database/database.ts";
+import { type BackgroundService, periodicService } from "../../platform/lib/background-service.ts";
 import type { Log } from "../../platform/lib/log.ts";
-import type { Service } from "../../platform/lib/service.ts";
 import type { HostSetup, StartHost, StateSummary } from "../graph-hosts/host.ts";
 import { HostPool } from "../graph-hosts/pool.ts";
-import { GraphReader } from "../graph-hosts/reader.ts";
+import { QueryHost } from "../graph-hosts/query-host.ts";
+import { deleteEndedTemporaryRuns, deleteExpiredEvents } from "../storage/events.ts";
 import type { RunRow } from "../storage/schema.ts";
-import { readCheckpoints } from "./checkpoint-reads.ts";
-import { EventLog } from "./event-log.ts";
-import { Rescue } from "./maintenance/rescue.ts";
-import { retention } from "./maintenance/retention.ts";
-import type { FetchAs } from "./run-requests.ts";
-import { ThreadLog } from "./thread-log.ts";
-import type { FindToken } from "./token-requests.ts";
+import { type FetchAs, type FindToken, readCheckpoints } from "./execution/host-requests.ts";
+import { Rescue } from "./run-leases.ts";
+import { type PendingCancel, publishCancels } from "./settlement/cancel.ts";
+import { Cancellations } from "./settlement/cancellations.ts";
+import { EventLog } from "./streams/event-log.ts";
+import { ThreadLog } from "./streams/thread-log.ts";
 import { Worker } from "./worker.ts";
 
-/** Sizes, graces and leases; config.ts says what each means. */
+/** Pool sizes, timeouts and leases; documented in config.ts. */
 export interface EngineSettings {
   hosts: number;
   jobs_per_worker: number;
@@ -26,52 +26,58 @@ export interface EngineSettings {
   run_timeout_ms: number;
   event_retention_ms: number;
   poll_ms: number;
-  /** Other processes work on the same SQLite file, and nothing tells them of each other's news. */
+  /** Other processes use the same SQLite file, which has no notifications between processes. */
   share_data: boolean;
-  /** The roll-out of a deployment that this instance belongs to; runs are executed by those of one roll-out at a time. */
+  /** Rollout of the deployment that this instance belongs to; instances of one rollout execute runs at a time. */
   rollout: number | undefined;
 }
 
 export interface EngineOptions {
   settings: EngineSettings;
   database: Database;
-  /** Hosts that execute runs. */
+  /** Starts hosts that execute runs. */
   startHost: StartHost;
-  /** The one that reads states. */
+  /** Starts the host that reads states. */
   startReader: StartHost;
-  /** The graphs of now, for hosts that are started. */
+  /** The current graphs, for each new host. */
   setup: () => HostSetup;
   log: Log;
-  /** Where graphs get tokens of their runs' users. */
+  /** Finds tokens of runs' users for graphs. */
   findToken: FindToken;
-  /** How graphs send requests to this server. */
+  /** Sends a graph's request to this server. */
   fetchAs: FetchAs;
 }
 
-/** How often somebody who is told of news looks for them all the same. */
+/** Poll interval of subscribers to hints, in case a hint is lost. */
 const IDLE_POLL_MS = 1_000;
-/** Questions about state and graphs that take longer than this are given up. */
+/** Timeout of reads of states and graphs. */
 const QUESTION_TIMEOUT_MS = 30_000;
+/** Maximum interval of the retention; a shorter retention shortens it, down to 50 ms. */
+const MAX_RETENTION_INTERVAL_MS = 10_000;
+/** Runs per transaction of the retention, so that other writes do not wait long. */
+const RETENTION_BATCH = 200;
 
-/** Executes runs. Whoever accepts them writes a row and gives a hint; the engine does the rest. */
+/** Executes runs. The API stores a pending run and emits a hint; the engine claims, executes and settles it. */
 export class Engine {
   readonly events: EventLog;
   readonly threadEvents: ThreadLog;
-  readonly reader: GraphReader;
+  readonly cancellations: Cancellations;
+  readonly reader: QueryHost;
   readonly #pool: HostPool;
   readonly #worker: Worker;
   readonly #rescue: Rescue;
-  readonly #maintenance: Service[];
+  readonly #maintenance: BackgroundService[];
   readonly #options: EngineOptions;
 
   constructor(options: EngineOptions) {
     const { settings, database, log, startHost, startReader, setup, findToken, fetchAs } = options;
     this.#options = options;
-    const isAlone = database.read.dialect.name === "sqlite" && !settings.share_data;
+    const isSingleProcess = database.read.dialect.name === "sqlite" && !settings.share_data;
     const idle_poll_ms = settings.share_data ? settings.poll_ms : IDLE_POLL_MS;
-    this.events = new EventLog(database, isAlone ? IDLE_POLL_MS : settings.poll_ms);
+    this.events = new EventLog(database, isSingleProcess ? IDLE_POLL_MS : settings.poll_ms);
     this.threadEvents = new ThreadLog(database, this.events, idle_poll_ms);
-    this.reader = new GraphReader({
+    this.cancellations = new Cancellations({ database, events: this.events, log });
+    this.reader = new QueryHost({
       startHost: startReader,
       setup,
       timeout_ms: QUESTION_TIMEOUT_MS,
@@ -91,8 +97,8 @@ export class Engine {
       {
         onMessage: (message, host) => this.#worker.onMessage(message, host),
         onHostLost: (runs, reason) => this.#worker.onHostLost(runs, reason),
-        onStuck: (runs) => this.#worker.onStuck(runs),
-        onRoom: () => this.#worker.onRoom(),
+        onEvicted: (runs) => this.#worker.onEvicted(runs),
+        onCapacity: () => this.#worker.onCapacity(),
       },
     );
     const readState = (run: RunRow) => this.#readState(run);
@@ -102,7 +108,7 @@ export class Engine {
     this.#maintenance = [this.#rescue.service(), retention(database, settings.event_retention_ms, log)];
   }
 
-  /** Starts the graph hosts; runs are claimed from now on, or from when the roll-out of this instance is the claimant. */
+  /** Starts the graph hosts, and claims runs while this instance's rollout is active. */
   async start(): Promise<void> {
     if (this.#options.database.read.dialect.name === "sqlite") while (await this.#rescue.rescueLost());
     this.#pool.start();
@@ -110,18 +116,24 @@ export class Engine {
     for (const service of this.#maintenance) service.start();
   }
 
-  /** Reasons by graph, for the graphs that could not be loaded. */
+  /** Error messages of the graphs that failed to load, by graph id. */
   get loadFailures(): Promise<Record<string, string>> {
     return this.#pool.loaded;
   }
 
-  /** New runs and questions see the graphs as they are in the files now. */
+  /** Loads the graphs again for new runs and reads. */
   reload(): Promise<Record<string, string>> {
     this.reader.reload();
     return this.#pool.reload();
   }
 
-  /** Lets runs end or hands them back, then stops everything. */
+  /** Publishes cancels after the commit of {@link cancelLocked}. */
+  publishCancels(cancels: readonly PendingCancel[]): void {
+    const { database, log } = this.#options;
+    publishCancels({ database, events: this.events, log }, cancels);
+  }
+
+  /** Waits for runs to end or hands them back, then stops all services. */
   async stop(grace_ms: number): Promise<void> {
     await this.#worker.drain(grace_ms);
     await this.#worker.stop();
@@ -133,10 +145,21 @@ export class Engine {
     const { config } = JSON.parse(run.kwargs);
     const checkpoint = { thread_id: run.thread_id };
     try {
-      return await this.reader.ask({ kind: "summary", graph: { graph_id: run.graph_id, config }, checkpoint });
+      return await this.reader.query({ kind: "summary", graph: { graph_id: run.graph_id, config }, checkpoint });
     } catch (error) {
-      this.#options.log.warn({ error, run_id: run.run_id }, "the state that a run has left could not be read");
+      this.#options.log.warn({ error, run_id: run.run_id }, "state of an ended run not read");
       return undefined;
     }
   }
+}
+
+/** Deletes expired events and the records of stateless runs, `retention_ms` after their runs ended. */
+function retention(database: Database, retention_ms: number, log: Log): BackgroundService {
+  const sweep = async () => {
+    while ((await database.write((tx) => deleteExpiredEvents(tx, retention_ms, RETENTION_BATCH))) > 0);
+    while ((await database.write((tx) => deleteEndedTemporaryRuns(tx, retention_ms, RETENTION_BATCH))) > 0);
+  };
+  return periodicService(Math.min(MAX_RETENTION_INTERVAL_MS, Math.max(retention_ms, 50)), sweep, (error) =>
+    log.error({ error }, "event retention failed"),
+  );
 }

@@ -1,61 +1,61 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Database, Tx } from "../../platform/database/database.ts";
+import { hideDriverMessage, isUnavailable, toHostError } from "../../platform/database/database-errors.ts";
+import { type BackgroundService, periodicService } from "../../platform/lib/background-service.ts";
 import type { Log } from "../../platform/lib/log.ts";
-import { repeating, type Service } from "../../platform/lib/service.ts";
-import { forHost, isUnavailable, withoutDriverText } from "../../platform/lib/unavailable.ts";
+import { Signal } from "../../platform/lib/signal.ts";
 import type { FromHost, RunOrder } from "../graph-hosts/host.ts";
 import type { PooledHost, PoolListener } from "../graph-hosts/pool.ts";
 import { insertEvents } from "../storage/events.ts";
-import { claimRuns, mayClaim, msUntilNextRun, nextWaitingWorkspace } from "../storage/run-leases.ts";
+import { claimRuns, mayClaim, msUntilNextRun, nextQueuedWorkspace } from "../storage/run-leases.ts";
 import type { RunRow } from "../storage/schema.ts";
-import { readCheckpoints } from "./checkpoint-reads.ts";
-import { Executor, type ExecutorOptions } from "./executor.ts";
-import { Heartbeat } from "./heartbeat.ts";
-import { metadataEvent } from "./run-start.ts";
+import { Executor, type ExecutorOptions } from "./execution/executor.ts";
+import { readCheckpoints } from "./execution/host-requests.ts";
+import { metadataEvent } from "./execution/resume-point.ts";
+import { Heartbeat } from "./run-leases.ts";
+import { runFields } from "./run-log.ts";
 
 export interface WorkerOptions extends Omit<ExecutorOptions, "onDone"> {
   database: Database;
   log: Log;
   lease_ms: number;
   heartbeat_ms: number;
-  /** Without any hint the queue is looked at this often. */
+  /** Interval of claims without a hint. */
   idle_poll_ms: number;
-  /** Set in instances of a deployment: they execute runs while their roll-out is the claimant. */
+  /** Set in instances of a deployment: they execute runs only while their rollout is active. */
   rollout: number | undefined;
 }
 
-const MAX_HAND_BACK_MS = 5_000;
+const HAND_BACK_TIMEOUT_MS = 5_000;
 
-/** setTimeout fires at once when it is given more. */
+/** setTimeout fires at once for a longer delay. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
 /**
- * Claims runs while its hosts have room and sees each of them through. It is woken by hints: a run that was
- * accepted in this process is claimed in the same turn of the event loop.
+ * Claims runs while its hosts have free slots, and executes each. Hints wake it: a run that this process accepts is claimed in the same
+ * turn of the event loop.
  */
-export class Worker implements Service, PoolListener {
+export class Worker implements BackgroundService, PoolListener {
   readonly #options: WorkerOptions;
   readonly #running = new Map<string, Executor>();
-  /** The workspace that was served last while another had half of the places. */
-  #served = "";
-  readonly #heartbeat: Service;
-  readonly #polling: Service;
-  #claiming = false;
-  #again = false;
-  #sure = false;
-  #looking = false;
-  #stopped = false;
-  #idle = Promise.withResolvers<void>();
+  /** The last workspace that was preferred while another one had half of the slots. */
+  #last_preferred = "";
+  readonly #heartbeat: BackgroundService;
+  readonly #polling: BackgroundService;
+  #state: "idle" | "scheduled" | "claiming" | "stopped" = "idle";
+  /** The request that the next claim serves. "claim" skips the read of the queue, "check" does not. */
+  #request: "none" | "check" | "claim" = "none";
+  readonly #idle = new Signal();
   readonly #unlisten: (() => void)[] = [];
 
   constructor(options: WorkerOptions) {
     this.#options = options;
     const { database, idle_poll_ms, log } = options;
     this.#heartbeat = new Heartbeat(options, this.#running).service;
-    this.#polling = repeating(
+    this.#polling = periodicService(
       idle_poll_ms,
       () => this.#poll(),
-      (error) => log.error({ error }, "looking for runs failed"),
+      (error) => log.error({ error }, "polling for runs failed"),
     );
     this.#unlisten.push(
       database.hints.listen("runs", ({ in_ms, isNew }) => (in_ms ? this.#wakeIn(in_ms) : this.wake(isNew))),
@@ -70,113 +70,110 @@ export class Worker implements Service, PoolListener {
   }
 
   /**
-   * Claims nothing more, lets runs end for `grace_ms`, then asks those that are left to stop at their next step
-   * and hands them back. Those that do not get there in another such time are handed back all the same: the step
-   * they are in runs again elsewhere, and what it still writes here is refused.
+   * Claims no more runs and waits `grace_ms` for running ones to end. Then stops the others at their next step and hands them back. A run
+   * that does not reach its next step within another grace period (at least 1 s) is handed back, too: its current step runs again in
+   * another process, and the fence refuses its writes here.
    */
   async drain(grace_ms: number): Promise<void> {
-    this.#stopped = true;
+    this.#state = "stopped";
     await this.#idleWithin(grace_ms);
     for (const executor of this.#running.values()) executor.drain();
     await this.#idleWithin(Math.max(grace_ms, 1_000));
-    // Without its database a process cannot hand anything back: the leases cover that.
-    const handedBack = Promise.all([...this.#running.values()].map((executor) => executor.giveBack()));
-    await Promise.race([handedBack, sleep(MAX_HAND_BACK_MS, undefined, { ref: false })]);
+    // Without a database runs cannot be handed back: their leases expire.
+    const handedBack = Promise.all([...this.#running.values()].map((executor) => executor.handBack()));
+    await Promise.race([handedBack, sleep(HAND_BACK_TIMEOUT_MS, undefined, { ref: false })]);
   }
 
   async stop(): Promise<void> {
-    this.#stopped = true;
+    this.#state = "stopped";
     await this.#polling.stop();
     for (const unlisten of this.#unlisten) unlisten();
     await this.#heartbeat.stop();
   }
 
   /**
-   * Looks for work soon. Safe to call as often as you like.
+   * Requests a claim. Cheap enough to be called at each event that may make a run claimable.
    *
-   * @param sure there is work, perhaps not yet committed: then the claim joins that commit. Otherwise a look at the
-   *   queue comes first, since most of these calls find nothing.
+   * @param isCertain a run exists, perhaps not yet committed: the claim starts at once and joins that commit. Otherwise the claim
+   *   reads the queue first, since most of these calls find nothing.
    */
-  wake(sure = false): void {
-    if (this.#stopped) return;
-    if (sure) this.#sure = true;
-    if (this.#claiming) this.#again = true;
-    else if (sure) void this.#claimAll();
-    else this.#lookSoon();
+  wake(isCertain = false): void {
+    if (isCertain) this.#request = "claim";
+    else if (this.#request === "none") this.#request = "check";
+    if (this.#state === "claiming" || this.#state === "stopped") return;
+    if (isCertain) void this.#claimAll();
+    else if (this.#state === "idle") this.#schedule();
   }
 
-  /** The end of a run calls for a look three times over: one is enough. */
-  #lookSoon(): void {
-    if (this.#looking) return;
-    this.#looking = true;
+  /** The end of a run calls {@link wake} three times in one turn of the event loop: one claim serves them all. */
+  #schedule(): void {
+    this.#state = "scheduled";
     setImmediate(() => {
-      this.#looking = false;
-      if (this.#claiming) this.#again = true;
-      else if (!this.#stopped) void this.#claimAll();
+      if (this.#state === "scheduled") void this.#claimAll();
     });
   }
 
   async #claimAll(): Promise<void> {
-    this.#claiming = true;
+    this.#state = "claiming";
     try {
-      do {
-        this.#again = false;
-        await this.#claim();
-      } while (this.#again && !this.#stopped);
+      while ((await this.#claim()) && this.#request !== "none" && this.#state === "claiming");
     } catch (error) {
       this.#options.log.error({ error }, "claiming runs failed");
     }
-    this.#claiming = false;
+    if (this.#state === "claiming") this.#state = "idle";
   }
 
-  async #claim(): Promise<void> {
-    const { database, pool, rollout } = this.#options;
-    const limit = pool.room();
-    if (limit === 0) return;
-    const sure = this.#sure;
+  /** @returns false when the hosts have no room: the request stays until there is */
+  async #claim(): Promise<boolean> {
+    const { database, pool, rollout, log } = this.#options;
+    const limit = pool.capacity();
+    if (limit === 0) return false;
+    const request = this.#request;
     const held_at = performance.now();
-    this.#sure = false;
-    if (!sure && !(await mayClaim(database.read, rollout))) return;
+    this.#request = "none";
+    if (request !== "claim" && !(await mayClaim(database.read, rollout))) return true;
     const runs = await database
       .write(async (tx) => {
-        const claimed = await this.#take(tx, limit);
-        // The first event of a run shares the commit of its first claim; later claims must look for their number first.
+        const claimed = await this.#claimFairly(tx, limit);
+        // The first event of a run shares the commit of its first claim; later claims must read the last number first.
         for (const run of claimed) if (run.epoch === 1) await insertEvents(tx, run, [metadataEvent(run, 1)]);
         return claimed;
       })
       .catch((error) => {
-        // Another process claimed a run of the same thread in the same moment.
+        // Another process claimed a run of the same thread at the same time.
         if (database.read.dialect.isUniqueViolation(error)) return [];
         throw error;
       });
     for (const run of runs) {
+      log.info({ ...runFields(run), attempt: run.attempt }, "run claimed");
       database.hints.emit({ kind: "thread", thread_id: run.thread_id });
       const earlier = this.#running.get(run.run_id);
       const executor = new Executor(run, held_at, { ...this.#options, onDone: (done) => this.#done(done) });
       this.#running.set(run.run_id, executor);
-      // The run was lost here and has come back: what still executes it is stopped first.
+      // The run was lost here and is claimed again: its previous execution is stopped first.
       void executor.start(earlier?.stop("lease_lost"));
     }
-    if (runs.length === limit) this.#again = true;
+    if (runs.length === limit && this.#request === "none") this.#request = "check";
+    return true;
   }
 
   /**
-   * In the order of the queue; but while one workspace has half of the places of this process or more, each of the others in turn
-   * goes first, so that a run waits for one place to become free, not for the whole queue of another workspace.
+   * Claims in the order of the queue. While one workspace has at least half of this process's slots, each of the others in turn comes
+   * first, so that a run waits for one free slot and not for the whole queue of another workspace.
    */
-  async #take(tx: Tx, limit: number): Promise<RunRow[]> {
+  async #claimFairly(tx: Tx, limit: number): Promise<RunRow[]> {
     const { database, lease_ms, rollout } = this.#options;
     const claim = { worker_id: database.worker_id, lease_ms, rollout };
-    const crowding = this.#crowding(limit);
-    const tenant_id = crowding && (await nextWaitingWorkspace(tx, { after: this.#served, except: crowding }));
+    const dominant = this.#dominantWorkspace(limit);
+    const tenant_id = dominant && (await nextQueuedWorkspace(tx, { after: this.#last_preferred, except: dominant }));
     if (!tenant_id) return claimRuns(tx, { ...claim, limit });
-    this.#served = tenant_id;
+    this.#last_preferred = tenant_id;
     const first = await claimRuns(tx, { ...claim, limit, tenant_id });
     if (first.length === limit) return first;
     return [...first, ...(await claimRuns(tx, { ...claim, limit: limit - first.length }))];
   }
 
-  /** Looks from time to time, in case a hint was lost, and on the dot when a delayed run is due before the next look. */
+  /** Covers lost hints, and wakes the worker on time for a delayed run that is due before the next poll. */
   async #poll(): Promise<void> {
     this.wake();
     const next = await msUntilNextRun(this.#options.database.read);
@@ -184,21 +181,21 @@ export class Worker implements Service, PoolListener {
   }
 
   #wakeIn(ms: number): void {
-    // Longer delays than a timer can hold (24 days) are found by the polls.
+    // Polls cover delays that exceed the maximum of a timer (24 days).
     if (ms > MAX_TIMER_MS) return;
     setTimeout(() => this.wake(), ms).unref();
   }
 
   #done(executor: Executor): void {
     const { run_id } = executor.run;
-    // Of a run that was claimed again the next executor is there.
+    // The entry of a run that was claimed again belongs to its next executor.
     if (this.#running.get(run_id) === executor) this.#running.delete(run_id);
-    if (this.#running.size === 0) this.#idle.resolve();
+    if (this.#running.size === 0) this.#idle.notify();
     this.wake();
   }
 
-  /** The workspace that has half of the places or more. */
-  #crowding(free: number): string | undefined {
+  /** The workspace with at least half of the slots, if there is one. */
+  #dominantWorkspace(free: number): string | undefined {
     const half = (this.#running.size + free) / 2;
     const held = new Map<string, number>();
     for (const { run } of this.#running.values()) {
@@ -211,10 +208,8 @@ export class Worker implements Service, PoolListener {
 
   async #idleWithin(ms: number): Promise<void> {
     if (this.#running.size === 0) return;
-    this.#idle = Promise.withResolvers();
-    const timer = setTimeout(() => this.#idle.resolve(), ms);
-    await this.#idle.promise;
-    clearTimeout(timer);
+    this.#idle.reset();
+    await this.#idle.wait(ms);
   }
 
   onMessage(message: FromHost, host: PooledHost): void {
@@ -223,7 +218,7 @@ export class Worker implements Service, PoolListener {
         this.#executorOf(message)?.onEvents(message.events);
         break;
       case "store":
-        this.#executorOf(message)?.onStore(message.write);
+        this.#executorOf(message)?.requests.store(message.write);
         break;
       case "request":
         void this.#answer(message, host);
@@ -250,13 +245,13 @@ export class Worker implements Service, PoolListener {
   async #answer({ id, run, request }: Extract<FromHost, { type: "request" }>, host: PooledHost): Promise<void> {
     const executor = run && this.#executorOf(run);
     try {
-      if (run && !executor) throw new Error("The run is no longer executed here.");
-      // LangGraph asks some things without saying for which run: reads, which need no right.
-      const value = executor ? executor.onRequest(request) : readCheckpoints(this.#options.database, request);
+      if (run && !executor) throw new Error("The run is no longer executed by this process.");
+      // LangGraph sends some reads without naming a run; they need no lease.
+      const value = executor ? executor.requests.answer(request) : readCheckpoints(this.#options.database, request);
       host.send({ type: "reply", id, value: await value });
     } catch (error) {
       if (executor && isUnavailable(error)) executor.onReadFailure(error);
-      host.send({ type: "reply", id, error: forHost(withoutDriverText(error)) });
+      host.send({ type: "reply", id, error: toHostError(hideDriverMessage(error)) });
     }
   }
 
@@ -264,11 +259,11 @@ export class Worker implements Service, PoolListener {
     for (const run of runs) void this.#executorOf(run)?.onHostLost(reason);
   }
 
-  onStuck(runs: RunOrder[]): void {
-    for (const run of runs) void this.#executorOf(run)?.giveBack();
+  onEvicted(runs: RunOrder[]): void {
+    for (const run of runs) void this.#executorOf(run)?.handBack();
   }
 
-  onRoom(): void {
+  onCapacity(): void {
     this.wake();
   }
 }

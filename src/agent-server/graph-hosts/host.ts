@@ -1,24 +1,24 @@
 /**
- * The messages between the service and a graph host. A host is where users' graphs run: a worker thread, or
- * the serving thread itself (`--inline`); anything that can pass plain data could be one. Values of the graph
- * cross as JSON text that the host has serialised, so the service passes them on unread.
+ * The protocol between the service and a graph host, which executes user graphs. A host is a worker thread or the
+ * serving thread itself (`--inline`); the protocol passes only plain data. The host serializes graph values to JSON
+ * text, which the service passes on without parsing.
  */
 
-/** A graph to load; see GraphSpec in config.ts. */
+/** A graph to load. See GraphSpec in config.ts. */
 export interface GraphToLoad {
   graph_id: string;
   file: string;
   export_name: string;
 }
 
-/** What a host is started with. */
+/** The start parameters of a host. */
 export interface HostSetup {
   graphs: readonly GraphToLoad[];
   env: Readonly<Record<string, string>>;
   project_dir: string;
 }
 
-/** A run to execute. All JSON in it is the client's, merged and checked by agents/runs.ts. */
+/** A run to execute. Its JSON comes from the client and was merged and checked by run-request.ts. */
 export interface RunOrder {
   run_id: string;
   epoch: number;
@@ -29,7 +29,7 @@ export interface RunOrder {
   kwargs: RunKwargs;
 }
 
-/** What was asked for, as it is stored in the run's record. */
+/** The parameters of a run, as they are stored in its record. */
 export interface RunKwargs {
   input: unknown;
   command?: RunCommand | null;
@@ -60,16 +60,16 @@ type Destination = string | { node: string; input?: unknown };
 
 export type AbortReason = "cancelled" | "lease_lost" | "timeout";
 
-/** How a run ended in its host. */
+/** The result of a run in its host. */
 export interface HostOutcome {
   ended: "success" | "interrupted" | "error" | "aborted" | "drained";
-  /** The answer of wait and join, as JSON text. */
+  /** The response of wait and join, as JSON text. */
   output: string;
   state: StateSummary | undefined;
   error: { error: string; message: string } | undefined;
 }
 
-/** What a thread's record says of its state. */
+/** The state fields of a thread's record. */
 export interface StateSummary {
   /** JSON text. */
   values: string;
@@ -78,7 +78,7 @@ export interface StateSummary {
   interrupts: string;
 }
 
-/** A checkpoint with its contents, as stored. The columns are those of storage/checkpoints.ts. */
+/** A checkpoint with its contents. The columns are those of storage/checkpoints.ts. */
 export interface CheckpointData {
   thread_id: string;
   checkpoint_ns: string;
@@ -98,7 +98,7 @@ export interface ValueData {
 }
 export interface WriteData {
   task_id: string;
-  /** Orders the tasks of a step as they were applied; empty where LangGraph names none. */
+  /** The order in which the tasks of a step are applied; empty where LangGraph sets none. */
   task_path: string;
   idx: number;
   channel: string;
@@ -106,16 +106,16 @@ export interface WriteData {
   value: string;
 }
 
-/** Which write: of what task, to what channel. */
+/** Identifies a write by task and channel. */
 export type WriteKey = Pick<WriteData, "task_id" | "channel">;
 
-/** What the checkpointer of a host asks of the service. */
+/** Requests of a host's checkpointer. */
 export type CheckpointRequest =
-  /** `without`: as if this run had never written anything. */
+  /** `without`: ignores the writes of this run. */
   | { op: "get"; thread_id: string; checkpoint_ns: string; checkpoint_id?: string; without?: string }
   | {
       op: "list";
-      /** Absent: of all threads. The service answers that to nobody; LangGraph's contract knows it. */
+      /** Absent: all threads. LangGraph's interface permits it, but the service refuses it. */
       thread_id?: string;
       checkpoint_ns?: string;
       checkpoint_id?: string;
@@ -127,53 +127,53 @@ export type CheckpointRequest =
   | { op: "delete_thread"; thread_id: string }
   | { op: "put_writes"; thread_id: string; checkpoint_ns: string; checkpoint_id: string; writes: WriteData[] };
 
-/** What the graph of a run asks in the name of the run's user: who that is says the run's record, not the graph. */
+/** A request by a run's graph for a token. The user is taken from the record of the run, not from the graph. */
 export interface TokenRequest {
   op: "token";
-  /** Which provider, by the `provider_id` of its workspace. */
+  /** The `provider_id` in the workspace of the run. */
   provider: string;
   scopes: string[];
-  /** Whether it is the run's assistant that asks, or the user alone. */
+  /** Whether the token is for the run's assistant, or for the user. */
   agent_scoped: boolean;
   token_id?: string;
 }
 
-/** An access token, or where to send the user for one. The token is written nowhere on its way to the graph. */
+/** An access token, or the URL at which the user can grant one. The token is not stored on its way to the graph. */
 export type TokenAnswer = { token: string } | { auth_url: string };
 
-/** A request to this server by the graph of a run; `id` is the host's. A body is read chunk by chunk. */
+/** An HTTP request by a run's graph to this server. The host assigns `id`. A response body is read chunk by chunk. */
 export type FetchRequest =
   | {
       op: "fetch";
       id: number;
       method: string;
-      /** With the query; without the prefix under which the service may be mounted. */
+      /** Path and query, without the prefix under which the service is mounted. */
       path: string;
       headers: [name: string, value: string][];
       body?: Uint8Array;
     }
   | { op: "fetch_read"; id: number }
-  /** The response is not wanted any more. */
+  /** The response is no longer needed. */
   | { op: "fetch_cancel"; id: number };
 
-/** The head of a response. */
+/** Status and headers of a response. */
 export interface FetchAnswer {
   status: number;
   headers: [name: string, value: string][];
   has_body: boolean;
 }
 
-/** What a host asks of the service. */
+/** A request of a host to the service. */
 export type HostRequest = CheckpointRequest | TokenRequest | FetchRequest;
 
 export type LogLevel = "debug" | "info" | "warn" | "error";
 
-/** What a run stores without waiting for an answer: whatever it says later lies behind it. */
+/** A write that a run sends without waiting for the result. Later messages of the run follow it. */
 export type CheckpointWrite = Extract<CheckpointRequest, { op: "put" | "put_writes" }>;
 
-/** What the service asks of a host outside of runs: only there the graph object lives. */
-export type Question =
-  /** `select`: parts of the state, see selectState. */
+/** A query that a host executes outside of runs, because only hosts have the graph objects. */
+export type GraphQuery =
+  /** `select` limits the state to some parts; see selectState. */
   | { kind: "state"; graph: GraphInUse; checkpoint: CheckpointKey; subgraphs: boolean; select?: readonly string[] }
   | {
       kind: "history";
@@ -184,7 +184,7 @@ export type Question =
       limit: number;
       select?: readonly string[];
     }
-  /** `without`: as if this run had never written anything. */
+  /** `without`: ignores the writes of this run. */
   | { kind: "summary"; graph: GraphInUse; checkpoint: CheckpointKey; without?: string }
   | { kind: "update"; graph: GraphInUse; checkpoint: CheckpointKey; supersteps: StateUpdate[][] }
   | { kind: "drawing"; graph: GraphInUse; xray: boolean | number }
@@ -193,17 +193,17 @@ export type Question =
 
 export type JsonSchema = Record<string, unknown>;
 
-/** What the running graph says of one of its schemas. */
+/** A schema that a graph declares at run time. */
 export interface GraphSchema {
   schema: JsonSchema | null;
-  /** Otherwise it has the names of the keys alone. */
+  /** False if the schema contains only the names of the keys. */
   is_whole: boolean;
 }
 
-/** JavaScript graphs declare one schema for config and context. */
+/** JavaScript graphs declare a common schema for config and context. */
 export type GraphSchemas = Record<"input" | "output" | "state" | "config", GraphSchema>;
 
-/** Which graph, and the config a factory builds it with. */
+/** A graph, and the config for its factory. */
 export interface GraphInUse {
   graph_id: string;
   config: RunConfig;
@@ -222,18 +222,18 @@ export interface StateUpdate {
   as_node?: string | null;
 }
 
-/** The answer to a "history": as many states, newest first, as one message should carry. */
+/** The result of a history query: as many states, newest first, as fit in a message. */
 export interface HistoryPage {
-  /** JSON texts with commas between them. As bytes they pass the service without a copy. */
+  /** JSON texts separated by commas. Bytes pass through the service without a copy. */
   states: Uint8Array<ArrayBuffer>;
   count: number;
-  /** The checkpoint before which the next page begins; absent: there is no more. */
+  /** The checkpoint before which the next page starts; absent on the last page. */
   before?: string;
 }
 
-/** The answer to an "update": rows that the service stores in one transaction, and the state they make. */
+/** The result of an update query: the rows that the service stores in one transaction, and the resulting state. */
 export interface StagedUpdate {
-  /** The newest checkpoint that the update was based on. */
+  /** The newest checkpoint when the update was computed. */
   base: string | undefined;
   checkpoint: CheckpointKey;
   puts: NewCheckpointData[];
@@ -241,49 +241,49 @@ export interface StagedUpdate {
   state: StateSummary;
 }
 
-/** From the service to a host. */
+/** A message from the service to a host. */
 export type ToHost =
   /**
-   * `head`: the thread's newest root checkpoint (null: there is none), which saves the run its first question. `begun`: what
-   * an earlier claim of the run has written on the checkpoint that it starts from.
+   * `head`: the thread's newest root checkpoint, or null, which saves the run its first request. `prior_writes`: the writes of
+   * an earlier claim of the run on the checkpoint that it starts from.
    */
-  | { type: "start"; order: RunOrder; head: CheckpointData | null; begun: WriteKey[] }
+  | { type: "start"; order: RunOrder; head: CheckpointData | null; prior_writes: WriteKey[] }
   | { type: "abort"; run_id: string; epoch: number; reason: AbortReason }
-  /** Stop at the next step boundary; the run will go on elsewhere. */
+  /** Stop after the current step. The run continues in another process. */
   | { type: "drain"; run_id: string; epoch: number }
-  | { type: "ask"; id: number; question: Question }
+  | { type: "query"; id: number; query: GraphQuery }
   | { type: "reply"; id: number; value?: unknown; error?: { name: string; message: string } }
   | { type: "ping"; id: number };
 
-/** From a host to the service. */
+/** A message from a host to the service. */
 export type FromHost =
-  /** Graphs are loaded, or could not be. */
+  /** All graphs are loaded or have failed. */
   | { type: "loaded"; failures: Record<string, string>; warnings: string[] }
   | { type: "started"; run_id: string; epoch: number }
   | { type: "events"; run_id: string; epoch: number; events: [event: string, data: string][] }
   | { type: "done"; run_id: string; epoch: number; outcome: HostOutcome }
-  /** `run` is absent when the request belongs to a question. */
+  /** `run` is absent if the request belongs to a query. */
   | { type: "request"; id: number; run?: { run_id: string; epoch: number }; request: HostRequest }
-  /** Like a request to store, but nobody waits: when it cannot be stored, nothing that the run says later is. */
+  /** A write without a reply. If it fails, no later write of the run is stored. */
   | { type: "store"; run_id: string; epoch: number; write: CheckpointWrite }
-  /** A line for the service's log; `fields` is a JSON object. `run` is absent while modules are loaded. */
+  /** A line for the service's log. `fields` is a JSON object. `run` is absent while modules are loaded. */
   | { type: "log"; run?: { run_id: string; epoch: number }; level: LogLevel; message: string; fields: string }
-  /** `value` is JSON text, or a StagedUpdate. */
-  | { type: "answer"; id: number; value?: unknown; error?: { name: string; message: string } }
+  /** `value` is JSON text or a StagedUpdate. */
+  | { type: "query_result"; id: number; value?: unknown; error?: { name: string; message: string } }
   | { type: "pong"; id: number };
 
-/** A running host, seen from the service. */
+/** A running host. */
 export interface GraphHost {
   send(message: ToHost): void;
-  /** Ends the host at once, whatever it is doing. */
+  /** Terminates the host immediately. */
   terminate(): Promise<void>;
 }
 
 export interface HostListener {
   onMessage(message: FromHost): void;
-  /** The host is gone without having been asked to go. */
+  /** Called when the host ends without {@link GraphHost.terminate}. */
   onExit(reason: string): void;
 }
 
-/** Starts a host; it answers "loaded" when its graphs are there. */
+/** Starts a host, which sends "loaded" when its graphs are loaded. */
 export type StartHost = (setup: HostSetup, listener: HostListener) => GraphHost;

@@ -1,66 +1,69 @@
 import { setImmediate } from "node:timers/promises";
+import { type BackgroundService, periodicService } from "../../platform/lib/background-service.ts";
 import type { Log } from "../../platform/lib/log.ts";
-import { repeating, type Service } from "../../platform/lib/service.ts";
 import type { FromHost, GraphHost, HostSetup, RunOrder, StartHost, ToHost } from "./host.ts";
 
 export interface PoolOptions {
   startHost: StartHost;
-  /** Read at each start of a host, so that a reload sees the graphs of now. */
+  /** Called at each start of a host, so that a reload uses the current graphs. */
   setup: () => HostSetup;
   size: number;
   jobs_per_host: number;
-  /** A host that has not answered for this long gets no new runs, and another is started beside it. */
+  /** A host that has not responded for this long gets no new runs, and an additional host is started. */
   silent_ms: number;
-  /** ... and for this long is ended; see also {@link LOAD_MS}. */
+  /**
+   * A host that has not responded for this long is terminated. While it loads the graphs, {@link LOAD_TIMEOUT_MS}
+   * applies.
+   */
   dead_ms: number;
   log: Log;
 }
 
-/** What the pool reports to whoever gave it runs. */
+/** Receives the events of a pool. */
 export interface PoolListener {
   onMessage(message: FromHost, host: PooledHost): void;
-  /** The host died with these runs in it, which may be why. */
+  /** The host died. Each of these runs may be the cause. */
   onHostLost(runs: RunOrder[], reason: string): void;
-  /** These runs have not started in their host, which hangs or is gone. */
-  onStuck(runs: RunOrder[]): void;
-  /** There may be room again. */
-  onRoom(): void;
+  /** These runs have not started in their host, which hangs or has ended. */
+  onEvicted(runs: RunOrder[]): void;
+  /** The pool may have free capacity. */
+  onCapacity(): void;
 }
 
-/** More hosts than this are not started beside silent ones: each costs some 60 MB. */
-const MAX_EXTRA = 4;
+/** Maximum additional hosts beside unresponsive ones. Each uses about 60 MB. */
+const MAX_ADDITIONAL = 4;
 
-/** Hosts for one suspicious run each, at a time. */
-const MAX_ALONE = 2;
+/** Maximum isolated hosts, each for one run that may have killed a host. */
+const MAX_ISOLATED = 2;
 
-const PING_MS = 250;
+const PING_INTERVAL_MS = 250;
 
 /**
- * A host that imports the graphs answers between two imports, and may take this long for one: on a busy machine it has taken more than a
- * minute, for hosts with nothing wrong in them.
+ * Timeout of a host that loads the graphs. It responds between two imports; on a busy machine a single import of a
+ * healthy host has taken more than a minute.
  */
-const LOAD_MS = 180_000;
+const LOAD_TIMEOUT_MS = 180_000;
 
-/** After a host died while it loaded the graphs, the next is started after this. */
-const RELOAD_PAUSE_MS = 1_000;
+/** Delay before the next start after a host died while it loaded the graphs. */
+const RESTART_DELAY_MS = 1_000;
 
-/** One host of the pool. */
+/** A host of the pool. */
 export class PooledHost {
   readonly runs = new Map<string, RunOrder & { started?: boolean }>();
-  /** Graph id -> reason, once the graphs are loaded. */
+  /** Resolves with the load failures by graph id. */
   readonly loaded = Promise.withResolvers<Record<string, string>>();
-  /** For one run only, because that run has brought down a host before. */
-  readonly alone: boolean;
+  /** The host executes only one run, which has been in a host that died. */
+  readonly isolated: boolean;
   host!: GraphHost;
-  /** Since when a ping waits for its answer; undefined when none does. */
-  asked_at: number | undefined;
-  /** No new runs; ends with its last one. */
+  /** When the unanswered ping was sent; undefined if there is none. */
+  pinged_at: number | undefined;
+  /** The host gets no new runs and is terminated after its last one. */
   retiring = false;
   ready = false;
 
-  constructor(alone: boolean) {
-    this.alone = alone;
-    // Somebody may be interested in the failure, nobody has to be.
+  constructor(isolated: boolean) {
+    this.isolated = isolated;
+    // A rejection need not be handled.
     this.loaded.promise.catch(() => undefined);
   }
 
@@ -68,20 +71,20 @@ export class PooledHost {
     this.host.send(message);
   }
 
-  isSilent(now: number, silent_ms: number): boolean {
-    return this.ready && this.asked_at !== undefined && now - this.asked_at > silent_ms;
+  isUnresponsive(now: number, silent_ms: number): boolean {
+    return this.ready && this.pinged_at !== undefined && now - this.pinged_at > silent_ms;
   }
 }
 
 /**
- * The graph hosts that execute runs: hands runs to those that answer, starts others beside those that do not,
- * and ends those that have hung for too long.
+ * The graph hosts that execute runs. The pool assigns runs to responsive hosts, starts additional hosts beside
+ * unresponsive ones, and terminates hosts that have hung for too long.
  */
-export class HostPool implements Service {
+export class HostPool implements BackgroundService {
   readonly #options: PoolOptions;
   readonly #listener: PoolListener;
   readonly #hosts = new Set<PooledHost>();
-  readonly #pinging: Service;
+  readonly #pinging: BackgroundService;
   readonly #warned = new Set<string>();
   #pings = 0;
   #stopped = false;
@@ -89,10 +92,10 @@ export class HostPool implements Service {
   constructor(options: PoolOptions, listener: PoolListener) {
     this.#options = options;
     this.#listener = listener;
-    this.#pinging = repeating(
-      PING_MS,
+    this.#pinging = periodicService(
+      PING_INTERVAL_MS,
       async () => this.#ping(),
-      (error) => options.log.error({ error }, "pinging graph hosts failed"),
+      (error) => options.log.error({ error }, "graph host ping failed"),
     );
   }
 
@@ -108,38 +111,40 @@ export class HostPool implements Service {
     this.#hosts.clear();
   }
 
-  /** The load failures of the first host, by graph; rejects when the host did not get so far. */
+  /** The load failures of the first host by graph id. Rejects when the host ended before. */
   get loaded(): Promise<Record<string, string>> {
     const [first] = this.#hosts;
     return first ? first.loaded.promise : Promise.resolve({});
   }
 
-  /** How many more runs the hosts that answer can take. */
-  room(): number {
-    return this.#serving().reduce((sum, host) => sum + Math.max(0, this.#options.jobs_per_host - host.runs.size), 0);
+  /** Free capacity for runs in responsive hosts. */
+  capacity(): number {
+    return this.#available().reduce((sum, host) => sum + Math.max(0, this.#options.jobs_per_host - host.runs.size), 0);
   }
 
-  /** Keeps a place for a run in the host with the fewest. Undefined when there is none right now. */
-  reserve(order: RunOrder, { alone }: { alone: boolean }): PooledHost | undefined {
-    const host = alone ? this.#addAlone() : this.#leastLoaded();
+  /** Reserves capacity for a run in the host with the fewest runs. Undefined if there is none. */
+  reserve(order: RunOrder, { isolated }: { isolated: boolean }): PooledHost | undefined {
+    const host = isolated ? this.#addIsolated() : this.#leastLoaded();
     host?.runs.set(order.run_id, order);
     return host;
   }
 
-  /** Passes a message to the host that has the run. */
+  /** Sends a message to the host of a run. */
   sendToRun(run_id: string, message: ToHost): void {
     for (const host of this.#hosts) if (host.runs.has(run_id)) host.send(message);
   }
 
-  /** The run is over as far as the service is concerned; a node that ignores its abort may go on in the host. */
+  /**
+   * Frees the capacity of a run that has ended for the service. A node that ignores its abort may continue in the host.
+   */
   release({ run_id, epoch }: Pick<RunOrder, "run_id" | "epoch">, host: PooledHost): void {
-    // The run may be in the host again, of a later claim, whose place this is.
+    // A later claim of the run may occupy the same host.
     if (host.runs.get(run_id)?.epoch === epoch) host.runs.delete(run_id);
-    if (host.runs.size === 0 && (host.retiring || host.alone)) this.#end(host);
-    this.#listener.onRoom();
+    if (host.runs.size === 0 && (host.retiring || host.isolated)) this.#end(host);
+    this.#listener.onCapacity();
   }
 
-  /** Replaces all hosts by fresh ones that load the graphs anew; running runs end where they are. */
+  /** Replaces all hosts by new ones, which load the graphs again. Running runs complete in the old hosts. */
   reload(): Promise<Record<string, string>> {
     const old = [...this.#hosts];
     for (const host of old) host.retiring = true;
@@ -149,41 +154,42 @@ export class HostPool implements Service {
     return fresh.loaded.promise;
   }
 
-  /** All hosts load the same graphs: each warning is logged once. */
+  /** Logs each warning once, because all hosts load the same graphs. */
   #warn(warnings: readonly string[]): void {
-    for (const warning of warnings) if (!this.#warned.has(warning)) this.#options.log.warn(warning);
+    for (const warning of warnings)
+      if (!this.#warned.has(warning)) this.#options.log.warn({ warning }, "graph uses conflicting packages");
     for (const warning of warnings) this.#warned.add(warning);
   }
 
-  #serving(): PooledHost[] {
+  #available(): PooledHost[] {
     const now = performance.now();
     return [...this.#hosts].filter(
-      (host) => !host.retiring && !host.alone && !host.isSilent(now, this.#options.silent_ms),
+      (host) => !host.retiring && !host.isolated && !host.isUnresponsive(now, this.#options.silent_ms),
     );
   }
 
   #leastLoaded(): PooledHost | undefined {
-    const free = this.#serving().filter((host) => host.runs.size < this.#options.jobs_per_host);
+    const free = this.#available().filter((host) => host.runs.size < this.#options.jobs_per_host);
     return free.toSorted((a, b) => a.runs.size - b.runs.size)[0];
   }
 
-  /** As many hosts that answer as there should be. */
+  /** Starts hosts until the configured number is responsive. */
   #fill(): void {
     if (this.#stopped) return;
-    while (this.#serving().length < this.#options.size) this.#add(false);
-    this.#listener.onRoom();
+    while (this.#available().length < this.#options.size) this.#add(false);
+    this.#listener.onCapacity();
   }
 
-  #addAlone(): PooledHost | undefined {
-    const busy = [...this.#hosts].filter((host) => host.alone).length;
-    return busy < MAX_ALONE ? this.#add(true) : undefined;
+  #addIsolated(): PooledHost | undefined {
+    const count = [...this.#hosts].filter((host) => host.isolated).length;
+    return count < MAX_ISOLATED ? this.#add(true) : undefined;
   }
 
-  #add(alone: boolean): PooledHost {
-    const pooled = new PooledHost(alone);
+  #add(isolated: boolean): PooledHost {
+    const pooled = new PooledHost(isolated);
     pooled.host = this.#options.startHost(this.#options.setup(), {
       onMessage: (message) => this.#receive(pooled, message),
-      onExit: (reason) => this.#lose(pooled, reason),
+      onExit: (reason) => this.#handleExit(pooled, reason),
     });
     this.#hosts.add(pooled);
     return pooled;
@@ -191,13 +197,13 @@ export class HostPool implements Service {
 
   #receive(host: PooledHost, message: FromHost): void {
     if (message.type === "pong") {
-      host.asked_at = undefined;
-      this.#retireExtra(host);
+      host.pinged_at = undefined;
+      this.#endAdditional(host);
     } else if (message.type === "loaded") {
       host.ready = true;
       host.loaded.resolve(message.failures);
       this.#warn(message.warnings);
-      this.#listener.onRoom();
+      this.#listener.onCapacity();
     } else {
       if (message.type === "started") {
         const run = host.runs.get(message.run_id);
@@ -207,21 +213,21 @@ export class HostPool implements Service {
     }
   }
 
-  #lose(host: PooledHost, reason: string): void {
+  #handleExit(host: PooledHost, reason: string): void {
     host.loaded.reject(new Error(`The graph host ended while it loaded the graphs: ${reason}.`));
     this.#hosts.delete(host);
     if (this.#stopped) return;
-    this.#options.log.error({ reason, runs: [...host.runs.keys()] }, "a graph host died");
-    // One that died while it loaded the graphs may do so again and again: not at full speed.
-    const pause_ms = host.ready ? 0 : RELOAD_PAUSE_MS;
-    if (!host.alone && !host.retiring) setTimeout(() => this.#fill(), pause_ms).unref();
+    this.#options.log.error({ reason, run_ids: [...host.runs.keys()] }, "graph host died");
+    // A host that died while it loaded the graphs may fail again, so the restart is delayed.
+    const delay_ms = host.ready ? 0 : RESTART_DELAY_MS;
+    if (!host.isolated && !host.retiring) setTimeout(() => this.#fill(), delay_ms).unref();
     const runs = [...host.runs.values()];
-    // What had not begun has no part in it, unless it is the graphs that cannot be loaded.
+    // A run that had not started is not the cause, unless the graphs cannot be loaded.
     const isSuspect = ({ started }: { started?: boolean }) => started || !host.ready;
-    const innocent = runs.filter((run) => !isSuspect(run));
-    if (innocent.length > 0) this.#listener.onStuck(innocent);
+    const unstarted = runs.filter((run) => !isSuspect(run));
+    if (unstarted.length > 0) this.#listener.onEvicted(unstarted);
     this.#listener.onHostLost(runs.filter(isSuspect), reason);
-    this.#listener.onRoom();
+    this.#listener.onCapacity();
   }
 
   #end(host: PooledHost): void {
@@ -230,46 +236,46 @@ export class HostPool implements Service {
   }
 
   async #ping(): Promise<void> {
-    // When this thread stood still, timers come before what the hosts have said meanwhile: that they live, and which runs have begun. To
-    // pass them by would execute those twice at once.
+    // After this thread was blocked, timers run before messages that the hosts sent meanwhile: responses, and the start
+    // of runs. Evicting such runs would execute them twice.
     await setImmediate();
     if (this.#stopped) return;
     const now = performance.now();
     for (const host of this.#hosts) {
-      if (host.asked_at === undefined) {
-        host.asked_at = now;
+      if (host.pinged_at === undefined) {
+        host.pinged_at = now;
         host.send({ type: "ping", id: ++this.#pings });
-      } else if (now - host.asked_at > this.#deadline(host)) {
+      } else if (now - host.pinged_at > this.#timeoutOf(host)) {
         this.#end(host);
-        this.#lose(host, `it has not answered for ${this.#deadline(host)} ms`);
-      } else if (host.isSilent(now, this.#options.silent_ms)) {
-        this.#passBy(host);
+        this.#handleExit(host, `it has not responded for ${this.#timeoutOf(host)} ms`);
+      } else if (host.isUnresponsive(now, this.#options.silent_ms)) {
+        this.#evictQueuedRuns(host);
       }
     }
   }
 
-  #deadline({ ready }: PooledHost): number {
-    return ready ? this.#options.dead_ms : Math.max(this.#options.dead_ms, LOAD_MS);
+  #timeoutOf({ ready }: PooledHost): number {
+    return ready ? this.#options.dead_ms : Math.max(this.#options.dead_ms, LOAD_TIMEOUT_MS);
   }
 
-  /** A host hangs: what has not started in it goes elsewhere. */
-  #passBy(host: PooledHost): void {
-    const waiting = [...host.runs.values()].filter((run) => !run.started);
-    for (const run of waiting) {
+  /** Takes the runs that have not started from a host that hangs. */
+  #evictQueuedRuns(host: PooledHost): void {
+    const queued = [...host.runs.values()].filter((run) => !run.started);
+    for (const run of queued) {
       host.runs.delete(run.run_id);
       host.send({ type: "abort", run_id: run.run_id, epoch: run.epoch, reason: "lease_lost" });
     }
-    const regular = [...this.#hosts].filter((other) => !other.alone && !other.retiring).length;
-    if (!host.alone && this.#serving().length < this.#options.size && regular < this.#options.size + MAX_EXTRA)
+    const shared = [...this.#hosts].filter((other) => !other.isolated && !other.retiring).length;
+    if (!host.isolated && this.#available().length < this.#options.size && shared < this.#options.size + MAX_ADDITIONAL)
       this.#add(false);
-    if (waiting.length > 0) this.#listener.onStuck(waiting);
-    this.#listener.onRoom();
+    if (queued.length > 0) this.#listener.onEvicted(queued);
+    this.#listener.onCapacity();
   }
 
-  /** A host that answers again makes the one that was started beside it superfluous. */
-  #retireExtra(host: PooledHost): void {
-    if (host.alone || host.retiring || this.#serving().length <= this.#options.size) return;
-    const idle = this.#serving().find((other) => other !== host && other.runs.size === 0 && other.ready);
+  /** A host that responds again makes an additional one superfluous. */
+  #endAdditional(host: PooledHost): void {
+    if (host.isolated || host.retiring || this.#available().length <= this.#options.size) return;
+    const idle = this.#available().find((other) => other !== host && other.runs.size === 0 && other.ready);
     if (idle) this.#end(idle);
   }
 }

@@ -8,8 +8,8 @@ export interface ActivationOptions {
 }
 
 /**
- * What the control plane tells an instance once its roll-out has the traffic. It names no roll-out: whoever gets here through the
- * router reaches instances that have been told already.
+ * The control plane calls this route once requests are routed to the instance's rollout. A call activates only that rollout, and the
+ * router forwards requests to no other one, so a user who calls this route through the router changes nothing.
  */
 export function serveActivation(app: App, { activation, rollout }: ActivationOptions): void {
   if (rollout === undefined) return;

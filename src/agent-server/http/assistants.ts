@@ -1,6 +1,6 @@
 import { ApiError } from "../../platform/errors.ts";
 import { type App, jsonText, serve } from "../../platform/http/route.ts";
-import type { Assistants } from "../assistants.ts";
+import type { Assistants } from "../assistants/assistants.ts";
 import { agentServerRoutes } from "../contract/routes.ts";
 import { pageHeaders, selectFields } from "./select.ts";
 

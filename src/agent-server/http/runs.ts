@@ -1,34 +1,44 @@
+import type { Context } from "hono";
+import type { Caller } from "../../platform/contract/caller.ts";
 import { ApiError } from "../../platform/errors.ts";
-import { goneWith } from "../../platform/http/client-abort.ts";
-import { type App, serve } from "../../platform/http/route.ts";
-import type { Cancellations } from "../cancellations.ts";
+import { type ClientAbort, clientAbortOf } from "../../platform/http/client-abort.ts";
+import { keepAliveResponse } from "../../platform/http/json-responses.ts";
+import { type App, type Env, serve } from "../../platform/http/route.ts";
+import type { Log } from "../../platform/lib/log.ts";
 import { agentServerRoutes } from "../contract/routes.ts";
-import { type Runs, toRun } from "../runs.ts";
-import { type AnswerOptions, isToCancel, RunAnswers } from "./run-answers.ts";
+import type { OnDisconnect } from "../contract/runs.ts";
+import type { Cancellations, StreamedEvent } from "../engine/index.ts";
+import type { Disconnects } from "../runs/disconnects.ts";
+import { type RunPath, type Runs, toRun } from "../runs/runs.ts";
 import { selectFields } from "./select.ts";
+import { SseFormatter, sseResponse } from "./sse.ts";
 
-export interface RunRoutesOptions extends AnswerOptions {
+export interface RunRoutesOptions {
+  runs: Runs;
   cancellations: Cancellations;
+  disconnects: Disconnects;
+  heartbeat_ms: number;
+  log: Log;
 }
 
 export function serveRuns(app: App, options: RunRoutesOptions): void {
   const { runs, cancellations } = options;
   const routes = agentServerRoutes.runs;
-  const answer = new RunAnswers(options);
+  const responses = new RunResponses(options);
 
   serve(app, routes.createRun, async ({ caller, params, body, context }) => {
     const run = await runs.create(caller, params.thread_id, body);
-    return context.json(toRun(run), 200, answer.createdAt(run));
+    return context.json(toRun(run), 200, responses.createdAt(run));
   });
 
   serve(app, routes.createRunStream, async ({ caller, params, query, body, context }) => {
     const run = await runs.create(caller, params.thread_id, body);
-    return answer.streamNew(run, run, context, isToCancel(body, query));
+    return responses.streamNew(run, run, context, isCancelledOnDisconnect(body, query));
   });
 
   serve(app, routes.createRunWait, async ({ caller, params, query, body, context }) => {
     const run = await runs.create(caller, params.thread_id, body);
-    return answer.waitForNew(run, run, context, isToCancel(body, query));
+    return responses.waitForNew(run, run, context, isCancelledOnDisconnect(body, query));
   });
 
   serve(app, routes.listRuns, async ({ caller, params, query, context }) =>
@@ -42,23 +52,18 @@ export function serveRuns(app: App, options: RunRoutesOptions): void {
     return context.body(null, 204);
   });
 
-  serve(app, routes.joinRun, ({ caller, params, query, context }) =>
-    answer.join({ caller, path: params, context, cancel: isToCancel(query) }),
-  );
+  serve(app, routes.joinRun, (request) => responses.join(request));
 
-  serve(app, routes.joinRunStream, ({ caller, params, query, headers, context }) => {
-    const after = lastSeen(headers["Last-Event-ID"]);
-    return answer.joinStream({ caller, path: params, context, cancel: isToCancel(query) }, after, query.stream_mode);
-  });
+  serve(app, routes.joinRunStream, (request) => responses.joinStream(request));
 
   serve(app, routes.cancelRun, async ({ caller, params, query, context }) => {
     const { action, reason = null, wait } = query;
     const { thread_id, run_id } = params;
-    const gone = goneWith(context);
+    const client = clientAbortOf(context);
     const intent = { action, reason };
-    const unwatch = gone.watchAccess();
-    await cancellations.cancel(caller, thread_id, run_id, intent, wait ? gone.signal : undefined).finally(unwatch);
-    return context.body(null, query.wait ? 204 : 202, query.wait ? answer.joinAt(params, context) : {});
+    const unwatch = client.watchAccess();
+    await cancellations.cancel(caller, thread_id, run_id, intent, wait ? client.signal : undefined).finally(unwatch);
+    return context.body(null, wait ? 204 : 202, wait ? responses.joinAt(params, context) : {});
   });
 
   serve(app, routes.cancelRuns, async ({ caller, query, body, context }) => {
@@ -68,31 +73,26 @@ export function serveRuns(app: App, options: RunRoutesOptions): void {
 
   serve(app, routes.createStatelessRun, async ({ caller, body, context }) => {
     const run = await createOne(runs, caller, body);
-    return context.json(toRun(run), 200, answer.createdAt({ run_id: run.run_id }));
+    return context.json(toRun(run), 200, responses.createdAt({ run_id: run.run_id }));
   });
 
   serve(app, routes.createStatelessRunStream, async ({ caller, query, body, context }) => {
     const run = await createOne(runs, caller, body);
-    return answer.streamNew(run, { run_id: run.run_id }, context, isToCancel(body, query));
+    return responses.streamNew(run, { run_id: run.run_id }, context, isCancelledOnDisconnect(body, query));
   });
 
   serve(app, routes.createStatelessRunWait, async ({ caller, query, body, context }) => {
     const run = await createOne(runs, caller, body);
-    return answer.waitForNew(run, { run_id: run.run_id }, context, isToCancel(body, query));
+    return responses.waitForNew(run, { run_id: run.run_id }, context, isCancelledOnDisconnect(body, query));
   });
 
   serve(app, routes.createRunBatch, async ({ caller, body, context }) =>
     context.json((await runs.createStateless(caller, body)).map(toRun)),
   );
 
-  serve(app, routes.joinStatelessRun, ({ caller, params, query, context }) =>
-    answer.join({ caller, path: params, context, cancel: isToCancel(query) }),
-  );
+  serve(app, routes.joinStatelessRun, (request) => responses.join(request));
 
-  serve(app, routes.joinStatelessRunStream, ({ caller, params, query, headers, context }) => {
-    const after = lastSeen(headers["Last-Event-ID"]);
-    return answer.joinStream({ caller, path: params, context, cancel: isToCancel(query) }, after, query.stream_mode);
-  });
+  serve(app, routes.joinStatelessRunStream, (request) => responses.joinStream(request));
 }
 
 type StatelessArguments = Parameters<Runs["createStateless"]>;
@@ -103,12 +103,144 @@ async function createOne(runs: Runs, caller: StatelessArguments[0], body: Statel
   return run;
 }
 
-/** The position in `Last-Event-ID`: undefined without it, 0 for `-1`, which means everything. */
+/** The position in `Last-Event-ID`: undefined without the header, 0 for `-1` (all events). */
 function lastSeen(id: string | undefined): number | undefined {
   if (id === undefined || id === "") return undefined;
   if (id === "-1") return 0;
   if (/^\d{1,15}$/.test(id)) return Number(id);
   throw new ApiError("invalid_request", {
-    reason: `header.Last-Event-ID: "${id}" is not the id of an event of this stream`,
+    reason: `header.Last-Event-ID: must be an event id (a whole number) or -1 for all events, but is "${id}"`,
   });
+}
+
+type NewRun = Parameters<Runs["eventsOfNew"]>[0];
+
+/** The disconnect options of a request. */
+interface DisconnectOptions {
+  on_disconnect?: OnDisconnect;
+  cancel_on_disconnect?: boolean;
+}
+
+/** A request to join a run. */
+interface Join {
+  caller: Caller;
+  params: RunPath;
+  query: DisconnectOptions;
+  context: Context<Env>;
+}
+
+interface JoinStream extends Join {
+  query: DisconnectOptions & { stream_mode?: readonly string[] };
+  headers: { "Last-Event-ID"?: string };
+}
+
+/** Whether a disconnect cancels the run: the first option that is set decides; the default is false. */
+function isCancelledOnDisconnect(...options: DisconnectOptions[]): boolean {
+  for (const { on_disconnect, cancel_on_disconnect } of options) {
+    if (on_disconnect !== undefined) return on_disconnect === "cancel";
+    if (cancel_on_disconnect !== undefined) return cancel_on_disconnect;
+  }
+  return false;
+}
+
+/** Builds the responses of run routes: a stream or an awaited output, with location headers. */
+class RunResponses {
+  readonly #options: RunRoutesOptions;
+  readonly #formatter = new SseFormatter();
+
+  constructor(options: RunRoutesOptions) {
+    this.#options = options;
+  }
+
+  /** Clients parse the run's id from the end of this path, so nothing may follow it. */
+  createdAt(path: RunPath): Record<string, string> {
+    return { "Content-Location": pathOf(path) };
+  }
+
+  /** The Location header: the path of the request that waits for the end of a run. */
+  joinAt(path: RunPath, context: Context, cancel = false): Record<string, string> {
+    return { Location: `${pathOf(path)}/join${queryOf(context, cancel)}` };
+  }
+
+  /** The path to resume a broken stream, with the query of this request. */
+  #streamAt(path: RunPath, context: Context, cancel: boolean): Record<string, string> {
+    return { Location: `${pathOf(path)}/stream${queryOf(context, cancel)}` };
+  }
+
+  streamNew(run: NewRun, path: RunPath, context: Context<Env>, cancel: boolean): Response {
+    const client = clientAbortOf(context);
+    if (cancel) this.#options.disconnects.watch(run, client.signal);
+    const headers = { ...this.createdAt(path), ...this.#streamAt(path, context, cancel) };
+    return this.#stream(this.#options.runs.eventsOfNew(run, client.signal), undefined, headers, client);
+  }
+
+  async joinStream({ caller, params, query, headers, context }: JoinStream): Promise<Response> {
+    const after = lastSeen(headers["Last-Event-ID"]);
+    const client = clientAbortOf(context);
+    const { run, events } = await this.#options.runs.events(caller, params, after, client.signal);
+    const cancel = this.#onJoin(run, client, query);
+    return this.#stream(events, query.stream_mode, this.#streamAt(params, context, cancel), client);
+  }
+
+  /** @returns whether the disconnect of this client cancels the run */
+  #onJoin(run: NewRun, client: ClientAbort, query: DisconnectOptions): boolean {
+    this.#options.disconnects.onConnect(run.run_id);
+    const cancel = isCancelledOnDisconnect(query);
+    if (cancel) this.#options.disconnects.watch(run, client.signal);
+    return cancel;
+  }
+
+  #stream(
+    events: AsyncGenerator<readonly StreamedEvent[]>,
+    modes: readonly string[] | undefined,
+    headers: Record<string, string>,
+    client: ClientAbort,
+  ): Response {
+    const { heartbeat_ms } = this.#options;
+    return sseResponse(events, {
+      modes,
+      headers,
+      client,
+      heartbeat_ms,
+      formatter: this.#formatter,
+      onError: (error) => this.#log(error),
+    });
+  }
+
+  waitForNew(run: NewRun, path: RunPath, context: Context<Env>, cancel: boolean): Promise<Response> {
+    const client = clientAbortOf(context);
+    if (cancel) this.#options.disconnects.watch(run, client.signal);
+    const headers = { ...this.createdAt(path), ...this.joinAt(path, context, cancel) };
+    return this.#wait(this.#options.runs.outputOfNew(run, client.signal), headers, client);
+  }
+
+  async join({ caller, params, query, context }: Join): Promise<Response> {
+    const client = clientAbortOf(context);
+    const run = await this.#options.runs.find(caller, params);
+    const headers = this.joinAt(params, context, this.#onJoin(run, client, query));
+    return this.#wait(this.#options.runs.output(run, client.signal), headers, client);
+  }
+
+  #wait(output: Promise<string>, headers: Record<string, string>, client: ClientAbort): Promise<Response> {
+    return keepAliveResponse(output, headers, client, (error) => this.#log(error));
+  }
+
+  #log(error: unknown): void {
+    this.#options.log.warn({ error }, "response failed");
+  }
+}
+
+/** Relative to the client's base URL: the client prepends it, including any path prefix. */
+const pathOf = ({ thread_id, run_id }: RunPath): string =>
+  `${thread_id === undefined ? "" : `/threads/${thread_id}`}/runs/${run_id}`;
+
+/** The query of the request, with the disconnect option that its body may have set: a GET has no body. */
+function queryOf(context: Context, cancel: boolean): string {
+  const { search, searchParams } = new URL(context.req.url);
+  const isCancel = (name: string) => ["cancel", "true", "1"].includes(searchParams.get(name) ?? "");
+  if ((isCancel("on_disconnect") || isCancel("cancel_on_disconnect")) === cancel) return search;
+  searchParams.delete("on_disconnect");
+  searchParams.delete("cancel_on_disconnect");
+  if (cancel) searchParams.set("cancel_on_disconnect", "true");
+  return searchParams.size === 0 ? "" : `?${searchParams}`;
 }

@@ -1,18 +1,18 @@
-import { pick } from "../../platform/lib/json/select-state.ts";
 import type { Thread } from "../contract/records.ts";
 import type { ThreadSearch } from "../contract/threads.ts";
+import { pick } from "../threads/select-state.ts";
 
-/** The named fields of each record; all of them when none is named. */
+/** The named fields of each record; all fields without names. */
 export const selectFields = <T extends object>(records: T[], fields: readonly string[] | undefined): Partial<T>[] =>
   fields ? records.map((record) => pick(record, fields) as Partial<T>) : records;
 
-/** {@link selectFields} of threads, with what was extracted from them. */
+/** {@link selectFields} for threads; includes `extracted`. */
 export const selectThreads = (
   threads: Thread[],
   { select, extract }: Pick<ThreadSearch, "select" | "extract">,
 ): Partial<Thread>[] => selectFields(threads, select && extract ? [...select, "extracted"] : select);
 
-/** Page headers. Clients read only Next, which must be absent on the last page. */
+/** Pagination headers. Clients read only Next, which must be absent on the last page. */
 export function pageHeaders(
   { limit, offset }: { limit: number; offset: number },
   found: number,

@@ -1,27 +1,28 @@
-import { endOfAccess, type Gone } from "../../platform/http/client-abort.ts";
-import { type Sink, writtenBody } from "../../platform/http/written-body.ts";
-import type { StreamedEvent } from "../engine/event-log.ts";
+import { accessEndError, type ClientAbort } from "../../platform/http/client-abort.ts";
+import { type Sink, StreamedBody } from "../../platform/http/streamed-body.ts";
+import type { StreamedEvent } from "../engine/index.ts";
 
 export interface SseOptions {
-  /** Only events of these modes, besides those that every stream has. */
+  /** Sends only events of these modes, and those that every stream has. */
   modes?: readonly string[];
-  /** A comment is sent after this much silence, so that proxies and clients see a living connection. */
+  /** Interval of comments in a silent stream, which keep proxies and clients from closing the connection. */
   heartbeat_ms: number;
+  formatter: SseFormatter;
   headers?: Record<string, string>;
-  /** Aborted by the response when its reader is gone. */
-  gone: Gone;
+  /** Aborted by the response when its reader disconnects. */
+  client: ClientAbort;
   onError(error: unknown): void;
 }
 
 const HEARTBEAT = ": heartbeat\n\n";
 
 /**
- * Server-sent events from batches of events, one HTTP chunk a batch. Nothing is read ahead: the next batch is
- * fetched when the client has taken the last, so a slow reader costs one batch of memory.
+ * Sends batches of events as server-sent events, one HTTP chunk per batch. The next batch is read once the client has received the last,
+ * so a slow reader costs one batch of memory.
  */
 export function sseResponse(batches: AsyncGenerator<readonly StreamedEvent[]>, options: SseOptions): Response {
   const write = (sink: Sink) => writeEvents(batches, sink, options);
-  const body = writtenBody(write, () => options.gone.abort(new Error("The reader is gone.")));
+  const body = new StreamedBody(write, () => options.client.abort(new Error("The client disconnected.")));
   return new Response(body, {
     headers: {
       "content-type": "text/event-stream",
@@ -35,33 +36,33 @@ export function sseResponse(batches: AsyncGenerator<readonly StreamedEvent[]>, o
 async function writeEvents(
   batches: AsyncGenerator<readonly StreamedEvent[]>,
   sink: Sink,
-  { modes, heartbeat_ms, gone, onError }: SseOptions,
+  { modes, heartbeat_ms, formatter, client, onError }: SseOptions,
 ): Promise<void> {
   const wanted = modes && new Set(modes);
-  const unwatch = gone.watchAccess();
+  const unwatch = client.watchAccess();
   let keepsUp = true;
   const heart = setInterval(() => {
     if (keepsUp) keepsUp = sink.write(HEARTBEAT);
   }, heartbeat_ms);
   try {
     for await (const events of batches) {
-      const text = textOf(wanted ? events.filter(({ event }) => isOfMode(event, wanted)) : events);
+      const text = formatter.textOf(wanted ? events.filter(({ event }) => isOfMode(event, wanted)) : events);
       if (text === "") continue;
       heart.refresh();
-      if (!keepsUp) await sink.drained(gone.signal);
+      if (!keepsUp) await sink.drained(client.signal);
       keepsUp = sink.write(text);
       if (keepsUp) continue;
-      await sink.drained(gone.signal);
+      await sink.drained(client.signal);
       keepsUp = true;
     }
     sink.end();
   } catch (error) {
-    // The status is sent already: the reason can only go to the log.
-    if (!gone.signal.aborted) onError(error);
-    const refusal = endOfAccess(gone);
-    // A reader that lags behind is not waited for.
+    // The status line is sent already, so the error goes to the log.
+    if (!client.signal.aborted) onError(error);
+    const refusal = accessEndError(client);
+    // Does not wait for a reader with a full buffer.
     if (!refusal || !keepsUp) return sink.fail(error);
-    sink.write(format({ event: "error", data: JSON.stringify(refusal) }));
+    sink.write(formatter.textOf([{ event: "error", data: JSON.stringify(refusal) }]));
     sink.end();
   } finally {
     clearInterval(heart);
@@ -69,23 +70,28 @@ async function writeEvents(
   }
 }
 
-/** Event and id on one line each, whatever a graph calls its namespaces. */
+/** Event and id must fit on one line each; namespaces of graphs may contain line breaks. */
 const oneLine = (text: string) => text.replaceAll(/[\r\n]/g, " ");
 
-/** A reader that keeps up gets events one by one, and its text is everybody's: a joined one would be its own. */
-const textOf = (events: readonly StreamedEvent[]): string =>
-  events.length === 1 ? format(events[0] as StreamedEvent) : events.map(format).join("");
+/** Formats each event once for all readers of a run, who receive the same event objects. */
+export class SseFormatter {
+  readonly #texts = new WeakMap<StreamedEvent, string>();
 
-/** All readers of a run are told the same events: each is put into words once. */
-const formatted = new WeakMap<StreamedEvent, string>();
+  /** A reader that keeps up receives single events, whose text all readers share; a joined text belongs to one reader. */
+  textOf(events: readonly StreamedEvent[]): string {
+    return events.length === 1
+      ? this.#format(events[0] as StreamedEvent)
+      : events.map((event) => this.#format(event)).join("");
+  }
 
-function format(event: StreamedEvent): string {
-  const known = formatted.get(event);
-  if (known !== undefined) return known;
-  const { data, seq } = event;
-  const text = `event: ${oneLine(event.event)}\ndata: ${data}\n${seq === undefined ? "" : `id: ${seq}\n`}\n`;
-  formatted.set(event, text);
-  return text;
+  #format(event: StreamedEvent): string {
+    const known = this.#texts.get(event);
+    if (known !== undefined) return known;
+    const { data, seq } = event;
+    const text = `event: ${oneLine(event.event)}\ndata: ${data}\n${seq === undefined ? "" : `id: ${seq}\n`}\n`;
+    this.#texts.set(event, text);
+    return text;
+  }
 }
 
 /** Whether an event belongs to one of the modes: `updates|ns` to updates, `messages/partial` to messages. */

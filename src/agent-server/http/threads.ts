@@ -1,12 +1,12 @@
-import { goneWith } from "../../platform/http/client-abort.ts";
-import { jsonItems } from "../../platform/http/json-items.ts";
+import { clientAbortOf } from "../../platform/http/client-abort.ts";
+import { jsonArrayResponse } from "../../platform/http/json-responses.ts";
 import { type App, jsonText, serve } from "../../platform/http/route.ts";
 import type { Log } from "../../platform/lib/log.ts";
 import { agentServerRoutes } from "../contract/routes.ts";
-import type { ThreadStates } from "../thread-states.ts";
-import type { Threads } from "../threads.ts";
+import type { ThreadStates } from "../threads/thread-states.ts";
+import type { Threads } from "../threads/threads.ts";
 import { pageHeaders, selectThreads } from "./select.ts";
-import { sseResponse } from "./sse.ts";
+import { SseFormatter, sseResponse } from "./sse.ts";
 
 export interface ThreadRoutesOptions {
   threads: Threads;
@@ -17,7 +17,8 @@ export interface ThreadRoutesOptions {
 
 export function serveThreads(app: App, { threads, states, heartbeat_ms, log }: ThreadRoutesOptions): void {
   const routes = agentServerRoutes.threads;
-  const onBreak = (error: unknown) => log.warn({ error }, "a thread's history broke off");
+  const formatter = new SseFormatter();
+  const onHistoryError = (error: unknown) => log.warn({ error }, "history response failed");
 
   serve(app, routes.createThread, async ({ caller, body, context }) =>
     context.json(await threads.create(caller, body)),
@@ -49,20 +50,21 @@ export function serveThreads(app: App, { threads, states, heartbeat_ms, log }: T
   );
 
   serve(app, routes.streamThread, async ({ caller, params, query, headers, context }) => {
-    const gone = goneWith(context);
+    const client = clientAbortOf(context);
     const modes = query.stream_mode ?? query.stream_modes ?? ["run_modes"];
     const events = await threads.events(
       caller,
       params.thread_id,
       modes,
       headers["Last-Event-ID"] || undefined,
-      gone.signal,
+      client.signal,
     );
     return sseResponse(events, {
       headers: { Location: `/threads/${params.thread_id}/stream${new URL(context.req.url).search}` },
-      gone,
+      client,
       heartbeat_ms,
-      onError: (error) => log.warn({ error }, "a thread's stream broke off"),
+      formatter,
+      onError: (error) => log.warn({ error }, "thread stream failed"),
     });
   });
 
@@ -83,10 +85,10 @@ export function serveThreads(app: App, { threads, states, heartbeat_ms, log }: T
   );
 
   serve(app, routes.getThreadHistory, async ({ caller, params, query }) =>
-    jsonItems(states.history(caller, params.thread_id, query), onBreak),
+    jsonArrayResponse(states.history(caller, params.thread_id, query), onHistoryError),
   );
 
   serve(app, routes.postThreadHistory, async ({ caller, params, body }) =>
-    jsonItems(states.history(caller, params.thread_id, body), onBreak),
+    jsonArrayResponse(states.history(caller, params.thread_id, body), onHistoryError),
   );
 }

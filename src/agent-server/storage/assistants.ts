@@ -5,7 +5,7 @@ import { matching, type Paging, paged } from "./search.ts";
 
 export type NewAssistant = Omit<AssistantRow, "version" | "created_at" | "updated_at">;
 
-/** Stores a new assistant as its version 1. Undefined when the workspace has one with this id. */
+/** Stores a new assistant as version 1. Undefined if the id is taken in the workspace. */
 export async function insertAssistant(tx: Tx, assistant: NewAssistant): Promise<AssistantRow | undefined> {
   const row = await tx.first(
     tx.k
@@ -30,7 +30,7 @@ export const findAssistant = (tx: Tx, tenant_id: string, assistant_id: string): 
       .where("tenant_id", "=", tenant_id),
   );
 
-/** As {@link findAssistant}, and nobody else changes it until the transaction ends. */
+/** As {@link findAssistant}, and locks the row until the transaction ends. */
 export const lockAssistant = (tx: Tx, tenant_id: string, assistant_id: string): Promise<AssistantRow | undefined> =>
   tx.first(
     tx.dialect.forUpdate(
@@ -42,7 +42,7 @@ export const lockAssistant = (tx: Tx, tenant_id: string, assistant_id: string): 
     ),
   );
 
-/** Stores the assistant's fields as its next version: one more than the highest there is, whichever is current. */
+/** Stores the assistant's fields as its next version: the highest number plus one, whichever version is current. */
 export async function insertNextVersion(tx: Tx, assistant: Omit<AssistantRow, "version">): Promise<AssistantRow> {
   const last = await tx.first(
     tx.k
@@ -56,7 +56,7 @@ export async function insertNextVersion(tx: Tx, assistant: Omit<AssistantRow, "v
   return setAssistant(tx, next);
 }
 
-/** Makes these fields the assistant's current ones. */
+/** Updates the assistant's current fields. */
 export async function setAssistant(
   tx: Tx,
   assistant: Omit<AssistantRow, "created_at" | "updated_at">,
@@ -74,7 +74,7 @@ export async function setAssistant(
   return row as AssistantRow;
 }
 
-/** An assistant by its id, which another workspace may have given too. */
+/** Identifies an assistant: ids are unique within a workspace. */
 export type AssistantKey = Pick<AssistantRow, "tenant_id" | "assistant_id">;
 
 export const findVersion = (
@@ -117,7 +117,7 @@ export async function deleteAssistant(tx: Tx, { tenant_id, assistant_id }: Assis
 export interface AssistantFilter {
   metadata?: object;
   graph_id?: string;
-  /** Part of the name, upper or lower case. */
+  /** Substring of the name, case-insensitive. */
   name?: string;
 }
 
@@ -146,11 +146,11 @@ function assistantsMatching(tx: Tx, tenant_id: string, { metadata, graph_id, nam
   return query;
 }
 
-/** The default assistants of a workspace, whichever graphs exist now. */
+/** The default assistants of a workspace, including those of removed graphs. */
 export const listDefaultAssistants = (tx: Tx, tenant_id: string): Promise<AssistantRow[]> =>
   tx.all(assistantsMatching(tx, tenant_id, { metadata: MADE_BY_SYSTEM }).selectAll());
 
-/** The default assistants of all workspaces whose graph is none of these. */
+/** The default assistants of all workspaces, except those of these graphs. */
 export function listDefaultAssistantsExcept(tx: Tx, graph_ids: readonly string[]): Promise<AssistantRow[]> {
   const query = tx.k
     .selectFrom("assistants")

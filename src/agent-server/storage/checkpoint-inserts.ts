@@ -5,12 +5,12 @@ import type { CheckpointRow, CheckpointValueRow, CheckpointWriteRow } from "./sc
 export type NewValue = Pick<CheckpointValueRow, "channel" | "version" | "type" | "value">;
 export type NewWrite = Pick<CheckpointWriteRow, "task_id" | "task_path" | "idx" | "channel" | "type" | "value">;
 
-/** Whose write it is: a run at an epoch, or (run_id null) an update of the state. */
+/** The writer of a checkpoint: a run at an epoch, or a state update (run_id null). */
 export interface Author {
   tenant_id: string;
   run_id: string | null;
   epoch: number;
-  /** The run's place in the order of acceptance; 0 for an update. */
+  /** `seq` of the run; 0 for an update. */
   seq: number;
 }
 
@@ -21,11 +21,11 @@ export interface NewCheckpoint {
   parent_checkpoint_id: string | null;
   checkpoint: string;
   metadata: string;
-  /** The channel values that this checkpoint has changed. */
+  /** Channel values that changed with this checkpoint. */
   values: NewValue[];
 }
 
-/** Stores a checkpoint and the channel values it changed. The caller has passed the fence. */
+/** Stores a checkpoint and its changed channel values. The caller holds the fence. */
 export async function insertCheckpoint(
   tx: Tx,
   author: Author,
@@ -58,8 +58,8 @@ const insertQuery = prepared<Omit<CheckpointRow, "created_at">, unknown>((k, p) 
       metadata: p("metadata"),
       created_at: nowMs,
     })
-    // LangGraph writes the same checkpoint again when its metadata changed (durability "exit"). What another run has
-    // written stays, or the rollback of this one could not restore it.
+    // LangGraph writes a checkpoint again when its metadata changed (durability "exit"). Checkpoints of other runs stay, because a
+    // rollback of this run could not restore them.
     .onConflict((conflict) =>
       conflict
         .columns(["thread_id", "checkpoint_ns", "checkpoint_id"])
@@ -89,8 +89,8 @@ const insertValueQuery = prepared<CheckpointValueRow, unknown>((k, p) =>
 );
 
 /**
- * Stores what tasks of a checkpoint have written. A task that ran twice keeps its first writes; of errors, interrupts
- * and resume values (negative `idx`) the newest counts, and those of earlier runs stay beneath it.
+ * Stores the writes of a checkpoint's tasks. A task that ran twice keeps its first writes. Of errors, interrupts and resume values (negative
+ * `idx`) the newest is valid; those of earlier runs stay in lower layers.
  */
 export async function insertWrites(
   tx: Tx,

@@ -4,7 +4,7 @@ import { prepared } from "../../platform/database/prepared.ts";
 import type { NewCheckpoint, NewValue, NewWrite } from "./checkpoint-inserts.ts";
 import type { CheckpointRow } from "./schema.ts";
 
-/** A checkpoint with its channel values and the writes that are pending on it, as stored. */
+/** A checkpoint with its channel values and pending writes. */
 export interface StoredCheckpoint extends NewCheckpoint {
   writes: NewWrite[];
 }
@@ -15,8 +15,7 @@ interface Namespace {
 }
 
 /**
- * One checkpoint, or the newest of the namespace when no id is given. `without`: as it is once what this run has written is
- * deleted.
+ * A checkpoint by its id, or the newest of the namespace. `without` excludes everything that this run has written.
  */
 export async function findCheckpoint(
   tx: Tx,
@@ -30,7 +29,7 @@ export async function findCheckpoint(
   return row && (await withContents(tx, [row], without))[0];
 }
 
-/** What no run is called. */
+/** No run has this id. */
 const NO_RUN = "";
 
 const COLUMNS = [
@@ -65,21 +64,21 @@ const findQuery = prepared<Namespace & { checkpoint_id: string; without: string 
 );
 
 export interface CheckpointFilter {
-  /** Absent: of all threads. */
+  /** Default: all threads. */
   thread_id?: string;
   checkpoint_ns?: string;
   checkpoint_id?: string;
   /** Only checkpoints older than this one. */
   before?: string;
-  /** What their metadata contains. */
+  /** Must be contained in the metadata, also nested. */
   metadata?: object;
   limit: number;
 }
 
-/** So much of values and writes is read at a time, but for the first checkpoint, which is whole. */
+/** Maximum text of values and writes in a page. The first checkpoint is always included. */
 const MAX_CHARS = 16_000_000;
 
-/** Newest first; `isWhole` unless large values have ended the page before its limit. */
+/** Newest first. `isWhole` is false if {@link MAX_CHARS} ended the page before its limit. */
 export async function listCheckpoints(
   tx: Tx,
   filter: CheckpointFilter,
@@ -94,7 +93,7 @@ export async function listCheckpoints(
   }
   const rows = await tx.all(query.orderBy("checkpoint_id", "desc").limit(filter.limit));
   const checkpoints: StoredCheckpoint[] = [];
-  // Twice as many each time, as long as the next ones fit if they are like those before.
+  // Doubles the number of checkpoints each time, as long as they are expected to fit by the mean of the previous ones.
   for (let chars = 0, count = 1; count >= 1 && checkpoints.length < rows.length; ) {
     const some = await withContents(tx, rows.slice(checkpoints.length, checkpoints.length + count));
     checkpoints.push(...some);
@@ -105,7 +104,7 @@ export async function listCheckpoints(
   return { checkpoints, isWhole: checkpoints.length === rows.length };
 }
 
-/** Values that several of them share are counted once. */
+/** Counts shared values once. */
 function charsIn(checkpoints: StoredCheckpoint[]): number {
   const stored = new Set(checkpoints.flatMap(({ values, writes }) => [...values, ...writes]));
   return [...stored].reduce((sum, { value }) => sum + value.length, 0);
@@ -135,8 +134,8 @@ async function withContents(tx: Tx, rows: Row[], without = NO_RUN): Promise<Stor
 }
 
 /**
- * Of the writes of a task at one position the last counts; they come in the order of their layers. They are returned in the order in
- * which LangGraph applies them: by path (in code points, which is the order of UTF-8 bytes), task and position.
+ * Keeps the write with the highest layer at each position of a task; rows are ordered by layer. Returns writes in the order in which
+ * LangGraph applies them: by path (in code points, which is the order of UTF-8 bytes), task and position.
  */
 function newestLayer(writes: (NewWrite & { layer: number })[]): NewWrite[] {
   const newest = writes
@@ -155,7 +154,7 @@ function versionsIn(row: Row): ChannelVersion[] {
   return Object.entries(channel_versions).map(([channel, version]) => [channel, String(version)]);
 }
 
-/** All versions that are needed of a namespace together, so that a page of history takes one query and not one a row. */
+/** Collects the versions per namespace, so that a page of history takes one query instead of one per row. */
 function groupByNamespace(versionsOf: Map<Row, ChannelVersion[]>): [Namespace, string[]][] {
   const groups = new Map<string, [Namespace, Set<string>]>();
   for (const [row, versions] of versionsOf) {
@@ -167,7 +166,7 @@ function groupByNamespace(versionsOf: Map<Row, ChannelVersion[]>): [Namespace, s
   return [...groups.values()].map(([namespace, versions]) => [namespace, [...versions]]);
 }
 
-/** Postgres takes 65,535 parameters in a statement, SQLite 32,766. */
+/** Below the limits of parameters per statement: 65,535 on Postgres, 32,766 on SQLite. */
 const MAX_PARAMETERS = 1000;
 
 async function findValues(tx: Tx, { thread_id, checkpoint_ns }: Namespace, versions: string[]): Promise<NewValue[]> {
@@ -201,7 +200,7 @@ const writesQuery = prepared<Namespace & { checkpoint_id: string; without: strin
       .orderBy("layer"),
 );
 
-/** What a run has written on a root checkpoint. */
+/** The writes of a run on a root checkpoint. */
 export const findWritesOfRun = (
   tx: Tx,
   { run_id, thread_id, checkpoint_id }: { run_id: string; thread_id: string; checkpoint_id: string },

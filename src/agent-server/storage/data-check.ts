@@ -3,32 +3,31 @@ import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { sql } from "kysely";
 import type { Database } from "../../platform/database/database.ts";
+import { isDisconnected, isDiskFull, sqliteCodeOf } from "../../platform/database/database-errors.ts";
 import { ConfigError } from "../../platform/errors.ts";
+import { type BackgroundService, periodicService } from "../../platform/lib/background-service.ts";
 import type { Log } from "../../platform/lib/log.ts";
-import { repeating, type Service } from "../../platform/lib/service.ts";
-import { isDisconnected, isDiskFull, sqliteKindOf } from "../../platform/lib/unavailable.ts";
 
-/** So many seconds of runs may be missing unnoticed. */
-const NOTE_MS = 5_000;
-/** A larger file is not read through after a crash: the start would take seconds. */
-const CHECKED_BYTES = 512 * 2 ** 20;
+/** Interval of the note: the loss of runs within it is not detected. */
+const NOTE_INTERVAL_MS = 5_000;
+/** Larger files are not checked after a crash: the check would take seconds. */
+const MAX_CHECKED_BYTES = 512 * 2 ** 20;
 
-/** What lies beside an embedded database and says what must be in it. */
+/** A file beside an embedded database that describes its expected content. */
 interface Note {
-  /** The number of the last run. */
+  /** `seq` of the last run. */
   runs: number;
-  /** The process that wrote it has closed the database. */
+  /** The database was closed after the note was written. */
   closed: boolean;
 }
 
 const noteOf = (file: string): string => `${file}.note`;
 
 /**
- * Compares an embedded database with the note that lies beside it: SQLite itself takes a file that was emptied, or a log with a damaged
- * page, for all that there ever was.
+ * Compares an embedded database with its note: SQLite itself accepts a truncated file, or a log with a damaged page, as complete.
  *
- * @param database not yet brought to this version's schema
- * @throws ConfigError when runs are missing, or pages are damaged
+ * @param database before its migration
+ * @throws ConfigError if runs are missing or pages are damaged
  */
 export async function checkData({ read }: Database, file: string): Promise<void> {
   const note = readNote(file);
@@ -36,9 +35,9 @@ export async function checkData({ read }: Database, file: string): Promise<void>
   const runs = await lastRun(read);
   if (runs < note.runs)
     throw new ConfigError(
-      `Runs are missing in the database ${file}: the last one has the number ${runs}, and ${note.runs} was there before. Restore the files with this name (also -wal) together. After a power cut, or with a backup, what is left may be all there is: delete ${noteOf(file)} to go on with it.`,
+      `Runs are missing in the database ${file}: its last run has the number ${runs}, expected at least ${note.runs}. Restore all files with this name (also -wal) together. To continue with this database, for example from a backup or after a power cut, delete ${noteOf(file)}.`,
     );
-  if (note.closed || statSync(file).size > CHECKED_BYTES) return;
+  if (note.closed || statSync(file).size > MAX_CHECKED_BYTES) return;
   const row = (await read.first(sql<{ quick_check: string }>`pragma quick_check(1)`.compile(read.k))) as {
     quick_check: string;
   };
@@ -46,15 +45,15 @@ export async function checkData({ read }: Database, file: string): Promise<void>
 }
 
 /**
- * Keeps the note up to date. Stop it before the database is closed.
+ * Maintains the note. Stop the service before the database is closed.
  *
- * @param isShared others may go on when this process has closed the database
+ * @param isShared other processes may use the database after this process has closed it
  */
 export function noteData(
   { read }: Database,
   file: string,
   { isShared, log }: { isShared: boolean; log: Log },
-): Service {
+): BackgroundService {
   let noted = -1;
   const note = async (closed: boolean) => {
     const runs = await lastRun(read);
@@ -64,12 +63,11 @@ export function noteData(
     writeFileSync(written, JSON.stringify({ runs, closed: closed && !isShared } satisfies Note), { mode: 0o600 });
     renameSync(written, noteOf(file));
   };
-  const onError = (error: unknown) =>
-    log.warn({ error, file }, "the number of the last run could not be noted beside the database");
-  const noting = repeating(NOTE_MS, () => note(false), onError);
+  const onError = (error: unknown) => log.warn({ error, file }, "note of the database not written");
+  const noting = periodicService(NOTE_INTERVAL_MS, () => note(false), onError);
   return {
     start() {
-      // From now on it is not closed.
+      // Marks the database as open.
       void note(false).catch(onError);
       noting.start();
     },
@@ -81,7 +79,7 @@ export function noteData(
 }
 
 /**
- * Whether a file, if there is one, is an SQLite database.
+ * Checks that a file is an SQLite database. A missing file passes.
  *
  * @throws ConfigError
  */
@@ -92,33 +90,33 @@ export function checkHeader(file: string): void {
     connection.exec("select count(*) from sqlite_schema");
   } catch (error) {
     const explained = explainOpening(error, file);
-    // Busy is not damaged.
+    // A busy file is not damaged.
     if (explained instanceof ConfigError) throw explained;
   } finally {
     connection.close();
   }
 }
 
-/** The server knows no such user, password or database, or the user may do too little. */
+/** Invalid user or password, unknown database, missing privilege. */
 const REFUSED = /^(28...|3D000|42501)$/;
 
-/** An error of the first connection to Postgres, as a sentence that says what to do; others as they are. */
+/** Converts an error of the first connection to Postgres to a ConfigError with a remedy; returns other errors unchanged. */
 export function explainConnecting(error: unknown, description: string): unknown {
   const { code = "", message } = error as Error & { code?: string };
   if (!isDisconnected(error) && !REFUSED.test(code)) return error;
-  // An error of several addresses has no message of its own.
+  // If a host has several addresses, the error is an AggregateError without a message.
   return new ConfigError(
-    `The database cannot be used (${description}: ${message || code}): start it, or correct --database-url (DATABASE_URL).`,
+    `Cannot connect to the database (${description}: ${message || code}): start it, or correct --database-url (DATABASE_URL).`,
   );
 }
 
-/** An error of opening the data, as a sentence that says what to do; others as they are. */
+/** Converts an error of opening the data to a ConfigError with a remedy; returns other errors unchanged. */
 export function explainOpening(error: unknown, file: string): unknown {
   const { code = "", message } = error as Error & { code?: string };
-  const kind = sqliteKindOf(error);
+  const kind = sqliteCodeOf(error);
   if (isDiskFull(error))
     return new ConfigError(
-      `The disk with the data folder ${dirname(file)} is full: free some space, or choose another folder with --data.`,
+      `The disk with the data folder ${dirname(file)} is full: free space, or choose another folder with --data.`,
     );
   if (kind === SQLITE.corrupt || kind === SQLITE.notADatabase) return damaged(file, message);
   if (kind === SQLITE.readOnly || kind === SQLITE.cannotOpen || ["EACCES", "EROFS", "EPERM"].includes(code))
@@ -139,14 +137,14 @@ function readNote(file: string): Note | undefined {
   try {
     return JSON.parse(readFileSync(noteOf(file), "utf8"));
   } catch {
-    // None was written yet, or a power cut took it.
+    // Not written yet, or lost in a power cut.
     return undefined;
   }
 }
 
 async function lastRun(read: Database["read"]): Promise<number> {
-  const isNew = sql<object>`select name from sqlite_schema where name = 'sqlite_sequence'`.compile(read.k);
-  if (!(await read.first(isNew))) return 0;
+  const sequences = sql<object>`select name from sqlite_schema where name = 'sqlite_sequence'`.compile(read.k);
+  if (!(await read.first(sequences))) return 0;
   const query = sql<{ seq: number }>`select seq from sqlite_sequence where name = 'runs'`.compile(read.k);
   return ((await read.first(query)) as { seq: number } | undefined)?.seq ?? 0;
 }

@@ -3,7 +3,7 @@ import { prepared } from "../../platform/database/prepared.ts";
 import { applyDelta } from "../../platform/lib/text-delta.ts";
 import type { RunEventRow } from "./schema.ts";
 
-/** An event as readers get it: the name of its type, and its data as JSON text. */
+/** An event of a run: its type, and its data as JSON text. */
 export interface StoredEvent {
   seq: number;
   event: string;
@@ -13,16 +13,16 @@ export interface StoredEvent {
 export const EVENT_COLUMNS = ["seq", "event", "data", "base_seq", "base_run_id", "copies"] as const;
 type Row = Pick<RunEventRow, (typeof EVENT_COLUMNS)[number]>;
 
-/** Most of the text of a batch, in UTF-16 units: what a reader that does not keep up costs, two or three times. */
+/** Text of a batch, in UTF-16 units. A slow reader needs two or three times as much memory. */
 const BATCH_LENGTH = 100_000;
-/** Rows read at a time: how many at first, and at most. */
+/** Rows of the first page, and of the largest one. */
 const FIRST_PAGE = 100;
-const LARGEST_PAGE = 1_000;
+const MAX_PAGE = 1_000;
 
-/** Only events of at least this length, in UTF-16 units, are changes, and only of the last such event of some name. */
+/** Minimum length of deltas and their bases, in UTF-16 units. A base is the last such event of its type. */
 export const LONG = 1_000;
 
-/** Gathers events until they are a batch; one at least. */
+/** Collects events up to {@link BATCH_LENGTH}, at least one. */
 export class Batch {
   readonly events: StoredEvent[] = [];
   #length = 0;
@@ -35,10 +35,10 @@ export class Batch {
   }
 }
 
-/** The last long text of each name, with the number of its event: what the next may be a change of. */
+/** The last long text of each type, with the number of its event: the possible bases of the next event. */
 type LastTexts = Map<string, { seq: number; text: string }>;
 
-/** Reads the events of a run in their order, batch by batch. */
+/** Reads the events of a run in order, batch by batch. */
 export class EventReader {
   readonly #run_id: string;
   #last: LastTexts = new Map();
@@ -48,7 +48,7 @@ export class EventReader {
     this.#run_id = run_id;
   }
 
-  /** The next events after a sequence number: about {@link BATCH_LENGTH} of them, and none when there are no more. */
+  /** The events after a sequence number, up to about {@link BATCH_LENGTH}; empty at the end. */
   async after(tx: Tx, seq: number): Promise<StoredEvent[]> {
     const rows = await tx.all(pageQuery(tx, { run_id: this.#run_id, after: seq, limit: this.#limit }));
     const before = await this.#chainsBefore(tx, rows);
@@ -56,20 +56,20 @@ export class EventReader {
     for await (const event of unfold(tx, [...before, ...rows], this.#last))
       if (event.seq > seq && !batch.add(event)) break;
     const got = batch.events.length;
-    // Rows that have not fitted into the batch were read in vain.
-    this.#limit = got === this.#limit ? Math.min(4 * got, LARGEST_PAGE) : Math.max(1, got);
-    // Who has everything waits, perhaps for long.
+    // Adapts the page to the batch, so that few rows are read and discarded.
+    this.#limit = got === this.#limit ? Math.min(4 * got, MAX_PAGE) : Math.max(1, got);
+    // A reader at the end may wait for long: its texts are released.
     if (got === 0) this.#last = new Map();
     return batch.events;
   }
 
-  /** The earlier events that those of a page are changes of, back to whole ones. */
+  /** The earlier events that the events of a page are deltas of, back to whole ones. */
   async #chainsBefore(tx: Tx, rows: readonly Row[]): Promise<Row[]> {
     const before: Row[] = [];
     const known = new Set([0, ...rows.map(({ seq }) => seq)]);
     const isMissing = ({ base_seq }: Row) => base_seq !== null && !known.has(base_seq);
     if (rows.filter(isMissing).every(({ base_seq }) => textOf(this.#last, base_seq) !== undefined)) return before;
-    // Some events came from elsewhere meanwhile: what is known is too old for all.
+    // The reader got some events from the live feed: the known texts are outdated.
     this.#last = new Map();
     for (const { base_seq } of rows) {
       if (base_seq === null || known.has(base_seq)) continue;
@@ -83,16 +83,16 @@ export class EventReader {
 }
 
 /**
- * Puts the data of events together, one after the other; what they are changes of comes before them, or is in `last`.
+ * Restores the data of events from their deltas, in order. Each base must come earlier or be in `last`.
  *
- * @throws Error when it is not: then the log is broken, and to go on would be to tell something else
+ * @throws Error if a base is missing: the log is corrupt
  */
 export async function* unfold(tx: Tx, rows: readonly Row[], last: LastTexts = new Map()): AsyncGenerator<StoredEvent> {
   for (const { seq, event, data, base_seq, base_run_id, copies } of rows) {
     let text = data;
     if (base_seq !== null) {
       const base = base_run_id === null ? textOf(last, base_seq) : await outputOf(tx, base_run_id);
-      if (typeof base !== "string") throw new Error(`What event ${seq} is a change of is not there.`);
+      if (typeof base !== "string") throw new Error(`The delta base of event ${seq} is missing.`);
       text = applyDelta(base, { copies: copies ?? "", added: data });
     }
     if (text.length >= LONG) last.set(event, { seq, text });
@@ -118,7 +118,7 @@ const pageQuery = prepared<{ run_id: string; after: number; limit: number }, Row
     .limit(p("limit")),
 );
 
-/** An event, what it is a change of, and so on. */
+/** An event, its delta base, and so on. */
 const chainQuery = prepared<{ run_id: string; seq: number }, Row>((k, p) =>
   k
     .withRecursive("chain", (w) =>

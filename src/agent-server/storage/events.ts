@@ -1,16 +1,17 @@
+import { sql } from "kysely";
 import { nowMs, type Tx } from "../../platform/database/database.ts";
 import { prepared } from "../../platform/database/prepared.ts";
 import type { TextDelta } from "../../platform/lib/text-delta.ts";
 import { EVENT_COLUMNS, type StoredEvent, unfold } from "./event-reader.ts";
 import type { RunEventRow } from "./schema.ts";
 
-/** What an event's data is stored as a change of: an earlier event of the run, or (`base_seq` 0) the output of another run. */
+/** The delta base of an event: an earlier event of the run, or (`base_seq` 0) the output of another run. */
 export interface EventBase {
   base_seq: number;
   base_run_id: string | null;
 }
 
-/** An event to store, whole or as a change. */
+/** An event to store, whole or as a delta. */
 export interface NewEvent extends StoredEvent {
   stored?: EventBase & TextDelta;
 }
@@ -25,7 +26,7 @@ function rowOf({ seq, event, data, stored }: NewEvent): Row {
   return { seq, event, data: added, ...base };
 }
 
-/** Appends to a run's events. The caller has passed the fence and numbers the events. */
+/** Appends to a run's events. The caller holds the fence and numbers the events. */
 export async function insertEvents(
   tx: Tx,
   run: { run_id: string; tenant_id: string },
@@ -35,10 +36,10 @@ export async function insertEvents(
   const events: NewEvent[] = [];
   for (const event of given) {
     const base = event.stored?.base_run_id;
-    events.push(base && !(await isThere(tx, base)) ? { ...event, stored: undefined } : event);
+    events.push(base && !(await lockOutput(tx, base)) ? { ...event, stored: undefined } : event);
   }
   if (tx.dialect.name === "sqlite") {
-    // One compiled statement per row is faster here than building one statement for all rows.
+    // On SQLite one compiled statement per row is faster than building one statement for all rows.
     for (const event of events) await tx.run(insertQuery(tx, { run_id, tenant_id, ...rowOf(event) }));
     return;
   }
@@ -47,8 +48,8 @@ export async function insertEvents(
     await tx.run(tx.k.insertInto("run_events").values(rows.slice(at, at + 1000)));
 }
 
-/** The run whose output an event is a change of may have been deleted meanwhile; if not, it stays until the commit. */
-async function isThere(tx: Tx, run_id: string): Promise<boolean> {
+/** Whether the run whose output is a delta base still exists; locks its row until the commit. */
+async function lockOutput(tx: Tx, run_id: string): Promise<boolean> {
   const query = tx.k.selectFrom("runs").select("seq").where("run_id", "=", run_id);
   return (await tx.first(tx.dialect.forShare(query))) !== undefined;
 }
@@ -67,7 +68,7 @@ const insertQuery = prepared<Omit<RunEventRow, "created_at">, unknown>((k, p) =>
   }),
 );
 
-/** Before a run goes, the events of others that are changes of its output are stored whole. */
+/** Stores events of other runs whole that are deltas of this run's output, before the run is deleted. */
 export async function releaseOutput(
   tx: Tx,
   { run_id, thread_id }: { run_id: string; thread_id: string },
@@ -92,7 +93,7 @@ export async function releaseOutput(
   }
 }
 
-/** The highest sequence number of a run's events; 0 when it has none. */
+/** The highest sequence number of a run's events; 0 without events. */
 export async function lastEventSeq(tx: Tx, run_id: string): Promise<number> {
   const row = await tx.first(lastQuery(tx, { run_id }));
   return row?.seq ?? 0;
@@ -104,3 +105,39 @@ const lastQuery = prepared<{ run_id: string }, { seq: number | null }>((k, p) =>
     .select((s) => s.fn.max("seq").as("seq"))
     .where("run_id", "=", p("run_id")),
 );
+
+const endedBefore = (older_than_ms: number) =>
+  sql<boolean>`ended_at is not null and ended_at < now_ms() - ${older_than_ms}`;
+
+/**
+ * Deletes the events of up to `limit` runs that ended longer ago than the given age, and stores the last `seq` in each run.
+ *
+ * @returns the number of runs
+ */
+export async function deleteExpiredEvents(tx: Tx, older_than_ms: number, limit: number): Promise<number> {
+  const expired = await tx.all(
+    tx.k
+      .selectFrom("runs")
+      .select("run_id")
+      .where(endedBefore(older_than_ms))
+      .where("expired_seq", "is", null)
+      .orderBy("ended_at")
+      .limit(limit),
+  );
+  if (expired.length === 0) return 0;
+  const ids = expired.map(({ run_id }) => run_id);
+  const last = sql<number>`coalesce((select max(seq) from run_events where run_events.run_id = runs.run_id), 0)`;
+  await tx.run(tx.k.updateTable("runs").set({ expired_seq: last }).where("run_id", "in", ids));
+  await tx.run(tx.k.deleteFrom("run_events").where("run_id", "in", ids));
+  return ids.length;
+}
+
+/** Deletes stateless runs that ended longer ago than the given age; their threads were deleted when they ended. */
+export const deleteEndedTemporaryRuns = (tx: Tx, older_than_ms: number, limit: number): Promise<number> =>
+  tx.run(
+    tx.k
+      .deleteFrom("runs")
+      .where("seq", "in", (e) =>
+        e.selectFrom("runs").select("seq").where(endedBefore(older_than_ms)).where("temporary", "=", 1).limit(limit),
+      ),
+  );

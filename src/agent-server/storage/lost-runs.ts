@@ -1,17 +1,17 @@
 import { type ExpressionBuilder, sql } from "kysely";
 import { nowMs, type Tx } from "../../platform/database/database.ts";
 import type { Schema } from "../../platform/database/schema.ts";
-import { isClaimant } from "./claimant.ts";
-import { returning } from "./run-leases.ts";
+import { isActiveRollout } from "./active-rollout.ts";
+import { returnToQueue } from "./run-leases.ts";
 import { PENDING, RUNNING } from "./runs.ts";
 import type { RunRow } from "./schema.ts";
 
 export interface Lost {
   lease_ms: number;
-  /** A process that is gone has not renewed its leases for this long. */
+  /** Time without a renewal after which a disconnected process counts as dead. */
   missed_ms: number;
   limit: number;
-  /** Set where several roll-outs share the database: they are for the claimant to take care of. */
+  /** Set if several rollouts share the database: only the active one rescues runs. */
   rollout?: number | undefined;
 }
 
@@ -28,16 +28,16 @@ const lostRuns = (tx: Tx, { lease_ms, missed_ms, limit, rollout }: Lost) =>
         ]),
       ]),
     )
-    .$if(rollout !== undefined, (query) => query.where((e) => isClaimant(e, rollout as number)))
+    .$if(rollout !== undefined, (query) => query.where((e) => isActiveRollout(e, rollout as number)))
     .limit(limit);
 
-/** Running runs whose worker is gone: its lease has run out, or its process is gone and it has missed a heartbeat. */
+/** Running runs that lost their worker: the lease has expired, or the process is disconnected and missed a heartbeat. */
 export const findLostRuns = (tx: Tx, lost: Lost): Promise<Pick<RunRow, "run_id" | "worker_id">[]> =>
   tx.all(lostRuns(tx, lost).select(["run_id", "worker_id"]));
 
 /**
- * The same, held until the transaction ends together with their threads. What somebody else holds is left out: a process that is
- * frozen in a transaction must keep nobody from the others.
+ * As {@link findLostRuns}, and locks runs and threads until the transaction ends. Skips locked rows: a process that hangs in a transaction
+ * must not block the rescue of other runs.
  */
 export const lockLostRuns = async (tx: Tx, lost: Lost): Promise<RunRow[]> => {
   const runs = await tx.all<RunRow>(tx.dialect.skipLocked(lostRuns(tx, lost).selectAll()));
@@ -58,15 +58,15 @@ export const lockLostRuns = async (tx: Tx, lost: Lost): Promise<RunRow[]> => {
   return runs.filter(({ thread_id }) => threads.has(thread_id));
 };
 
-/** Puts runs that {@link lockLostRuns} has found back into the queue; the attempt counts. */
+/** Returns runs that {@link lockLostRuns} has locked to the queue; the attempt counts. */
 export const returnLostRuns = (tx: Tx, run_ids: string[]): Promise<number> =>
-  tx.run(returning(tx, { spent: 1, crashed: 0, delay_ms: 0 }).where("run_id", "in", run_ids));
+  tx.run(returnToQueue(tx, { spent: 1, crashed: 0, delay_ms: 0 }).where("run_id", "in", run_ids));
 
 /**
- * After the clock was set back, runs that have not ended would be due in the future, and new ones overtake them: they get times of now, in
- * their order and with their delays. For the one process that has the embedded database, at its start; while it runs its clock is steady.
+ * Shifts the times of active runs after the clock was set back: they would be due in the future, and new runs would overtake them. Keeps
+ * their order and delays. Called at the start of the one process that has the embedded database; its own clock is monotonic.
  */
-export async function bringBackToNow(tx: Tx): Promise<void> {
+export async function shiftFutureRuns(tx: Tx): Promise<void> {
   const isAhead = (e: ExpressionBuilder<Schema, "runs">) =>
     e.and([e.or([e("status", "=", PENDING), e("status", "=", RUNNING)]), e("created_at", ">", nowMs)]);
   const row = await tx.first(
@@ -83,6 +83,6 @@ export async function bringBackToNow(tx: Tx): Promise<void> {
   );
 }
 
-/** Ends all leases: for the one process that has the embedded database, at its start. Whatever runs was left behind by another. */
+/** Expires all leases. Called at the start of the one process that has the embedded database: all running runs lost their worker. */
 export const expireLeases = (tx: Tx): Promise<number> =>
   tx.run(tx.k.updateTable("runs").set({ lease_until: 0 }).where("status", "=", RUNNING));

@@ -8,8 +8,7 @@ interface RunOfThread {
 }
 
 /**
- * Deletes a run with its events and the checkpoints that it wrote. Values that checkpoints of later runs still build
- * on stay.
+ * Deletes a run with its events and its checkpoints. Values that checkpoints of later runs reference stay.
  */
 export async function deleteRun(tx: Tx, run: RunOfThread): Promise<void> {
   await releaseOutput(tx, run);
@@ -20,8 +19,8 @@ export async function deleteRun(tx: Tx, run: RunOfThread): Promise<void> {
 }
 
 /**
- * Undoes a run that is the last of its thread to have run: nothing is left of it, so that the thread's state and history are
- * what they were before. Nobody else can have built on its checkpoints.
+ * Rolls back the last run of its thread: deletes all rows that name it, which restores the thread's state and history. No other run can
+ * have used its checkpoints.
  */
 export async function deleteLastRun(tx: Tx, { thread_id, run_id }: RunOfThread): Promise<void> {
   for (const table of ["checkpoint_writes", "checkpoint_values", "checkpoints"] as const)
@@ -34,7 +33,7 @@ async function deleteRecord(tx: Tx, run_id: string): Promise<void> {
   await tx.run(tx.k.deleteFrom("runs").where("run_id", "=", run_id));
 }
 
-/** Also what later runs have written on its checkpoints, such as the answer to its interrupt. */
+/** Includes writes of later runs on its checkpoints, such as the answer to its interrupt. */
 async function deleteWrites(tx: Tx, { run_id, thread_id }: RunOfThread): Promise<void> {
   const position = sql<string>`checkpoint_ns || ' ' || checkpoint_id`;
   const own = tx.k

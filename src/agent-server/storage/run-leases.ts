@@ -2,11 +2,11 @@ import { sql } from "kysely";
 import { nowMs, type Tx } from "../../platform/database/database.ts";
 import { prepared } from "../../platform/database/prepared.ts";
 import type { RunStatus } from "../contract/records.ts";
-import { isClaimant } from "./claimant.ts";
+import { isActiveRollout } from "./active-rollout.ts";
 import { PENDING, RUNNING } from "./runs.ts";
 import type { RunRow } from "./schema.ts";
 
-/** Whether any run may be claimable: cheap, and without a transaction. It may be wrong only in saying yes. */
+/** Whether any run may be claimable, without a transaction. Can be wrong only when true. */
 export const mayClaim = async (tx: Tx, rollout?: number): Promise<boolean> =>
   (await tx.first(rollout === undefined ? dueQuery(tx, {}) : dueToRolloutQuery(tx, { rollout }))) !== undefined;
 
@@ -16,23 +16,23 @@ const due = (k: Tx["k"]) =>
 const dueQuery = prepared<object, { seq: number }>((k) => due(k));
 
 const dueToRolloutQuery = prepared<{ rollout: number }, { seq: number }>((k, p) =>
-  due(k).where((e) => isClaimant(e, p("rollout"))),
+  due(k).where((e) => isActiveRollout(e, p("rollout"))),
 );
 
 export interface Claim {
   worker_id: number;
   lease_ms: number;
   limit: number;
-  /** Set where several roll-outs share the database: nothing is taken unless this one is its claimant. */
+  /** Set if several rollouts share the database: runs are claimed only while this rollout is active. */
   rollout?: number | undefined;
-  /** Nothing is taken but runs of this workspace. */
+  /** Limits the claim to runs of this workspace. */
   tenant_id?: string | undefined;
 }
 
 /**
- * Takes the next runs to execute: of each thread without a running run the first in its queue, if its time has
- * come. The queue of a thread is ordered by start time, then by acceptance; a delayed run stands behind those
- * that may start earlier, a run in retry back-off keeps its place and holds the others up.
+ * Claims the next runs: of each thread without a running run the first in its queue, if it is due. The queue of a thread is ordered by
+ * start time, then by acceptance: a delayed run comes after runs with an earlier start, and a run in retry back-off keeps its place and
+ * blocks the others.
  */
 export const claimRuns = (tx: Tx, claim: Claim): Promise<RunRow[]> =>
   tx.all(
@@ -45,7 +45,7 @@ const claimQuery = (isRollout: boolean, isOfOne: boolean) =>
   prepared<Claim, RunRow>((k, p, tx) => {
     const given = p as Given;
     const claim = claiming(k, given, tx, isOfOne);
-    return (isRollout ? claim.where((e) => isClaimant(e, given("rollout"))) : claim).returningAll();
+    return (isRollout ? claim.where((e) => isActiveRollout(e, given("rollout"))) : claim).returningAll();
   });
 
 const claimQueries = {
@@ -103,35 +103,35 @@ const claiming = (k: Tx["k"], p: Given, tx: Tx, isOfOne: boolean) =>
     );
 
 /**
- * The next workspace after `after`, in the order of their ids and from the beginning again, that has runs which wait, other than
- * `except`. Each of the three answers is one look into the index.
+ * The next workspace with pending runs after `after`, in the circular order of ids, other than `except`. Each of the three columns is one
+ * lookup in an index.
  */
-export async function nextWaitingWorkspace(tx: Tx, places: WaitingPlaces): Promise<string | undefined> {
-  const { next, beyond, first } = (await tx.first(waitingQuery(tx, places))) as WaitingRow;
-  const candidates = [next, next === places.except ? beyond : null, first, beyond];
-  return candidates.find((tenant_id) => tenant_id !== null && tenant_id !== places.except) ?? undefined;
+export async function nextQueuedWorkspace(tx: Tx, range: WorkspaceRange): Promise<string | undefined> {
+  const { next, beyond, first } = (await tx.first(queuedQuery(tx, range))) as QueuedRow;
+  const candidates = [next, next === range.except ? beyond : null, first, beyond];
+  return candidates.find((tenant_id) => tenant_id !== null && tenant_id !== range.except) ?? undefined;
 }
 
-interface WaitingPlaces {
+interface WorkspaceRange {
   after: string;
   except: string;
 }
 
-type WaitingRow = Record<"next" | "beyond" | "first", string | null>;
+type QueuedRow = Record<"next" | "beyond" | "first", string | null>;
 
-const waitingQuery = prepared<WaitingPlaces, WaitingRow>((k, p) => {
-  const waiting = k
+const queuedQuery = prepared<WorkspaceRange, QueuedRow>((k, p) => {
+  const queued = k
     .selectFrom("runs")
     .where("status", "=", PENDING)
     .select((e) => e.fn.min<string | null>("tenant_id").as("tenant_id"));
   return k.selectNoFrom([
-    waiting.where("tenant_id", ">", p("after")).as("next"),
-    waiting.where("tenant_id", ">", p("except")).as("beyond"),
-    waiting.as("first"),
+    queued.where("tenant_id", ">", p("after")).as("next"),
+    queued.where("tenant_id", ">", p("except")).as("beyond"),
+    queued.as("first"),
   ]) as never;
 });
 
-/** Milliseconds until the next pending run may start; undefined when none waits for its time. */
+/** Milliseconds until the next delayed run is due; undefined if there is none. */
 export async function msUntilNextRun(tx: Tx): Promise<number | undefined> {
   const row = await tx.first(
     tx.k
@@ -143,15 +143,15 @@ export async function msUntilNextRun(tx: Tx): Promise<number | undefined> {
   return row?.ms ?? undefined;
 }
 
-/** What a worker holds: its claim of a run. */
+/** A worker's claim of a run. */
 export interface Lease {
   run_id: string;
   epoch: number;
 }
 
 /**
- * The fence. True while the run is running at this epoch and has not been told to stop; the row is held until
- * the transaction ends, so that nobody takes the run away between the check and the write.
+ * The fence: whether the run is running at this epoch without a cancel. Locks the row until the transaction ends, so that no other worker
+ * can claim the run between the check and the write.
  */
 export const holdsLease = async (tx: Tx, lease: Lease): Promise<boolean> =>
   (await tx.first(fenceQuery(tx, lease))) !== undefined;
@@ -173,14 +173,14 @@ export interface Held {
   run_ids: string[];
 }
 
-/** How a run stands that a worker executes. */
+/** The lease status of a run that a worker executes. */
 export type HeldRun = Pick<RunRow, "run_id" | "epoch" | "cancel_action">;
 
 /**
- * Renews the leases of the runs that a worker executes, and says how each of them stands. One that it holds and does not
- * execute, because it could not end it, is left to the rescue.
+ * Renews the leases of the runs that a worker executes, and returns their status. Runs that it holds and does not execute, because it
+ * could not end them, are left to the rescue.
  *
- * @param waits for rows that are locked, also by a long write of the run itself; otherwise they are left out
+ * @param waits for locked rows, including those locked by a long write of the run itself; otherwise locked rows are skipped
  */
 export const renewLeases = (
   tx: Tx,
@@ -196,7 +196,7 @@ export const renewLeases = (
   );
 };
 
-/** How these runs stand, whoever has locked them. */
+/** The lease status of these runs, including locked rows. */
 export const findHeld = (tx: Tx, held: Held): Promise<HeldRun[]> =>
   tx.all(heldBy(tx, held).select(["run_id", "epoch", "cancel_action"]));
 
@@ -212,7 +212,7 @@ export interface RunOutcome extends Lease {
   output: string | null;
 }
 
-/** A run if it is still held at this epoch, held also in the database until the transaction ends. */
+/** The run if it is still held at this epoch; locks the row until the transaction ends. */
 export const lockRunIfHeld = (tx: Tx, lease: Lease): Promise<RunRow | undefined> => tx.first(heldQuery(tx, lease));
 
 const heldQuery = prepared<Lease, RunRow>((k, p, tx) =>
@@ -226,7 +226,7 @@ const heldQuery = prepared<Lease, RunRow>((k, p, tx) =>
   ),
 );
 
-/** Ends a run if it is still held at this epoch and not to stop. False when it is not: then nothing was written. */
+/** Ends a run if it is held at this epoch without a cancel; otherwise writes nothing and returns false. */
 export const endRunIfHeld = async (tx: Tx, outcome: RunOutcome): Promise<boolean> =>
   (await tx.run(endQuery(tx, outcome))) === 1;
 
@@ -240,7 +240,7 @@ const endQuery = prepared<RunOutcome, unknown>((k, p) =>
     .where("cancel_action", "is", null),
 );
 
-/** Ends a run that {@link lockRunIfHeld} has found, also one that is to stop. */
+/** Ends a run that {@link lockRunIfHeld} has locked, including one with a cancel. */
 export const endHeldRun = (tx: Tx, { run_id, epoch, status, output }: RunOutcome): Promise<number> =>
   tx.run(
     tx.k
@@ -251,19 +251,19 @@ export const endHeldRun = (tx: Tx, { run_id, epoch, status, output }: RunOutcome
   );
 
 export interface Return extends Lease {
-  /** 1 when the attempt counts: the run was lost. 0 when it was handed back in good order. */
+  /** 1 if the attempt counts: the run was lost. 0 if it was handed back. */
   spent: 0 | 1;
-  /** 1 when the graph host died with the run in it. */
+  /** 1 if the graph host died while it executed the run. */
   crashed: 0 | 1;
   delay_ms: number;
 }
 
-/** Puts a held run back into the queue, at its old place. Its epoch goes up at once, so that whoever still works on it writes nothing more. */
+/** Returns a held run to its position in the queue. Increases its epoch, so that the fence refuses writes of its former worker. */
 export const returnRunIfHeld = (tx: Tx, { run_id, epoch, ...cost }: Return): Promise<number> =>
-  tx.run(returning(tx, cost).where("run_id", "=", run_id).where("epoch", "=", epoch).where("status", "=", RUNNING));
+  tx.run(returnToQueue(tx, cost).where("run_id", "=", run_id).where("epoch", "=", epoch).where("status", "=", RUNNING));
 
-/** What a run becomes that goes back into the queue. */
-export const returning = (tx: Tx, { spent, crashed, delay_ms }: Omit<Return, keyof Lease>) =>
+/** The update that returns runs to the queue. */
+export const returnToQueue = (tx: Tx, { spent, crashed, delay_ms }: Omit<Return, keyof Lease>) =>
   tx.k.updateTable("runs").set({
     status: "pending",
     epoch: sql<number>`epoch + 1`,

@@ -3,7 +3,7 @@ import type { Tx } from "../../platform/database/database.ts";
 import type { RunStatus } from "../contract/records.ts";
 import type { RunRow } from "./schema.ts";
 
-const SHOWN = [
+const COLUMNS = [
   "seq",
   "run_id",
   "thread_id",
@@ -21,8 +21,8 @@ const SHOWN = [
   "ended_at",
 ] as const;
 
-/** A run without its input and output, which may be large; of failed ones the output, which is their error. */
-export type RunOverviewRow = Pick<RunRow, (typeof SHOWN)[number]> & { failure: string | null };
+/** A run without its input and output, which may be large; a failed run with its output, which is the error. */
+export type RunOverviewRow = Pick<RunRow, (typeof COLUMNS)[number]> & { failure: string | null };
 
 export interface RunOverviewFilter {
   tenant_id: string;
@@ -33,23 +33,23 @@ export interface RunOverviewFilter {
   /** In milliseconds since the epoch: from, inclusive, and until, exclusive. */
   created_from: number | undefined;
   created_until: number | undefined;
-  /** The last run of the page before. */
-  after: RunPlace | undefined;
-  /** Runs of before this one are left out. */
-  back_to: RunPlace | undefined;
+  /** The last run of the previous page. */
+  after: RunPosition | undefined;
+  /** Excludes runs before this position. */
+  back_to: RunPosition | undefined;
   limit: number;
 }
 
-/** Where a run is in the order of acceptance. */
-export type RunPlace = Pick<RunRow, "created_at" | "seq">;
+/** The position of a run in the order of acceptance. */
+export type RunPosition = Pick<RunRow, "created_at" | "seq">;
 
-/** The place of the run that is so many before those of the filter's times and page, whatever else it asks for. */
-export const findPlaceBefore = (tx: Tx, filter: RunOverviewFilter, skip: number): Promise<RunPlace | undefined> =>
+/** The position `skip` runs before the page. Only the filter's times and page apply. */
+export const findPositionBefore = (tx: Tx, filter: RunOverviewFilter, skip: number): Promise<RunPosition | undefined> =>
   tx.first(newestFirst(tx, filter).select(["created_at", "seq"]).limit(1).offset(skip));
 
 function newestFirst(tx: Tx, filter: RunOverviewFilter) {
   const { created_from, created_until, after } = filter;
-  // With a plus it is no column that an index has: of those that have not ended the index by the end is to be taken.
+  // The plus excludes the index on created_at: for active runs the index on ended_at is faster.
   const created_at = areActive(filter.statuses) ? sql<number>`+created_at` : sql.ref<number>("created_at");
   let query = tx.k.selectFrom("runs").where("tenant_id", "=", filter.tenant_id);
   if (created_from !== undefined) query = query.where(created_at, ">=", created_from);
@@ -60,7 +60,7 @@ function newestFirst(tx: Tx, filter: RunOverviewFilter) {
 
 const ACTIVE: readonly RunStatus[] = ["pending", "running"];
 
-/** Whether the runs of these statuses are those that have not ended, or some of them: an index finds them among any others. */
+/** Whether all of these statuses are active: an index finds such runs among any number of ended ones. */
 export const areActive = (statuses: readonly RunStatus[] | undefined): boolean =>
   statuses?.every((status) => ACTIVE.includes(status)) ?? false;
 
@@ -68,7 +68,7 @@ export const areActive = (statuses: readonly RunStatus[] | undefined): boolean =
 export function listRunsOfTenant(tx: Tx, filter: RunOverviewFilter): Promise<RunOverviewRow[]> {
   const { statuses, assistant_id, thread_id, run_id, back_to } = filter;
   let query = newestFirst(tx, filter)
-    .select(SHOWN)
+    .select(COLUMNS)
     .select(sql<string | null>`case when status in ('error', 'timeout') then output end`.as("failure"));
   if (back_to) query = query.where(sql<SqlBool>`(created_at, seq) >= (${back_to.created_at}, ${back_to.seq})`);
   if (areActive(statuses)) query = query.where("ended_at", "is", null);
@@ -81,7 +81,7 @@ export function listRunsOfTenant(tx: Tx, filter: RunOverviewFilter): Promise<Run
 
 const MINUTE_MS = 60_000;
 
-/** So many runs were accepted, begun and ended in these minutes; the minutes are counted since the epoch. */
+/** Number of runs that were accepted, started and ended in these minutes, counted since the epoch. */
 export interface RunCount {
   accepted: number;
   started: number | null;
@@ -90,8 +90,8 @@ export interface RunCount {
 }
 
 /**
- * Runs of a tenant by the minutes of their lives: those that have not ended, or those that ended at that time or later, the last
- * ones first when there are more than `limit`.
+ * Counts runs of a tenant by the minutes of acceptance, start and end: active runs, or runs that ended at `ended_from` or later. The
+ * latest `limit` runs are counted.
  */
 export async function countRunsByMinute(
   tx: Tx,

@@ -2,7 +2,8 @@ import { sql } from "kysely";
 import { nowMs, type Tx } from "../../platform/database/database.ts";
 import { prepared } from "../../platform/database/prepared.ts";
 import type { CancelAction, RunStatus } from "../contract/records.ts";
-import type { RunRow, ThreadBefore } from "./schema.ts";
+import type { RunKey, RunRow, ThreadRunKey, ThreadSnapshot } from "./schema.ts";
+import { lockThread } from "./threads.ts";
 
 export interface NewRun
   extends Pick<
@@ -16,13 +17,13 @@ export interface NewRun
     | "kwargs"
     | "multitask_strategy"
     | "temporary"
-    | "thread_before"
+    | "thread_snapshot"
   > {
-  /** How long after its acceptance the run may start. */
+  /** Delay between the run's acceptance and its earliest start. */
   delay_ms: number;
 }
 
-/** Puts a run into its thread's queue. The caller holds the thread's lock. */
+/** Adds a run to its thread's queue. The caller holds the thread's lock. */
 export const insertRun = async (tx: Tx, run: NewRun): Promise<RunRow> =>
   (await tx.first(insertQuery(tx, run))) as RunRow;
 
@@ -39,7 +40,7 @@ const insertQuery = prepared<NewRun, RunRow>((k, p) =>
       kwargs: p("kwargs"),
       multitask_strategy: p("multitask_strategy"),
       temporary: p("temporary"),
-      thread_before: p("thread_before"),
+      thread_snapshot: p("thread_snapshot"),
       status: "pending",
       start_at: sql<number>`now_ms() + ${p("delay_ms")}`,
       run_after: sql<number>`now_ms() + ${p("delay_ms")}`,
@@ -52,15 +53,12 @@ const insertQuery = prepared<NewRun, RunRow>((k, p) =>
     .returningAll(),
 );
 
-// Partial indexes are used only when the status stands in the statement itself, not as a parameter.
+// Partial indexes are used only if the status is a literal of the statement, not a parameter.
 export const PENDING = sql.lit<"pending">("pending");
 export const RUNNING = sql.lit<"running">("running");
 
-/** A run of the tenant, on this thread when one is given. */
-export const findRun = (
-  tx: Tx,
-  key: { tenant_id: string; run_id: string; thread_id?: string },
-): Promise<RunRow | undefined> => {
+/** A run of the tenant, on this thread if one is given. */
+export const findRun = (tx: Tx, key: RunKey & Partial<ThreadRunKey>): Promise<RunRow | undefined> => {
   const query = tx.k
     .selectFrom("runs")
     .selectAll()
@@ -69,11 +67,8 @@ export const findRun = (
   return tx.first(key.thread_id === undefined ? query : query.where("thread_id", "=", key.thread_id));
 };
 
-/** As {@link findRun}, and nobody else changes it until the transaction ends. */
-export const lockRun = (
-  tx: Tx,
-  key: { tenant_id: string; run_id: string; thread_id: string },
-): Promise<RunRow | undefined> =>
+/** As {@link findRun}, and locks the row until the transaction ends. */
+export const lockRun = (tx: Tx, key: ThreadRunKey): Promise<RunRow | undefined> =>
   tx.first(
     tx.dialect.forUpdate(
       tx.k
@@ -84,6 +79,12 @@ export const lockRun = (
         .where("thread_id", "=", key.thread_id),
     ),
   );
+
+/** Locks a run and its thread until the transaction ends, in the order of all transactions: thread, then run. */
+export async function lockThreadAndRun(tx: Tx, key: ThreadRunKey): Promise<RunRow | undefined> {
+  await lockThread(tx, key.tenant_id, key.thread_id);
+  return lockRun(tx, key);
+}
 
 /** Newest first. */
 export const listRuns = (
@@ -111,7 +112,7 @@ const activeQuery = prepared<{ thread_id: string }, RunRow>((k, p) =>
     .orderBy("seq"),
 );
 
-/** What the last run of a thread to end has left, if that is long enough to be worth referring to. */
+/** Output of the thread's last ended run, if it is long enough to be a delta base. */
 export const findLastOutput = (
   tx: Tx,
   thread_id: string,
@@ -128,7 +129,7 @@ const lastOutputQuery = prepared<{ thread_id: string }, { run_id: string; output
     .limit(1),
 );
 
-/** A run that has started, as the stream of its thread needs it. */
+/** A started run, for the stream of its thread. */
 export type StartedRun = Pick<
   RunRow,
   "run_id" | "tenant_id" | "thread_id" | "assistant_id" | "graph_id" | "seq" | "ended_at"
@@ -154,7 +155,7 @@ const startedRuns = (tx: Tx, thread_id: string) =>
     .$narrowType<{ started_at: number }>()
     .limit(1);
 
-/** The first run of the thread that started behind a place in its stream. */
+/** The first run of the thread that started after a position in its stream. */
 export const nextStartedRun = (
   tx: Tx,
   thread_id: string,
@@ -167,22 +168,22 @@ export const nextStartedRun = (
       .orderBy("seq"),
   );
 
-/** The run of the thread that started last. */
+/** The thread's run with the latest start. */
 export const lastStartedRun = (tx: Tx, thread_id: string): Promise<StartedRun | undefined> =>
   tx.first(startedRuns(tx, thread_id).orderBy("started_at", "desc").orderBy("seq", "desc"));
 
-/** Whether a run of the thread that was accepted later has started already. */
+/** Whether a run of the thread that was accepted later has started. */
 export async function wasOvertaken(tx: Tx, { thread_id, seq }: Pick<RunRow, "thread_id" | "seq">): Promise<boolean> {
   const query = tx.k.selectFrom("runs").select("seq").where("thread_id", "=", thread_id).where("seq", ">", seq);
   return (await tx.first(query.where("started_at", "is not", null).limit(1))) !== undefined;
 }
 
-/** Pending and running runs of a tenant, the newest first, from before a `seq`. */
+/** Pending and running runs of a tenant with a `seq` below `before`, newest first. */
 export const listActiveRunsOfTenant = (
   tx: Tx,
   { tenant_id, before, limit }: { tenant_id: string; before: number | undefined; limit: number },
 ): Promise<RunRow[]> => {
-  // Pending and running ones are those that have not ended; so an index by workspace and end finds them.
+  // The condition on ended_at selects the same runs as one on the status, and has an index by workspace.
   const active = tx.k.selectFrom("runs").selectAll().where("tenant_id", "=", tenant_id).where("ended_at", "is", null);
   const page = before === undefined ? active : active.where("seq", "<", before);
   return tx.all(page.orderBy("seq", "desc").limit(limit));
@@ -219,8 +220,8 @@ export const interruptIfPending = (tx: Tx, run_id: string, reason: string | null
   );
 
 /**
- * Writes down that an active run is to stop. From here on the fence lets none of its steps through. A pending one, which
- * has run before, is taken out of the queue as if its worker had died, so that it is ended like a running one.
+ * Stores the intent to stop an active run: the fence refuses its later steps. A pending run that has run before leaves the queue with an
+ * expired lease, so that the rescue ends it like a running run.
  */
 export const requestCancel = (
   tx: Tx,
@@ -233,7 +234,7 @@ export const requestCancel = (
       .set({
         status: "running",
         lease_until: sql<number>`case when status = 'pending' then 0 else lease_until end`,
-        // Undoing goes further than stopping, whatever order they are asked for in.
+        // A rollback is never replaced by an interrupt, whatever their order.
         cancel_action: sql<CancelAction>`case when cancel_action = 'rollback' then cancel_action else ${intent.action} end`,
         cancel_reason: intent.reason,
         updated_at: nowMs,
@@ -242,11 +243,11 @@ export const requestCancel = (
       .where("ended_at", "is", null),
   );
 
-/** Notes what a run found in its thread's record. */
-export const setThreadBefore = (tx: Tx, run_id: string, before: ThreadBefore): Promise<number> =>
+/** Stores the snapshot of the thread's record that a rollback restores. */
+export const setThreadSnapshot = (tx: Tx, run_id: string, before: ThreadSnapshot): Promise<number> =>
   tx.run(
     tx.k
       .updateTable("runs")
-      .set({ thread_before: JSON.stringify(before) })
+      .set({ thread_snapshot: JSON.stringify(before) })
       .where("run_id", "=", run_id),
   );

@@ -12,7 +12,7 @@ declare module "../../platform/database/schema.ts" {
     checkpoints: CheckpointRow;
     checkpoint_values: CheckpointValueRow;
     checkpoint_writes: CheckpointWriteRow;
-    claimant: ClaimantRow;
+    active_rollout: ActiveRolloutRow;
   }
 }
 
@@ -36,8 +36,8 @@ export interface ThreadRow {
   thread_id: string;
   tenant_id: string;
   status: ThreadStatus;
-  /** What the status is when no run is pending or running. */
-  rest_status: ThreadStatus;
+  /** The status without active runs. */
+  idle_status: ThreadStatus;
   metadata: string;
   config: string;
   /** State values after the last step, as JSON; null until a run or an update has written state. */
@@ -45,7 +45,7 @@ export interface ThreadRow {
   /** `{task_id: [interrupt]}` as JSON. */
   interrupts: string;
   error: string | null;
-  /** 1 for the thread of a stateless run: in no list, and gone when its run has ended. */
+  /** 1 for the thread of a stateless run: not listed, and deleted when its run ends. */
   hidden: number;
   created_at: number;
   updated_at: number;
@@ -57,7 +57,7 @@ interface RunTable extends Omit<RunRow, "seq"> {
 }
 
 export interface RunRow {
-  /** Order of acceptance. Given out under the lock of the thread, so it is also the order of commits there. */
+  /** Order of acceptance. Assigned under the lock of the thread, so it is also the order of commits on the thread. */
   seq: number;
   run_id: string;
   tenant_id: string;
@@ -66,14 +66,14 @@ export interface RunRow {
   graph_id: string;
   status: RunStatus;
   metadata: string;
-  /** What was asked for, with assistant, thread and request merged: all that a graph host needs. JSON. */
+  /** Input and settings, merged from assistant, thread and request: everything that a graph host needs. JSON. */
   kwargs: string;
   multitask_strategy: MultitaskStrategy;
-  /** The time from which the run may start; its place in the thread's queue. Never changes. */
+  /** Earliest start; orders the thread's queue. Never changes. */
   start_at: number;
-  /** Not claimed before this time: `start_at`, or later while a retry backs off. */
+  /** Earliest claim: `start_at`, or later during a retry back-off. */
   run_after: number;
-  /** Fencing token: plus one at each claim, never reset. Every write of a worker names it. */
+  /** Fencing token: increases at each claim and is never reset. Every write of a worker contains it. */
   epoch: number;
   /** Claims that were not handed back. */
   attempt: number;
@@ -81,45 +81,51 @@ export interface RunRow {
   crashes: number;
   worker_id: number | null;
   lease_until: number | null;
-  /** The durable intent to stop. */
+  /** The intent to stop. */
   cancel_action: CancelAction | null;
   cancel_reason: string | null;
-  /** The answer of wait and join, as JSON; null until the run has ended. */
+  /** Response body of wait and join, as JSON; null until the run has ended. */
   output: string | null;
-  /** 1: the run's thread goes when the run ends. */
+  /** 1: the run's thread is deleted when the run ends. */
   temporary: number;
-  /** A ThreadBefore as JSON, once the run has changed its thread's record. */
-  thread_before: string | null;
-  /** The last of its events, once they have expired. */
+  /** A {@link ThreadSnapshot} as JSON, once the run has changed its thread's record. */
+  thread_snapshot: string | null;
+  /** `seq` of the last expired event. */
   expired_seq: number | null;
   created_at: number;
   updated_at: number;
-  /** Its first claim. Runs of a thread start one after the other. */
+  /** Time of the first claim. Runs of a thread start one after the other. */
   started_at: number | null;
   ended_at: number | null;
 }
 
-/** What a run found in its thread's record before it put its own there. */
-export interface ThreadBefore {
+/** Identifies a run of a tenant. */
+export type RunKey = Pick<RunRow, "run_id" | "tenant_id">;
+
+/** Identifies a run of a tenant on a thread. */
+export type ThreadRunKey = RunKey & Pick<RunRow, "thread_id">;
+
+/** The values of a thread's record that a run has replaced. */
+export interface ThreadSnapshot {
   graph_id?: unknown;
   assistant_id?: unknown;
   updated_at: number;
-  /** The `updated_at` that the run gave it: while it stands, nobody else has changed the record. */
+  /** The `updated_at` that the run set: while it is unchanged, so is the record. */
   changed_at: number;
 }
 
 export interface RunEventRow {
   run_id: string;
   tenant_id: string;
-  /** 1, 2, 3 ... within the run, over all its attempts. The event's id on the wire. */
+  /** 1, 2, 3 ... within the run, over all its attempts. The event's id in streams. */
   seq: number;
   event: string;
-  /** JSON text; with a base what that does not have. */
+  /** JSON text; with a base, the text that the base does not contain. */
   data: string;
-  /** The event of the same run whose data this one changes; 0: it changes the output of another run. */
+  /** The event of the same run that is the delta base; 0: the output of the run `base_run_id` is. */
   base_seq: number | null;
   base_run_id: string | null;
-  /** What of the base it has, and where ({@link TextDelta}). */
+  /** Parts that are copied from the base ({@link TextDelta}). */
   copies: string | null;
   created_at: number;
 }
@@ -139,7 +145,7 @@ export interface CheckpointRow {
   created_at: number;
 }
 
-/** A channel's value, stored once per version. Versions are unique, so a rolled-back or forked run never meets another's. */
+/** A channel's value, stored once per version. Versions are unique, so rolled-back and forked runs do not collide. */
 export interface CheckpointValueRow {
   thread_id: string;
   checkpoint_ns: string;
@@ -158,11 +164,11 @@ export interface CheckpointWriteRow {
   checkpoint_ns: string;
   checkpoint_id: string;
   task_id: string;
-  /** Where LangGraph applies the task's writes among those of its step; empty where it names no place. */
+  /** Orders the task's writes among those of its step; empty if LangGraph gives no path. */
   task_path: string;
-  /** Position among the task's writes; below 0 for errors, interrupts and resume values, of which the newest counts. */
+  /** Position among the task's writes; negative for errors, interrupts and resume values, of which the newest is valid. */
   idx: number;
-  /** For `idx` below 0 the `seq` of the run that wrote it, else 0: a later run's write covers an earlier one's, and uncovers it when it is rolled back. */
+  /** With a negative `idx` the `seq` of the writing run, else 0: the highest layer is valid, so a rollback restores the one below. */
   layer: number;
   tenant_id: string;
   run_id: string | null;
@@ -171,8 +177,8 @@ export interface CheckpointWriteRow {
   value: string;
 }
 
-/** The roll-out of a deployment whose instances execute runs; empty where nobody shares the database. */
-export interface ClaimantRow {
+/** The rollout of a deployment whose instances execute runs. Empty in a database that belongs to one service. */
+export interface ActiveRolloutRow {
   /** 1: there is one row. */
   id: number;
   rollout: number;

@@ -1,6 +1,6 @@
 import { type SelectQueryBuilder, sql } from "kysely";
 
-// Parts that the searches of all nouns share. The builders' types name their tables, which do not matter here.
+// Query parts that all searches share. The tables of the query builder's type do not matter here.
 // biome-ignore lint/suspicious/noExplicitAny: the query's tables pass through unchanged
 type AnyQuery = SelectQueryBuilder<any, any, any>;
 
@@ -11,7 +11,7 @@ export interface Paging {
   offset: number;
 }
 
-/** Keeps the rows whose JSON columns contain the given values (see `contains` in lib/json.ts). */
+/** Selects rows whose JSON columns contain the given values, also nested. */
 export const matching =
   (parts: Record<string, object | undefined>) =>
   <Q>(query: Q): Q => {
@@ -23,14 +23,14 @@ export const matching =
     return filtered as Q;
   };
 
-/** A text as part of a pattern for {@link like}: its `%` and `_` stand for themselves. */
-export const plain = (text: string): string => text.replace(/[!%_]/g, "!$&");
+/** Escapes a text for a pattern of {@link like}. */
+export const escapeLike = (text: string): string => text.replace(/[!%_]/g, "!$&");
 
-/** In any case, as far as the database's lower() knows letters: SQLite's knows A to Z. */
+/** Case-insensitive, as far as the database's lower() supports: on SQLite only A to Z. */
 export const like = (column: string, pattern: string) =>
   sql<boolean>`lower(${sql.ref(column)}) like lower(${pattern}) escape '!'`;
 
-/** One page in a stable order: rows that sort alike are told apart by `tiebreaker`. */
+/** One page in a stable order: `tiebreaker` orders rows with equal sort keys. */
 export const paged =
   ({ sort_by, sort_order, limit, offset }: Paging, tiebreaker: string) =>
   <Q>(query: Q): Q =>

@@ -3,7 +3,7 @@ import { nowMs, type Tx } from "../../platform/database/database.ts";
 import { prepared } from "../../platform/database/prepared.ts";
 import type { ThreadStatus } from "../contract/records.ts";
 import type { ThreadRow } from "./schema.ts";
-import { like, matching, type Paging, paged, plain } from "./search.ts";
+import { escapeLike, like, matching, type Paging, paged } from "./search.ts";
 
 export interface NewThread {
   thread_id: string;
@@ -12,7 +12,7 @@ export interface NewThread {
   hidden: 0 | 1;
 }
 
-/** Stores a new, idle thread. Undefined when the id is taken. */
+/** Stores a new, idle thread. Undefined if the id is taken. */
 export const insertThread = (tx: Tx, thread: NewThread): Promise<ThreadRow | undefined> =>
   tx.first(insertQuery(tx, thread));
 
@@ -25,7 +25,7 @@ const insertQuery = prepared<NewThread, ThreadRow>((k, p) =>
       metadata: p("metadata"),
       hidden: p("hidden"),
       status: "idle",
-      rest_status: "idle",
+      idle_status: "idle",
       config: "{}",
       values: null,
       interrupts: "{}",
@@ -38,9 +38,9 @@ const insertQuery = prepared<NewThread, ThreadRow>((k, p) =>
     .returningAll(),
 );
 
-type ThreadKey = { thread_id: string; tenant_id: string };
+export type ThreadKey = Pick<ThreadRow, "thread_id" | "tenant_id">;
 
-/** A thread of the tenant, also a hidden one. */
+/** A thread of the tenant, including hidden ones. */
 export const findThread = (tx: Tx, tenant_id: string, thread_id: string): Promise<ThreadRow | undefined> =>
   tx.first(findQuery(tx, { tenant_id, thread_id }));
 
@@ -49,8 +49,8 @@ const findQuery = prepared<ThreadKey, ThreadRow>((k, p) =>
 );
 
 /**
- * The thread, held until the transaction ends: whatever decides over the runs of a thread or its state takes
- * this lock first, so that decisions come one after the other.
+ * The thread, held until the transaction ends. Every transaction that changes a thread's runs or state takes this lock first, which
+ * serializes them.
  */
 export const lockThread = (tx: Tx, tenant_id: string, thread_id: string): Promise<ThreadRow | undefined> =>
   tx.first(lockQuery(tx, { tenant_id, thread_id }));
@@ -66,7 +66,7 @@ export interface ThreadFilter {
   metadata?: object;
   values?: object;
   status?: ThreadStatus;
-  /** What the stored values contain, keys as well, in any case (SQLite: of A to Z), or what the id begins with. */
+  /** Substring of the stored values, keys included, or prefix of the id; case-insensitive (SQLite: A to Z only). */
   text?: string;
 }
 
@@ -88,8 +88,11 @@ function threadsMatching(tx: Tx, tenant_id: string, { ids, metadata, values, sta
   if (status) query = query.where("status", "=", status);
   if (text)
     query = query.where((e) =>
-      // Text within JSON is written with its escapes.
-      e.or([like("values", `%${plain(JSON.stringify(text).slice(1, -1))}%`), like("thread_id", `${plain(text)}%`)]),
+      // The stored text is JSON, so the pattern needs its escapes.
+      e.or([
+        like("values", `%${escapeLike(JSON.stringify(text).slice(1, -1))}%`),
+        like("thread_id", `${escapeLike(text)}%`),
+      ]),
     );
   return query;
 }
@@ -105,7 +108,7 @@ export async function setThreadMetadata(tx: Tx, thread_id: string, metadata: str
   return (await tx.first(query.returningAll())) as ThreadRow;
 }
 
-/** Marks a thread as having work to do. Returns its new `updated_at`. */
+/** Sets a thread busy. Returns its new `updated_at`. */
 export async function setThreadBusy(tx: Tx, thread_id: string, metadata: string): Promise<number> {
   const row = await tx.first(busyQuery(tx, { thread_id, metadata }));
   return (row as { updated_at: number }).updated_at;
@@ -121,14 +124,14 @@ const busyQuery = prepared<{ thread_id: string; metadata: string }, { updated_at
 
 export interface ThreadOutcome {
   thread_id: string;
-  /** What the thread is when nothing else waits to run on it. */
+  /** The status without other active runs. */
   status: ThreadStatus;
   values: string | null;
   interrupts: string;
   error: string | null;
 }
 
-/** Writes what a run or an update has left behind; the thread stays busy while another run is pending or running. */
+/** Stores the state after a run or an update; the thread stays busy while another run is active. */
 export const settleThread = (tx: Tx, outcome: ThreadOutcome): Promise<number> => tx.run(settleQuery(tx, outcome));
 
 const settleQuery = prepared<ThreadOutcome, unknown>((k, p) =>
@@ -136,7 +139,7 @@ const settleQuery = prepared<ThreadOutcome, unknown>((k, p) =>
     .updateTable("threads")
     .set({
       status: unlessBusy(sql.val(p("status"))),
-      rest_status: p("status"),
+      idle_status: p("status"),
       values: p("values"),
       interrupts: p("interrupts"),
       error: p("error"),
@@ -146,25 +149,25 @@ const settleQuery = prepared<ThreadOutcome, unknown>((k, p) =>
     .where("thread_id", "=", p("thread_id")),
 );
 
-/** Gives a thread whose run has ended a status, and leaves its state as it is. */
+/** Sets the status of a thread whose run has ended; its state stays unchanged. */
 export const setThreadStatus = (tx: Tx, thread_id: string, status: ThreadStatus): Promise<number> =>
   tx.run(
     tx.k
       .updateTable("threads")
-      .set({ status: unlessBusy(sql.val(status)), rest_status: status, updated_at: nowMs })
+      .set({ status: unlessBusy(sql.val(status)), idle_status: status, updated_at: nowMs })
       .where("thread_id", "=", thread_id),
   );
 
-/** Gives a thread that has lost a run which never began the status it would have without it. */
-export const restThread = (tx: Tx, thread_id: string): Promise<number> =>
+/** Recomputes the status of a thread after the removal of a run that never started. */
+export const recomputeStatus = (tx: Tx, thread_id: string): Promise<number> =>
   tx.run(
     tx.k
       .updateTable("threads")
-      .set({ status: unlessBusy(sql.ref("rest_status")), updated_at: nowMs })
+      .set({ status: unlessBusy(sql.ref("idle_status")), updated_at: nowMs })
       .where("thread_id", "=", thread_id),
   );
 
-/** Gives a thread back the record that it had before a run which is gone. */
+/** Restores the record of a thread after the rollback of a run. */
 export const restoreThread = (
   tx: Tx,
   { thread_id, metadata, updated_at }: { thread_id: string; metadata: string; updated_at: number | undefined },
@@ -172,7 +175,7 @@ export const restoreThread = (
   tx.run(
     tx.k
       .updateTable("threads")
-      .set({ status: unlessBusy(sql.ref("rest_status")), metadata, updated_at: updated_at ?? nowMs })
+      .set({ status: unlessBusy(sql.ref("idle_status")), metadata, updated_at: updated_at ?? nowMs })
       .where("thread_id", "=", thread_id),
   );
 
@@ -206,8 +209,8 @@ const deleteStateQueries = {
 };
 
 /**
- * Copies a thread's state and checkpoints to a new thread. The old id is replaced by the new one in the
- * checkpoints' metadata too; both are UUIDs, so nothing else can match.
+ * Copies a thread's state and checkpoints to a new thread. Replaces the old id in the checkpoints' metadata, too: it is a UUID, so no other
+ * text can match.
  */
 export async function copyThread(
   tx: Tx,
@@ -224,7 +227,7 @@ export async function copyThread(
         ...source,
         thread_id,
         metadata,
-        status: source.rest_status,
+        status: source.idle_status,
         created_at: nowMs,
         updated_at: nowMs,
         state_updated_at: nowMs,

@@ -9,22 +9,66 @@ import type {
   CheckpointTuple,
   PendingWrite,
 } from "@langchain/langgraph-checkpoint";
-import type { CheckpointData, CheckpointWrite, ValueData, WriteData } from "../host.ts";
-import { isAnswer, isAnyAnswer, TASKS } from "./answers.ts";
-import type { ServiceConnection } from "./connection.ts";
+import type { CheckpointData, CheckpointWrite, StagedUpdate, ValueData, WriteData } from "../host.ts";
+import { isPendingResume, isResume, TASKS } from "./commands.ts";
+import type { CommitPoints } from "./commit-points.ts";
+import type { RunKey, ServiceConnection } from "./connection.ts";
 import type { Library } from "./loading/library.ts";
-import { keepScope, type Scope, scopeOf } from "./scope.ts";
 import { StateSerializer, type Stored } from "./serializer.ts";
 
-/** How many checkpoints one round trip brings when a whole history is walked. */
-const PAGE = 50;
+/**
+ * The context in which a graph is used. It is passed in `configurable`, which LangGraph passes on to every call of the
+ * checkpointer, including those of subgraphs. Keys that start with two underscores never reach metadata or events.
+ */
+export interface Scope {
+  /** The run that writes; absent for queries. */
+  run?: RunKey;
+  /** The thread's newest root checkpoint, until it is used or the run has written its own. */
+  head?: { data: CheckpointData | null };
+  /** Decides where the run waits for the database. */
+  commits?: CommitPoints;
+  /** The resume value that is stored with the checkpoint was consumed, by this run or an earlier one. */
+  isResumeConsumed?: boolean;
+  /**
+   * The state is read or updated outside of a run, so resume values are hidden. LangGraph takes a resume value of a
+   * node for a write of the node, and the node for completed, although it may have interrupted again.
+   */
+  hideResumes?: boolean;
+  /** A run whose checkpoints and writes are ignored. */
+  without?: string;
+  /** Metadata of every checkpoint that is written. */
+  metadata: Record<string, unknown>;
+  /** Collects the checkpoints of a state update instead of storing them one by one. */
+  staged?: Pick<StagedUpdate, "puts" | "writes">;
+}
+
+const SCOPE = "__threadmill_scope";
+
+/** Adds the scope to `configurable`. */
+export const withScope = (configurable: Record<string, unknown>, scope: Scope): Record<string, unknown> => ({
+  ...configurable,
+  [SCOPE]: scope,
+});
+
+/** Adds the scope of `config`, if it has one, to `configurable`: for configs that LangGraph passes back. */
+function keepScope(config: RunnableConfig, configurable: Record<string, unknown>): Record<string, unknown> {
+  const scope = config.configurable?.[SCOPE] as Scope | undefined;
+  return scope ? withScope(configurable, scope) : configurable;
+}
+
+const scopeOf = (config: RunnableConfig): Scope =>
+  (config.configurable?.[SCOPE] as Scope | undefined) ?? { metadata: {} };
+
+/** Checkpoints per request when a history is listed. */
+const PAGE_SIZE = 50;
 
 /** A channel without a value. */
 const EMPTY: Stored = { type: "empty", value: "" };
 
 /**
- * LangGraph's checkpointer: serialises in the host and stores through the service, which lets only the holder of
- * the run write. One instance serves all graphs and runs of a host that share a library; the scope in the config tells them apart.
+ * A LangGraph checkpointer that serializes in the host and stores through the service, which permits writes of the
+ * run's lease holder only. One instance serves all graphs and runs of a host that share a library; the scope in the
+ * config distinguishes them.
  */
 export function createCheckpointer(library: Library, service: ServiceConnection): BaseCheckpointSaver<string> {
   const { getCheckpointId, maxChannelVersion, WRITES_IDX_MAP } = library.checkpoint;
@@ -33,8 +77,8 @@ export function createCheckpointer(library: Library, service: ServiceConnection)
     readonly #serializer = new StateSerializer(this.serde, library);
 
     /**
-     * Versions never repeat: a counter that orders them, and a random end. With plain integers a run that follows
-     * a rolled-back or forked one would use the same versions again and read the other's values. LangGraph calls this
+     * Versions never repeat: they consist of a counter, which orders them, and random digits. With integers, a run
+     * after a rolled-back or forked run would reuse its versions and read its values. LangGraph calls this method
      * without `this` for subgraphs.
      */
     override getNextVersion(current: string | undefined): string {
@@ -65,7 +109,7 @@ export function createCheckpointer(library: Library, service: ServiceConnection)
       let left = options.limit ?? Number.POSITIVE_INFINITY;
       const { run } = scopeOf(config);
       while (left > 0) {
-        const limit = Math.min(left, PAGE);
+        const limit = Math.min(left, PAGE_SIZE);
         const { checkpoints: page, isWhole } = await this.#service.list(run, {
           op: "list",
           thread_id,
@@ -93,7 +137,7 @@ export function createCheckpointer(library: Library, service: ServiceConnection)
         throw new Error('A checkpoint needs a "thread_id" in the configurable part of its config.');
       const { channel_values, ...rest } = checkpoint;
       const scope = scopeOf(config);
-      const described = { ...scope.metadata, ...metadata };
+      const allMetadata = { ...scope.metadata, ...metadata };
       const changed = Object.keys(newVersions);
       const mustWait = scope.commits?.mustWaitFor({ checkpoint_ns, checkpoint, metadata, changed }) ?? true;
       const row = {
@@ -102,8 +146,8 @@ export function createCheckpointer(library: Library, service: ServiceConnection)
         checkpoint_id: checkpoint.id,
         parent_checkpoint_id: parent ?? null,
         checkpoint: JSON.stringify(rest),
-        metadata: JSON.stringify(described),
-        // A staged checkpoint must be readable before it is stored, so it carries all its values, not the new alone.
+        metadata: JSON.stringify(allMetadata),
+        // A staged checkpoint is read before it is stored, so it contains all values, not only the changed ones.
         values: await this.#serializeValues(channel_values, scope.staged ? checkpoint.channel_versions : newVersions),
       };
       scope.head = undefined;
@@ -132,7 +176,7 @@ export function createCheckpointer(library: Library, service: ServiceConnection)
       const scope = scopeOf(config);
       const at = { thread_id, checkpoint_ns, checkpoint_id, writes: rows };
       if (scope.staged) scope.staged.writes.push(at);
-      // What tasks have written counts once the checkpoint behind it does.
+      // Writes of tasks take effect with the checkpoint that follows, so nothing waits for them.
       else await this.#store(scope, { op: "put_writes", ...at }, false);
     }
 
@@ -141,12 +185,14 @@ export function createCheckpointer(library: Library, service: ServiceConnection)
       else await this.#service.request(run, write);
     }
 
-    /** The service refuses this to running graphs: threads are deleted over its API. */
+    /** The service refuses this request of running graphs: threads are deleted with the API. */
     override async deleteThread(thread_id: string): Promise<void> {
       await this.#service.request(undefined, { op: "delete_thread", thread_id });
     }
 
-    /** Before version 4 the tasks sent to a step were writes of the parent; now they are a channel. */
+    /**
+     * Before version 4 of the format, the sends of a step were writes of its parent checkpoint; now they are a channel.
+     */
     async #migrateSends(
       checkpoint: Checkpoint,
       channel_values: Record<string, unknown>,
@@ -184,10 +230,10 @@ export function createCheckpointer(library: Library, service: ServiceConnection)
       const values = await Promise.all(
         present.map(async (stored) => [stored.channel, await this.#serializer.load(stored)] as const),
       );
-      const { answered, withoutAnswers } = scopeOf(asked);
+      const { isResumeConsumed, hideResumes } = scopeOf(asked);
       const pendingWrites = await Promise.all(
         data.writes
-          .filter((write) => !(answered && isAnswer(write)) && !(withoutAnswers && isAnyAnswer(write)))
+          .filter((write) => !(isResumeConsumed && isPendingResume(write)) && !(hideResumes && isResume(write)))
           .map(
             async (write): Promise<[string, string, unknown]> => [
               write.task_id,
@@ -214,12 +260,8 @@ export function createCheckpointer(library: Library, service: ServiceConnection)
   })();
 }
 
-/** A checkpoint of the update that is being gathered and not yet stored. */
-function stagedCheckpoint(
-  staged: ReturnType<typeof scopeOf>["staged"],
-  ns: string,
-  id: string | undefined,
-): CheckpointData | undefined {
+/** A checkpoint of the update that is staged but not stored. */
+function stagedCheckpoint(staged: Scope["staged"], ns: string, id: string | undefined): CheckpointData | undefined {
   const put = staged?.puts.findLast(
     (row) => row.checkpoint_ns === ns && (id === undefined || row.checkpoint_id === id),
   );
@@ -228,7 +270,7 @@ function stagedCheckpoint(
   return { ...put, writes: writes.flatMap((row) => row.writes) };
 }
 
-/** Sixteen random hexadecimal digits. Node draws the bits of UUIDs in bulk, which makes this the fastest source. */
+/** 16 random hexadecimal digits. Node generates the bits of UUIDs in bulk, which makes this the fastest source. */
 function randomHex(): string {
   const uuid = randomUUID();
   return uuid.slice(-12) + uuid.slice(0, 4);

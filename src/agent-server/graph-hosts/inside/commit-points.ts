@@ -1,32 +1,32 @@
 import type { Checkpoint, CheckpointMetadata } from "@langchain/langgraph-checkpoint";
 import type { RunKwargs } from "../host.ts";
-import { TASKS } from "./answers.ts";
+import { TASKS } from "./commands.ts";
 import type { CompiledGraph } from "./loading/load.ts";
 
-/** What a checkpoint says of the step that it ends. */
-export interface EndedStep {
+/** The parts of a checkpoint that describe the step it completes. */
+export interface CompletedStep {
   checkpoint_ns: string;
   checkpoint: Pick<Checkpoint, "channel_values" | "versions_seen">;
   metadata: Pick<CheckpointMetadata, "source">;
-  /** The channels that the step has changed. */
+  /** Channels that the step has changed. */
   changed: readonly string[];
 }
 
-/** Nodes that LangGraph adds itself; running one again does nothing that anybody could see. */
+/** Nodes that LangGraph adds. Repeating one has no visible effect. */
 const INTERNAL_NODES = new Set(["__start__", "__input__", "__interrupt__"]);
 
 /**
- * When a run waits until its checkpoint is committed. Everything that a run writes travels in one queue, so what is
- * committed is always a prefix of what happened; waiting only decides how long that prefix is at least. Durability
- * "sync" promises that a crash makes at most one step of users' code run again. So a checkpoint is waited for when
- * users' code has run in the step before it and may run in the step behind it. The first two checkpoints of a run (its
- * input, and `__start__`) and its last need no waiting, which saves a run of one node three of its five commits.
+ * Decides when a run waits until its checkpoint is committed. All writes of a run are stored in order, so what is
+ * committed is always a prefix; a wait guarantees the minimum length of that prefix. Durability "sync" guarantees that
+ * a crash repeats at most one step of user code. So the run waits if user code has run in the completed step and may
+ * run in the next one. The first two checkpoints (input and `__start__`) and the last need no wait, which saves a run
+ * of one node three of its five commits.
  */
 export class CommitPoints {
   readonly #durability: RunKwargs["durability"];
-  /** The channels that set off nodes of the root graph. */
+  /** Channels that trigger nodes of the root graph. */
   readonly #triggers: ReadonlySet<string>;
-  /** What each node of the root graph had seen when the run's input was taken in. */
+  /** The channel versions that user nodes had seen when the run's input was stored. */
   #seenAtInput: string | undefined;
 
   constructor(durability: RunKwargs["durability"], { nodes }: Pick<CompiledGraph, "nodes">) {
@@ -34,33 +34,33 @@ export class CommitPoints {
     this.#triggers = new Set(Object.values<{ triggers: string[] }>(nodes).flatMap(({ triggers }) => triggers));
   }
 
-  /** Whether the run must not go on before this checkpoint is committed. */
-  mustWaitFor(step: EndedStep): boolean {
-    // With "async" and "exit" LangGraph waits at the end of the run only, and the service does that by itself.
+  /** Whether the run must wait until this checkpoint is committed. */
+  mustWaitFor(step: CompletedStep): boolean {
+    // With "async" and "exit" LangGraph waits only at the end of the run, which the service does anyway.
     if (this.#durability !== "sync") return false;
     if (step.checkpoint_ns !== "") return step.metadata.source !== "input";
-    return this.#usersCodeRan(step) && this.#mayGoOn(step);
+    return this.#userCodeRan(step) && this.#mayContinue(step);
   }
 
-  #usersCodeRan({ checkpoint, metadata }: EndedStep): boolean {
+  #userCodeRan({ checkpoint, metadata }: CompletedStep): boolean {
     const seenAtInput = this.#seenAtInput;
     if (metadata.source === "input") {
-      this.#seenAtInput = seenByUsers(checkpoint);
+      this.#seenAtInput = versionsSeenByUserNodes(checkpoint);
       return false;
     }
-    // Only the first step after the input can be LangGraph's own.
+    // Only the first step after the input can consist of internal nodes alone.
     this.#seenAtInput = undefined;
-    return seenAtInput === undefined || seenAtInput !== seenByUsers(checkpoint);
+    return seenAtInput === undefined || seenAtInput !== versionsSeenByUserNodes(checkpoint);
   }
 
-  /** LangGraph's own rule: a step follows when a changed channel that holds something sets off a node. */
-  #mayGoOn({ checkpoint, changed }: EndedStep): boolean {
+  /** LangGraph's rule: another step follows if a changed channel that has a value triggers a node. */
+  #mayContinue({ checkpoint, changed }: CompletedStep): boolean {
     return changed.some(
       (channel) => channel in checkpoint.channel_values && (channel === TASKS || this.#triggers.has(channel)),
     );
   }
 }
 
-/** What users' nodes had seen, as text: equal before and after a step in which none of them ran. */
-const seenByUsers = ({ versions_seen }: EndedStep["checkpoint"]): string =>
+/** The channel versions that user nodes have seen, as text: equal before and after a step in which none of them ran. */
+const versionsSeenByUserNodes = ({ versions_seen }: CompletedStep["checkpoint"]): string =>
   JSON.stringify(Object.entries(versions_seen).filter(([node]) => !INTERNAL_NODES.has(node)));

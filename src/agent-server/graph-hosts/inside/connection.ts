@@ -1,36 +1,31 @@
 import type { CheckpointData, CheckpointRequest, CheckpointWrite, FromHost, HostRequest, ToHost } from "../host.ts";
 
-interface Waiting {
-  resolve(value: unknown): void;
-  reject(reason: Error): void;
-}
-
 export interface RunKey {
   run_id: string;
   epoch: number;
 }
 
-/** Past this many events a batch goes out although more may come in the same turn. */
+/** A batch with this many events is sent before the turn ends. */
 const MAX_EVENTS = 64;
-/** A stream of events that has sent this many messages within {@link GATHER_MS} gathers its next ones for as long. */
-const MANY_MESSAGES = 4;
-const GATHER_MS = 1;
+/** An event stream that has sent this many messages within {@link BATCH_MS} collects its next events for as long. */
+const MAX_MESSAGES = 4;
+const BATCH_MS = 1;
 
 /**
- * A host's side of the conversation with the service. What is said in one turn of the event loop travels together: a
- * message costs 10-20 µs whatever it holds, and what arrives together is committed together.
+ * The host's connection to the service. Messages of one turn of the event loop are sent together: a message costs 10-20
+ * µs regardless of its size, and what arrives together is committed together.
  */
 export class ServiceConnection {
   readonly #send: (messages: FromHost[]) => void;
-  readonly #waiting = new Map<number, Waiting>();
+  readonly #pending = new Map<number, PromiseWithResolvers<unknown>>();
   #batch: FromHost[] = [];
-  /** The batch goes out at the end of this turn, or with a timer later. */
+  /** The batch is sent at the end of this turn. Otherwise the timer sends it. */
   #scheduled = false;
   #timer: NodeJS.Timeout | undefined;
-  #nextId = 1;
-  /** Messages since `#since`. */
-  #sent = 0;
-  #since = 0;
+  #lastId = 0;
+  /** Event messages since `#windowStart`. */
+  #sentInWindow = 0;
+  #windowStart = 0;
 
   constructor(send: (messages: FromHost[]) => void) {
     this.#send = send;
@@ -47,24 +42,24 @@ export class ServiceConnection {
   }
 
   /**
-   * Events alone can wait a little when many have gone out just now: one a turn costs the service a message each, and
-   * together they cost it one.
+   * Delays events when many messages have just been sent: a message per turn is expensive for the service, a batch
+   * costs one message.
    */
   #postEvents(message: FromHost): void {
     const now = performance.now();
-    if (now - this.#since > GATHER_MS) {
-      this.#since = now;
-      this.#sent = 0;
+    if (now - this.#windowStart > BATCH_MS) {
+      this.#windowStart = now;
+      this.#sentInWindow = 0;
     }
-    if (++this.#sent <= MANY_MESSAGES) {
+    if (++this.#sentInWindow <= MAX_MESSAGES) {
       this.post(message);
     } else {
       this.#batch.push(message);
-      this.#timer ??= setTimeout(() => this.#flush(), GATHER_MS);
+      this.#timer ??= setTimeout(() => this.#flush(), BATCH_MS);
     }
   }
 
-  /** An event of a run. Order is kept among events and requests, so a checkpoint never overtakes what led to it. */
+  /** Sends an event of a run. Events and requests stay in order, so a checkpoint never precedes its events. */
   emit({ run_id, epoch }: RunKey, event: string, data: string): void {
     const last = this.#batch.at(-1);
     if (last?.type !== "events" || last.run_id !== run_id || last.epoch !== epoch) {
@@ -75,22 +70,22 @@ export class ServiceConnection {
     if (last.events.length >= MAX_EVENTS) this.#flush();
   }
 
-  /**
-   * Asks the service for checkpoints, to store some, or for a token.
-   *
-   * @throws Error when it refuses: the run is no longer this host's, the database failed, the provider is unknown
-   */
   request(run: RunKey | undefined, request: HostRequest): Promise<unknown> {
-    const id = this.#nextId++;
-    return new Promise((resolve, reject) => {
-      this.#waiting.set(id, { resolve, reject });
-      this.post({ type: "request", id, run: run && { run_id: run.run_id, epoch: run.epoch }, request });
-    });
+    const id = this.nextId();
+    const pending = Promise.withResolvers<unknown>();
+    this.#pending.set(id, pending);
+    this.post({ type: "request", id, run: run && { run_id: run.run_id, epoch: run.epoch }, request });
+    return pending.promise;
   }
 
-  /** Stores something of a run without waiting. When that fails, nothing that the run says later is stored either. */
+  /** Stores a write of a run without waiting. If it fails, no later write of the run is stored. */
   store({ run_id, epoch }: RunKey, write: CheckpointWrite): void {
     this.post({ type: "store", run_id, epoch, write });
+  }
+
+  /** An id that is unique within the host. */
+  nextId(): number {
+    return ++this.#lastId;
   }
 
   async get(
@@ -108,10 +103,10 @@ export class ServiceConnection {
   }
 
   onReply({ id, value, error }: Extract<ToHost, { type: "reply" }>): void {
-    const waiting = this.#waiting.get(id);
-    this.#waiting.delete(id);
-    if (error === undefined) waiting?.resolve(value);
-    else waiting?.reject(Object.assign(new Error(error.message), { name: error.name }));
+    const pending = this.#pending.get(id);
+    this.#pending.delete(id);
+    if (error === undefined) pending?.resolve(value);
+    else pending?.reject(Object.assign(new Error(error.message), { name: error.name }));
   }
 
   #flush(): void {

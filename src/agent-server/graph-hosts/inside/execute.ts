@@ -1,38 +1,64 @@
 import type { StreamEvent } from "@langchain/core/tracers/log_stream";
-import { ASK_FOR_TOKEN, type AskForToken, isTokenQuestion } from "../author/token-question.ts";
-import type { CheckpointData, HostOutcome, RunOrder, StateSummary, WriteKey } from "../host.ts";
-import { INTERRUPT, isGivenAnswer } from "./answers.ts";
-import { toCommand } from "./commands.ts";
+import { isTokenInterrupt, REQUEST_TOKEN_KEY, type RequestToken } from "../author/token-interrupt.ts";
+import type { AbortReason, CheckpointData, HostOutcome, RunOrder, StateSummary, WriteKey } from "../host.ts";
+import { type Scope, withScope } from "./checkpointer.ts";
+import { INTERRUPT, isConsumedResume, toCommand } from "./commands.ts";
 import { CommitPoints } from "./commit-points.ts";
 import type { Library } from "./loading/library.ts";
 import type { CompiledGraph, LoadedGraph, LoadedGraphs } from "./loading/load.ts";
-import type { RunningInHost } from "./running-in-host.ts";
-import { describedBy, type Scope, withScope } from "./scope.ts";
 import { openTasks, summarize } from "./state.ts";
 import { StreamTranslator, sourceModes } from "./stream-modes.ts";
 import { toWire } from "./wire.ts";
+
+/** Stops a run in a host from outside. */
+export class RunControls {
+  readonly #controller = new AbortController();
+  /** LangGraph checks this request between two steps. */
+  #requestDrain: (() => void) | undefined;
+  #draining = false;
+  abort_reason: AbortReason | undefined;
+
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  abort(reason: AbortReason): void {
+    this.abort_reason ??= reason;
+    this.#controller.abort(new Error(`The run was stopped: ${reason.replace("_", " ")}.`));
+  }
+
+  drain(): void {
+    this.#draining = true;
+    this.#requestDrain?.();
+  }
+
+  onDrain(request: () => void): void {
+    this.#requestDrain = request;
+    if (this.#draining) request();
+  }
+}
 
 export interface Execution {
   order: RunOrder;
   /** The thread's newest root checkpoint. */
   head: CheckpointData | null;
-  /** What an earlier claim of the run has written on the checkpoint that it starts from. */
-  begun: readonly WriteKey[];
+  /** Writes of an earlier claim of the run on the checkpoint that it starts from. */
+  prior_writes: readonly WriteKey[];
   graphs: LoadedGraphs;
-  run: RunningInHost;
-  /** Where the run's events go. */
+  controls: RunControls;
+  /** Sends an event of the run. */
   emit: (event: string, data: string) => void;
-  /** How the run's graph asks for tokens of the run's user. */
-  askForToken: AskForToken;
+  /** Requests a token of the run's user for the graph. */
+  requestToken: RequestToken;
 }
 
-/** Executes a run to its end, whatever that is: it answers how the run ended and never throws. */
+/** Executes a run and returns its outcome. It never throws. */
 export async function executeRun(execution: Execution): Promise<HostOutcome> {
-  const { order, head, graphs, run, emit } = execution;
+  const { order, head, graphs, controls, emit } = execution;
   const translator = new StreamTranslator(order.kwargs.stream_mode, emit);
   const scope: Scope = { run: order, metadata: checkpointMetadata(order), head: { data: head } };
-  // LangGraph forgets in memory alone that an answer was given: it would give it to the next question, too.
-  scope.answered = execution.begun.some(isGivenAnswer);
+  // LangGraph records only in memory that a resume value was consumed, and would give it to the next interrupt, too.
+  scope.isResumeConsumed = execution.prior_writes.some(isConsumedResume);
   let graph: CompiledGraph | undefined;
   try {
     const loaded = await graphs.get(order.graph_id, order.kwargs.config, {
@@ -41,9 +67,9 @@ export async function executeRun(execution: Execution): Promise<HostOutcome> {
     });
     graph = loaded.graph;
     scope.commits = new CommitPoints(order.kwargs.durability, graph);
-    run.signal.throwIfAborted();
+    controls.signal.throwIfAborted();
     await stream(loaded, execution, scope, translator);
-    run.signal.throwIfAborted();
+    controls.signal.throwIfAborted();
     return await finished(graph, order, scope, translator);
   } catch (error) {
     return await failed(error, graph, execution, scope);
@@ -56,20 +82,20 @@ async function stream(
   scope: Scope,
   translator: StreamTranslator,
 ): Promise<void> {
-  const { order, run, begun } = execution;
+  const { order, controls, prior_writes } = execution;
   const { kwargs } = order;
   const resumed = hasOwnCheckpoint(execution);
   const { RunControl } = library.langgraph;
   const control = RunControl && new RunControl();
-  run.onDrain(() => control?.requestDrain("shutdown"));
+  controls.onDrain(() => control?.requestDrain("shutdown"));
   const options = {
     ...streamOptions(execution, scope, resumed),
     ...(control && { control }),
-    signal: run.signal,
+    signal: controls.signal,
     streamMode: sourceModes(kwargs.stream_mode),
     subgraphs: kwargs.subgraphs,
   };
-  const input = resumed || begun.length > 0 ? null : await inputOf(graph, library, execution, scope);
+  const input = resumed || prior_writes.length > 0 ? null : await inputOf(graph, library, execution, scope);
   const take = (chunk: unknown) => {
     const [namespace, mode, data] = kwargs.subgraphs
       ? (chunk as [string[], string, unknown])
@@ -86,7 +112,7 @@ async function stream(
     { ...options, version: "v2" } as never,
   ) as unknown as AsyncIterable<StreamEvent>;
   for await (const event of events) {
-    // The root's own chunks are what graph.stream() would have yielded; everything else is a LangChain event.
+    // The chunks of the root graph are those of graph.stream(). All others are LangChain events.
     if (event.event === "on_chain_stream" && event.run_id === order.run_id) take(event.data.chunk);
     else translator.takeEvent(event);
   }
@@ -96,33 +122,33 @@ async function inputOf(graph: CompiledGraph, library: Library, execution: Execut
   const { command, input } = execution.order.kwargs;
   if (!command) return input ?? null;
   if (!("resume" in command)) return toCommand(command, library);
-  // The plain answer of an earlier run is still there, and was for a question of that run.
-  scope.answered = true;
-  if (command.resume && !mayAskForToken(execution)) return toCommand(command, library);
+  // The resume value of an earlier run is still stored; it belonged to an interrupt of that run.
+  scope.isResumeConsumed = true;
+  if (command.resume && !mayNeedToken(execution)) return toCommand(command, library);
   const open = openTasks(await graph.getState(stateConfig(execution.order, scope))).flatMap((task) => task.interrupts);
-  const question = open.find((one) => !isTokenQuestion(one));
-  // LangGraph takes an answer that is false in a condition (null, 0, "") for none, unless it is given by id. A question for a
-  // token takes no answer: a plain one would go to the next question that the node asks.
-  const id = command.resume && question ? undefined : (question ?? open[0])?.id;
+  const interrupt = open.find((item) => !isTokenInterrupt(item));
+  // LangGraph ignores a falsy resume value (null, 0, "") unless it is keyed by the interrupt's id. A token interrupt consumes
+  // no value: a value without an id would go to the next interrupt of the node.
+  const id = command.resume && interrupt ? undefined : (interrupt ?? open[0])?.id;
   return toCommand(id === undefined ? command : { ...command, resume: { [id]: command.resume } }, library);
 }
 
-/** False when the run surely answers no question for a token, which saves it the look at the thread's state. */
-function mayAskForToken({ order, head }: Execution): boolean {
+/** Whether the run may resume a token interrupt. False saves a read of the thread's state. */
+function mayNeedToken({ order, head }: Execution): boolean {
   const { checkpoint_id } = order.kwargs.config.configurable ?? {};
   if (checkpoint_id !== undefined && checkpoint_id !== head?.checkpoint_id) return true;
   return head?.writes.some(({ channel, value }) => channel === INTERRUPT && value.includes('"auth_url"')) ?? false;
 }
 
-/** Undefined options are left out: LangGraph would take them for a wish and forget the graph's own defaults. */
-function streamOptions({ order, askForToken }: Execution, scope: Scope, resumed: boolean): Record<string, unknown> {
+/** Undefined options are omitted: LangGraph would prefer them over the graph's defaults. */
+function streamOptions({ order, requestToken }: Execution, scope: Scope, resumed: boolean): Record<string, unknown> {
   const { run_id, kwargs, thread_id } = order;
   const { recursion_limit, tags, configurable = {} } = kwargs.config;
-  // A resumed run goes on from its own newest checkpoint, not from the one it once forked from.
+  // A resumed run continues from its own newest checkpoint, not from the one that it forked from.
   const { checkpoint_id, ...own } = configurable;
   const position = resumed || checkpoint_id === undefined ? own : configurable;
   const options: Record<string, unknown> = {
-    configurable: withScope({ ...position, thread_id, run_id, [ASK_FOR_TOKEN]: askForToken }, scope),
+    configurable: withScope({ ...position, thread_id, run_id, [REQUEST_TOKEN_KEY]: requestToken }, scope),
     metadata: scope.metadata,
     runId: run_id,
     durability: kwargs.durability ?? "sync",
@@ -135,7 +161,7 @@ function streamOptions({ order, askForToken }: Execution, scope: Scope, resumed:
   return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
 }
 
-/** Metadata of the run's checkpoints; LangGraph recognises a retried run by the run id in it. */
+/** Metadata of the run's checkpoints. LangGraph recognizes a retried run by the run id. */
 function checkpointMetadata({
   run_id,
   thread_id,
@@ -145,7 +171,7 @@ function checkpointMetadata({
   kwargs,
 }: RunOrder): Record<string, unknown> {
   return {
-    ...describedBy(kwargs.config.configurable),
+    ...configurableMetadata(kwargs.config.configurable),
     ...kwargs.config.metadata,
     run_id,
     thread_id,
@@ -155,7 +181,7 @@ function checkpointMetadata({
   };
 }
 
-/** Whether an earlier claim of the run got as far as a checkpoint, so that this one goes on from there. */
+/** Whether an earlier claim of the run stored a checkpoint, from which this claim continues. */
 function hasOwnCheckpoint({ order, head }: Execution): boolean {
   if (order.epoch === 1 || !head) return false;
   return (JSON.parse(head.metadata) as { run_id?: string }).run_id === order.run_id;
@@ -169,8 +195,8 @@ async function finished(
 ): Promise<HostOutcome> {
   const { lastValues, interrupts } = translator;
   if (interrupts === undefined && lastValues !== undefined) {
-    // The graph ran to its end, so its last values are its state: no need to read that back.
-    const output = translator.lastText ?? toWire(lastValues);
+    // The graph completed, so its last values are its state and need not be read.
+    const output = translator.lastValuesText ?? toWire(lastValues);
     return { ended: "success", output, state: { values: output, next: [], interrupts: "{}" }, error: undefined };
   }
   const state = await readSummary(graph, order, scope);
@@ -185,12 +211,12 @@ async function finished(
 async function failed(
   error: unknown,
   graph: CompiledGraph | undefined,
-  { order, run }: Execution,
+  { order, controls }: Execution,
   scope: Scope,
 ): Promise<HostOutcome> {
   const state = graph && (await readSummary(graph, order, scope).catch(() => undefined));
   const output = state?.values ?? "null";
-  if (run.reason !== undefined) return { ended: "aborted", output, state, error: undefined };
+  if (controls.abort_reason !== undefined) return { ended: "aborted", output, state, error: undefined };
   const { name, message } = describeError(error);
   if (name === "GraphDrained") return { ended: "drained", output, state, error: undefined };
   return { ended: "error", output, state, error: { error: name, message } };
@@ -212,8 +238,23 @@ function safeWire(value: unknown): string {
 const readSummary = async (graph: CompiledGraph, order: RunOrder, scope: Scope): Promise<StateSummary> =>
   summarize(await graph.getState(stateConfig(order, scope)));
 
-/** Where the newest state of the run's thread is. */
+/** The config that reads the newest state of the run's thread. */
 const stateConfig = ({ thread_id }: RunOrder, scope: Scope) => ({
-  // The checkpoint that came with the order is for the run itself, and only while it is the newest.
-  configurable: withScope({ thread_id }, { ...scope, head: undefined, withoutAnswers: true }),
+  // The checkpoint of the order is valid only for the run, and only while it is the newest.
+  configurable: withScope({ thread_id }, { ...scope, head: undefined, hideResumes: true }),
 });
+
+/** Configurable keys of LangGraph and of the server. They do not belong in metadata. */
+const INTERNAL_KEYS = new Set(["checkpoint_ns", "checkpoint_id", "checkpoint_map", "run_id", "thread_id"]);
+
+/**
+ * The part of `configurable` that belongs in checkpoint metadata: no internal keys, and nothing about the caller's
+ * identity.
+ */
+function configurableMetadata(configurable: Record<string, unknown> = {}): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(configurable).filter(
+      ([key]) => !key.startsWith("__") && !key.startsWith("langgraph_auth_") && !INTERNAL_KEYS.has(key),
+    ),
+  );
+}

@@ -1,41 +1,52 @@
-import { unlessAborted } from "../../../platform/lib/unless-aborted.ts";
-import type { AskForToken } from "../author/token-question.ts";
-import type { FromHost, HostSetup, ToHost, TokenAnswer } from "../host.ts";
+import { AsyncLocalStorage } from "node:async_hooks";
+import { unlessAborted } from "../../../platform/lib/signal.ts";
+import type { RequestToken } from "../author/token-interrupt.ts";
+import type {
+  FetchAnswer,
+  FetchRequest,
+  FromHost,
+  HostSetup,
+  LogLevel,
+  RunOrder,
+  ToHost,
+  TokenAnswer,
+} from "../host.ts";
 import { createCheckpointer } from "./checkpointer.ts";
 import { ServiceConnection } from "./connection.ts";
-import { executeRun } from "./execute.ts";
-import { inContext, installGlobals } from "./loading/globals.ts";
+import { executeRun, RunControls } from "./execute.ts";
 import { loadGraphs } from "./loading/load.ts";
-import { answerQuestion } from "./questions.ts";
-import { RunningInHost } from "./running-in-host.ts";
+import { runQuery } from "./queries.ts";
+import { toWire } from "./wire.ts";
 
-export interface Runtime {
-  receive(message: ToHost): void;
-}
-
-/** Starts the inside of a graph host: loads the graphs, then executes runs and answers questions as they come. */
-export function startRuntime(setup: HostSetup, send: (messages: FromHost[]) => void): Runtime {
+/** Starts the runtime of a graph host, which loads the graphs and then executes runs and queries. */
+export function startRuntime(
+  setup: HostSetup,
+  send: (messages: FromHost[]) => void,
+): { receive(message: ToHost): void } {
   const connection = new ServiceConnection(send);
   installGlobals();
   const loading = inContext({ connection }, () =>
     loadGraphs(setup, (library) => createCheckpointer(library, connection)),
   );
-  const runs = new Map<string, RunningInHost>();
+  const runs = new Map<string, RunControls>();
   void loading.then((graphs) =>
     connection.post({ type: "loaded", failures: graphs.failures, warnings: graphs.warnings }),
   );
 
-  async function start({ order, head, begun }: Extract<ToHost, { type: "start" }>, run: RunningInHost): Promise<void> {
+  async function start(
+    { order, head, prior_writes }: Extract<ToHost, { type: "start" }>,
+    controls: RunControls,
+  ): Promise<void> {
     const graphs = await loading;
     connection.post({ type: "started", run_id: order.run_id, epoch: order.epoch });
-    // It is said by then. A graph that blocks the thread before its turn ends, or kills it, would seem not to have started, and
-    // would be given to the next host, and the next.
+    // The message must be sent before the graph runs. If the graph blocked or killed the thread first, its run would
+    // seem not to have started and would be given to one host after another.
     await new Promise(setImmediate);
     const emit = (event: string, data: string) => connection.emit(order, event, data);
-    const askForToken: AskForToken = (wish) =>
-      unlessAborted(run.signal, connection.request(order, { ...wish, op: "token" }) as Promise<TokenAnswer>);
-    const outcome = await inContext({ connection, run: { order, signal: run.signal } }, () =>
-      executeRun({ order, head, begun, graphs, run, emit, askForToken }),
+    const requestToken: RequestToken = (request) =>
+      unlessAborted(controls.signal, connection.request(order, { ...request, op: "token" }) as Promise<TokenAnswer>);
+    const outcome = await inContext({ connection, run: { order, signal: controls.signal } }, () =>
+      executeRun({ order, head, prior_writes, graphs, controls, emit, requestToken }),
     );
     runs.delete(keyOf(order));
     connection.post({ type: "done", run_id: order.run_id, epoch: order.epoch, outcome });
@@ -45,10 +56,11 @@ export function startRuntime(setup: HostSetup, send: (messages: FromHost[]) => v
     receive(message) {
       switch (message.type) {
         case "start": {
-          const run = new RunningInHost();
-          runs.set(keyOf(message.order), run);
-          // In the next turn: when the thread was blocked, an abort that lies behind this message comes first.
-          setImmediate(() => void start(message, run));
+          const controls = new RunControls();
+          runs.set(keyOf(message.order), controls);
+          // In the next turn of the event loop: after the thread was blocked, an abort that follows this message is
+          // handled first.
+          setImmediate(() => void start(message, controls));
           break;
         }
         case "abort":
@@ -57,9 +69,9 @@ export function startRuntime(setup: HostSetup, send: (messages: FromHost[]) => v
         case "drain":
           runs.get(keyOf(message))?.drain();
           break;
-        case "ask":
+        case "query":
           void loading.then(async (graphs) =>
-            connection.post(await inContext({ connection }, () => answerQuestion(message, graphs))),
+            connection.post(await inContext({ connection }, () => runQuery(message, graphs))),
           );
           break;
         case "reply":
@@ -73,3 +85,118 @@ export function startRuntime(setup: HostSetup, send: (messages: FromHost[]) => v
 }
 
 const keyOf = ({ run_id, epoch }: { run_id: string; epoch: number }) => `${run_id} ${epoch}`;
+
+/** The context in which project code runs. */
+interface ProjectContext {
+  connection: ServiceConnection;
+  /** Absent while modules are loaded and queries run. */
+  run?: { order: RunOrder; signal: AbortSignal };
+}
+
+/**
+ * The client libraries read their logger and their `fetch` from `globalThis`, without an argument that identifies the
+ * run. Runs of a host share a thread, so the asynchronous context identifies the run.
+ */
+const contextStorage = new AsyncLocalStorage<ProjectContext>();
+
+const inContext = <T>(context: ProjectContext, work: () => T): T => contextStorage.run(context, work);
+
+/** The methods of the client library's `Logger`, with the level of the service's log that each one uses. */
+const LEVELS = {
+  error: "error",
+  warn: "warn",
+  help: "info",
+  data: "info",
+  info: "info",
+  prompt: "info",
+  http: "info",
+  input: "info",
+  verbose: "debug",
+  debug: "debug",
+  silly: "debug",
+} as const satisfies Record<string, LogLevel>;
+
+/** `(message, ...meta)` or `({message, ...meta})`, as in the client library. Returns the logger. */
+type LogMethod = (message: unknown, ...meta: unknown[]) => Logger;
+type Logger = Record<keyof typeof LEVELS, LogMethod>;
+
+const logger = Object.fromEntries(
+  Object.entries(LEVELS).map(([method, level]): [string, LogMethod] => [
+    method,
+    (message, ...meta) => {
+      writeLog(level, message, meta);
+      return logger;
+    },
+  ]),
+) as Logger;
+
+function writeLog(level: LogLevel, entry: unknown, meta: readonly unknown[]): void {
+  const { connection, run } = contextStorage.getStore() ?? {};
+  const { message, ...fields } = isRecord(entry) ? entry : { message: entry };
+  const all = Object.assign({}, fields, ...meta.map((part) => (isRecord(part) ? part : { meta: part })));
+  const key = run && { run_id: run.order.run_id, epoch: run.order.epoch };
+  connection?.post({ type: "log", run: key, level, message: textOf(message), fields: textOf(all) });
+}
+
+const isRecord = (value: unknown): value is Record<string, unknown> =>
+  typeof value === "object" && value !== null && !Array.isArray(value) && !(value instanceof Error);
+
+/** JSON text, or a string as it is. A value that JSON does not support must not fail the node that logs it. */
+function textOf(value: unknown): string {
+  if (typeof value === "string") return value;
+  try {
+    return toWire(value);
+  } catch {
+    return JSON.stringify({ unserializable: String(value) });
+  }
+}
+
+/**
+ * `fetch` to this server without a socket, with the identity of the run's caller. Paths are those of the agent server.
+ *
+ * @throws Error outside of a run; the reason of the signal of the run or the request
+ */
+async function fetchInProcess(input: string | URL | Request, init?: RequestInit): Promise<Response> {
+  const { connection, run } = contextStorage.getStore() ?? {};
+  if (!connection || !run)
+    throw new Error("A client without a URL works only in a run: pass the URL of the server outside of runs.");
+  const request = new Request(input, init);
+  const { pathname, search } = new URL(request.url);
+  const id = connection.nextId();
+  const { order } = run;
+  const signal = AbortSignal.any([run.signal, request.signal]);
+  const cancel = () => void connection.request(order, { op: "fetch_cancel", id }).catch(() => undefined);
+  signal.addEventListener("abort", cancel, { once: true });
+  const close = () => signal.removeEventListener("abort", cancel);
+  const fetchRequest: FetchRequest = {
+    op: "fetch",
+    id,
+    method: request.method,
+    path: `${pathname}${search}`,
+    headers: [...request.headers],
+    body: request.body === null ? undefined : new Uint8Array(await request.arrayBuffer()),
+  };
+  const { status, headers, has_body } = (await unlessAborted(
+    signal,
+    connection.request(order, fetchRequest),
+  )) as FetchAnswer;
+  if (!has_body) close();
+  const read = async (controller: ReadableStreamDefaultController) => {
+    const chunk = await unlessAborted(signal, connection.request(order, { op: "fetch_read", id }));
+    if (chunk) return controller.enqueue(chunk);
+    close();
+    controller.close();
+  };
+  // Nothing is prefetched, so a slow reader needs no memory.
+  const body = new ReadableStream({ pull: read, cancel }, { highWaterMark: 0 });
+  return new Response(has_body ? body : null, { status, headers: headers as [string, string][] });
+}
+
+/** Installs the globals under the names that the client libraries read. */
+function installGlobals(): void {
+  Object.assign(globalThis, {
+    [Symbol.for("langgraph.api.sdk-logger")]: logger,
+    [Symbol.for("langgraph_api:fetch")]: fetchInProcess,
+    [Symbol.for("langgraph_api:url")]: "http://localhost",
+  });
+}

@@ -2,7 +2,7 @@ import type { StateSnapshot } from "@langchain/langgraph";
 import type { CheckpointKey, StateSummary } from "../host.ts";
 import { toWire } from "./wire.ts";
 
-/** What a thread's record shows of a state: values, what comes next, and the interrupts by task. */
+/** The state fields of a thread's record: values, next nodes, and interrupts by task. */
 export function summarize(snapshot: StateSnapshot): StateSummary {
   const interrupts = openTasks(snapshot).map((task) => [task.id, task.interrupts]);
   return {
@@ -12,11 +12,13 @@ export function summarize(snapshot: StateSnapshot): StateSummary {
   };
 }
 
-/** The tasks that wait for an answer. LangGraph keeps the interrupts of one that has been answered, but not in `next`. */
+/** The interrupted tasks. LangGraph keeps the interrupts of a resumed task, but removes it from `next`. */
 export const openTasks = ({ tasks, next }: StateSnapshot) =>
   tasks.filter((task) => task.interrupts.length > 0 && next.includes(task.name));
 
-/** A state as the wire shows it. `subgraphs`: a task that is a subgraph carries its state instead of a pointer to it. */
+/**
+ * A state in the format of the API. With `subgraphs`, a subgraph task contains its state instead of a reference to it.
+ */
 export function toThreadState(snapshot: StateSnapshot): Record<string, unknown> {
   return {
     values: snapshot.values,
@@ -46,14 +48,14 @@ export function toThreadState(snapshot: StateSnapshot): Record<string, unknown> 
 
 const isSnapshot = (state: object): state is StateSnapshot => "values" in state;
 
-/** The wire's pointer to a checkpoint; null when the config names none. */
+/** The API's reference to a checkpoint; null if the config names none. */
 export function toCheckpointKey(config: { configurable?: Record<string, unknown> }): Record<string, unknown> | null {
   const { thread_id, checkpoint_ns = "", checkpoint_id = null, checkpoint_map = null } = config.configurable ?? {};
   if (checkpoint_id === null && checkpoint_ns === "") return null;
   return { thread_id, checkpoint_ns, checkpoint_id, checkpoint_map };
 }
 
-/** The pointer as LangGraph's configurable. */
+/** A checkpoint reference as LangGraph's configurable. */
 export const toConfigurable = ({
   thread_id,
   checkpoint_ns = "",

@@ -3,86 +3,88 @@ import { isMessage, type Message, toWire } from "./wire.ts";
 
 type Emit = (event: string, data: string) => void;
 
-/** The wire's modes, and the LangGraph modes that feed them. */
+/** Stream modes of the API, and the LangGraph modes that they are made from. */
 const SOURCES: Record<string, string[]> = {
   "messages-tuple": ["messages"],
-  // Built from the tokens and, for messages that no model streamed, from the values.
+  // Made from tokens and, for messages that no model streamed, from values.
   messages: ["messages", "values"],
   events: [],
 };
 
-/** What to ask of LangGraph for the wanted modes. `values` always: the last of them is the run's output. */
-export function sourceModes(wanted: readonly string[]): string[] {
-  return [...new Set(["values", ...wanted.flatMap((mode) => SOURCES[mode] ?? [mode])])];
+/** The LangGraph modes for the requested modes. `values` is always included: the last of them is the run's output. */
+export function sourceModes(requested: readonly string[]): string[] {
+  return [...new Set(["values", ...requested.flatMap((mode) => SOURCES[mode] ?? [mode])])];
 }
 
-/** Turns what a graph streams into the events that the client asked for, and remembers what the run came to. */
+/**
+ * Converts the stream of a graph to the events that the client requested, and records the final values and interrupts.
+ */
 export class StreamTranslator {
-  readonly #wanted: ReadonlySet<string>;
+  readonly #requested: ReadonlySet<string>;
   readonly #emit: Emit;
   readonly #messages: MessageEvents;
-  /** The last full state of the root graph. */
+  /** The last complete state of the root graph. */
   lastValues: unknown;
-  /** The same as JSON text, if it was told as an event. */
-  lastText: string | undefined;
-  /** The interrupts on which the root graph has stopped; empty for a breakpoint, undefined when it has not stopped. */
+  /** The same as JSON text, if it was sent as an event. */
+  lastValuesText: string | undefined;
+  /** The interrupts of the root graph: empty for a breakpoint, undefined if it was not interrupted. */
   interrupts: unknown[] | undefined;
 
-  constructor(wanted: readonly string[], emit: Emit) {
-    this.#wanted = new Set(wanted);
+  constructor(requested: readonly string[], emit: Emit) {
+    this.#requested = new Set(requested);
     this.#emit = emit;
     this.#messages = new MessageEvents(emit);
   }
 
-  /** One chunk of the graph's stream. */
+  /** Handles a chunk of the graph's stream. */
   take(namespace: readonly string[], mode: string, chunk: unknown): void {
-    if (mode === "values" && namespace.length === 0) this.#remember(chunk);
-    if (this.#wanted.has("messages")) {
+    if (mode === "values" && namespace.length === 0) this.#recordValues(chunk);
+    if (this.#requested.has("messages")) {
       if (mode === "messages") this.#messages.takeToken(chunk as [unknown, Record<string, unknown>]);
       if (mode === "values") this.#messages.takeValues(chunk);
     }
     if (mode === "messages") {
-      if (this.#wanted.has("messages-tuple")) this.#emit(named("messages", namespace), toWire(chunk));
-    } else if (this.#wanted.has(mode)) {
-      const text = toWire(SHAPES[mode]?.(chunk) ?? chunk);
-      if (chunk === this.lastValues) this.lastText = text;
-      this.#emit(named(mode, namespace), text);
+      if (this.#requested.has("messages-tuple")) this.#emit(eventName("messages", namespace), toWire(chunk));
+    } else if (this.#requested.has(mode)) {
+      const text = toWire(CONVERSIONS[mode]?.(chunk) ?? chunk);
+      if (chunk === this.lastValues) this.lastValuesText = text;
+      this.#emit(eventName(mode, namespace), text);
     }
   }
 
-  /** One LangChain event, for the mode `events`. */
+  /** Handles a LangChain event, for the mode `events`. */
   takeEvent(event: { tags?: string[] }): void {
-    if (this.#wanted.has("events") && !event.tags?.includes("langsmith:hidden")) this.#emit("events", toWire(event));
+    if (this.#requested.has("events") && !event.tags?.includes("langsmith:hidden")) this.#emit("events", toWire(event));
   }
 
-  #remember(chunk: unknown): void {
+  #recordValues(chunk: unknown): void {
     if (typeof chunk === "object" && chunk !== null && "__interrupt__" in chunk) {
       this.interrupts = [...(this.interrupts ?? []), ...(chunk.__interrupt__ as unknown[])];
     } else {
       this.lastValues = chunk;
-      this.lastText = undefined;
+      this.lastValuesText = undefined;
     }
   }
 }
 
-const named = (event: string, namespace: readonly string[]) => [event, ...namespace].join("|");
+const eventName = (event: string, namespace: readonly string[]) => [event, ...namespace].join("|");
 
-/** Modes whose chunks hold configs: the wire shows checkpoints as pointers, and nothing internal. */
-const SHAPES: Record<string, (chunk: unknown) => unknown> = {
+/** Modes whose chunks contain configs. The API returns checkpoints as references, without internal fields. */
+const CONVERSIONS: Record<string, (chunk: unknown) => unknown> = {
   debug: (chunk) => {
     const debug = chunk as { type: string; payload: Record<string, unknown> };
     return {
       ...debug,
-      payload: debug.type === "checkpoint" ? checkpointShape(debug.payload) : taskShape(debug.payload),
+      payload: debug.type === "checkpoint" ? toPublicCheckpoint(debug.payload) : toPublicTask(debug.payload),
     };
   },
-  checkpoints: (chunk) => checkpointShape(chunk as Record<string, unknown>),
-  tasks: (chunk) => taskShape(chunk as Record<string, unknown>),
+  checkpoints: (chunk) => toPublicCheckpoint(chunk as Record<string, unknown>),
+  tasks: (chunk) => toPublicTask(chunk as Record<string, unknown>),
 };
 
 type Config = { configurable?: Record<string, unknown>; [field: string]: unknown };
 
-function checkpointShape({
+function toPublicCheckpoint({
   config,
   parentConfig,
   tasks,
@@ -94,16 +96,16 @@ function checkpointShape({
     parent_config: publicConfig(parentConfig as Config | undefined),
     checkpoint: config ? toCheckpointKey(config as Config) : null,
     parent_checkpoint: parentConfig ? toCheckpointKey(parentConfig as Config) : null,
-    tasks: ((tasks as Record<string, unknown>[] | undefined) ?? []).map(taskShape),
+    tasks: ((tasks as Record<string, unknown>[] | undefined) ?? []).map(toPublicTask),
   };
 }
 
-function taskShape({ state, ...task }: Record<string, unknown>): Record<string, unknown> {
+function toPublicTask({ state, ...task }: Record<string, unknown>): Record<string, unknown> {
   if (state === undefined) return task;
   return { ...task, state: null, checkpoint: toCheckpointKey(state as Config) };
 }
 
-/** Fields of a config that are the library's own objects. */
+/** Fields of a config that contain internal objects of LangGraph. */
 const PRIVATE_FIELDS = new Set(["callbacks", "signal", "store", "writer", "interrupt", "control", "serverInfo"]);
 
 function publicConfig(config: Config | undefined): Config | null {
@@ -115,14 +117,14 @@ function publicConfig(config: Config | undefined): Config | null {
   return { ...Object.fromEntries(fields), configurable: Object.fromEntries(configurable) };
 }
 
-/** A piece of a message; pieces can be joined. */
+/** A part of a streamed message. Chunks can be concatenated. */
 interface MessageChunk extends Message {
   concat(next: MessageChunk): MessageChunk;
 }
 
 const isChunk = (value: unknown): value is MessageChunk => isMessage(value) && typeof value.concat === "function";
 
-/** The mode `messages`: tokens as growing messages, and each message once when it is in the state. */
+/** The mode `messages`: tokens as partial messages, and each message once when the state contains it. */
 class MessageEvents {
   readonly #emit: Emit;
   readonly #partial = new Map<string, MessageChunk>();
@@ -133,24 +135,24 @@ class MessageEvents {
   }
 
   takeToken([chunk, metadata]: [unknown, Record<string, unknown>]): void {
-    // A node's output may be a chunk too; the pieces that a model streams are told by its name in the metadata.
+    // A node may also return a chunk. The chunks of a model have its type in the metadata.
     if (!isChunk(chunk) || metadata.ls_model_type === undefined) return;
     const id = chunk.id;
     if (!id) return;
-    const before = this.#partial.get(id);
-    if (!before) this.#emit("messages/metadata", toWire({ [id]: { metadata } }));
-    const whole = before ? before.concat(chunk) : chunk;
-    this.#partial.set(id, whole);
-    this.#emit("messages/partial", toWire([whole]));
+    const previous = this.#partial.get(id);
+    if (!previous) this.#emit("messages/metadata", toWire({ [id]: { metadata } }));
+    const message = previous ? previous.concat(chunk) : chunk;
+    this.#partial.set(id, message);
+    this.#emit("messages/partial", toWire([message]));
   }
 
   takeValues(values: unknown): void {
-    const found = (values as { messages?: unknown } | null)?.messages;
-    const fresh = [found].flat().filter((message) => {
+    const messages = (values as { messages?: unknown } | null)?.messages;
+    const completed = [messages].flat().filter((message) => {
       if (!isMessage(message) || !message.id || this.#complete.has(message.id)) return false;
       this.#complete.add(message.id);
       return true;
     });
-    if (fresh.length > 0) this.#emit("messages/complete", toWire(fresh));
+    if (completed.length > 0) this.#emit("messages/complete", toWire(completed));
   }
 }

@@ -2,18 +2,18 @@ import { enableCompileCache } from "node:module";
 import { parentPort, workerData } from "node:worker_threads";
 import type { FromHost, HistoryPage, HostSetup, ToHost } from "../host.ts";
 
-// Where a worker thread begins. The cache makes the second start faster by half.
+// The entry point of a host thread. The compile cache halves the time of the second start.
 enableCompileCache?.();
 const { startRuntime } = await import("./runtime.ts");
 
-/** What moves to the service instead of being copied: a page of history may be long. */
+/** Buffers that are transferred to the service instead of being copied: a page of the history may be large. */
 const buffersOf = (message: FromHost): ArrayBuffer[] => {
-  const states = message.type === "answer" && (message.value as Partial<HistoryPage> | undefined)?.states;
+  const states = message.type === "query_result" && (message.value as Partial<HistoryPage> | undefined)?.states;
   return states ? [states.buffer] : [];
 };
 
 const port = parentPort;
-if (!port) throw new Error("This module is the start of a graph host's thread and runs nowhere else.");
+if (!port) throw new Error("This module is the entry point of a graph host thread and cannot run elsewhere.");
 const runtime = startRuntime(workerData as HostSetup, (messages) =>
   port.postMessage(messages, messages.flatMap(buffersOf)),
 );

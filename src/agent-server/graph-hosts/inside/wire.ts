@@ -1,20 +1,20 @@
 /**
- * Values of a graph as JSON text for the wire. Messages become flat objects that carry all their fields, null
- * or empty where unset.
+ * Serializes a graph value to JSON text for the API. Messages become flat objects with all their fields, null or empty
+ * where unset.
  *
- * @throws TypeError when the value holds what JSON cannot: a cycle or a BigInt
+ * @throws TypeError when the value contains a cycle or a BigInt
  */
 export function toWire(value: unknown): string {
   return JSON.stringify(flatten(value, [])) ?? "null";
 }
 
 /**
- * The same value with messages flattened and collections as lists. Plain parts are passed on as they are: a walk
- * in JavaScript and one native stringify take a fifth of the time of a stringify with a function for every field.
+ * Flattens messages and converts collections to lists; plain parts are not copied. This traversal and one native
+ * stringify take a fifth of the time of a stringify with a replacer function.
  */
 function flatten(value: unknown, ancestors: object[]): unknown {
   if (typeof value !== "object" || value === null) return value;
-  if (ancestors.includes(value)) throw new TypeError("The value contains itself, which JSON cannot express.");
+  if (ancestors.includes(value)) throw new TypeError("The value contains itself, which JSON does not support.");
   ancestors.push(value);
   const flat = flattenObject(value, ancestors);
   ancestors.pop();
@@ -62,11 +62,11 @@ export interface Message {
   [field: string]: unknown;
 }
 
-/** LangChain's own test, which holds for messages of all its copies. */
+/** LangChain's own check, which is valid for messages of all its copies. */
 export const isMessage = (value: unknown): value is Message =>
   typeof (value as Partial<Message> | null | undefined)?._getType === "function";
 
-/** Fields that only some kinds of message have. */
+/** Fields of some message types. */
 const OPTIONAL = ["tool_call_id", "artifact", "status", "role", "tool_call_chunks"] as const;
 
 function flatMessage(message: Message): Record<string, unknown> {

@@ -1,29 +1,30 @@
 import { createHash, randomUUID } from "node:crypto";
-import { mkdir, readFile, rename, writeFile } from "node:fs/promises";
+import { mkdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
+import { replaceFile } from "../../../platform/lib/replace-file.ts";
 import type { JsonSchema } from "../host.ts";
 
-/** JSON schemas (draft 7) of a graph; null where its types allow anything, or say nothing. */
+/** JSON schemas (draft 7) of a graph; null where the types permit anything or declare nothing. */
 export interface TypeSchemas {
   input: JsonSchema | null;
   output: JsonSchema | null;
   state: JsonSchema | null;
-  /** Of the context: JavaScript graphs declare one schema for config and context. */
+  /** The schema of the context: JavaScript graphs declare a common schema for config and context. */
   config: JsonSchema | null;
 }
 
-/** To be raised whenever the same sources give other schemas than before. */
+/** Must be incremented when the same sources yield different schemas. */
 const FORMAT = 1;
 
-/** A result, and what it was made of. */
+/** A result and the files that it depends on. */
 export interface CachedSchemas {
-  /** SHA-256 by path; empty for a file that does not exist. */
+  /** SHA-256 by path; empty for a missing file. */
   files: Record<string, string>;
-  /** Null: there are none, and trying again would not change that. */
+  /** Null: the files yield no schemas. */
   schemas: TypeSchemas | null;
 }
 
-/** Of a text without its byte order mark. */
+/** The SHA-256 of a text without its byte order mark. */
 export const hashOf = (text: string | undefined): string =>
   text === undefined
     ? ""
@@ -34,7 +35,7 @@ export const hashOf = (text: string | undefined): string =>
 export const hashOfFile = async (path: string): Promise<string> =>
   hashOf(await readFile(path, "utf8").catch(() => undefined));
 
-/** Results in memory, and in files where there is a folder for them: one a key, written as a whole. */
+/** Caches results in memory and, if there is a folder, in one file per key, which is replaced atomically. */
 export class SchemaCache {
   readonly #dir: string | undefined;
   readonly #entries = new Map<string, CachedSchemas>();
@@ -43,7 +44,7 @@ export class SchemaCache {
     this.#dir = dir;
   }
 
-  /** @returns undefined when there is no result, or one of the files is no longer what it was */
+  /** @returns undefined when there is no result, or one of its files has changed */
   async find(key: string): Promise<CachedSchemas | undefined> {
     const entry = this.#entries.get(key) ?? (await this.#read(key));
     if (!entry) return undefined;
@@ -62,9 +63,8 @@ export class SchemaCache {
     if (this.#dir === undefined) return;
     await mkdir(this.#dir, { recursive: true });
     const path = this.#pathOf(this.#dir, key);
-    const unfinished = `${path}.${randomUUID()}.tmp`;
-    await writeFile(unfinished, JSON.stringify({ format: FORMAT, ...entry }));
-    await rename(unfinished, path);
+    const text = JSON.stringify({ format: FORMAT, ...entry });
+    await replaceFile(path, text, { mode: 0o666, temporary_file: `${path}.${randomUUID()}.tmp` });
   }
 
   async #read(key: string): Promise<CachedSchemas | undefined> {
@@ -73,7 +73,7 @@ export class SchemaCache {
       const { format, files, schemas } = JSON.parse(await readFile(this.#pathOf(this.#dir, key), "utf8"));
       return format === FORMAT && typeof files === "object" && schemas !== undefined ? { files, schemas } : undefined;
     } catch {
-      // Not there, or damaged: it is made anew.
+      // A missing or damaged entry is created again.
       return undefined;
     }
   }

@@ -1,14 +1,14 @@
 import ts from "typescript-5";
 import type { JsonSchema } from "../host.ts";
 
-/** Types without end (`Deep<T> = { deeper: Deep<T[]> }`) are left open from here on. */
+/** Deeper types, such as the infinite `Deep<T> = { deeper: Deep<T[]> }`, permit any value. */
 const MAX_DEPTH = 30;
 const MAX_SCHEMAS = 5_000;
 
-/** Keys of what LangGraph allows in place of any update and any input: Overwrite and Command. */
+/** Keys of the types that LangGraph accepts instead of an update or an input: Overwrite and Command. */
 const LANGGRAPH_ALTERNATIVES = ["__overwrite__", "lg_name"];
 
-/** A message as clients send it and as the server returns it, in place of the fields of its class. */
+/** A message as clients send it and the server returns it, instead of the fields of its class. */
 const BASE_MESSAGE: JsonSchema = {
   title: "BaseMessage",
   type: "object",
@@ -34,28 +34,28 @@ const BASE_MESSAGE: JsonSchema = {
 const MESSAGE_REF = "#/definitions/BaseMessage";
 
 /**
- * What JSON can express of a type. Anything else (functions, symbols, instances of classes, types that could not be resolved)
- * is left open where it stands: `{}`.
+ * Converts a type to a JSON schema. Parts that JSON does not support (functions, symbols, class instances, unresolved
+ * types) become `{}`.
  *
- * @returns null when the schema would allow anything
+ * @returns null when the schema would permit any value
  */
 export function jsonSchemaOf(type: ts.Type, program: ts.Program): JsonSchema | null {
   const writer = new SchemaWriter(program);
   const schema = writer.inline(type, 0);
-  if (isOpen(schema) || (Object.keys(schema).length === 1 && schema.type === "object")) return null;
+  if (isAny(schema) || (Object.keys(schema).length === 1 && schema.type === "object")) return null;
   const definitions = Object.keys(writer.definitions).length > 0 ? { definitions: writer.definitions } : {};
   return { $schema: "http://json-schema.org/draft-07/schema#", ...schema, ...definitions };
 }
 
-const isOpen = (schema: JsonSchema): boolean => Object.keys(schema).length === 0;
+const isAny = (schema: JsonSchema): boolean => Object.keys(schema).length === 0;
 
 class SchemaWriter {
   readonly definitions: Record<string, JsonSchema> = {};
   readonly #program: ts.Program;
   readonly #checker: ts.TypeChecker;
   readonly #names = new Map<ts.Type, string>();
-  /** Types without a name whose schemas are being written, one within the other, up to the next definition. */
-  #open = new Set<ts.Type>();
+  /** Unnamed types whose schemas are being written, nested, up to the nearest definition. */
+  #current = new Set<ts.Type>();
   #written = 0;
 
   constructor(program: ts.Program) {
@@ -63,15 +63,15 @@ class SchemaWriter {
     this.#checker = program.getTypeChecker();
   }
 
-  /** The schema of a type; a reference to its definition where the project has a name for it. */
+  /** The schema of a type; a reference to its definition if the project has a name for it. */
   schema(type: ts.Type, depth: number): JsonSchema {
     if (depth > MAX_DEPTH || ++this.#written > MAX_SCHEMAS) return {};
     const symbol = this.#nameOf(type);
     if (!symbol) {
-      if (this.#open.has(type)) return {};
-      this.#open.add(type);
+      if (this.#current.has(type)) return {};
+      this.#current.add(type);
       const schema = this.inline(type, depth);
-      this.#open.delete(type);
+      this.#current.delete(type);
       return schema;
     }
     let name = this.#names.get(type);
@@ -80,16 +80,16 @@ class SchemaWriter {
       for (let n = 2; name in this.definitions || name === BASE_MESSAGE.title; n++) name = `${symbol.name}_${n}`;
       this.#names.set(type, name);
       this.definitions[name] = {};
-      const open = this.#open;
-      this.#open = new Set();
+      const outer = this.#current;
+      this.#current = new Set();
       const schema = this.inline(type, depth);
-      this.#open = open;
-      this.definitions[name] = isOpen(schema) ? schema : { ...schema, ...this.#annotationsOf(symbol) };
+      this.#current = outer;
+      this.definitions[name] = isAny(schema) ? schema : { ...schema, ...this.#annotationsOf(symbol) };
     }
     return { $ref: `#/definitions/${name}` };
   }
 
-  /** The schema of a type, written out whatever its name is. */
+  /** The schema of a type, without a reference. */
   inline(type: ts.Type, depth: number): JsonSchema {
     const checker = this.#checker;
     const { TypeFlags } = ts;
@@ -104,7 +104,7 @@ class SchemaWriter {
     if (type.flags & TypeFlags.NonPrimitive) return { type: "object" };
     if (type.isUnion()) return this.#union(type.types, depth);
     if (type.isIntersection()) {
-      // What a brand is put on: string & { __brand: "id" }.
+      // The base type of a branded type: string & { __brand: "id" }.
       const branded = type.types.find((part) => part.flags & (TypeFlags.StringLike | TypeFlags.NumberLike));
       return branded ? this.inline(branded, depth) : this.#object(type, depth);
     }
@@ -115,7 +115,7 @@ class SchemaWriter {
 
   #union(types: readonly ts.Type[], depth: number): JsonSchema {
     const { TypeFlags } = ts;
-    const parts = this.#oneFormOfMessages(
+    const parts = this.#simplifyMessages(
       types
         .filter(({ flags }) => !(flags & (TypeFlags.Undefined | TypeFlags.Void)))
         .filter((part) => !LANGGRAPH_ALTERNATIVES.some((key) => part.getProperty(key))),
@@ -133,12 +133,12 @@ class SchemaWriter {
     if (booleans.length === 2) schemas.splice(schemas.indexOf(booleans[0] as JsonSchema), 2, { type: "boolean" });
     const alternatives = [...new Map(schemas.map((schema) => [JSON.stringify(schema), schema])).values()];
     const [only] = alternatives;
-    if (!only || alternatives.some(isOpen)) return {};
+    if (!only || alternatives.some(isAny)) return {};
     return alternatives.length === 1 ? only : { anyOf: alternatives };
   }
 
-  /** Of all that LangGraph converts to messages: a list of messages where that is possible, otherwise one message. */
-  #oneFormOfMessages(parts: ts.Type[]): ts.Type[] {
+  /** Of the types that LangGraph converts to messages: a list of messages if permitted, otherwise one message. */
+  #simplifyMessages(parts: ts.Type[]): ts.Type[] {
     if (!parts.some(({ symbol }) => symbol?.name === "SerializedConstructor")) return parts;
     const lists = parts.filter((part) => this.#checker.isArrayType(part));
     const isNull = ({ flags }: ts.Type) => flags & ts.TypeFlags.Null;
@@ -155,7 +155,7 @@ class SchemaWriter {
     if (checker.isArrayType(type)) {
       const [element] = checker.getTypeArguments(type as ts.TypeReference);
       const items = element ? this.schema(element, depth + 1) : {};
-      return isOpen(items) ? { type: "array" } : { type: "array", items };
+      return isAny(items) ? { type: "array" } : { type: "array", items };
     }
     const { symbol } = type;
     const isBuiltIn = symbol?.flags & ts.SymbolFlags.Interface && this.#isFrom(symbol, "isSourceFileDefaultLibrary");
@@ -176,7 +176,7 @@ class SchemaWriter {
     const properties: Record<string, JsonSchema> = {};
     const required: string[] = [];
     for (const property of checker.getPropertiesOfType(type)) {
-      // Keys that are symbols.
+      // Symbol keys.
       if (property.name.startsWith("__@")) continue;
       const value = checker.getTypeOfSymbol(property);
       const parts = value.isUnion() ? value.types : [value];
@@ -196,7 +196,7 @@ class SchemaWriter {
       type: "object",
       ...(Object.keys(properties).length > 0 && { properties }),
       ...(required.length > 0 && { required }),
-      ...(!isOpen(others) && { additionalProperties: others }),
+      ...(!isAny(others) && { additionalProperties: others }),
     };
   }
 
@@ -213,7 +213,10 @@ class SchemaWriter {
     };
   }
 
-  /** What a definition is named after: an interface, or an alias of the project. Aliases of packages mostly compute types. */
+  /**
+   * The name of a type's definition: an interface, or an alias of the project. Aliases of packages mostly compute
+   * types.
+   */
   #nameOf(type: ts.Type): ts.Symbol | undefined {
     const { SymbolFlags, TypeFlags } = ts;
     if (!(type.flags & (TypeFlags.Object | TypeFlags.UnionOrIntersection)) || isMessage(type)) return undefined;
@@ -236,6 +239,6 @@ class SchemaWriter {
   }
 }
 
-/** Structural, as a project may have several copies of @langchain/core. */
+/** A structural check, because a project may have several copies of @langchain/core. */
 const isMessage = (type: ts.Type): boolean =>
   ["content", "lc_namespace", "toDict"].every((name) => type.getProperty(name) !== undefined);

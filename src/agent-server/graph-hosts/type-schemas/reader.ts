@@ -1,7 +1,5 @@
-import { once } from "node:events";
-import { extname } from "node:path";
-import { Worker } from "node:worker_threads";
 import type { Log } from "../../../platform/lib/log.ts";
+import { WorkerRpc } from "../../../platform/lib/worker-rpc.ts";
 import type { GraphToLoad } from "../host.ts";
 import { hashOfFile, SchemaCache, type TypeSchemas } from "./cache.ts";
 
@@ -29,11 +27,11 @@ export interface Extraction {
   files?: Record<string, string>;
 }
 
+/** The operations of worker-entry.ts. */
+export type ExtractionOperations = { extract(request: ExtractionRequest): Extraction };
+
 /** What the compiler reads. */
 const SOURCE = /\.[cm]?[jt]sx?$/;
-
-/** Measured: 120 MB of heap. The rest is for projects with large dependencies. */
-const RESOURCE_LIMITS = { maxOldGenerationSizeMb: 1024, maxYoungGenerationSizeMb: 32 };
 
 /**
  * Reads the schemas of graphs off their TypeScript types. The compiler runs in a worker thread, which executes nothing of the
@@ -43,7 +41,12 @@ export class TypeSchemaReader {
   readonly #options: TypeSchemaReaderOptions;
   readonly #cache: SchemaCache;
   readonly #reads = new Map<string, Promise<TypeSchemas | undefined>>();
-  #worker: Worker | undefined;
+  readonly #worker = new WorkerRpc<ExtractionOperations>({
+    entry: new URL("./worker-entry", import.meta.url),
+    name: "type schemas",
+    // Measured: 120 MB of heap. The rest is for projects with large dependencies.
+    resourceLimits: { maxOldGenerationSizeMb: 1024, maxYoungGenerationSizeMb: 32 },
+  });
   /** One extraction at a time: each takes a core. */
   #last: Promise<unknown> = Promise.resolve();
   #waiting = 0;
@@ -72,7 +75,7 @@ export class TypeSchemaReader {
   /** Extractions that are under way are ended, and their reads answered with undefined. */
   async stop(): Promise<void> {
     this.#stopped = true;
-    await this.#endWorker();
+    await this.#worker.terminate();
     await this.#last;
   }
 
@@ -99,44 +102,21 @@ export class TypeSchemaReader {
     this.#waiting++;
     const extraction = this.#last.then(() => this.#extract(request));
     this.#last = extraction.then(async () => {
-      if (--this.#waiting === 0) await this.#endWorker();
+      if (--this.#waiting === 0) await this.#worker.reset(new Error("there are no more extractions"));
     });
     return extraction;
   }
 
   async #extract(request: ExtractionRequest): Promise<Extraction> {
     if (this.#stopped) return { failure: "stopped" };
-    this.#worker ??= startWorker();
-    const worker = this.#worker;
     const { timeout_ms } = this.#options;
-    const ended = new AbortController();
-    const timer = setTimeout(() => ended.abort(), timeout_ms);
+    const timer = setTimeout(() => this.#worker.reset(new Error(`took longer than ${timeout_ms} ms`)), timeout_ms);
     try {
-      worker.postMessage(request);
-      const exit = once(worker, "exit", ended).then(() => [{ failure: "the worker thread ended" }]);
-      const [extraction] = await Promise.race([once(worker, "message", ended), exit]);
-      return extraction;
+      return await this.#worker.call("extract", [request]);
     } catch (error) {
-      await this.#endWorker();
-      return { failure: ended.signal.aborted ? `took longer than ${timeout_ms} ms` : (error as Error).message };
+      return { failure: (error as Error).message };
     } finally {
       clearTimeout(timer);
-      ended.abort();
     }
   }
-
-  async #endWorker(): Promise<void> {
-    const worker = this.#worker;
-    this.#worker = undefined;
-    await worker?.terminate();
-  }
-}
-
-function startWorker(): Worker {
-  // The same extension that this module has: .ts in the repository, .js in the package.
-  const entry = new URL(`./worker-entry${extname(import.meta.url)}`, import.meta.url);
-  const worker = new Worker(entry, { resourceLimits: RESOURCE_LIMITS, name: "type schemas" });
-  // An error after the last answer, which nothing waits for.
-  worker.on("error", () => {});
-  return worker;
 }

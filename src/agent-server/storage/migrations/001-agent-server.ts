@@ -29,7 +29,7 @@ export const agentServer: Migration = {
       cancel_action text, cancel_reason text, output text, temporary integer not null,
       created_at ${types.bigint} not null, updated_at ${types.bigint} not null, ended_at ${types.bigint})`,
     "create index runs_by_thread on runs (thread_id, seq)",
-    // The queue, and the promise that a thread never runs two at once.
+    // The queue. The unique index ensures that a thread runs one run at a time.
     "create index runs_queue on runs (start_at, seq) where status = 'pending'",
     "create index runs_queue_of_thread on runs (thread_id, start_at, seq) where status = 'pending'",
     "create unique index runs_one_running_per_thread on runs (thread_id) where status = 'running'",
@@ -54,7 +54,7 @@ export const agentServer: Migration = {
   ],
 };
 
-/** SQLite gets the same two functions when its connection is opened (sqlite.ts). */
+/** On SQLite the same two functions are registered on each connection (sqlite.ts). */
 const POSTGRES_FUNCTIONS = [
   `create function now_ms() returns bigint language sql volatile parallel safe
     as 'select (extract(epoch from clock_timestamp()) * 1000)::bigint'`,

@@ -1,9 +1,8 @@
 import type { Migration } from "../../../platform/database/migrate.ts";
 
 /**
- * What the exact undoing of a run needs: what its thread was before, and writes that cover others without replacing them.
- * And which events of a run have expired, so that a late reader can be told,
- * and when it started, which is the order of the thread's stream.
+ * Exact rollback of runs: the thread's record before the run, and layers of writes. The last expired event of a run, for the gap that
+ * late readers get. The start of a run, which orders the thread's stream.
  */
 export const rollback: Migration = {
   name: "002-rollback",
@@ -15,7 +14,7 @@ export const rollback: Migration = {
     "alter table run_events add column base_run_id text",
     "alter table run_events add column prefix integer",
     "alter table run_events add column suffix integer",
-    // Ended runs stay, so a sweep that looked at all of them would take ever longer.
+    // Partial index: ended runs stay, so a sweep over all of them would become slower with time.
     "drop index runs_ended",
     "create index runs_to_expire on runs (ended_at) where ended_at is not null and expired_seq is null",
     "create index runs_temporary on runs (ended_at) where temporary = 1",

@@ -1,8 +1,8 @@
 import type { Migration } from "../../../platform/database/migrate.ts";
 
 /**
- * Events that are changes of others consist of any copies now, not of a beginning and an end alone. Those of the old kind,
- * which would have expired within an hour, become gaps: readers are told what they miss.
+ * Delta events consist of any number of copies instead of a prefix and a suffix. Existing delta events, which would have expired within an
+ * hour, become gap events.
  */
 export const eventCopies: Migration = {
   name: "003-event-copies",

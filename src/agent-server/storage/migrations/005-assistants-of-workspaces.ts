@@ -1,8 +1,8 @@
 import type { Migration } from "../../../platform/database/migrate.ts";
 
 /**
- * Assistants are told apart within their workspace: a graph's default assistant has the same id in all of them, because
- * clients compute it from the graph's name.
+ * Assistant ids are unique within a workspace: a graph's default assistant has the same id in all workspaces, because clients compute it
+ * from the graph's name.
  */
 export const assistantsOfWorkspaces: Migration = {
   name: "005-assistants-of-workspaces",
@@ -16,7 +16,7 @@ export const assistantsOfWorkspaces: Migration = {
     `insert into assistants
       select assistant_id, tenant_id, graph_id, name, description, config, context, metadata, version, created_at, updated_at
       from assistants_001`,
-    // The index by graph goes with its table.
+    // Drops the index by graph, too.
     "drop table assistants_001",
     "create index assistants_by_graph on assistants (tenant_id, graph_id)",
     "alter table assistant_versions rename to assistant_versions_001",

@@ -1,7 +1,7 @@
 import type { Migration } from "../../../platform/database/migrate.ts";
 
-/** Of the roll-outs whose instances share the database of a deployment: the one that executes runs. At most one row. */
-export const claimant: Migration = {
+/** The active rollout among those whose instances share the database of a deployment. At most one row. */
+export const executingRollout: Migration = {
   name: "007-claimant",
   statements: ({ types }) => [
     `create table claimant (

@@ -1,6 +1,6 @@
 import type { Migration } from "../../../platform/database/migrate.ts";
 
-/** Which workspaces have runs that wait, and the queue of each: a claim must not look at all runs of one to find those of another. */
+/** The queue of each workspace: a claim must not scan all runs of one workspace to find those of another. */
 export const queuesOfWorkspaces: Migration = {
   name: "012-queues-of-workspaces",
   statements: () => [

@@ -6,11 +6,11 @@ import type { GraphToLoad, HostSetup, RunConfig } from "../../host.ts";
 import { Libraries, type Library, warningsOf } from "./library.ts";
 import { type Imported, importModule } from "./packages.ts";
 
-/** Any compiled graph. Its nodes and channels are the user's business. */
+/** A compiled graph with any nodes and channels. */
 // biome-ignore lint/suspicious/noExplicitAny: the type parameters of a graph whose source we do not know
 export type CompiledGraph = Pregel<any, any>;
 
-/** What a factory learns about its use; the names are those of the compatible servers. */
+/** The runtime argument of a graph factory. The names are those of the compatible servers. */
 export interface FactoryRuntime {
   accessContext: "threads.create_run" | "threads.update" | "threads.read" | "assistants.read";
   executionRuntime: { context?: unknown } | null;
@@ -18,26 +18,26 @@ export interface FactoryRuntime {
 
 type Factory = (config: RunConfig, runtime: FactoryRuntime) => unknown;
 
-/** A graph in use, and the modules of LangGraph that it is built with. */
+/** A graph, and the modules of LangGraph that it uses. */
 export interface LoadedGraph {
   graph: CompiledGraph;
   library: Library;
 }
 
 export interface LoadedGraphs {
-  /** Reason by graph id, for the graphs that could not be loaded. */
+  /** The reasons why graphs could not be loaded, by graph id. */
   failures: Record<string, string>;
-  /** Sentences about what will go wrong in graphs that are loaded. */
+  /** Warnings about loaded graphs. */
   warnings: string[];
   /**
-   * The compiled graph; a factory is called anew each time.
+   * The compiled graph. A factory is called each time.
    *
    * @throws Error when the graph is unknown or failed to load
    */
   get(graph_id: string, config: RunConfig, runtime: FactoryRuntime): Promise<LoadedGraph>;
 }
 
-/** Makes the checkpointer of graphs that are built with a library. */
+/** Creates the checkpointer of the graphs that use a library. */
 export type CreateCheckpointer = (library: Library) => BaseCheckpointSaver<string>;
 
 interface Exported {
@@ -45,7 +45,7 @@ interface Exported {
   library: Library;
 }
 
-/** Loads all graphs of the project, each on its own: one that fails does not keep the others away. */
+/** Loads all graphs of the project. The failure of one does not affect the others. */
 export async function loadGraphs(setup: HostSetup, createCheckpointer: CreateCheckpointer): Promise<LoadedGraphs> {
   const failures: Record<string, string> = {};
   const warnings: string[] = [];
@@ -70,13 +70,13 @@ export async function loadGraphs(setup: HostSetup, createCheckpointer: CreateChe
     async get(graph_id, config, runtime) {
       if (graph_id in failures) throw new Error(failures[graph_id]);
       const found = exported.get(graph_id);
-      if (found === undefined) throw new Error(`There is no graph "${graph_id}".`);
+      if (found === undefined) throw new Error(`Graph "${graph_id}" not found.`);
       const { value, library } = found;
       const graph =
         typeof value === "function"
           ? compile(await (value as Factory)(config, runtime), graph_id)
           : (value as CompiledGraph);
-      // Whatever checkpointer the graph was compiled with: its state belongs to the service.
+      // The service stores the state, whatever checkpointer the graph was compiled with.
       graph.checkpointer = checkpointers.get(library) as never;
       return { graph, library };
     },
@@ -86,35 +86,35 @@ export async function loadGraphs(setup: HostSetup, createCheckpointer: CreateChe
 type ImportFile = (file: string) => Promise<Imported>;
 
 /**
- * How modules of the project are imported. Node itself runs TypeScript whose types can simply be erased, and starts
- * 200 ms sooner and 20 MB smaller than with tsx. tsx understands all of TypeScript, path aliases and imports without
- * extension, and is loaded once a module needs it.
+ * Imports modules of the project. Node itself runs TypeScript with erasable types, and starts 200 ms sooner and 20 MB
+ * smaller than with tsx. tsx supports all of TypeScript, path aliases and imports without an extension; it is loaded
+ * when a module needs it.
  */
 export function importerFor(project_dir: string): ImportFile {
-  let full: Promise<void> | undefined = needsAliases(project_dir) ? supportTypeScript(project_dir) : undefined;
+  let tsx: Promise<void> | undefined = usesPathAliases(project_dir) ? registerTsx(project_dir) : undefined;
   const failed = new Set<string>();
   return async (file) => {
-    const hadFull = full !== undefined;
-    await full;
+    const hadTsx = tsx !== undefined;
+    await tsx;
     const { href } = pathToFileURL(file);
-    // Under another name: Node remembers that the first one failed.
-    if (failed.has(href)) return importModule(`${href}${AGAIN}`);
+    // Node caches the failure under the original URL.
+    if (failed.has(href)) return importModule(`${href}${RETRY_QUERY}`);
     try {
       return await importModule(href);
     } catch (error) {
-      // Node could not read or link the module, so nothing of it has run yet.
-      if (hadFull || !isLinkError(error)) throw error;
+      // Node could not parse or link the module, so none of its code has run.
+      if (hadTsx || !isLinkError(error)) throw error;
       failed.add(href);
-      full ??= supportTypeScript(project_dir);
-      await full;
-      return importModule(`${href}${AGAIN}`);
+      tsx ??= registerTsx(project_dir);
+      await tsx;
+      return importModule(`${href}${RETRY_QUERY}`);
     }
   };
 }
 
-const AGAIN = "?full";
+const RETRY_QUERY = "?full";
 
-/** Why a graph could not be loaded, for its author: without what this file and Node add to names. */
+/** The reason why a graph could not be loaded, without the parts that this module and Node add. */
 function reasonOf(error: unknown, project_dir: string): string {
   if (!(error instanceof Error)) return String(error);
   const [, name] = /^Cannot find (?:module|package) '([^'./][^']*)'/.exec(error.message) ?? [];
@@ -125,7 +125,7 @@ function reasonOf(error: unknown, project_dir: string): string {
   return `${error.name}: ${message.replaceAll(/\?full=?/g, "")}`;
 }
 
-/** A SyntaxError is also what a .ts file with imports is in a package whose type is commonjs. */
+/** A .ts file with imports also causes a SyntaxError in a package of type commonjs. */
 const isLinkError = (error: unknown): boolean =>
   error instanceof SyntaxError || LINK_ERRORS.has((error as { code?: string } | null)?.code ?? "");
 
@@ -139,14 +139,14 @@ const LINK_ERRORS = new Set([
   "ERR_PACKAGE_PATH_NOT_EXPORTED",
 ]);
 
-/** Whether the project's tsconfig.json maps paths, which Node does not know of. */
-function needsAliases(project_dir: string): boolean {
+/** Whether the project's tsconfig.json maps paths, which Node does not support. */
+function usesPathAliases(project_dir: string): boolean {
   const file = join(project_dir, "tsconfig.json");
   return existsSync(file) && /"(paths|baseUrl|extends)"\s*:/.test(readFileSync(file, "utf8"));
 }
 
-/** For both module systems: a .ts file of a package without "type": "module" is CommonJS. */
-async function supportTypeScript(project_dir: string): Promise<void> {
+/** Registers tsx for both module systems: a .ts file of a package without "type": "module" is CommonJS. */
+async function registerTsx(project_dir: string): Promise<void> {
   const [esm, cjs] = await Promise.all([import("tsx/esm/api"), import("tsx/cjs/api")]);
   const tsconfig = join(project_dir, "tsconfig.json");
   esm.register(existsSync(tsconfig) ? { tsconfig } : {});
@@ -173,7 +173,7 @@ async function importGraph({ file, export_name }: GraphToLoad, importFile: Impor
 
 interface GraphLike {
   compile?: () => CompiledGraph;
-  /** Prebuilt agents wrap their graph. */
+  /** Prebuilt agents contain their graph. */
   graph?: unknown;
   stream?: unknown;
 }
@@ -182,7 +182,7 @@ const isGraph = (value: unknown): boolean =>
   typeof (value as GraphLike | null)?.compile === "function" ||
   typeof (value as GraphLike | null)?.stream === "function";
 
-/** A compiled graph from any form in which people export one. */
+/** Returns the compiled graph of an export in any supported form. */
 function compile(value: unknown, name: string): CompiledGraph {
   const candidate = value as GraphLike | null | undefined;
   if (typeof candidate?.compile === "function") return candidate.compile();

@@ -2,47 +2,53 @@ import * as nodeModule from "node:module";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { resolve as resolveImport } from "import-meta-resolve";
 
-/** The same file with the extension that this module has: .ts in the repository, .js in the package. */
+/** The extension is that of this module: .ts in the repository, .js in the package. */
 const GET_TOKEN = new URL(
   `../../author/get-token${import.meta.url.slice(import.meta.url.lastIndexOf("."))}`,
   import.meta.url,
 ).href;
 
-/** The packages of which a graph and its host must use one copy; a project without them gets Threadmill's. */
+/** Packages of which a graph and its host must use the same copy. A project without them gets Threadmill's. */
 const SHARED = /^@langchain\/(core|langgraph|langgraph-checkpoint)(\/|$)/;
 
-/** What an import and a require() report of a package that is not there. */
+/** Error codes of import and require() for a missing package. */
 const NOT_FOUND = new Set(["ERR_MODULE_NOT_FOUND", "MODULE_NOT_FOUND"]);
 
-/** A package can be loaded twice from one folder: its ES modules by `import`, its CommonJS modules by `require()`. */
+/** A package can be loaded twice from a folder: its ES modules by `import`, its CommonJS modules by `require()`. */
 export type ModuleFormat = "import" | "require";
 
-/** A copy of a shared package that modules of a graph use. */
+/** A copy of a shared package that a graph uses. */
 export interface PackageCopy {
   name: string;
-  /** URL of its folder, with a slash at its end. */
+  /** URL of its folder, with a trailing slash. */
   folder: string;
   format: ModuleFormat;
 }
 
-/** The copies that the import under way has used, in the order of their first use. */
+/**
+ * Module resolution hooks apply to the whole thread, and so does this state. These are the copies that the current
+ * import has used, in the order of their first use.
+ */
 let used = new Map<string, PackageCopy>();
-/** URL of the module whose import is under way. */
+/** URL of the module that is being imported. */
 let importing = import.meta.url;
-/** One import at a time, so that it is known which of them uses what. */
+/** Imports run one at a time, so that each used copy is assigned to its import. */
 let lastImport: Promise<unknown> = Promise.resolve();
-/** In which format the project uses a copy, by its folder; the later import wins, as the one before may have failed. */
+/**
+ * The format in which the project uses a copy, by folder. The latest import wins, because an earlier one may have
+ * failed.
+ */
 const formats = new Map<string, ModuleFormat>();
-/** Folders of Threadmill's copies that a project without its own has been given. */
+/** Folders of Threadmill's copies that the project uses because it has none. */
 const provided = new Set<string>();
 
-/** The exports of a module, and the copies of shared packages that its import has loaded or found loaded. */
+/** The exports of a module, and the copies of shared packages that it uses. */
 export interface Imported {
   exports: Record<string, unknown>;
   copies: readonly PackageCopy[];
 }
 
-/** Imports a module of the project by its URL. */
+/** Imports a module of the project by URL. */
 export function importModule(url: string): Promise<Imported> {
   const imported = lastImport.then(async () => {
     used = new Map();
@@ -60,13 +66,13 @@ export function importModule(url: string): Promise<Imported> {
 export const formatOf = (url: string): ModuleFormat =>
   [...formats].find(([folder]) => url.startsWith(folder))?.[1] ?? "import";
 
-/** The URL of the module that a specifier means to the module `from`. */
+/** The URL to which a specifier resolves in the module `from`. */
 export function locate(specifier: string, { from, format }: { from: string; format: ModuleFormat }): string {
   if (format === "import") return resolveImport(specifier, from);
   return pathToFileURL(nodeModule.createRequire(from).resolve(specifier)).href;
 }
 
-/** Loads a module by its URL, in the format in which {@link locate} found it. */
+/** Loads a module by URL, in the format in which {@link locate} resolved it. */
 export const load = async (url: string, format: ModuleFormat): Promise<unknown> =>
   format === "import" ? import(url) : nodeModule.createRequire(url)(fileURLToPath(url));
 
@@ -81,7 +87,7 @@ function folderOf(name: string, url: string): string {
 
 const nameOf = (specifier: string): string => specifier.split("/").slice(0, 2).join("/");
 
-function note(specifier: string, { url }: { url: string }, format: ModuleFormat): void {
+function recordUse(specifier: string, { url }: { url: string }, format: ModuleFormat): void {
   const name = nameOf(specifier);
   const folder = folderOf(name, url);
   const key = `${folder} ${format}`;
@@ -89,32 +95,31 @@ function note(specifier: string, { url }: { url: string }, format: ModuleFormat)
 }
 
 /**
- * `threadmill/graph` is this program's own file, whether or not the project has the package among its own: with npx it has not.
- * A shared package is the project's own where it has one, and otherwise Threadmill's, which in turn takes from the project what
- * that has. The hooks are the thread's, and a module is executed once a thread: one set, however many hosts a thread has
- * (`--inline`).
+ * `threadmill/graph` is always a file of this program; with npx the project does not have the package. A shared package
+ * is the project's, or else Threadmill's, whose own imports prefer the packages of the project. The hooks apply to the
+ * thread, and a module is evaluated once per thread, so there is one set for all hosts of a thread (`--inline`).
  */
 nodeModule.registerHooks({
   resolve(specifier, context, next) {
     if (specifier === "threadmill/graph") return { url: GET_TOKEN, shortCircuit: true };
     if (!SHARED.test(specifier)) return next(specifier, context);
     const format: ModuleFormat = context.conditions?.includes("require") ? "require" : "import";
-    // Node writes what one call of next() was given into the context of the following ones.
+    // Node writes the arguments of a call of next() into the context of the following calls.
     const { parentURL } = context;
-    const natural = () => next(specifier, { ...context, parentURL });
+    const fromParent = () => next(specifier, { ...context, parentURL });
     const from = (base: string) =>
-      // A require() resolves from where it is called, whatever the context says.
+      // A require() resolves from the calling module, whatever the context contains.
       format === "require"
         ? { url: locate(specifier, { from: base, format }), shortCircuit: true }
         : next(specifier, { ...context, parentURL: base });
-    const own = () => {
+    const fromThreadmill = () => {
       const found = from(import.meta.url);
       provided.add(folderOf(nameOf(specifier), found.url));
       return found;
     };
     const isFromProvided = [...provided].some((folder) => parentURL?.startsWith(folder));
-    const resolved = firstFound(isFromProvided ? [() => from(importing), natural] : [natural, own]);
-    note(specifier, resolved, format);
+    const resolved = firstFound(isFromProvided ? [() => from(importing), fromParent] : [fromParent, fromThreadmill]);
+    recordUse(specifier, resolved, format);
     return resolved;
   },
 });

@@ -1,0 +1,79 @@
+import { deltaOf, type TextDelta } from "../../../platform/lib/text-delta.ts";
+import type { StoredEvent } from "../../storage/event-reader.ts";
+import { LONG } from "../../storage/event-reader.ts";
+import type { EventBase, NewEvent } from "../../storage/events.ts";
+
+/** After this many deltas in a row an event is stored whole, which bounds the work of a reader. */
+const MAX_DELTAS = 100;
+
+/** No smaller delta is searched once one has at most this many UTF-16 units. */
+const SMALL_DELTA = 500;
+
+/** Event types that contain the state. Successive events of different such types share more text than two of the same type. */
+const STATE_TYPES = new Set(["values", "checkpoints", "debug", "tasks"]);
+
+/** Whether events of a type, which may have a namespace after a bar, contain the state. */
+export const hasState = (type: string): boolean => STATE_TYPES.has(type.split("|")[0] ?? "");
+
+/** The output of the thread's previous run: a delta base for the run's first events. */
+export interface DeltaBase {
+  run_id: string;
+  output: string;
+}
+
+/** A long text that later events can be deltas of. */
+interface BaseText {
+  base: EventBase;
+  text: string;
+  /** Deltas between this text and one that is stored whole. */
+  depth: number;
+}
+
+interface Delta {
+  of: BaseText;
+  delta: TextDelta;
+}
+
+/**
+ * Encodes long events as deltas. Events of a run often repeat a whole state or message with a few additions: each is stored as a delta
+ * of the last event of its type or of the last event with the state; the first, of the previous run's output. The log of a growing
+ * thread then grows linearly, not quadratically.
+ */
+export class EventEncoder {
+  readonly #last = new Map<string, BaseText>();
+  #state: BaseText | undefined;
+
+  /** Sets the base of the first event that contains the state. */
+  setDeltaBase({ run_id, output }: DeltaBase): void {
+    this.#state = { base: { base_seq: 0, base_run_id: run_id }, text: output, depth: 0 };
+  }
+
+  /** Encodes an event for storage. Later events may be deltas of it, so it must be stored before them. */
+  encode(event: StoredEvent): NewEvent {
+    const { seq, data } = event;
+    if (data.length < LONG) return event;
+    const isState = hasState(event.event);
+    const found = smallestDelta(data, this.#last.get(event.event), isState ? this.#state : undefined);
+    const text = { base: { base_seq: seq, base_run_id: null }, text: data, depth: found ? found.of.depth + 1 : 0 };
+    this.#last.set(event.event, text);
+    if (isState) this.#state = text;
+    return found ? { ...event, stored: { ...found.of.base, ...found.delta } } : event;
+  }
+}
+
+/** The smallest delta below half of the text. The second base is tried only if the first gives no small delta. */
+function smallestDelta(text: string, ...bases: (BaseText | undefined)[]): Delta | undefined {
+  let best: Delta | undefined;
+  let size = text.length / 2;
+  for (const of of new Set(bases)) {
+    if (!of || of.depth >= MAX_DELTAS) continue;
+    const delta = deltaOf(of.text, text);
+    if (sizeOf(delta) >= size) continue;
+    best = { of, delta };
+    size = sizeOf(delta);
+    if (size < SMALL_DELTA) break;
+  }
+  return best;
+}
+
+const sizeOf = ({ added, copies }: TextDelta): number => added.length + copies.length;

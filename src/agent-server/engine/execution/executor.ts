@@ -1,0 +1,286 @@
+import { isDisconnected, retryWhileUnavailable } from "../../../platform/database/database-errors.ts";
+import { LeaseLostError } from "../../../platform/errors.ts";
+import { cleanJsonText } from "../../../platform/lib/json/json.ts";
+import type { AbortReason, FromHost, HostOutcome, RunOrder, StateSummary } from "../../graph-hosts/host.ts";
+import type { HostPool, PooledHost } from "../../graph-hosts/pool.ts";
+import { lastEventSeq } from "../../storage/events.ts";
+import { returnRunIfHeld } from "../../storage/run-leases.ts";
+import { findRun } from "../../storage/runs.ts";
+import type { RunRow } from "../../storage/schema.ts";
+import { type Settlement, settle } from "../settlement/settle.ts";
+import { MAX_ATTEMPTS, MAX_CRASHES, verdictOn } from "../settlement/verdict.ts";
+import type { EventLog } from "../streams/event-log.ts";
+import type { Feed } from "../streams/feed.ts";
+import { bindThread } from "./bind-thread.ts";
+import { type HostRequestOptions, HostRequests } from "./host-requests.ts";
+import { Journal, type Unwritten } from "./journal.ts";
+import { hasMetadataEvent, loadResumePoint, metadataEvent, orderOf } from "./resume-point.ts";
+
+export interface ExecutorOptions extends HostRequestOptions {
+  events: EventLog;
+  pool: HostPool;
+  cancel_grace_ms: number;
+  run_timeout_ms: number;
+  /** Reads the state of a run's thread in the reader host. */
+  readState(run: RunRow): Promise<StateSummary | undefined>;
+  /** Called once the run is settled, handed back or lost: its slot is free. */
+  onDone(executor: Executor): void;
+}
+
+/** A run without a free host returns to the queue for this long. */
+const NO_HOST_DELAY_MS = 250;
+/** A run whose database was unavailable returns to the queue for this long. */
+const DATABASE_DELAY_MS = 500;
+/** Time to retry the final write of a run while the database is unavailable; afterwards the rescue ends the run. */
+const MAX_RETRY_MS = 30_000;
+
+/**
+ * Executes one claimed run, from its start in a graph host to its end in the database. The run ends here settled, handed back to the
+ * queue, or lost to another worker; after that the executor does nothing more.
+ */
+export class Executor {
+  readonly run: RunRow;
+  readonly #options: ExecutorOptions;
+  readonly #feed: Feed;
+  readonly #journal: Journal;
+  readonly requests: HostRequests;
+  /** Reason for the abort that was sent to the graph. */
+  #stopping: AbortReason | undefined;
+  /** Error of a failed write, except those that the fence refused. */
+  #write_failure: unknown;
+  /** Error of a read of the graph while the database was unavailable. */
+  #read_failure: unknown;
+  /** The fence has refused a write. */
+  #refused = false;
+  #ended: Promise<void> | undefined;
+  /** Last confirmation of the lease, by performance.now(). */
+  held_at: number;
+  readonly #timers: NodeJS.Timeout[] = [];
+
+  constructor(run: RunRow, held_at: number, options: ExecutorOptions) {
+    this.run = run;
+    this.held_at = held_at;
+    this.#options = options;
+    this.#feed = options.events.hold(run.run_id);
+    this.#journal = new Journal({
+      database: options.database,
+      run,
+      feed: this.#feed,
+      onFailure: (error) => this.#onWriteFailure(error),
+    });
+    this.requests = new HostRequests(run, this.#journal, options);
+  }
+
+  /**
+   * Sends the run to a host. Without a free host, or after a database error, the run returns to the queue and the attempt does not
+   * count: a run without a host would keep its lease forever.
+   *
+   * @param stopped resolves once a previous execution of the run in this process has stopped
+   */
+  async start(stopped: Promise<void> | undefined): Promise<void> {
+    const { pool, log } = this.#options;
+    const order = orderOf(this.run);
+    // Before the first await, so that the next claim sees the remaining slots.
+    const host = pool.reserve(order, { isolated: this.run.crashes > 0 });
+    let isSent = false;
+    try {
+      await stopped;
+      isSent = await this.#begin(order, host);
+    } catch (error) {
+      log.error({ error, run_id: this.run.run_id }, "run not started; returned to the queue");
+      await this.handBack(NO_HOST_DELAY_MS);
+    } finally {
+      // A host that did not get the order never reports its end.
+      if (host && !isSent) pool.release(this.run, host);
+    }
+  }
+
+  /** @returns whether the order was sent; if not, the run has ended or returns to the queue */
+  async #begin(order: RunOrder, host: PooledHost | undefined): Promise<boolean> {
+    const { database, run_timeout_ms } = this.#options;
+    const { run_id, epoch, thread_snapshot, start_at, created_at } = this.run;
+    // Other runs may have started on the thread since this one was accepted.
+    if (thread_snapshot === null || start_at > created_at) await bindThread(database, this.run);
+    // A previous claim may have stored events, even one that was handed back and does not count as an attempt.
+    const seq = epoch > 1 ? await lastEventSeq(database.read, run_id) : 1;
+    this.#journal.continueAfter(seq);
+    this.#feed.live = true;
+    if (!host) {
+      await this.handBack(NO_HOST_DELAY_MS);
+      return false;
+    }
+    const metadata = metadataEvent(this.run, seq);
+    if (!hasMetadataEvent(this.run, seq)) this.#journal.append([[metadata.event, metadata.data]]);
+    else if (epoch === 1) this.#feed.publish([metadata]);
+    const { head, begun, base } = await loadResumePoint(database, this.run, order);
+    if (base) this.#journal.setDeltaBase(base);
+    if (this.#ended) return false;
+    host.send({ type: "start", order, head, prior_writes: begun });
+    this.#after(run_timeout_ms, () => void this.stop("timeout"));
+    // stop() was called before the host had the run.
+    if (this.#stopping) host.send({ type: "abort", run_id, epoch, reason: this.#stopping });
+    return true;
+  }
+
+  onEvents(events: [string, string][]): void {
+    this.#journal.append(events.map(([event, data]) => [event, cleanJsonText(data)]));
+  }
+
+  /** Logs a line of the graph with the fields of its run. */
+  onLog({ level, message, fields }: Extract<FromHost, { type: "log" }>): void {
+    const { run_id, thread_id, assistant_id, graph_id } = this.run;
+    this.#options.log[level]({ ...JSON.parse(fields), run_id, thread_id, assistant_id, graph_id }, message);
+  }
+
+  /** Notes a failed read of the graph: if the graph fails, this error is the reason. */
+  onReadFailure(error: unknown): void {
+    this.#read_failure = error;
+  }
+
+  /** Aborts the graph, and settles the run without it after the grace period. With `lease_lost`, resolves once the run has ended here. */
+  async stop(reason: AbortReason): Promise<void> {
+    if (this.#ended || (this.#stopping && reason !== "lease_lost")) return this.#ended;
+    this.#stopping = reason;
+    const { run_id, epoch } = this.run;
+    this.#options.pool.sendToRun(run_id, { type: "abort", run_id, epoch, reason });
+    if (reason === "lease_lost") return this.#end(async () => undefined);
+    this.#after(this.#options.cancel_grace_ms, () => void this.#settleWithoutHost());
+  }
+
+  /** Requests a stop at the next step boundary; the run then returns to the queue. */
+  drain(): void {
+    const { run_id, epoch } = this.run;
+    this.#options.pool.sendToRun(run_id, { type: "drain", run_id, epoch });
+  }
+
+  /** Ends the run with the outcome that its host reports. */
+  async onDone(outcome: HostOutcome, host: PooledHost): Promise<void> {
+    await this.#end(() => this.#conclude(outcome));
+    this.#options.pool.release(this.run, host);
+  }
+
+  /** Ends or returns a run whose host died. */
+  async onHostLost(reason: string): Promise<void> {
+    const { crashes } = this.run;
+    if (this.#stopping) return this.#settleWithoutHost();
+    if (crashes + 1 >= MAX_CRASHES) {
+      const message = `The graph host died ${crashes + 1} times while it executed this run: ${reason}.`;
+      return this.#settleWithoutHost({ error: "GraphHostError", message });
+    }
+    // 0.5 s, then 1 s: the cause of the crash may be temporary.
+    await this.#end(() => this.#return({ spent: 1, crashed: 1, delay_ms: 500 * 2 ** crashes }));
+  }
+
+  /** Returns the run to the queue; the attempt does not count. For a run that has not started or has stopped between two steps. */
+  handBack(delay_ms = 0): Promise<void> {
+    return this.#end(() => this.#return({ spent: 0, crashed: 0, delay_ms }));
+  }
+
+  async #conclude(outcome: HostOutcome): Promise<void> {
+    if (outcome.ended === "drained" && !this.#stopping) return this.#return({ spent: 0, crashed: 0, delay_ms: 0 });
+    const unwritten = await this.#journal.close();
+    const failure = this.#write_failure ?? (outcome.ended === "error" ? this.#read_failure : undefined);
+    if (failure !== undefined) {
+      // An unavailable database is not the run's fault.
+      const spent = isDisconnected(failure) ? 0 : 1;
+      if (this.run.attempt < MAX_ATTEMPTS) return this.#return({ spent, crashed: 0, delay_ms: DATABASE_DELAY_MS });
+      const message = `The database failed in attempt ${this.run.attempt}; the server's log has the reason.`;
+      return this.#settle({ ...outcome, ended: "error", error: { error: "DatabaseError", message } }, unwritten);
+    }
+    // The fence refuses the last steps of a cancelled run.
+    const isComplete = !this.#refused && !(this.#stopping === "cancelled" && unwritten.steps.length > 0);
+    try {
+      if (isComplete) return await this.#settle(outcome, unwritten);
+    } catch (error) {
+      if (!(error instanceof LeaseLostError)) throw error;
+    }
+    await this.#reloadCancelIntent();
+    // The state that a completed graph reports includes the refused steps.
+    const state = outcome.ended === "success" ? await this.#options.readState(this.run) : outcome.state;
+    await this.#settle({ ...outcome, output: state?.values ?? outcome.output, state }, { ...unwritten, steps: [] });
+  }
+
+  /** Settles a run whose host died or does not respond, with the last committed state. */
+  async #settleWithoutHost(error?: HostOutcome["error"]): Promise<void> {
+    await this.#end(async () => {
+      await this.#journal.written();
+      const state = await this.#options.readState(this.run);
+      const outcome: HostOutcome = {
+        ended: error ? "error" : "aborted",
+        output: state?.values ?? "null",
+        state,
+        error,
+      };
+      await this.#settle(outcome, await this.#journal.close());
+    });
+  }
+
+  async #settle(outcome: HostOutcome, { events, steps }: Unwritten): Promise<void> {
+    const { state } = outcome;
+    const { status, thread_status, output, event } = verdictOn(outcome, this.#stopping);
+    const settlement: Settlement = {
+      run: this.run,
+      status,
+      thread_status,
+      cancelled: this.#stopping === "cancelled",
+      output: cleanJsonText(output),
+      state: state && { ...state, values: cleanJsonText(state.values), interrupts: cleanJsonText(state.interrupts) },
+      error: event ? cleanJsonText(event[1]) : null,
+      unwritten: { events: event ? [...events, this.#journal.number(event)] : events, steps },
+    };
+    await this.#retryWrite(() => settle(this.#options, settlement));
+  }
+
+  /** Safe to retry: after a commit with a lost response the epoch has changed or the run has ended. */
+  #retryWrite<T>(write: () => Promise<T>): Promise<T> {
+    const deadline = performance.now() + MAX_RETRY_MS;
+    return retryWhileUnavailable(() => performance.now() > deadline, write);
+  }
+
+  async #return(cost: { spent: 0 | 1; crashed: 0 | 1; delay_ms: number }): Promise<void> {
+    const { database } = this.#options;
+    await this.#journal.written();
+    await this.#journal.close();
+    await this.#retryWrite(() => database.write((tx) => returnRunIfHeld(tx, { ...this.run, ...cost })));
+    database.hints.emit({ kind: "runs", in_ms: cost.delay_ms });
+  }
+
+  /** Ends the run in this process with `work`, once. */
+  #end(work: () => Promise<void>): Promise<void> {
+    this.#ended ??= this.#endWith(work);
+    return this.#ended;
+  }
+
+  async #endWith(work: () => Promise<void>): Promise<void> {
+    for (const timer of this.#timers) clearTimeout(timer);
+    this.requests.close();
+    try {
+      await work();
+    } catch (error) {
+      // The run is still `running` in the database: the rescue takes it when the lease expires.
+      this.#options.log.error({ error, run_id: this.run.run_id }, "run not ended; left to the rescue");
+    }
+    await this.#journal.close();
+    this.#feed.live = false;
+    // Waiting readers continue with the database.
+    this.#feed.wake();
+    this.#options.events.release(this.run.run_id, this.#feed);
+    this.#options.onDone(this);
+  }
+
+  #onWriteFailure(error: unknown): void {
+    if (error instanceof LeaseLostError) this.#refused = true;
+    else this.#write_failure = error;
+  }
+
+  /** The fence refuses writes before the cancel hint arrives, and the graph may fail because of it: the row has the intent. */
+  async #reloadCancelIntent(): Promise<void> {
+    const row = await findRun(this.#options.database.read, this.run);
+    // Overrides other reasons: only a settlement with `cancelled` can end the run.
+    if (row?.epoch === this.run.epoch && row.cancel_action !== null) this.#stopping = "cancelled";
+  }
+
+  #after(ms: number, work: () => void): void {
+    this.#timers.push(setTimeout(work, ms).unref());
+  }
+}

@@ -1,0 +1,251 @@
+import type { Database, Tx } from "../../../platform/database/database.ts";
+import { hideDriverMessage } from "../../../platform/database/database-errors.ts";
+import { ApiError } from "../../../platform/errors.ts";
+import type { Log } from "../../../platform/lib/log.ts";
+import { unlessAborted } from "../../../platform/lib/signal.ts";
+import type {
+  CheckpointWrite,
+  FetchAnswer,
+  FetchRequest,
+  HostRequest,
+  RunKwargs,
+  TokenAnswer,
+  TokenRequest,
+} from "../../graph-hosts/host.ts";
+import { insertCheckpoint, insertWrites } from "../../storage/checkpoint-inserts.ts";
+import { findCheckpoint, listCheckpoints } from "../../storage/checkpoints.ts";
+import { holdsLease } from "../../storage/run-leases.ts";
+import type { RunRow } from "../../storage/schema.ts";
+import type { Journal } from "./journal.ts";
+
+/** The user on whose behalf a run sends requests, from the run's record and never from its graph. */
+interface RunUser {
+  tenant_id: string;
+  user_id: string;
+  assistant_id: string;
+  /** Scopes of the caller who created the run. */
+  scopes: readonly string[];
+}
+
+function userOf({ tenant_id, assistant_id, kwargs }: RunRow): RunUser {
+  const { configurable = {} } = (JSON.parse(kwargs) as RunKwargs).config;
+  const permissions = configurable.langgraph_auth_permissions;
+  const scopes = Array.isArray(permissions) ? permissions.map(String) : [];
+  return { tenant_id, assistant_id, user_id: String(configurable.user_id), scopes };
+}
+
+export interface HostRequestOptions extends TokenRequestOptions {
+  /** Sends a graph's request to this server. */
+  fetchAs: FetchAs;
+}
+
+/** Answers the requests of a run's graph and its checkpointer. Writes pass the fence; reads need no lease. */
+export class HostRequests {
+  readonly #run: RunRow;
+  readonly #journal: Journal;
+  readonly #options: HostRequestOptions;
+  readonly #fetches: FetchRequests;
+
+  constructor(run: RunRow, journal: Journal, options: HostRequestOptions) {
+    this.#run = run;
+    this.#journal = journal;
+    this.#options = options;
+    this.#fetches = new FetchRequests(options.fetchAs);
+  }
+
+  async answer(request: HostRequest): Promise<unknown> {
+    const { database } = this.#options;
+    switch (request.op) {
+      case "put":
+      case "put_writes":
+        return this.#journal.commit((tx) => this.#insert(tx, request));
+      case "get":
+      case "list":
+        // A run must read its own writes, including those that it did not wait for.
+        await this.#journal.written();
+        return readCheckpoints(database, request);
+      case "token":
+        return answerTokenRequest(this.#run, request, this.#options);
+      case "fetch":
+        await refuseUnlessHeld(database, this.#run);
+        return this.#fetches.answer(userOf(this.#run), request);
+      case "fetch_read":
+      case "fetch_cancel":
+        return this.#fetches.answer(userOf(this.#run), request);
+      case "delete_thread":
+        throw new Error("A running graph cannot delete threads: use DELETE /threads/{thread_id}.");
+    }
+  }
+
+  /** Stores a write that the graph does not wait for. An error takes effect when the run ends. */
+  store(write: CheckpointWrite): void {
+    this.#journal.store((tx) => this.#insert(tx, write));
+  }
+
+  /** Aborts the open requests to this server when the run ends. */
+  close(): void {
+    this.#fetches.closeAll();
+  }
+
+  #insert(tx: Tx, write: CheckpointWrite): Promise<void> {
+    if (write.op === "put") return insertCheckpoint(tx, this.#run, write.checkpoint);
+    return insertWrites(tx, this.#run, write, write.writes);
+  }
+}
+
+/**
+ * Returns a token of a run's user, or the URL where the user grants one.
+ *
+ * @throws ApiError if the provider is unknown or cannot refresh the token
+ */
+export type FindToken = (user: RunUser, request: TokenRequest) => Promise<TokenAnswer>;
+
+/** A refresh may take THREADMILL_OAUTH_TIMEOUT (10 s), and waiting for another caller's refresh 5 s more. */
+const TIMEOUT_MS = 30_000;
+
+interface TokenRequestOptions {
+  database: Database;
+  log: Log;
+  findToken: FindToken;
+}
+
+/**
+ * Answers a graph's token request while its run holds the lease. The lease is checked before the request, so that an ended run starts
+ * no OAuth flow, and after it, so that an ended run gets no token. The token goes to the host and is stored nowhere. When the run is
+ * stopped, the host cancels the request.
+ */
+export async function answerTokenRequest(
+  run: RunRow,
+  request: TokenRequest,
+  options: TokenRequestOptions,
+  timeout_ms = TIMEOUT_MS,
+): Promise<TokenAnswer> {
+  await refuseUnlessHeld(options.database, run);
+  const timeout = new AbortController();
+  const timer = setTimeout(() => timeout.abort(new Error(`There was no token within ${timeout_ms} ms.`)), timeout_ms);
+  try {
+    const answer = await unlessAborted(timeout.signal, find(run, request, options));
+    await refuseUnlessHeld(options.database, run);
+    return answer;
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+async function find(run: RunRow, request: TokenRequest, options: TokenRequestOptions): Promise<TokenAnswer> {
+  try {
+    return await options.findToken(userOf(run), request);
+  } catch (error) {
+    if (error instanceof ApiError) throw error;
+    // The error becomes the run's output, so it must not contain internals.
+    options.log.error({ error, run_id: run.run_id }, "token request failed");
+    throw new ApiError("internal");
+  }
+}
+
+/** @throws Error if the run is stopped or another worker holds it */
+async function refuseUnlessHeld({ read }: Database, run: RunRow): Promise<void> {
+  if (!(await holdsLease(read, run))) throw new Error("The run was stopped or is no longer executed by this process.");
+}
+
+/** Answers a request as if the user had sent it. */
+export type FetchAs = (user: RunUser, request: Request) => Promise<Response>;
+
+interface Exchange {
+  controller: AbortController;
+  body?: ReadableStreamDefaultReader<Uint8Array>;
+}
+
+/** Headers that name the caller or the origin: the run's record names the caller, and a graph has no origin. */
+const DROPPED_HEADERS = new Set(["authorization", "host", "origin", "x-api-key", "x-tenant-id", "x-auth-scheme"]);
+
+/** The open requests of a run's graph to this server. The host reads each response in chunks. */
+class FetchRequests {
+  readonly #open = new Map<number, Exchange>();
+  readonly #fetchAs: FetchAs;
+
+  constructor(fetchAs: FetchAs) {
+    this.#fetchAs = fetchAs;
+  }
+
+  /** @returns status and headers of a response, a chunk of its body, or undefined at the end of the body */
+  async answer(user: RunUser, request: FetchRequest): Promise<FetchAnswer | Uint8Array | undefined> {
+    switch (request.op) {
+      case "fetch":
+        return this.#fetch(user, request);
+      case "fetch_read":
+        return this.#read(request.id);
+      case "fetch_cancel":
+        this.#close(request.id);
+        return undefined;
+    }
+  }
+
+  /** Aborts the open requests when the run ends. */
+  closeAll(): void {
+    for (const id of this.#open.keys()) this.#close(id);
+  }
+
+  async #fetch(user: RunUser, request: Extract<FetchRequest, { op: "fetch" }>): Promise<FetchAnswer> {
+    const { id, method, path, headers, body } = request;
+    const exchange: Exchange = { controller: new AbortController() };
+    this.#open.set(id, exchange);
+    const response = await this.#fetchAs(
+      user,
+      new Request(new URL(path, "http://localhost"), {
+        method,
+        headers: headers.filter(([name]) => !DROPPED_HEADERS.has(name)) as [string, string][],
+        body: body as Uint8Array<ArrayBuffer> | undefined,
+        signal: exchange.controller.signal,
+      }),
+    );
+    exchange.body = response.body?.getReader();
+    if (!exchange.body) this.#open.delete(id);
+    else if (!this.#open.has(id)) void exchange.body.cancel();
+    return { status: response.status, headers: [...response.headers], has_body: exchange.body !== undefined };
+  }
+
+  async #read(id: number): Promise<Uint8Array | undefined> {
+    const chunk = await this.#open.get(id)?.body?.read();
+    if (chunk && !chunk.done) return chunk.value;
+    this.#open.delete(id);
+    return undefined;
+  }
+
+  #close(id: number): void {
+    const exchange = this.#open.get(id);
+    this.#open.delete(id);
+    exchange?.controller.abort();
+    exchange?.body?.cancel().catch(() => undefined);
+  }
+}
+
+/**
+ * Answers a read of a host's checkpointer, and refuses everything else.
+ *
+ * @throws DatabaseUnavailableError
+ */
+export async function readCheckpoints(database: Database, request: HostRequest): Promise<unknown> {
+  try {
+    return await read(database, request);
+  } catch (error) {
+    throw hideDriverMessage(error);
+  }
+}
+
+async function read(database: Database, request: HostRequest): Promise<unknown> {
+  switch (request.op) {
+    case "get":
+      return findCheckpoint(database.read, request);
+    case "list":
+      if (request.thread_id === undefined)
+        throw new Error("The config has no thread_id: name the thread whose checkpoints to list.");
+      return listCheckpoints(request.metadata ? database.search : database.read, request);
+    case "token":
+      throw new Error("This graph is read outside a run: only a run can request a token.");
+    case "fetch":
+      throw new Error("This graph is read outside a run: only a run can send requests to this server.");
+    default:
+      throw new Error("This graph is read outside a run: it cannot store checkpoints.");
+  }
+}

@@ -1,0 +1,47 @@
+import type { Database } from "../../../platform/database/database.ts";
+import type { CheckpointData, RunKwargs, RunOrder, WriteKey } from "../../graph-hosts/host.ts";
+import { findCheckpoint, findWritesOfRun } from "../../storage/checkpoints.ts";
+import type { StoredEvent } from "../../storage/event-reader.ts";
+import { findLastOutput } from "../../storage/runs.ts";
+import type { RunRow } from "../../storage/schema.ts";
+import { type DeltaBase, hasState } from "./event-encoder.ts";
+
+/** The first event of each attempt of a run. */
+export const metadataEvent = ({ run_id, attempt }: Pick<RunRow, "run_id" | "attempt">, seq: number): StoredEvent => ({
+  seq,
+  event: "metadata",
+  data: JSON.stringify({ run_id, attempt }),
+});
+
+/**
+ * Whether the metadata event of this attempt is stored and is the last event: stored with this claim, or with a previous claim that
+ * was handed back before the graph started.
+ *
+ * @param seq number of the run's last event
+ */
+export const hasMetadataEvent = ({ attempt }: RunRow, seq: number): boolean => attempt === 1 && seq === 1;
+
+/** The order that a graph host executes. */
+export function orderOf({ run_id, epoch, attempt, thread_id, assistant_id, graph_id, kwargs }: RunRow): RunOrder {
+  return { run_id, epoch, attempt, thread_id, assistant_id, graph_id, kwargs: JSON.parse(kwargs) as RunKwargs };
+}
+
+export interface ResumePoint {
+  /** The thread's newest root checkpoint; saves the run its first request. */
+  head: CheckpointData | null;
+  /** Writes of previous claims of the run on the checkpoint that it starts from. */
+  begun: WriteKey[];
+  /** Output of the previous run: most runs repeat it in their first event. */
+  base: DeltaBase | undefined;
+}
+
+/** Loads the point that a run starts or resumes from. */
+export async function loadResumePoint({ read }: Database, run: RunRow, { kwargs }: RunOrder): Promise<ResumePoint> {
+  const { run_id, thread_id, epoch } = run;
+  const head = (await findCheckpoint(read, { thread_id, checkpoint_ns: "" })) ?? null;
+  if (!head) return { head, begun: [], base: undefined };
+  const last = kwargs.stream_mode.some(hasState) ? await findLastOutput(read, thread_id) : undefined;
+  const checkpoint_id = String(kwargs.config.configurable?.checkpoint_id ?? head.checkpoint_id);
+  const begun = epoch > 1 ? await findWritesOfRun(read, { run_id, thread_id, checkpoint_id }) : [];
+  return { head, begun, base: last?.output ? { run_id: last.run_id, output: last.output } : undefined };
+}

@@ -1,0 +1,9 @@
+/** The engine's interface. Files outside this folder import the engine from here. */
+export { Engine } from "./engine.ts";
+export { snapshotOf } from "./execution/bind-thread.ts";
+export type { FetchAs, FindToken } from "./execution/host-requests.ts";
+export { applyMultitaskStrategy, cancelLocked, type PendingCancel } from "./settlement/cancel.ts";
+export type { Cancellations } from "./settlement/cancellations.ts";
+export type { StreamedEvent } from "./streams/event-log.ts";
+export type { Ending } from "./streams/feed.ts";
+export { type Position, START, type ThreadEvent } from "./streams/thread-log.ts";

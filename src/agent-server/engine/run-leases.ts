@@ -1,0 +1,173 @@
+import type { Database } from "../../platform/database/database.ts";
+import { type BackgroundService, periodicService } from "../../platform/lib/background-service.ts";
+import type { Log } from "../../platform/lib/log.ts";
+import type { StateSummary } from "../graph-hosts/host.ts";
+import { lastEventSeq } from "../storage/events.ts";
+import { findLostRuns, type Lost, lockLostRuns, returnLostRuns } from "../storage/lost-runs.ts";
+import { findHeld, type HeldRun, renewLeases } from "../storage/run-leases.ts";
+import type { RunRow } from "../storage/schema.ts";
+import type { Executor } from "./execution/executor.ts";
+import { runFields } from "./run-log.ts";
+import { settle } from "./settlement/settle.ts";
+import { MAX_ATTEMPTS, verdictOn } from "./settlement/verdict.ts";
+import type { EventLog } from "./streams/event-log.ts";
+
+interface HeartbeatOptions {
+  database: Database;
+  log: Log;
+  lease_ms: number;
+  heartbeat_ms: number;
+}
+
+/** Renews the leases of the runs that a worker executes, and stops runs whose lease is lost or whose cancel was requested. */
+export class Heartbeat {
+  readonly service: BackgroundService;
+  readonly #options: HeartbeatOptions;
+  readonly #running: ReadonlyMap<string, Executor>;
+  /** The running renewal for locked runs. */
+  #renewing: Promise<unknown> | undefined;
+
+  constructor(options: HeartbeatOptions, running: ReadonlyMap<string, Executor>) {
+    this.#options = options;
+    this.#running = running;
+    this.service = periodicService(
+      options.heartbeat_ms,
+      () => this.#beat(),
+      (error) => {
+        options.log.error({ error }, "heartbeat failed");
+        this.#stopIfExpired();
+      },
+    );
+  }
+
+  /** Other processes take the runs once the leases have expired, so they must stop here. */
+  #stopIfExpired(): void {
+    const expired_before = performance.now() - this.#options.lease_ms;
+    for (const executor of this.#running.values())
+      if (executor.held_at < expired_before) void executor.stop("lease_lost");
+  }
+
+  /** A run that is not among the renewed leases belongs to another worker. */
+  async #beat(): Promise<void> {
+    if (this.#running.size === 0) return;
+    const { database, lease_ms } = this.#options;
+    const before = [...this.#running.values()];
+    const run_ids = [...this.#running.keys()];
+    const now = performance.now();
+    const { worker_id } = database;
+    const held = await database.writeNow((tx) => renewLeases(tx, { worker_id, lease_ms, run_ids, waits: false }));
+    if (held.length < run_ids.length) held.push(...(await this.#renewLocked(run_ids, held)));
+    const byId = new Map(held.map((row) => [row.run_id, row]));
+    for (const executor of before) {
+      const row = byId.get(executor.run.run_id);
+      if (row?.epoch !== executor.run.epoch) {
+        if (this.#running.get(executor.run.run_id) === executor) void executor.stop("lease_lost");
+      } else {
+        executor.held_at = now;
+        if (row.cancel_action !== null) void executor.stop("cancelled");
+      }
+    }
+  }
+
+  /** A long write of a run locks its row: its lease is renewed after the write, without delaying the other runs. */
+  async #renewLocked(run_ids: readonly string[], renewed: readonly HeldRun[]): Promise<HeldRun[]> {
+    const { database, lease_ms, log } = this.#options;
+    const { worker_id } = database;
+    const done = new Set(renewed.map(({ run_id }) => run_id));
+    const left = run_ids.filter((run_id) => !done.has(run_id));
+    const locked = await database.writeNow((tx) => findHeld(tx, { worker_id, run_ids: left }));
+    if (locked.length > 0 && !this.#renewing)
+      this.#renewing = database
+        .write((tx) => renewLeases(tx, { worker_id, lease_ms, run_ids: left, waits: true }))
+        .catch((error) => log.warn({ error, run_ids: left }, "leases of locked runs not renewed"))
+        .finally(() => {
+          this.#renewing = undefined;
+        });
+    return locked;
+  }
+}
+
+interface RescueOptions extends HeartbeatOptions {
+  events: EventLog;
+  /** Set in instances of a deployment: they rescue runs only while their rollout is active. */
+  rollout: number | undefined;
+  readState(run: RunRow): Promise<StateSummary | undefined>;
+}
+
+const INTERVAL_MS = 500;
+/** Lost runs per transaction. */
+const BATCH = 100;
+
+/** Returns runs that lost their worker to the queue; ends them if a cancel is pending or the attempts are used up. */
+export class Rescue {
+  readonly #options: RescueOptions;
+
+  constructor(options: RescueOptions) {
+    this.#options = options;
+  }
+
+  service(): BackgroundService {
+    return periodicService(
+      INTERVAL_MS,
+      () => this.rescueLost(),
+      (error) => this.#options.log.error({ error }, "rescue failed"),
+    );
+  }
+
+  /** @returns whether there may be more lost runs */
+  async rescueLost(): Promise<boolean> {
+    const { database, lease_ms, heartbeat_ms, rollout } = this.#options;
+    // A process that lost its connection may still renew its leases: it counts as dead only after a missed heartbeat.
+    const lost = { lease_ms, missed_ms: heartbeat_ms * 1.5, limit: BATCH, rollout };
+    const found = await findLostRuns(database.read, lost);
+    if (found.length === 0) return false;
+    const rescued = await this.#rescue(lost);
+    if (rescued.length === found.length) return found.length === BATCH;
+    // The others are locked: by a short write, or by a process that hangs in a transaction.
+    const done = new Set(rescued);
+    const held = found.filter(({ run_id }) => !done.has(run_id));
+    const others = held.map(({ worker_id }) => worker_id as number).filter((id) => id !== database.worker_id);
+    await database.freeLocks([...new Set(others)]);
+    return (await this.#rescue(lost)).length === BATCH;
+  }
+
+  async #rescue(lost: Lost): Promise<string[]> {
+    const { database, log } = this.#options;
+    const runs = await database.write(async (tx) => {
+      const locked = await lockLostRuns(tx, lost);
+      const returned = locked.filter((run) => this.#mayContinue(run)).map(({ run_id }) => run_id);
+      if (returned.length > 0) await returnLostRuns(tx, returned);
+      return locked;
+    });
+    // At `warn`: a lost worker is a fault, even though no run is lost.
+    for (const run of runs) log.warn({ ...runFields(run), attempt: run.attempt }, "run rescued");
+    if (runs.length > 0) database.hints.emit({ kind: "runs" });
+    for (const run of runs.filter((one) => !this.#mayContinue(one)))
+      await this.#end(run).catch((error) => log.error({ error, run_id: run.run_id }, "lost run not ended"));
+    return runs.map(({ run_id }) => run_id);
+  }
+
+  #mayContinue({ cancel_action, attempt }: RunRow): boolean {
+    return cancel_action === null && attempt < MAX_ATTEMPTS;
+  }
+
+  /** Ends a run with a pending cancel, or one that was lost too often. */
+  async #end(run: RunRow): Promise<void> {
+    const { database, readState } = this.#options;
+    const message = `The run was lost ${run.attempt} times with the process that executed it.`;
+    const error = run.cancel_action === null ? { error: "TooManyAttempts", message } : undefined;
+    const state = run.cancel_action === "rollback" ? undefined : await readState(run);
+    const ended = error ? "error" : "aborted";
+    const verdict = verdictOn({ ended, output: state?.values ?? "null", state, error }, undefined);
+    const seq = (await lastEventSeq(database.read, run.run_id)) + 1;
+    const last = verdict.event ? [{ seq, event: verdict.event[0], data: verdict.event[1] }] : [];
+    await settle(this.#options, {
+      run,
+      ...verdict,
+      cancelled: run.cancel_action !== null,
+      state,
+      error: verdict.event?.[1] ?? null,
+      unwritten: { events: last, steps: [] },
+    });
+  }
+}

@@ -1,0 +1,78 @@
+import type { Tx } from "../../../platform/database/database.ts";
+import { ApiError } from "../../../platform/errors.ts";
+import type { CancelAction, MultitaskStrategy } from "../../contract/records.ts";
+import { interruptIfPending, lockRun, requestCancel } from "../../storage/runs.ts";
+import type { RunRow } from "../../storage/schema.ts";
+import { deleteThreadState, recomputeStatus } from "../../storage/threads.ts";
+import type { LoggedRun } from "../run-log.ts";
+import { DELETED, type Ending } from "../streams/feed.ts";
+import { rollBack } from "./rollback.ts";
+import { publishRunEnd, type SettleContext } from "./settle.ts";
+
+export interface CancelIntent {
+  action: CancelAction;
+  /** Stored as the run's `cancel_reason`. */
+  reason: string | null;
+}
+
+/** A cancel that a transaction has stored; {@link publishCancels} publishes it after the commit. */
+export interface PendingCancel {
+  run: LoggedRun;
+  action: CancelAction;
+  /** The run's end if the transaction ended it; undefined if the run's worker has to stop it. */
+  ending: Ending | undefined;
+}
+
+/**
+ * Cancels an active run, in a transaction that holds its thread. A pending run ends in this transaction. For a running run the
+ * transaction stores the intent to stop; from its commit on, no step of the run is committed. The same applies to a pending run that
+ * has taken steps before its worker died, if they are kept: the engine ends it, because the thread must show those steps.
+ *
+ * @returns the cancel to publish; none if the run has ended
+ */
+export async function cancelLocked(tx: Tx, found: RunRow, { action, reason }: CancelIntent): Promise<PendingCancel[]> {
+  // Claims do not lock the thread: a worker may have claimed the run since it was read.
+  const run = await lockRun(tx, found);
+  if (!run || run.ended_at !== null) return [];
+  if (run.status === "pending" && action === "rollback") {
+    await rollBack(tx, run);
+    return [{ run, action, ending: DELETED }];
+  }
+  if (run.status === "pending" && run.epoch === 0) {
+    await interruptIfPending(tx, run.run_id, reason);
+    if (run.temporary) await deleteThreadState(tx, run.thread_id);
+    else await recomputeStatus(tx, run.thread_id);
+    return [{ run, action, ending: { status: "interrupted", output: null } }];
+  }
+  await requestCancel(tx, run.run_id, { action, reason });
+  return [{ run, action, ending: undefined }];
+}
+
+/** Notifies the readers or the workers of cancelled runs. Call it after the commit. */
+export function publishCancels(context: SettleContext, cancels: readonly PendingCancel[]): void {
+  for (const { run, action, ending } of cancels) {
+    context.log.info({ run_id: run.run_id, action }, "run cancel requested");
+    if (ending) publishRunEnd(context, run, ending);
+    else context.database.hints.emit({ kind: "cancel", run_id: run.run_id });
+  }
+}
+
+/**
+ * Applies the multitask strategy of a new run to the active runs of its thread, in a transaction that holds the thread.
+ *
+ * @returns cancels to publish after the commit
+ * @throws ApiError thread_is_running for the strategy `reject`
+ */
+export async function applyMultitaskStrategy(
+  tx: Tx,
+  strategy: MultitaskStrategy,
+  active: RunRow[],
+): Promise<PendingCancel[]> {
+  if (strategy === "reject") throw new ApiError("thread_is_running");
+  if (strategy === "enqueue") return [];
+  const cancels: PendingCancel[] = [];
+  // Newest first: a rollback restores the record that the run found when it was accepted.
+  for (const run of active.toReversed())
+    cancels.push(...(await cancelLocked(tx, run, { action: strategy, reason: null })));
+  return cancels;
+}

@@ -1,0 +1,113 @@
+import type { Database, Tx } from "../../../platform/database/database.ts";
+import { LeaseLostError } from "../../../platform/errors.ts";
+import type { Log } from "../../../platform/lib/log.ts";
+import type { RunStatus, ThreadStatus } from "../../contract/records.ts";
+import type { StateSummary } from "../../graph-hosts/host.ts";
+import { insertEvents } from "../../storage/events.ts";
+import { endHeldRun, endRunIfHeld, holdsLease, lockRunIfHeld } from "../../storage/run-leases.ts";
+import type { RunRow } from "../../storage/schema.ts";
+import { deleteThreadState, lockThread, setThreadStatus, settleThread } from "../../storage/threads.ts";
+import type { Unwritten } from "../execution/journal.ts";
+import { durationOf, type LoggedRun, runFields } from "../run-log.ts";
+import type { EventLog } from "../streams/event-log.ts";
+import { DELETED, type Ending } from "../streams/feed.ts";
+import { rollBack } from "./rollback.ts";
+
+/** The services that end a run: its rows, its readers, the log. */
+export interface SettleContext {
+  database: Database;
+  events: EventLog;
+  log: Log;
+}
+
+/** The end of a run, to be stored. */
+export interface Settlement {
+  run: RunRow;
+  status: RunStatus;
+  thread_status: ThreadStatus;
+  /** The run ends because of a cancel: a stored cancel intent is expected. */
+  cancelled: boolean;
+  /** Response body of wait and join, as JSON text. */
+  output: string;
+  /** State for the thread's record; undefined leaves the record's state as it is. */
+  state: StateSummary | undefined;
+  error: string | null;
+  /** Events and steps that are not saved yet. */
+  unwritten: Unwritten;
+}
+
+/**
+ * Ends a run in one transaction: last events, status, the thread's status and values. Writes only while the lease is held. A run with
+ * the cancel action `rollback` is rolled back instead. Publishes the end after the commit.
+ *
+ * @returns false if another worker holds the run
+ * @throws LeaseLostError if a cancel was accepted that the settlement does not include; nothing was written
+ */
+export async function settle(context: SettleContext, settlement: Settlement): Promise<boolean> {
+  const { database } = context;
+  const { run, unwritten } = settlement;
+  const ending = await database.write(async (tx) => {
+    // Lock order: thread before run, as in every transaction on a thread's runs; the reverse order would deadlock.
+    await lockThread(tx, run.tenant_id, run.thread_id);
+    return settlement.cancelled ? endCancelled(tx, settlement) : end(tx, settlement);
+  });
+  if (ending) publishRunEnd(context, run, ending, ending === DELETED ? [] : unwritten.events);
+  return ending !== undefined;
+}
+
+async function end(tx: Tx, { unwritten, ...settlement }: Settlement): Promise<Ending | undefined> {
+  const { run, status, output } = settlement;
+  if (unwritten.steps.length > 0 && !(await holdsLease(tx, run))) throw new LeaseLostError(run.run_id);
+  for (const write of unwritten.steps) await write(tx);
+  if (!(await endRunIfHeld(tx, { run_id: run.run_id, epoch: run.epoch, status, output }))) {
+    // Only the lease holder needs to know that a cancel was accepted.
+    if (await lockRunIfHeld(tx, run)) throw new LeaseLostError(run.run_id);
+    return undefined;
+  }
+  await insertEvents(tx, run, unwritten.events);
+  await settleThreadOf(tx, settlement);
+  return { status, output };
+}
+
+async function endCancelled(tx: Tx, settlement: Settlement): Promise<Ending | undefined> {
+  const { run, status, output, unwritten } = settlement;
+  const held = await lockRunIfHeld(tx, run);
+  if (!held) return undefined;
+  if (held.cancel_action === "rollback") {
+    await rollBack(tx, held);
+    return DELETED;
+  }
+  await endHeldRun(tx, { run_id: run.run_id, epoch: run.epoch, status, output });
+  await insertEvents(tx, run, unwritten.events);
+  await settleThreadOf(tx, settlement);
+  return { status, output };
+}
+
+async function settleThreadOf(
+  tx: Tx,
+  { run, thread_status, state, error }: Omit<Settlement, "unwritten">,
+): Promise<void> {
+  // The thread of a stateless run is deleted when the run ends. The events of the run are kept for its readers.
+  if (run.temporary) return deleteThreadState(tx, run.thread_id);
+  if (!state) return void (await setThreadStatus(tx, run.thread_id, thread_status));
+  const { values, interrupts } = state;
+  await settleThread(tx, { thread_id: run.thread_id, status: thread_status, values, interrupts, error });
+}
+
+/** Notifies the readers of a run in all processes of its end, and workers that its thread is free. Call it after the commit. */
+export function publishRunEnd(
+  { database, events, log }: SettleContext,
+  run: LoggedRun,
+  ending: Ending,
+  last_events: Unwritten["events"] = [],
+): void {
+  const { run_id, attempt } = run;
+  const feed = events.hold(run_id);
+  if (last_events.length > 0) feed.publish(last_events);
+  feed.end(ending);
+  events.release(run_id, feed);
+  database.hints.emit({ kind: "events", run_id });
+  database.hints.emit({ kind: "runs" });
+  if (ending === DELETED) log.info({ ...runFields(run), attempt }, "run rolled back");
+  else log.info({ ...runFields(run), status: ending.status, attempt, duration_ms: durationOf(run) }, "run settled");
+}

@@ -1,0 +1,82 @@
+import { Signal } from "../../../platform/lib/signal.ts";
+import type { RunStatus } from "../../contract/records.ts";
+import type { StoredEvent } from "../../storage/event-reader.ts";
+import { Batch } from "../../storage/event-reader.ts";
+
+/** The end of a run, for its readers and waiters. */
+export interface Ending {
+  /** `deleted`: the run was rolled back or deleted. */
+  status: RunStatus | "deleted";
+  /** JSON text of the run's output. */
+  output: string | null;
+}
+
+export const DELETED: Ending = { status: "deleted", output: null };
+
+/** Events of a run that are buffered for live readers; slower readers read from the database. */
+const MAX_EVENTS = 2_000;
+/** Total length of the buffered events, in UTF-16 units. */
+const MAX_LENGTH = 4_000_000;
+
+/**
+ * The last events of one run, shared by its readers, and the notification of new ones. The position of a reader is the sequence number
+ * of its last event: a slow reader needs no memory.
+ */
+export class Feed {
+  readonly #events: StoredEvent[] = [];
+  #length = 0;
+  readonly #subscribers = new Set<Signal>();
+  /** The batch for readers at one position: most readers are at the same one, so they share one array. */
+  #tail: { seq: number; events: StoredEvent[] } | undefined;
+  /** True while this process executes the run, so that every new event is published here. */
+  live = false;
+  ending: Ending | undefined;
+  references = 0;
+
+  /** The buffered events after `seq`. Undefined if the buffer does not contain all of them: read them from the database. */
+  after(seq: number): readonly StoredEvent[] | undefined {
+    const first = this.#events[0];
+    if (!this.live || !first || seq + 1 < first.seq) return undefined;
+    if (this.#tail?.seq !== seq) this.#tail = { seq, events: this.#batchFrom(seq + 1 - first.seq) };
+    return this.#tail.events;
+  }
+
+  #batchFrom(start: number): StoredEvent[] {
+    const batch = new Batch();
+    for (let i = start; i < this.#events.length; i++) if (!batch.add(this.#events[i] as StoredEvent)) break;
+    return batch.events;
+  }
+
+  publish(events: readonly StoredEvent[]): void {
+    for (const event of events) {
+      this.#events.push(event);
+      this.#length += event.data.length;
+    }
+    while (this.#events.length > MAX_EVENTS || (this.#length > MAX_LENGTH && this.#events.length > 1)) {
+      this.#length -= this.#events.shift()?.data.length ?? 0;
+    }
+    this.#tail = undefined;
+    this.wake();
+  }
+
+  end(ending: Ending): void {
+    this.ending = ending;
+    this.wake();
+  }
+
+  wake(): void {
+    for (const subscriber of this.#subscribers) subscriber.notify();
+  }
+
+  /** @returns a signal that is notified of new events, of the end of the run, and when `abort` is aborted */
+  subscribe(abort: AbortSignal): Signal {
+    const subscriber = new Signal({ abort });
+    this.#subscribers.add(subscriber);
+    return subscriber;
+  }
+
+  unsubscribe(subscriber: Signal): void {
+    this.#subscribers.delete(subscriber);
+    subscriber.close();
+  }
+}

@@ -1,0 +1,121 @@
+import type { Database } from "../../../platform/database/database.ts";
+import { pollUntil } from "../../../platform/database/poll-until.ts";
+import type { ThreadStreamMode } from "../../contract/records.ts";
+import { lastEventSeq } from "../../storage/events.ts";
+import { findRun, lastStartedRun, nextStartedRun, type StartedRun } from "../../storage/runs.ts";
+import { findThread, type ThreadKey } from "../../storage/threads.ts";
+import type { EventLog } from "./event-log.ts";
+
+/**
+ * A position in the stream of a thread: a run, in the order of their starts, and one of its events. 0 is the lifecycle event of the
+ * start, {@link END} is after all events.
+ */
+export interface Position extends Pick<StartedRun, "started_at" | "seq"> {
+  event: number;
+}
+
+export const START: Position = { started_at: 0, seq: 0, event: 0 };
+
+/** A run's events are followed by the lifecycle event of its end, then its state. */
+const ENDED = 1e12;
+const STATE = ENDED + 1;
+const END = STATE;
+
+/** An event of a thread, with the position after it. */
+export interface ThreadEvent {
+  mode: ThreadStreamMode;
+  event: string;
+  /** JSON text. */
+  data: string;
+  at: Position;
+}
+
+/**
+ * The events of all runs of a thread, one run after the other. It reads the logs of the runs and stores nothing itself, so a reader can
+ * resume at any position whose events are still stored.
+ */
+export class ThreadLog {
+  readonly #database: Database;
+  readonly #events: EventLog;
+  readonly #poll_ms: number;
+
+  constructor(database: Database, events: EventLog, poll_ms: number) {
+    this.#database = database;
+    this.#events = events;
+    this.#poll_ms = poll_ms;
+  }
+
+  /** The position after all stored events. */
+  async now({ thread_id }: ThreadKey): Promise<Position> {
+    const run = await lastStartedRun(this.#database.read, thread_id);
+    if (!run) return START;
+    const { started_at, seq } = run;
+    const event = run.ended_at === null ? await lastEventSeq(this.#database.read, run.run_id) : END;
+    return { started_at, seq, event };
+  }
+
+  /**
+   * The events of a thread after a position, live. Ends when the thread is deleted.
+   *
+   * @throws the reason of `signal`
+   */
+  async *follow(thread: ThreadKey, after: Position, signal: AbortSignal): AsyncGenerator<ThreadEvent[]> {
+    let at = after;
+    for (;;) {
+      signal.throwIfAborted();
+      const run = await this.#nextRun(thread, at, signal);
+      if (run === "deleted") return;
+      if (!run) continue;
+      const seen = run.seq === at.seq ? at.event : undefined;
+      yield* this.#followRun(run, seen, signal);
+      at = { started_at: run.started_at, seq: run.seq, event: END };
+    }
+  }
+
+  /** Waits for the run at or after a position. Undefined when the signal is aborted. */
+  #nextRun(
+    { thread_id, tenant_id }: ThreadKey,
+    at: Position,
+    abort: AbortSignal,
+  ): Promise<StartedRun | "deleted" | undefined> {
+    const { read, hints } = this.#database;
+    const after = at.event >= END ? at : { ...at, seq: at.seq - 1 };
+    const poll = async () =>
+      (await nextStartedRun(read, thread_id, after)) ??
+      ((await findThread(read, tenant_id, thread_id)) ? undefined : "deleted");
+    return pollUntil(poll, {
+      hints,
+      kind: "thread",
+      isRelevant: (hint) => hint.thread_id === thread_id,
+      poll_ms: this.#poll_ms,
+      max_poll_ms: this.#poll_ms,
+      abort,
+    });
+  }
+
+  async *#followRun(run: StartedRun, seen: number | undefined, signal: AbortSignal): AsyncGenerator<ThreadEvent[]> {
+    const { started_at, seq, run_id, thread_id, assistant_id, graph_id } = run;
+    const at = (event: number): Position => ({ started_at, seq, event });
+    const about = { run_id, thread_id, assistant_id, graph_id };
+    const lifecycle = (data: object, event: number): ThreadEvent => ({
+      mode: "lifecycle",
+      event: "lifecycle",
+      data: JSON.stringify({ ...data, ...about }),
+      at: at(event),
+    });
+    if (seen === undefined) yield [lifecycle({ event: "started" }, 0)];
+    if ((seen ?? 0) < ENDED) {
+      for await (const events of this.#events.follow(run, seen ?? 0, signal))
+        yield events.map(({ seq: n, event, data }) => ({ mode: "run_modes" as const, event, data, at: at(n) }));
+    }
+    const ended = await findRun(this.#database.read, run);
+    const status = ended?.status ?? "rolled_back";
+    if ((seen ?? 0) < ENDED) yield [lifecycle({ event: END_EVENTS[status] ?? status, status }, ENDED)];
+    if (!ended) return;
+    const state = `{"run_id":"${run_id}","status":"${status}","values":${ended.output ?? "null"}}`;
+    yield [{ mode: "state_update", event: "state_update", data: state, at: at(STATE) }];
+  }
+}
+
+/** Lifecycle events of the end of a run by status; other statuses are their own event. */
+const END_EVENTS: Partial<Record<string, string>> = { success: "completed", error: "failed", timeout: "failed" };

@@ -1,0 +1,116 @@
+import { toHostError } from "../../platform/database/database-errors.ts";
+import type { Log } from "../../platform/lib/log.ts";
+import type {
+  FromHost,
+  GraphHost,
+  GraphQuery,
+  GraphSchemas,
+  HistoryPage,
+  HostRequest,
+  HostSetup,
+  StagedUpdate,
+  StartHost,
+  StateSummary,
+} from "./host.ts";
+
+export interface QueryHostOptions {
+  startHost: StartHost;
+  setup: () => HostSetup;
+  /** Handles the requests of the host, such as reads of checkpoints. */
+  onRequest(request: HostRequest): Promise<unknown>;
+  /** The host is terminated when a query takes longer. */
+  timeout_ms: number;
+  log: Log;
+}
+
+/** A graph failed to run a query. */
+export class GraphQueryError extends Error {
+  /** The class of the error within the graph. */
+  readonly kind: string;
+  constructor(kind: string, message: string) {
+    super(message);
+    this.kind = kind;
+  }
+}
+
+/** JSON text, except for results that the service itself uses. */
+type ResultOf<Q extends GraphQuery> = Q extends { kind: "update" }
+  ? StagedUpdate
+  : Q extends { kind: "summary" }
+    ? StateSummary
+    : Q extends { kind: "schemas" }
+      ? GraphSchemas
+      : Q extends { kind: "subgraphs" }
+        ? Record<string, GraphSchemas>
+        : Q extends { kind: "history" }
+          ? HistoryPage
+          : string;
+
+/** The graph host for queries of states and graphs. The first query starts it. */
+export class QueryHost {
+  readonly #options: QueryHostOptions;
+  readonly #pending = new Map<number, PromiseWithResolvers<unknown>>();
+  #host: GraphHost | undefined;
+  #nextId = 1;
+
+  constructor(options: QueryHostOptions) {
+    this.#options = options;
+  }
+
+  /** @throws GraphQueryError when the graph fails or the query times out */
+  query<Q extends GraphQuery>(query: Q): Promise<ResultOf<Q>> {
+    this.#host ??= this.#start();
+    const id = this.#nextId++;
+    const result = Promise.withResolvers<unknown>();
+    const { timeout_ms } = this.#options;
+    const timer = setTimeout(() => this.#discard(`It did not answer within ${timeout_ms} ms.`), timeout_ms);
+    this.#pending.set(id, result);
+    this.#host.send({ type: "query", id, query });
+    return result.promise.finally(() => clearTimeout(timer)) as Promise<ResultOf<Q>>;
+  }
+
+  /** The next query starts a host that loads the graphs again. The old host completes the pending queries. */
+  reload(): void {
+    const old = this.#host;
+    this.#host = undefined;
+    setTimeout(() => void old?.terminate(), this.#options.timeout_ms).unref();
+  }
+
+  async stop(): Promise<void> {
+    await this.#host?.terminate();
+    this.#host = undefined;
+  }
+
+  #start(): GraphHost {
+    const host = this.#options.startHost(this.#options.setup(), {
+      onMessage: (message) => this.#receive(host, message),
+      onExit: (reason) => this.#discard(`The graph host ended: ${reason}.`),
+    });
+    return host;
+  }
+
+  #receive(host: GraphHost, message: FromHost): void {
+    if (message.type === "query_result") {
+      const pending = this.#pending.get(message.id);
+      this.#pending.delete(message.id);
+      if (message.error) pending?.reject(new GraphQueryError(message.error.name, message.error.message));
+      else pending?.resolve(message.value);
+    } else if (message.type === "log") {
+      this.#options.log[message.level](JSON.parse(message.fields), message.message);
+    } else if (message.type === "request") {
+      const { id, request } = message;
+      this.#options.onRequest(request).then(
+        (value) => host.send({ type: "reply", id, value }),
+        (error: unknown) => host.send({ type: "reply", id, error: toHostError(error) }),
+      );
+    }
+  }
+
+  #discard(reason: string): void {
+    this.#options.log.error({ reason }, "graph host for queries terminated");
+    void this.#host?.terminate();
+    this.#host = undefined;
+    for (const { reject } of this.#pending.values()) reject(new GraphQueryError("GraphHostError", reason));
+    this.#pending.clear();
+  }
+}

@@ -1,0 +1,49 @@
+import type { Log } from "../../platform/lib/log.ts";
+import type { ThreadRunKey } from "../storage/schema.ts";
+
+/**
+ * Cancels runs with `on_disconnect: cancel` after their client disconnects. A reader that connects within the grace period prevents the
+ * cancel; readers that were connected before do not. Pending cancels are in memory: after a crash of the process the runs continue.
+ */
+export class Disconnects {
+  readonly #cancel: (run: ThreadRunKey) => Promise<void>;
+  readonly #grace_ms: number;
+  readonly #log: Log;
+  readonly #timers = new Map<string, NodeJS.Timeout>();
+  #stopped = false;
+
+  constructor(options: { cancel: (run: ThreadRunKey) => Promise<void>; grace_ms: number; log: Log }) {
+    this.#cancel = options.cancel;
+    this.#grace_ms = options.grace_ms;
+    this.#log = options.log;
+  }
+
+  /** A reader of the run connected: prevents the pending cancel. */
+  onConnect(run_id: string): void {
+    clearTimeout(this.#timers.get(run_id));
+    this.#timers.delete(run_id);
+  }
+
+  /** Cancels the run a grace period after `disconnected` is aborted. */
+  watch(run: ThreadRunKey, disconnected: AbortSignal): void {
+    if (disconnected.aborted) this.#onDisconnect(run);
+    else disconnected.addEventListener("abort", () => this.#onDisconnect(run), { once: true });
+  }
+
+  /** Drops pending cancels: connections that the shutdown closes are not disconnects. */
+  stop(): void {
+    this.#stopped = true;
+    for (const timer of this.#timers.values()) clearTimeout(timer);
+    this.#timers.clear();
+  }
+
+  #onDisconnect(run: ThreadRunKey): void {
+    if (this.#stopped) return;
+    this.onConnect(run.run_id);
+    const timer = setTimeout(() => {
+      this.#timers.delete(run.run_id);
+      this.#cancel(run).catch((error) => this.#log.error({ error, run_id: run.run_id }, "cancel on disconnect failed"));
+    }, this.#grace_ms);
+    this.#timers.set(run.run_id, timer.unref());
+  }
+}

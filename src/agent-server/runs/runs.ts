@@ -1,0 +1,295 @@
+import type { Caller } from "../../platform/contract/caller.ts";
+import type { Tx } from "../../platform/database/database.ts";
+import type { Hint } from "../../platform/database/hints.ts";
+import { ApiError } from "../../platform/errors.ts";
+import { newId } from "../../platform/lib/ids.ts";
+import type { JsonObject } from "../../platform/lib/json/json.ts";
+import { isoOfMilliseconds } from "../../platform/lib/times.ts";
+import { findAssistantOrGraph } from "../assistants/assistants.ts";
+import type { AgentContext } from "../context.ts";
+import type { Run } from "../contract/records.ts";
+import type { CheckpointRef, RunCreate, StatelessRunCreate } from "../contract/run-schemas.ts";
+import {
+  applyMultitaskStrategy,
+  type Ending,
+  type PendingCancel,
+  type StreamedEvent,
+  snapshotOf,
+} from "../engine/index.ts";
+import { findCheckpoint } from "../storage/checkpoints.ts";
+import { lastEventSeq } from "../storage/events.ts";
+import { deleteRun } from "../storage/run-deletion.ts";
+import { findRun, insertRun, listActiveRuns, listRuns, lockThreadAndRun } from "../storage/runs.ts";
+import type { AssistantRow, RunKey, RunRow, ThreadRow } from "../storage/schema.ts";
+import { insertThread, lockThread, setThreadBusy } from "../storage/threads.ts";
+import { MAX_TRIES, requireThread, type ThreadStates } from "../threads/thread-states.ts";
+import { mergeRequest, type RunRequest, startingCheckpoint, withoutReserved } from "./merge-request.ts";
+
+/** Path of a run: on a thread, or stateless. */
+export interface RunPath {
+  run_id: string;
+  thread_id?: string;
+}
+
+/** Runs: executions of an assistant on a thread. */
+export class Runs {
+  readonly #context: AgentContext;
+  readonly #states: ThreadStates;
+
+  constructor(context: AgentContext, states: ThreadStates) {
+    this.#context = context;
+    this.#states = states;
+  }
+
+  /** Accepts a run on a thread. An accepted run is durable: it reaches an end even if this process dies. */
+  async create(caller: Caller, thread_id: string, body: RunCreate): Promise<RunRow> {
+    const assistant = await this.#requireAssistant(caller, body.assistant_id);
+    const cancels: PendingCancel[] = [];
+    const run = await this.#context.database.write(async (tx) => {
+      cancels.length = 0;
+      const thread = await this.#lockOrCreateThread(tx, caller, thread_id, body);
+      await requireCheckpoint(tx, thread_id, startingCheckpoint(body));
+      const active = thread.status === "busy" ? await listActiveRuns(tx, thread_id) : [];
+      if (active.length > 0) cancels.push(...(await applyMultitaskStrategy(tx, body.multitask_strategy, active)));
+      if (cancels.length === 0) return this.#insert(tx, caller, assistant, thread, body, active.length > 0);
+      // A rollback may have deleted runs and restored the thread's record.
+      const now = (await lockThread(tx, caller.tenant_id, thread_id)) as ThreadRow;
+      return this.#insert(tx, caller, assistant, now, body, now.status === "busy");
+    }, startHint(body));
+    this.#context.engine.publishCancels(cancels);
+    return run;
+  }
+
+  /** Accepts stateless runs, all or none; each gets its own hidden thread. */
+  async createStateless(caller: Caller, bodies: StatelessRunCreate[]): Promise<RunRow[]> {
+    const assistants = await Promise.all(bodies.map((body) => this.#requireAssistant(caller, body.assistant_id)));
+    return this.#context.database.write(
+      async (tx) => {
+        const rows: RunRow[] = [];
+        for (const [i, body] of bodies.entries()) {
+          const assistant = assistants[i] as AssistantRow;
+          const temporary = body.on_completion === "delete";
+          const metadata = JSON.stringify({
+            ...body.metadata,
+            graph_id: assistant.graph_id,
+            assistant_id: assistant.assistant_id,
+          });
+          const thread = await insertThread(tx, {
+            thread_id: newId(),
+            tenant_id: caller.tenant_id,
+            metadata,
+            hidden: temporary ? 1 : 0,
+          });
+          rows.push(await this.#insert(tx, caller, assistant, thread as ThreadRow, body, false, temporary));
+        }
+        return rows;
+      },
+      startHint(...bodies),
+    );
+  }
+
+  /** The run's row. */
+  async find(caller: Caller, { run_id, thread_id }: RunPath): Promise<RunRow> {
+    const run = await findRun(this.#context.database.read, { tenant_id: caller.tenant_id, run_id, thread_id });
+    if (!run) throw new ApiError("run_not_found");
+    return run;
+  }
+
+  async get(caller: Caller, path: RunPath): Promise<Run> {
+    return toRun(await this.find(caller, path));
+  }
+
+  /** Newest first. */
+  async list(
+    caller: Caller,
+    thread_id: string,
+    filter: { status?: Run["status"]; limit: number; offset: number },
+  ): Promise<Run[]> {
+    const { read } = this.#context.database;
+    await requireThread(read, caller, thread_id);
+    return (await listRuns(read, { tenant_id: caller.tenant_id, thread_id, ...filter })).map(toRun);
+  }
+
+  /**
+   * Deletes an ended run with its checkpoints.
+   *
+   * @throws ApiError run_active; thread_busy while another run of the thread is active, because it may use those checkpoints
+   */
+  async delete(caller: Caller, thread_id: string, run_id: string): Promise<void> {
+    const { database } = this.#context;
+    for (let tries = 1; ; tries++) {
+      await this.find(caller, { thread_id, run_id });
+      const record = await this.#states.recordWithout(caller, thread_id, run_id);
+      const done = await database.write(async (tx) => {
+        const run = await lockThreadAndRun(tx, { tenant_id: caller.tenant_id, thread_id, run_id });
+        if (!run) throw new ApiError("run_not_found");
+        if (run.ended_at === null) throw new ApiError("run_active", { run_id, status: run.status });
+        if ((await listActiveRuns(tx, thread_id)).length > 0) throw new ApiError("thread_busy");
+        if (!(await this.#states.storeIfUnchanged(tx, caller, thread_id, record))) return false;
+        await deleteRun(tx, run);
+        return true;
+      });
+      if (done) return;
+      if (tries === MAX_TRIES) throw new ApiError("state_changed", { thread_id });
+    }
+  }
+
+  /** The run's output as JSON text, once it has ended. */
+  async output(run: RunRow, signal: AbortSignal): Promise<string> {
+    const ending: Ending | undefined =
+      run.ended_at === null
+        ? await this.#context.engine.events.ending(run, signal)
+        : { status: run.status, output: run.output };
+    return outputOf(ending);
+  }
+
+  /** As {@link output}, for a run that this request created. */
+  async outputOfNew(run: RunRow, signal: AbortSignal): Promise<string> {
+    const ending = await this.#context.engine.events.ending(run, signal, { isNew: true });
+    return outputOf(ending);
+  }
+
+  /**
+   * The events of a run. `after` is the id of the last received event (0: from the start); undefined means from now on: the stream then
+   * starts with a `metadata` event without id.
+   */
+  async events(
+    caller: Caller,
+    path: RunPath,
+    after: number | undefined,
+    signal: AbortSignal,
+  ): Promise<{ run: RunRow; events: AsyncGenerator<readonly StreamedEvent[]> }> {
+    const run = await this.find(caller, path);
+    const seen = after ?? (await lastEventSeq(this.#context.database.read, run.run_id));
+    return { run, events: this.#follow(followedRun(run), seen, after === undefined && seen > 0, signal) };
+  }
+
+  /** The events of a run that this request created. */
+  eventsOfNew(run: RunRow, signal: AbortSignal): AsyncGenerator<readonly StreamedEvent[]> {
+    return this.#follow(followedRun(run), 0, false, signal);
+  }
+
+  async *#follow(
+    run: FollowedRun,
+    seen: number,
+    sendMetadata: boolean,
+    signal: AbortSignal,
+  ): AsyncGenerator<readonly StreamedEvent[]> {
+    const metadata = [{ event: "metadata", data: JSON.stringify({ run_id: run.run_id, attempt: run.attempt }) }];
+    if (sendMetadata) yield metadata;
+    let hasMetadata = sendMetadata || seen > 0;
+    for await (const events of this.#context.engine.events.follow(run, seen, signal)) {
+      if (!hasMetadata && events[0]?.event === "gap") yield metadata;
+      hasMetadata = true;
+      yield events;
+    }
+    // Every stream begins with the metadata, even that of a run that ended before its start.
+    if (!hasMetadata) yield metadata;
+  }
+
+  async #requireAssistant(caller: Caller, assistant_id: string): Promise<AssistantRow> {
+    const assistant = await findAssistantOrGraph(this.#context.database.read, caller, assistant_id);
+    if (!assistant) throw new ApiError("no_such_assistant", { assistant_id });
+    this.#context.catalog.require(assistant.graph_id);
+    return assistant;
+  }
+
+  async #lockOrCreateThread(tx: Tx, caller: Caller, thread_id: string, body: RunCreate): Promise<ThreadRow> {
+    const { tenant_id } = caller;
+    const thread = await lockThread(tx, tenant_id, thread_id);
+    if (thread && !thread.hidden) return thread;
+    if (thread || body.if_not_exists === "reject") throw new ApiError("thread_not_found", { thread_id });
+    const metadata = JSON.stringify(withoutReserved(body.metadata));
+    const created = await insertThread(tx, { thread_id, tenant_id, metadata, hidden: 0 });
+    // Created by a concurrent request, or by another tenant.
+    const found = created ?? (await lockThread(tx, tenant_id, thread_id));
+    if (!found) throw new ApiError("thread_not_found", { thread_id });
+    return found;
+  }
+
+  async #insert(
+    tx: Tx,
+    caller: Caller,
+    assistant: AssistantRow,
+    thread: ThreadRow,
+    request: RunRequest & { after_seconds?: number },
+    busy: boolean,
+    temporary = false,
+  ): Promise<RunRow> {
+    const { graph_id, assistant_id } = assistant;
+    const run_id = newId();
+    const threadMetadata = JSON.parse(thread.metadata) as JsonObject;
+    const { kwargs, metadata } = mergeRequest(
+      request,
+      assistant,
+      { ...thread, metadata: threadMetadata },
+      { run_id, temporary },
+      caller,
+    );
+    // Binds the thread to the graph that reads its state. A queued run binds the thread when it starts.
+    const bound = busy ? threadMetadata : { ...threadMetadata, graph_id, assistant_id };
+    const changed_at = await setThreadBusy(tx, thread.thread_id, JSON.stringify(bound));
+    const snapshot = snapshotOf(threadMetadata, thread.updated_at, changed_at);
+    return insertRun(tx, {
+      run_id,
+      tenant_id: caller.tenant_id,
+      thread_id: thread.thread_id,
+      assistant_id,
+      graph_id,
+      metadata: JSON.stringify(metadata),
+      kwargs: JSON.stringify(kwargs),
+      multitask_strategy: request.multitask_strategy ?? "enqueue",
+      temporary: temporary ? 1 : 0,
+      delay_ms: Math.round((request.after_seconds ?? 0) * 1000),
+      thread_snapshot: busy ? null : JSON.stringify(snapshot),
+    });
+  }
+}
+
+/**
+ * Clients use `in` on the response, so it is always an object.
+ *
+ * @throws ApiError run_not_found if the run was rolled back
+ */
+function outputOf(ending: Ending | undefined): string {
+  if (!ending) throw new ApiError("run_not_found");
+  return ending.output === null || ending.output === "null" ? "{}" : ending.output;
+}
+
+/** Wakes the workers when the first of the new runs is due. */
+const startHint = (...bodies: { after_seconds?: number }[]): Hint => ({
+  kind: "runs",
+  isNew: true,
+  in_ms: Math.min(...bodies.map(({ after_seconds = 0 }) => after_seconds * 1000)),
+});
+
+/** The fields of a run that its stream retains. The whole row would take 3 KB per stream, and more with a large input. */
+type FollowedRun = RunKey & Pick<RunRow, "attempt">;
+
+const followedRun = ({ run_id, tenant_id, attempt }: RunRow): FollowedRun => ({ run_id, tenant_id, attempt });
+
+/** A run from a missing checkpoint would start without state, as if the thread had lost it. */
+async function requireCheckpoint(
+  tx: Tx,
+  thread_id: string,
+  { checkpoint_ns = "", checkpoint_id }: CheckpointRef,
+): Promise<void> {
+  if (checkpoint_id === undefined) return;
+  const found = await findCheckpoint(tx, { thread_id, checkpoint_ns, checkpoint_id });
+  if (!found) throw new ApiError("checkpoint_not_found", { thread_id, checkpoint_id });
+}
+
+export function toRun(row: RunRow): Run {
+  return {
+    run_id: row.run_id,
+    thread_id: row.thread_id,
+    assistant_id: row.assistant_id,
+    created_at: isoOfMilliseconds(row.created_at),
+    updated_at: isoOfMilliseconds(row.updated_at),
+    status: row.status,
+    metadata: JSON.parse(row.metadata),
+    kwargs: JSON.parse(row.kwargs),
+    multitask_strategy: row.multitask_strategy,
+    ...(row.cancel_reason !== null && { cancel_reason: row.cancel_reason }),
+  };
+}

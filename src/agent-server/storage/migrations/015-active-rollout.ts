@@ -1,0 +1,19 @@
+import type { Migration } from "../../../platform/database/migrate.ts";
+
+/**
+ * Names the table of 007 after what it holds. Instances of an earlier version may serve while those of a new revision migrate the
+ * database that they share, so a view keeps the former name readable: the statements that claim runs name it.
+ */
+export const activeRollout: Migration = {
+  name: "015-active-rollout",
+  statements: ({ name }) => [
+    "alter table claimant rename to active_rollout",
+    ...(name === "postgres"
+      ? [
+          "alter table active_rollout rename constraint claimant_key to active_rollout_key",
+          "alter table active_rollout rename constraint claimant_is_one to active_rollout_is_one",
+        ]
+      : []),
+    "create view claimant as select id, rollout, since from active_rollout",
+  ],
+};

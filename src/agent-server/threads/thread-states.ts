@@ -1,0 +1,214 @@
+import type { Caller } from "../../platform/contract/caller.ts";
+import type { Tx } from "../../platform/database/database.ts";
+import { ApiError } from "../../platform/errors.ts";
+import { cleanJsonText } from "../../platform/lib/json/json.ts";
+import { type AgentContext, askGraph } from "../context.ts";
+import type { CheckpointRef } from "../contract/run-schemas.ts";
+import type { HistorySearch, StateUpdate } from "../contract/thread-state.ts";
+import type {
+  CheckpointKey,
+  GraphInUse,
+  StateUpdate as GraphUpdate,
+  StagedUpdate,
+  StateSummary,
+} from "../graph-hosts/host.ts";
+import { findAssistant } from "../storage/assistants.ts";
+import { insertCheckpoint, insertWrites } from "../storage/checkpoint-inserts.ts";
+import { findCheckpoint, findHead } from "../storage/checkpoints.ts";
+import { listActiveRuns } from "../storage/runs.ts";
+import type { ThreadRow } from "../storage/schema.ts";
+import { findThread, lockThread, settleThread } from "../storage/threads.ts";
+import { selectState } from "./select-state.ts";
+
+/** The state of a thread without a graph: nothing has run on it yet. */
+const EMPTY_STATE = {
+  values: {},
+  next: [],
+  tasks: [],
+  created_at: null,
+  checkpoint: null,
+  parent_checkpoint: null,
+};
+
+/** Maximum number of attempts for a change that conflicts with a concurrent one. */
+export const MAX_TRIES = 3;
+
+/** For an update with this node name LangGraph copies the checkpoint: the copy is a sibling, not a child. */
+const COPY = "__copy__";
+
+/** The record of a thread after a change, and the version of the thread that it was computed for. */
+interface ComputedRecord {
+  base: string | undefined;
+  updated_at: number;
+  /** Undefined for a thread without a graph, which has no state. */
+  state: StateSummary | undefined;
+}
+
+/** Reads the state and history of threads, and updates the state. Results are JSON text. */
+export class ThreadStates {
+  readonly #context: AgentContext;
+
+  constructor(context: AgentContext) {
+    this.#context = context;
+  }
+
+  async get(
+    caller: Caller,
+    thread_id: string,
+    at: CheckpointRef,
+    { subgraphs, select }: { subgraphs: boolean; select?: readonly string[] | undefined },
+  ): Promise<string> {
+    const thread = await requireThread(this.#context.database.read, caller, thread_id);
+    const checkpoint = keyOf(thread_id, at);
+    const graph = await this.#graphOf(thread);
+    await this.#requireCheckpoint(this.#context.database.read, checkpoint);
+    if (!graph) return JSON.stringify(selectState(EMPTY_STATE, select));
+    return askGraph(this.#context, { kind: "state", graph, checkpoint, subgraphs, select });
+  }
+
+  /** JSON texts, newest first, in pages, separated by commas; empty for a thread without a graph. */
+  async *history(
+    caller: Caller,
+    thread_id: string,
+    { limit, before, metadata, checkpoint = {}, select }: HistorySearch,
+  ): AsyncGenerator<Uint8Array, Uint8Array> {
+    const thread = await requireThread(this.#context.database.read, caller, thread_id);
+    const graph = await this.#graphOf(thread);
+    if (!graph) return new Uint8Array();
+    const question = { kind: "history" as const, graph, checkpoint: keyOf(thread_id, checkpoint), metadata, select };
+    for (let rest = limit, end = before; ; ) {
+      const page = await askGraph(this.#context, { ...question, before: end, limit: rest });
+      if (page.before === undefined) return page.states;
+      yield page.states;
+      rest -= page.count;
+      end = page.before;
+    }
+  }
+
+  /** Creates a checkpoint after the newest, or after the given one. Refused while a run is active. */
+  async update(caller: Caller, thread_id: string, body: StateUpdate): Promise<{ checkpoint: CheckpointKey }> {
+    const { values, as_node, checkpoint = {}, checkpoint_id } = body;
+    const at = { ...checkpoint, checkpoint_id: checkpoint.checkpoint_id ?? checkpoint_id };
+    return this.#apply(caller, thread_id, at, [[{ values, as_node }]]);
+  }
+
+  /** Creates the history of a new thread. */
+  async replay(caller: Caller, thread_id: string, supersteps: GraphUpdate[][]): Promise<void> {
+    await this.#apply(caller, thread_id, {}, supersteps);
+  }
+
+  /**
+   * Computes the thread's record without a run. Only the graph can compute it, and a transaction cannot wait for a graph:
+   * {@link storeIfUnchanged} checks that the thread has not changed since.
+   */
+  async recordWithout(caller: Caller, thread_id: string, run_id: string): Promise<ComputedRecord> {
+    const { database } = this.#context;
+    const thread = await requireThread(database.read, caller, thread_id);
+    const base = await findHead(database.read, thread_id);
+    const graph = await this.#graphOf(thread);
+    const state =
+      graph && (await askGraph(this.#context, { kind: "summary", graph, checkpoint: { thread_id }, without: run_id }));
+    return { base, updated_at: thread.updated_at, state };
+  }
+
+  /** Stores a computed record, unless the locked thread has changed since. */
+  async storeIfUnchanged(
+    tx: Tx,
+    { tenant_id }: Caller,
+    thread_id: string,
+    { base, updated_at, state }: ComputedRecord,
+  ): Promise<boolean> {
+    const thread = await findThread(tx, tenant_id, thread_id);
+    if (thread?.updated_at !== updated_at || (await findHead(tx, thread_id)) !== base) return false;
+    if (state) await this.#write(tx, thread_id, state);
+    return true;
+  }
+
+  async #apply(
+    caller: Caller,
+    thread_id: string,
+    at: CheckpointRef,
+    supersteps: GraphUpdate[][],
+  ): Promise<{ checkpoint: CheckpointKey }> {
+    const checkpoint = keyOf(thread_id, at);
+    for (let tries = 1; ; tries++) {
+      const thread = await requireThread(this.#context.database.read, caller, thread_id);
+      if (thread.status === "busy") throw new ApiError("thread_busy");
+      const graph = await this.#graphOf(thread);
+      if (!graph) throw new ApiError("thread_without_graph", { thread_id });
+      await this.#requireCheckpoint(this.#context.database.read, checkpoint);
+      const staged = await askGraph(this.#context, { kind: "update", graph, checkpoint, supersteps });
+      const isCopy = supersteps.some((updates) => updates.some(({ as_node }) => as_node === COPY));
+      if (await this.#store(caller, checkpoint, staged, { isCopy })) return { checkpoint: staged.checkpoint };
+      if (tries === MAX_TRIES) throw new ApiError("state_changed", { thread_id });
+    }
+  }
+
+  /** Stores a staged update whole, if the thread is free and its newest checkpoint is still the update's base. */
+  #store(
+    { tenant_id }: Caller,
+    at: CheckpointKey,
+    { puts, writes, base, state }: StagedUpdate,
+    { isCopy }: { isCopy: boolean },
+  ): Promise<boolean> {
+    const { thread_id } = at;
+    // The host reads several times: a run may have written between the reads and been rolled back since.
+    const [first] = puts.filter(({ checkpoint_ns }) => checkpoint_ns === "");
+    const from = at.checkpoint_ns || isCopy ? undefined : (at.checkpoint_id ?? base ?? null);
+    return this.#context.database.write(async (tx) => {
+      const thread = await lockThread(tx, tenant_id, thread_id);
+      if (!thread) throw new ApiError("thread_not_found", { thread_id });
+      if ((await listActiveRuns(tx, thread_id)).length > 0) throw new ApiError("thread_busy");
+      if ((await findHead(tx, thread_id)) !== base) return false;
+      if (first && from !== undefined && first.parent_checkpoint_id !== from) return false;
+      await this.#requireCheckpoint(tx, at);
+      const author = { tenant_id, run_id: null, epoch: 0, seq: 0 };
+      for (const put of puts) await insertCheckpoint(tx, author, put);
+      for (const { writes: rows, ...at } of writes) await insertWrites(tx, author, at, rows);
+      await this.#write(tx, thread_id, state);
+      return true;
+    });
+  }
+
+  async #write(tx: Tx, thread_id: string, { values, interrupts, next }: StateSummary): Promise<void> {
+    await settleThread(tx, {
+      thread_id,
+      status: next.length > 0 ? "interrupted" : "idle",
+      values: cleanJsonText(values),
+      interrupts: cleanJsonText(interrupts),
+      error: null,
+    });
+  }
+
+  /** The thread's last graph, with its assistant's configuration for graphs that are built from one. */
+  async #graphOf({ metadata, tenant_id }: ThreadRow): Promise<GraphInUse | undefined> {
+    const { graph_id, assistant_id } = JSON.parse(metadata) as { graph_id?: unknown; assistant_id?: unknown };
+    if (typeof graph_id !== "string") return undefined;
+    const assistant =
+      typeof assistant_id === "string"
+        ? await findAssistant(this.#context.database.read, tenant_id, assistant_id)
+        : undefined;
+    if (!assistant || assistant.graph_id !== graph_id) return { graph_id, config: {} };
+    return { graph_id, config: JSON.parse(assistant.config), context: JSON.parse(assistant.context) };
+  }
+
+  async #requireCheckpoint(tx: Tx, { thread_id, checkpoint_ns = "", checkpoint_id }: CheckpointKey): Promise<void> {
+    if (checkpoint_id === undefined) return;
+    const found = await findCheckpoint(tx, { thread_id, checkpoint_ns, checkpoint_id });
+    if (!found) throw new ApiError("checkpoint_not_found", { thread_id, checkpoint_id });
+  }
+}
+
+/** @throws ApiError thread_not_found, also for the hidden thread of a stateless run */
+export async function requireThread(tx: Tx, caller: Caller, thread_id: string): Promise<ThreadRow> {
+  const thread = await findThread(tx, caller.tenant_id, thread_id);
+  if (!thread || thread.hidden) throw new ApiError("thread_not_found", { thread_id });
+  return thread;
+}
+
+/** A checkpoint key on the thread of the path; a thread id in the body is ignored. */
+const keyOf = (thread_id: string, { checkpoint_ns, checkpoint_id }: CheckpointRef): CheckpointKey => ({
+  thread_id,
+  checkpoint_ns,
+  checkpoint_id,
+});

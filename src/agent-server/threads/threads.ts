@@ -1,0 +1,201 @@
+import type { Caller } from "../../platform/contract/caller.ts";
+import type { Tx } from "../../platform/database/database.ts";
+import { ApiError } from "../../platform/errors.ts";
+import { newId } from "../../platform/lib/ids.ts";
+import { isObject } from "../../platform/lib/json/json.ts";
+import { isoOfMilliseconds } from "../../platform/lib/times.ts";
+import type { AgentContext } from "../context.ts";
+import type { ThreadTextSearch } from "../contract/app-threads.ts";
+import type { Thread, ThreadStreamMode } from "../contract/records.ts";
+import type { ThreadCreate, ThreadFilter, ThreadPatch, ThreadSearch } from "../contract/threads.ts";
+import {
+  cancelLocked,
+  type PendingCancel,
+  type Position,
+  START,
+  type StreamedEvent,
+  type ThreadEvent,
+} from "../engine/index.ts";
+import { mergedMetadata } from "../metadata.ts";
+import { listActiveRuns } from "../storage/runs.ts";
+import type { ThreadRow } from "../storage/schema.ts";
+import {
+  copyThread,
+  countThreads,
+  deleteThread,
+  findThread,
+  insertThread,
+  lockThread,
+  searchThreads,
+  setThreadMetadata,
+} from "../storage/threads.ts";
+import { requireThread, type ThreadStates } from "./thread-states.ts";
+
+/** Threads: conversations whose state one run leaves to the next. */
+export class Threads {
+  readonly #context: AgentContext;
+  readonly #states: ThreadStates;
+
+  constructor(context: AgentContext, states: ThreadStates) {
+    this.#context = context;
+    this.#states = states;
+  }
+
+  /** Creates a thread; with `supersteps`, with a history. If the history fails, the thread is deleted again. */
+  async create(caller: Caller, body: ThreadCreate): Promise<Thread> {
+    const { database } = this.#context;
+    const thread_id = body.thread_id ?? newId();
+    const metadata = JSON.stringify(body.metadata);
+    const { row, created } = await database.write(async (tx) => {
+      const inserted = await insertThread(tx, { thread_id, tenant_id: caller.tenant_id, metadata, hidden: 0 });
+      if (inserted) return { row: inserted, created: true };
+      const existing = body.if_exists === "do_nothing" ? await findThread(tx, caller.tenant_id, thread_id) : undefined;
+      if (!existing || existing.hidden) throw new ApiError("thread_exists");
+      return { row: existing, created: false };
+    });
+    if (!created || !body.supersteps?.length) return toThread(row);
+    try {
+      await this.#states.replay(
+        caller,
+        thread_id,
+        body.supersteps.map((step) => step.updates),
+      );
+    } catch (error) {
+      await database.write((tx) => deleteThread(tx, thread_id));
+      throw error;
+    }
+    return this.get(caller, thread_id);
+  }
+
+  async get(caller: Caller, thread_id: string): Promise<Thread> {
+    return toThread(await requireThread(this.#context.database.read, caller, thread_id));
+  }
+
+  async patch(caller: Caller, thread_id: string, body: ThreadPatch): Promise<Thread> {
+    const row = await this.#context.database.write(async (tx) => {
+      const thread = await lockThread(tx, caller.tenant_id, thread_id);
+      if (!thread || thread.hidden) throw new ApiError("thread_not_found", { thread_id });
+      return setThreadMetadata(tx, thread_id, mergedMetadata(thread.metadata, body.metadata));
+    });
+    return toThread(row);
+  }
+
+  /** Deletes a thread with its runs and state, and stops its active runs. */
+  async delete(caller: Caller, thread_id: string): Promise<void> {
+    const { database, engine } = this.#context;
+    const cancels = await database.write(async (tx) => {
+      const thread = await lockThread(tx, caller.tenant_id, thread_id);
+      if (!thread || thread.hidden) throw new ApiError("thread_not_found", { thread_id });
+      return removeThread(tx, thread);
+    });
+    engine.publishCancels(cancels);
+    database.hints.emit({ kind: "thread", thread_id });
+  }
+
+  /**
+   * The events of a thread, run after run, until it is deleted. `after` is the id of the last received event (`-`: from the start);
+   * undefined means from now on.
+   *
+   * @throws ApiError thread_not_found; invalid_request for an id that is not of this stream
+   */
+  async events(
+    caller: Caller,
+    thread_id: string,
+    modes: readonly ThreadStreamMode[],
+    after: string | undefined,
+    signal: AbortSignal,
+  ): Promise<AsyncGenerator<StreamedEvent[]>> {
+    const { database, engine } = this.#context;
+    const thread = await requireThread(database.read, caller, thread_id);
+    const position = after === undefined ? await engine.threadEvents.now(thread) : positionOf(after);
+    return eventsOf(engine.threadEvents.follow(thread, position, signal), modes);
+  }
+
+  async search({ tenant_id }: Caller, body: ThreadSearch & Pick<ThreadTextSearch, "text">): Promise<Thread[]> {
+    const { ids, metadata, values, status, text, extract, ...paging } = body;
+    const filter = { ids, metadata, values, status, text };
+    const rows = await searchThreads(this.#context.database.search, tenant_id, filter, paging);
+    return rows.map((row) => {
+      const thread = toThread(row);
+      return extract ? { ...thread, extracted: extractPaths(thread, extract) } : thread;
+    });
+  }
+
+  count({ tenant_id }: Caller, filter: ThreadFilter): Promise<number> {
+    return countThreads(this.#context.database.search, tenant_id, filter);
+  }
+
+  /** A new thread with the same state and history, and no runs. */
+  async copy(caller: Caller, source_id: string): Promise<Thread> {
+    const row = await this.#context.database.write(async (tx) => {
+      const source = await lockThread(tx, caller.tenant_id, source_id);
+      if (!source || source.hidden) throw new ApiError("copy_source_not_found", { thread_id: source_id });
+      const thread_id = newId();
+      return copyThread(tx, source, {
+        thread_id,
+        metadata: JSON.stringify({ ...JSON.parse(source.metadata), thread_id }),
+      });
+    });
+    return toThread(row);
+  }
+}
+
+async function* eventsOf(
+  batches: AsyncGenerator<ThreadEvent[]>,
+  modes: readonly ThreadStreamMode[],
+): AsyncGenerator<StreamedEvent[]> {
+  for await (const events of batches) {
+    const wanted = events.filter(({ mode }) => modes.includes(mode));
+    if (wanted.length > 0) yield wanted.map(({ event, data, at }) => ({ event, data, seq: idOf(at) }));
+  }
+}
+
+const idOf = ({ started_at, seq, event }: Position): string => `${started_at}-${seq}-${event}`;
+
+function positionOf(id: string): Position {
+  if (id === "-" || id === "-1") return START;
+  const [, started_at, seq, event] = /^(\d{1,15})-(\d{1,15})-(\d{1,15})$/.exec(id) ?? [];
+  if (event === undefined)
+    throw new ApiError("invalid_request", {
+      reason: `header.Last-Event-ID: must be an event id (a whole number) or -1 for all events, but is "${id}"`,
+    });
+  return { started_at: Number(started_at), seq: Number(seq), event: Number(event) };
+}
+
+/** Deletes a locked thread and cancels its active runs. Returns the cancels to publish after the commit. */
+export async function removeThread(tx: Tx, thread: ThreadRow): Promise<PendingCancel[]> {
+  const cancels: PendingCancel[] = [];
+  for (const run of await listActiveRuns(tx, thread.thread_id))
+    cancels.push(...(await cancelLocked(tx, run, { action: "interrupt", reason: null })));
+  await deleteThread(tx, thread.thread_id);
+  return cancels;
+}
+
+/** Parts of a thread by path, such as `values.messages[-1].content`; null for a path without a value. */
+const extractPaths = (thread: Thread, paths: Record<string, string>): Record<string, unknown> =>
+  Object.fromEntries(Object.entries(paths).map(([alias, path]) => [alias, valueAt(thread, path)]));
+
+function valueAt(value: unknown, path: string): unknown {
+  let current = value;
+  for (const step of path.match(/[^.[\]]+/g) ?? []) {
+    if (Array.isArray(current)) current = current.at(Number(step));
+    else if (isObject(current) && Object.hasOwn(current, step)) current = current[step];
+    else return null;
+  }
+  return current ?? null;
+}
+
+export function toThread(row: ThreadRow): Thread {
+  return {
+    thread_id: row.thread_id,
+    created_at: isoOfMilliseconds(row.created_at),
+    updated_at: isoOfMilliseconds(row.updated_at),
+    state_updated_at: isoOfMilliseconds(row.state_updated_at),
+    metadata: JSON.parse(row.metadata),
+    config: JSON.parse(row.config),
+    status: row.status,
+    values: row.values === null ? null : JSON.parse(row.values),
+    interrupts: JSON.parse(row.interrupts),
+    error: row.error === null ? null : JSON.parse(row.error),
+  };
+}
