@@ -1,2 +1,2 @@
-/** What other modules use of the experiments, besides its contract. */
+/** The interface of the experiments for other modules, besides the contract. */
 export type { ExperimentsService } from "./worker/experiments-service.ts";

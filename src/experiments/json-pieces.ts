@@ -1,26 +1,26 @@
-/** A piece has at least this many characters: each costs a message between threads. */
+/** The minimum size of a piece: each piece costs a message between threads. */
 const PIECE_CHARS = 64 * 1024;
 
 /**
- * A list as JSON text, written while it is sent: a page of 3 MB in one text took the lane, the serving thread and the client one
- * after the other, and a single character beyond Latin-1 made V8 hold all of it in two bytes a character.
+ * A JSON array that is serialized while it is sent. A page of 3 MB in one text occupied the worker thread, the main thread and
+ * the client one after the other, and one character beyond Latin-1 made V8 store all of it with two bytes per character.
  */
 export class JsonPieces<Item> implements Iterable<string> {
   readonly #count: number;
-  readonly #textOf: (index: number) => string;
-  /** Of what it is a list. */
+  readonly #itemJson: (index: number) => string;
+  /** The type of an item after parsing. */
   declare readonly item: Item;
 
-  /** @param textOf the JSON of an item; it is asked for each once, when its turn has come */
-  constructor(count: number, textOf: (index: number) => string) {
+  /** @param itemJson returns the JSON of an item; called once per item, in order */
+  constructor(count: number, itemJson: (index: number) => string) {
     this.#count = count;
-    this.#textOf = textOf;
+    this.#itemJson = itemJson;
   }
 
   *[Symbol.iterator](): Generator<string> {
     let piece = "[";
     for (let index = 0; index < this.#count; index++) {
-      piece += (index === 0 ? "" : ",") + this.#textOf(index);
+      piece += (index === 0 ? "" : ",") + this.#itemJson(index);
       if (piece.length < PIECE_CHARS) continue;
       yield piece;
       piece = "";

@@ -1,63 +1,96 @@
 import { createHash } from "node:crypto";
 import type { Caller } from "../../platform/contract/caller.ts";
-import type { ExperimentsContext } from "../context.ts";
-import type { Comparison, ComparisonQuery, PairComparison } from "../contract/comparison.ts";
-import { getDataset, getExperimentsOf } from "../lookup.ts";
-import { changesOf } from "../statistics/changes.ts";
-import { holm } from "../statistics/holm.ts";
-import { comparePair } from "../statistics/paired.ts";
-import type { ExperimentStats } from "../stats.ts";
-import { lowerIsBetter } from "../storage/feedback-configs.ts";
-import type { ExperimentRow } from "../storage/schema.ts";
-import { idsOfPlaces, scoresOf } from "./deltas.ts";
-import { removedPlaces } from "./removed-places.ts";
+import { type Database, readNow, type Tx } from "../../platform/database/database.ts";
+import { ApiError } from "../../platform/errors.ts";
+import { newId } from "../../platform/lib/ids.ts";
+import { isoOfMilliseconds } from "../../platform/lib/times.ts";
+import type {
+  ComparativeCreate,
+  ComparativeExperiment,
+  ComparativeQuery,
+  Comparison,
+  ComparisonQuery,
+  PairComparison,
+} from "../contract/comparison.ts";
+import { getDataset, getExperiment, getExperiments } from "../lookups.ts";
+import { parseJson, toJson } from "../serialization/records.ts";
+import type { ExperimentStats } from "../sessions/stats.ts";
+import { changesOf, comparePair } from "../statistics/paired.ts";
+import { holm } from "../statistics/significance-tests.ts";
+import { datasetsByNo } from "../storage/datasets.ts";
+import { deleteComparative, experimentsById, insertComparative, listComparative } from "../storage/experiments.ts";
+import { lowerIsBetterKeys } from "../storage/feedback-configs.ts";
+import type { ComparativeExperimentRow, ExperimentRow } from "../storage/schema.ts";
+import { exampleIdsByIndex, loadScores } from "./deltas.ts";
+import { findDeletedIndexes } from "./example-indexes.ts";
 
 const RESAMPLES = 2000;
 const CONFIDENCE = 0.95;
-/** The same comparison has the same interval each time that it is made. */
+/** A fixed seed: repeated comparisons return the same interval. */
 const SEED = 1;
-const DRAWN = { resamples: RESAMPLES, level: CONFIDENCE, seed: SEED };
+const BOOTSTRAP = { resamples: RESAMPLES, level: CONFIDENCE, seed: SEED };
 
-/** As many pairs are remembered: those of a hundred pages with ten experiments and ten keys each. */
-const KEPT_PAIRS = 10_000;
+/** Enough for a hundred pages with ten experiments and ten keys each. */
+const MAX_CACHED_PAIRS = 10_000;
 
-const UNNAMED = { improved: [], regressed: [] };
+const NO_CHANGES = { improved: [], regressed: [] };
 
-type Figures = ReturnType<typeof comparePair>;
+type PairStatistics = ReturnType<typeof comparePair>;
 
-/** Whether experiments are better than a baseline: differences with intervals and tests. */
+/** Compares experiments with a baseline: differences with confidence intervals and tests. */
 export class Comparisons {
-  readonly #context: ExperimentsContext;
-  /** By experiments, their versions, removed examples, key and options: what was computed stays right until one changes. */
-  readonly #figures = new Map<string, Figures>();
+  readonly #database: Database;
+  /** By the numbers and versions of both experiments, the deleted examples, the key and the options. */
+  readonly #cache = new Map<string, PairStatistics>();
 
-  constructor(context: ExperimentsContext) {
-    this.#context = context;
+  constructor(database: Database) {
+    this.#database = database;
   }
 
   async compare(caller: Caller, dataset_id: string, body: ComparisonQuery): Promise<Comparison> {
-    const { read } = this.#context.database;
+    const { read } = this.#database;
     const dataset = await getDataset(read, caller, dataset_id);
     const ids = [body.baseline_session_id, ...body.comparison_session_ids];
-    const experiments = await getExperimentsOf(read, caller, dataset.dataset_no, ids);
+    const experiments = await getExperiments(read, caller, dataset.dataset_no, ids);
     const [baseline, ...others] = experiments as [ExperimentRow, ...ExperimentRow[]];
     const keys = body.feedback_keys ?? keysOf(experiments);
-    const removed = await removedPlaces(read, dataset);
-    const scores = await scoresOf(read, experiments, keys, removed);
-    const digest = digestOf(removed);
-    const lower = await lowerIsBetter(read, caller.tenant_id);
-    const examples = body.limit > 0 ? await idsOfPlaces(read, dataset.dataset_no) : new Map<number, string>();
-    const named = (places: number[]) => places.flatMap((ord) => examples.get(ord) ?? []).slice(0, body.limit);
+    const deleted = await findDeletedIndexes(read, dataset);
+    const scores = await loadScores(read, experiments, keys, deleted);
+    const digest = digestOf(deleted);
+    const lower = await lowerIsBetterKeys(read, caller.tenant_id);
+    const examples = body.limit > 0 ? await exampleIdsByIndex(read, dataset.dataset_no) : new Map<number, string>();
+    const exampleIds = (indexes: number[]) =>
+      indexes.flatMap((index) => examples.get(index) ?? []).slice(0, body.limit);
 
     const rows = others.flatMap((other) =>
       keys.map((key): PairComparison => {
         const { threshold, significance } = body;
         const options = { lower_is_better: lower.has(key), threshold, significance };
         const [from, to] = [scores(baseline, key), scores(other, key)];
-        const changes = body.limit > 0 ? changesOf(from, to, options) : UNNAMED;
-        const name = [versionOf(baseline), versionOf(other), digest, key, options];
-        const figures = this.#remembered(name, () => comparePair(from, to, { ...options, ...DRAWN }));
-        return onWire(other, key, options.lower_is_better, figures, named(changes.improved), named(changes.regressed));
+        const changes = body.limit > 0 ? changesOf(from, to, options) : NO_CHANGES;
+        const cacheKey = [versionOf(baseline), versionOf(other), digest, key, options];
+        const statistics = this.#cached(cacheKey, () => comparePair(from, to, { ...options, ...BOOTSTRAP }));
+        return {
+          session_id: other.experiment_id,
+          key,
+          is_lower_score_better: options.lower_is_better,
+          n_paired: statistics.n_paired,
+          only_baseline: statistics.missing_other,
+          only_comparison: statistics.missing_baseline,
+          mean_baseline: statistics.mean_baseline,
+          mean_comparison: statistics.mean_other,
+          mean_delta: statistics.mean_delta,
+          ci_low: statistics.ci_low,
+          ci_high: statistics.ci_high,
+          wins: statistics.wins,
+          losses: statistics.losses,
+          ties: statistics.ties,
+          test: statistics.test,
+          p_value: statistics.p,
+          p_adjusted: null,
+          improved_examples: exampleIds(changes.improved),
+          regressed_examples: exampleIds(changes.regressed),
+        };
       }),
     );
     const adjusted = holm(rows.map(({ p_value }) => p_value));
@@ -70,23 +103,23 @@ export class Comparisons {
     };
   }
 
-  #remembered(what: unknown[], compute: () => Figures): Figures {
-    const name = JSON.stringify(what);
-    const known = this.#figures.get(name);
-    if (known) return known;
-    const figures = compute();
-    this.#figures.set(name, figures);
-    if (this.#figures.size > KEPT_PAIRS) this.#figures.delete(this.#figures.keys().next().value as string);
-    return figures;
+  #cached(key: unknown[], compute: () => PairStatistics): PairStatistics {
+    const name = JSON.stringify(key);
+    const cached = this.#cache.get(name);
+    if (cached) return cached;
+    const statistics = compute();
+    this.#cache.set(name, statistics);
+    if (this.#cache.size > MAX_CACHED_PAIRS) this.#cache.delete(this.#cache.keys().next().value as string);
+    return statistics;
   }
 }
 
 const versionOf = ({ experiment_no, stats_version }: ExperimentRow) => [experiment_no, stats_version];
 
-/** Short for a list that may be as long as the dataset. */
-const digestOf = (places: readonly number[]): string => createHash("sha1").update(places.join()).digest("base64");
+/** Shortens a list that may be as long as the dataset. */
+const digestOf = (indexes: readonly number[]): string => createHash("sha1").update(indexes.join()).digest("base64");
 
-/** All keys that some of the experiments has scores of. */
+/** All keys with scores in any of the experiments. */
 function keysOf(experiments: ExperimentRow[]): string[] {
   const keys = experiments.flatMap(({ stats }) => {
     const { feedback_stats } = JSON.parse(stats) as ExperimentStats;
@@ -95,31 +128,72 @@ function keysOf(experiments: ExperimentRow[]): string[] {
   return [...new Set(keys)].sort();
 }
 
-const onWire = (
-  { experiment_id }: ExperimentRow,
-  key: string,
-  is_lower_score_better: boolean,
-  figures: Figures,
-  improved_examples: string[],
-  regressed_examples: string[],
-): PairComparison => ({
-  session_id: experiment_id,
-  key,
-  is_lower_score_better,
-  n_paired: figures.n_paired,
-  only_baseline: figures.missing_other,
-  only_comparison: figures.missing_baseline,
-  mean_baseline: figures.mean_baseline,
-  mean_comparison: figures.mean_other,
-  mean_delta: figures.mean_delta,
-  ci_low: figures.ci_low,
-  ci_high: figures.ci_high,
-  wins: figures.wins,
-  losses: figures.losses,
-  ties: figures.ties,
-  test: figures.test,
-  p_value: figures.p,
-  p_adjusted: null,
-  improved_examples,
-  regressed_examples,
-});
+/** Groups of experiments that are stored under a name. */
+export class ComparativeExperiments {
+  readonly #database: Database;
+
+  constructor(database: Database) {
+    this.#database = database;
+  }
+
+  async create(caller: Caller, body: ComparativeCreate): Promise<ComparativeExperiment> {
+    return this.#database.write(async (tx) => {
+      const dataset_no = await datasetNumber(tx, caller, body);
+      await getExperiments(tx, caller, dataset_no, body.experiment_ids);
+      const now = await readNow(tx);
+      const at = (us: number | undefined) => (us === undefined ? now : Math.floor(us / 1000));
+      const created = await insertComparative(tx, {
+        comparative_experiment_id: body.id ?? newId(),
+        tenant_id: caller.tenant_id,
+        dataset_no,
+        name: body.name ?? null,
+        description: body.description ?? null,
+        extra: toJson(body.extra),
+        experiment_ids: JSON.stringify(body.experiment_ids),
+        created_at: at(body.created_at),
+        modified_at: at(body.modified_at ?? body.created_at),
+      });
+      if (!created) throw new ApiError("comparative_exists", { id: body.id });
+      return comparativeRecord(tx, created);
+    });
+  }
+
+  async list(caller: Caller, dataset_id: string, query: ComparativeQuery): Promise<ComparativeExperiment[]> {
+    const { read } = this.#database;
+    const { dataset_no } = await getDataset(read, caller, dataset_id);
+    const rows = await listComparative(read, dataset_no, query, query);
+    return Promise.all(rows.map((row) => comparativeRecord(read, row)));
+  }
+
+  async delete({ tenant_id }: Caller, id: string): Promise<void> {
+    const count = await this.#database.write((tx) => deleteComparative(tx, tenant_id, id));
+    if (count === 0) throw new ApiError("comparative_not_found");
+  }
+}
+
+/** The dataset of the request, or the dataset of the first experiment. */
+async function datasetNumber(tx: Tx, caller: Caller, body: ComparativeCreate): Promise<number> {
+  if (body.reference_dataset_id) return (await getDataset(tx, caller, body.reference_dataset_id)).dataset_no;
+  const [session_id] = body.experiment_ids as [string, ...string[]];
+  const { dataset_no } = await getExperiment(tx, caller, session_id);
+  if (dataset_no === null) throw new ApiError("session_elsewhere", { session_id });
+  return dataset_no;
+}
+
+async function comparativeRecord(tx: Tx, row: ComparativeExperimentRow): Promise<ComparativeExperiment> {
+  const ids = JSON.parse(row.experiment_ids) as string[];
+  const found = new Map((await experimentsById(tx, row.tenant_id, ids)).map((row) => [row.experiment_id, row.name]));
+  const [dataset] = await datasetsByNo(tx, [row.dataset_no]);
+  return {
+    id: row.comparative_experiment_id,
+    name: row.name,
+    description: row.description,
+    tenant_id: row.tenant_id,
+    created_at: isoOfMilliseconds(row.created_at),
+    modified_at: isoOfMilliseconds(row.modified_at),
+    reference_dataset_id: dataset?.dataset_id ?? "",
+    extra: parseJson(row.extra),
+    experiments_info: ids.flatMap((id) => (found.has(id) ? [{ id, name: found.get(id) as string }] : [])),
+    feedback_stats: null,
+  };
+}

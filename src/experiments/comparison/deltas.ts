@@ -1,27 +1,23 @@
 import type { Caller } from "../../platform/contract/caller.ts";
-import type { Tx } from "../../platform/database/database.ts";
-import type { ExperimentsContext } from "../context.ts";
+import type { Database, Tx } from "../../platform/database/database.ts";
 import type { DeltaQuery, DeltaStreamQuery } from "../contract/comparison.ts";
-import { getDataset, getExperimentsOf } from "../lookup.ts";
-import { changesOf } from "../statistics/changes.ts";
-import { placesOf } from "../storage/examples.ts";
-import { lowerIsBetter } from "../storage/feedback-configs.ts";
+import { getDataset, getExperiments } from "../lookups.ts";
+import { changesOf } from "../statistics/paired.ts";
+import { listExampleIds } from "../storage/examples.ts";
+import { lowerIsBetterKeys } from "../storage/feedback-configs.ts";
 import type { ExperimentRow } from "../storage/schema.ts";
-import { vectorsOf } from "../storage/vectors.ts";
-import { placesToShow } from "./places-to-show.ts";
-import { removedPlaces } from "./removed-places.ts";
+import { EMPTY_VECTOR, listVectors } from "../storage/score-vectors.ts";
+import { findDeletedIndexes, findExampleIndexes } from "./example-indexes.ts";
 
-/** By experiment: which examples got better than in the baseline, and which worse. */
+/** The improved and regressed examples by experiment id. */
 export type Deltas = Record<string, { improved_examples: string[]; regressed_examples: string[] }>;
-
-const NOTHING = new Float64Array();
 
 /** Improved and regressed examples, without statistics. */
 export class FeedbackDeltas {
-  readonly #context: ExperimentsContext;
+  readonly #database: Database;
 
-  constructor(context: ExperimentsContext) {
-    this.#context = context;
+  constructor(database: Database) {
+    this.#database = database;
   }
 
   async read(caller: Caller, dataset_id: string, body: DeltaQuery): Promise<{ feedback_deltas: Deltas }> {
@@ -35,52 +31,60 @@ export class FeedbackDeltas {
     return { feedback_deltas: Object.fromEntries(entries) };
   }
 
-  /** By key; the stream sends them one after the other. */
+  /** The changes by feedback key. */
   stream(caller: Caller, dataset_id: string, body: DeltaStreamQuery): Promise<Record<string, Deltas>> {
     return this.#ofKeys(caller, dataset_id, body);
   }
 
   async #ofKeys(caller: Caller, dataset_id: string, body: DeltaStreamQuery): Promise<Record<string, Deltas>> {
-    const { read } = this.#context.database;
+    const { read } = this.#database;
     const dataset = await getDataset(read, caller, dataset_id);
-    const experiments = await getExperimentsOf(read, caller, dataset.dataset_no, [
+    const experiments = await getExperiments(read, caller, dataset.dataset_no, [
       body.baseline_session_id,
       ...body.comparison_session_ids,
     ]);
-    const ids = await idsOfPlaces(read, dataset.dataset_no);
-    const shown = body.filters && new Set(await placesToShow(read, caller, dataset, experiments, body));
-    const lower = await lowerIsBetter(read, caller.tenant_id);
-    const scores = await scoresOf(read, experiments, body.feedback_keys, await removedPlaces(read, dataset));
+    const ids = await exampleIdsByIndex(read, dataset.dataset_no);
+    const included = body.filters && new Set(await findExampleIndexes(read, caller, dataset, experiments, body));
+    const lower = await lowerIsBetterKeys(read, caller.tenant_id);
+    const scores = await loadScores(read, experiments, body.feedback_keys, await findDeletedIndexes(read, dataset));
     const [baseline, ...others] = experiments as [ExperimentRow, ...ExperimentRow[]];
-    const named = (places: number[]) => places.flatMap((ord) => (!shown || shown.has(ord) ? (ids.get(ord) ?? []) : []));
+    const exampleIds = (indexes: number[]) =>
+      indexes.flatMap((example_index) =>
+        !included || included.has(example_index) ? (ids.get(example_index) ?? []) : [],
+      );
     const ofKey = (key: string): Deltas =>
       Object.fromEntries(
         others.map((other) => {
           const options = { lower_is_better: lower.has(key) };
           const { improved, regressed } = changesOf(scores(baseline, key), scores(other, key), options);
-          return [other.experiment_id, { improved_examples: named(improved), regressed_examples: named(regressed) }];
+          return [
+            other.experiment_id,
+            { improved_examples: exampleIds(improved), regressed_examples: exampleIds(regressed) },
+          ];
         }),
       );
     return Object.fromEntries(body.feedback_keys.map((key) => [key, ofKey(key)]));
   }
 }
 
-/** The examples of a dataset that are still there, by their places. */
-export async function idsOfPlaces(tx: Tx, dataset_no: number): Promise<Map<number, string>> {
-  const places = await placesOf(tx, dataset_no);
-  return new Map(places.flatMap(({ ord, example_id, deleted }) => (deleted === 1 ? [] : [[ord, example_id]])));
+/** The ids of the examples that are not deleted, by example index. */
+export async function exampleIdsByIndex(tx: Tx, dataset_no: number): Promise<Map<number, string>> {
+  const examples = await listExampleIds(tx, dataset_no);
+  return new Map(
+    examples.flatMap(({ example_index, example_id, deleted }) => (deleted === 1 ? [] : [[example_index, example_id]])),
+  );
 }
 
-/** Finds the scores of an experiment on examples that are still there; nothing where it has none of that key. */
-export async function scoresOf(
+/** Loads the score vectors of experiments, without deleted examples. Returns an empty vector for a missing key. */
+export async function loadScores(
   tx: Tx,
   experiments: ExperimentRow[],
   keys: string[] | undefined,
-  removed: readonly number[],
+  deleted: readonly number[],
 ) {
   const numbers = experiments.map(({ experiment_no }) => experiment_no);
-  const vectors = await vectorsOf(tx, numbers, { kind: "score", keys }, removed);
+  const vectors = await listVectors(tx, numbers, { kind: "score", keys }, deleted);
   const byName = new Map(vectors.map(({ experiment_no, key, values }) => [`${experiment_no} ${key}`, values]));
   return ({ experiment_no }: ExperimentRow, key: string): Float64Array =>
-    byName.get(`${experiment_no} ${key}`) ?? NOTHING;
+    byName.get(`${experiment_no} ${key}`) ?? EMPTY_VECTOR;
 }

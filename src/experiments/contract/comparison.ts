@@ -3,40 +3,40 @@ import { jsonBody, jsonObject, jsonResponse, optional, withDefault } from "../..
 import { datasetParams } from "./datasets.ts";
 import { Example } from "./examples.ts";
 import { Feedback } from "./feedback.ts";
-import { errors, looseUuid, paging, time, timeText, uuids } from "./fields.ts";
+import { errors, paging, time, timeText, uuidOrHex, uuids } from "./fields.ts";
 import { ExperimentRun } from "./runs.ts";
 import { FeedbackStats } from "./sessions.ts";
 
 const tags = ["Comparison"];
 
-/** By experiment id: conditions that its runs must meet. An example is shown when it meets those of each experiment. */
+/** Filter expressions by experiment id. An example is included when a run of each experiment matches its filters. */
 const filters = optional(z.record(z.string(), z.array(z.string())));
 
 const sortParams = z.object({
   sort_by: z.string().openapi({
     description:
-      "`feedback.{key}`, `latency` or `error` of the first experiment; behind `delta.` how far the others are off.",
+      "`feedback.{key}`, `latency` or `error` of the first experiment. The prefix `delta.` sorts by the difference to it.",
   }),
   sort_order: withDefault(z.enum(["ASC", "DESC"]), "DESC"),
 });
 
 const ExamplesWithRunsQuery = z
   .object({
-    session_ids: z.array(looseUuid).min(1).max(100),
+    session_ids: z.array(uuidOrHex).min(1).max(100),
     offset: withDefault(z.int().min(0), 0),
     limit: optional(z.int().min(1)),
     preview: withDefault(z.boolean(), false).openapi({
-      description: "Without inputs and outputs; their beginnings only.",
+      description: "Returns the previews of inputs and outputs only.",
     }),
-    comparative_experiment_id: optional(looseUuid),
+    comparative_experiment_id: optional(uuidOrHex),
     sort_params: optional(sortParams),
     filters,
-    example_ids: optional(z.array(looseUuid).max(1000)),
+    example_ids: optional(z.array(uuidOrHex).max(1000)),
   })
   .openapi("ExamplesWithRunsQuery");
 export type ExamplesWithRunsQuery = z.output<typeof ExamplesWithRunsQuery>;
 
-/** An example and what each of the experiments made of it. */
+/** An example with its runs in each of the experiments. */
 export const ExampleWithRuns = Example.extend({
   runs: z.array(
     ExperimentRun.extend({
@@ -52,25 +52,28 @@ export const readExamplesWithRuns = createRoute({
   method: "post",
   path: "/datasets/{dataset_id}/runs",
   operationId: "read_examples_with_runs",
-  summary: "Experiments side by side, by example",
+  summary: "List examples with the runs of several experiments",
   tags,
   request: {
     params: datasetParams,
     query: z.object({ format: z.literal("csv").optional() }),
     body: jsonBody(ExamplesWithRunsQuery),
   },
-  responses: { 200: jsonResponse(z.array(ExampleWithRuns), "A page; as CSV all of them."), ...errors(400, 404) },
+  responses: {
+    200: jsonResponse(z.array(ExampleWithRuns), "A page of examples. With `format=csv`, all examples."),
+    ...errors(400, 404),
+  },
 });
 
 const DeltaQuery = z
   .object({
-    baseline_session_id: looseUuid,
-    comparison_session_ids: z.array(looseUuid).min(1).max(100),
+    baseline_session_id: uuidOrHex,
+    comparison_session_ids: z.array(uuidOrHex).min(1).max(100),
     feedback_key: z.string(),
     filters,
     offset: withDefault(z.int().min(0), 0),
     limit: withDefault(z.int().min(1).max(100), 100),
-    comparative_experiment_id: optional(looseUuid),
+    comparative_experiment_id: optional(uuidOrHex),
   })
   .openapi("FeedbackDeltaQuery");
 export type DeltaQuery = z.output<typeof DeltaQuery>;
@@ -81,19 +84,22 @@ export const readDelta = createRoute({
   method: "post",
   path: "/datasets/{dataset_id}/runs/delta",
   operationId: "read_delta",
-  summary: "Which examples got better and which worse than in the baseline",
+  summary: "List the examples that improved or regressed against the baseline",
   tags,
   request: { params: datasetParams, body: jsonBody(DeltaQuery) },
   responses: {
-    200: jsonResponse(z.object({ feedback_deltas: z.record(z.string(), delta) }), "By experiment."),
+    200: jsonResponse(
+      z.object({ feedback_deltas: z.record(z.string(), delta) }),
+      "Improved and regressed examples by experiment id.",
+    ),
     ...errors(400, 404),
   },
 });
 
 const DeltaStreamQuery = z
   .object({
-    baseline_session_id: looseUuid,
-    comparison_session_ids: z.array(looseUuid).min(1).max(10),
+    baseline_session_id: uuidOrHex,
+    comparison_session_ids: z.array(uuidOrHex).min(1).max(10),
     feedback_keys: z.array(z.string()).min(1).max(100),
     filters,
   })
@@ -104,34 +110,39 @@ export const streamDelta = createRoute({
   method: "post",
   path: "/datasets/{dataset_id}/runs/delta/stream",
   operationId: "stream_delta",
-  summary: "The same for several keys: an event `data` each, then `end`",
+  summary: "Stream the improved and regressed examples of several feedback keys",
   tags,
   request: { params: datasetParams, body: jsonBody(DeltaStreamQuery) },
   responses: {
-    200: { description: "Events.", content: { "text/event-stream": { schema: z.string() } } },
+    200: {
+      description: "One `data` event per feedback key, then an `end` event.",
+      content: { "text/event-stream": { schema: z.string() } },
+    },
     ...errors(404),
   },
 });
 
 const ComparisonQuery = z
   .object({
-    baseline_session_id: looseUuid,
-    comparison_session_ids: z.array(looseUuid).min(1).max(10),
+    baseline_session_id: uuidOrHex,
+    comparison_session_ids: z.array(uuidOrHex).min(1).max(10),
     feedback_keys: optional(z.array(z.string()).min(1).max(100)).openapi({
-      description: "All that the experiments have.",
+      description: "The default is all keys with scores.",
     }),
-    threshold: withDefault(z.number().min(0), 0).openapi({ description: "Differences up to it are ties." }),
-    limit: withDefault(z.int().min(0).max(1000), 100).openapi({ description: "Most examples in each of the lists." }),
+    threshold: withDefault(z.number().min(0), 0).openapi({ description: "Smaller differences count as ties." }),
+    limit: withDefault(z.int().min(0).max(1000), 100).openapi({
+      description: "The maximum number of examples in each list.",
+    }),
     significance: withDefault(z.boolean(), true).openapi({
-      description: "Intervals and tests, too: 0.1 s for each pair of 10,000 examples, once.",
+      description: "Computes intervals and tests: 0.1 s for each pair with 10,000 examples. Results are cached.",
     }),
   })
   .openapi("ComparisonQuery");
 export type ComparisonQuery = z.output<typeof ComparisonQuery>;
 
 /**
- * One experiment against the baseline in one key, over the examples that both have a score for. An example that ran several
- * times counts once, with the mean of its scores.
+ * The comparison of one experiment with the baseline in one feedback key, over the examples that have a score in both. An
+ * example with several runs counts once, with the mean of its scores.
  */
 export const PairComparison = z
   .object({
@@ -139,20 +150,26 @@ export const PairComparison = z
     key: z.string(),
     is_lower_score_better: z.boolean(),
     n_paired: z.int(),
-    only_baseline: z.int().openapi({ description: "Examples with a score in the baseline alone." }),
+    only_baseline: z.int().openapi({ description: "The number of examples with a score in the baseline only." }),
     only_comparison: z.int(),
     mean_baseline: z.number().nullable(),
     mean_comparison: z.number().nullable(),
     mean_delta: z.number().nullable(),
-    ci_low: z.number().nullable().openapi({ description: "Of the mean difference: 95 %, paired bootstrap." }),
+    ci_low: z
+      .number()
+      .nullable()
+      .openapi({ description: "The 95 % confidence interval of the mean difference, by paired bootstrap." }),
     ci_high: z.number().nullable(),
     wins: z.int(),
     losses: z.int(),
     ties: z.int(),
     test: z.enum(["mcnemar", "wilcoxon"]).nullable(),
     p_value: z.number().nullable(),
-    p_adjusted: z.number().nullable().openapi({ description: "Holm, over all keys and experiments of this answer." }),
-    improved_examples: z.array(z.string()).openapi({ description: "The largest improvements first." }),
+    p_adjusted: z
+      .number()
+      .nullable()
+      .openapi({ description: "Adjusted by Holm over all keys and experiments of this response." }),
+    improved_examples: z.array(z.string()).openapi({ description: "In descending order of the improvement." }),
     regressed_examples: z.array(z.string()),
   })
   .openapi("PairComparison");
@@ -169,18 +186,16 @@ const Comparison = z
   .openapi("Comparison");
 export type Comparison = z.output<typeof Comparison>;
 
-/** Ours: no other API of this kind says whether a difference means anything. */
+/** An extension: the original API has no significance tests. */
 export const compareExperiments = createRoute({
   method: "post",
   path: "/datasets/{dataset_id}/compare",
   operationId: "compare_experiments",
-  summary: "Is it better? Differences to a baseline, with intervals and tests",
+  summary: "Compare experiments with a baseline, with confidence intervals and tests",
   tags,
   request: { params: datasetParams, body: jsonBody(ComparisonQuery) },
-  responses: { 200: jsonResponse(Comparison, "A row per experiment and key."), ...errors(404) },
+  responses: { 200: jsonResponse(Comparison, "One row per experiment and feedback key."), ...errors(404) },
 });
-
-const experimentInfo = z.object({ id: z.string(), name: z.string() });
 
 export const ComparativeExperiment = z
   .object({
@@ -192,7 +207,7 @@ export const ComparativeExperiment = z
     modified_at: timeText,
     reference_dataset_id: z.string(),
     extra: jsonObject.nullable(),
-    experiments_info: z.array(experimentInfo),
+    experiments_info: z.array(z.object({ id: z.string(), name: z.string() })),
     feedback_stats: FeedbackStats.nullable(),
   })
   .openapi("ComparativeExperiment");
@@ -200,11 +215,11 @@ export type ComparativeExperiment = z.output<typeof ComparativeExperiment>;
 
 const ComparativeCreate = z
   .object({
-    id: optional(looseUuid),
-    experiment_ids: z.array(looseUuid).min(1).max(100),
+    id: optional(uuidOrHex),
+    experiment_ids: z.array(uuidOrHex).min(1).max(100),
     name: optional(z.string()),
     description: optional(z.string()),
-    reference_dataset_id: optional(looseUuid),
+    reference_dataset_id: optional(uuidOrHex),
     extra: optional(jsonObject),
     created_at: optional(time),
     modified_at: optional(time),
@@ -216,10 +231,10 @@ export const createComparative = createRoute({
   method: "post",
   path: "/datasets/comparative",
   operationId: "create_comparative",
-  summary: "Keep experiments together for comparison",
+  summary: "Create a comparative experiment",
   tags,
   request: { body: jsonBody(ComparativeCreate) },
-  responses: { 200: jsonResponse(ComparativeExperiment, "The comparison."), ...errors(400, 404, 409) },
+  responses: { 200: jsonResponse(ComparativeExperiment, "The comparative experiment."), ...errors(400, 404, 409) },
 });
 
 const ComparativeQuery = z.object({
@@ -234,21 +249,27 @@ export const listComparative = createRoute({
   method: "get",
   path: "/datasets/{dataset_id}/comparative",
   operationId: "list_comparative",
-  summary: "Kept comparisons of a dataset",
+  summary: "List the comparative experiments of a dataset",
   tags,
   request: { params: datasetParams, query: ComparativeQuery },
-  responses: { 200: jsonResponse(z.array(ComparativeExperiment), "A page."), ...errors(404) },
+  responses: {
+    200: jsonResponse(z.array(ComparativeExperiment), "A page of comparative experiments."),
+    ...errors(404),
+  },
 });
 
 export const deleteComparative = createRoute({
   method: "delete",
   path: "/datasets/comparative/{comparative_experiment_id}",
   operationId: "delete_comparative",
-  summary: "Forget a comparison",
+  summary: "Delete a comparative experiment",
   tags,
-  request: { params: z.object({ comparative_experiment_id: looseUuid }) },
+  request: { params: z.object({ comparative_experiment_id: uuidOrHex }) },
   responses: {
-    200: jsonResponse(z.object({ message: z.string() }), "Forgotten; its experiments stay."),
+    200: jsonResponse(
+      z.object({ message: z.string() }),
+      "The comparative experiment was deleted. Its experiments remain.",
+    ),
     ...errors(404),
   },
 });

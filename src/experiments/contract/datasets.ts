@@ -9,13 +9,13 @@ import {
   searchable,
   withDefault,
 } from "../../platform/contract/fields.ts";
-import { errors, looseUuid, metadataQuery, nullableTime, paging, timeText, uuids } from "./fields.ts";
+import { errors, metadataQuery, nullableTime, paging, timeText, uuidOrHex, uuids } from "./fields.ts";
 
 const tags = ["Datasets"];
 
 const DataType = z.enum(["kv", "llm", "chat"]);
 
-/** A set of examples. `externally_managed` ones come from uploads of results, and take no examples in another way. */
+/** A set of examples. An `externally_managed` dataset gets its examples from uploads of results only. */
 export const Dataset = z
   .object({
     id: z.string(),
@@ -38,7 +38,7 @@ export const Dataset = z
   .openapi("Dataset");
 export type Dataset = z.output<typeof Dataset>;
 
-export const datasetParams = z.object({ dataset_id: looseUuid });
+export const datasetParams = z.object({ dataset_id: uuidOrHex });
 
 const DatasetQuery = z.object({
   id: uuids.optional(),
@@ -58,15 +58,15 @@ export const listDatasets = createRoute({
   method: "get",
   path: "/datasets",
   operationId: "list_datasets",
-  summary: "Find datasets",
+  summary: "List datasets",
   tags,
   request: { query: DatasetQuery },
-  responses: { 200: jsonResponse(z.array(Dataset), "A page."), ...errors() },
+  responses: { 200: jsonResponse(z.array(Dataset), "A page of datasets."), ...errors() },
 });
 
 const DatasetCreate = z
   .object({
-    id: optional(looseUuid),
+    id: optional(uuidOrHex),
     name: z.string().min(1).max(1000),
     description: optional(z.string()),
     data_type: withDefault(DataType, "kv"),
@@ -83,7 +83,7 @@ export const createDataset = createRoute({
   method: "post",
   path: "/datasets",
   operationId: "create_dataset",
-  summary: "Make an empty dataset",
+  summary: "Create an empty dataset",
   tags,
   request: { body: jsonBody(DatasetCreate) },
   responses: { 200: jsonResponse(Dataset, "The dataset."), ...errors(409) },
@@ -93,13 +93,13 @@ export const readDataset = createRoute({
   method: "get",
   path: "/datasets/{dataset_id}",
   operationId: "read_dataset",
-  summary: "One dataset",
+  summary: "Get a dataset",
   tags,
   request: { params: datasetParams },
   responses: { 200: jsonResponse(Dataset, "The dataset."), ...errors(404) },
 });
 
-/** Fields that are not there stay as they are; null takes them away. */
+/** Missing fields keep their values; null removes a value. */
 const DatasetUpdate = z
   .object({
     name: optional(z.string().min(1).max(1000)),
@@ -108,9 +108,9 @@ const DatasetUpdate = z
     outputs_schema_definition: nullable(jsonObject).optional(),
     transformations: nullable(z.array(jsonObject)).optional(),
     metadata: nullable(searchable).optional(),
-    baseline_experiment_id: nullable(looseUuid)
+    baseline_experiment_id: nullable(uuidOrHex)
       .optional()
-      .openapi({ description: "The experiment of this dataset that the others are compared with." }),
+      .openapi({ description: "The experiment of this dataset with which the other experiments are compared." }),
   })
   .openapi("DatasetUpdate");
 export type DatasetUpdate = z.output<typeof DatasetUpdate>;
@@ -119,20 +119,20 @@ export const updateDataset = createRoute({
   method: "patch",
   path: "/datasets/{dataset_id}",
   operationId: "update_dataset",
-  summary: "Change a dataset, or name its baseline",
+  summary: "Update a dataset or set its baseline",
   tags,
   request: { params: datasetParams, body: jsonBody(DatasetUpdate) },
-  responses: { 200: jsonResponse(Dataset, "The dataset as it is now."), ...errors(404, 409) },
+  responses: { 200: jsonResponse(Dataset, "The updated dataset."), ...errors(404, 409) },
 });
 
 export const deleteDataset = createRoute({
   method: "delete",
   path: "/datasets/{dataset_id}",
   operationId: "delete_dataset",
-  summary: "Remove a dataset with its examples and experiments",
+  summary: "Delete a dataset with its examples and experiments",
   tags,
   request: { params: datasetParams },
-  responses: { 200: jsonResponse(z.object({ message: z.string() }), "It is gone."), ...errors(404) },
+  responses: { 200: jsonResponse(z.object({ message: z.string() }), "The dataset was deleted."), ...errors(404) },
 });
 
 const version = z.object({ tags: z.array(z.string()).nullable(), as_of: timeText }).openapi("DatasetVersion");
@@ -141,10 +141,10 @@ export const listDatasetVersions = createRoute({
   method: "get",
   path: "/datasets/{dataset_id}/versions",
   operationId: "list_dataset_versions",
-  summary: "The moments at which its examples changed, newest first",
+  summary: "List the versions of a dataset, newest first",
   tags,
   request: { params: datasetParams, query: z.object(paging) },
-  responses: { 200: jsonResponse(z.array(version), "A page."), ...errors(404) },
+  responses: { 200: jsonResponse(z.array(version), "A page of the times at which examples changed."), ...errors(404) },
 });
 
 const share = z.object({ dataset_id: z.string(), share_token: z.string() }).openapi("DatasetShare");
@@ -153,28 +153,37 @@ export const readDatasetShare = createRoute({
   method: "get",
   path: "/datasets/{dataset_id}/share",
   operationId: "read_dataset_share",
-  summary: "Its public token, or null",
+  summary: "Get the share token of a dataset",
   tags,
   request: { params: datasetParams },
-  responses: { 200: jsonResponse(share.nullable(), "The token."), ...errors(404) },
+  responses: { 200: jsonResponse(share.nullable(), "The share token, or null."), ...errors(404) },
 });
 
 export const shareDataset = createRoute({
   method: "put",
   path: "/datasets/{dataset_id}/share",
   operationId: "share_dataset",
-  summary: "Give it a public token; the same one when it has one",
+  summary: "Share a dataset under a public token",
   tags,
-  request: { params: datasetParams, query: z.object({ share_projects: queryFlag("Its experiments, too.") }) },
-  responses: { 200: jsonResponse(share, "The token."), ...errors(404) },
+  request: {
+    params: datasetParams,
+    query: z.object({ share_projects: queryFlag("Shares the experiments of the dataset, too.") }),
+  },
+  responses: {
+    200: jsonResponse(share, "The share token. A dataset keeps its token when it is shared again."),
+    ...errors(404),
+  },
 });
 
 export const unshareDataset = createRoute({
   method: "delete",
   path: "/datasets/{dataset_id}/share",
   operationId: "unshare_dataset",
-  summary: "Take its public token back",
+  summary: "Revoke the share token of a dataset",
   tags,
   request: { params: datasetParams },
-  responses: { 200: jsonResponse(z.object({ message: z.string() }), "It is no longer shared."), ...errors(404) },
+  responses: {
+    200: jsonResponse(z.object({ message: z.string() }), "The dataset is no longer shared."),
+    ...errors(404),
+  },
 });

@@ -1,7 +1,7 @@
 import { createRoute, z } from "@hono/zod-openapi";
 import { jsonBody, jsonObject, jsonResponse, nullable, optional, searchable } from "../../platform/contract/fields.ts";
 import { datasetParams } from "./datasets.ts";
-import { errors, looseUuid, metadataQuery, paging, texts, time, timeText, uuids } from "./fields.ts";
+import { errors, metadataQuery, paging, texts, time, timeText, uuidOrHex, uuids } from "./fields.ts";
 
 const tags = ["Examples"];
 
@@ -17,7 +17,7 @@ const FIELDS = [
   "outputs",
 ] as const;
 
-/** What an experiment is tried on: inputs, and the outputs that are expected of them. */
+/** Inputs, and the expected outputs. */
 export const Example = z
   .object({
     id: z.string(),
@@ -25,7 +25,7 @@ export const Example = z
     name: z.string(),
     inputs: jsonObject,
     outputs: jsonObject.nullable(),
-    metadata: jsonObject.nullable().openapi({ description: "`dataset_split` in it is the list of its splits." }),
+    metadata: jsonObject.nullable().openapi({ description: "`dataset_split` lists the splits of the example." }),
     source_run_id: z.string().nullable(),
     attachment_urls: z.null(),
     created_at: timeText,
@@ -36,16 +36,16 @@ export type Example = z.output<typeof Example>;
 
 const asOf = z.union([z.literal("latest"), time]).default("latest");
 
-/** Which examples. `as_of` shows the dataset as it was at that moment. */
+/** `as_of` selects the version of the dataset at that time. */
 const filters = {
   id: uuids.optional(),
-  dataset: looseUuid.optional(),
+  dataset: uuidOrHex.optional(),
   as_of: asOf,
   metadata: metadataQuery.optional(),
   splits: texts.optional(),
   full_text_contains: texts.optional(),
   filter: z.string().optional().openapi({
-    description: "Such as `has(metadata, '{\"level\": 1}')`: about metadata, and `search` for words.",
+    description: 'A filter on metadata and text, for example `has(metadata, \'{"level": 1}\')` or `search("word")`.',
   }),
 };
 
@@ -54,7 +54,7 @@ const ExampleQuery = z.object({
   select: z
     .preprocess((given) => (Array.isArray(given) ? given : [given]), z.array(z.enum([...FIELDS, "attachment_urls"])))
     .optional()
-    .openapi({ description: "Answer with these fields, and id, dataset_id, inputs, name and times in any case." }),
+    .openapi({ description: "The fields to return. id, dataset_id, inputs, name and the times are always returned." }),
   order: z.enum(["recent", "random", "recently_created", "id"]).default("recent"),
   descending: z.stringbool().optional(),
   random_seed: z.coerce.number().optional(),
@@ -66,10 +66,10 @@ export const listExamples = createRoute({
   method: "get",
   path: "/examples",
   operationId: "list_examples",
-  summary: "Find examples",
+  summary: "List examples",
   tags,
   request: { query: ExampleQuery },
-  responses: { 200: jsonResponse(z.array(Example), "A page."), ...errors() },
+  responses: { 200: jsonResponse(z.array(Example), "A page of examples."), ...errors() },
 });
 
 const ExampleCount = z.object(filters);
@@ -79,33 +79,33 @@ export const countExamples = createRoute({
   method: "get",
   path: "/examples/count",
   operationId: "count_examples",
-  summary: "How many there are",
+  summary: "Count examples",
   tags,
   request: { query: ExampleCount },
-  responses: { 200: jsonResponse(z.int(), "The number."), ...errors() },
+  responses: { 200: jsonResponse(z.int(), "The number of examples."), ...errors() },
 });
 
-/** The splits that an example is in; one of them may be a bare text. */
+/** The splits of an example: a list, or one name. */
 export const exampleSplits = z.preprocess(
   (given) => (typeof given === "string" ? [given] : given),
   z.array(z.string()),
 );
 
-/** A new example; `dataset_id` says where. */
+/** A new example. */
 export const ExampleCreate = z
   .object({
-    id: optional(looseUuid),
+    id: optional(uuidOrHex),
     inputs: jsonObject,
     outputs: optional(jsonObject),
     metadata: optional(searchable),
     split: optional(exampleSplits),
-    source_run_id: optional(looseUuid),
+    source_run_id: optional(uuidOrHex),
     created_at: optional(time),
   })
   .openapi("ExampleCreate");
 export type ExampleCreate = z.output<typeof ExampleCreate>;
 
-const ExampleOfDataset = ExampleCreate.extend({ dataset_id: looseUuid }).openapi("ExampleOfDatasetCreate");
+const ExampleOfDataset = ExampleCreate.extend({ dataset_id: uuidOrHex }).openapi("ExampleOfDatasetCreate");
 
 export const createExample = createRoute({
   method: "post",
@@ -117,7 +117,7 @@ export const createExample = createRoute({
   responses: { 200: jsonResponse(Example, "The example."), ...errors(400, 404, 409) },
 });
 
-/** Several at once; with `id` a list keeps them in order. All are added, or none. */
+/** Adds all examples, or none. */
 export const createExamples = createRoute({
   method: "post",
   path: "/examples/bulk",
@@ -125,10 +125,12 @@ export const createExamples = createRoute({
   summary: "Add several examples",
   tags,
   request: { body: jsonBody(z.array(ExampleOfDataset).max(10_000)) },
-  responses: { 200: jsonResponse(z.array(Example), "The examples."), ...errors(400, 404, 409) },
+  responses: {
+    200: jsonResponse(z.array(Example), "The examples, in the order of the request."),
+    ...errors(400, 404, 409),
+  },
 });
 
-/** What the multipart routes answer. */
 const exampleIds = z.object({ count: z.int(), example_ids: z.array(z.string()) }).openapi("ExampleIds");
 
 const multipart = {
@@ -137,7 +139,7 @@ const multipart = {
     "multipart/form-data": {
       schema: z.record(z.string(), z.unknown()).openapi({
         description:
-          "A part an example, named by its id: JSON with metadata and split; `{id}.inputs` and `{id}.outputs` hold those.",
+          "Each example is a part that is named by its id and holds metadata and split as JSON. The parts `{id}.inputs` and `{id}.outputs` hold its payloads.",
       }),
     },
   },
@@ -147,35 +149,35 @@ export const uploadExamples = createRoute({
   method: "post",
   path: "/platform/datasets/{dataset_id}/examples",
   operationId: "upload_examples",
-  summary: "Add examples, as the official clients send them",
+  summary: "Add examples (multipart)",
   tags,
   request: { params: datasetParams, body: multipart },
-  responses: { 201: jsonResponse(exampleIds, "Their ids."), ...errors(400, 404, 409) },
+  responses: { 201: jsonResponse(exampleIds, "The ids of the examples."), ...errors(400, 404, 409) },
 });
 
 export const patchExamples = createRoute({
   method: "patch",
   path: "/platform/datasets/{dataset_id}/examples",
   operationId: "patch_examples",
-  summary: "Change examples, as the official clients send it; parts that are not there stay",
+  summary: "Update examples (multipart). Missing parts keep their values.",
   tags,
   request: { params: datasetParams, body: multipart },
-  responses: { 200: jsonResponse(exampleIds, "Their ids."), ...errors(400, 404) },
+  responses: { 200: jsonResponse(exampleIds, "The ids of the examples."), ...errors(400, 404) },
 });
 
-const exampleParams = z.object({ example_id: looseUuid });
+const exampleParams = z.object({ example_id: uuidOrHex });
 
 export const readExample = createRoute({
   method: "get",
   path: "/examples/{example_id}",
   operationId: "read_example",
-  summary: "One example",
+  summary: "Get an example",
   tags,
-  request: { params: exampleParams, query: z.object({ as_of: asOf, dataset: looseUuid.optional() }) },
+  request: { params: exampleParams, query: z.object({ as_of: asOf, dataset: uuidOrHex.optional() }) },
   responses: { 200: jsonResponse(Example, "The example."), ...errors(404) },
 });
 
-/** Fields that are not there stay as they are. A change makes a new version; what ran before keeps the old one. */
+/** Missing fields keep their values. A change creates a new version; existing runs keep the old version. */
 export const ExampleUpdate = z
   .object({
     inputs: optional(jsonObject),
@@ -190,30 +192,33 @@ export const updateExample = createRoute({
   method: "patch",
   path: "/examples/{example_id}",
   operationId: "update_example",
-  summary: "Change an example",
+  summary: "Update an example",
   tags,
   request: { params: exampleParams, body: jsonBody(ExampleUpdate) },
-  responses: { 200: jsonResponse(Example, "The example as it is now."), ...errors(404) },
+  responses: { 200: jsonResponse(Example, "The updated example."), ...errors(404) },
 });
 
-const gone = jsonResponse(z.object({ message: z.string() }), "Gone, from the newest version of the dataset on.");
+const deleted = jsonResponse(
+  z.object({ message: z.string() }),
+  "Deleted. Older versions of the dataset keep the example.",
+);
 
 export const deleteExample = createRoute({
   method: "delete",
   path: "/examples/{example_id}",
   operationId: "delete_example",
-  summary: "Remove an example; results keep what they were tried on",
+  summary: "Delete an example. Existing runs keep their inputs.",
   tags,
   request: { params: exampleParams },
-  responses: { 200: gone, ...errors(404) },
+  responses: { 200: deleted, ...errors(404) },
 });
 
 export const deleteExamples = createRoute({
   method: "delete",
   path: "/examples",
   operationId: "delete_examples",
-  summary: "Remove several examples: all, or none when one is unknown",
+  summary: "Delete several examples: all, or none if an id is unknown",
   tags,
   request: { query: z.object({ example_ids: uuids }) },
-  responses: { 200: gone, ...errors(404) },
+  responses: { 200: deleted, ...errors(404) },
 });

@@ -5,7 +5,7 @@ import { errors, paging, texts, timeText } from "./fields.ts";
 
 const tags = ["Feedback"];
 
-/** What the scores of a feedback key mean, and which way is up. */
+/** The meaning of the scores of a feedback key, and whether lower is better. */
 const KeyConfig = z
   .object({
     feedback_key: z.string(),
@@ -34,10 +34,10 @@ export const listFeedbackConfigs = createRoute({
   method: "get",
   path: "/feedback-configs",
   operationId: "list_feedback_configs",
-  summary: "What the feedback keys mean",
+  summary: "List feedback configs",
   tags,
   request: { query: KeyConfigQuery },
-  responses: { 200: jsonResponse(z.array(KeyConfig), "A page."), ...errors() },
+  responses: { 200: jsonResponse(z.array(KeyConfig), "A page of feedback configs."), ...errors() },
 });
 
 const KeyConfigCreate = z.object({
@@ -51,10 +51,10 @@ export const createFeedbackConfig = createRoute({
   method: "post",
   path: "/feedback-configs",
   operationId: "create_feedback_config",
-  summary: "Say what a key means; 409 when it says something else already",
+  summary: "Create a feedback config. Returns 409 if the key has a different config.",
   tags,
   request: { body: jsonBody(KeyConfigCreate) },
-  responses: { 200: jsonResponse(KeyConfig, "The key."), ...errors(409) },
+  responses: { 200: jsonResponse(KeyConfig, "The feedback config."), ...errors(409) },
 });
 
 const KeyConfigUpdate = z.object({
@@ -68,18 +68,18 @@ export const updateFeedbackConfig = createRoute({
   method: "patch",
   path: "/feedback-configs",
   operationId: "update_feedback_config",
-  summary: "Change what a key means",
+  summary: "Update a feedback config",
   tags,
   request: { body: jsonBody(KeyConfigUpdate) },
-  responses: { 200: jsonResponse(KeyConfig, "The key as it is now."), ...errors(404) },
+  responses: { 200: jsonResponse(KeyConfig, "The updated feedback config."), ...errors(404) },
 });
 
 export const deleteFeedbackConfig = createRoute({
   method: "delete",
   path: "/feedback-configs",
   operationId: "delete_feedback_config",
-  summary: "Forget what a key means; its feedback stays",
+  summary: "Delete a feedback config. The feedback of the key remains.",
   tags,
   request: { query: z.object({ feedback_key: z.string() }) },
-  responses: { 204: { description: "Forgotten." }, ...errors(404) },
+  responses: { 204: { description: "The feedback config was deleted." }, ...errors(404) },
 });

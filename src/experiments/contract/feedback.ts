@@ -7,13 +7,13 @@ import {
   optional,
   queryBoolean,
 } from "../../platform/contract/fields.ts";
-import { errors, looseUuid, nullableTime, paging, texts, time, timeText, uuids } from "./fields.ts";
+import { errors, nullableTime, paging, texts, time, timeText, uuidOrHex, uuids } from "./fields.ts";
 
 const tags = ["Feedback"];
 
 const category = z.object({ value: z.number(), label: optional(z.string().min(1)) });
 
-/** What the scores of a key mean: a range, named values, or free text. */
+/** The meaning of the scores of a key: a range, named values, or free text. */
 export const FeedbackConfig = z
   .object({
     type: z.enum(["continuous", "categorical", "freeform"]),
@@ -23,17 +23,17 @@ export const FeedbackConfig = z
   })
   .openapi("FeedbackConfig");
 
-/** Where feedback comes from. The original allows `app`, `api`, `model`, `auto_eval`; here any text. */
-const feedbackSource = z.looseObject({ type: z.string(), metadata: optional(jsonObject) });
+/** The source of feedback. The original allows `app`, `api`, `model`, `auto_eval`; this API accepts any text. */
+const feedbackSource = z.object({ type: z.string(), metadata: optional(jsonObject) }).catchall(z.unknown());
 
-/** `true` counts as 1 and `false` as 0, as the original has it. */
+/** `true` counts as 1 and `false` as 0, as in the original. */
 const score = z.union([z.number(), z.boolean()], { error: "must be a number or a boolean" }).transform(Number);
 const value = z.union([z.number(), z.boolean(), z.string(), jsonObject], {
   error: "must be a number, a boolean, a text or an object",
 });
 const correction = z.union([jsonObject, z.string()], { error: "must be an object or a text" });
 
-const judgement = {
+const feedbackValues = {
   score: optional(score),
   value: optional(value),
   comment: optional(z.string()),
@@ -41,38 +41,38 @@ const judgement = {
   feedback_config: optional(FeedbackConfig),
 };
 
-/** A score or a remark. `created_at` and `modified_at` are now unless given. */
+/** A score or a comment. `created_at` and `modified_at` default to the current time. */
 export const FeedbackInput = z
   .object({
-    ...judgement,
-    id: optional(looseUuid),
+    ...feedbackValues,
+    id: optional(uuidOrHex),
     key: z.string().min(1).max(180),
     created_at: optional(time),
     modified_at: optional(time),
     feedback_source: optional(feedbackSource),
-    feedback_group_id: optional(looseUuid),
-    comparative_experiment_id: optional(looseUuid),
+    feedback_group_id: optional(uuidOrHex),
+    comparative_experiment_id: optional(uuidOrHex),
     extra: optional(jsonObject),
     error: optional(z.boolean()),
   })
   .openapi("FeedbackCreateCore");
 export type FeedbackInput = z.output<typeof FeedbackInput>;
 
-/** The official JavaScript client writes `feedbackConfig`. */
-const withClientsSpelling = (body: unknown): unknown => {
+/** The official JavaScript client sends `feedbackConfig`. */
+const withSnakeCaseConfig = (body: unknown): unknown => {
   const given = body as { feedbackConfig?: unknown; feedback_config?: unknown } | null;
   if (typeof given !== "object" || given?.feedbackConfig === undefined) return body;
   return { ...given, feedback_config: given.feedback_config ?? given.feedbackConfig };
 };
 
-/** Feedback on a run, or with `session_id` alone on an experiment. */
+/** Feedback on a run, or on an experiment when only `session_id` is given. */
 const FeedbackCreate = z
   .preprocess(
-    withClientsSpelling,
+    withSnakeCaseConfig,
     FeedbackInput.extend({
-      run_id: optional(looseUuid),
-      session_id: optional(looseUuid),
-      trace_id: optional(looseUuid),
+      run_id: optional(uuidOrHex),
+      session_id: optional(uuidOrHex),
+      trace_id: optional(uuidOrHex),
       start_time: optional(time),
     }),
   )
@@ -81,7 +81,7 @@ export type FeedbackCreate = z.output<typeof FeedbackCreate>;
 
 const FeedbackUpdate = z
   .preprocess(
-    withClientsSpelling,
+    withSnakeCaseConfig,
     z.object({
       score: nullable(score).optional(),
       value: nullable(value).optional(),
@@ -108,7 +108,7 @@ export const Feedback = z
     is_root: z.boolean(),
     feedback_group_id: z.string().nullable(),
     comparative_experiment_id: z.string().nullable(),
-    feedback_source: z.looseObject({ type: z.string().nullable() }).nullable(),
+    feedback_source: z.object({ type: z.string().nullable() }).catchall(z.unknown()).nullable(),
     feedback_thread_id: z.null(),
     extra: jsonObject.nullable(),
     created_at: timeText,
@@ -117,13 +117,13 @@ export const Feedback = z
   .openapi("Feedback");
 export type Feedback = z.output<typeof Feedback>;
 
-const feedbackParams = z.object({ feedback_id: looseUuid });
+const feedbackParams = z.object({ feedback_id: uuidOrHex });
 
 export const createFeedback = createRoute({
   method: "post",
   path: "/feedback",
   operationId: "create_feedback",
-  summary: "Judge a run or an experiment",
+  summary: "Create feedback on a run or an experiment",
   tags,
   request: { body: jsonBody(FeedbackCreate) },
   responses: { 200: jsonResponse(Feedback, "The feedback."), ...errors(404, 409) },
@@ -139,7 +139,7 @@ const FeedbackQuery = z.object({
   has_score: queryBoolean.optional(),
   min_created_at: time.optional(),
   max_created_at: time.optional(),
-  comparative_experiment_id: looseUuid.optional(),
+  comparative_experiment_id: uuidOrHex.optional(),
   ...paging,
 });
 export type FeedbackQuery = z.output<typeof FeedbackQuery>;
@@ -148,17 +148,17 @@ export const listFeedback = createRoute({
   method: "get",
   path: "/feedback",
   operationId: "list_feedback",
-  summary: "Find feedback, newest first",
+  summary: "List feedback, newest first",
   tags,
   request: { query: FeedbackQuery },
-  responses: { 200: jsonResponse(z.array(Feedback), "A page."), ...errors() },
+  responses: { 200: jsonResponse(z.array(Feedback), "A page of feedback."), ...errors() },
 });
 
 export const readFeedback = createRoute({
   method: "get",
   path: "/feedback/{feedback_id}",
   operationId: "read_feedback",
-  summary: "One piece of feedback",
+  summary: "Get feedback",
   tags,
   request: { params: feedbackParams },
   responses: { 200: jsonResponse(Feedback, "The feedback."), ...errors(404) },
@@ -168,18 +168,18 @@ export const updateFeedback = createRoute({
   method: "patch",
   path: "/feedback/{feedback_id}",
   operationId: "update_feedback",
-  summary: "Change what it says; fields that are not there stay",
+  summary: "Update feedback. Missing fields keep their values.",
   tags,
   request: { params: feedbackParams, body: jsonBody(FeedbackUpdate) },
-  responses: { 200: jsonResponse(Feedback, "The feedback as it is now."), ...errors(404) },
+  responses: { 200: jsonResponse(Feedback, "The updated feedback."), ...errors(404) },
 });
 
 export const deleteFeedback = createRoute({
   method: "delete",
   path: "/feedback/{feedback_id}",
   operationId: "delete_feedback",
-  summary: "Remove a piece of feedback",
+  summary: "Delete feedback",
   tags,
   request: { params: feedbackParams },
-  responses: { 200: jsonResponse(z.object({ message: z.string() }), "It is gone."), ...errors(404) },
+  responses: { 200: jsonResponse(z.object({ message: z.string() }), "The feedback was deleted."), ...errors(404) },
 });

@@ -1,19 +1,20 @@
 import { z } from "@hono/zod-openapi";
-import { isObject, jsonResponse, nullable, searchable, uuid } from "../../platform/contract/fields.ts";
-import { invalidResponse } from "../../platform/contract/validation-error.ts";
+import { jsonResponse, nullable, searchable, uuid } from "../../platform/contract/fields.ts";
+import { invalidResponse } from "../../platform/contract/validation-errors.ts";
+import { isObject } from "../../platform/lib/json/json.ts";
 import { microsecondsOf } from "../../platform/lib/times.ts";
 
 const DASHLESS = /^([0-9a-f]{8})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{12})$/i;
 
-/** A UUID of any version, also without its dashes (Python's `uuid4().hex`). Reads as lower case with dashes. */
-export const looseUuid = z
+/** A UUID of any version, with or without dashes (Python's `uuid4().hex`). The output is in lower case with dashes. */
+export const uuidOrHex = z
   .preprocess((value) => (typeof value === "string" ? value.replace(DASHLESS, "$1-$2-$3-$4-$5") : value), uuid)
   .openapi({ type: "string", format: "uuid" });
 
-/** One or several texts. */
+/** One text or a list of texts. */
 export const texts = z.preprocess((value) => (Array.isArray(value) ? value : [value]), z.array(z.string()).max(1000));
 
-/** A point in time in ISO 8601, UTC when it names no offset. Reads as microseconds since the epoch. */
+/** A time in ISO 8601, in UTC when it has no offset. The output is in microseconds since the epoch. */
 export const time = z
   .string()
   .transform((text, context) => {
@@ -29,10 +30,10 @@ export const time = z
   })
   .openapi({ type: "string", format: "date-time" });
 
-/** One or several ids. Clients write one of them as a bare text, in query strings and in bodies. */
-export const uuids = z.preprocess((value) => (Array.isArray(value) ? value : [value]), z.array(looseUuid).max(1000));
+/** One id or a list of ids, in query strings and in bodies. */
+export const uuids = z.preprocess((value) => (Array.isArray(value) ? value : [value]), z.array(uuidOrHex).max(1000));
 
-/** An object, as JSON text in a query string: what must be contained in a record's metadata. */
+/** A JSON object in a query string that the metadata of a record must contain. */
 export const metadataQuery = z
   .string()
   .transform((text, context) => {
@@ -40,39 +41,39 @@ export const metadataQuery = z
       const value: unknown = JSON.parse(text);
       if (isObject(value)) return value;
     } catch {
-      // Said below.
+      // The issue below reports it.
     }
     context.issues.push({ code: "custom", input: text, message: "must be a JSON object" });
     return z.NEVER;
   })
   .pipe(searchable);
 
-/** A time in an answer: ISO 8601 with `+00:00`, to the microsecond where that is not zero. */
+/** A time in a response: ISO 8601 with `+00:00`, in milliseconds, or in microseconds when these are not zero. */
 export const timeText = z.string().openapi({ format: "date-time", example: "2026-01-31T12:00:00.000+00:00" });
 
 export const nullableTime = nullable(timeText);
 
-const unsaidCosts = { total_cost: z.null(), prompt_cost: z.null(), completion_cost: z.null() };
+const unrecordedCosts = { total_cost: z.null(), prompt_cost: z.null(), completion_cost: z.null() };
 
-/** What an upload does not say, and is null wherever it is asked for. */
-export const unsaid = {
-  costs: unsaidCosts,
-  tokens: { total_tokens: z.null(), prompt_tokens: z.null(), completion_tokens: z.null(), ...unsaidCosts },
+/** Fields of the original that uploads do not record; always null. */
+export const unrecorded = {
+  costs: unrecordedCosts,
+  tokens: { total_tokens: z.null(), prompt_tokens: z.null(), completion_tokens: z.null(), ...unrecordedCosts },
   first_tokens: { first_token_p50: z.null(), first_token_p99: z.null() },
 };
 
 const plainError = z.object({ detail: z.string() }).openapi("ExperimentsError");
 
-const MEANING = {
-  400: "The request cannot be understood, or not be applied to this record.",
-  404: "No such record, or it belongs to somebody else.",
-  409: "Something of that name or id exists.",
-  413: "The body is too large.",
+const DESCRIPTIONS = {
+  400: "The request is invalid for this record.",
+  404: "The record does not exist in this workspace.",
+  409: "The name or the id is taken.",
+  413: "The request body is too large.",
 } as const;
 
-/** The `responses` of a route: 422 lists its reasons, every other error is one sentence. */
-export function errors<C extends keyof typeof MEANING>(...codes: C[]) {
-  const entries = codes.map((code) => [code, jsonResponse(plainError, MEANING[code])]);
+/** The error `responses` of a route: 422 lists every reason, other errors have one sentence. */
+export function errors<C extends keyof typeof DESCRIPTIONS>(...codes: C[]) {
+  const entries = codes.map((code) => [code, jsonResponse(plainError, DESCRIPTIONS[code])]);
   return {
     ...(Object.fromEntries(entries) as Record<C, ReturnType<typeof jsonResponse<typeof plainError>>>),
     422: invalidResponse,
@@ -80,16 +81,17 @@ export function errors<C extends keyof typeof MEANING>(...codes: C[]) {
 }
 
 /**
- * Records in a page. The official clients ask for 100, take a shorter page for the last, and hand on a larger `limit` of
- * their caller: so more is allowed than the original's 100.
+ * The official clients request pages of 100, treat a shorter page as the last, and forward a larger `limit` of their
+ * caller: therefore the maximum is higher than the original's 100.
  */
-const PAGE = 100;
-const MAX_PAGE = 1000;
+const DEFAULT_PAGE_SIZE = 100;
+const MAX_PAGE_SIZE = 1000;
 
-const whole = (value: unknown) => (typeof value === "string" && /^-?\d{1,15}$/.test(value) ? Number(value) : value);
+const parseInteger = (value: unknown) =>
+  typeof value === "string" && /^-?\d{1,15}$/.test(value) ? Number(value) : value;
 
 /** `limit` and `offset` of a query string. */
 export const paging = {
-  limit: z.preprocess(whole, z.int().min(1).max(MAX_PAGE)).default(PAGE),
-  offset: z.preprocess(whole, z.int().min(0).max(1_000_000_000)).default(0),
+  limit: z.preprocess(parseInteger, z.int().min(1).max(MAX_PAGE_SIZE)).default(DEFAULT_PAGE_SIZE),
+  offset: z.preprocess(parseInteger, z.int().min(0).max(1_000_000_000)).default(0),
 };

@@ -5,14 +5,14 @@ import * as feedback from "./feedback.ts";
 import * as configs from "./feedback-configs.ts";
 import * as runs from "./runs.ts";
 import * as sessions from "./sessions.ts";
-import * as shared from "./shared.ts";
+import * as shared from "./shared-datasets.ts";
 import * as system from "./system.ts";
 import * as upload from "./upload.ts";
 import * as v2 from "./v2.ts";
 
 /**
- * The table of contents of the experiments API, below `/api/v1` and, for clients that leave the prefix out, at the root.
- * Static paths stand before those with a parameter in the same place. The comments repeat each route's method and path.
+ * The routes of the experiments API, below `/api/v1` and, for clients that omit the prefix, at the root. Static paths
+ * precede paths with a parameter in the same segment. The comments repeat the method and path of each route.
  */
 export const experimentRoutes = {
   uploads: {
@@ -85,31 +85,31 @@ export const experimentRoutes = {
   },
 } as const;
 
-/** Version 2, below `/api/v2` and `/v2`. Its errors are RFC 7807. */
+/** Version 2, below `/api/v2` and `/v2`. Errors are RFC 7807 problem details. */
 export const experimentRoutesV2 = {
   queryRunsV2: v2.queryRunsV2, // POST /runs/query
   readRunV2: v2.readRunV2, // GET /runs/{run_id}
   queryExperimentRuns: v2.queryExperimentRuns, // POST /datasets/{dataset_id}/experiment-runs
 } as const;
 
-/** Head of the experiments' OpenAPI document. */
+/** The head of the OpenAPI document of the experiments API. */
 export const experimentsDocument = {
   openapi: "3.1.0",
   info: {
     title: "Threadmill experiments",
     version: "0.1.0",
     description:
-      "Results of experiments that were run elsewhere: upload, query, statistics, comparison. A 422 lists every reason " +
-      "with its place; other errors have the body `{detail}`. Unknown fields and query parameters are ignored.",
+      "Upload, query and compare the results of experiments. A 422 response lists every reason with its location; other " +
+      "errors have the body `{detail}`. Unknown fields and query parameters are ignored.",
   },
   tags: [
-    { name: "Experiments", description: "Uploads, and what they add up to. The wire calls an experiment a session." },
-    { name: "Datasets", description: "What experiments are tried on." },
-    { name: "Examples", description: "Inputs, and the outputs that are expected." },
-    { name: "Runs", description: "An experiment's execution on one example." },
-    { name: "Feedback", description: "Scores and remarks on runs and experiments." },
-    { name: "Comparison", description: "Experiments side by side." },
-    { name: "Version 2", description: "The newer paths of the same." },
-    { name: "System", description: "The server itself." },
+    { name: "Experiments", description: "Experiments and their statistics. The API calls an experiment a session." },
+    { name: "Datasets", description: "Sets of examples." },
+    { name: "Examples", description: "Inputs and expected outputs." },
+    { name: "Runs", description: "Executions of an experiment on one example." },
+    { name: "Feedback", description: "Scores and comments on runs and experiments." },
+    { name: "Comparison", description: "Comparison of experiments." },
+    { name: "Version 2", description: "Version 2 of the runs API." },
+    { name: "System", description: "Information about the server." },
   ],
 };

@@ -1,11 +1,11 @@
 import { createRoute, z } from "@hono/zod-openapi";
 import { jsonBody, jsonObject, jsonResponse, optional, withDefault } from "../../platform/contract/fields.ts";
-import { errors, looseUuid, nullableTime, time, timeText, unsaid, uuids } from "./fields.ts";
+import { errors, nullableTime, time, timeText, unrecorded, uuidOrHex, uuids } from "./fields.ts";
 import { FeedbackStats } from "./sessions.ts";
 
 const tags = ["Runs"];
 
-/** An execution on one example. Uploaded runs have neither children nor tokens. */
+/** An execution on one example. Uploaded runs have no children and no token counts. */
 export const ExperimentRun = z
   .object({
     id: z.string(),
@@ -36,7 +36,7 @@ export const ExperimentRun = z
     total_tokens: z.int(),
     prompt_tokens: z.int(),
     completion_tokens: z.int(),
-    ...unsaid.costs,
+    ...unrecorded.costs,
     first_token_time: z.null(),
     app_path: z.string(),
     in_dataset: z.boolean(),
@@ -49,19 +49,21 @@ export type ExperimentRun = z.output<typeof ExperimentRun>;
 
 const optionalTime = optional(time);
 
-/** Which runs. Conditions of a run tree look at the run itself: uploaded runs are roots without children. */
-const which = {
+/** Filters on trace and tree apply to the run itself: uploaded runs are roots without children. */
+const runFilters = {
   id: optional(uuids),
-  trace: optional(looseUuid),
-  parent_run: optional(looseUuid),
+  trace: optional(uuidOrHex),
+  parent_run: optional(uuidOrHex),
   run_type: optional(z.string()),
   session: optional(uuids),
   reference_example: optional(uuids),
-  start_time: optionalTime.openapi({ description: "Started at or after it." }),
-  end_time: optionalTime.openapi({ description: "Started at or before it." }),
+  start_time: optionalTime.openapi({ description: "Runs that started at or after this time." }),
+  end_time: optionalTime.openapi({ description: "Runs that started at or before this time." }),
   error: optional(z.boolean()),
   query: optional(z.string()).openapi({ description: "Words to search for." }),
-  filter: optional(z.string()).openapi({ description: 'Such as `and(eq(status, "error"), gt(latency, 5))`.' }),
+  filter: optional(z.string()).openapi({
+    description: 'A filter expression, for example `and(eq(status, "error"), gt(latency, 5))`.',
+  }),
   trace_filter: optional(z.string()),
   tree_filter: optional(z.string()),
   search_filter: optional(z.string()),
@@ -70,13 +72,15 @@ const which = {
 
 const RunQuery = z
   .object({
-    ...which,
+    ...runFilters,
     cursor: optional(z.string()),
-    limit: withDefault(z.int().min(1), 100).openapi({ description: "At most 100 are answered; go on by the cursor." }),
-    select: optional(z.array(z.string())).openapi({
-      description: "Answer with these fields; unknown ones are left out.",
+    limit: withDefault(z.int().min(1), 100).openapi({
+      description: "A page has at most 100 runs. Use the cursor for the next page.",
     }),
-    order: withDefault(z.enum(["asc", "desc"]), "desc").openapi({ description: "By the time of their start." }),
+    select: optional(z.array(z.string())).openapi({
+      description: "The fields to return. Unknown fields are ignored.",
+    }),
+    order: withDefault(z.enum(["asc", "desc"]), "desc").openapi({ description: "By start time." }),
   })
   .openapi("RunQuery");
 export type RunQuery = z.output<typeof RunQuery>;
@@ -94,33 +98,33 @@ export const queryRuns = createRoute({
   method: "post",
   path: "/runs/query",
   operationId: "query_runs",
-  summary: "Find runs",
+  summary: "Query runs",
   tags,
   request: { body: jsonBody(RunQuery) },
-  responses: { 200: jsonResponse(page, "A page."), ...errors(400) },
+  responses: { 200: jsonResponse(page, "A page of runs."), ...errors(400) },
 });
 
 export const readRun = createRoute({
   method: "get",
   path: "/runs/{run_id}",
   operationId: "read_run",
-  summary: "One run",
+  summary: "Get a run",
   tags,
-  request: { params: z.object({ run_id: looseUuid }) },
+  request: { params: z.object({ run_id: uuidOrHex }) },
   responses: { 200: jsonResponse(ExperimentRun, "The run."), ...errors(404) },
 });
 
-const RunStatsQuery = z.object(which).openapi("RunStatsQuery");
+const RunStatsQuery = z.object(runFilters).openapi("RunStatsQuery");
 export type RunStatsQuery = z.output<typeof RunStatsQuery>;
 
-/** What some runs add up to; the fields mean what they mean of an experiment. */
+/** Statistics of the matching runs, with the fields of an experiment. */
 export const RunStats = z
   .object({
     run_count: z.int(),
     latency_p50: z.number().nullable(),
     latency_p99: z.number().nullable(),
-    ...unsaid.first_tokens,
-    ...unsaid.tokens,
+    ...unrecorded.first_tokens,
+    ...unrecorded.tokens,
     median_tokens: z.null(),
     last_run_start_time: nullableTime,
     feedback_stats: FeedbackStats,
@@ -135,7 +139,7 @@ export const readRunStats = createRoute({
   method: "post",
   path: "/runs/stats",
   operationId: "run_stats",
-  summary: "What runs add up to",
+  summary: "Get the statistics of runs",
   tags,
   request: { body: jsonBody(RunStatsQuery) },
   responses: { 200: jsonResponse(RunStats, "The statistics."), ...errors(400) },

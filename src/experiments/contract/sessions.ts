@@ -8,13 +8,13 @@ import {
   queryFlag,
   searchable,
 } from "../../platform/contract/fields.ts";
-import { errors, looseUuid, metadataQuery, nullableTime, paging, time, timeText, unsaid, uuids } from "./fields.ts";
+import { errors, metadataQuery, nullableTime, paging, time, timeText, unrecorded, uuidOrHex, uuids } from "./fields.ts";
 
 const tags = ["Experiments"];
 
 /**
- * What the feedback of one key adds up to. `n` counts all of it; `avg`, `min`, `max` and `stdev` (of the sample) are of the
- * scores and null without any (`stdev` without two); `values` counts texts.
+ * The statistics of the feedback of one key. `n` counts all feedback. `avg`, `min`, `max` and the sample `stdev` are of the
+ * scores; they are null without scores, `stdev` also with one. `values` counts text values.
  */
 const KeyStats = z
   .object({
@@ -25,7 +25,7 @@ const KeyStats = z
     stdev: z.number().nullable(),
     values: z.record(z.string(), z.int()),
     errors: z.int(),
-    comments: z.array(z.string()).openapi({ description: "Up to 10 of them." }),
+    comments: z.array(z.string()).openapi({ description: "At most 10 comments." }),
     sources: z.array(z.string()),
     contains_thread_feedback: z.boolean(),
   })
@@ -34,13 +34,13 @@ export type KeyStats = z.output<typeof KeyStats>;
 export const FeedbackStats = z.record(z.string(), KeyStats);
 export type FeedbackStats = z.output<typeof FeedbackStats>;
 
-/** What an experiment adds up to. Latencies are seconds, rates fractions. All null where nobody asked for statistics. */
+/** Latencies are in seconds, rates are fractions. All fields are null unless the request includes statistics. */
 const statistics = {
   run_count: z.int().nullable(),
   latency_p50: z.number().nullable(),
   latency_p99: z.number().nullable(),
-  ...unsaid.first_tokens,
-  ...unsaid.tokens,
+  ...unrecorded.first_tokens,
+  ...unrecorded.tokens,
   last_run_start_time: nullableTime,
   last_run_start_time_live: z.null(),
   feedback_stats: FeedbackStats.nullable(),
@@ -50,7 +50,7 @@ const statistics = {
   streaming_rate: z.number().nullable(),
 };
 
-/** An experiment. The wire calls it a session, and the clients a project. */
+/** An experiment. The API calls it a session, the clients call it a project. */
 export const Session = z
   .object({
     id: z.string(),
@@ -59,17 +59,20 @@ export const Session = z
     description: z.string().nullable(),
     start_time: timeText,
     end_time: nullableTime,
-    extra: jsonObject.nullable().openapi({ description: "`metadata` in it is what was given with the upload." }),
+    extra: jsonObject.nullable().openapi({ description: "`metadata` is the metadata of the upload." }),
     default_dataset_id: z.string().nullable(),
     reference_dataset_id: z.string().nullable(),
     trace_tier: z.string().nullable(),
-    test_run_number: z.int().nullable().openapi({ description: "1, 2, 3 ... within the dataset." }),
+    test_run_number: z
+      .int()
+      .nullable()
+      .openapi({ description: "The position of the experiment in its dataset, starting at 1." }),
     ...statistics,
   })
   .openapi("TracerSession");
 export type Session = z.output<typeof Session>;
 
-const sessionParams = z.object({ session_id: looseUuid });
+const sessionParams = z.object({ session_id: uuidOrHex });
 
 const SessionQuery = z.object({
   id: uuids.optional(),
@@ -78,8 +81,8 @@ const SessionQuery = z.object({
   reference_dataset: uuids.optional(),
   reference_free: queryBoolean.optional(),
   metadata: metadataQuery.optional(),
-  include_stats: queryFlag("Statistics, too; they are null otherwise."),
-  facets: queryFlag("`run_facets`, too."),
+  include_stats: queryFlag("Includes the statistics; they are null otherwise."),
+  facets: queryFlag("Includes `run_facets`."),
   sort_by: z
     .enum([
       "name",
@@ -102,27 +105,27 @@ export const listSessions = createRoute({
   method: "get",
   path: "/sessions",
   operationId: "list_sessions",
-  summary: "Find experiments",
+  summary: "List experiments",
   tags,
   request: { query: SessionQuery },
-  responses: { 200: jsonResponse(z.array(Session), "A page."), ...errors() },
+  responses: { 200: jsonResponse(z.array(Session), "A page of experiments."), ...errors() },
 });
 
 const changes = {
   end_time: optional(time),
   extra: optional(searchable),
   description: optional(z.string()),
-  default_dataset_id: optional(looseUuid),
+  default_dataset_id: optional(uuidOrHex),
   trace_tier: optional(z.enum(["longlived", "shortlived"])),
 };
 
 const SessionCreate = z
   .object({
     ...changes,
-    id: optional(looseUuid),
+    id: optional(uuidOrHex),
     name: optional(z.string().min(1).max(1000)),
     start_time: optional(time),
-    reference_dataset_id: optional(looseUuid),
+    reference_dataset_id: optional(uuidOrHex),
   })
   .openapi("TracerSessionCreate");
 export type SessionCreate = z.output<typeof SessionCreate>;
@@ -131,10 +134,10 @@ export const createSession = createRoute({
   method: "post",
   path: "/sessions",
   operationId: "create_session",
-  summary: "Make an experiment without runs",
+  summary: "Create an experiment without runs",
   tags,
   request: {
-    query: z.object({ upsert: queryFlag("Answer the one of that name where there is one.") }),
+    query: z.object({ upsert: queryFlag("Returns the existing experiment if the name is taken.") }),
     body: jsonBody(SessionCreate),
   },
   responses: { 200: jsonResponse(Session, "The experiment."), ...errors(404, 409) },
@@ -144,7 +147,7 @@ export const readSession = createRoute({
   method: "get",
   path: "/sessions/{session_id}",
   operationId: "read_session",
-  summary: "One experiment, with its statistics",
+  summary: "Get an experiment with its statistics",
   tags,
   request: {
     params: sessionParams,
@@ -153,7 +156,7 @@ export const readSession = createRoute({
   responses: { 200: jsonResponse(Session, "The experiment."), ...errors(404) },
 });
 
-/** Null leaves a field as it is: the official clients send it for everything that their callers did not name. */
+/** Null keeps the value: the official clients send null for every field that their caller omits. */
 const SessionUpdate = z
   .object({ ...changes, name: optional(z.string().min(1).max(1000)) })
   .openapi("TracerSessionUpdate");
@@ -163,18 +166,18 @@ export const updateSession = createRoute({
   method: "patch",
   path: "/sessions/{session_id}",
   operationId: "update_session",
-  summary: "Rename or describe an experiment",
+  summary: "Update an experiment",
   tags,
   request: { params: sessionParams, body: jsonBody(SessionUpdate) },
-  responses: { 200: jsonResponse(Session, "The experiment as it is now."), ...errors(404, 409) },
+  responses: { 200: jsonResponse(Session, "The updated experiment."), ...errors(404, 409) },
 });
 
 export const deleteSession = createRoute({
   method: "delete",
   path: "/sessions/{session_id}",
   operationId: "delete_session",
-  summary: "Remove an experiment with its runs and feedback",
+  summary: "Delete an experiment with its runs and feedback",
   tags,
   request: { params: sessionParams },
-  responses: { 200: jsonResponse(z.object({ message: z.string() }), "It is gone."), ...errors(404) },
+  responses: { 200: jsonResponse(z.object({ message: z.string() }), "The experiment was deleted."), ...errors(404) },
 });

@@ -1,7 +1,7 @@
 import { createRoute, z } from "@hono/zod-openapi";
 import { jsonObject, jsonResponse } from "../../platform/contract/fields.ts";
 
-/** What the official clients of the experiments API probe. */
+/** The response of a route that the official clients of the experiments API probe. */
 const ExperimentsInfo = z
   .object({
     version: z.string(),
@@ -18,7 +18,30 @@ export const experimentsInfo = createRoute({
   method: "get",
   path: "/info",
   operationId: "experiments_info",
-  summary: "Version and features",
+  summary: "Get the version and the features",
   tags: ["System"],
   responses: { 200: jsonResponse(ExperimentsInfo, "Version and features.") },
 });
+
+/**
+ * The features that clients of the experiments API check. `sdb_query_enabled` is off because it enables all of version 2 of the API, of
+ * which only runs and comparisons exist here. Traces are not accepted, so there is no ingest endpoint.
+ */
+export const EXPERIMENTS_INFO = {
+  instance_flags: {
+    dataset_examples_multipart_enabled: true,
+    examples_multipart_enabled: true,
+    sdb_query_enabled: false,
+  },
+  // All fields are required: a thread of the Python client fails with a KeyError if one is missing.
+  batch_ingest_config: {
+    use_multipart_endpoint: false,
+    scale_up_qsize_trigger: 1000,
+    scale_up_nthreads_limit: 16,
+    scale_down_nempty_trigger: 4,
+    size_limit: 100,
+    size_limit_bytes: 20_971_520,
+  },
+  license_expiration_time: null,
+  customer_info: null,
+} as const;

@@ -2,13 +2,13 @@ import { createRoute, z } from "@hono/zod-openapi";
 import { jsonBody, jsonObject, jsonResponse, optional, searchable } from "../../platform/contract/fields.ts";
 import { Dataset } from "./datasets.ts";
 import { FeedbackInput } from "./feedback.ts";
-import { errors, looseUuid, time } from "./fields.ts";
+import { errors, time, uuidOrHex } from "./fields.ts";
 import { Session } from "./sessions.ts";
 
-/** One example of the dataset and what the experiment made of it. */
+/** One example of the dataset with one run on it. */
 export const UploadRow = z
   .object({
-    row_id: looseUuid.openapi({ description: "The example: the same in every experiment of the dataset." }),
+    row_id: uuidOrHex.openapi({ description: "The id of the example, the same in every experiment of the dataset." }),
     inputs: jsonObject,
     expected_outputs: optional(jsonObject),
     actual_outputs: optional(jsonObject),
@@ -22,13 +22,13 @@ export const UploadRow = z
   .openapi("ExperimentResultRow");
 export type UploadRow = z.output<typeof UploadRow>;
 
-/** All of an upload but its rows. */
+/** An upload without its rows. */
 export const UploadHead = z.object({
   experiment_name: z.string().min(1).max(1000),
   experiment_description: optional(z.string()),
   experiment_start_time: time,
   experiment_end_time: time,
-  dataset_id: optional(looseUuid),
+  dataset_id: optional(uuidOrHex),
   dataset_name: optional(z.string().min(1).max(1000)),
   dataset_description: optional(z.string()),
   experiment_metadata: optional(searchable),
@@ -41,19 +41,16 @@ const ExperimentUpload = UploadHead.extend({ results: z.array(UploadRow) }).open
 const UploadResult = z.object({ dataset: Dataset, experiment: Session }).openapi("ExperimentResultsUploadResult");
 export type UploadResult = z.output<typeof UploadResult>;
 
-/**
- * Takes the results of an experiment that was run elsewhere. All of it is stored, or nothing. The statistics of the
- * answer are null, as in the original; the next query has them.
- */
+/** Stores all rows of an upload, or none. The statistics in the response are null, as in the original. */
 export const uploadExperiment = createRoute({
   method: "post",
   path: "/datasets/upload-experiment",
   operationId: "upload_experiment",
-  summary: "Upload an experiment that was run elsewhere",
+  summary: "Upload the results of an experiment",
   tags: ["Experiments"],
   request: { body: jsonBody(ExperimentUpload) },
   responses: {
-    200: jsonResponse(UploadResult, "The dataset and the experiment; its statistics come with the next query."),
+    200: jsonResponse(UploadResult, "The dataset and the experiment. The statistics are null until the next query."),
     ...errors(400, 409, 413),
   },
 });

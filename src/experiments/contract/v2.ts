@@ -1,20 +1,21 @@
 import { createRoute, z } from "@hono/zod-openapi";
 import { jsonBody, jsonObject, jsonResponse, optional, withDefault } from "../../platform/contract/fields.ts";
 import { datasetParams } from "./datasets.ts";
-import { looseUuid, nullableTime, texts, time, timeText, unsaid } from "./fields.ts";
+import { Example } from "./examples.ts";
+import { nullableTime, texts, time, timeText, unrecorded, uuidOrHex } from "./fields.ts";
 import { FeedbackStats } from "./sessions.ts";
 
 const tags = ["Version 2"];
 
-/** An error as RFC 7807 has it. */
+/** RFC 7807 problem details. */
 const problem = z
   .object({ type: z.string(), title: z.string(), status: z.int(), detail: z.string(), instance: z.string().optional() })
   .openapi("ProblemDetails");
 
-const problemResponse = { description: "Why not.", content: { "application/problem+json": { schema: problem } } };
+const problemResponse = { description: "The reason.", content: { "application/problem+json": { schema: problem } } };
 const problems = { 400: problemResponse, 404: problemResponse, 422: problemResponse };
 
-/** A run, with the fields that were selected and no others. */
+/** A run with the selected fields. */
 export const RunV2 = z
   .object({
     id: z.string(),
@@ -43,7 +44,7 @@ export const RunV2 = z
     is_root: z.boolean(),
     reference_example_id: z.string().nullable(),
     reference_dataset_id: z.string().nullable(),
-    ...unsaid.tokens,
+    ...unrecorded.tokens,
     prompt_token_details: z.null(),
     completion_token_details: z.null(),
     prompt_cost_details: z.null(),
@@ -61,29 +62,31 @@ export const RunV2 = z
   .openapi("RunV2");
 export type RunV2 = z.output<typeof RunV2>;
 
-/** The names are the fields' own, in capitals; other words are refused. */
+/** The field names in capitals. */
 const select = z.enum(Object.keys(RunV2.shape).map((name) => name.toUpperCase()) as [string, ...string[]]);
 
 const RunQueryV2 = z
   .object({
-    project_ids: optional(z.array(looseUuid).min(1).max(100)),
-    reference_dataset_id: optional(looseUuid).openapi({
-      description: "Instead of `project_ids`: all its experiments.",
+    project_ids: optional(z.array(uuidOrHex).min(1).max(100)),
+    reference_dataset_id: optional(uuidOrHex).openapi({
+      description: "Selects all experiments of the dataset instead of `project_ids`.",
     }),
-    ids: optional(z.array(looseUuid).max(1000)),
-    reference_examples: optional(z.array(looseUuid).max(1000)),
-    trace_id: optional(looseUuid),
+    ids: optional(z.array(uuidOrHex).max(1000)),
+    reference_examples: optional(z.array(uuidOrHex).max(1000)),
+    trace_id: optional(uuidOrHex),
     run_type: optional(z.string()),
     has_error: optional(z.boolean()),
     is_root: optional(z.boolean()),
     filter: optional(z.string()),
     trace_filter: optional(z.string()),
     tree_filter: optional(z.string()),
-    min_start_time: optional(time).openapi({ description: "Unset: from the beginning. (The original: one day ago.)" }),
+    min_start_time: optional(time).openapi({
+      description: "Unbounded by default. (The original defaults to one day ago.)",
+    }),
     max_start_time: optional(time),
     cursor: optional(z.string()),
     page_size: withDefault(z.int().min(1).max(1000), 100),
-    selects: optional(z.array(select)).openapi({ description: "Fields to answer; `id` alone when missing." }),
+    selects: optional(z.array(select)).openapi({ description: "The fields to return. The default is `id`." }),
     sort_order: withDefault(z.enum(["ASC", "DESC"]), "DESC"),
   })
   .openapi("RunQueryV2");
@@ -96,10 +99,10 @@ export const queryRunsV2 = createRoute({
   method: "post",
   path: "/runs/query",
   operationId: "query_runs_v2",
-  summary: "Find runs",
+  summary: "Query runs",
   tags,
   request: { body: jsonBody(RunQueryV2) },
-  responses: { 200: jsonResponse(pageOf(RunV2.partial()), "A page."), ...problems },
+  responses: { 200: jsonResponse(pageOf(RunV2.partial()), "A page of runs."), ...problems },
 });
 
 const selects = texts.pipe(z.array(select)).optional();
@@ -108,20 +111,20 @@ export const readRunV2 = createRoute({
   method: "get",
   path: "/runs/{run_id}",
   operationId: "read_run_v2",
-  summary: "One run",
+  summary: "Get a run",
   tags,
   request: {
-    params: z.object({ run_id: looseUuid }),
-    query: z.object({ project_id: looseUuid, start_time: time.optional(), selects }),
+    params: z.object({ run_id: uuidOrHex }),
+    query: z.object({ project_id: uuidOrHex, start_time: time.optional(), selects }),
   },
   responses: { 200: jsonResponse(RunV2.partial(), "The run."), ...problems },
 });
 
 const ExperimentRunsQuery = z
   .object({
-    experiment_ids: z.array(looseUuid).min(1).max(100),
-    example_ids: optional(z.array(looseUuid).max(1000)),
-    comparative_experiment_id: optional(looseUuid),
+    experiment_ids: z.array(uuidOrHex).min(1).max(100),
+    example_ids: optional(z.array(uuidOrHex).max(1000)),
+    comparative_experiment_id: optional(uuidOrHex),
     filters: optional(z.record(z.string(), z.array(z.string()))),
     selects: optional(z.array(select)),
     sort: optional(z.object({ by: z.string(), order: withDefault(z.enum(["ASC", "DESC"]), "DESC") })),
@@ -132,27 +135,15 @@ const ExperimentRunsQuery = z
 export type ExperimentRunsQuery = z.output<typeof ExperimentRunsQuery>;
 
 const exampleWithRunsV2 = z
-  .object({
-    id: z.string(),
-    dataset_id: z.string(),
-    name: z.string(),
-    inputs: jsonObject,
-    outputs: jsonObject.nullable(),
-    metadata: jsonObject.nullable(),
-    source_run_id: z.string().nullable(),
-    attachment_urls: z.null(),
-    created_at: timeText,
-    modified_at: timeText,
-    runs: z.array(RunV2.partial()),
-  })
+  .object({ ...Example.shape, metadata: jsonObject.nullable(), runs: z.array(RunV2.partial()) })
   .openapi("ExampleWithRunsV2");
 
 export const queryExperimentRuns = createRoute({
   method: "post",
   path: "/datasets/{dataset_id}/experiment-runs",
   operationId: "query_experiment_runs",
-  summary: "Experiments side by side, by example",
+  summary: "List examples with the runs of several experiments",
   tags,
   request: { params: datasetParams, body: jsonBody(ExperimentRunsQuery) },
-  responses: { 200: jsonResponse(pageOf(exampleWithRunsV2), "A page."), ...problems },
+  responses: { 200: jsonResponse(pageOf(exampleWithRunsV2), "A page of examples."), ...problems },
 });

@@ -1,13 +1,13 @@
 import { microsecondsOf } from "../../platform/lib/times.ts";
-import { looseUuid } from "../contract/fields.ts";
-import type { EntryField, RunField, Scalar } from "./filter.ts";
+import { uuidOrHex } from "../contract/fields.ts";
+import type { EntryField, RunField, Scalar } from "../storage/run-filter.ts";
 
-/** What a field holds: `json` is any scalar, kept as it is, so that `true` and `"true"` are two values. */
+/** `json` is any JSON scalar: `true` and `"true"` are different values. */
 type Kind = "uuid" | "text" | "error" | "seconds" | "time" | "number" | "boolean" | "json" | "list";
 
 interface FieldRule {
   kind: Kind;
-  /** Whether a run may lack it, and `null` may be compared with it. */
+  /** Whether the field may be null and can be compared with null. */
   nullable: boolean;
 }
 
@@ -32,16 +32,16 @@ export const FIELDS: Record<RunField | EntryField, FieldRule> = {
 
 export type FieldName = keyof typeof FIELDS;
 
-/** Names for other things than one field of a run: the parser turns each into conditions on the fields above. */
-export const OTHER_NAMES = ["reference_example_id", "metadata", "thread_id"] as const;
+/** Names that the parser translates to conditions on the fields above. */
+export const PSEUDO_FIELDS = ["reference_example_id", "metadata", "thread_id"] as const;
 
-export type OtherName = (typeof OTHER_NAMES)[number];
+export type PseudoField = (typeof PSEUDO_FIELDS)[number];
 
 export const isField = (name: string): name is FieldName => Object.hasOwn(FIELDS, name);
 
-export const isOtherName = (name: string): name is OtherName => (OTHER_NAMES as readonly string[]).includes(name);
+export const isPseudoField = (name: string): name is PseudoField => (PSEUDO_FIELDS as readonly string[]).includes(name);
 
-/** Fields that have an order. A `json` value has one where it is a number. */
+/** Kinds with an order. A `json` value has an order if it is a number. */
 const ORDERED: ReadonlySet<Kind> = new Set<Kind>(["seconds", "time", "number", "json"]);
 
 export const hasOrder = (field: FieldName): boolean => ORDERED.has(FIELDS[field].kind);
@@ -49,51 +49,52 @@ export const hasOrder = (field: FieldName): boolean => ORDERED.has(FIELDS[field]
 export const orderedFields = (): string => (Object.keys(FIELDS) as FieldName[]).filter(hasOrder).join(", ");
 
 /**
- * What a value means for a field: seconds, microseconds, a UUID in lower case ...
+ * Converts a literal to the unit of a field: seconds, microseconds, a UUID in lower case ...
  *
- * @returns undefined when it is not of the field's type
+ * @returns undefined when the literal does not have the type of the field
  */
-export function valueFor(field: FieldName, written: Scalar): Scalar | undefined {
+export function toFieldValue(field: FieldName, literal: Scalar): Scalar | undefined {
   const { kind, nullable } = FIELDS[field];
-  if (written === null) return nullable ? null : undefined;
-  return READERS[kind].read(written);
+  if (literal === null) return nullable ? null : undefined;
+  return LITERAL_TYPES[kind].convert(literal);
 }
 
-/** The type of a field in words, such as `seconds as a number or a text like "5s", or null`. */
-export function expectedFor(field: FieldName): string {
+/** A description of the type of a field, for example `seconds as a number or a text like "5s", or null`. */
+export function expectedLiteral(field: FieldName): string {
   const { kind, nullable } = FIELDS[field];
-  return nullable ? `${READERS[kind].expected}, or null` : READERS[kind].expected;
+  const { expected } = LITERAL_TYPES[kind];
+  return nullable ? `${expected}, or null` : expected;
 }
 
-interface Reader {
+interface LiteralType {
   expected: string;
-  read(written: string | number | boolean): Scalar | undefined;
+  convert(literal: string | number | boolean): Scalar | undefined;
 }
 
 const ofType =
   (...types: string[]) =>
-  (written: string | number | boolean) =>
-    types.includes(typeof written) ? written : undefined;
+  (literal: string | number | boolean) =>
+    types.includes(typeof literal) ? literal : undefined;
 
-const ofText = (read: (text: string) => Scalar | undefined) => (written: string | number | boolean) =>
-  typeof written === "string" ? read(written) : undefined;
+const ofText = (convert: (text: string) => Scalar | undefined) => (literal: string | number | boolean) =>
+  typeof literal === "string" ? convert(literal) : undefined;
 
-const READERS: Record<Kind, Reader> = {
-  uuid: { expected: "a UUID in quotes", read: ofText((text) => looseUuid.safeParse(text).data) },
-  text: { expected: "a text in quotes", read: ofType("string") },
-  error: { expected: "a text in quotes, true or false", read: ofType("string", "boolean") },
+const LITERAL_TYPES: Record<Kind, LiteralType> = {
+  uuid: { expected: "a UUID in quotes", convert: ofText((text) => uuidOrHex.safeParse(text).data) },
+  text: { expected: "a text in quotes", convert: ofType("string") },
+  error: { expected: "a text in quotes, true or false", convert: ofType("string", "boolean") },
   seconds: {
     expected: 'seconds as a number or a text like "5s" (units: ms, s, m, h)',
-    read: (written) => (typeof written === "string" ? secondsOf(written) : ofType("number")(written)),
+    convert: (literal) => (typeof literal === "string" ? parseSeconds(literal) : ofType("number")(literal)),
   },
-  time: { expected: 'a time like "2024-07-29T21:00:00Z"', read: ofText(microsecondsOf) },
-  number: { expected: "a number", read: ofType("number") },
-  boolean: { expected: "true or false", read: ofType("boolean") },
-  json: { expected: "a text in quotes, a number, true or false", read: ofType("string", "number", "boolean") },
-  list: { expected: "no value", read: () => undefined },
+  time: { expected: 'a time like "2024-07-29T21:00:00Z"', convert: ofText(microsecondsOf) },
+  number: { expected: "a number", convert: ofType("number") },
+  boolean: { expected: "true or false", convert: ofType("boolean") },
+  json: { expected: "a text in quotes, a number, true or false", convert: ofType("string", "number", "boolean") },
+  list: { expected: "no value", convert: () => undefined },
 };
 
-/** Milliseconds are divided, because 700 * 0.001 is not 0.7. */
+/** Division of milliseconds is exact where multiplication is not: 700 * 0.001 is not 0.7. */
 const SECONDS_IN: Record<string, (amount: number) => number> = {
   ms: (amount) => amount / 1000,
   s: (amount) => amount,
@@ -101,8 +102,8 @@ const SECONDS_IN: Record<string, (amount: number) => number> = {
   h: (amount) => amount * 3600,
 };
 
-/** The docs write "5s"; which further units the official service takes is not published. */
-function secondsOf(text: string): number | undefined {
+/** The official docs have "5s" only; the other units are an extension. */
+function parseSeconds(text: string): number | undefined {
   const [, amount, unit = ""] = /^(\d{1,15}(?:\.\d{1,15})?) ?(ms|s|m|h)$/.exec(text.trim()) ?? [];
   return SECONDS_IN[unit]?.(Number(amount));
 }

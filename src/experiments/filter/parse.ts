@@ -1,14 +1,13 @@
+import { ApiError } from "../../platform/errors.ts";
 import { isObject, JsonError, parseUntrusted } from "../../platform/lib/json/json.ts";
+import type { Comparator, RunFilter, Scalar } from "../storage/run-filter.ts";
 import { type FieldName, hasOrder, isField, orderedFields } from "./fields.ts";
-import type { Comparator, Filter, Scalar } from "./filter.ts";
-import { FilterError, quoted } from "./filter-error.ts";
-import { conditionOn, type Parsed, withPairs } from "./pairs.ts";
-import { type Name, Reader } from "./reader.ts";
-import { found, type Token, Tokens } from "./tokens.ts";
+import { ArgumentReader, describeToken, FilterError, type Name, quoted, type Token, Tokens } from "./filter-reader.ts";
+import { groupEntries, type ParsedExpression, toExpression } from "./group-entries.ts";
 
-/** In UTF-16 units, as a text's `length` counts. */
+/** In UTF-16 code units. */
 const MAX_LENGTH = 20_000;
-/** Calls within calls. */
+/** The maximum nesting of calls. */
 const MAX_DEPTH = 32;
 
 const OPERATORS = ["and", "or", "not", "eq", "neq", "gt", "gte", "lt", "lte", "in", "has", "exists", "search"] as const;
@@ -16,39 +15,38 @@ const OPERATORS = ["and", "or", "not", "eq", "neq", "gt", "gte", "lt", "lte", "i
 type Operator = (typeof OPERATORS)[number];
 
 /**
- * Reads a filter expression of the official clients: calls of {@link OPERATORS} on fields and values, such as
- * `and(eq(feedback_key, "correctness"), lt(feedback_score, 0.5))`. Where the published description ends, the rules are
- * ours:
+ * Parses a filter expression of the official clients: calls of {@link OPERATORS} on fields and values, for example
+ * `and(eq(feedback_key, "correctness"), lt(feedback_score, 0.5))`. Rules that the official description does not specify:
  *
- * - `latency` takes seconds or a text with a unit; a time without an offset is UTC; `error` takes true and false for
- *   "has one" and "has none".
- * - `exists(metadata, "k")` and `has(metadata, '{"k": 1}')` ask for entries, `eq(thread_id, "t")` for the metadata of a
- *   thread (the clients' `readThread` sends it).
- * - `search` takes no field, as on the official service.
+ * - `latency` accepts seconds or a text with a unit. A time without an offset is UTC. `error` accepts true (the run has an
+ *   error) and false.
+ * - `exists(metadata, "k")` and `has(metadata, '{"k": 1}')` match metadata entries, `eq(thread_id, "t")` matches the thread id
+ *   in the metadata (sent by `readThread` of the clients).
+ * - `search` has no field, as on the official service.
  *
- * @throws FilterError naming the first place that is wrong
+ * @throws FilterError with the position of the first error
  */
-export function parseFilter(text: string): Filter {
+export function parseFilter(text: string): RunFilter {
   if (text.length > MAX_LENGTH) {
     throw new FilterError(MAX_LENGTH, `a filter has at most ${MAX_LENGTH} characters; this one has ${text.length}.`);
   }
-  const reader = new Reader(new Tokens(text));
+  const reader = new ArgumentReader(new Tokens(text));
   const parsed = readCall(reader, 1);
   reader.end();
-  return withPairs(parsed);
+  return groupEntries(parsed);
 }
 
-function readCall(reader: Reader, depth: number): Parsed {
+function readCall(reader: ArgumentReader, depth: number): ParsedExpression {
   const { at, operator } = reader.operator(OPERATORS);
   if (depth > MAX_DEPTH) throw new FilterError(at, `calls are nested more than ${MAX_DEPTH} deep.`);
-  reader.count(at);
-  reader.mark("(");
+  reader.countNode(at);
+  reader.punctuation("(");
   const parsed = readArguments(reader, operator, at, depth);
-  reader.mark(")");
+  reader.punctuation(")");
   return parsed;
 }
 
-function readArguments(reader: Reader, operator: Operator, at: number, depth: number): Parsed {
+function readArguments(reader: ArgumentReader, operator: Operator, at: number, depth: number): ParsedExpression {
   switch (operator) {
     case "and":
     case "or":
@@ -68,77 +66,77 @@ function readArguments(reader: Reader, operator: Operator, at: number, depth: nu
   }
 }
 
-function readComparison(reader: Reader, op: Comparator, at: number): Parsed {
+function readComparison(reader: ArgumentReader, op: Comparator, at: number): ParsedExpression {
   const name = reader.name();
   const ordered = op !== "eq" && op !== "neq";
   if (name.value === "thread_id" && !ordered) return readThread(reader, op, at);
   const field = fieldFor(op, name);
-  if (ordered && !hasOrder(field)) throw unfit(op, name, `fields with an order are ${orderedFields()}`);
-  reader.mark(",");
+  if (ordered && !hasOrder(field)) throw unsupported(op, name, `the fields with an order are ${orderedFields()}`);
+  reader.punctuation(",");
   const token = reader.peek();
   const value = reader.value(field);
   if (ordered && typeof value !== "number") {
-    throw new FilterError(token.at, `${op} compares numbers and times, and ${found(token)} has no such order.`);
+    throw new FilterError(token.at, `${op} compares numbers and times, and ${describeToken(token)} is neither.`);
   }
-  if (field !== "error" || typeof value !== "boolean") return conditionOn(at, { op, field, value });
-  return conditionOn(at, { op: (op === "eq") === value ? "neq" : "eq", field, value: null });
+  if (field !== "error" || typeof value !== "boolean") return toExpression(at, { op, field, value });
+  return toExpression(at, { op: (op === "eq") === value ? "neq" : "eq", field, value: null });
 }
 
-function readIn(reader: Reader, at: number): Parsed {
+function readIn(reader: ArgumentReader, at: number): ParsedExpression {
   const name = reader.name();
   const field = name.value === "thread_id" ? undefined : fieldFor("in", name);
-  reader.mark(",");
-  if (field) return conditionOn(at, { op: "in", field, values: reader.list(() => readListed(reader, field)) });
+  reader.punctuation(",");
+  if (field) return toExpression(at, { op: "in", field, values: reader.list(() => readListed(reader, field)) });
   const values = reader.list(() => reader.text(THREAD_ID).value);
   return plain(at, inThread({ op: "in", field: "metadata_value", values }));
 }
 
-function readListed(reader: Reader, field: FieldName): Scalar {
+function readListed(reader: ArgumentReader, field: FieldName): Scalar {
   const token = reader.peek();
   const value = reader.value(field);
   if (value !== null && (field !== "error" || typeof value === "string")) return value;
-  throw new FilterError(token.at, `${found(token)} cannot stand in a list; write eq(${field}, ${token.value}).`);
+  throw new FilterError(token.at, `${describeToken(token)} cannot be in a list; use eq(${field}, ${token.value}).`);
 }
 
-const THREAD_ID = "the id of a thread in quotes";
+const THREAD_ID = "a thread id in quotes";
 
-function readThread(reader: Reader, op: "eq" | "neq", at: number): Parsed {
-  reader.mark(",");
+function readThread(reader: ArgumentReader, op: "eq" | "neq", at: number): ParsedExpression {
+  reader.punctuation(",");
   const thread = inThread({ op: "eq", field: "metadata_value", value: reader.text(THREAD_ID).value });
   return plain(at, op === "eq" ? thread : { op: "not", of: thread });
 }
 
-/** The official service finds the thread of a run by any of these three metadata keys. */
-function inThread(value: (Filter & { op: "metadata" })["where"][number]): Filter {
+/** The official service accepts any of these metadata keys for the thread of a run. */
+function inThread(value: (RunFilter & { op: "metadata" })["where"][number]): RunFilter {
   const keys = ["session_id", "conversation_id", "thread_id"];
   return { op: "metadata", where: [{ op: "in", field: "metadata_key", values: keys }, value] };
 }
 
-function readExists(reader: Reader, at: number): Parsed {
+function readExists(reader: ArgumentReader, at: number): ParsedExpression {
   const name = reader.name();
   if (name.value !== "metadata") {
     const field = name.value === "tags" ? "tags" : fieldFor("exists", name);
-    return conditionOn(at, { op: "exists", field });
+    return toExpression(at, { op: "exists", field });
   }
-  reader.mark(",");
+  reader.punctuation(",");
   const { value } = reader.text("a key in quotes");
   return plain(at, { op: "metadata", where: [{ op: "eq", field: "metadata_key", value }] });
 }
 
-function readHas(reader: Reader): Filter {
+function readHas(reader: ArgumentReader): RunFilter {
   const name = reader.name();
   if (name.value !== "tags" && name.value !== "metadata") {
-    throw unfit("has", name, `write has(tags, "a") or has(metadata, '{"k": "v"}')`);
+    throw unsupported("has", name, `use has(tags, "a") or has(metadata, '{"k": "v"}')`);
   }
-  reader.mark(",");
+  reader.punctuation(",");
   if (name.value === "metadata") return entriesIn(reader.text("a JSON object in quotes"), reader);
   return { op: "has", field: "tags", value: reader.text("a tag in quotes").value };
 }
 
-/** The metadata object of a `has`: each of its keys is there, and has just this value. */
-function entriesIn(text: Token, reader: Reader): Filter {
-  const entries = Object.entries(objectIn(text)).map(([key, value]): Filter => {
-    reader.count(text.at);
+/** The run has all entries of the metadata object of a `has`. */
+function entriesIn(text: Token, reader: ArgumentReader): RunFilter {
+  const entries = Object.entries(objectIn(text)).map(([key, value]): RunFilter => {
+    reader.countNode(text.at);
     if (!isScalar(value)) {
       throw new FilterError(text.at, `the value of ${quoted(key)} must be a text, a number, true, false or null.`);
     }
@@ -151,7 +149,7 @@ function entriesIn(text: Token, reader: Reader): Filter {
     };
   });
   if (entries.length === 0) throw new FilterError(text.at, "expected a JSON object with at least one key.");
-  return entries.length === 1 ? (entries[0] as Filter) : { op: "and", of: entries };
+  return entries.length === 1 ? (entries[0] as RunFilter) : { op: "and", of: entries };
 }
 
 function objectIn(text: Token): Record<string, unknown> {
@@ -161,29 +159,83 @@ function objectIn(text: Token): Record<string, unknown> {
   } catch (error) {
     if (!(error instanceof JsonError)) throw error;
   }
-  throw new FilterError(text.at, `expected a JSON object such as {"k": "v"}, found ${found(text)}.`);
+  throw new FilterError(text.at, `expected a JSON object such as {"k": "v"}, found ${describeToken(text)}.`);
 }
 
 const isScalar = (value: unknown): value is Scalar =>
   value === null || typeof value === "string" || typeof value === "boolean" || Number.isFinite(value);
 
-function readWords(reader: Reader): string[] {
-  const text = reader.text("what to search for, as a text in quotes (search takes no field)");
-  const words = text.value.toLowerCase().split(/\s+/).filter(Boolean);
+function readWords(reader: ArgumentReader): string[] {
+  const text = reader.text("a text to search for in quotes (search has no field)");
+  const words = wordsOf(text.value);
   if (words.length === 0) throw new FilterError(text.at, "expected at least one word to search for.");
-  for (const _ of words) reader.count(text.at);
+  for (const _ of words) reader.countNode(text.at);
   return words;
 }
 
-const plain = (at: number, filter: Filter): Parsed => ({ op: "plain", at, filter });
+const wordsOf = (text: string): string[] => text.toLowerCase().split(/\s+/).filter(Boolean);
 
-/** The one field that a name stands for. */
+const plain = (at: number, filter: RunFilter): ParsedExpression => ({ op: "plain", at, filter });
+
 function fieldFor(op: Operator, name: Name): FieldName {
-  if (name.value === "tags") throw unfit(op, name, 'tags are a list, write has(tags, "a")');
-  if (name.value === "metadata") throw unfit(op, name, "write metadata_key and metadata_value");
+  if (name.value === "tags") throw unsupported(op, name, 'tags are a list, use has(tags, "a")');
+  if (name.value === "metadata") throw unsupported(op, name, "use metadata_key and metadata_value");
   if (isField(name.value)) return name.value;
-  throw unfit(op, name, `write eq(thread_id, "t"), neq or in`);
+  throw unsupported(op, name, `use eq(thread_id, "t"), neq or in`);
 }
 
-const unfit = (op: Operator, name: Name, advice: string) =>
-  new FilterError(name.at, `${op} cannot be asked of ${name.value}: ${advice}.`);
+const unsupported = (op: Operator, name: Name, advice: string) =>
+  new FilterError(name.at, `${op} does not support ${name.value}: ${advice}.`);
+
+/**
+ * Parses the filters of a request.
+ *
+ * @param words words to search for
+ * @throws ApiError 400 with the position and the reason of a syntax error
+ */
+export function readFilters(expressions: readonly (string | undefined)[], words = ""): RunFilter[] {
+  const searchWords = wordsOf(words);
+  const filters = expressions.flatMap((text) => (text === undefined || text.trim() === "" ? [] : parse(text)));
+  return searchWords.length > 0 ? [...filters, { op: "search", words: searchWords }] : filters;
+}
+
+/**
+ * Parses a filter on examples, which supports metadata and text only.
+ *
+ * @throws ApiError 400 with the position and the reason of a syntax error, or with the unsupported field
+ */
+export function readExampleFilters(expression: string | undefined): RunFilter[] {
+  const filters = readFilters([expression]);
+  const field = filters.map(runField).find((found) => found !== undefined);
+  if (field === undefined) return filters;
+  const reason = `The filter is invalid: examples have metadata and text, but no ${field}, which only runs have.`;
+  throw new ApiError("bad_filter", { reason });
+}
+
+/** The first field that only runs have. */
+function runField(filter: RunFilter): string | undefined {
+  switch (filter.op) {
+    case "and":
+    case "or":
+      return filter.of.map(runField).find((found) => found !== undefined);
+    case "not":
+      return runField(filter.of);
+    case "feedback":
+      return "feedback";
+    case "metadata":
+    case "search":
+      return undefined;
+    default:
+      return filter.field;
+  }
+}
+
+function parse(text: string): RunFilter {
+  try {
+    return parseFilter(text);
+  } catch (error) {
+    if (error instanceof FilterError)
+      throw new ApiError("bad_filter", { reason: `The filter is invalid. ${error.message}` });
+    throw error;
+  }
+}

@@ -1,5 +1,6 @@
 import { OpenAPIHono, type RouteConfig } from "@hono/zod-openapi";
 import type { App } from "../../platform/http/route.ts";
+import type { Log } from "../../platform/lib/log.ts";
 import { experimentRoutes, experimentRoutesV2, experimentsDocument } from "../contract/routes.ts";
 import type { ExperimentsInfo } from "../contract/system.ts";
 import type { ExperimentsService } from "../worker/experiments-service.ts";
@@ -8,28 +9,27 @@ import { serveDatasets } from "./datasets.ts";
 import { serveExamples } from "./examples.ts";
 import { serveFeedback } from "./feedback.ts";
 import { serveAt } from "./route.ts";
-import { serveRuns } from "./runs.ts";
-import { serveSessions } from "./sessions.ts";
+import { serveRuns, serveSessions } from "./sessions.ts";
 import { serveUpload } from "./upload.ts";
 
 export interface ExperimentsAppOptions {
   experiments: ExperimentsService;
   experiments_info: ExperimentsInfo;
   upload_limit_bytes: number;
+  log: Log;
 }
 
-/** Where version 1 lives, and where clients look for it that are given an address without the prefix. */
+/** The prefixes of version 1: clients may have a base URL with or without `/api/v1`. */
 const V1 = ["/api/v1", ""] as const;
 
-/** The generated part of the official clients writes `/api/v2`, the published description `/v2`. */
+/** The generated part of the official clients uses `/api/v2`, the published description `/v2`. */
 const V2 = ["/api/v2", "/v2"] as const;
 
-/** The experiments API. */
 export function serveExperiments(
   app: App,
-  { experiments, experiments_info, upload_limit_bytes }: ExperimentsAppOptions,
+  { experiments, experiments_info, upload_limit_bytes, log }: ExperimentsAppOptions,
 ) {
-  serveUpload(app, V1, experiments, upload_limit_bytes);
+  serveUpload(app, V1, experiments, { limit_bytes: upload_limit_bytes, log });
   serveComparison(app, V1, V2, experiments);
   serveDatasets(app, V1, experiments);
   serveExamples(app, V1, experiments);
@@ -40,7 +40,7 @@ export function serveExperiments(
   app.get("/api/v1/openapi.json", (context) => context.json(openApiDocument()));
 }
 
-/** Every route under the prefix where it is at home. */
+/** Each route with its first prefix. */
 function openApiDocument() {
   const document = new OpenAPIHono();
   const register = (prefix: string, route: RouteConfig) =>

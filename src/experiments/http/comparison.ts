@@ -1,10 +1,10 @@
-import { type App, jsonText } from "../../platform/http/route.ts";
+import { stringify } from "csv-stringify/sync";
+import type { App } from "../../platform/http/route.ts";
+import { type Sink, StreamedBody } from "../../platform/http/streamed-body.ts";
+import type { ExampleWithRuns } from "../contract/comparison.ts";
 import { experimentRoutes, experimentRoutesV2 } from "../contract/routes.ts";
 import type { ExperimentsService } from "../worker/experiments-service.ts";
-import { comparisonCsv } from "./comparison-csv.ts";
-import { gone } from "./gone.ts";
-import { jsonPieces } from "./json-pieces.ts";
-import { serveAt } from "./route.ts";
+import { deletedResponse, serveAt, serveJson } from "./route.ts";
 
 export function serveComparison(
   app: App,
@@ -14,30 +14,28 @@ export function serveComparison(
 ): void {
   const routes = experimentRoutes.comparison;
 
-  serveAt(app, v1, experimentRoutes.comparative.createComparative, async ({ caller, body }) =>
-    jsonText((await comparative.create(caller, body)).json),
+  serveJson(app, v1, experimentRoutes.comparative.createComparative, ({ caller, body }) =>
+    comparative.create(caller, body),
   );
 
   serveAt(app, v1, experimentRoutes.comparative.deleteComparative, async ({ caller, params, context }) => {
     await comparative.delete(caller, params.comparative_experiment_id);
-    return gone(context, "Comparative experiment");
+    return deletedResponse(context, "Comparative experiment");
   });
 
-  serveAt(app, v1, experimentRoutes.comparative.listComparative, async ({ caller, params, query }) =>
-    jsonText((await comparative.list(caller, params.dataset_id, query)).json),
+  serveJson(app, v1, experimentRoutes.comparative.listComparative, ({ caller, params, query }) =>
+    comparative.list(caller, params.dataset_id, query),
   );
 
   serveAt(app, v1, routes.readExamplesWithRuns, async ({ caller, params, query, body, signal }) => {
     if (query.format !== "csv")
-      return jsonPieces((await examplesWithRuns.page(caller, params.dataset_id, body)).pieces, signal);
+      return jsonPiecesResponse((await examplesWithRuns.page(caller, params.dataset_id, body)).pieces, signal);
     const page = async (offset: number, limit: number) =>
       (await examplesWithRuns.page(caller, params.dataset_id, { ...body, offset, limit })).value();
     return comparisonCsv(body.session_ids, page);
   });
 
-  serveAt(app, v1, routes.readDelta, async ({ caller, params, body }) =>
-    jsonText((await deltas.read(caller, params.dataset_id, body)).json),
-  );
+  serveJson(app, v1, routes.readDelta, ({ caller, params, body }) => deltas.read(caller, params.dataset_id, body));
 
   serveAt(app, v1, routes.streamDelta, async ({ caller, params, body }) => {
     const byKey = (await deltas.stream(caller, params.dataset_id, body)).value();
@@ -49,11 +47,112 @@ export function serveComparison(
     });
   });
 
-  serveAt(app, v1, routes.compareExperiments, async ({ caller, params, body }) =>
-    jsonText((await comparisons.compare(caller, params.dataset_id, body)).json),
+  serveJson(app, v1, routes.compareExperiments, ({ caller, params, body }) =>
+    comparisons.compare(caller, params.dataset_id, body),
   );
 
-  serveAt(app, v2, experimentRoutesV2.queryExperimentRuns, async ({ caller, params, body }) =>
-    jsonText((await examplesWithRuns.pageV2(caller, params.dataset_id, body)).json),
+  serveJson(app, v2, experimentRoutesV2.queryExperimentRuns, ({ caller, params, body }) =>
+    examplesWithRuns.pageV2(caller, params.dataset_id, body),
   );
 }
+
+/** @param disconnected aborted when the client disconnects */
+function jsonPiecesResponse(pieces: AsyncIterable<string>, disconnected: AbortSignal): Response {
+  const body = new StreamedBody((sink) => writePieces(pieces, sink, disconnected));
+  return new Response(body, { headers: { "content-type": "application/json" } });
+}
+
+/** An error closes the connection, because the status was sent already. */
+async function writePieces(pieces: AsyncIterable<string>, sink: Sink, disconnected: AbortSignal): Promise<void> {
+  try {
+    for await (const piece of pieces) if (!sink.write(piece)) await sink.drained(disconnected);
+    sink.end();
+  } catch (error) {
+    sink.fail(error);
+  }
+}
+
+const PAGE_SIZE = 100;
+
+type ReadPage = (offset: number, limit: number) => Promise<ExampleWithRuns[]>;
+
+const RUN_COLUMNS = [
+  "session_id",
+  "run_id",
+  "status",
+  "start_time",
+  "end_time",
+  "latency",
+  "outputs",
+  "error",
+] as const;
+
+/** Streams a comparison as CSV with one line per run: columns of the example, of the run, and one column per score. */
+async function comparisonCsv(session_ids: readonly string[], readPage: ReadPage): Promise<Response> {
+  const first = await readPage(0, PAGE_SIZE);
+  const keys = await keysOf(first, readPage);
+  const header = ["example_id", "inputs", "reference_outputs", ...RUN_COLUMNS, ...keys.map((key) => `feedback.${key}`)];
+  const encoder = new TextEncoder();
+  let offset = 0;
+  const body = new ReadableStream<Uint8Array>({
+    start: (controller) => controller.enqueue(encoder.encode(stringify([header]))),
+    async pull(controller) {
+      const examples = offset === 0 ? first : await readPage(offset, PAGE_SIZE);
+      offset += PAGE_SIZE;
+      const lines = examples.flatMap((example) => linesOf(example, keys));
+      if (lines.length > 0) controller.enqueue(encoder.encode(stringify(lines)));
+      if (examples.length < PAGE_SIZE) controller.close();
+    },
+  });
+  const headers = {
+    "content-type": "text/csv; charset=utf-8",
+    "content-disposition": `attachment; filename="experiments-${session_ids.length}.csv"`,
+  };
+  return new Response(body, { headers });
+}
+
+/** Reads all pages: the header precedes the lines and needs all keys. */
+async function keysOf(first: ExampleWithRuns[], readPage: ReadPage): Promise<string[]> {
+  const keys = new Set<string>();
+  let examples = first;
+  for (let offset = PAGE_SIZE; ; offset += PAGE_SIZE) {
+    for (const { runs } of examples) for (const { feedbacks } of runs) for (const { key } of feedbacks) keys.add(key);
+    if (examples.length < PAGE_SIZE) return [...keys].sort();
+    examples = await readPage(offset, PAGE_SIZE);
+  }
+}
+
+function linesOf(example: ExampleWithRuns, keys: readonly string[]): string[][] {
+  return example.runs.map((run) => {
+    const latency = run.end_time === null ? "" : String((Date.parse(run.end_time) - Date.parse(run.start_time)) / 1000);
+    const scores = keys.map((key) => {
+      const found = run.feedbacks.find((feedback) => feedback.key === key);
+      return found?.score === null || found === undefined ? cellText(found?.value) : String(found.score);
+    });
+    return [
+      example.id,
+      JSON.stringify(example.inputs),
+      cellText(example.outputs),
+      run.session_id,
+      run.id,
+      run.status,
+      run.start_time,
+      run.end_time ?? "",
+      latency,
+      cellText(run.outputs ?? run.outputs_preview),
+      run.error ?? "",
+      ...scores,
+    ].map(escapeFormula);
+  });
+}
+
+const cellText = (value: unknown): string =>
+  value === null || value === undefined ? "" : typeof value === "string" ? value : JSON.stringify(value);
+
+/** Spreadsheets execute a cell that begins with one of these characters as a formula. */
+const FORMULA = /^[=+@\t\r-]/;
+
+/** Negative numbers are not escaped; `-1+cmd|' /C calc'!A0` is not a number. */
+const NEGATIVE_NUMBER = /^-(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i;
+
+const escapeFormula = (cell: string): string => (FORMULA.test(cell) && !NEGATIVE_NUMBER.test(cell) ? `'${cell}` : cell);

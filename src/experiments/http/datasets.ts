@@ -1,59 +1,48 @@
-import { type App, jsonText } from "../../platform/http/route.ts";
+import type { App } from "../../platform/http/route.ts";
 import { experimentRoutes } from "../contract/routes.ts";
 import type { ExperimentsService } from "../worker/experiments-service.ts";
-import { gone } from "./gone.ts";
-import { serveAt } from "./route.ts";
+import { deletedResponse, serveAt, serveJson } from "./route.ts";
 
-export function serveDatasets(app: App, at: readonly string[], { datasets, shared }: ExperimentsService): void {
+export function serveDatasets(app: App, prefixes: readonly string[], { datasets, shared }: ExperimentsService): void {
   const routes = experimentRoutes.datasets;
 
-  serveAt(app, at, routes.listDatasets, async ({ caller, query }) =>
-    jsonText((await datasets.list(caller, query)).json),
+  serveJson(app, prefixes, routes.listDatasets, ({ caller, query }) => datasets.list(caller, query));
+
+  serveJson(app, prefixes, routes.createDataset, ({ caller, body }) => datasets.create(caller, body));
+
+  serveJson(app, prefixes, routes.readDataset, ({ caller, params }) => datasets.read(caller, params.dataset_id));
+
+  serveJson(app, prefixes, routes.updateDataset, ({ caller, params, body }) =>
+    datasets.update(caller, params.dataset_id, body),
   );
 
-  serveAt(app, at, routes.createDataset, async ({ caller, body }) =>
-    jsonText((await datasets.create(caller, body)).json),
-  );
-
-  serveAt(app, at, routes.readDataset, async ({ caller, params }) =>
-    jsonText((await datasets.read(caller, params.dataset_id)).json),
-  );
-
-  serveAt(app, at, routes.updateDataset, async ({ caller, params, body }) =>
-    jsonText((await datasets.update(caller, params.dataset_id, body)).json),
-  );
-
-  serveAt(app, at, routes.deleteDataset, async ({ caller, params, context }) => {
+  serveAt(app, prefixes, routes.deleteDataset, async ({ caller, params, context }) => {
     await datasets.delete(caller, params.dataset_id);
-    return gone(context, "Dataset");
+    return deletedResponse(context, "Dataset");
   });
 
-  serveAt(app, at, routes.listDatasetVersions, async ({ caller, params, query }) =>
-    jsonText((await datasets.versions(caller, params.dataset_id, query)).json),
+  serveJson(app, prefixes, routes.listDatasetVersions, ({ caller, params, query }) =>
+    datasets.versions(caller, params.dataset_id, query),
   );
 
-  serveAt(app, at, routes.readDatasetShare, async ({ caller, params }) =>
-    jsonText((await datasets.readShare(caller, params.dataset_id)).json),
+  serveJson(app, prefixes, routes.readDatasetShare, ({ caller, params }) =>
+    datasets.readShare(caller, params.dataset_id),
   );
 
-  serveAt(app, at, routes.shareDataset, async ({ caller, params, query }) =>
-    jsonText((await datasets.share(caller, params.dataset_id, query.share_projects)).json),
+  serveJson(app, prefixes, routes.shareDataset, ({ caller, params, query }) =>
+    datasets.share(caller, params.dataset_id, query.share_projects),
   );
 
-  serveAt(app, at, routes.unshareDataset, async ({ caller, params, context }) => {
+  serveAt(app, prefixes, routes.unshareDataset, async ({ caller, params, context }) => {
     await datasets.unshare(caller, params.dataset_id);
-    return gone(context, "Share");
+    return deletedResponse(context, "Share");
   });
 
   const { readSharedDataset, listSharedExamples, listSharedSessions } = experimentRoutes.shared;
 
-  serveAt(app, at, readSharedDataset, async ({ params }) => jsonText((await shared.read(params.share_token)).json));
+  serveJson(app, prefixes, readSharedDataset, ({ params }) => shared.read(params.share_token));
 
-  serveAt(app, at, listSharedExamples, async ({ params, query }) =>
-    jsonText((await shared.listExamples(params.share_token, query)).json),
-  );
+  serveJson(app, prefixes, listSharedExamples, ({ params, query }) => shared.listExamples(params.share_token, query));
 
-  serveAt(app, at, listSharedSessions, async ({ params, query }) =>
-    jsonText((await shared.listSessions(params.share_token, query)).json),
-  );
+  serveJson(app, prefixes, listSharedSessions, ({ params, query }) => shared.listSessions(params.share_token, query));
 }

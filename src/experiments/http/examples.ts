@@ -1,67 +1,64 @@
-import { invalidParts } from "../../platform/contract/invalid-parts.ts";
+import type { Context } from "hono";
+import { invalidParts } from "../../platform/contract/validation-errors.ts";
 import { InvalidRequestError } from "../../platform/errors.ts";
-import { type App, jsonText } from "../../platform/http/route.ts";
-import { ExampleUpdate } from "../contract/examples.ts";
+import { type App, type Env, jsonText } from "../../platform/http/route.ts";
+import { JsonError } from "../../platform/lib/json/json.ts";
+import { type ExampleCreate, ExampleCreate as ExampleSchema, ExampleUpdate } from "../contract/examples.ts";
+import { uuidOrHex } from "../contract/fields.ts";
 import { experimentRoutes } from "../contract/routes.ts";
-import type { ExampleChange } from "../examples.ts";
+import type { ExampleChange } from "../datasets/examples.ts";
 import type { ExperimentsService } from "../worker/experiments-service.ts";
-import { gone } from "./gone.ts";
-import { examplesOf, newExamplesOf } from "./multipart.ts";
-import { serveAt } from "./route.ts";
+import { deletedResponse, serveAt, serveJson } from "./route.ts";
 
-export function serveExamples(app: App, at: readonly string[], { examples }: ExperimentsService): void {
+export function serveExamples(app: App, prefixes: readonly string[], { examples }: ExperimentsService): void {
   const routes = experimentRoutes.examples;
 
-  serveAt(app, at, routes.listExamples, async ({ caller, query }) =>
-    jsonText((await examples.list(caller, query)).json),
-  );
+  serveJson(app, prefixes, routes.listExamples, ({ caller, query }) => examples.list(caller, query));
 
-  serveAt(app, at, routes.createExample, async ({ caller, body }) => {
+  serveAt(app, prefixes, routes.createExample, async ({ caller, body }) => {
     const [example] = (await examples.create(caller, body.dataset_id, [body])).value();
     return jsonText(JSON.stringify(example));
   });
 
-  serveAt(app, at, routes.createExamples, async ({ caller, body }) => {
+  serveAt(app, prefixes, routes.createExamples, async ({ caller, body }) => {
     const [first] = body;
     if (!first) return jsonText("[]");
-    refuseOtherDatasets(body.map(({ dataset_id }) => dataset_id));
+    assertSameDataset(body.map(({ dataset_id }) => dataset_id));
     return jsonText((await examples.create(caller, first.dataset_id, body)).json);
   });
 
-  serveAt(app, at, routes.countExamples, async ({ caller, query }) =>
-    jsonText((await examples.count(caller, query)).json),
+  serveJson(app, prefixes, routes.countExamples, ({ caller, query }) => examples.count(caller, query));
+
+  serveJson(app, prefixes, routes.readExample, ({ caller, params, query }) =>
+    examples.read(caller, params.example_id, query.as_of),
   );
 
-  serveAt(app, at, routes.readExample, async ({ caller, params, query }) =>
-    jsonText((await examples.read(caller, params.example_id, query.as_of)).json),
-  );
-
-  serveAt(app, at, routes.updateExample, async ({ caller, params, body }) => {
+  serveAt(app, prefixes, routes.updateExample, async ({ caller, params, body }) => {
     const [example] = (await examples.update(caller, [{ ...body, id: params.example_id }])).value();
     return jsonText(JSON.stringify(example));
   });
 
-  serveAt(app, at, routes.deleteExample, async ({ caller, params, context }) => {
+  serveAt(app, prefixes, routes.deleteExample, async ({ caller, params, context }) => {
     await examples.delete(caller, [params.example_id]);
-    return gone(context, "Example");
+    return deletedResponse(context, "Example");
   });
 
-  serveAt(app, at, routes.deleteExamples, async ({ caller, query, context }) => {
+  serveAt(app, prefixes, routes.deleteExamples, async ({ caller, query, context }) => {
     await examples.delete(caller, query.example_ids);
-    return gone(context, "Examples");
+    return deletedResponse(context, "Examples");
   });
 
-  // The clients write /v1/platform to an address without the prefix.
-  const platform = at.map((prefix) => (prefix === "" ? "/v1" : prefix));
+  // With a base URL without the prefix, the clients send /v1/platform.
+  const platform = prefixes.map((prefix) => (prefix === "" ? "/v1" : prefix));
 
   serveAt(app, platform, routes.uploadExamples, async ({ caller, params, context }) => {
-    const bodies = newExamplesOf(await examplesOf(context));
-    const made = (await examples.create(caller, params.dataset_id, bodies)).value();
-    return context.json({ count: made.length, example_ids: made.map(({ id }) => id) }, 201);
+    const bodies = validateNewExamples(await readExampleForm(context));
+    const created = (await examples.create(caller, params.dataset_id, bodies)).value();
+    return context.json({ count: created.length, example_ids: created.map(({ id }) => id) }, 201);
   });
 
   serveAt(app, platform, routes.patchExamples, async ({ caller, params, context }) => {
-    const changes = (await examplesOf(context)).map(({ id, body }): ExampleChange => {
+    const changes = (await readExampleForm(context)).map(({ id, body }): ExampleChange => {
       const result = ExampleUpdate.safeParse(body, { reportInput: true });
       if (!result.success) throw new InvalidRequestError(invalidParts(result.error.issues, body, ["body", id]));
       return { ...result.data, id };
@@ -71,9 +68,64 @@ export function serveExamples(app: App, at: readonly string[], { examples }: Exp
   });
 }
 
-function refuseOtherDatasets(ids: string[]): void {
+function assertSameDataset(ids: string[]): void {
   const index = ids.findIndex((id) => id !== ids[0]);
   if (index < 0) return;
-  const msg = "Value error, all examples of a request belong to one dataset";
+  const msg = "Value error, all examples of a request must belong to one dataset";
   throw new InvalidRequestError([{ loc: ["body", index, "dataset_id"], msg, type: "value_error", input: ids[index] }]);
 }
+
+/** An example of a multipart body: the parts `{id}`, `{id}.inputs` and `{id}.outputs`. */
+interface ExampleParts {
+  id: string;
+  body: Record<string, unknown>;
+}
+
+/**
+ * Merges the parts of each example of a multipart body.
+ *
+ * @throws InvalidRequestError for attachments, which are not supported
+ */
+async function readExampleForm(context: Context<Env>): Promise<ExampleParts[]> {
+  const form = await context.req.formData().catch(() => {
+    throw invalidForm([], "The body must be multipart/form-data with one part per example");
+  });
+  const examples = new Map<string, Record<string, unknown>>();
+  for (const [name, part] of form.entries()) {
+    const [given = "", field, ...more] = name.split(".");
+    const id = uuidOrHex.safeParse(given);
+    if (!id.success) throw invalidForm([name], "The part name must begin with the id of the example, a UUID");
+    if (more.length > 0 || (field !== undefined && field !== "inputs" && field !== "outputs"))
+      throw invalidForm([name], "Attachments are not supported: a part must be {id}, {id}.inputs or {id}.outputs");
+    const value = await parsePart(context, typeof part === "string" ? part : await part.text(), name);
+    examples.set(id.data, {
+      ...examples.get(id.data),
+      ...(field === undefined ? (value as object) : { [field]: value }),
+    });
+  }
+  return [...examples].map(([id, body]) => ({ id, body }));
+}
+
+/** @throws InvalidRequestError with the reasons of all invalid examples */
+function validateNewExamples(parts: ExampleParts[]): ExampleCreate[] {
+  const reasons: InvalidRequestError["parts"] = [];
+  const examples = parts.flatMap(({ id, body }) => {
+    const result = ExampleSchema.safeParse({ ...body, id }, { reportInput: true });
+    if (!result.success) reasons.push(...invalidParts(result.error.issues, body, ["body", id]));
+    return result.success ? [result.data] : [];
+  });
+  if (reasons.length > 0) throw new InvalidRequestError(reasons);
+  return examples;
+}
+
+async function parsePart(context: Context<Env>, text: string, part: string): Promise<unknown> {
+  try {
+    return await context.get("body_parser").parseText(text);
+  } catch (error) {
+    if (error instanceof JsonError) throw invalidForm([part], `The part ${error.message}`);
+    throw error;
+  }
+}
+
+const invalidForm = (loc: string[], msg: string): InvalidRequestError =>
+  new InvalidRequestError([{ loc: ["body", ...loc], msg, type: "value_error" }]);

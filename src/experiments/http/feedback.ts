@@ -1,50 +1,37 @@
-import { type App, jsonText } from "../../platform/http/route.ts";
+import type { App } from "../../platform/http/route.ts";
 import { experimentRoutes } from "../contract/routes.ts";
 import type { ExperimentsService } from "../worker/experiments-service.ts";
-import { gone } from "./gone.ts";
-import { serveAt } from "./route.ts";
+import { deletedResponse, serveAt, serveJson } from "./route.ts";
 
 export function serveFeedback(
   app: App,
-  at: readonly string[],
+  prefixes: readonly string[],
   { feedback, feedbackConfigs }: ExperimentsService,
 ): void {
   const routes = experimentRoutes.feedback;
 
-  serveAt(app, at, routes.createFeedback, async ({ caller, body }) =>
-    jsonText((await feedback.create(caller, body)).json),
+  serveJson(app, prefixes, routes.createFeedback, ({ caller, body }) => feedback.create(caller, body));
+
+  serveJson(app, prefixes, routes.listFeedback, ({ caller, query }) => feedback.list(caller, query));
+
+  serveJson(app, prefixes, routes.readFeedback, ({ caller, params }) => feedback.read(caller, params.feedback_id));
+
+  serveJson(app, prefixes, routes.updateFeedback, ({ caller, params, body }) =>
+    feedback.update(caller, params.feedback_id, body),
   );
 
-  serveAt(app, at, routes.listFeedback, async ({ caller, query }) =>
-    jsonText((await feedback.list(caller, query)).json),
-  );
-
-  serveAt(app, at, routes.readFeedback, async ({ caller, params }) =>
-    jsonText((await feedback.read(caller, params.feedback_id)).json),
-  );
-
-  serveAt(app, at, routes.updateFeedback, async ({ caller, params, body }) =>
-    jsonText((await feedback.update(caller, params.feedback_id, body)).json),
-  );
-
-  serveAt(app, at, routes.deleteFeedback, async ({ caller, params, context }) => {
+  serveAt(app, prefixes, routes.deleteFeedback, async ({ caller, params, context }) => {
     await feedback.delete(caller, params.feedback_id);
-    return gone(context, "Feedback");
+    return deletedResponse(context, "Feedback");
   });
 
-  serveAt(app, at, routes.listFeedbackConfigs, async ({ caller, query }) =>
-    jsonText((await feedbackConfigs.list(caller, query)).json),
-  );
+  serveJson(app, prefixes, routes.listFeedbackConfigs, ({ caller, query }) => feedbackConfigs.list(caller, query));
 
-  serveAt(app, at, routes.createFeedbackConfig, async ({ caller, body }) =>
-    jsonText((await feedbackConfigs.create(caller, body)).json),
-  );
+  serveJson(app, prefixes, routes.createFeedbackConfig, ({ caller, body }) => feedbackConfigs.create(caller, body));
 
-  serveAt(app, at, routes.updateFeedbackConfig, async ({ caller, body }) =>
-    jsonText((await feedbackConfigs.update(caller, body)).json),
-  );
+  serveJson(app, prefixes, routes.updateFeedbackConfig, ({ caller, body }) => feedbackConfigs.update(caller, body));
 
-  serveAt(app, at, routes.deleteFeedbackConfig, async ({ caller, query, context }) => {
+  serveAt(app, prefixes, routes.deleteFeedbackConfig, async ({ caller, query, context }) => {
     await feedbackConfigs.delete(caller, query.feedback_key);
     return context.body(null, 204);
   });

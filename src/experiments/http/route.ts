@@ -1,8 +1,10 @@
 import type { RouteConfig } from "@hono/zod-openapi";
-import { byPart } from "../../platform/http/fastapi-errors.ts";
-import { type App, answer, type Handler } from "../../platform/http/route.ts";
+import type { Context } from "hono";
+import type { InvalidRequestError } from "../../platform/errors.ts";
+import { fastapiErrors } from "../../platform/http/fastapi.ts";
+import { type App, type Checked, type Handler, handleRoute, jsonText } from "../../platform/http/route.ts";
 
-/** Serves a route of the experiments API below each of the prefixes; its document is made from the contract alone. */
+/** Serves a route of the experiments API below each of the prefixes, without adding it to the OpenAPI document of the app. */
 export function serveAt<R extends RouteConfig>(
   app: App,
   prefixes: readonly string[],
@@ -10,5 +12,56 @@ export function serveAt<R extends RouteConfig>(
   handler: Handler<R>,
 ): void {
   for (const prefix of prefixes)
-    answer(app, { ...route, path: `${prefix}${route.path}` }, handler as Handler<RouteConfig>, byPart);
+    handleRoute(app, { ...route, path: `${prefix}${route.path}` }, handler as Handler<RouteConfig>, fastapiErrors);
+}
+
+/** {@link serveAt} for operations that return JSON text, which is sent without parsing it. */
+export function serveJson<R extends RouteConfig>(
+  app: App,
+  prefixes: readonly string[],
+  route: R,
+  operation: (request: Checked<R>) => Promise<{ json: string }>,
+): void {
+  const handler = async (request: Checked<R>): Promise<Response> => jsonText((await operation(request)).json);
+  serveAt(app, prefixes, route, handler);
+}
+
+/** The response to a deletion: the clients of this API expect a body. */
+export const deletedResponse = (context: Context, noun: string): Response =>
+  context.json({ message: `${noun} deleted` });
+
+/** `{"detail": [{loc, msg, type, input}]}`, the format of FastAPI services. */
+export const invalidResponse = (error: InvalidRequestError, context: Context): Response =>
+  context.json({ detail: error.parts }, 422);
+
+const TITLES: Record<number, string> = {
+  400: "Bad Request",
+  401: "Unauthorized",
+  403: "Forbidden",
+  404: "Not Found",
+  409: "Conflict",
+  413: "Content Too Large",
+  415: "Unsupported Media Type",
+  422: "Unprocessable Content",
+  503: "Service Unavailable",
+};
+
+/** Errors below these paths are RFC 7807 problem details. */
+const VERSION_2 = /^\/(api\/)?v2\/(runs|datasets)\//;
+
+export const isVersion2 = (context: Context): boolean => VERSION_2.test(context.req.path);
+
+/** An error of version 2 as RFC 7807 problem details. */
+export function problemResponse(
+  status: number,
+  detail: string,
+  context: Context,
+  headers: Record<string, string> = {},
+): Response {
+  const title = TITLES[status] ?? "Internal Server Error";
+  const problem = { type: "about:blank", title, status, detail, instance: context.req.path };
+  return new Response(JSON.stringify(problem), {
+    status,
+    headers: { "content-type": "application/problem+json", ...headers },
+  });
 }

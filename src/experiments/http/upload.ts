@@ -1,28 +1,31 @@
 import { ApiError } from "../../platform/errors.ts";
 import { type App, jsonText } from "../../platform/http/route.ts";
+import type { Log } from "../../platform/lib/log.ts";
 import { experimentRoutes } from "../contract/routes.ts";
 import type { ExperimentsService } from "../worker/experiments-service.ts";
 
 export const UPLOAD_PATH = experimentRoutes.uploads.uploadExperiment.path;
 
-/** A piece of the body is handed on when it has this many bytes: each costs two messages between threads. */
+/** The minimum size of a piece of the body: each piece costs two messages between threads. */
 const PIECE_BYTES = 256 * 1024;
 
 /**
- * The upload is the one route that does not read its body whole: pieces of it are checked in another thread as they arrive,
- * and the next piece is taken from the socket when the last one has been.
+ * Streams the body of an upload to a worker thread, which checks each piece when it arrives. The next piece is read from the
+ * socket after the worker accepted the previous one.
  */
 export function serveUpload(
   app: App,
   prefixes: readonly string[],
   { uploads }: ExperimentsService,
-  limit_bytes: number,
+  { limit_bytes, log }: { limit_bytes: number; log: Log },
 ): void {
   for (const prefix of prefixes) {
     app.post(`${prefix}${UPLOAD_PATH}`, async (context) => {
       const tooLarge = new ApiError("body_too_large", { limit_bytes });
       if (Number(context.req.header("content-length") ?? 0) > limit_bytes) throw tooLarge;
-      const ticket = (await uploads.begin(context.get("caller"), limit_bytes)).value();
+      const started_ms = performance.now();
+      const caller = context.get("caller");
+      const ticket = (await uploads.begin(caller, limit_bytes)).value();
       try {
         let total = 0;
         for await (const piece of piecesOf(context.req.raw.body)) {
@@ -30,7 +33,10 @@ export function serveUpload(
           if (total > limit_bytes) throw tooLarge;
           await uploads.push(ticket, piece);
         }
-        return jsonText((await uploads.finish(ticket)).json);
+        const { response, ...stored } = (await uploads.finish(ticket)).value();
+        const duration_ms = Math.round(performance.now() - started_ms);
+        log.info({ workspace_id: caller.tenant_id, ...stored, duration_ms }, "experiment uploaded");
+        return jsonText(response);
       } catch (error) {
         await uploads.abandon(ticket);
         throw error;
@@ -39,17 +45,17 @@ export function serveUpload(
   }
 }
 
-/** The body in pieces of a useful size. */
+/** The body in pieces of at least {@link PIECE_BYTES}, except for the last. */
 async function* piecesOf(body: ReadableStream<Uint8Array> | null): AsyncGenerator<Uint8Array> {
-  let gathered: Uint8Array[] = [];
+  let chunks: Uint8Array[] = [];
   let bytes = 0;
   for await (const chunk of body ?? []) {
-    gathered.push(chunk);
+    chunks.push(chunk);
     bytes += chunk.byteLength;
     if (bytes < PIECE_BYTES) continue;
-    yield Buffer.concat(gathered);
-    gathered = [];
+    yield Buffer.concat(chunks);
+    chunks = [];
     bytes = 0;
   }
-  if (bytes > 0) yield Buffer.concat(gathered);
+  if (bytes > 0) yield Buffer.concat(chunks);
 }

@@ -1,16 +1,16 @@
-/** What a set of numbers looks like; the shape of a feedback key's statistics on the wire. */
+/** Descriptive statistics with the field names of the API. */
 export interface Description {
   n: number;
   avg: number | null;
   min: number | null;
   max: number | null;
-  /** Of the sample (divided by n - 1); null for fewer than two numbers. */
+  /** The sample standard deviation (divided by n - 1); null for fewer than two numbers. */
   stdev: number | null;
 }
 
 /**
- * Describes `values`; NaN means missing and is left out. Two passes with compensated sums (Neumaier 1974): of 10,000
- * scores with 7,300 ones the mean is 0.73, where Welford's recurrence, in one pass, gives 0.7300000000000005.
+ * Ignores NaN, which is a missing value. Uses two passes with compensated sums (Neumaier 1974): the mean of 10,000 scores with
+ * 7,300 ones is 0.73; Welford's recurrence, in one pass, returns 0.7300000000000005.
  */
 export function describe(values: ArrayLike<number>): Description {
   let n = 0;
@@ -24,13 +24,13 @@ export function describe(values: ArrayLike<number>): Description {
     if (value > max) max = value;
   }
   if (n === 0) return { n, avg: null, min: null, max: null, stdev: null };
-  // Rounding may carry the mean of equal numbers past them, and their deviation past 0.
+  // Without the bounds, rounding could move the mean of equal numbers and make their deviation positive.
   const avg = Math.min(max, Math.max(min, sum(values, (value) => value) / n));
   const stdev = n < 2 ? null : Math.sqrt(sum(values, (value) => (value - avg) ** 2) / (n - 1));
   return { n, avg, min, max, stdev };
 }
 
-/** The sum of `term` over the values that are not NaN; what each addition loses is gathered and added at the end. */
+/** The compensated sum of `term` over the values that are not NaN. */
 function sum(values: ArrayLike<number>, term: (value: number) => number): number {
   let total = 0;
   let lost = 0;
@@ -46,9 +46,12 @@ function sum(values: ArrayLike<number>, term: (value: number) => number): number
 }
 
 /**
- * The `p`-th percentile (0 to 100) of numbers in ascending order without NaN; null when there are none. Interpolates
- * linearly between the closest ranks: the default of numpy, type 7 of Hyndman and Fan (1996), R's default.
+ * The `p`-th percentile with linear interpolation between the closest ranks: type 7 of Hyndman and Fan (1996), the default of
+ * numpy and R.
  *
+ * @param sorted numbers in ascending order without NaN
+ * @param p from 0 to 100
+ * @returns null for an empty list
  * @throws RangeError when p is not within 0 to 100
  */
 export function percentile(sorted: Float64Array | number[], p: number): number | null {
@@ -58,6 +61,6 @@ export function percentile(sorted: Float64Array | number[], p: number): number |
   const below = sorted[Math.floor(rank)] as number;
   const above = sorted[Math.ceil(rank)] as number;
   const share = rank - Math.floor(rank);
-  // From the nearer end, as numpy does, so that the result never leaves the two.
+  // Interpolates from the nearer rank, as numpy does: the result never leaves the range.
   return share < 0.5 ? below + (above - below) * share : above - (above - below) * (1 - share);
 }

@@ -12,81 +12,85 @@ import {
 
 type Where = RawBuilder<SqlBool>;
 
-const YES: Where = sql`1 = 1`;
-const NO: Where = sql`1 = 0`;
+const TRUE: Where = sql`1 = 1`;
+const FALSE: Where = sql`1 = 0`;
 
 /**
- * A filter of runs as a condition on `r` (experiment_runs), `x` (experiments) and `e` (examples). Each condition is true or
- * false, never unknown, so that `not` turns it around: what it means is said at `matches`, and a test compares the two.
+ * Compiles a filter to a condition on `r` (experiment_runs), `x` (experiments) and `e` (examples). Each condition is true or
+ * false, never null, so that `not` inverts it. A test compares the SQL with an evaluator of {@link RunFilter}.
  */
 export function compileFilter(tx: Tx, filter: RunFilter): Where {
   switch (filter.op) {
     case "and":
-      return all(filter.of.map((one) => compileFilter(tx, one)));
+      return all(filter.of.map((part) => compileFilter(tx, part)));
     case "or":
-      return any(filter.of.map((one) => compileFilter(tx, one)));
+      return any(filter.of.map((part) => compileFilter(tx, part)));
     case "not":
       return sql`not (${compileFilter(tx, filter.of)})`;
     case "has":
-      return NO; // Uploaded runs have no tags.
+      return FALSE; // Uploaded runs have no tags.
     case "search":
-      return all(filter.words.map((word) => foundInRun(tx, word)));
+      return all(filter.words.map((word) => runContains(tx, word)));
     case "feedback":
-      return sql`exists (select 1 from feedback f where f.experiment_no = r.experiment_no and f.ord = r.ord
-        and f.repetition = r.repetition and ${entry(tx, filter.where)})`;
+      return sql`exists (select 1 from feedback f where f.experiment_no = r.experiment_no and f.example_index = r.example_index
+        and f.repetition = r.repetition and ${entryMatches(tx, filter.where)})`;
     case "metadata":
       return hasEntry(tx, sql`r.metadata`, filter.where);
     default:
-      return condition(filter, run);
+      return condition(filter, runOperand);
   }
 }
 
-/** The same on `v` (example_versions), of a filter that is about metadata and text alone. */
+/**
+ * Compiles a filter on metadata and text to a condition on `v` (example_versions).
+ *
+ * @throws Error for other conditions
+ */
 export function compileExampleFilter(tx: Tx, filter: RunFilter): Where {
   switch (filter.op) {
     case "and":
-      return all(filter.of.map((one) => compileExampleFilter(tx, one)));
+      return all(filter.of.map((part) => compileExampleFilter(tx, part)));
     case "or":
-      return any(filter.of.map((one) => compileExampleFilter(tx, one)));
+      return any(filter.of.map((part) => compileExampleFilter(tx, part)));
     case "not":
       return sql`not (${compileExampleFilter(tx, filter.of)})`;
     case "search":
-      return all(filter.words.map((word) => found(tx, word, [sql`v.inputs`, sql`v.outputs`, sql`v.metadata`])));
+      return all(filter.words.map((word) => anyContains(tx, word, [sql`v.inputs`, sql`v.outputs`, sql`v.metadata`])));
     case "metadata":
       return hasEntry(tx, sql`v.metadata`, filter.where);
     default:
-      throw new Error(`An example has no ${filter.op} to filter by.`);
+      throw new Error(`Examples cannot be filtered by ${filter.op}.`);
   }
 }
 
 const hasEntry = (tx: Tx, metadata: RawBuilder<string | null>, where: readonly EntryCondition<EntryField>[]): Where =>
-  sql`exists (select 1 from ${tx.dialect.jsonEntries(metadata)} m where ${entry(tx, where)})`;
+  sql`exists (select 1 from ${tx.dialect.jsonEntries(metadata)} m where ${entryMatches(tx, where)})`;
 
-const all = (of: Where[]): Where => (of.length === 0 ? YES : sql`(${sql.join(of, sql` and `)})`);
-const any = (of: Where[]): Where => (of.length === 0 ? NO : sql`(${sql.join(of, sql` or `)})`);
+const all = (of: Where[]): Where => (of.length === 0 ? TRUE : sql`(${sql.join(of, sql` and `)})`);
+const any = (of: Where[]): Where => (of.length === 0 ? FALSE : sql`(${sql.join(of, sql` or `)})`);
 
-/** Whether a word occurs in the run's name, error, metadata, inputs or outputs. */
-function foundInRun(tx: Tx, word: string): Where {
+/** Whether a word occurs in the name, error, metadata, inputs or outputs of a run. */
+function runContains(tx: Tx, word: string): Where {
   const inputs = sql<string | null>`(select v.inputs from example_versions v
-    where v.dataset_no = x.dataset_no and v.ord = r.ord and v.version = r.example_version)`;
+    where v.dataset_no = x.dataset_no and v.example_index = r.example_index and v.version = r.example_version)`;
   const outputs = sql<string | null>`(select o.outputs from experiment_outputs o
-    where o.experiment_no = r.experiment_no and o.ord = r.ord and o.repetition = r.repetition)`;
-  return found(tx, word, [sql`r.name`, sql`r.error`, sql`r.metadata`, inputs, outputs]);
+    where o.experiment_no = r.experiment_no and o.example_index = r.example_index and o.repetition = r.repetition)`;
+  return anyContains(tx, word, [sql`r.name`, sql`r.error`, sql`r.metadata`, inputs, outputs]);
 }
 
-/** Whether a word, or a part of a text, occurs in any of the texts. */
-export const found = (tx: Tx, word: string, texts: Expression<string | null>[]): Where =>
+/** Whether a word or a part of a text occurs in any of the texts. */
+export const anyContains = (tx: Tx, word: string, texts: Expression<string | null>[]): Where =>
   any(
     texts.flatMap((text) =>
       spellingsOf(word).map((spelling) => sql<SqlBool>`(${tx.dialect.containsText(text, spelling)}) is true`),
     ),
   );
 
-/** Says how to compare what a field holds. */
+/** The comparisons of a field. */
 interface Operand {
   equals(value: Scalar): Where;
   isNull: Where;
-  /** The value where it is a number, else null. */
+  /** The value if it is a number, else null. */
   number: Expression<number | null>;
 }
 
@@ -96,14 +100,14 @@ const column = (of: RawBuilder<unknown>): Operand => ({
   number: of as Expression<number | null>,
 });
 
-/** The same for every run: decided here. */
+/** A field with the same value in every run. */
 const constant = (of: Scalar): Operand => ({
-  equals: (value) => (value === of ? YES : NO),
-  isNull: of === null ? YES : NO,
+  equals: (value) => (value === of ? TRUE : FALSE),
+  isNull: of === null ? TRUE : FALSE,
   number: sql`${typeof of === "number" ? of : null}`,
 });
 
-/** A scalar of a JSON text: `m.kind` says which, `m.text` holds it. */
+/** A JSON scalar: `m.kind` is `text`, `number`, `true`, `false` or `null`, and `m.text` is its value. */
 const scalar: Operand = {
   equals(value) {
     if (value === null) return sql`m.kind = 'null'`;
@@ -115,9 +119,9 @@ const scalar: Operand = {
   number: sql`case when m.kind = 'number' then cast(m.text as double precision) end`,
 };
 
-const run = (field: RunField): Operand => RUN[field];
+const runOperand = (field: RunField): Operand => RUN_OPERANDS[field];
 
-const RUN: Record<RunField, Operand> = {
+const RUN_OPERANDS: Record<RunField, Operand> = {
   id: column(sql`r.run_id`),
   name: column(sql`r.name`),
   status: column(sql`case when r.error is null then 'success' else 'error' end`),
@@ -131,10 +135,10 @@ const RUN: Record<RunField, Operand> = {
   tags: constant(null),
 };
 
-function entry(tx: Tx, where: readonly EntryCondition<EntryField>[]): Where {
+function entryMatches(tx: Tx, where: readonly EntryCondition<EntryField>[]): Where {
   return all(
-    where.map((one) =>
-      one.op === "or" ? any(one.of.map((each) => entryCondition(tx, each))) : entryCondition(tx, one),
+    where.map((part) =>
+      part.op === "or" ? any(part.of.map((each) => entryCondition(tx, each))) : entryCondition(tx, part),
     ),
   );
 }
@@ -146,7 +150,7 @@ function entryCondition(tx: Tx, of: Condition<EntryField>): Where {
     case "feedback_score":
       return condition(of, () => column(sql`f.score`));
     case "feedback_value": {
-      // Null where there is no value at all.
+      // A missing value is null.
       const entries = tx.dialect.jsonEntries(sql`('{"value":' || coalesce(f.value, 'null') || '}')`);
       return sql`exists (select 1 from ${entries} m where ${condition(of, () => scalar)})`;
     }
@@ -171,6 +175,6 @@ function condition<Field extends string>(of: Condition<Field>, operand: (field: 
     case "neq":
       return of.value === null ? sql`not (${isNull})` : sql`not (${isNull} or ${equals(of.value)})`;
     default:
-      return typeof of.value === "number" ? sql`(${number} ${COMPARATORS[of.op]} ${of.value}) is true` : NO;
+      return typeof of.value === "number" ? sql`(${number} ${COMPARATORS[of.op]} ${of.value}) is true` : FALSE;
   }
 }

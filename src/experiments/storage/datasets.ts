@@ -3,7 +3,6 @@ import { nowMs, type Tx } from "../../platform/database/database.ts";
 import type { Schema } from "../../platform/database/schema.ts";
 import type { DatasetRow } from "./schema.ts";
 
-/** A dataset with what is counted of its experiments. */
 export interface DatasetWithCounts extends DatasetRow {
   session_count: number;
   last_session_start_us: number | null;
@@ -27,7 +26,7 @@ const withCounts = (tx: Tx, tenant_id: string) =>
     ])
     .where("tenant_id", "=", tenant_id);
 
-export type NewDataset = Pick<
+type NewDataset = Pick<
   DatasetRow,
   | "tenant_id"
   | "dataset_id"
@@ -41,7 +40,7 @@ export type NewDataset = Pick<
   | "metadata"
 >;
 
-/** Stores an empty dataset. Undefined when its id or its name is taken. */
+/** @returns undefined when the id or the name is taken */
 export const insertDataset = (tx: Tx, dataset: NewDataset): Promise<DatasetRow | undefined> =>
   tx.first(
     tx.k
@@ -52,7 +51,7 @@ export const insertDataset = (tx: Tx, dataset: NewDataset): Promise<DatasetRow |
         share_token: null,
         shares_experiments: 0,
         example_count: 0,
-        next_ord: 0,
+        next_example_index: 0,
         next_test_run: 1,
         created_at: nowMs,
         modified_at: nowMs,
@@ -67,21 +66,20 @@ export const findDataset = (tx: Tx, tenant_id: string, dataset_id: string): Prom
 export const findDatasetByName = (tx: Tx, tenant_id: string, name: string): Promise<DatasetWithCounts | undefined> =>
   tx.first(withCounts(tx, tenant_id).where("name", "=", name)) as Promise<DatasetWithCounts | undefined>;
 
-/** The dataset of any workspace that is shared under this token. */
+/** Finds the dataset in any workspace that is shared under this token. */
 export const findSharedDataset = (tx: Tx, share_token: string): Promise<DatasetRow | undefined> =>
   tx.first(tx.k.selectFrom("datasets").selectAll().where("share_token", "=", share_token));
 
-/** Datasets by their numbers. */
 export const datasetsByNo = (tx: Tx, numbers: number[]): Promise<DatasetRow[]> =>
   numbers.length === 0
     ? Promise.resolve([])
     : tx.all(tx.k.selectFrom("datasets").selectAll().where("dataset_no", "in", numbers));
 
-/** The dataset, held until the transaction ends: whoever gives out places of examples or numbers of test runs holds it. */
+/** Locks the dataset until the transaction ends. Required to assign example indexes and test run numbers. */
 export const lockDataset = (tx: Tx, dataset_no: number): Promise<DatasetRow | undefined> =>
   tx.first(tx.dialect.forUpdate(tx.k.selectFrom("datasets").selectAll().where("dataset_no", "=", dataset_no)));
 
-export interface DatasetFilter {
+interface DatasetFilter {
   id?: string[] | undefined;
   data_type?: string[] | undefined;
   name?: string | undefined;
@@ -96,7 +94,7 @@ export interface Sorting<By extends string> {
   offset: number;
 }
 
-/** Where there is no value it counts as less than any. */
+/** Sorts null below every value. */
 export const nullsLow = (descending: boolean) => (order: OrderByItemBuilder) =>
   descending ? order.desc().nullsLast() : order.asc().nullsFirst();
 
@@ -127,7 +125,7 @@ export function listDatasets(
   ) as Promise<DatasetWithCounts[]>;
 }
 
-/** Changes a dataset; what depends on its content is stamped. */
+/** Updates a dataset and its modification time. */
 export const updateDataset = (tx: Tx, dataset_no: number, changes: Updateable<Schema["datasets"]>): Promise<number> =>
   tx.run(
     tx.k
@@ -136,7 +134,7 @@ export const updateDataset = (tx: Tx, dataset_no: number, changes: Updateable<Sc
       .where("dataset_no", "=", dataset_no),
   );
 
-/** An experiment that goes is nobody's baseline any more. */
+/** Removes the experiment as the baseline of datasets before it is deleted. */
 export const clearBaseline = (tx: Tx, tenant_id: string, experiment_id: string): Promise<number> =>
   tx.run(
     tx.k
@@ -146,7 +144,7 @@ export const clearBaseline = (tx: Tx, tenant_id: string, experiment_id: string):
       .where("baseline_experiment_id", "=", experiment_id),
   );
 
-/** Removes a dataset and all examples. Its experiments have been removed before. */
+/** Deletes a dataset and its examples. The caller deletes its experiments first. */
 export async function deleteDataset(tx: Tx, dataset_no: number): Promise<void> {
   for (const table of ["comparative_experiments", "example_versions", "examples", "datasets"] as const)
     await tx.run(tx.k.deleteFrom(table).where("dataset_no", "=", dataset_no));

@@ -2,57 +2,63 @@ import { createHash } from "node:crypto";
 import { sql } from "kysely";
 import type { Database, Tx } from "../../platform/database/database.ts";
 import { byIds, insertMany } from "../../platform/database/insert-many.ts";
-import { compileExampleFilter, found } from "./compile-filter.ts";
+import { anyContains, compileExampleFilter } from "./compile-filter.ts";
 import type { RunFilter } from "./run-filter.ts";
 import type { ExampleRow, ExampleVersionRow } from "./schema.ts";
 
-/** An example as it is in one of its versions. */
+/** An example in one of its versions. */
 export type VersionedExample = ExampleRow &
   Pick<ExampleVersionRow, "inputs" | "outputs" | "metadata" | "splits"> & { version_at: number };
 
-/** Stores new examples with their first versions, and further versions of old ones. */
+/** Stores new examples, and versions of new and existing examples. */
 export async function insertExamples(tx: Tx, examples: ExampleRow[], versions: ExampleVersionRow[]): Promise<void> {
   await insertMany(tx, "examples", examples);
   await insertMany(tx, "example_versions", versions);
 }
 
 /**
- * Tells Postgres' planner of many examples that have just come. Until its own look at them, a minute later, it takes their tables for
- * nearly empty and joins a page's examples to their versions the long way: 2 to 4 ms of the page's 25. It takes 70 ms for 10,000.
+ * Updates the planner statistics of Postgres after many inserts. Until autovacuum runs, up to a minute later, the planner assumes
+ * nearly empty tables and chooses a slow join of examples and versions: 2 to 4 of the 25 ms of a page. Takes 70 ms for 10,000 rows.
  */
 export async function analyzeExamples({ read }: Database): Promise<void> {
   if (read.dialect.name === "postgres") await read.run(sql`analyze examples, example_versions`.compile(read.k));
 }
 
-/** Points an example at its newest version. */
+/** Sets the newest version of an example. */
 export const setExampleVersion = (
   tx: Tx,
-  example: Pick<ExampleRow, "dataset_no" | "ord" | "version" | "digest" | "deleted" | "modified_at">,
+  example: Pick<ExampleRow, "dataset_no" | "example_index" | "version" | "digest" | "deleted" | "modified_at">,
 ): Promise<number> => {
-  const { dataset_no, ord, ...changes } = example;
-  return tx.run(tx.k.updateTable("examples").set(changes).where("dataset_no", "=", dataset_no).where("ord", "=", ord));
+  const { dataset_no, example_index, ...changes } = example;
+  return tx.run(
+    tx.k
+      .updateTable("examples")
+      .set(changes)
+      .where("dataset_no", "=", dataset_no)
+      .where("example_index", "=", example_index),
+  );
 };
 
-/** Examples of a dataset, also removed ones, by the ids that uploads gave them, or by their own. */
+/** Examples of a dataset, including deleted examples. */
 export const examplesBy = (
   tx: Tx,
   column: "row_id" | "example_id",
   dataset_no: number,
   ids: string[],
 ): Promise<ExampleRow[]> =>
-  byIds(ids, (some) =>
-    tx.all(tx.k.selectFrom("examples").selectAll().where("dataset_no", "=", dataset_no).where(column, "in", some)),
+  byIds(ids, (batch) =>
+    tx.all(tx.k.selectFrom("examples").selectAll().where("dataset_no", "=", dataset_no).where(column, "in", batch)),
   );
 
-/** Which of these ids some example of the workspace has. */
+/** The ids among these that are used by examples of the workspace. */
 export async function takenExampleIds(tx: Tx, tenant_id: string, ids: string[]): Promise<Set<string>> {
-  const rows = await byIds(ids, (some) =>
+  const rows = await byIds(ids, (batch) =>
     tx.all(
       tx.k
         .selectFrom("examples")
         .select("example_id")
         .where("tenant_id", "=", tenant_id)
-        .where("example_id", "in", some),
+        .where("example_id", "in", batch),
     ),
   );
   return new Set(rows.map((row) => row.example_id));
@@ -61,12 +67,12 @@ export async function takenExampleIds(tx: Tx, tenant_id: string, ids: string[]):
 export interface ExampleFilter {
   dataset_no?: number | undefined;
   id?: string[] | undefined;
-  /** Milliseconds; the newest versions when missing. */
+  /** Milliseconds since the epoch; the default is the newest version. */
   as_of?: number | undefined;
   metadata?: object | undefined;
   splits?: string[] | undefined;
   text?: string[] | undefined;
-  /** About metadata and text. */
+  /** Conditions on metadata and text only. */
   filters?: RunFilter[] | undefined;
 }
 
@@ -74,7 +80,7 @@ function matching(tx: Tx, tenant_id: string, filter: ExampleFilter) {
   let query = tx.k
     .selectFrom("examples as e")
     .innerJoin("example_versions as v", (join) =>
-      join.onRef("v.dataset_no", "=", "e.dataset_no").onRef("v.ord", "=", "e.ord"),
+      join.onRef("v.dataset_no", "=", "e.dataset_no").onRef("v.example_index", "=", "e.example_index"),
     )
     .where("e.tenant_id", "=", tenant_id)
     .where("v.deleted", "=", 0);
@@ -88,7 +94,7 @@ function matching(tx: Tx, tenant_id: string, filter: ExampleFilter) {
         where
           .selectFrom("example_versions as w")
           .whereRef("w.dataset_no", "=", "e.dataset_no")
-          .whereRef("w.ord", "=", "e.ord")
+          .whereRef("w.example_index", "=", "e.example_index")
           .where("w.created_at", "<=", as_of)
           .select((w) => w.fn.max("w.version").as("version")),
       ),
@@ -103,14 +109,14 @@ function matching(tx: Tx, tenant_id: string, filter: ExampleFilter) {
       where.or(splits.map((split) => sql<boolean>`json_contains(v.splits, ${JSON.stringify([split])})`)),
     );
   }
-  for (const part of filter.text ?? []) query = query.where(found(tx, part, [sql`v.inputs`, sql`v.outputs`]));
-  for (const one of filter.filters ?? []) query = query.where(compileExampleFilter(tx, one));
+  for (const part of filter.text ?? []) query = query.where(anyContains(tx, part, [sql`v.inputs`, sql`v.outputs`]));
+  for (const condition of filter.filters ?? []) query = query.where(compileExampleFilter(tx, condition));
   return query;
 }
 
 export type ExampleOrder = "recent" | "recently_created" | "id" | "random";
 
-/** A page of examples. `random` gives the same order to the same seed. */
+/** A page of examples. The order `random` is the same for the same seed. */
 export function listExamples(
   tx: Tx,
   tenant_id: string,
@@ -125,21 +131,21 @@ export function listExamples(
   if (page.order === "recently_created") query = query.orderBy("e.created_at", direction);
   if (page.order === "id") query = query.orderBy("e.example_id", direction);
   if (page.order === "random") query = query.orderBy(shuffled(page.seed));
-  // Examples that came together are shown in the order in which they came.
-  return tx.all(query.orderBy("e.dataset_no").orderBy("e.ord").limit(page.limit).offset(page.offset)) as Promise<
-    VersionedExample[]
-  >;
+  // Examples of the same request keep their order.
+  return tx.all(
+    query.orderBy("e.dataset_no").orderBy("e.example_index").limit(page.limit).offset(page.offset),
+  ) as Promise<VersionedExample[]>;
 }
 
-/** A prime: each place of a dataset gets a number of its own below it. */
+/** A prime: maps each example index of a dataset to a different number. */
 const SHUFFLE_MODULUS = 4_294_967_291;
 
-/** Another order of the places for each seed, and the same one for the same. */
+/** A pseudorandom order of the examples for each seed. */
 function shuffled(seed: number) {
   const hash = createHash("sha1").update(String(seed)).digest();
-  // Not 0, or all places would get one number; small enough that the product stays within 63 bits.
+  // Not 0, which would map all indexes to one number; small enough that the product fits into 63 bits.
   const factor = 1 + (hash.readUInt32LE(0) % 2 ** 31);
-  return sql`(cast(e.ord as bigint) * cast(${factor} as bigint) + cast(${hash.readUInt32LE(4)} as bigint)) % ${sql.lit(SHUFFLE_MODULUS)}`;
+  return sql`(cast(e.example_index as bigint) * cast(${factor} as bigint) + cast(${hash.readUInt32LE(4)} as bigint)) % ${sql.lit(SHUFFLE_MODULUS)}`;
 }
 
 export async function countExamples(tx: Tx, tenant_id: string, filter: ExampleFilter): Promise<number> {
@@ -147,95 +153,103 @@ export async function countExamples(tx: Tx, tenant_id: string, filter: ExampleFi
   return Number(row?.n ?? 0);
 }
 
-/** An example of the workspace, also a removed one. */
+/** Finds an example of the workspace, including deleted examples. */
 export const findExample = (tx: Tx, tenant_id: string, example_id: string): Promise<ExampleRow | undefined> =>
   tx.first(
     tx.k.selectFrom("examples").selectAll().where("tenant_id", "=", tenant_id).where("example_id", "=", example_id),
   );
 
-/** The example in one version. */
 export const findVersion = (tx: Tx, example: ExampleRow, version = example.version) =>
   tx.first(
     tx.k
       .selectFrom("example_versions")
       .selectAll()
       .where("dataset_no", "=", example.dataset_no)
-      .where("ord", "=", example.ord)
+      .where("example_index", "=", example.example_index)
       .where("version", "=", version),
   ) as Promise<ExampleVersionRow | undefined>;
 
-/** The examples at these places, also removed ones, each in its newest version. */
-export const examplesAt = (tx: Tx, dataset_no: number, ords: number[]): Promise<VersionedExample[]> =>
-  byIds(ords, (some) =>
+/** `e` are the examples of a dataset and `v` their newest versions. */
+const newestVersions = (tx: Tx, dataset_no: number) =>
+  tx.k
+    .selectFrom("examples as e")
+    .innerJoin("example_versions as v", (join) =>
+      join
+        .onRef("v.dataset_no", "=", "e.dataset_no")
+        .onRef("v.example_index", "=", "e.example_index")
+        .onRef("v.version", "=", "e.version"),
+    )
+    .where("e.dataset_no", "=", dataset_no);
+
+/** The examples at these indexes in their newest versions, including deleted examples. */
+export const examplesAt = (tx: Tx, dataset_no: number, example_indexes: number[]): Promise<VersionedExample[]> =>
+  byIds(example_indexes, (batch) =>
     tx.all(
-      tx.k
-        .selectFrom("examples as e")
-        .innerJoin("example_versions as v", (join) =>
-          join
-            .onRef("v.dataset_no", "=", "e.dataset_no")
-            .onRef("v.ord", "=", "e.ord")
-            .onRef("v.version", "=", "e.version"),
-        )
+      newestVersions(tx, dataset_no)
         .selectAll("e")
         .select(["v.inputs", "v.outputs", "v.metadata", "v.splits", "v.created_at as version_at"])
-        .where("e.dataset_no", "=", dataset_no)
-        .where("e.ord", "in", some),
+        .where("e.example_index", "in", batch),
     ),
   ) as Promise<VersionedExample[]>;
 
-/** What the examples at these places were asked in each of their versions. */
+/** The inputs of all versions of the examples at these indexes. */
 export const inputsAt = (
   tx: Tx,
   dataset_no: number,
-  ords: number[],
-): Promise<Pick<ExampleVersionRow, "ord" | "version" | "inputs">[]> =>
-  byIds(ords, (some) =>
+  example_indexes: number[],
+): Promise<Pick<ExampleVersionRow, "example_index" | "version" | "inputs">[]> =>
+  byIds(example_indexes, (batch) =>
     tx.all(
       tx.k
         .selectFrom("example_versions")
-        .select(["ord", "version", "inputs"])
+        .select(["example_index", "version", "inputs"])
         .where("dataset_no", "=", dataset_no)
-        .where("ord", "in", some),
+        .where("example_index", "in", batch),
     ),
   );
 
-/** All places of a dataset with the ids of their examples; removed ones say so. */
-export const placesOf = (tx: Tx, dataset_no: number): Promise<Pick<ExampleRow, "ord" | "example_id" | "deleted">[]> =>
+/** The indexes and ids of all examples of a dataset, including deleted examples. */
+export const listExampleIds = (
+  tx: Tx,
+  dataset_no: number,
+): Promise<Pick<ExampleRow, "example_index" | "example_id" | "deleted">[]> =>
   tx.all(
     tx.k
       .selectFrom("examples")
-      .select(["ord", "example_id", "deleted"])
+      .select(["example_index", "example_id", "deleted"])
       .where("dataset_no", "=", dataset_no)
-      .orderBy("ord"),
+      .orderBy("example_index"),
   );
 
-/** The places of the examples that meet the filters, which are about metadata and text; in no order. */
-export function placesOfText(tx: Tx, dataset_no: number, filters: RunFilter[]): Promise<Pick<ExampleRow, "ord">[]> {
-  let query = tx.k
-    .selectFrom("examples as e")
-    .innerJoin("example_versions as v", (join) =>
-      join.onRef("v.dataset_no", "=", "e.dataset_no").onRef("v.ord", "=", "e.ord").onRef("v.version", "=", "e.version"),
-    )
-    .select("e.ord")
-    .where("e.dataset_no", "=", dataset_no);
+/**
+ * The indexes of the examples that match the filters, in no order.
+ *
+ * @param filters conditions on metadata and text only
+ */
+export function searchExampleIndexes(
+  tx: Tx,
+  dataset_no: number,
+  filters: RunFilter[],
+): Promise<Pick<ExampleRow, "example_index">[]> {
+  let query = newestVersions(tx, dataset_no).select("e.example_index");
   for (const filter of filters) query = query.where(compileExampleFilter(tx, filter));
   return tx.all(query);
 }
 
-/** The places of the examples that were removed. */
-export async function removedPlacesOf(tx: Tx, dataset_no: number): Promise<number[]> {
+/** The indexes of the deleted examples, in ascending order. */
+export async function deletedExampleIndexes(tx: Tx, dataset_no: number): Promise<number[]> {
   const rows = await tx.all(
     tx.k
       .selectFrom("examples")
-      .select("ord")
+      .select("example_index")
       .where("dataset_no", "=", dataset_no)
       .where("deleted", "=", 1)
-      .orderBy("ord"),
+      .orderBy("example_index"),
   );
-  return rows.map(({ ord }) => ord);
+  return rows.map(({ example_index }) => example_index);
 }
 
-/** The moments at which examples of a dataset changed, newest first. */
+/** The times at which examples of a dataset changed, newest first. */
 export const versionTimes = (tx: Tx, dataset_no: number, limit: number, offset: number): Promise<{ at: number }[]> =>
   tx.all(
     tx.k

@@ -2,11 +2,11 @@ import { type Insertable, sql, type Updateable } from "kysely";
 import { nowMs, type Tx } from "../../platform/database/database.ts";
 import type { Schema } from "../../platform/database/schema.ts";
 import { nullsLow, type Sorting } from "./datasets.ts";
-import type { ExperimentRow } from "./schema.ts";
+import type { ComparativeExperimentRow, ExperimentRow } from "./schema.ts";
 
-export type NewExperiment = Omit<ExperimentRow, "experiment_no" | "stats_version" | "created_at">;
+type NewExperiment = Omit<ExperimentRow, "experiment_no" | "stats_version" | "created_at">;
 
-/** Stores an experiment. Undefined when its name or its id is taken. */
+/** @returns undefined when the name or the id is taken */
 export const insertExperiment = (tx: Tx, experiment: NewExperiment): Promise<ExperimentRow | undefined> =>
   tx.first(
     tx.k
@@ -25,7 +25,7 @@ export const findExperiment = (tx: Tx, tenant_id: string, experiment_id: string)
       .where("experiment_id", "=", experiment_id),
   );
 
-/** The experiment, held until the transaction ends: whoever renews its statistics holds it. */
+/** Locks the experiment until the transaction ends. Required to update its statistics. */
 export const lockExperiment = (tx: Tx, experiment_no: number): Promise<ExperimentRow | undefined> =>
   tx.first(tx.dialect.forUpdate(tx.k.selectFrom("experiments").selectAll().where("experiment_no", "=", experiment_no)));
 
@@ -35,7 +35,6 @@ export const findExperimentByNo = (tx: Tx, experiment_no: number): Promise<Exper
 export const findExperimentByName = (tx: Tx, tenant_id: string, name: string): Promise<ExperimentRow | undefined> =>
   tx.first(tx.k.selectFrom("experiments").selectAll().where("tenant_id", "=", tenant_id).where("name", "=", name));
 
-/** The experiments of the workspace that have these ids. */
 export const experimentsById = (tx: Tx, tenant_id: string, ids: string[]): Promise<ExperimentRow[]> =>
   ids.length === 0
     ? Promise.resolve([])
@@ -46,16 +45,16 @@ export const experimentsById = (tx: Tx, tenant_id: string, ids: string[]): Promi
 export const experimentsOfDataset = (tx: Tx, dataset_no: number): Promise<ExperimentRow[]> =>
   tx.all(tx.k.selectFrom("experiments").selectAll().where("dataset_no", "=", dataset_no).orderBy("experiment_no"));
 
-export interface ExperimentFilter {
+interface ExperimentFilter {
   id?: string[] | undefined;
   name?: string | undefined;
   name_contains?: string | undefined;
-  /** `null`: those without a dataset. */
+  /** `null` selects experiments without a dataset. */
   dataset_no?: number[] | null | undefined;
   metadata?: object | undefined;
 }
 
-/** A column, or a number in the statistics: its path. */
+/** A column, or the path of a number in the statistics. */
 export type ExperimentOrder = { column: "name" | "start_us" } | { stat: string[] };
 
 export function listExperiments(
@@ -86,7 +85,7 @@ export const updateExperiment = (
   changes: Updateable<Schema["experiments"]>,
 ): Promise<number> => tx.run(tx.k.updateTable("experiments").set(changes).where("experiment_no", "=", experiment_no));
 
-/** Puts renewed statistics in place; what was computed of the old ones is no longer found. */
+/** Stores statistics and increments their version, which invalidates cached comparisons. */
 export const setStats = (tx: Tx, experiment_no: number, stats: string): Promise<number> =>
   tx.run(
     tx.k
@@ -95,8 +94,45 @@ export const setStats = (tx: Tx, experiment_no: number, stats: string): Promise<
       .where("experiment_no", "=", experiment_no),
   );
 
-/** Removes an experiment with everything in it. */
+/** Deletes an experiment with its runs, feedback and vectors. */
 export async function deleteExperiment(tx: Tx, experiment_no: number): Promise<void> {
   const tables = ["score_vectors", "feedback", "experiment_outputs", "experiment_runs", "experiments"] as const;
   for (const table of tables) await tx.run(tx.k.deleteFrom(table).where("experiment_no", "=", experiment_no));
 }
+
+/** @returns undefined when the id is taken */
+export const insertComparative = (
+  tx: Tx,
+  row: ComparativeExperimentRow,
+): Promise<ComparativeExperimentRow | undefined> =>
+  tx.first(
+    tx.k
+      .insertInto("comparative_experiments")
+      .values(row)
+      .onConflict((conflict) => conflict.doNothing())
+      .returningAll(),
+  );
+
+export function listComparative(
+  tx: Tx,
+  dataset_no: number,
+  filter: { id?: string[] | undefined; name?: string | undefined; name_contains?: string | undefined },
+  page: { limit: number; offset: number },
+): Promise<ComparativeExperimentRow[]> {
+  let query = tx.k.selectFrom("comparative_experiments").selectAll().where("dataset_no", "=", dataset_no);
+  if (filter.id) query = query.where("comparative_experiment_id", "in", filter.id);
+  if (filter.name !== undefined) query = query.where("name", "=", filter.name);
+  if (filter.name_contains)
+    query = query.where((c) => tx.dialect.containsText(c.ref("name"), filter.name_contains ?? ""));
+  return tx.all(
+    query.orderBy("created_at", "desc").orderBy("comparative_experiment_id").limit(page.limit).offset(page.offset),
+  );
+}
+
+export const deleteComparative = (tx: Tx, tenant_id: string, id: string): Promise<number> =>
+  tx.run(
+    tx.k
+      .deleteFrom("comparative_experiments")
+      .where("tenant_id", "=", tenant_id)
+      .where("comparative_experiment_id", "=", id),
+  );

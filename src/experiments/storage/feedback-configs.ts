@@ -1,9 +1,9 @@
 import { nowMs, type Tx } from "../../platform/database/database.ts";
 import type { FeedbackConfigRow } from "./schema.ts";
 
-export type NewConfig = Pick<FeedbackConfigRow, "tenant_id" | "feedback_key" | "config" | "is_lower_score_better">;
+type NewConfig = Pick<FeedbackConfigRow, "tenant_id" | "feedback_key" | "config" | "is_lower_score_better">;
 
-/** Stores what a key means. Undefined when something is stored of it already. */
+/** @returns undefined when the key has a config */
 export const insertConfig = (tx: Tx, config: NewConfig): Promise<FeedbackConfigRow | undefined> =>
   tx.first(
     tx.k
@@ -37,8 +37,8 @@ export function listConfigs(
   );
 }
 
-/** The keys of which a lower score is the better one. */
-export async function lowerIsBetter(tx: Tx, tenant_id: string): Promise<Set<string>> {
+/** The keys for which a lower score is better. */
+export async function lowerIsBetterKeys(tx: Tx, tenant_id: string): Promise<Set<string>> {
   const rows = await tx.all(
     tx.k
       .selectFrom("feedback_configs")

@@ -4,7 +4,7 @@ import { byIds, insertMany } from "../../platform/database/insert-many.ts";
 import type { Schema } from "../../platform/database/schema.ts";
 import type { FeedbackRow } from "./schema.ts";
 
-/** Feedback with the ids of what it is about. */
+/** Feedback with the ids of its experiment and run. */
 export type FullFeedback = FeedbackRow & {
   experiment_id: string;
   run_id: string | null;
@@ -20,7 +20,7 @@ const withIds = (tx: Tx) =>
     .leftJoin("experiment_runs as r", (join) =>
       join
         .onRef("r.experiment_no", "=", "f.experiment_no")
-        .onRef("r.ord", "=", "f.ord")
+        .onRef("r.example_index", "=", "f.example_index")
         .onRef("r.repetition", "=", "f.repetition"),
     )
     .selectAll("f")
@@ -31,11 +31,11 @@ export const findFeedback = (tx: Tx, tenant_id: string, feedback_id: string): Pr
     FullFeedback | undefined
   >;
 
-/** Which of these ids are in use, in any workspace. */
+/** The ids among these that are used in any workspace. */
 export const takenFeedbackIds = (tx: Tx, ids: string[]): Promise<{ feedback_id: string }[]> =>
-  byIds(ids, (some) => tx.all(tx.k.selectFrom("feedback").select("feedback_id").where("feedback_id", "in", some)));
+  byIds(ids, (batch) => tx.all(tx.k.selectFrom("feedback").select("feedback_id").where("feedback_id", "in", batch)));
 
-export interface FeedbackFilter {
+interface FeedbackFilter {
   run_id?: string[] | undefined;
   experiment_id?: string[] | undefined;
   key?: string[] | undefined;
@@ -61,7 +61,7 @@ export function listFeedback(
   if (filter.key) query = query.where("f.key", "in", filter.key);
   if (filter.source)
     query = query.where((f) => f(tx.dialect.jsonText(f.ref("f.source"), "type"), "in", filter.source ?? []));
-  if (filter.level) query = query.where("f.ord", filter.level === "run" ? "is not" : "is", null);
+  if (filter.level) query = query.where("f.example_index", filter.level === "run" ? "is not" : "is", null);
   if (filter.has_comment !== undefined) query = query.where("f.comment", filter.has_comment ? "is not" : "is", null);
   if (filter.has_score !== undefined) query = query.where("f.score", filter.has_score ? "is not" : "is", null);
   if (filter.from_us !== undefined) query = query.where("f.created_us", ">=", filter.from_us);
@@ -73,34 +73,34 @@ export function listFeedback(
   >;
 }
 
-/** All feedback on runs of these experiments at these places, in the order of its making. */
-export const feedbackAt = (tx: Tx, experiments: number[], ords: number[]): Promise<FeedbackRow[]> =>
-  byIds(ords, (some) =>
+/** The feedback on runs of these experiments on the examples at these indexes, oldest first. */
+export const feedbackAt = (tx: Tx, experiments: number[], example_indexes: number[]): Promise<FeedbackRow[]> =>
+  byIds(example_indexes, (batch) =>
     tx.all(
       tx.k
         .selectFrom("feedback")
         .selectAll()
         .where("experiment_no", "in", experiments)
-        .where("ord", "in", some)
+        .where("example_index", "in", batch)
         .orderBy("created_us")
         .orderBy("feedback_id"),
     ),
   );
 
-/** What statistics are made of. */
-export type Judgement = Pick<
+/** The columns from which statistics are computed. */
+export type FeedbackStatsInput = Pick<
   FeedbackRow,
-  "ord" | "repetition" | "key" | "score" | "value" | "comment" | "source" | "is_error"
+  "example_index" | "repetition" | "key" | "score" | "value" | "comment" | "source" | "is_error"
 >;
 
-/** The feedback of an experiment, of one key or of all. */
-export function judgementsOf(tx: Tx, experiment_no: number, key?: string): Promise<Judgement[]> {
+/** The feedback of an experiment of one key or of all keys. */
+export function feedbackStatsInputs(tx: Tx, experiment_no: number, key?: string): Promise<FeedbackStatsInput[]> {
   let query = tx.k
     .selectFrom("feedback")
-    .select(["ord", "repetition", "key", "score", "value", "comment", "source", "is_error"])
+    .select(["example_index", "repetition", "key", "score", "value", "comment", "source", "is_error"])
     .where("experiment_no", "=", experiment_no);
   if (key !== undefined) query = query.where("key", "=", key);
-  // Remarks are shown in the order in which they were made.
+  // Comments are shown in the order of their creation.
   return tx.all(query.orderBy("created_us").orderBy("feedback_id"));
 }
 

@@ -1,35 +1,43 @@
 /**
- * A filter of runs, as it is read from an expression such as `and(eq(status, "error"), gt(latency, "5s"))`. All is resolved that
- * an expression leaves implicit: values have the type of their field, and what is said about one feedback stands
- * together. What a filter means is said at `matches`; a compiler to SQL must mean the same.
+ * A parsed filter expression, for example `and(eq(status, "error"), gt(latency, "5s"))`. Values have the type of their field, and
+ * the conditions on one feedback row are grouped.
+ *
+ * - A condition is true or false, never null as in SQL. `not` inverts it: a run without an error does not match `eq(error, "x")`,
+ *   so it matches `not(eq(error, "x"))`.
+ * - Null equals null only. Comparisons of null with other values are false, including `neq`. In `metadata` and in feedback values,
+ *   numbers never equal texts, and only numbers have an order.
+ * - `feedback` and `metadata` match when one feedback row, or one entry, meets all conditions of `where`.
+ * - `exists` is false for null and for a run without tags only. `in` with an empty list is false.
+ * - `search` ignores case as `toLowerCase` in JavaScript does, and finds parts of words, also as escaped in JSON.
+ * - Texts are compared exactly.
  */
 export type RunFilter =
   | { op: "and" | "or"; of: RunFilter[] }
   | { op: "not"; of: RunFilter }
   | Condition<RunField>
   | { op: "has"; field: "tags"; value: string }
-  /** Every word occurs somewhere in the run's text. Words are in lower case, and at least one. */
+  /** Every word occurs in a text of the run. There is at least one word, in lower case. */
   | { op: "search"; words: string[] }
   | EntryFilter;
 
 /**
- * How a word may stand in a text: as it is, and as JSON writes it, because inputs, outputs and metadata are searched as the
- * JSON that is stored. `say "hi"` stands there as `say \"hi\"`.
+ * The word as it is and with JSON escapes, because inputs, outputs and metadata are searched as stored JSON, where `say "hi"` is
+ * `say \"hi\"`.
  */
 export function spellingsOf(word: string): string[] {
   const escaped = JSON.stringify(word).slice(1, -1);
   return escaped === word ? [word] : [word, escaped];
 }
 
-/** There is a feedback (an entry of the run's metadata) for which every condition holds. At least one condition. */
+/** One feedback row, or one entry of the metadata, meets every condition. There is at least one condition. */
 export type EntryFilter =
   | { op: "feedback"; where: EntryCondition<FeedbackField>[] }
   | { op: "metadata"; where: EntryCondition<MetadataField>[] };
 
-/** `or`: at least one of them holds for the same feedback (the same entry of the metadata). */
+/** `or`: the same feedback row, or the same entry of the metadata, meets at least one condition. */
 export type EntryCondition<Field extends EntryField> = Condition<Field> | { op: "or"; of: Condition<Field>[] };
 
-/** Says something about one field. In `in`, the list may be empty, and holds no null. */
+/** A condition on one field. The list of `in` may be empty and contains no null. */
 export type Condition<Field extends string> =
   | { op: Comparator; field: Field; value: Scalar }
   | { op: "in"; field: Field; values: Scalar[] }
@@ -41,7 +49,7 @@ export type Order = "gt" | "gte" | "lt" | "lte";
 
 /**
  * `latency` is in seconds, `start_time` and `end_time` in microseconds since the epoch, `id` and `reference_example` are
- * UUIDs in lower case with dashes. Null, where a field may be null, stands beside `eq` and `neq` only.
+ * UUIDs in lower case with dashes. Null occurs with `eq` and `neq` of nullable fields only.
  */
 export type RunField =
   | "id"

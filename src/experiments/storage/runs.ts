@@ -6,10 +6,10 @@ import { compileFilter } from "./compile-filter.ts";
 import type { RunFilter } from "./run-filter.ts";
 import type { ExperimentOutputsRow, ExperimentRunRow } from "./schema.ts";
 
-/** The place of a run: its example, and which of its repetitions it is. */
-export type RunPlace = Pick<ExperimentRunRow, "experiment_no" | "ord" | "repetition">;
+/** The primary key of a run: its experiment, its example and the number of its repetition. */
+export type RunKey = Pick<ExperimentRunRow, "experiment_no" | "example_index" | "repetition">;
 
-/** A run with the ids that go with it, and its payloads where they were asked for. */
+/** A run with the ids of its experiment, dataset and example. Payloads are optional. */
 export type FullRun = ExperimentRunRow & {
   experiment_id: string;
   dataset_id: string | null;
@@ -27,24 +27,24 @@ export interface RunSearch {
   experiment_no?: number[] | undefined;
   id?: string[] | undefined;
   example_id?: string[] | undefined;
-  /** Started at or after, and at or before, in microseconds. */
+  /** Bounds of the start time in microseconds, inclusive. */
   from_us?: number | undefined;
   to_us?: number | undefined;
   has_error?: boolean | undefined;
   filters: RunFilter[];
 }
 
-/** Where a page of runs goes on: after the run with this start and id. */
+/** The last run of the previous page. */
 export interface RunCursor {
   start_us: number;
   run_id: string;
 }
 
-export interface RunPage {
+interface RunPage {
   descending: boolean;
   after?: RunCursor | undefined;
   limit: number;
-  /** Read inputs and outputs, too. */
+  /** Whether to read inputs and outputs. */
   payloads: boolean;
 }
 
@@ -61,54 +61,58 @@ export function searchRuns(tx: Tx, tenant_id: string, search: RunSearch, page: R
   ) as unknown as Promise<FullRun[]>;
 }
 
-/** The places of all runs that match, in no order. */
-export const placesOfRuns = (
+/** The keys and outcomes of all matching runs, in no order. */
+export const searchRunKeys = (
   tx: Tx,
   tenant_id: string,
   search: RunSearch,
-): Promise<(RunPlace & Pick<ExperimentRunRow, "start_us" | "end_us" | "error">)[]> =>
+): Promise<(RunKey & Pick<ExperimentRunRow, "start_us" | "end_us" | "error">)[]> =>
   tx.all(
     withIds(tx, false)
       .clearSelect()
-      .select(["r.experiment_no", "r.ord", "r.repetition", "r.start_us", "r.end_us", "r.error"])
+      .select(["r.experiment_no", "r.example_index", "r.repetition", "r.start_us", "r.end_us", "r.error"])
       .where("r.tenant_id", "=", tenant_id)
       .where(matching(tx, search)),
-  ) as Promise<(RunPlace & Pick<ExperimentRunRow, "start_us" | "end_us" | "error">)[]>;
+  ) as Promise<(RunKey & Pick<ExperimentRunRow, "start_us" | "end_us" | "error">)[]>;
 
 export const findRun = (tx: Tx, tenant_id: string, run_id: string): Promise<FullRun | undefined> =>
   tx.first(withIds(tx, true).where("r.tenant_id", "=", tenant_id).where("r.run_id", "=", run_id)) as unknown as Promise<
     FullRun | undefined
   >;
 
-/** A run as its row has it, with its outputs where they were asked for. */
-export type RunAt = ExperimentRunRow & { outputs?: string | null };
+export type RunWithOutputs = ExperimentRunRow & { outputs?: string | null };
 
 /**
- * The runs of these experiments on the examples at these places of their dataset. Who shows a page knows the ids and the inputs
- * that go with them: asked for here, they would come 500 times instead of 50, a quarter of the page's time on Postgres.
+ * The runs of these experiments on the examples at these indexes. The caller knows the ids and inputs of a page: this query would
+ * return them 500 times instead of 50, which took a quarter of the time of the page on Postgres.
  */
-export const runsAt = (tx: Tx, experiments: number[], ords: number[], payloads: boolean): Promise<RunAt[]> =>
-  byIds(ords, (some) => {
+export const runsAt = (
+  tx: Tx,
+  experiments: number[],
+  example_indexes: number[],
+  payloads: boolean,
+): Promise<RunWithOutputs[]> =>
+  byIds(example_indexes, (batch) => {
     const query = tx.k
       .selectFrom("experiment_runs as r")
       .selectAll("r")
       .where("r.experiment_no", "in", experiments)
-      .where("r.ord", "in", some)
+      .where("r.example_index", "in", batch)
       .orderBy("r.experiment_no")
-      .orderBy("r.ord")
+      .orderBy("r.example_index")
       .orderBy("r.repetition");
-    return tx.all(payloads ? query.select(outputsOf) : query) as Promise<RunAt[]>;
+    return tx.all(payloads ? query.select(outputsOf) : query) as Promise<RunWithOutputs[]>;
   });
 
-/** What the statistics of an experiment are made of. */
-export const measuresOf = (
+/** The columns from which run statistics are computed. */
+export const runOutcomes = (
   tx: Tx,
   experiment_no: number,
-): Promise<Pick<ExperimentRunRow, "ord" | "repetition" | "start_us" | "end_us" | "error">[]> =>
+): Promise<Pick<ExperimentRunRow, "example_index" | "repetition" | "start_us" | "end_us" | "error">[]> =>
   tx.all(
     tx.k
       .selectFrom("experiment_runs")
-      .select(["ord", "repetition", "start_us", "end_us", "error"])
+      .select(["example_index", "repetition", "start_us", "end_us", "error"])
       .where("experiment_no", "=", experiment_no),
   );
 
@@ -116,7 +120,9 @@ function withIds(tx: Tx, payloads: boolean) {
   const query = tx.k
     .selectFrom("experiment_runs as r")
     .innerJoin("experiments as x", "x.experiment_no", "r.experiment_no")
-    .leftJoin("examples as e", (join) => join.onRef("e.dataset_no", "=", "x.dataset_no").onRef("e.ord", "=", "r.ord"))
+    .leftJoin("examples as e", (join) =>
+      join.onRef("e.dataset_no", "=", "x.dataset_no").onRef("e.example_index", "=", "r.example_index"),
+    )
     .leftJoin("datasets as d", "d.dataset_no", "x.dataset_no")
     .selectAll("r")
     .select(["x.experiment_id", "d.dataset_id", "e.example_id"]);
@@ -127,19 +133,19 @@ function withIds(tx: Tx, payloads: boolean) {
       q
         .selectFrom("example_versions as v")
         .whereRef("v.dataset_no", "=", "x.dataset_no")
-        .whereRef("v.ord", "=", "r.ord")
+        .whereRef("v.example_index", "=", "r.example_index")
         .whereRef("v.version", "=", "r.example_version")
         .select("v.inputs")
         .as("inputs"),
     );
 }
 
-/** Of the run `r`. */
+/** The outputs of the run `r`. */
 const outputsOf = (q: ExpressionBuilder<Schema & { r: ExperimentRunRow }, "r">) =>
   q
     .selectFrom("experiment_outputs as o")
     .whereRef("o.experiment_no", "=", "r.experiment_no")
-    .whereRef("o.ord", "=", "r.ord")
+    .whereRef("o.example_index", "=", "r.example_index")
     .whereRef("o.repetition", "=", "r.repetition")
     .select("o.outputs")
     .as("outputs");

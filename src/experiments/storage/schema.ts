@@ -1,9 +1,9 @@
 /**
- * The tables of datasets and experiments, as both databases hold them. `_us` are microseconds since the epoch (clients
- * measure that finely, and 2^53 of them reach the year 2255), `_at` milliseconds; JSON is text; flags are 0 or 1.
+ * The tables of datasets and experiments in both databases. `_us` is in microseconds since the epoch (the precision of the
+ * clients; 2^53 microseconds reach the year 2255), `_at` in milliseconds. JSON is text, flags are 0 or 1.
  *
- * Children name their parents by number (`dataset_no`, `experiment_no`), not by id: ids of datasets are the caller's, so
- * two workspaces may have the same, and 8 bytes instead of 36 in each of 100,000 rows keep the indexes small.
+ * Foreign keys are numbers (`dataset_no`, `experiment_no`), not ids: callers choose the ids of datasets, so two workspaces may
+ * use the same id, and 8 bytes instead of 36 in each of 100,000 rows keep the indexes small.
  */
 declare module "../../platform/database/schema.ts" {
   interface Schema {
@@ -32,7 +32,7 @@ export interface DatasetRow {
   name: string;
   description: string | null;
   data_type: string;
-  /** 1: made by an upload of results; only such a dataset takes further uploads. */
+  /** 1 if an upload created the dataset. Only such datasets accept uploads. */
   externally_managed: number;
   inputs_schema: string | null;
   outputs_schema: string | null;
@@ -40,28 +40,28 @@ export interface DatasetRow {
   metadata: string | null;
   baseline_experiment_id: string | null;
   share_token: string | null;
-  /** 1: whoever has the token sees the experiments, too. */
+  /** 1 if the share token also grants access to the experiments. */
   shares_experiments: number;
   example_count: number;
-  /** The place of the next example. */
-  next_ord: number;
-  /** The test_run_number of the next experiment. */
+  /** The index of the next example. */
+  next_example_index: number;
+  /** The `test_run_number` of the next experiment. */
   next_test_run: number;
   created_at: number;
   modified_at: number;
 }
 
-/** An example's place and identity. What it says is in its newest version. */
+/** The index and the ids of an example. Its content is in its newest version. */
 export interface ExampleRow {
   dataset_no: number;
-  /** 0, 1, 2 ... in the dataset, never given out again: the index of the example in every score vector. */
-  ord: number;
+  /** The position in the dataset, from 0, which is never reused. Score vectors are indexed by it. */
+  example_index: number;
   tenant_id: string;
   example_id: string;
-  /** The id by which uploads name it. */
+  /** The id of the example in uploads. */
   row_id: string;
   version: number;
-  /** Of inputs and outputs of the newest version, so that an upload sees what has changed without reading them. */
+  /** The digest of the inputs and outputs of the newest version: uploads detect changes without reading these. */
   digest: string;
   source_run_id: string | null;
   deleted: number;
@@ -69,18 +69,18 @@ export interface ExampleRow {
   modified_at: number;
 }
 
-/** What an example said from a moment on. */
+/** The content of an example from a point in time. */
 export interface ExampleVersionRow {
   dataset_no: number;
-  ord: number;
-  /** 1, 2, 3 ... of the example. */
+  example_index: number;
+  /** From 1, per example. */
   version: number;
   inputs: string;
   outputs: string | null;
   metadata: string | null;
-  /** JSON list of the splits it is in. */
+  /** JSON list of the splits of the example. */
   splits: string;
-  /** 1: from this moment on it is gone. */
+  /** 1 if the example is deleted in this version. */
   deleted: number;
   created_at: number;
 }
@@ -89,7 +89,7 @@ export interface ExperimentRow {
   experiment_no: number;
   experiment_id: string;
   tenant_id: string;
-  /** Null for a project that belongs to no dataset. */
+  /** Null for an experiment without a dataset. */
   dataset_no: number | null;
   name: string;
   description: string | null;
@@ -99,39 +99,39 @@ export interface ExperimentRow {
   trace_tier: string | null;
   default_dataset_id: string | null;
   test_run_number: number | null;
-  /** An ExperimentStats as JSON, renewed by each change of its runs or feedback. */
+  /** ExperimentStats as JSON, updated with each change of runs or feedback. */
   stats: string;
-  /** Plus one at each change of runs or feedback: what was computed of the experiment is kept under it. */
+  /** Incremented with each change of runs or feedback; part of the key of cached comparisons. */
   stats_version: number;
   created_at: number;
 }
 
 export interface ExperimentRunRow {
   experiment_no: number;
-  /** The example's place in its dataset. */
-  ord: number;
-  /** 0, 1, 2 ... of the example within the experiment. */
+  /** The index of the example in its dataset. */
+  example_index: number;
+  /** From 0, per example and experiment. */
   repetition: number;
   run_id: string;
   tenant_id: string;
-  /** The version of the example whose inputs the run had. */
+  /** The version of the example with the inputs of the run. */
   example_version: number;
   name: string;
   start_us: number;
   end_us: number;
   error: string | null;
   metadata: string | null;
-  /** The beginnings of inputs and outputs, for lists. */
+  /** The beginnings of inputs and outputs for lists. */
   inputs_preview: string;
   outputs_preview: string | null;
 }
 
-/** Apart from the runs, whose rows are read by the ten thousand. */
+/** Separate from the runs, because queries read tens of thousands of their rows. */
 export interface ExperimentOutputsRow {
   experiment_no: number;
-  ord: number;
+  example_index: number;
   repetition: number;
-  /** JSON, never null: a run without outputs has no row. */
+  /** JSON. A run without outputs has no row. */
   outputs: string;
 }
 
@@ -139,8 +139,8 @@ export interface FeedbackRow {
   feedback_id: string;
   tenant_id: string;
   experiment_no: number;
-  /** The run; both null for feedback on the experiment as a whole. */
-  ord: number | null;
+  /** The key of the run; both columns are null for feedback on the experiment. */
+  example_index: number | null;
   repetition: number | null;
   key: string;
   score: number | null;
@@ -154,19 +154,19 @@ export interface FeedbackRow {
   extra: string | null;
   feedback_group_id: string | null;
   comparative_experiment_id: string | null;
-  /** 1: the evaluator failed. */
+  /** 1 if the evaluator failed. */
   is_error: number;
   created_us: number;
   modified_us: number;
 }
 
 /**
- * One number an example, in the order of their places, as little-endian 64-bit floats; NaN where there is none. In 32 bits
- * 0.1 would be 0.10000000149, and comparisons would show other means than the statistics.
+ * One number per example, by example index, as little-endian 64-bit floats; NaN for a missing value. In 32 bits, 0.1 would be
+ * 0.10000000149, and the means of comparisons would differ from the statistics.
  */
 export interface ScoreVectorRow {
   experiment_no: number;
-  /** `score` of a feedback key, `latency` in seconds, `error` as the share of runs that failed. */
+  /** `score` of a feedback key, `latency` in seconds, `error` as the fraction of runs that failed. */
   kind: "score" | "latency" | "error";
   /** The feedback key; empty for the other kinds. */
   key: string;

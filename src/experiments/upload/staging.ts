@@ -1,17 +1,81 @@
+import { hash } from "node:crypto";
 import { closeSync, mkdtempSync, openSync, readSync, rmSync, writeSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { StagedRow } from "./staged-row.ts";
+import type { FeedbackInput } from "../contract/feedback.ts";
+import type { UploadRow } from "../contract/upload.ts";
 
-/** Rows are kept in memory up to this many bytes of text, and from then on in a file: an upload may have 200 MB. */
+/** A checked row of an upload, with its payloads as JSON. */
+export interface StagedRow {
+  row_id: string;
+  inputs: string;
+  expected: string | null;
+  outputs: string | null;
+  /** The digest of inputs and expected outputs: rows with the same digest belong to the same version of an example. */
+  digest: string;
+  inputs_preview: string;
+  outputs_preview: string | null;
+  name: string;
+  start_us: number;
+  end_us: number;
+  error: string | null;
+  metadata: string | null;
+  scores: FeedbackInput[];
+}
+
+const DEFAULT_RUN_NAME = "run";
+
+/** Two lines in a table. */
+const PREVIEW_CHARS = 200;
+
+export function stagedRow(row: UploadRow): StagedRow {
+  const inputs = JSON.stringify(row.inputs);
+  const expected = row.expected_outputs === undefined ? null : JSON.stringify(row.expected_outputs);
+  const outputs = row.actual_outputs === undefined ? null : JSON.stringify(row.actual_outputs);
+  return {
+    row_id: row.row_id,
+    inputs,
+    expected,
+    outputs,
+    digest: digestOf(row.inputs, row.expected_outputs ?? null),
+    inputs_preview: previewOf(row.inputs),
+    outputs_preview: row.actual_outputs === undefined ? null : previewOf(row.actual_outputs),
+    name: row.run_name ?? DEFAULT_RUN_NAME,
+    start_us: row.start_time,
+    end_us: row.end_time,
+    error: row.error ?? null,
+    metadata: row.run_metadata === undefined ? null : JSON.stringify(row.run_metadata),
+    scores: row.evaluation_scores ?? [],
+  };
+}
+
+/** A digest that does not depend on the order of keys. */
+export function digestOf(inputs: unknown, outputs: unknown): string {
+  return hash("sha1", canonical([inputs, outputs]), "base64");
+}
+
+function canonical(value: unknown): string {
+  if (value === null || typeof value !== "object") return JSON.stringify(value);
+  if (Array.isArray(value)) return `[${value.map(canonical).join(",")}]`;
+  const entries = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1));
+  return `{${entries.map(([key, item]) => `${JSON.stringify(key)}:${canonical(item)}`).join(",")}}`;
+}
+
+/** The beginning of a payload as JSON, or of the text if the payload has one text value only. */
+export function previewOf(payload: Record<string, unknown>): string {
+  const values = Object.values(payload);
+  const text = values.length === 1 && typeof values[0] === "string" ? values[0] : JSON.stringify(payload);
+  return text.length <= PREVIEW_CHARS ? text : `${text.slice(0, PREVIEW_CHARS).toWellFormed()}…`;
+}
+
+/** Larger uploads are written to a file: an upload may have 200 MB. */
 const MAX_MEMORY_BYTES = 4 * 2 ** 20;
 
-/** The file is read in pieces of this size. */
 const PIECE_BYTES = 2 ** 20;
 
 /**
- * Where the rows of an upload wait until the last one has come. Nothing of it is in the database; a process that dies leaves
- * nothing behind, because the file is unlinked as soon as it is open.
+ * Buffers the rows of an upload until it is complete, in memory or in a temporary file. The file is unlinked as soon as it is
+ * open: a crashed process leaves no file.
  */
 export class Staging {
   #lines: Buffer[] = [];
@@ -31,7 +95,7 @@ export class Staging {
     if (this.#bytes >= MAX_MEMORY_BYTES) this.#spill();
   }
 
-  /** All rows in the order in which they came. May be asked again: a transaction may be repeated. */
+  /** All rows in the order of the upload. May be called again when the transaction is retried. */
   *rows(): Generator<StagedRow> {
     if (this.#file === undefined) {
       for (const line of this.#lines) yield JSON.parse(line.toString());
@@ -61,23 +125,23 @@ function openUnlinked(): number {
   try {
     rmSync(folder, { recursive: true });
   } catch {
-    // Windows keeps an open file until it is closed; there the system's own clearing of the folder takes it.
+    // Windows cannot delete an open file: the system cleans up its temporary folder.
   }
   return file;
 }
 
 function* linesOf(file: number): Generator<string> {
   const piece = Buffer.allocUnsafe(PIECE_BYTES);
-  let rest = Buffer.alloc(0);
+  let incomplete = Buffer.alloc(0);
   for (let position = 0; ; ) {
     const read = readSync(file, piece, 0, PIECE_BYTES, position);
     if (read === 0) return;
     position += read;
-    let text = Buffer.concat([rest, piece.subarray(0, read)]);
+    let text = Buffer.concat([incomplete, piece.subarray(0, read)]);
     for (let end = text.indexOf(10); end >= 0; end = text.indexOf(10)) {
       yield text.toString("utf8", 0, end);
       text = text.subarray(end + 1);
     }
-    rest = text;
+    incomplete = text;
   }
 }

@@ -1,23 +1,22 @@
 import type { Caller } from "../../platform/contract/caller.ts";
+import type { Database } from "../../platform/database/database.ts";
 import { newId } from "../../platform/lib/ids.ts";
-import type { ExperimentsContext } from "../context.ts";
-import type { UploadResult } from "../contract/upload.ts";
-import { storeUpload } from "./store.ts";
-import { Upload } from "./upload.ts";
+import { IncomingUpload } from "./incoming-upload.ts";
+import { storeUpload } from "./store-upload.ts";
 
-/** Uploads that are arriving. Until the last byte is there nothing of one is in the database, and no lock is held. */
+/** Uploads in progress. An upload writes to the database and takes locks only after its last byte arrived. */
 export class Uploads {
-  readonly #context: ExperimentsContext;
-  readonly #arriving = new Map<string, { upload: Upload; caller: Caller }>();
+  readonly #database: Database;
+  readonly #open = new Map<string, { upload: IncomingUpload; caller: Caller }>();
 
-  constructor(context: ExperimentsContext) {
-    this.#context = context;
+  constructor(database: Database) {
+    this.#database = database;
   }
 
-  /** Begins an upload and answers the ticket that its pieces come with. */
+  /** Returns the ticket that identifies the upload in the following calls. */
   async begin(caller: Caller, limit_bytes: number): Promise<string> {
     const ticket = newId();
-    this.#arriving.set(ticket, { caller, upload: new Upload(limit_bytes) });
+    this.#open.set(ticket, { caller, upload: new IncomingUpload(limit_bytes) });
     return ticket;
   }
 
@@ -25,25 +24,34 @@ export class Uploads {
     this.#find(ticket).upload.push(chunk);
   }
 
-  /** Stores it: all of it, or nothing. */
-  async finish(ticket: string): Promise<UploadResult> {
+  /**
+   * Stores all rows, or none.
+   *
+   * @returns the log fields of the upload, and the response as JSON: it may have 16 MB of metadata, and the main thread sends it
+   *   without parsing it
+   */
+  async finish(ticket: string): Promise<{ dataset_id: string; session_id: string; rows: number; response: string }> {
     const { upload, caller } = this.#find(ticket);
     try {
-      return await storeUpload(this.#context.database, caller, upload.finish());
+      const checked = upload.finish();
+      const rows = checked.staging.count;
+      const result = await storeUpload(this.#database, caller, checked);
+      const { dataset, experiment } = result;
+      return { dataset_id: dataset.id, session_id: experiment.id, rows, response: JSON.stringify(result) };
     } finally {
       await this.abandon(ticket);
     }
   }
 
-  /** Its client is gone, or it was refused. */
+  /** Discards an upload that was rejected, or whose client disconnected. */
   async abandon(ticket: string): Promise<void> {
-    this.#arriving.get(ticket)?.upload.discard();
-    this.#arriving.delete(ticket);
+    this.#open.get(ticket)?.upload.discard();
+    this.#open.delete(ticket);
   }
 
-  #find(ticket: string): { upload: Upload; caller: Caller } {
-    const found = this.#arriving.get(ticket);
-    if (!found) throw new Error(`There is no upload with the ticket ${ticket}.`);
+  #find(ticket: string): { upload: IncomingUpload; caller: Caller } {
+    const found = this.#open.get(ticket);
+    if (!found) throw new Error(`No upload has the ticket ${ticket}.`);
     return found;
   }
 }

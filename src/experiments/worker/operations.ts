@@ -1,36 +1,33 @@
-import { ComparativeExperiments } from "../comparison/comparative.ts";
-import { ComparedRows } from "../comparison/compared-rows.ts";
-import { Comparisons } from "../comparison/comparison.ts";
+import type { Database } from "../../platform/database/database.ts";
+import { ComparedRows, Distributions } from "../comparison/app-comparison.ts";
+import { ComparativeExperiments, Comparisons } from "../comparison/comparison.ts";
 import { FeedbackDeltas } from "../comparison/deltas.ts";
-import { Distributions } from "../comparison/distributions.ts";
 import { ExamplesWithRuns } from "../comparison/examples-with-runs.ts";
-import type { ExperimentsContext } from "../context.ts";
-import { Datasets } from "../datasets.ts";
-import { Examples } from "../examples.ts";
-import { FeedbackRules } from "../feedback.ts";
-import { FeedbackConfigs } from "../feedback-configs.ts";
-import { ExperimentRuns } from "../runs.ts";
-import { Sessions } from "../sessions.ts";
-import { SharedDatasets } from "../shared.ts";
+import { Datasets, SharedDatasets } from "../datasets/datasets.ts";
+import { Examples } from "../datasets/examples.ts";
+import { FeedbackRules } from "../feedback/feedback.ts";
+import { FeedbackConfigs } from "../feedback/feedback-configs.ts";
+import { ExperimentRuns } from "../sessions/runs.ts";
+import { Sessions } from "../sessions/sessions.ts";
 import { Uploads } from "../upload/uploads.ts";
 
 /** Everything that can be asked of experiments, by noun. Arguments and answers are plain data: they cross threads. */
-export function createOperations(context: ExperimentsContext) {
+export function createOperations(database: Database) {
   return {
-    uploads: new Uploads(context),
-    datasets: new Datasets(context),
-    shared: new SharedDatasets(context),
-    examples: new Examples(context),
-    sessions: new Sessions(context),
-    runs: new ExperimentRuns(context),
-    feedback: new FeedbackRules(context),
-    feedbackConfigs: new FeedbackConfigs(context),
-    examplesWithRuns: new ExamplesWithRuns(context),
-    deltas: new FeedbackDeltas(context),
-    comparisons: new Comparisons(context),
-    comparedRows: new ComparedRows(context),
-    distributions: new Distributions(context),
-    comparative: new ComparativeExperiments(context),
+    uploads: new Uploads(database),
+    datasets: new Datasets(database),
+    shared: new SharedDatasets(database),
+    examples: new Examples(database),
+    sessions: new Sessions(database),
+    runs: new ExperimentRuns(database),
+    feedback: new FeedbackRules(database),
+    feedbackConfigs: new FeedbackConfigs(database),
+    examplesWithRuns: new ExamplesWithRuns(database),
+    deltas: new FeedbackDeltas(database),
+    comparisons: new Comparisons(database),
+    comparedRows: new ComparedRows(database),
+    distributions: new Distributions(database),
+    comparative: new ComparativeExperiments(database),
   };
 }
 

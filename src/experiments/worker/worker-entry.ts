@@ -1,66 +1,53 @@
-import { parentPort, workerData } from "node:worker_threads";
+import { workerData } from "node:worker_threads";
 import { migrate } from "../../platform/database/migrate.ts";
 import { openPostgres } from "../../platform/database/postgres/postgres.ts";
 import { openSqlite } from "../../platform/database/sqlite/sqlite.ts";
-import { ApiError, InvalidRequestError } from "../../platform/errors.ts";
 import { systemClock } from "../../platform/lib/clock.ts";
 import { createLog } from "../../platform/lib/log.ts";
+import { serveRpc } from "../../platform/lib/worker-rpc.ts";
 import { JsonPieces } from "../json-pieces.ts";
 import { experiments } from "../storage/migrations/experiments-001.ts";
-import type { LaneSetup, Reply, Request } from "./experiments-service.ts";
+import { exampleIndexes } from "../storage/migrations/experiments-002.ts";
+import type { JsonOperations, WorkerOptions } from "./experiments-service.ts";
+import { OPERATION_WORKERS } from "./operation-workers.ts";
 import { createOperations } from "./operations.ts";
 
 /**
- * A lane: opens the database and answers what it is asked. Questions overlap where they wait (Postgres); on SQLite each is
- * answered in one go. The first lane to open a database brings its schema up to date.
+ * Opens the database and serves the operations of one worker. Calls overlap while they wait for Postgres; on SQLite each call
+ * blocks the thread. The first worker to open a database migrates its schema.
  */
 
-/** Storing an upload of 100,000 rows holds SQLite's one lock for about 10 s, and another lane may only wait. */
+/** Storing an upload of 100,000 rows holds SQLite's only write lock for about 10 s, and the other workers have to wait. */
 const BUSY_TIMEOUT_MS = 60_000;
 
-/** A lane has few questions at a time, and the agent server wants connections, too. */
+/** A worker has few calls at a time, and the agent server needs connections, too. */
 const POOL_SIZE = 4;
 
-const { database: where, log_level, cache_mb } = workerData as LaneSetup;
+const { database: location, log_level, worker, cache_mb } = workerData as WorkerOptions;
 const database =
-  "url" in where
-    ? openPostgres({ url: where.url, log: createLog(log_level), pool_size: POOL_SIZE })
-    : openSqlite({ ...where, clock: systemClock, busy_timeout_ms: BUSY_TIMEOUT_MS, checkpointer: "writer", cache_mb });
-await migrate(database, [experiments]);
+  "url" in location
+    ? openPostgres({ url: location.url, log: createLog(log_level), pool_size: POOL_SIZE })
+    : openSqlite({
+        ...location,
+        clock: systemClock,
+        busy_timeout_ms: BUSY_TIMEOUT_MS,
+        checkpointer: "writer",
+        cache_mb,
+      });
+await migrate(database, [experiments, exampleIndexes]);
 
-const operations = createOperations({ database }) as unknown as Record<
+const groups = createOperations(database) as unknown as Record<
   string,
   Record<string, (...args: unknown[]) => Promise<unknown>>
 >;
-let open = 0;
-let isStopping = false;
-
-async function answer({ id, noun, verb, args }: Request): Promise<Reply> {
-  try {
-    const value = await operations[noun]?.[verb]?.(...args);
-    if (!(value instanceof JsonPieces)) return { id, json: JSON.stringify(value) };
-    for (const piece of value) parentPort?.postMessage({ id, piece } satisfies Reply);
-    return { id, isWhole: true };
-  } catch (error) {
-    if (error instanceof InvalidRequestError) return { id, invalid: error.parts };
-    if (error instanceof ApiError) return { id, api: { code: error.code, message: error.message } };
-    const { message, stack, code } = error as Error & { code?: string };
-    return { id, failed: { message, stack, code } };
+const served: JsonOperations = {};
+for (const [group, workers] of Object.entries(OPERATION_WORKERS)) {
+  for (const [name, of] of Object.entries(workers)) {
+    if (of !== worker) continue;
+    served[`${group}.${name}`] = async (...args) => {
+      const value = await groups[group]?.[name]?.(...args);
+      return value instanceof JsonPieces ? value[Symbol.iterator]() : (JSON.stringify(value) ?? "null");
+    };
   }
 }
-
-async function closeWhenIdle(): Promise<void> {
-  if (!isStopping || open > 0) return;
-  await database.close();
-  parentPort?.close();
-}
-
-parentPort?.on("message", async (message: Request | "stop") => {
-  if (message === "stop") isStopping = true;
-  else {
-    open++;
-    parentPort?.postMessage(await answer(message));
-    open--;
-  }
-  await closeWhenIdle();
-});
+serveRpc(served, () => database.close());

@@ -1,0 +1,263 @@
+import type { Caller } from "../../platform/contract/caller.ts";
+import type { Database, Tx } from "../../platform/database/database.ts";
+import { ApiError } from "../../platform/errors.ts";
+import type {
+  ComparedCell,
+  ComparedRow,
+  ComparedRows as ComparedRowsPage,
+  ComparedRowsQuery,
+  Distribution,
+  DistributionsQuery,
+} from "../contract/app-comparison.ts";
+import { readFilters } from "../filter/parse.ts";
+import { getDataset, getExperiments } from "../lookups.ts";
+import { parseJson } from "../serialization/records.ts";
+import { meanVector, runScores, secondsOf } from "../sessions/stats.ts";
+import { describe } from "../statistics/describe.ts";
+import { changesOf } from "../statistics/paired.ts";
+import { examplesAt, listExampleIds, searchExampleIndexes } from "../storage/examples.ts";
+import { feedbackAt } from "../storage/feedback.ts";
+import { lowerIsBetterKeys } from "../storage/feedback-configs.ts";
+import { type RunWithOutputs, runsAt, searchRunKeys } from "../storage/runs.ts";
+import type { DatasetRow, ExperimentRow, FeedbackRow } from "../storage/schema.ts";
+import { EMPTY_VECTOR, listVectors, type VectorName } from "../storage/score-vectors.ts";
+import { previewOf } from "../upload/staging.ts";
+import { findDeletedIndexes, findExampleIndexes, intersect, sortIndexes } from "./example-indexes.ts";
+
+const MAX_ERROR_CHARS = 200;
+
+/** The table of the compare page. It has previews of all texts: a page of 100 × 10 cells is 0.4 MB instead of 6. */
+export class ComparedRows {
+  readonly #database: Database;
+
+  constructor(database: Database) {
+    this.#database = database;
+  }
+
+  async read(caller: Caller, dataset_id: string, body: ComparedRowsQuery): Promise<ComparedRowsPage> {
+    const { read } = this.#database;
+    const dataset = await getDataset(read, caller, dataset_id);
+    const experiments = await getExperiments(read, caller, dataset.dataset_no, body.session_ids);
+    for (const session_id of referencedSessions(body))
+      if (!experiments.some(({ experiment_id }) => experiment_id === session_id))
+        throw new ApiError("session_elsewhere", { session_id });
+    const compared = { dataset, experiments, deleted: await findDeletedIndexes(read, dataset) };
+    const all = await findExampleIndexes(read, caller, dataset, experiments, { filters: body.filters });
+    const matching = await filterIndexes(read, compared, all, body);
+    const indexes = body.order ? await sortBy(read, compared, matching, body.order) : matching;
+    return {
+      total: indexes.length,
+      position: body.example_id === undefined ? null : await positionOf(read, compared, indexes, body.example_id),
+      rows: await rowsAt(read, compared, indexes.slice(body.offset, body.offset + body.limit)),
+    };
+  }
+}
+
+const referencedSessions = ({ scores = [], change, failed = [], order }: ComparedRowsQuery): string[] => [
+  ...scores.map(({ session_id }) => session_id),
+  ...failed,
+  ...[change, order].flatMap((reference) => reference?.session_id ?? []),
+];
+
+async function positionOf(
+  tx: Tx,
+  { dataset }: ComparedExperiments,
+  indexes: number[],
+  example_id: string,
+): Promise<number | null> {
+  const example = (await listExampleIds(tx, dataset.dataset_no)).find((known) => known.example_id === example_id);
+  const position = example ? indexes.indexOf(example.example_index) : -1;
+  return position === -1 ? null : position;
+}
+
+async function rowsAt(
+  tx: Tx,
+  { dataset, experiments }: ComparedExperiments,
+  indexes: number[],
+): Promise<ComparedRow[]> {
+  if (indexes.length === 0) return [];
+  const numbers = experiments.map(({ experiment_no }) => experiment_no);
+  const examples = new Map(
+    (await examplesAt(tx, dataset.dataset_no, indexes)).map((example) => [example.example_index, example]),
+  );
+  const cellKey = ({ experiment_no, example_index }: { experiment_no: number; example_index: number | null }) =>
+    `${experiment_no} ${example_index}`;
+  const runs = Map.groupBy(await runsAt(tx, numbers, indexes, false), cellKey);
+  const feedback = Map.groupBy(await feedbackAt(tx, numbers, indexes), cellKey);
+  return indexes.flatMap((example_index) => {
+    const example = examples.get(example_index);
+    if (!example) return [];
+    const cells = numbers.map((experiment_no) => {
+      const key = cellKey({ experiment_no, example_index });
+      return cellOf(runs.get(key) ?? [], feedback.get(key) ?? []);
+    });
+    const expected = parseJson(example.outputs);
+    return {
+      example_id: example.example_id,
+      number: example_index + 1,
+      inputs_preview: previewOf(parseJson(example.inputs) ?? {}),
+      expected_preview: expected && previewOf(expected),
+      cells,
+    };
+  });
+}
+
+function cellOf(runs: RunWithOutputs[], feedback: FeedbackRow[]): ComparedCell | null {
+  const [first] = runs;
+  if (!first) return null;
+  const failed = runs.filter(({ error }) => error !== null);
+  const scores: Record<string, number> = {};
+  const labels: Record<string, string> = {};
+  for (const [key, rows] of Map.groupBy(feedback, ({ key }) => key)) {
+    const [score] = meanVector(runScores(rows).map((score) => ({ ...score, example_index: 0 })));
+    if (score !== undefined) scores[key] = score;
+    const label = rows.find(({ value }) => value?.startsWith('"'))?.value;
+    if (label) labels[key] = JSON.parse(label) as string;
+  }
+  return {
+    runs: runs.length,
+    errors: failed.length,
+    error: failed[0]?.error?.slice(0, MAX_ERROR_CHARS).toWellFormed() ?? null,
+    outputs_preview: first.outputs_preview,
+    latency_s: runs.reduce((sum, run) => sum + secondsOf(run), 0) / runs.length,
+    scores,
+    labels,
+  };
+}
+
+/** The experiments of a comparison; the first is the baseline. Deleted examples have no scores. */
+interface ComparedExperiments {
+  dataset: DatasetRow;
+  experiments: ExperimentRow[];
+  deleted: readonly number[];
+}
+
+type RowConditions = Pick<ComparedRowsQuery, "scores" | "change" | "failed" | "text">;
+
+/** The indexes that meet all conditions. All conditions but `text` read vectors only. */
+async function filterIndexes(
+  tx: Tx,
+  compared: ComparedExperiments,
+  indexes: number[],
+  { scores = [], change, failed, text }: RowConditions,
+): Promise<number[]> {
+  let matching = indexes;
+  for (const { session_id, key, min = -Infinity, max = Infinity } of scores) {
+    const values = await loadVector(tx, compared, session_id, { kind: "score", key });
+    // A missing score is NaN, which is in no range.
+    matching = matching.filter((index) => (values[index] as number) >= min && (values[index] as number) <= max);
+  }
+  if (change) matching = intersect(matching, await changedExamples(tx, compared, change));
+  if (failed) {
+    const errors = await Promise.all(failed.map((id) => loadVector(tx, compared, id, { kind: "error", key: "" })));
+    matching = matching.filter((index) => errors.some((values) => (values[index] as number) > 0));
+  }
+  if (text?.trim()) matching = intersect(matching, await searchText(tx, compared, text));
+  return matching;
+}
+
+async function changedExamples(
+  tx: Tx,
+  compared: ComparedExperiments,
+  { session_id, key, direction }: NonNullable<RowConditions["change"]>,
+): Promise<{ example_index: number }[]> {
+  const baseline = compared.experiments[0] as ExperimentRow;
+  const name = { kind: "score", key } as const;
+  const from = await loadVector(tx, compared, baseline.experiment_id, name);
+  const to = await loadVector(tx, compared, session_id, name);
+  const lower = await lowerIsBetterKeys(tx, compared.dataset.tenant_id);
+  const { improved, regressed } = changesOf(from, to, { lower_is_better: lower.has(key) });
+  const changes = { changed: [...improved, ...regressed], better: improved, worse: regressed }[direction];
+  return changes.map((example_index) => ({ example_index }));
+}
+
+/** Finds examples with all words in one run, or in the inputs, expected outputs and metadata of the example. */
+async function searchText(
+  tx: Tx,
+  { dataset, experiments }: ComparedExperiments,
+  text: string,
+): Promise<{ example_index: number }[]> {
+  const filters = readFilters([], text);
+  const experiment_no = experiments.map((experiment) => experiment.experiment_no);
+  const runs = await searchRunKeys(tx, dataset.tenant_id, { experiment_no, filters });
+  return [...runs, ...(await searchExampleIndexes(tx, dataset.dataset_no, filters))];
+}
+
+async function sortBy(
+  tx: Tx,
+  compared: ComparedExperiments,
+  indexes: number[],
+  { by, key = "", session_id, delta, descending }: NonNullable<ComparedRowsQuery["order"]>,
+): Promise<number[]> {
+  const name = by === "score" ? ({ kind: by, key } as const) : ({ kind: by, key: "" } as const);
+  const values = await loadVector(tx, compared, session_id, name);
+  const baseline = compared.experiments[0] as ExperimentRow;
+  const from = delta ? await loadVector(tx, compared, baseline.experiment_id, name) : undefined;
+  const valueAt = (index: number) => (values[index] ?? Number.NaN) - (from ? (from[index] ?? Number.NaN) : 0);
+  return sortIndexes(indexes, valueAt, descending);
+}
+
+/** Empty when the experiment has no vector with this name. */
+async function loadVector(
+  tx: Tx,
+  { experiments, deleted }: ComparedExperiments,
+  session_id: string,
+  { kind, key }: VectorName,
+): Promise<Float64Array> {
+  const experiment = experiments.find(({ experiment_id }) => experiment_id === session_id);
+  if (!experiment) return EMPTY_VECTOR;
+  const [found] = await listVectors(tx, [experiment.experiment_no], { kind, keys: [key] }, deleted);
+  return found?.values ?? EMPTY_VECTOR;
+}
+
+const BINS = 10;
+
+/** Histograms of the scores of experiments. An example with several runs counts once, with its mean. */
+export class Distributions {
+  readonly #database: Database;
+
+  constructor(database: Database) {
+    this.#database = database;
+  }
+
+  async read(caller: Caller, dataset_id: string, { session_ids }: DistributionsQuery): Promise<Distribution[]> {
+    const { read } = this.#database;
+    const dataset = await getDataset(read, caller, dataset_id);
+    const experiments = await getExperiments(read, caller, dataset.dataset_no, session_ids);
+    const numbers = experiments.map(({ experiment_no }) => experiment_no);
+    const vectors = await listVectors(read, numbers, { kind: "score" }, await findDeletedIndexes(read, dataset));
+    const byKey = Map.groupBy(vectors, ({ key }) => key);
+    return [...byKey.keys()].sort().flatMap((key) => {
+      const ofKey = new Map(byKey.get(key)?.map(({ experiment_no, values }) => [experiment_no, values]));
+      return distributionOf(
+        key,
+        numbers.map((no) => ofKey.get(no) ?? EMPTY_VECTOR),
+      );
+    });
+  }
+}
+
+/** Empty when no experiment has a score. NaN is a missing score. */
+function distributionOf(key: string, vectors: Float64Array[]): Distribution[] {
+  const all = vectors.map(describe).filter(({ n }) => n > 0);
+  if (all.length === 0) return [];
+  const low = Math.min(...all.map(({ min }) => min as number));
+  const high = Math.max(...all.map(({ max }) => max as number));
+  const is_binary = vectors.every((values) =>
+    values.every((value) => value === 0 || value === 1 || Number.isNaN(value)),
+  );
+  // The range of binary scores is 0 to 1, even if only one of the values occurs.
+  const [from, to] = is_binary ? [0, 1] : [low, high];
+  return [{ key, low: from, high: to, is_binary, counts: vectors.map((values) => countsOf(values, from, to)) }];
+}
+
+function countsOf(values: Float64Array, low: number, high: number): number[] {
+  const counts = new Array<number>(BINS).fill(0);
+  for (const value of values) {
+    if (Number.isNaN(value)) continue;
+    // Equal values are all in the first bin.
+    const bin = high === low ? 0 : Math.min(BINS - 1, Math.floor(((value - low) / (high - low)) * BINS));
+    counts[bin] = (counts[bin] as number) + 1;
+  }
+  return counts;
+}

@@ -1,0 +1,117 @@
+import type { Caller } from "../../platform/contract/caller.ts";
+import type { Tx } from "../../platform/database/database.ts";
+import { ApiError, InvalidRequestError } from "../../platform/errors.ts";
+import { readFilters } from "../filter/parse.ts";
+import { deletedExampleIndexes, listExampleIds } from "../storage/examples.ts";
+import { searchRunKeys } from "../storage/runs.ts";
+import type { DatasetRow, ExperimentRow } from "../storage/schema.ts";
+import { listVectors, type VectorName } from "../storage/score-vectors.ts";
+
+interface ComparisonFilter {
+  /** Filter expressions by experiment id. An example matches when a run of each experiment meets all of its expressions. */
+  filters?: Record<string, string[]> | undefined;
+  example_ids?: string[] | undefined;
+  /** `loc` is the location of `by` in the request. */
+  sort?: { by: string; descending: boolean; loc: string[] } | undefined;
+}
+
+/**
+ * The indexes of the examples of a comparison, in its order: those with a run in any of the experiments, without deleted
+ * examples and without those that do not match the filters. Reads vectors only; filters also read rows.
+ *
+ * @throws ApiError when a filter names an experiment outside the comparison
+ * @throws InvalidRequestError when the sort key is unknown
+ */
+export async function findExampleIndexes(
+  tx: Tx,
+  caller: Caller,
+  dataset: DatasetRow,
+  experiments: ExperimentRow[],
+  { filters = {}, example_ids, sort }: ComparisonFilter,
+): Promise<number[]> {
+  const deleted = await findDeletedIndexes(tx, dataset);
+  let indexes = await indexesWithRuns(tx, experiments, deleted);
+  if (example_ids) {
+    const ids = new Set(example_ids);
+    const selected = (await listExampleIds(tx, dataset.dataset_no)).filter(({ example_id }) => ids.has(example_id));
+    indexes = intersect(indexes, selected);
+  }
+  for (const [session_id, expressions] of Object.entries(filters)) {
+    const experiment = experiments.find(({ experiment_id }) => experiment_id === session_id.toLowerCase());
+    if (!experiment) throw new ApiError("session_elsewhere", { session_id });
+    const search = { experiment_no: [experiment.experiment_no], filters: readFilters(expressions) };
+    indexes = intersect(indexes, await searchRunKeys(tx, caller.tenant_id, search));
+  }
+  return sort ? sortIndexes(indexes, await sortKey(tx, experiments, deleted, sort), sort.descending) : indexes;
+}
+
+/**
+ * The indexes of the deleted examples of a dataset, in ascending order; comparisons exclude them. Indexes are never reused, so
+ * when the counts are equal no example was deleted and the query is skipped (1 ms for 10,000 examples).
+ */
+export const findDeletedIndexes = (
+  tx: Tx,
+  { dataset_no, next_example_index, example_count }: DatasetRow,
+): Promise<number[]> =>
+  next_example_index === example_count ? Promise.resolve([]) : deletedExampleIndexes(tx, dataset_no);
+
+/** The indexes that also occur in `rows`, in their order. */
+export function intersect(indexes: number[], rows: readonly { example_index: number }[]): number[] {
+  const found = new Set(rows.map(({ example_index }) => example_index));
+  return indexes.filter((index) => found.has(index));
+}
+
+/** Sorts indexes by value. Indexes without a value (NaN) come last in both directions. */
+export function sortIndexes(indexes: number[], valueAt: (index: number) => number, descending: boolean): number[] {
+  const values = new Map(indexes.map((index) => [index, valueAt(index)]));
+  const at = (index: number) => values.get(index) as number;
+  const hasValue = (index: number) => !Number.isNaN(at(index));
+  const sign = descending ? -1 : 1;
+  const sorted = indexes.filter(hasValue).sort((a, b) => sign * (at(a) - at(b)) || a - b);
+  return [...sorted, ...indexes.filter((index) => !hasValue(index)).sort((a, b) => a - b)];
+}
+
+/** Every run has a latency. */
+async function indexesWithRuns(tx: Tx, experiments: ExperimentRow[], deleted: readonly number[]): Promise<number[]> {
+  const vectors = await listVectors(tx, numbersOf(experiments), { kind: "latency" }, deleted);
+  const length = Math.max(0, ...vectors.map(({ values }) => values.length));
+  const indexes: number[] = [];
+  for (let index = 0; index < length; index++)
+    if (vectors.some(({ values }) => !Number.isNaN(values[index] ?? Number.NaN))) indexes.push(index);
+  return indexes;
+}
+
+const numbersOf = (experiments: ExperimentRow[]): number[] => experiments.map(({ experiment_no }) => experiment_no);
+
+/**
+ * The sort key `feedback.{key}`, `latency` or `error` is the value in the first experiment. With the prefix `delta.`, it is the
+ * largest difference of any other experiment to the first, by absolute value.
+ */
+async function sortKey(
+  tx: Tx,
+  experiments: ExperimentRow[],
+  deleted: readonly number[],
+  { by, loc }: NonNullable<ComparisonFilter["sort"]>,
+): Promise<(index: number) => number> {
+  const isDelta = by.startsWith("delta.");
+  const name = vectorName(isDelta ? by.slice("delta.".length) : by);
+  if (!name) throw new InvalidRequestError([{ loc, msg: INVALID_SORT_KEY, type: "value_error", input: by }]);
+  const numbers = numbersOf(experiments);
+  const found = await listVectors(tx, numbers, { kind: name.kind, keys: [name.key] }, deleted);
+  const vectors = numbers.map((no) => found.find(({ experiment_no }) => experiment_no === no)?.values);
+  const valueIn = (experiment: number, index: number): number => vectors[experiment]?.[index] ?? Number.NaN;
+  if (!isDelta) return (index) => valueIn(0, index);
+  return (index) => {
+    const deltas = numbers.slice(1).map((_, other) => valueIn(other + 1, index) - valueIn(0, index));
+    const known = deltas.filter((delta) => !Number.isNaN(delta));
+    return known.reduce((max, delta) => (Math.abs(delta) > Math.abs(max) ? delta : max), known[0] ?? Number.NaN);
+  };
+}
+
+const INVALID_SORT_KEY = "Value error, must be latency, error or feedback.{key}, with an optional prefix delta.";
+
+function vectorName(by: string): VectorName | undefined {
+  if (by === "latency" || by === "error") return { kind: by, key: "" };
+  if (by.startsWith("feedback.")) return { kind: "score", key: by.slice("feedback.".length) };
+  return undefined;
+}

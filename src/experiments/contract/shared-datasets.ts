@@ -1,0 +1,51 @@
+import { createRoute, z } from "@hono/zod-openapi";
+import { jsonResponse } from "../../platform/contract/fields.ts";
+import { Dataset } from "./datasets.ts";
+import { Example } from "./examples.ts";
+import { errors, paging, uuidOrHex, uuids } from "./fields.ts";
+import { Session } from "./sessions.ts";
+
+const tags = ["Datasets"];
+
+const shareParams = z.object({ share_token: uuidOrHex });
+
+export const readSharedDataset = createRoute({
+  method: "get",
+  path: "/public/{share_token}/datasets",
+  operationId: "read_shared_dataset",
+  summary: "Get a shared dataset by its share token",
+  tags,
+  security: [],
+  request: { params: shareParams },
+  responses: { 200: jsonResponse(Dataset, "The dataset."), ...errors(404) },
+});
+
+export const listSharedExamples = createRoute({
+  method: "get",
+  path: "/public/{share_token}/examples",
+  operationId: "list_shared_examples",
+  summary: "List the examples of a shared dataset",
+  tags,
+  security: [],
+  request: { params: shareParams, query: z.object({ id: uuids.optional(), ...paging }) },
+  responses: { 200: jsonResponse(z.array(Example), "A page of examples."), ...errors(404) },
+});
+
+const SharedSessionQuery = z.object({
+  id: uuids.optional(),
+  name: z.string().optional(),
+  name_contains: z.string().optional(),
+  ...paging,
+});
+export type SharedSessionQuery = z.output<typeof SharedSessionQuery>;
+
+export const listSharedSessions = createRoute({
+  method: "get",
+  path: "/public/{share_token}/datasets/sessions",
+  operationId: "list_shared_sessions",
+  summary: "List the experiments of a shared dataset, if they are shared with it",
+  tags,
+  security: [],
+  request: { params: shareParams, query: SharedSessionQuery },
+  responses: { 200: jsonResponse(z.array(Session), "A page of experiments with their statistics."), ...errors(404) },
+});

@@ -1,0 +1,86 @@
+import type { Caller } from "../../platform/contract/caller.ts";
+import type { Database, Tx } from "../../platform/database/database.ts";
+import { ApiError } from "../../platform/errors.ts";
+import { isoOfMilliseconds } from "../../platform/lib/times.ts";
+import type { KeyConfig, KeyConfigCreate, KeyConfigQuery, KeyConfigUpdate } from "../contract/feedback-configs.ts";
+import { deleteConfig, findConfig, insertConfig, listConfigs, updateConfig } from "../storage/feedback-configs.ts";
+import type { FeedbackConfigRow } from "../storage/schema.ts";
+
+/** The meaning of feedback keys, and whether lower scores are better. */
+export class FeedbackConfigs {
+  readonly #database: Database;
+
+  constructor(database: Database) {
+    this.#database = database;
+  }
+
+  async list({ tenant_id }: Caller, query: KeyConfigQuery): Promise<KeyConfig[]> {
+    const page = { descending: query.sort_by_desc, limit: query.limit, offset: query.offset };
+    return (await listConfigs(this.#database.read, tenant_id, query, page)).map(toKeyConfig);
+  }
+
+  /** An equal config is no conflict: clients send the config with each of their runs. */
+  async create({ tenant_id }: Caller, body: KeyConfigCreate): Promise<KeyConfig> {
+    const row = {
+      tenant_id,
+      feedback_key: body.feedback_key,
+      config: JSON.stringify(body.feedback_config),
+      is_lower_score_better: toFlag(body.is_lower_score_better),
+    };
+    return this.#database.write(async (tx) => {
+      const stored = (await insertConfig(tx, row)) ?? (await findConfig(tx, tenant_id, row.feedback_key));
+      // Null and false both mean that higher is better; the clients always send a value.
+      const hasOtherDirection = (stored?.is_lower_score_better ?? 0) !== (row.is_lower_score_better ?? 0);
+      if (stored?.config !== row.config || hasOtherDirection)
+        throw new ApiError("feedback_config_exists", { key: row.feedback_key });
+      return toKeyConfig(stored);
+    });
+  }
+
+  async update({ tenant_id }: Caller, body: KeyConfigUpdate): Promise<KeyConfig> {
+    return this.#database.write(async (tx) => {
+      const changed = await updateConfig(tx, tenant_id, body.feedback_key, {
+        ...(body.feedback_config && { config: JSON.stringify(body.feedback_config) }),
+        ...(body.is_lower_score_better !== undefined && { is_lower_score_better: toFlag(body.is_lower_score_better) }),
+      });
+      if (!changed) throw new ApiError("feedback_config_not_found");
+      return toKeyConfig(changed);
+    });
+  }
+
+  async delete({ tenant_id }: Caller, key: string): Promise<void> {
+    const count = await this.#database.write((tx) => deleteConfig(tx, tenant_id, key));
+    if (count === 0) throw new ApiError("feedback_config_not_found");
+  }
+}
+
+/** Stores the first config that arrives with a score of a key; existing configs stay as they are. */
+export async function insertMissingConfigs(
+  tx: Tx,
+  tenant_id: string,
+  scores: readonly { key: string; feedback_config?: object | undefined }[],
+): Promise<void> {
+  const configs = new Map<string, object>();
+  for (const { key, feedback_config } of scores)
+    if (feedback_config && !configs.has(key)) configs.set(key, feedback_config);
+  for (const [feedback_key, config] of configs)
+    await insertConfig(tx, { tenant_id, feedback_key, config: JSON.stringify(config), is_lower_score_better: null });
+}
+
+const toFlag = (value: boolean | null | undefined): number | null =>
+  value === undefined || value === null ? null : Number(value);
+
+function toKeyConfig(row: FeedbackConfigRow): KeyConfig {
+  const { type, min, max, categories } = JSON.parse(row.config);
+  const labelled = categories?.map(({ value, label }: { value: number; label?: string }) => ({
+    value,
+    label: label ?? null,
+  }));
+  return {
+    feedback_key: row.feedback_key,
+    feedback_config: { type, min: min ?? null, max: max ?? null, categories: labelled ?? null },
+    is_lower_score_better: row.is_lower_score_better === null ? null : row.is_lower_score_better === 1,
+    tenant_id: row.tenant_id,
+    modified_at: isoOfMilliseconds(row.modified_at),
+  };
+}

@@ -1,0 +1,144 @@
+import type { Caller } from "../../platform/contract/caller.ts";
+import { type Database, readNow, type Tx, writeUnique } from "../../platform/database/database.ts";
+import { ApiError, InvalidRequestError } from "../../platform/errors.ts";
+import { newId } from "../../platform/lib/ids.ts";
+import type { Feedback, FeedbackCreate, FeedbackInput, FeedbackQuery, FeedbackUpdate } from "../contract/feedback.ts";
+import { getExperiment } from "../lookups.ts";
+import { toFeedback, toJson } from "../serialization/records.ts";
+import { refreshKeyStats } from "../sessions/refresh-stats.ts";
+import { lockExperiment } from "../storage/experiments.ts";
+import {
+  deleteFeedback,
+  type FullFeedback,
+  findFeedback,
+  insertFeedback,
+  listFeedback,
+  takenFeedbackIds,
+  updateFeedback,
+} from "../storage/feedback.ts";
+import { findRun } from "../storage/runs.ts";
+import type { FeedbackRow } from "../storage/schema.ts";
+import { insertMissingConfigs } from "./feedback-configs.ts";
+
+/** Scores and comments. Each change updates the statistics of its key in the same transaction. */
+export class FeedbackRules {
+  readonly #database: Database;
+
+  constructor(database: Database) {
+    this.#database = database;
+  }
+
+  async list(caller: Caller, query: FeedbackQuery): Promise<Feedback[]> {
+    const filter = {
+      ...query,
+      run_id: query.run,
+      experiment_id: query.session,
+      from_us: query.min_created_at,
+      to_us: query.max_created_at,
+    };
+    return (await listFeedback(this.#database.read, caller.tenant_id, filter, query)).map(toFeedback);
+  }
+
+  async read(caller: Caller, feedback_id: string): Promise<Feedback> {
+    return toFeedback(await getFeedback(this.#database.read, caller, feedback_id));
+  }
+
+  /** Creates feedback on a run, or on the experiment when no run is given. */
+  async create(caller: Caller, body: FeedbackCreate): Promise<Feedback> {
+    return writeUnique(this.#database, async (tx) => {
+      const row = newFeedbackRow(caller.tenant_id, await targetOf(tx, caller, body), body, await readNow(tx));
+      if (!(await lockExperiment(tx, row.experiment_no))) throw new ApiError("session_not_found");
+      if ((await takenFeedbackIds(tx, [row.feedback_id])).length > 0)
+        throw new ApiError("feedback_exists", row as never);
+      await insertFeedback(tx, [row]);
+      await insertMissingConfigs(tx, caller.tenant_id, [body]);
+      await refreshKeyStats(tx, row.experiment_no, row.key);
+      return toFeedback(await getFeedback(tx, caller, row.feedback_id));
+    });
+  }
+
+  async update(caller: Caller, feedback_id: string, body: FeedbackUpdate): Promise<Feedback> {
+    return this.#database.write(async (tx) => {
+      const { experiment_no, key } = await lockFeedback(tx, caller, feedback_id);
+      const changes: Partial<FeedbackRow> = { modified_us: (await readNow(tx)) * 1000 };
+      if (body.score !== undefined) changes.score = body.score;
+      if (body.value !== undefined) changes.value = toJson(body.value);
+      if (body.comment !== undefined) changes.comment = body.comment;
+      if (body.correction !== undefined) changes.correction = toJson(body.correction);
+      await updateFeedback(tx, feedback_id, changes);
+      await insertMissingConfigs(tx, caller.tenant_id, [{ ...body, key }]);
+      await refreshKeyStats(tx, experiment_no, key);
+      return toFeedback(await getFeedback(tx, caller, feedback_id));
+    });
+  }
+
+  async delete(caller: Caller, feedback_id: string): Promise<void> {
+    await this.#database.write(async (tx) => {
+      const { experiment_no, key } = await lockFeedback(tx, caller, feedback_id);
+      await deleteFeedback(tx, feedback_id);
+      await refreshKeyStats(tx, experiment_no, key);
+    });
+  }
+}
+
+async function getFeedback(tx: Tx, { tenant_id }: Caller, feedback_id: string): Promise<FullFeedback> {
+  const found = await findFeedback(tx, tenant_id, feedback_id);
+  if (!found) throw new ApiError("feedback_not_found");
+  return found;
+}
+
+/** Locks the experiment, then reads the feedback again: another transaction may have deleted both before the lock. */
+async function lockFeedback(tx: Tx, caller: Caller, feedback_id: string): Promise<FullFeedback> {
+  const { experiment_no } = await getFeedback(tx, caller, feedback_id);
+  await lockExperiment(tx, experiment_no);
+  return getFeedback(tx, caller, feedback_id);
+}
+
+async function targetOf(
+  tx: Tx,
+  caller: Caller,
+  body: FeedbackCreate,
+): Promise<Pick<FeedbackRow, "experiment_no" | "example_index" | "repetition">> {
+  const run_id = body.run_id ?? body.trace_id;
+  if (run_id === undefined) {
+    if (body.session_id === undefined) {
+      const msg = "Value error, run_id must be given, or session_id for feedback on an experiment";
+      throw new InvalidRequestError([{ loc: ["body"], msg, type: "value_error" }]);
+    }
+    const { experiment_no } = await getExperiment(tx, caller, body.session_id);
+    return { experiment_no, example_index: null, repetition: null };
+  }
+  const run = await findRun(tx, caller.tenant_id, run_id);
+  if (!run) throw new ApiError("run_not_found");
+  return { experiment_no: run.experiment_no, example_index: run.example_index, repetition: run.repetition };
+}
+
+const DEFAULT_SOURCE = { type: "api", metadata: null };
+
+/** @param now in milliseconds, the default of missing times */
+export function newFeedbackRow(
+  tenant_id: string,
+  target: Pick<FeedbackRow, "experiment_no" | "example_index" | "repetition">,
+  input: FeedbackInput,
+  now: number,
+): FeedbackRow {
+  const now_us = now * 1000;
+  const { feedback_source } = input;
+  return {
+    feedback_id: input.id ?? newId(),
+    tenant_id,
+    ...target,
+    key: input.key,
+    score: input.score ?? null,
+    value: toJson(input.value),
+    comment: input.comment ?? null,
+    correction: toJson(input.correction),
+    source: JSON.stringify(feedback_source ? { metadata: null, ...feedback_source } : DEFAULT_SOURCE),
+    extra: toJson(input.extra),
+    feedback_group_id: input.feedback_group_id ?? null,
+    comparative_experiment_id: input.comparative_experiment_id ?? null,
+    is_error: input.error === true ? 1 : 0,
+    created_us: input.created_at ?? now_us,
+    modified_us: input.modified_at ?? input.created_at ?? now_us,
+  };
+}

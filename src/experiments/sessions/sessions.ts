@@ -1,0 +1,145 @@
+import type { Caller } from "../../platform/contract/caller.ts";
+import { type Database, readNow, type Tx, writeUnique } from "../../platform/database/database.ts";
+import { ApiError } from "../../platform/errors.ts";
+import { newId } from "../../platform/lib/ids.ts";
+import type { JsonObject } from "../../platform/lib/json/json.ts";
+import type { Session, SessionCreate, SessionQuery, SessionUpdate } from "../contract/sessions.ts";
+import { datasetIds, getDataset, getExperiment } from "../lookups.ts";
+import { parseJson, toJson, toSession } from "../serialization/records.ts";
+import { clearBaseline, findDataset, lockDataset, updateDataset } from "../storage/datasets.ts";
+import {
+  deleteExperiment,
+  type ExperimentOrder,
+  findExperimentByName,
+  insertExperiment,
+  listExperiments,
+  updateExperiment,
+} from "../storage/experiments.ts";
+import type { ExperimentRow } from "../storage/schema.ts";
+import { computeRunStats, feedbackStats } from "./stats.ts";
+
+/** Experiments, which the API calls sessions. */
+export class Sessions {
+  readonly #database: Database;
+
+  constructor(database: Database) {
+    this.#database = database;
+  }
+
+  async list(caller: Caller, query: SessionQuery): Promise<Session[]> {
+    const { read } = this.#database;
+    const filter = { ...query, dataset_no: await this.#datasetNumbers(caller, query) };
+    const page = { by: orderOf(query), descending: query.sort_by_desc, limit: query.limit, offset: query.offset };
+    const rows = await listExperiments(read, caller.tenant_id, filter, page);
+    const ids = await datasetIds(
+      read,
+      rows.map((row) => row.dataset_no),
+    );
+    return rows.map((row) => toSession(row, ids.get(row.dataset_no) ?? null, query.include_stats));
+  }
+
+  async read(caller: Caller, session_id: string, with_stats: boolean): Promise<Session> {
+    const { read } = this.#database;
+    return sessionRecord(read, await getExperiment(read, caller, session_id), with_stats);
+  }
+
+  async create(caller: Caller, body: SessionCreate, upsert: boolean): Promise<Session> {
+    return this.#database.write(async (tx) => {
+      const name = body.name ?? `experiment-${newId()}`;
+      const existing = await findExperimentByName(tx, caller.tenant_id, name);
+      if (existing && !upsert) throw new ApiError("session_exists");
+      if (existing) return sessionRecord(tx, existing, false);
+      const dataset_no = await this.#joinDataset(tx, caller, body.reference_dataset_id);
+      const created = await insertExperiment(tx, {
+        experiment_id: body.id ?? newId(),
+        tenant_id: caller.tenant_id,
+        ...dataset_no,
+        name,
+        description: body.description ?? null,
+        start_us: body.start_time ?? (await readNow(tx)) * 1000,
+        end_us: body.end_time ?? null,
+        extra: toJson(body.extra),
+        trace_tier: body.trace_tier ?? "longlived",
+        default_dataset_id: body.default_dataset_id ?? null,
+        stats: JSON.stringify({
+          ...computeRunStats([]),
+          feedback_stats: feedbackStats([]),
+          session_feedback_stats: {},
+        }),
+      });
+      if (!created) throw new ApiError("session_exists");
+      return sessionRecord(tx, created, false);
+    });
+  }
+
+  async update(caller: Caller, session_id: string, body: SessionUpdate): Promise<Session> {
+    return writeUnique(this.#database, async (tx) => {
+      const before = await getExperiment(tx, caller, session_id);
+      const taken = body.name === undefined ? undefined : await findExperimentByName(tx, caller.tenant_id, body.name);
+      if (taken && taken.experiment_no !== before.experiment_no) throw new ApiError("session_exists");
+      const extra =
+        body.extra === undefined ? before.extra : toJson({ ...parseJson<JsonObject>(before.extra), ...body.extra });
+      await updateExperiment(tx, before.experiment_no, {
+        name: body.name ?? before.name,
+        description: body.description ?? before.description,
+        end_us: body.end_time ?? before.end_us,
+        default_dataset_id: body.default_dataset_id ?? before.default_dataset_id,
+        trace_tier: body.trace_tier ?? before.trace_tier,
+        extra,
+      });
+      return sessionRecord(tx, await getExperiment(tx, caller, session_id), false);
+    });
+  }
+
+  async delete(caller: Caller, session_id: string): Promise<void> {
+    await this.#database.write(async (tx) => {
+      const experiment = await getExperiment(tx, caller, session_id);
+      await clearBaseline(tx, caller.tenant_id, session_id);
+      await deleteExperiment(tx, experiment.experiment_no);
+    });
+  }
+
+  /** Undefined without a filter on datasets, null for experiments without a dataset. */
+  async #datasetNumbers(caller: Caller, query: SessionQuery): Promise<number[] | null | undefined> {
+    if (query.reference_dataset === undefined) return query.reference_free === true ? null : undefined;
+    const { read } = this.#database;
+    const found = await Promise.all(query.reference_dataset.map((id) => findDataset(read, caller.tenant_id, id)));
+    return found.flatMap((dataset) => dataset?.dataset_no ?? []);
+  }
+
+  /** Assigns the next test run number of the dataset. */
+  async #joinDataset(
+    tx: Tx,
+    caller: Caller,
+    dataset_id: string | undefined,
+  ): Promise<Pick<ExperimentRow, "dataset_no" | "test_run_number">> {
+    if (dataset_id === undefined) return { dataset_no: null, test_run_number: null };
+    const { dataset_no } = await getDataset(tx, caller, dataset_id);
+    const locked = await lockDataset(tx, dataset_no);
+    if (!locked) throw new ApiError("dataset_not_found");
+    await updateDataset(tx, dataset_no, { next_test_run: locked.next_test_run + 1 });
+    return { dataset_no, test_run_number: locked.next_test_run };
+  }
+}
+
+async function sessionRecord(tx: Tx, row: ExperimentRow, with_stats: boolean): Promise<Session> {
+  const ids = await datasetIds(tx, [row.dataset_no]);
+  return toSession(row, ids.get(row.dataset_no) ?? null, with_stats);
+}
+
+function orderOf({ sort_by, sort_by_feedback_key }: SessionQuery): ExperimentOrder {
+  switch (sort_by) {
+    case "name":
+      return { column: "name" };
+    case "start_time":
+      return { column: "start_us" };
+    case "last_run_start_time":
+      return { stat: ["last_run_start_us"] };
+    case "runs_count":
+      return { stat: ["run_count"] };
+    case "feedback":
+      return { stat: ["feedback_stats", sort_by_feedback_key ?? "", "avg"] };
+    default:
+      return { stat: [sort_by] };
+  }
+}

@@ -1,0 +1,41 @@
+import type { Operations } from "./operations.ts";
+
+/**
+ * The worker threads. Reads go on while an upload is stored (one transaction, about a second for 10,000 rows) and while bootstrap
+ * intervals are computed (0.1 s each).
+ */
+export type WorkerName = "read" | "write" | "compute";
+
+/** An operation without a worker does not compile. */
+type Assignment = { [Group in keyof Operations]: { [Name in keyof Operations[Group]]: WorkerName } };
+
+/**
+ * The worker of each operation. This file imports types only: the serving thread chooses the worker, and must not load the rules of
+ * the experiments.
+ */
+export const OPERATION_WORKERS = {
+  uploads: { begin: "write", push: "write", finish: "write", abandon: "write" },
+  datasets: {
+    list: "read",
+    read: "read",
+    create: "write",
+    update: "write",
+    delete: "write",
+    versions: "read",
+    readShare: "read",
+    share: "write",
+    unshare: "write",
+  },
+  shared: { read: "read", listExamples: "read", listSessions: "read" },
+  examples: { list: "read", count: "read", read: "read", create: "write", update: "write", delete: "write" },
+  sessions: { list: "read", read: "read", create: "write", update: "write", delete: "write" },
+  runs: { query: "read", read: "read", stats: "read", queryV2: "read", readV2: "read" },
+  feedback: { list: "read", read: "read", create: "write", update: "write", delete: "write" },
+  feedbackConfigs: { list: "read", create: "write", update: "write", delete: "write" },
+  examplesWithRuns: { page: "read", pageV2: "read" },
+  deltas: { read: "read", stream: "read" },
+  comparisons: { compare: "compute" },
+  comparedRows: { read: "read" },
+  distributions: { read: "read" },
+  comparative: { create: "write", list: "read", delete: "write" },
+} as const satisfies Assignment;
