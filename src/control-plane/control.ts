@@ -1,41 +1,43 @@
 import { join } from "node:path";
 import type { VaultContext } from "../access/index.ts";
-import type { Service } from "../platform/lib/service.ts";
-import { tidying } from "./cleanup/log-retention.ts";
-import { Deployments } from "./deployments.ts";
+import { type BackgroundService, periodicService } from "../platform/lib/background-service.ts";
+import { Deployments } from "./deployments/deployments.ts";
+import { Revisions } from "./deployments/revisions.ts";
 import { Listeners } from "./listeners.ts";
 import { DeploymentLogs } from "./logs.ts";
-import { Revisions } from "./revisions.ts";
+import { deleteOldLogLines, deploymentsWithMoreLines, trimLogLines } from "./storage/logs.ts";
 import { Uploads } from "./uploads.ts";
 
-/** What the control plane works with. */
+/** The dependencies of the control plane. */
 export interface ControlContext extends Pick<VaultContext, "database" | "seal" | "log"> {
   settings: ControlSettings;
 }
 
-export interface ControlSettings {
-  /** What the control plane keeps lies in the folder `control` of this one. */
+interface ControlSettings {
+  /** The control plane stores its files in the subfolder `control`. */
   data_dir: string;
-  /** Of a tarball of source. */
+  /** Maximum size of a source tarball. */
   source_limit_bytes: number;
+  /** Log lines of builds and instances are deleted after this time. */
   deployment_log_retention_ms: number;
 }
 
-/** The rules of the control plane, and what runs in the background for it. */
+/** The API of the control plane and its background services. */
 export interface Control {
   deployments: Deployments;
   revisions: Revisions;
   logs: DeploymentLogs;
   uploads: Uploads;
   listeners: Listeners;
-  maintenance: readonly Service[];
+  maintenance: readonly BackgroundService[];
 }
 
-/** The contract's hour. */
+/** From the contract. */
 const UPLOAD_TTL_MS = 3_600_000;
 
 export function createControl(context: ControlContext): Control {
   const { database, settings } = context;
+  const deployments = new Deployments(context);
   const uploads = new Uploads({
     database,
     folder: join(settings.data_dir, "control", "uploads"),
@@ -43,11 +45,37 @@ export function createControl(context: ControlContext): Control {
     ttl_ms: UPLOAD_TTL_MS,
   });
   return {
-    deployments: new Deployments(context),
-    revisions: new Revisions(context),
+    deployments,
+    revisions: new Revisions(context, deployments),
     logs: new DeploymentLogs(context),
     uploads,
     listeners: new Listeners(context),
-    maintenance: [tidying({ ...context, uploads })],
+    maintenance: [dataRetention({ ...context, uploads })],
   };
+}
+
+interface RetentionOptions extends Pick<ControlContext, "database" | "log"> {
+  uploads: Uploads;
+  settings: Pick<ControlSettings, "deployment_log_retention_ms">;
+}
+
+const RETENTION_INTERVAL_MS = 60_000;
+
+/** For each deployment; the oldest lines are deleted first. 50,000 lines of 200 bytes are 10 MB. */
+export const MAX_LOG_LINES = 50_000;
+
+/** Deletes expired log lines and uploads of deployments. */
+const dataRetention = (options: RetentionOptions): BackgroundService =>
+  periodicService(
+    RETENTION_INTERVAL_MS,
+    () => deleteExpiredData(options),
+    (error) => options.log.warn({ error }, "deployment data retention failed"),
+  );
+
+/** One round of {@link dataRetention}. */
+export async function deleteExpiredData({ database, uploads, settings }: Omit<RetentionOptions, "log">): Promise<void> {
+  await uploads.deleteExpired();
+  await database.write((tx) => deleteOldLogLines(tx, settings.deployment_log_retention_ms));
+  for (const deployment_id of await deploymentsWithMoreLines(database.read, MAX_LOG_LINES))
+    await database.write((tx) => trimLogLines(tx, deployment_id, MAX_LOG_LINES));
 }

@@ -1,4 +1,4 @@
-/** What other modules use of the control plane, besides its contract. */
+/** The exports of the control plane for other modules, besides its contract. */
 export type { Control } from "./control.ts";
 export type { DeploymentRouter } from "./router/deployment-router.ts";
 export type { Origin } from "./router/headers.ts";

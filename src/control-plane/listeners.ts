@@ -7,7 +7,7 @@ import type { Listener, ListenerCreate, ListenerPatch, ListenersList } from "./c
 import { deleteListener, findListener, insertListener, listListeners, updateListener } from "./storage/listeners.ts";
 import type { ListenerRow } from "./storage/schema.ts";
 
-/** Those who deploy on machines of their own. They are only kept: nothing acts on them. */
+/** The API of listeners. They are stored for clients that manage them; this service does not use them. */
 export class Listeners {
   readonly #database: VaultContext["database"];
 
@@ -20,40 +20,32 @@ export class Listeners {
     return { resources: rows.map(toListener), offset: offset + rows.length };
   }
 
-  /**
-   * @throws ApiError listener_exists
-   */
+  /** @throws ApiError listener_exists */
   async create({ tenant_id }: Caller, given: ListenerCreate): Promise<Listener> {
     const { compute_type, compute_id, version = null } = given;
-    const compute_config = textOf(given.compute_config);
+    const compute_config = serialize(given.compute_config);
     const listener = { listener_id: newId(), tenant_id, version, compute_type, compute_id, compute_config };
     const row = await this.#database.write((tx) => insertListener(tx, listener));
     if (!row) throw new ApiError("listener_exists", { workspace_id: tenant_id, compute_id });
     return toListener(row);
   }
 
-  /**
-   * @throws ApiError listener_not_found
-   */
+  /** @throws ApiError listener_not_found */
   async get({ tenant_id }: Caller, listener_id: string): Promise<Listener> {
     return found(listener_id, await findListener(this.#database.read, tenant_id, listener_id));
   }
 
-  /**
-   * @throws ApiError listener_not_found
-   */
+  /** @throws ApiError listener_not_found */
   async patch({ tenant_id }: Caller, listener_id: string, patch: ListenerPatch): Promise<Listener> {
     const changes = {
       ...(patch.version !== undefined && { version: patch.version }),
-      ...(patch.compute_config && { compute_config: textOf(patch.compute_config) }),
+      ...(patch.compute_config && { compute_config: serialize(patch.compute_config) }),
     };
     const row = await this.#database.write((tx) => updateListener(tx, { tenant_id, listener_id }, changes));
     return found(listener_id, row);
   }
 
-  /**
-   * @throws ApiError listener_not_found
-   */
+  /** @throws ApiError listener_not_found */
   async delete({ tenant_id }: Caller, listener_id: string): Promise<void> {
     const count = await this.#database.write((tx) => deleteListener(tx, tenant_id, listener_id));
     if (count === 0) throw new ApiError("listener_not_found", { listener_id });
@@ -65,7 +57,7 @@ function found(listener_id: string, row: ListenerRow | undefined): Listener {
   return toListener(row);
 }
 
-const textOf = ({ k8s_namespaces = undefined }: ListenerCreate["compute_config"]): string =>
+const serialize = ({ k8s_namespaces = undefined }: ListenerCreate["compute_config"]): string =>
   JSON.stringify({ k8s_namespaces: k8s_namespaces ?? null });
 
 const toListener = (row: ListenerRow): Listener => ({

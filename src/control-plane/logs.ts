@@ -1,20 +1,22 @@
 import type { VaultContext } from "../access/index.ts";
 import type { Caller } from "../platform/contract/caller.ts";
 import { ApiError } from "../platform/errors.ts";
+import type { Wait } from "../platform/lib/clock.ts";
 import { isoOfMilliseconds } from "../platform/lib/times.ts";
 import { LOG_LEVELS, type LogLevel, type LogLine, type Logs } from "./contract/logs.ts";
-import { requireDeployment } from "./deployments.ts";
-import { type RevisionKey, requireRevision } from "./revisions.ts";
-import { type LogPlace, listLogLines } from "./storage/logs.ts";
-import { UNDER_WAY } from "./storage/revisions.ts";
-import type { DeploymentLogRow } from "./storage/schema.ts";
+import { requireDeployment } from "./deployments/deployments.ts";
+import { type RevisionKey, requireRevision } from "./deployments/revisions.ts";
+import type { LogLine as DriverLogLine } from "./drivers/driver.ts";
+import { type LogCursor, listLogLines, type NewLogLine } from "./storage/logs.ts";
+import { IN_PROGRESS } from "./storage/revisions.ts";
+import type { DeploymentLogRow, RevisionRow } from "./storage/schema.ts";
 
-/** Which lines of a deployment. Times are milliseconds since the epoch, and included. */
-export interface LogQuestion {
+/** Selects a page of log lines. `start_time` and `end_time` are inclusive, in milliseconds since the epoch. */
+export interface DeploymentLogQuery {
   kind: "build" | "deploy";
   order: "asc" | "desc";
   limit: number;
-  /** Where the page before ended, as its answer says. */
+  /** `next_offset` of the previous page. */
   cursor?: string | undefined;
   level?: LogLevel | undefined;
   query?: string | undefined;
@@ -23,7 +25,9 @@ export interface LogQuestion {
   end_time?: number | undefined;
 }
 
-/** What builds and instances have written. */
+type LogScope = Pick<RevisionKey, "deployment_id"> & Partial<RevisionKey>;
+
+/** The log lines of builds and instances. */
 export class DeploymentLogs {
   readonly #database: VaultContext["database"];
 
@@ -31,57 +35,47 @@ export class DeploymentLogs {
     this.#database = database;
   }
 
-  /**
-   * @throws ApiError deployment_not_found, revision_not_found, bad_cursor
-   */
-  async list(
-    caller: Caller,
-    key: Pick<RevisionKey, "deployment_id"> & Partial<RevisionKey>,
-    question: LogQuestion,
-  ): Promise<Logs> {
-    await this.#require(caller, key);
-    const { logs, next } = await this.#page(caller, key, question);
-    return { logs, next_offset: next && cursorOf(next) };
+  /** @throws ApiError deployment_not_found, revision_not_found, bad_cursor */
+  async list(caller: Caller, scope: LogScope, query: DeploymentLogQuery): Promise<Logs> {
+    const { deployment_id, revision_id } = scope;
+    if (revision_id === undefined) await requireDeployment(this.#database.read, caller, deployment_id);
+    else await requireRevision(this.#database.read, caller, { deployment_id, revision_id });
+    const { logs, next } = await this.#page(caller, scope, query);
+    return { logs, next_offset: next && formatCursor(next) };
   }
 
   /**
-   * Lines of a build that is followed. While it goes on, a page leads to what is still to come, also the last one: the clients
-   * that follow begin anew where there is no next page.
+   * As {@link list}, for clients that follow a build. While the build is in progress every page has a `next_offset`, because those
+   * clients start over when a page has none.
    *
    * @throws ApiError deployment_not_found, revision_not_found, bad_cursor
    */
-  async follow(caller: Caller, key: RevisionKey, question: LogQuestion): Promise<Logs> {
+  async follow(caller: Caller, key: RevisionKey, query: DeploymentLogQuery): Promise<Logs> {
     const { status } = await requireRevision(this.#database.read, caller, key);
-    const { logs, last, next } = await this.#page(caller, key, question);
-    const goesOn = question.order === "asc" && UNDER_WAY.some((one) => one === status);
-    const end = goesOn ? last : next;
-    return { logs, next_offset: end ? cursorOf(end) : goesOn ? (question.cursor ?? null) : null };
-  }
-
-  async #require(caller: Caller, { deployment_id, revision_id }: { deployment_id: string; revision_id?: string }) {
-    if (revision_id === undefined) await requireDeployment(this.#database.read, caller, deployment_id);
-    else await requireRevision(this.#database.read, caller, { deployment_id, revision_id });
+    const { logs, last, next } = await this.#page(caller, key, query);
+    const is_growing = query.order === "asc" && IN_PROGRESS.some((each) => each === status);
+    const end = is_growing ? last : next;
+    return { logs, next_offset: end ? formatCursor(end) : is_growing ? (query.cursor ?? null) : null };
   }
 
   async #page(
     { tenant_id }: Caller,
-    key: Pick<RevisionKey, "deployment_id"> & Partial<RevisionKey>,
-    question: LogQuestion,
-  ): Promise<{ logs: LogLine[]; last: LogPlace | undefined; next: LogPlace | null }> {
-    const { kind, order, limit, cursor, level, query, run_id } = question;
-    // One more than the page has: then there is another.
+    scope: LogScope,
+    { kind, order, limit, cursor, level, query, run_id, start_time, end_time }: DeploymentLogQuery,
+  ): Promise<{ logs: LogLine[]; last: LogCursor | undefined; next: LogCursor | null }> {
+    // Reads one row more than the page has, to find out whether there is a next page.
     const rows = await listLogLines(this.#database.search, {
       tenant_id,
-      ...key,
+      ...scope,
       kind,
       order,
       limit: limit + 1,
-      after: cursor ? placeOf(cursor) : undefined,
+      after: cursor ? parseCursor(cursor) : undefined,
       levels: level && LOG_LEVELS.slice(LOG_LEVELS.indexOf(level)),
       query: query || undefined,
       run_id: run_id || undefined,
-      start_at: question.start_time,
-      end_at: question.end_time,
+      start_at: start_time,
+      end_at: end_time,
     });
     const page = rows.slice(0, limit);
     const last = page.at(-1);
@@ -89,12 +83,10 @@ export class DeploymentLogs {
   }
 }
 
-const cursorOf = ({ at, log_no }: LogPlace): string => `${at}-${log_no}`;
+const formatCursor = ({ at, log_no }: LogCursor): string => `${at}-${log_no}`;
 
-/**
- * @throws ApiError bad_cursor
- */
-function placeOf(cursor: string): LogPlace {
+/** @throws ApiError bad_cursor */
+function parseCursor(cursor: string): LogCursor {
   const [, at, log_no] = /^(\d{1,15})-(\d{1,15})$/.exec(cursor) ?? [];
   if (at === undefined) throw new ApiError("bad_cursor");
   return { at: Number(at), log_no: Number(log_no) };
@@ -108,3 +100,90 @@ const toLine = ({ log_no, at, level, message, revision_id, run_id }: DeploymentL
   revision_id,
   run_id,
 });
+
+/** Lines are batched for this long, which limits the writer to 5 transactions a second. */
+const BATCH_MS = 200;
+const BATCH_LINES = 500;
+/** Lines that are buffered while the database is slow or unavailable. Beyond this the oldest are dropped. */
+const MAX_BUFFERED = 10_000;
+/** Longer messages are truncated. */
+const MAX_CHARS = 16_384;
+
+interface LogWriterOptions {
+  wait: Wait;
+  /** @throws when the lines could not be written; the writer offers them again */
+  write(lines: readonly NewLogLine[]): Promise<unknown>;
+  onError(error: unknown): void;
+}
+
+/** Stores the log lines of the builds and instances of a deployment, in order. */
+export class LogWriter {
+  readonly #options: LogWriterOptions;
+  readonly #closing = new AbortController();
+  #lines: NewLogLine[] = [];
+  #is_batching = false;
+  #has_refused = false;
+  #writing: Promise<void> = Promise.resolve();
+
+  constructor(options: LogWriterOptions) {
+    this.#options = options;
+  }
+
+  append(
+    kind: NewLogLine["kind"],
+    revision: RevisionRow,
+    { at, level, message, run_id = undefined }: DriverLogLine,
+  ): void {
+    if (this.#closing.signal.aborted) {
+      this.#has_refused = true;
+      return;
+    }
+    const { deployment_id, revision_id, tenant_id } = revision;
+    const text = message.length > MAX_CHARS ? `${message.slice(0, MAX_CHARS)} ...` : message;
+    const line = { deployment_id, revision_id, tenant_id, kind, level, message: text, run_id: run_id ?? null, at };
+    this.#lines.push(line);
+    if (this.#lines.length > MAX_BUFFERED) this.#lines.splice(0, this.#lines.length - MAX_BUFFERED);
+    if (!this.#is_batching) void this.#flushLater();
+  }
+
+  async #flushLater(): Promise<void> {
+    this.#is_batching = true;
+    await this.#options.wait(BATCH_MS, this.#closing.signal);
+    this.#is_batching = false;
+    await this.flush();
+    if (this.#lines.length > 0 && !this.#is_batching && !this.#closing.signal.aborted) void this.#flushLater();
+  }
+
+  /** Writes the buffered lines. Lines that could not be written are written with the next ones. */
+  flush(): Promise<void> {
+    this.#writing = this.#writing.then(() => this.#write()).catch(this.#options.onError);
+    return this.#writing;
+  }
+
+  /** Resolves when all lines so far are stored. Rejects when some never will be: the driver has to send them again. */
+  async persisted(): Promise<void> {
+    for (;;) {
+      await this.flush();
+      if (this.#has_refused) throw new Error("The deployment log was closed before these lines were appended.");
+      if (this.#lines.length === 0) return;
+      if (this.#closing.signal.aborted) throw new Error("The deployment log was closed before all lines were written.");
+      await this.#options.wait(BATCH_MS, this.#closing.signal);
+    }
+  }
+
+  /** Writes the buffered lines and refuses more. */
+  async close(): Promise<void> {
+    this.#closing.abort();
+    await this.flush();
+  }
+
+  async #write(): Promise<void> {
+    while (this.#lines.length > 0) {
+      const batch = this.#lines.slice(0, BATCH_LINES);
+      await this.#options.write(batch);
+      // Lines that were appended meanwhile may have dropped the oldest, which can be lines of this batch.
+      const written = new Set(batch);
+      this.#lines = this.#lines.filter((line) => !written.has(line));
+    }
+  }
+}

@@ -1,34 +1,37 @@
-import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
+import { createHash, randomBytes, randomUUID, timingSafeEqual } from "node:crypto";
+import { type FileHandle, mkdir, open, readdir, rename, rm, stat } from "node:fs/promises";
+import { basename, join } from "node:path";
 import type { VaultContext } from "../access/index.ts";
 import { ApiError } from "../platform/errors.ts";
 import { newId } from "../platform/lib/ids.ts";
 import type { UploadUrl } from "./contract/deployments.ts";
-import { type Asking, requireDeployment } from "./deployments.ts";
+import { type RequestContext, requireDeployment } from "./deployments/deployments.ts";
 import type { SourceUploadRow } from "./storage/schema.ts";
 import {
   completeUploadIfOpen,
-  deleteUnneededUploads,
+  deleteExpiredUploads,
   deleteUploads,
   findOpenUpload,
+  findUploads,
   insertUpload,
-  uploadsAmong,
 } from "./storage/uploads.ts";
-import { UploadFolder } from "./upload-folder.ts";
 
 interface UploadsOptions extends Pick<VaultContext, "database"> {
-  /** Where tarballs lie until they are built. Made when it is needed. */
+  /** The folder of the tarballs. Created with the first upload. */
   folder: string;
   limit_bytes: number;
-  /** How long a URL is good for. */
+  /** Validity of an upload URL. */
   ttl_ms: number;
 }
 
-/** What is said of a tarball that has arrived. */
-export type Received = Pick<SourceUploadRow, "object_path" | "size_bytes" | "sha256">;
+type Upload = Pick<SourceUploadRow, "object_path" | "sha256">;
+
+/** The answer to a completed upload. */
+type CompletedUpload = Pick<SourceUploadRow, "object_path" | "size_bytes" | "sha256">;
 
 /**
- * Source that is brought as a tarball: to a URL which has its permission in it, is good for one tarball, and soon for none. A tarball
- * counts once it has arrived whole.
+ * Uploads of source as tarballs. The URL contains its own token and accepts one tarball until it expires. Only complete tarballs are
+ * stored.
  */
 export class Uploads {
   readonly #database: VaultContext["database"];
@@ -41,15 +44,13 @@ export class Uploads {
     this.#options = options;
   }
 
-  /**
-   * @throws ApiError deployment_not_found, deployment_is_deleted, bad_source
-   */
-  async createUrl({ caller, base_url }: Asking, deployment_id: string): Promise<UploadUrl> {
+  /** @throws ApiError deployment_not_found, deployment_is_deleted, bad_source */
+  async createUrl({ caller, base_url }: RequestContext, deployment_id: string): Promise<UploadUrl> {
     const { source, status, name } = await requireDeployment(this.#database.read, caller, deployment_id);
     if (status === "AWAITING_DELETE") throw new ApiError("deployment_is_deleted", { name });
     if (source === "external_docker")
       throw new ApiError("bad_source", {
-        reason: "A deployment of external_docker runs an image: it takes no source.",
+        reason: 'Deployments with source "external_docker" run images and accept no source uploads.',
       });
     const token = randomBytes(32).toString("base64url");
     const object_path = `uploads/${newId()}.tar.gz`;
@@ -59,56 +60,56 @@ export class Uploads {
   }
 
   /**
-   * Takes a tarball as it comes. When it ends early, is too large or is the second, nothing of it stays.
+   * Stores a tarball while it arrives. Deletes the file when the body is incomplete or too large, or the URL was used meanwhile.
    *
-   * @param declared_bytes what the caller says it is long; undefined when they do not
+   * @param declared_bytes the Content-Length; undefined when it is missing
    * @throws ApiError upload_refused, upload_incomplete, body_too_large, unavailable when the disk is full
    */
   async receive(
     { object_path, token, declared_bytes }: { object_path: string; token: string; declared_bytes: number | undefined },
-    pieces: AsyncIterable<Uint8Array>,
-  ): Promise<Received> {
+    body: AsyncIterable<Uint8Array>,
+  ): Promise<CompletedUpload> {
     const { limit_bytes, ttl_ms } = this.#options;
     const open = await findOpenUpload(this.#database.read, object_path);
     if (!isOfDigest(token, open?.token_digest) || !open) throw new ApiError("upload_refused");
     if (declared_bytes !== undefined && declared_bytes > limit_bytes)
       throw new ApiError("body_too_large", { limit_bytes });
-    const part = await this.#folder.writePart(pieces, limit_bytes);
+    const part = await this.#folder.writePart(body, limit_bytes);
     try {
       const { size_bytes, sha256 } = part;
       if (size_bytes === 0 || (declared_bytes !== undefined && declared_bytes !== size_bytes))
         throw new ApiError("upload_incomplete", { size_bytes, declared_bytes: declared_bytes ?? "some" });
       const received = { object_path, size_bytes, sha256 };
-      // The file is in its place before the database says so: a crash in between leaves a file too many, never one too few.
-      await this.#folder.keep(part, received);
+      // The file is moved before the row is written: a crash in between leaves an unused file, never a row without a file.
+      await this.#folder.commit(part, received);
       if (!(await this.#database.write((tx) => completeUploadIfOpen(tx, received, ttl_ms)))) {
-        await this.#dropLate(received);
+        await this.#removeUnlessStored(received);
         throw new ApiError("upload_refused");
       }
       return received;
     } catch (error) {
-      await this.#folder.drop(part);
+      await this.#folder.unlink(part.file);
       throw error;
     }
   }
 
-  /** The file of a tarball that has arrived. */
-  fileOf(upload: Pick<SourceUploadRow, "object_path" | "sha256">): string {
+  /** The file of a completed upload. */
+  fileOf(upload: Upload): string {
     return this.#folder.fileOf(upload);
   }
 
-  /** With the deployment itself. */
+  /** Deletes all uploads of a deployment. */
   async removeOf(deployment_id: string): Promise<void> {
-    const gone = await this.#database.write((tx) => deleteUploads(tx, deployment_id));
-    for (const upload of gone) await this.#folder.remove(upload);
+    const deleted = await this.#database.write((tx) => deleteUploads(tx, deployment_id));
+    for (const upload of deleted) await this.#folder.remove(upload);
   }
 
-  /** Removes what was not brought in time or is needed no more, and files that nothing knows of. */
-  async tidy(): Promise<void> {
-    const gone = await this.#database.write(deleteUnneededUploads);
-    for (const upload of gone) await this.#folder.remove(upload);
+  /** Deletes expired uploads that no revision needs, and files without a row. */
+  async deleteExpired(): Promise<void> {
+    const deleted = await this.#database.write(deleteExpiredUploads);
+    for (const upload of deleted) await this.#folder.remove(upload);
     const old = await this.#folder.olderThan(this.#options.ttl_ms);
-    const known = await uploadsAmong(
+    const known = await findUploads(
       this.#database.read,
       old.map(({ object_path }) => object_path),
     );
@@ -118,10 +119,10 @@ export class Uploads {
     }
   }
 
-  /** Two with the same URL at once: that of the later one goes, unless it is the very same tarball. */
-  async #dropLate(received: Received): Promise<void> {
-    const [kept] = await uploadsAmong(this.#database.read, [received.object_path]);
-    if (kept?.sha256 !== received.sha256) await this.#folder.remove(received);
+  /** Of two concurrent uploads to a URL the first is stored. The file of the second is removed unless it is the same file. */
+  async #removeUnlessStored(received: CompletedUpload): Promise<void> {
+    const [stored] = await findUploads(this.#database.read, [received.object_path]);
+    if (stored?.sha256 !== received.sha256) await this.#folder.remove(received);
   }
 }
 
@@ -129,3 +130,87 @@ const digestOf = (token: string): string => createHash("sha256").update(token).d
 
 const isOfDigest = (token: string, digest = "0".repeat(64)): boolean =>
   timingSafeEqual(Buffer.from(digestOf(token)), Buffer.from(digest));
+
+/** A file that is written but not committed. */
+interface Part {
+  file: string;
+  size_bytes: number;
+  sha256: string;
+}
+
+const PART_SUFFIX = ".part";
+const SUFFIX = ".tar.gz";
+
+/** The folder of the tarballs. A file name contains path and content hash, so two uploads to one URL never overwrite each other. */
+class UploadFolder {
+  readonly #folder: string;
+
+  constructor(folder: string) {
+    this.#folder = folder;
+  }
+
+  fileOf({ object_path, sha256 }: Upload): string {
+    return join(this.#folder, `${basename(object_path, SUFFIX)}_${sha256}${SUFFIX}`);
+  }
+
+  /**
+   * Writes a body to a new file and syncs it. Removes the file when that fails.
+   *
+   * @throws ApiError body_too_large, unavailable when the disk is full; errors of the body
+   */
+  async writePart(body: AsyncIterable<Uint8Array>, limit_bytes: number): Promise<Part> {
+    await mkdir(this.#folder, { recursive: true, mode: 0o700 });
+    const file = join(this.#folder, `${randomUUID()}${PART_SUFFIX}`);
+    const handle = await open(file, "wx", 0o600);
+    try {
+      const written = await writeAll(handle, body, limit_bytes);
+      await handle.sync();
+      return { file, ...written };
+    } catch (error) {
+      await this.unlink(file);
+      if ((error as NodeJS.ErrnoException).code === "ENOSPC")
+        throw new ApiError("unavailable", { reason: "The disk of the service is full." }, error);
+      throw error;
+    } finally {
+      await handle.close();
+    }
+  }
+
+  /** Moves a part to the path of its upload and syncs the folder. */
+  async commit(part: Part, upload: Upload): Promise<void> {
+    await rename(part.file, this.fileOf(upload));
+    const folder = await open(this.#folder, "r");
+    // File systems that do not support the sync of a folder do not need it.
+    await folder.sync().catch(() => undefined);
+    await folder.close();
+  }
+
+  remove = (upload: Upload): Promise<void> => (upload.sha256 ? this.unlink(this.fileOf(upload)) : Promise.resolve());
+
+  unlink = (file: string): Promise<void> => rm(file, { force: true });
+
+  /** Files whose last write is older than `age_ms`, with the object_path that their name belongs to. */
+  async olderThan(age_ms: number): Promise<{ file: string; object_path: string }[]> {
+    const names = await readdir(this.#folder).catch(() => []);
+    const found: { file: string; object_path: string }[] = [];
+    for (const name of names) {
+      const file = join(this.#folder, name);
+      const about = await stat(file).catch(() => undefined);
+      if (about && Date.now() - about.mtimeMs > age_ms)
+        found.push({ file, object_path: `uploads/${name.split("_")[0]}${SUFFIX}` });
+    }
+    return found;
+  }
+}
+
+async function writeAll(handle: FileHandle, body: AsyncIterable<Uint8Array>, limit_bytes: number) {
+  const hash = createHash("sha256");
+  let size_bytes = 0;
+  for await (const chunk of body) {
+    size_bytes += chunk.byteLength;
+    if (size_bytes > limit_bytes) throw new ApiError("body_too_large", { limit_bytes });
+    hash.update(chunk);
+    await handle.writeFile(chunk);
+  }
+  return { size_bytes, sha256: hash.digest("hex") };
+}

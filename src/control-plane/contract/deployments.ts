@@ -3,8 +3,7 @@ import { jsonBody, jsonResponse, optional } from "../../platform/contract/fields
 import { laxBoolean, laxUuid, oneOf } from "../../platform/contract/lax-fields.ts";
 import { operation, refusals } from "../../platform/contract/operation.ts";
 import { commaSeparated, deploymentParams, pageOffset, pageSize } from "./fields.ts";
-import { DEPLOYMENT_TYPES, Deployment, DeploymentsList, SOURCES } from "./records.ts";
-import { ResourceSpec } from "./resource-spec.ts";
+import { DEPLOYMENT_TYPES, Deployment, DeploymentsList, ResourceSpec, SOURCES } from "./records.ts";
 
 const tags = ["Deployments (v2)"];
 
@@ -31,7 +30,7 @@ const SourceRevisionConfigInput = z
   .openapi("SourceRevisionConfigInput");
 export type SourceRevisionConfigInput = z.output<typeof SourceRevisionConfigInput>;
 
-/** Which names are allowed is a rule of src/control-plane/secrets.ts. */
+/** Which names are allowed is a rule of src/control-plane/deployments/secrets.ts. */
 const secrets = z.array(z.object({ name: z.string().min(1).max(255), value: z.string().max(100_000) })).max(500);
 
 const secretReferences = z
@@ -50,13 +49,15 @@ const DeploymentCreate = z
   .openapi("DeploymentCreateRequest");
 export type DeploymentCreate = z.output<typeof DeploymentCreate>;
 
-/** What is missing or null stays as it is. */
+/** Fields that are missing or null stay unchanged. */
 export const DeploymentPatch = z
   .object({
     revision_source: optional(oneOf(["github", "internal_docker", "internal_source"])),
     source_config: optional(SourceConfigInput),
     source_revision_config: optional(SourceRevisionConfigInput),
-    secrets: optional(secrets).openapi({ description: "All of them: those that are not named are gone." }),
+    secrets: optional(secrets).openapi({
+      description: "The complete list: secrets that it does not name are deleted.",
+    }),
     secret_references: optional(secretReferences),
   })
   .openapi("DeploymentPatchRequest");
@@ -65,16 +66,18 @@ export type DeploymentPatch = z.output<typeof DeploymentPatch>;
 const DeploymentsQuery = z.object({
   limit: pageSize(100, 20),
   offset: pageOffset,
-  name: z.string().optional().openapi({ description: "Exactly this name." }),
-  name_contains: z
+  name: z.string().optional().openapi({ description: "Exact match." }),
+  name_contains: z.string().optional().openapi({ description: "Case-insensitive. An exact match comes first." }),
+  status: z.string().optional(),
+  remote_reconciled: laxBoolean.optional().openapi({ description: "Whether the deployment is bound to a listener." }),
+  tag_value_ids: commaSeparated
+    .optional()
+    .openapi({ description: "Not supported: no deployment has tags, so the result is empty." }),
+  agent_id: z
     .string()
     .optional()
-    .openapi({ description: "In any case. The one of exactly that name comes first." }),
-  status: z.string().optional(),
-  remote_reconciled: laxBoolean.optional().openapi({ description: "Whether it is bound to a listener." }),
-  tag_value_ids: commaSeparated.optional().openapi({ description: "Nothing has tags here." }),
-  agent_id: z.string().optional().openapi({ description: "No deployment is known by its agent here." }),
-  agent_environment: z.string().optional().openapi({ description: "The same." }),
+    .openapi({ description: "Not supported: no deployment has an agent, so the result is empty." }),
+  agent_environment: z.string().optional().openapi({ description: "Not supported, as `agent_id`." }),
   image_version: z.string().optional(),
   deployment_type: oneOf(DEPLOYMENT_TYPES).optional(),
   deployment_ids: commaSeparated.optional(),
@@ -83,7 +86,7 @@ export type DeploymentsQuery = z.output<typeof DeploymentsQuery>;
 
 export const listDeployments = createRoute({
   ...operation("list_deployments", "get", "/v2/deployments"),
-  summary: "The workspace's deployments, the newest first",
+  summary: "List the deployments of the workspace, newest first",
   tags,
   request: { query: DeploymentsQuery },
   responses: { 200: jsonResponse(DeploymentsList, "A page."), ...refusals() },
@@ -91,7 +94,7 @@ export const listDeployments = createRoute({
 
 export const createDeployment = createRoute({
   ...operation("create_deployment", "post", "/v2/deployments"),
-  summary: "Create a deployment, with its first revision",
+  summary: "Create a deployment with its first revision",
   tags,
   request: { body: jsonBody(DeploymentCreate) },
   responses: { 201: jsonResponse(Deployment, "The deployment."), ...refusals(400) },
@@ -108,22 +111,24 @@ export const deleteDeployments = createRoute({
   tags,
   request: { query: z.object({ deployment_ids: z.array(laxUuid).min(1).max(1000) }) },
   responses: {
-    200: jsonResponse(BatchDeleted, "All of them are being deleted."),
-    207: jsonResponse(BatchDeleted, "Some of them are not there; the others are being deleted."),
+    200: jsonResponse(BatchDeleted, "All deployments are being deleted."),
+    207: jsonResponse(BatchDeleted, "Some deployments do not exist; the others are being deleted."),
     ...refusals(404),
   },
 });
 
 export const countFreeDeployments = createRoute({
   ...operation("count_free_deployments", "get", "/v2/deployments/free-count"),
-  summary: "How many deployments of the type dev_free the workspace has",
+  summary: "Count the deployments of the type dev_free",
   tags,
-  responses: { 200: jsonResponse(z.object({ count: z.int() }).openapi("FreeDeploymentCount"), "How many.") },
+  responses: {
+    200: jsonResponse(z.object({ count: z.int() }).openapi("FreeDeploymentCount"), "The number of deployments."),
+  },
 });
 
 export const getDeployment = createRoute({
   ...operation("get_deployment", "get", "/v2/deployments/{deployment_id}"),
-  summary: "A deployment",
+  summary: "Get a deployment",
   tags,
   request: { params: deploymentParams },
   responses: { 200: jsonResponse(Deployment, "The deployment."), ...refusals(404) },
@@ -131,15 +136,15 @@ export const getDeployment = createRoute({
 
 export const patchDeployment = createRoute({
   ...operation("patch_deployment", "patch", "/v2/deployments/{deployment_id}"),
-  summary: "Change a deployment; secrets, resources or another source make a revision",
+  summary: "Change a deployment; new secrets, resources or another source create a revision",
   tags,
   request: { params: deploymentParams, body: jsonBody(DeploymentPatch) },
-  responses: { 200: jsonResponse(Deployment, "The deployment as it is now."), ...refusals(400, 404) },
+  responses: { 200: jsonResponse(Deployment, "The changed deployment."), ...refusals(400, 404) },
 });
 
 export const deleteDeployment = createRoute({
   ...operation("delete_deployment", "delete", "/v2/deployments/{deployment_id}"),
-  summary: "Delete a deployment; what runs of it is stopped soon after",
+  summary: "Delete a deployment; its instances are stopped soon after",
   tags,
   request: {
     params: deploymentParams,
@@ -148,32 +153,93 @@ export const deleteDeployment = createRoute({
       force: laxBoolean.default(false).openapi({ default: false }),
     }),
   },
-  responses: { 204: { description: "It is being deleted." }, ...refusals(404) },
+  responses: { 204: { description: "The deployment is being deleted." }, ...refusals(404) },
 });
 
 const UploadUrl = z
   .object({
-    upload_url: z.string().openapi({ description: "PUT the tarball there, once, within the hour. It needs no key." }),
-    object_path: z.string().openapi({ description: "For `source_tarball_path`." }),
+    upload_url: z
+      .string()
+      .openapi({ description: "PUT the tarball to this URL once, within an hour. No API key is required." }),
+    object_path: z.string().openapi({ description: "Value for `source_tarball_path`." }),
   })
   .openapi("UploadUrl");
 export type UploadUrl = z.output<typeof UploadUrl>;
 
 export const createUploadUrl = createRoute({
   ...operation("create_upload_url", "post", "/v2/deployments/{deployment_id}/upload-url"),
-  summary: "Where to bring a tarball of source",
+  summary: "Create a URL for the upload of a source tarball",
   tags,
   request: { params: deploymentParams },
-  responses: { 200: jsonResponse(UploadUrl, "An address with its permission in it."), ...refusals(400, 404) },
+  responses: { 200: jsonResponse(UploadUrl, "A URL that contains its own token."), ...refusals(400, 404) },
 });
 
 export const createPushToken = createRoute({
   ...operation("create_push_token", "post", "/v2/deployments/{deployment_id}/push-token"),
-  summary: "Permission to push an image: there is no registry here",
+  summary: "Create a token to push an image: not supported, as this service has no registry",
   tags,
   request: { params: deploymentParams },
   responses: {
-    200: jsonResponse(z.object({ token: z.string(), registry_url: z.string() }).openapi("PushToken"), "Never."),
+    200: jsonResponse(z.object({ token: z.string(), registry_url: z.string() }).openapi("PushToken"), "Not returned."),
     ...refusals(400, 404),
   },
+});
+
+const integrationTags = ["Integrations (v1)"];
+
+const installations = jsonResponse(
+  z.array(
+    z
+      .object({ id: z.string().openapi({ format: "uuid" }), installation_id: z.int(), name: z.string() })
+      .openapi("GitHubInstallation"),
+  ),
+  "None: repositories are named by their URL.",
+);
+
+const repositories = jsonResponse(
+  z.array(
+    z
+      .object({
+        host_integration_id: z.string(),
+        id: z.int(),
+        name: z.string(),
+        owner: z.string(),
+        url: z.string(),
+        default_branch: z.string(),
+      })
+      .openapi("GitHubRepository"),
+  ),
+  "None: repositories are named by their URL.",
+);
+
+const repositoriesOfIntegration = {
+  tags: integrationTags,
+  request: { params: z.object({ integration_id: laxUuid }) },
+  responses: { 200: repositories, ...refusals() },
+};
+
+export const listInstallations = createRoute({
+  ...operation("list_github_integrations", "get", "/v1/integrations/github/install"),
+  summary: "List GitHub integrations: always empty",
+  tags: integrationTags,
+  responses: { 200: installations },
+});
+
+export const listRepositories = createRoute({
+  ...operation("list_github_repos", "get", "/v1/integrations/github/{integration_id}/repos"),
+  summary: "List the repositories of an integration: always empty",
+  ...repositoriesOfIntegration,
+});
+
+export const listForgeInstallations = createRoute({
+  ...operation("list_forge_github_integrations", "get", "/v1/integrations/forge/github/install"),
+  summary: "List integrations of the second GitHub application: always empty",
+  tags: integrationTags,
+  responses: { 200: installations },
+});
+
+export const listForgeRepositories = createRoute({
+  ...operation("list_forge_github_repos", "get", "/v1/integrations/forge/github/{integration_id}/repos"),
+  summary: "List the repositories of the second GitHub application: always empty",
+  ...repositoriesOfIntegration,
 });

@@ -1,18 +1,17 @@
 import { z } from "@hono/zod-openapi";
 import { laxInt, laxTime, laxUuid } from "../../platform/contract/lax-fields.ts";
 
-/** Path of everything that belongs to one deployment. */
+/** Path parameters of a deployment's routes. */
 export const deploymentParams = z.object({ deployment_id: laxUuid });
 
 export const revisionParams = deploymentParams.extend({ revision_id: laxUuid });
 
-/** @param most the largest page; `usual` counts when none is asked for */
-export const pageSize = (most: number, usual: number) =>
-  laxInt({ ge: 1, le: most }).default(usual).openapi({ default: usual });
+export const pageSize = (max: number, default_size: number) =>
+  laxInt({ ge: 1, le: max }).default(default_size).openapi({ default: default_size });
 
 export const pageOffset = laxInt({ ge: 0 }).default(0).openapi({ default: 0 });
 
-/** Texts with commas between them; empty ones do not count. */
+/** Comma-separated values; empty values are ignored. */
 export const commaSeparated = z
   .string()
   .transform((text) =>
@@ -21,7 +20,7 @@ export const commaSeparated = z
       .map((item) => item.trim())
       .filter(Boolean),
   )
-  .openapi({ type: "string", description: "Several, with commas between them." });
+  .openapi({ type: "string", description: "Comma-separated values." });
 
-/** A moment, in milliseconds since the epoch. */
-export const moment = laxTime;
+/** A time, read as milliseconds since the epoch. */
+export const time = laxTime;

@@ -10,7 +10,7 @@ const ComputeConfig = z
   .object({ k8s_namespaces: optional(z.array(z.string().max(253)).max(1000)) })
   .openapi("ListenerComputeConfig");
 
-/** Whoever deploys on machines of its own, in the name of the workspace. Nothing here acts on one. */
+/** An agent that deploys to a cluster for the workspace. This service stores listeners and does not use them. */
 export const Listener = z
   .object({
     id: z.string().openapi({ format: "uuid" }),
@@ -46,7 +46,7 @@ const listenerParams = z.object({ listener_id: laxUuid });
 
 export const listListeners = createRoute({
   ...operation("list_listeners", "get", "/v2/listeners"),
-  summary: "The workspace's listeners, the newest first",
+  summary: "List the listeners of the workspace, newest first",
   tags,
   request: { query: z.object({ limit: pageSize(100, 20), offset: pageOffset }) },
   responses: { 200: jsonResponse(ListenersList, "A page."), ...refusals() },
@@ -54,7 +54,7 @@ export const listListeners = createRoute({
 
 export const createListener = createRoute({
   ...operation("create_listener", "post", "/v2/listeners"),
-  summary: "Create a listener; 409 when the workspace has one of that compute_id",
+  summary: "Create a listener; 409 when the workspace has a listener with the compute_id",
   tags,
   request: { body: jsonBody(ListenerCreate) },
   responses: { 201: jsonResponse(Listener, "The listener."), ...refusals(409) },
@@ -62,7 +62,7 @@ export const createListener = createRoute({
 
 export const getListener = createRoute({
   ...operation("get_listener", "get", "/v2/listeners/{listener_id}"),
-  summary: "A listener",
+  summary: "Get a listener",
   tags,
   request: { params: listenerParams },
   responses: { 200: jsonResponse(Listener, "The listener."), ...refusals(404) },
@@ -73,7 +73,7 @@ export const patchListener = createRoute({
   summary: "Change a listener",
   tags,
   request: { params: listenerParams, body: jsonBody(ListenerPatch) },
-  responses: { 200: jsonResponse(Listener, "The listener as it is now."), ...refusals(404) },
+  responses: { 200: jsonResponse(Listener, "The changed listener."), ...refusals(404) },
 });
 
 export const deleteListener = createRoute({

@@ -2,11 +2,11 @@ import { createRoute, z } from "@hono/zod-openapi";
 import { jsonBody, jsonResponse, nullable, optional, timestamp } from "../../platform/contract/fields.ts";
 import { laxUuid, oneOf } from "../../platform/contract/lax-fields.ts";
 import { operation, refusals } from "../../platform/contract/operation.ts";
-import { deploymentParams, moment, pageSize, revisionParams } from "./fields.ts";
+import { deploymentParams, pageSize, revisionParams, time } from "./fields.ts";
 
 const tags = ["Deployments (v2)"];
 
-/** From the least to the most important. Asking for one means: this one and those after it. */
+/** In ascending order. A filter by level includes the higher levels. */
 export const LOG_LEVELS = ["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
@@ -14,7 +14,7 @@ const DIRECTIONS = ["asc", "desc"] as const;
 
 export const LogLine = z
   .object({
-    id: z.string().openapi({ description: "Never another line's: followers know by it what they have." }),
+    id: z.string().openapi({ description: "Unique and stable, so that clients recognize lines that they have." }),
     timestamp,
     level: z.string(),
     message: z.string(),
@@ -24,14 +24,14 @@ export const LogLine = z
   .openapi("LogLine");
 export type LogLine = z.output<typeof LogLine>;
 
-const cursor = z.string().openapi({ description: "From the answer before." });
+const cursor = z.string().openapi({ description: "From the previous response." });
 
 const filters = {
-  query: z.string().optional().openapi({ description: "A part of the message, in any case." }),
-  level: oneOf(LOG_LEVELS).optional().openapi({ description: "At least that important." }),
+  query: z.string().optional().openapi({ description: "A part of the message, case-insensitive." }),
+  level: oneOf(LOG_LEVELS).optional().openapi({ description: "Minimum level." }),
   run_id: z.string().optional(),
-  start_time: moment.optional().openapi({ description: "Lines of that moment are included." }),
-  end_time: moment.optional().openapi({ description: "Lines of that moment are included." }),
+  start_time: time.optional().openapi({ description: "Inclusive." }),
+  end_time: time.optional().openapi({ description: "Inclusive." }),
 };
 
 const page = {
@@ -46,7 +46,7 @@ const kind = oneOf(["build", "deploy"]);
 const Logs = z
   .object({
     logs: z.array(LogLine),
-    next_offset: nullable(cursor).openapi({ description: "For the next page; null when there is none." }),
+    next_offset: nullable(cursor).openapi({ description: "Cursor of the next page; null on the last page." }),
   })
   .openapi("LogsResponse");
 export type Logs = z.output<typeof Logs>;
@@ -55,7 +55,7 @@ const lines = jsonResponse(Logs, "A page of lines.");
 
 export const getRevisionLogs = createRoute({
   ...operation("get_revision_logs", "get", "/v2/deployments/{deployment_id}/revisions/{revision_id}/logs"),
-  summary: "What the build of a revision, or what runs of it, has written",
+  summary: "List the log lines of a revision's build or instances",
   tags,
   request: { params: revisionParams, query: z.object({ type: kind, ...page }) },
   responses: { 200: lines, ...refusals(400, 404) },
@@ -63,7 +63,7 @@ export const getRevisionLogs = createRoute({
 
 export const getLogs = createRoute({
   ...operation("get_deployment_logs", "get", "/v2/deployments/{deployment_id}/logs"),
-  summary: "The same of all revisions",
+  summary: "List the log lines of all revisions of a deployment",
   tags,
   request: {
     params: deploymentParams,
@@ -76,7 +76,7 @@ const LogItems = z.object({ items: z.array(LogLine), next_cursor: nullable(curso
 
 export const listLogs = createRoute({
   ...operation("list_deployment_logs", "get", "/v2/deployment-logs"),
-  summary: "The lines of a deployment, or of one of its revisions",
+  summary: "List the log lines of a deployment or of a revision",
   tags,
   request: {
     query: z.object({
@@ -92,7 +92,7 @@ export const listLogs = createRoute({
   responses: { 200: jsonResponse(LogItems, "A page of lines."), ...refusals(400, 404) },
 });
 
-/** The body of the routes that the command-line clients ask. */
+/** The body of the routes of the command-line clients. */
 const LogsQuery = z
   .object({
     limit: optional(pageSize(1000, 50)),
@@ -100,34 +100,33 @@ const LogsQuery = z
     offset: optional(cursor),
     level: optional(oneOf(LOG_LEVELS)),
     query: optional(z.string()),
-    start_time: optional(moment),
-    end_time: optional(moment),
+    start_time: optional(time),
+    end_time: optional(time),
   })
   .openapi("LogsRequest");
 export type LogsQuery = z.output<typeof LogsQuery>;
 
-const v1 = ["Logs (v1)"];
+const v1 = {
+  tags: ["Logs (v1)"],
+  request: { params: revisionParams, body: jsonBody(LogsQuery) },
+  responses: { 200: lines, ...refusals(400, 404) },
+};
 
 export const postBuildLogs = createRoute({
   ...operation("build_logs", "post", "/v1/projects/{deployment_id}/revisions/{revision_id}/build_logs"),
-  summary: "What the build of a revision has written",
-  tags: v1,
-  request: { params: revisionParams, body: jsonBody(LogsQuery) },
-  responses: { 200: lines, ...refusals(400, 404) },
+  summary: "List the log lines of a revision's build",
+  ...v1,
 });
 
 export const postRevisionDeployLogs = createRoute({
   ...operation("revision_deploy_logs", "post", "/v1/projects/{deployment_id}/revisions/{revision_id}/deploy_logs"),
-  summary: "What runs of a revision has written",
-  tags: v1,
-  request: { params: revisionParams, body: jsonBody(LogsQuery) },
-  responses: { 200: lines, ...refusals(400, 404) },
+  summary: "List the log lines of a revision's instances",
+  ...v1,
 });
 
 export const postDeployLogs = createRoute({
   ...operation("deploy_logs", "post", "/v1/projects/{deployment_id}/deploy_logs"),
-  summary: "What runs of a deployment has written",
-  tags: v1,
+  summary: "List the log lines of a deployment's instances",
+  ...v1,
   request: { params: deploymentParams, body: jsonBody(LogsQuery) },
-  responses: { 200: lines, ...refusals(400, 404) },
 });

@@ -1,8 +1,56 @@
 import { z } from "@hono/zod-openapi";
-import { nullable, timestamp } from "../../platform/contract/fields.ts";
-import { ResourceSpec } from "./resource-spec.ts";
+import { jsonObject, nullable, optional, timestamp } from "../../platform/contract/fields.ts";
+import { laxInt, laxNumber } from "../../platform/contract/lax-fields.ts";
 
-// What the wire shows. All fields are always there, null where nothing is known.
+const scale = optional(laxInt({ ge: 0 }));
+const megabytes = optional(laxInt({ ge: 1 }));
+const cpu = optional(laxNumber({ ge: 0.1, le: 8 })).openapi({ description: "Cores." });
+const cpuLimit = optional(laxNumber({ ge: 0.1, le: 16 })).openapi({ description: "Cores; twice `cpu` by default." });
+
+const stringMap = optional(z.record(z.string(), z.string()));
+const named = z.looseObject({ name: z.string() });
+
+/** A Kubernetes container. Unknown fields are stored. */
+const container = z.looseObject({ name: z.string(), image: z.string() });
+
+/** The resources of a deployment. All fields are optional; unknown fields are ignored. */
+export const ResourceSpec = z
+  .object({
+    min_scale: scale,
+    max_scale: scale,
+    cpu,
+    cpu_limit: cpuLimit,
+    memory_mb: megabytes,
+    memory_limit_mb: megabytes,
+    queue_min_scale: scale,
+    queue_max_scale: scale,
+    queue_cpu: cpu,
+    queue_cpu_limit: cpuLimit,
+    queue_memory_mb: megabytes,
+    queue_memory_limit_mb: megabytes,
+    redis_cpu: cpu,
+    redis_cpu_limit: cpuLimit,
+    redis_memory_mb: megabytes,
+    redis_memory_limit_mb: megabytes,
+    db_cpu: cpu,
+    db_cpu_limit: cpuLimit,
+    db_memory_mb: megabytes,
+    db_memory_limit_mb: megabytes,
+    db_storage_gi: megabytes,
+    db_max_connections: megabytes,
+    labels: stringMap,
+    annotations: stringMap,
+    service_account_name: optional(z.string()),
+    image_pull_secrets: optional(z.array(named)),
+    volumes: optional(z.array(named)),
+    volume_mounts: optional(z.array(jsonObject)),
+    init_containers: optional(z.array(container)),
+    sidecars: optional(z.array(container)),
+  })
+  .openapi("ResourceSpec");
+export type ResourceSpec = z.output<typeof ResourceSpec>;
+
+// Records of the API. All fields are always present, and null without a value.
 
 export const SOURCES = ["github", "external_docker", "internal_docker", "internal_source"] as const;
 export type Source = (typeof SOURCES)[number];
@@ -34,7 +82,7 @@ export const RevisionStatus = z
 
 const source = z.enum(SOURCES).openapi("DeploymentSource", {
   description:
-    "`github`: any git repository, by its URL. `internal_source`: a tarball that was uploaded. `external_docker`, " +
+    "`github`: any git repository, by its URL. `internal_source`: an uploaded tarball. `external_docker`, " +
     "`internal_docker`: an image.",
 });
 
@@ -42,14 +90,14 @@ const text = nullable(z.string());
 const id = z.string().openapi({ format: "uuid" });
 const nullableId = nullable(id);
 
-/** What every revision of a deployment shares. */
+/** The config that all revisions of a deployment share. */
 export const SourceConfig = z
   .object({
     integration_id: nullableId,
     repo_url: text,
     deployment_type: nullable(z.enum(DEPLOYMENT_TYPES)),
     build_on_push: nullable(z.boolean()),
-    custom_url: text.openapi({ description: "Where the deployment is reached." }),
+    custom_url: text.openapi({ description: "The URL of the deployment." }),
     resource_spec: nullable(ResourceSpec),
     listener_id: nullableId,
     listener_config: nullable(z.object({ k8s_namespace: text })),
@@ -59,11 +107,11 @@ export const SourceConfig = z
   .openapi("SourceConfig");
 export type SourceConfig = z.output<typeof SourceConfig>;
 
-/** What a revision is made of. */
+/** The source of a revision. */
 export const SourceRevisionConfig = z
   .object({
     repo_ref: text,
-    repo_commit_sha: text.openapi({ description: "Of the commit that was built; read-only." }),
+    repo_commit_sha: text.openapi({ description: "The commit that was built. Read-only." }),
     langgraph_config_path: text,
     image_uri: text,
     source_tarball_path: text.openapi({ description: "The `object_path` of an upload." }),
@@ -91,12 +139,12 @@ export const Deployment = z
     name: z.string(),
     source,
     source_config: SourceConfig,
-    source_revision_config: SourceRevisionConfig.openapi({ description: "Of the latest revision." }),
+    source_revision_config: SourceRevisionConfig.openapi({ description: "The config of the latest revision." }),
     secrets: z.array(Secret),
     secret_references: z.array(SecretReference),
     status: DeploymentStatus,
     latest_revision_id: nullableId,
-    active_revision_id: nullableId.openapi({ description: "The revision that serves." }),
+    active_revision_id: nullableId.openapi({ description: "The revision that serves requests." }),
     image_version: text,
     created_at: timestamp,
     updated_at: timestamp,
@@ -108,7 +156,7 @@ export const Revision = z
   .object({
     id,
     status: RevisionStatus,
-    status_message: text.openapi({ description: "Why it failed, or what it waits for." }),
+    status_message: text.openapi({ description: "Why the revision failed, or what it waits for." }),
     source,
     source_revision_config: SourceRevisionConfig,
     created_at: timestamp,

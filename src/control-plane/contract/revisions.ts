@@ -18,7 +18,7 @@ export type RevisionsQuery = z.output<typeof RevisionsQuery>;
 
 export const listRevisions = createRoute({
   ...operation("list_revisions", "get", "/v2/deployments/{deployment_id}/revisions"),
-  summary: "The revisions of a deployment, the newest first",
+  summary: "List the revisions of a deployment, newest first",
   tags,
   request: { params: deploymentParams, query: RevisionsQuery },
   responses: { 200: jsonResponse(RevisionsList, "A page."), ...refusals(404) },
@@ -26,7 +26,7 @@ export const listRevisions = createRoute({
 
 export const createRevision = createRoute({
   ...operation("create_revision", "post", "/v2/deployments/{deployment_id}/revisions"),
-  summary: "Make a revision, also of what has not changed",
+  summary: "Create a revision, also when nothing has changed",
   tags,
   request: { params: deploymentParams, body: jsonBody(DeploymentPatch) },
   responses: { 201: jsonResponse(Revision, "The revision."), ...refusals(400, 404) },
@@ -34,7 +34,7 @@ export const createRevision = createRoute({
 
 export const getRevision = createRoute({
   ...operation("get_revision", "get", "/v2/deployments/{deployment_id}/revisions/{revision_id}"),
-  summary: "A revision",
+  summary: "Get a revision",
   tags,
   request: { params: revisionParams },
   responses: { 200: jsonResponse(Revision, "The revision."), ...refusals(404) },
@@ -42,25 +42,27 @@ export const getRevision = createRoute({
 
 export const redeployRevision = createRoute({
   ...operation("redeploy_revision", "post", "/v2/deployments/{deployment_id}/revisions/{revision_id}/redeploy"),
-  summary: "Deploy a revision again as it was built: the way back to an earlier one",
+  summary: "Deploy a revision again from its existing build, to roll back to it",
   tags,
   request: { params: revisionParams },
   responses: { 200: jsonResponse(Deployment, "The deployment."), ...refusals(400, 404) },
 });
 
+const interrupt = {
+  tags,
+  request: { params: revisionParams },
+  responses: { 200: jsonResponse(Revision, "The revision; it ends soon after."), ...refusals(400, 404) },
+};
+
 export const interruptRevision = createRoute({
   ...operation("interrupt_revision", "post", "/v2/deployments/{deployment_id}/revisions/{revision_id}/interrupt"),
-  summary: "Stop a revision that is being built or deployed",
-  tags,
-  request: { params: revisionParams },
-  responses: { 200: jsonResponse(Revision, "The revision; it ends soon after."), ...refusals(400, 404) },
+  summary: "Interrupt a revision that is being built or deployed",
+  ...interrupt,
 });
 
-/** The same under the name that a client of others' uses. */
+/** An alias that a third-party client uses. */
 export const interruptRevisionAlias = createRoute({
   ...operation("interruption_revision", "post", "/v2/deployments/{deployment_id}/revisions/{revision_id}/interruption"),
-  summary: "The same as `interrupt`",
-  tags,
-  request: { params: revisionParams },
-  responses: { 200: jsonResponse(Revision, "The revision; it ends soon after."), ...refusals(400, 404) },
+  summary: "Alias of `interrupt`",
+  ...interrupt,
 });

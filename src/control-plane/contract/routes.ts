@@ -1,13 +1,12 @@
 import { authServiceDocument } from "../../access/contract/routes.ts";
 import * as deployments from "./deployments.ts";
-import * as integrations from "./integrations.ts";
 import * as listeners from "./listeners.ts";
 import * as logs from "./logs.ts";
 import * as revisions from "./revisions.ts";
 
 /**
- * The table of contents of deployments, at the root and below `/api-host`. Static paths stand before those with a parameter in
- * the same place. The comments repeat each route's method and path.
+ * The routes of deployments, at the root and below `/api-host`. Static paths come before paths with a parameter in the same
+ * position. The comments repeat the method and path of each route.
  */
 export const controlRoutes = {
   deployments: {
@@ -45,25 +44,25 @@ export const controlRoutes = {
     deleteListener: listeners.deleteListener, // DELETE /v2/listeners/{listener_id}
   },
   integrations: {
-    listInstallations: integrations.listInstallations, // GET /v1/integrations/github/install
-    listRepositories: integrations.listRepositories, // GET /v1/integrations/github/{integration_id}/repos
-    listForgeInstallations: integrations.listForgeInstallations, // GET /v1/integrations/forge/github/install
-    listForgeRepositories: integrations.listForgeRepositories, // GET /v1/integrations/forge/github/{integration_id}/repos
+    listInstallations: deployments.listInstallations, // GET /v1/integrations/github/install
+    listRepositories: deployments.listRepositories, // GET /v1/integrations/github/{integration_id}/repos
+    listForgeInstallations: deployments.listForgeInstallations, // GET /v1/integrations/forge/github/install
+    listForgeRepositories: deployments.listForgeRepositories, // GET /v1/integrations/forge/github/{integration_id}/repos
   },
 } as const;
 
-/** Head of the control plane's document, of which the Auth Service is a part. */
+/** The head of the OpenAPI document of the control plane, which includes the Auth Service. */
 export const controlPlaneDocument = {
   ...authServiceDocument,
   info: {
     ...authServiceDocument.info,
-    description: `Deployments of agents, and their revisions. ${authServiceDocument.info.description}`,
+    description: `Deployments of agents and their revisions. ${authServiceDocument.info.description}`,
   },
   tags: [
-    { name: "Deployments (v2)", description: "Agents that run here: deployments, their revisions, what they write." },
-    { name: "Listeners (v2)", description: "Who deploys on machines of its own." },
-    { name: "Integrations (v1)", description: "Applications of GitHub's." },
-    { name: "Logs (v1)", description: "What the command-line clients ask for." },
+    { name: "Deployments (v2)", description: "Deployments, their revisions and logs." },
+    { name: "Listeners (v2)", description: "Agents that deploy to other clusters." },
+    { name: "Integrations (v1)", description: "GitHub applications." },
+    { name: "Logs (v1)", description: "Logs for the command-line clients." },
     ...authServiceDocument.tags,
   ],
 };

@@ -1,40 +1,49 @@
 /**
- * The seam between the reconciler and what deployments run on. A driver keeps no truth: whatever it is asked may be asked again
- * after a crash, and it finds its instances by their ids.
+ * What deployments run on. A driver keeps no state that it needs: every call may be repeated after a crash, and instances are found
+ * by their ids.
  */
 export interface DeployDriver {
   readonly kind: string;
-  /** Makes an artifact of source; absent where images come from elsewhere. Cached by content. */
-  build?(order: BuildOrder, io: BuildIo): Promise<{ artifact: string; commit_sha?: string }>;
+  /** Builds an artifact from source, cached by content. Absent for drivers that run images. */
+  build?(spec: BuildSpec, io: BuildIo): Promise<{ artifact: string; commit_sha?: string }>;
   /**
-   * What an image is called for good, once it is here, so that the revision starts the very same one whenever it is deployed; absent
-   * where nothing runs images. Asked at the begin of each roll-out, also with what it has answered before.
+   * Makes an image available and returns its permanent name, so that the revision always starts the same image. Absent for drivers
+   * that build. Called at the start of each rollout, also with a name that an earlier call returned.
    */
-  pin?(order: ImageOrder, io: BuildIo): Promise<string>;
-  /** Starts the instance, or finds the one that is there. */
-  ensure(order: InstanceOrder): Promise<InstanceRef>;
-  /** Looks at the process or container itself; whether it answers `/ok` is the reconciler's question. */
+  pin?(spec: ImageSpec, io: BuildIo): Promise<string>;
+  /** Starts the instance, or attaches to the running one. */
+  ensure(spec: InstanceSpec): Promise<InstanceRef>;
+  /** Checks the process or container. The reconciler checks `/ok`. */
   probe(ref: InstanceRef): Promise<InstanceCondition>;
-  /** Asks it to end, and ends it after the grace. Of one that is gone: nothing. */
+  /** Requests the end of an instance, and kills it after the grace. Does nothing when it has ended. */
   stop(ref: InstanceRef, options: { grace_ms: number }): Promise<void>;
-  /** Everything of ours that is there, whoever started it: for adoption, and to remove what belongs to nobody. */
+  /** All instances of this service, also those of earlier processes: to attach to them, and to stop orphans. */
   list(): Promise<InstanceRef[]>;
-  /** Removes what was built for a deployment but these; absent where nothing is built. Nothing of it is built meanwhile. */
+  /** Removes the builds of a deployment except these. Absent for drivers that run images. No build runs at the same time. */
   prune?(deployment: { deployment_id: string; keep: readonly string[] }): Promise<void>;
-  /** Removes what a deployment has left: folders, database, images that nobody else uses. */
+  /** Removes the resources of a deployment: folders, database, images that no other deployment uses. */
   remove(deployment: { deployment_id: string; artifacts: readonly string[] }): Promise<void>;
-  /** Lets go of everything. What runs goes on, and is found again by the next service. */
+  /** Releases the driver's own resources. Instances keep running. */
   close?(): Promise<void>;
 }
 
-/** The drivers that this service has. */
+/** The drivers of this service. */
 export interface Drivers {
   readonly all: readonly DeployDriver[];
-  /** Undefined: deployments of this source cannot run here. */
+  /** Undefined: this service cannot run deployments of this source. */
   driverFor(source: string): DeployDriver | undefined;
 }
 
-export interface BuildOrder {
+/** The process driver builds and runs source; the Docker driver runs images. */
+export const driversBySource = ({ process, docker }: { process: DeployDriver; docker: DeployDriver }): Drivers => ({
+  all: [process, docker],
+  driverFor(source) {
+    if (source === "github" || source === "internal_source") return process;
+    return source === "external_docker" || source === "internal_docker" ? docker : undefined;
+  },
+});
+
+export interface BuildSpec {
   deployment_id: string;
   revision_id: string;
   source:
@@ -47,18 +56,18 @@ export interface BuildOrder {
         /** The private key for a repository that is fetched over ssh. */
         ssh_key: string | undefined;
       };
-  /** Of langgraph.json within the source; undefined: at its root. */
+  /** The path of langgraph.json in the source; undefined: at its root. */
   config_path: string | undefined;
   install_command: string | undefined;
   build_command: string | undefined;
   env: Readonly<Record<string, string>>;
 }
 
-export interface ImageOrder {
+export interface ImageSpec {
   deployment_id: string;
-  /** As somebody has named it, or as it was pinned. */
+  /** The name from the request, or the pinned name. */
   image: string;
-  /** Whether the driver returned this name before: its registry is not asked again. */
+  /** Whether the driver returned this name before: it does not ask the registry again. */
   pinned: boolean;
 }
 
@@ -75,7 +84,7 @@ export interface LogLine {
   run_id?: string;
 }
 
-export interface InstanceOrder {
+export interface InstanceSpec {
   instance_id: string;
   deployment_id: string;
   revision_id: string;
@@ -83,33 +92,43 @@ export interface InstanceOrder {
   replica: number;
   artifact: string;
   config_path: string | undefined;
-  /** The key that the instance asks of its callers. */
+  /** The key that the instance requires of its callers. */
   api_key: string;
-  /** Of the deployment's own role, where its database is the service's Postgres. */
+  /** Of the deployment's own role, when its database is the service's Postgres. */
   database_password: string;
-  /** The deployment's secrets, and what the service itself adds. Nothing of the service's own environment. */
+  /** The secrets of the deployment and the variables that the service adds, without the environment of the service. */
   env: Readonly<Record<string, string>>;
   resources: { cpu_limit: number | undefined; memory_limit_mb: number | undefined };
-  /** What the instance writes. */
+  /** Receives the output of the instance. */
   log(line: LogLine): void;
   /**
-   * Resolves when all lines so far are kept. Rejects when they are not and will not be: then nothing more is told, and the next
-   * `ensure` hears of them again.
+   * Resolves when all lines so far are stored. Rejects when they never will be: the driver then sends no more lines, and the next
+   * `ensure` receives them again.
    */
-  kept?(): Promise<void>;
+  logsPersisted?(): Promise<void>;
 }
 
-/** How a driver finds an instance again. Plain data: it is stored. */
+/** How a driver finds an instance again. Plain data, as it is stored. */
 export interface InstanceRef {
   instance_id: string;
   deployment_id: string;
   revision_id: string;
-  /** The driver's own: pid and start time, or a container's id. */
+  /** Specific to the driver: pid and start time, or a container's id. */
   handle: string;
   address: string;
 }
 
-export type InstanceCondition = { state: "running" } | { state: "gone"; reason: string };
+export type InstanceCondition = { state: "running" } | { state: "ended"; reason: string };
 
-/** The build or the start failed because of what the user brought: its message is for them. Everything else is tried again. */
+/**
+ * A build or a start failed because of the user's source, image or settings. The message is shown to users. All other errors are
+ * retried.
+ */
 export class DeployError extends Error {}
+
+const FIRST_BACK_OFF_MS = 1_000;
+const MAX_BACK_OFF_MS = 60_000;
+
+/** The delay after `n` consecutive failures (at least 1): 1 s, 2 s, 4 s, up to 60 s. */
+export const backOffMs = (failures: number): number =>
+  Math.min(FIRST_BACK_OFF_MS * 2 ** (failures - 1), MAX_BACK_OFF_MS);

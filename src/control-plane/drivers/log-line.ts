@@ -1,6 +1,6 @@
-import type { LogLine } from "./driver.ts";
+import type { InstanceSpec, LogLine } from "./driver.ts";
 
-/** Longer lines are cut. */
+/** Longer lines are truncated. */
 const MAX_LENGTH = 32_768;
 
 const LEVELS: Readonly<Record<number, LogLine["level"]>> = {
@@ -12,11 +12,11 @@ const LEVELS: Readonly<Record<number, LogLine["level"]>> = {
   60: "CRITICAL",
 };
 
-/** A line that an instance wrote: one of Threadmill's own log, in JSON, or whatever users' code prints. Undefined for a blank one. */
+/** Parses a line of an instance: a JSON line of Threadmill's log, or output of users' code. Undefined for a blank line. */
 export function readLogLine(text: string, at: number): LogLine | undefined {
   const line = text.trimEnd();
   if (line === "") return undefined;
-  return readOwnLine(line) ?? { at, level: "INFO", message: cut(withoutColours(line)) };
+  return readOwnLine(line) ?? { at, level: "INFO", message: cut(withoutColors(line)) };
 }
 
 function readOwnLine(line: string): LogLine | undefined {
@@ -34,5 +34,72 @@ function readOwnLine(line: string): LogLine | undefined {
 
 const cut = (text: string): string => (text.length > MAX_LENGTH ? `${text.slice(0, MAX_LENGTH)} ...` : text);
 
-// biome-ignore lint/suspicious/noControlCharactersInRegex: the escape character begins what colours a terminal
-const withoutColours = (text: string): string => text.replace(/\u001b\[[\d;]*[A-Za-z]/g, "");
+// biome-ignore lint/suspicious/noControlCharactersInRegex: terminal color codes start with the escape character
+const withoutColors = (text: string): string => text.replace(/\u001b\[[\d;]*[A-Za-z]/g, "");
+
+/** Receives the output of an instance. */
+export type LogReceiver = Pick<InstanceSpec, "log" | "logsPersisted">;
+
+/** Resolves when the lines are stored. Aborts `reading` when they will not be: the next call of `ensure` receives them again. */
+export async function sendLines(
+  lines: readonly { text: string; at_ms: number }[],
+  receiver: LogReceiver,
+  reading: AbortController,
+): Promise<void> {
+  for (const { text, at_ms } of lines) {
+    const line = readLogLine(text, at_ms);
+    if (line) receiver.log(line);
+  }
+  try {
+    await receiver.logsPersisted?.();
+  } catch (error) {
+    reading.abort();
+    throw error;
+  }
+}
+
+const MAX_TAIL_LINES = 5;
+const MAX_TAIL_LENGTH = 1_000;
+
+/** The last lines of a program's output, which explain why it ended. Empty without output. */
+export function stderrTail(lines: readonly string[]): string {
+  const messages = lines.map((line) => readLogLine(line, 0)?.message ?? "").filter((line) => line !== "");
+  return messages.slice(-MAX_TAIL_LINES).join("\n").slice(-MAX_TAIL_LENGTH);
+}
+
+const NEWLINE = 0x0a;
+
+/** Longer lines are split. */
+const MAX_BYTES = 64 * 1024;
+
+/** Splits a stream of bytes into lines. Characters may span two chunks. */
+export class LineSplitter {
+  #rest: Buffer = Buffer.alloc(0);
+
+  /** Bytes of the incomplete last line. */
+  get pending(): number {
+    return this.#rest.length;
+  }
+
+  /** Returns the lines that end in this chunk. */
+  add(piece: Uint8Array): string[] {
+    let bytes = Buffer.concat([this.#rest, piece]);
+    const lines: string[] = [];
+    for (;;) {
+      const newline = bytes.indexOf(NEWLINE);
+      const end = newline === -1 ? (bytes.length > MAX_BYTES ? MAX_BYTES : -1) : newline;
+      if (end === -1) break;
+      lines.push(bytes.toString("utf8", 0, end));
+      bytes = bytes.subarray(newline === -1 ? end : end + 1);
+    }
+    this.#rest = Buffer.from(bytes);
+    return lines;
+  }
+
+  /** Returns the incomplete last line. */
+  end(): string[] {
+    const rest = this.#rest.toString("utf8");
+    this.#rest = Buffer.alloc(0);
+    return rest === "" ? [] : [rest];
+  }
+}

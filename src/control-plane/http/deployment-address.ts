@@ -1,11 +1,11 @@
-/** What a request names a deployment by. */
+/** The deployment that a request addresses. */
 export interface DeploymentAddress {
   slug: string;
-  /** Path and query as the deployment's own server knows them. */
+  /** Path and query as the instance receives them. */
   path: string;
-  /** What stands before that in the path that was asked for; empty when the host name says it all. */
+  /** The part of the requested path before that; empty when the host name addresses the deployment. */
   prefix: string;
-  /** Under `localhost` a request is the service's own when there is no such deployment: those are names of its own, too. */
+  /** With `localhost` a request is for the service itself when the deployment does not exist. */
   by: "path" | "domain" | "localhost";
 }
 
@@ -14,23 +14,23 @@ export interface AddressOptions {
   prefix: string;
   /** `{slug}.<domain>` is a deployment. */
   deployments_domain: string | undefined;
-  /** On a loopback address `{slug}.localhost` is one, too. */
+  /** On a loopback address `{slug}.localhost` is a deployment, too. */
   is_loopback: boolean;
 }
 
-/** `Host` as it is compared: without port and in lower case. */
+/** The normalized `Host`: without port and in lower case. */
 export const hostOf = (host: string | undefined): string => (host ?? "").replace(/:\d+$/, "").toLowerCase();
 
 const SLUG = /^[a-z0-9]([a-z0-9-]*[a-z0-9])?$/;
 
-/** Whether a text could be a slug; what could not is not looked for. */
+/** Whether a text is a valid slug. */
 export const isSlug = (text: string): boolean => text.length <= 63 && SLUG.test(text);
 
 /**
- * Which deployment a request is for, by its host name or by its path; undefined for everything else. Nothing is decoded or
- * resolved: what stands there is what the deployment's own server gets.
+ * The deployment that a request addresses by its host name or path; undefined for other requests. The path is not decoded or
+ * normalized: the instance receives it unchanged.
  *
- * @param url path and query as the request line has them
+ * @param url path and query of the request line
  */
 export function addressOf(
   { url, host }: { url: string; host: string | undefined },
@@ -52,8 +52,9 @@ function belowDeployments(url: string, start: string): DeploymentAddress | undef
   return { slug, path: rest.startsWith("/") ? rest : `/${rest}`, prefix: start + slug, by: "path" };
 }
 
-/** A part that a server between here and the graph could take for the way up, written in any way. */
-const DOTS = /(^|[/\\]|%2f|%5c)(\.|%2e){1,2}([/\\?#]|%2f|%5c|$)/i;
+/** A segment `.` or `..`, also percent-encoded or with a backslash: a server on the way could resolve it. */
+const DOT_SEGMENT = /(^|[/\\]|%2f|%5c)(\.|%2e){1,2}([/\\?#]|%2f|%5c|$)/i;
 
-/** Whether a path says plainly where it leads: from the root, without `.` and `..`. */
-export const isPlain = (path: string): boolean => path.startsWith("/") && !DOTS.test(path.split("?", 1)[0] as string);
+/** Whether a path starts at the root and has no dot segments. */
+export const isNormalizedPath = (path: string): boolean =>
+  path.startsWith("/") && !DOT_SEGMENT.test(path.split("?", 1)[0] as string);

@@ -1,88 +1,82 @@
 import { randomBytes } from "node:crypto";
 import { newId } from "../../platform/lib/ids.ts";
 import type { Upstream } from "../router/router.ts";
-import { deleteDeploymentRows } from "../storage/deployment-removal.ts";
-import { drainInstances, drainRollout, forgetRestarts, insertWanted } from "../storage/instances.ts";
-import { moveIfAt, setActiveRevision } from "../storage/revision-steps.ts";
+import { deleteDeploymentRows } from "../storage/deployments.ts";
+import { drainInstances, drainRollout, insertInstances, type NewInstance } from "../storage/instances.ts";
+import { setActiveRevision } from "../storage/revisions.ts";
 import type { InstanceRow, RevisionRow } from "../storage/schema.ts";
 import type { DeploymentState } from "./deployment-state.ts";
-import { apiKeyPlace } from "./instance-order.ts";
-import type { Work } from "./reconciler-context.ts";
-import { isTerminal } from "./revision-states.ts";
-import type { Step } from "./steps.ts";
+import { apiKeyAad } from "./instance-spec.ts";
+import type { DeploymentContext } from "./reconciler-context.ts";
+import { transition } from "./revision-transitions.ts";
+import type { ReconcileStep } from "./steps.ts";
 
-type StepThat<D extends Step["do"]> = Extract<Step, { do: D }>;
+type StepOf<D extends ReconcileStep["do"]> = Extract<ReconcileStep, { do: D }>;
 
-/** Moves a revision, if it is still where it was. */
-export const move = ({ revision, to, message, artifact }: StepThat<"move">, work: Work): Promise<void> =>
-  work.commit(async (tx) => {
-    const { revision_id, status: from, deploying_at } = revision;
-    const step = { revision_id, from, to, status_message: message, ends: isTerminal(to) };
-    if (!(await moveIfAt(tx, artifact === undefined ? step : { ...step, artifact }))) return;
-    // A revision that is deployed again may serve all the while: only what this roll-out has started goes.
+export const applyTransition = (
+  { revision, to, message, artifact }: Omit<StepOf<"transition">, "do">,
+  context: DeploymentContext,
+): Promise<boolean> => {
+  const { revision_id, status: from, deploying_at } = revision;
+  const change = { from, to, status_message: message, ...(artifact !== undefined && { artifact }) };
+  return transition(revision, change, context, async (tx) => {
+    // A revision that is deployed again may be serving, so only the instances of this rollout are drained.
     if (from === "DEPLOYING") await drainRollout(tx, { revision_id, rollout: deploying_at as number });
   });
+};
 
-/** Makes the rows of a roll-out; drivers come after that, so that there is no instance without a row. */
-export async function want({ revision, replicas }: StepThat<"want">, work: Work): Promise<void> {
-  const driver = work.drivers.driverFor(revision.source)?.kind ?? "none";
-  const rows = Array.from({ length: replicas }, (_, replica) => wanted(revision, { replica, driver }, work));
-  await work.commit((tx) => insertWanted(tx, rows));
+/** Inserts the rows of a rollout. The drivers start the instances afterwards, so no instance exists without a row. */
+export async function insertRolloutInstances(
+  { revision, replicas }: StepOf<"insert instances">,
+  context: DeploymentContext,
+): Promise<void> {
+  const driver = context.drivers.driverFor(revision.source)?.kind ?? "none";
+  const rows = Array.from({ length: replicas }, (_, replica) => newInstance(revision, { replica, driver }, context));
+  await context.commit((tx) => insertInstances(tx, rows));
 }
 
-function wanted(revision: RevisionRow, { replica, driver }: { replica: number; driver: string }, { seal }: Work) {
-  const { deployment_id, revision_id, tenant_id, deploying_at } = revision;
+function newInstance(
+  { deployment_id, revision_id, tenant_id, deploying_at }: RevisionRow,
+  { replica, driver }: Pick<InstanceRow, "replica" | "driver">,
+  { seal }: DeploymentContext,
+): NewInstance {
   const instance_id = newId();
-  const api_key = seal.seal(randomBytes(32).toString("base64url"), apiKeyPlace({ tenant_id, instance_id }));
+  const api_key = seal.seal(randomBytes(32).toString("base64url"), apiKeyAad({ tenant_id, instance_id }));
   const rollout = deploying_at as number;
   return { instance_id, deployment_id, revision_id, tenant_id, rollout, replica, driver, api_key };
 }
 
-/** New requests go to these instances from now on. */
-export function route(instances: readonly InstanceRow[], { router, seal, deployment }: Work): void {
+/** Sends new requests to these instances from now on. */
+export function routeTo(instances: readonly InstanceRow[], { router, seal, deployment }: DeploymentContext): void {
   const upstreams = instances.map(
     (instance): Upstream => ({
       instance_id: instance.instance_id,
       address: instance.address ?? "",
-      api_key: seal.open(instance.api_key, apiKeyPlace(instance)),
+      api_key: seal.open(instance.api_key, apiKeyAad(instance)),
     }),
   );
   router.activate(deployment.deployment_id, upstreams);
 }
 
 /**
- * Tells the rows that the traffic has been switched: the one place where `active_revision_id` changes. What served before is
- * drained.
+ * Records the switch of the traffic: the only write of `active_revision_id`. Drains the instances that served before.
  *
- * @returns false when the revision was not being deployed any more
+ * @returns false when the revision is not being deployed any more
  */
-export const commitSwitch = (
-  { revision, fresh }: StepThat<"switch">,
+export const commitTrafficSwitch = (
+  { revision, upstreams }: StepOf<"switch">,
   { instances }: DeploymentState,
-  work: Work,
+  context: DeploymentContext,
 ): Promise<boolean> =>
-  work.commit(async (tx) => {
-    const { deployment_id, revision_id } = revision;
-    const step = { revision_id, from: "DEPLOYING", to: "DEPLOYED", status_message: null, ends: true } as const;
-    if (!(await moveIfAt(tx, step))) return false;
-    await setActiveRevision(tx, { deployment_id, revision_id });
-    const before = instances.filter((one) => !fresh.includes(one)).map(({ instance_id }) => instance_id);
-    if (before.length > 0) await drainInstances(tx, before, work.settings.drain_ms);
-    return true;
+  transition(revision, { from: "DEPLOYING", to: "DEPLOYED", status_message: null }, context, async (tx) => {
+    await setActiveRevision(tx, revision);
+    const before = instances.filter((instance) => !upstreams.includes(instance)).map(({ instance_id }) => instance_id);
+    if (before.length > 0) await drainInstances(tx, before, context.settings.drain_ms);
   });
 
-export const drain = ({ instances, drain_ms }: StepThat<"drain">, work: Work): Promise<number> =>
-  work.commit((tx) =>
-    drainInstances(
-      tx,
-      instances.map(({ instance_id }) => instance_id),
-      drain_ms,
-    ),
-  );
-
-export const forget = ({ instance }: StepThat<"forget restarts">, work: Work): Promise<number> =>
-  work.commit((tx) => forgetRestarts(tx, instance));
-
-/** The end of a deployment of which nothing else is left. */
-export const erase = (work: Work): Promise<void> =>
-  work.commit((tx) => deleteDeploymentRows(tx, work.deployment.deployment_id));
+/** Deletes a deployment whose instances and resources were removed. */
+export async function deleteDeployment({ commit, log, deployment }: DeploymentContext): Promise<void> {
+  const { deployment_id } = deployment;
+  await commit((tx) => deleteDeploymentRows(tx, deployment_id));
+  log.info({ deployment_id }, "deployment deleted");
+}

@@ -1,21 +1,30 @@
 import type { Tx } from "../../platform/database/database.ts";
-import { remove } from "../cleanup/delete-deployment.ts";
-import { prune } from "../cleanup/old-builds.ts";
-import { DeploymentLog } from "../deployment-log.ts";
-import { leaveDeployment, lockIfHeld } from "../storage/leases.ts";
+import type { Semaphore } from "../../platform/lib/semaphore.ts";
+import { Signal } from "../../platform/lib/signal.ts";
+import { backOffMs } from "../drivers/driver.ts";
+import { LogWriter } from "../logs.ts";
+import { drainInstances, resetRestarts } from "../storage/instances.ts";
+import { lockIfHeld, releaseDeployment } from "../storage/leases.ts";
 import { insertLogLines } from "../storage/logs.ts";
 import type { DeploymentRow } from "../storage/schema.ts";
-import * as acts from "./apply-step.ts";
-import { backOff } from "./back-off.ts";
-import { build } from "./build.ts";
-import { type DeploymentState, fingerprint, readState, rolloutOf } from "./deployment-state.ts";
-import { planOf } from "./instance-order.ts";
-import { activate, ensure, gate, restart, stop, watch } from "./jobs.ts";
+import {
+  applyTransition,
+  commitTrafficSwitch,
+  deleteDeployment,
+  insertRolloutInstances,
+  routeTo,
+} from "./apply-step.ts";
+import { type DeploymentState, fingerprint, readState, rolloutId } from "./deployment-state.ts";
+import { planOf } from "./instance-spec.ts";
+import { activate, awaitReady, build, ensure, pruneBuilds, removeResources, restart, stop, watch } from "./jobs.ts";
 import { nextStep } from "./next-step.ts";
-import { DriverTrouble, LeaseLost, type ReconcilerParts, type Work } from "./reconciler-context.ts";
-import type { Slots } from "./semaphore.ts";
-import { type Facts, type Job, keyOf, type Step, type Trouble } from "./steps.ts";
-import { Bell } from "./wake-signal.ts";
+import {
+  type DeploymentContext,
+  DeploymentLeaseLostError,
+  type ReconcilerContext,
+  RetryableDriverError,
+} from "./reconciler-context.ts";
+import { type Facts, type Job, type JobFailure, keyOf, type ReconcileStep } from "./steps.ts";
 
 interface RunningJob {
   readonly abort: AbortController;
@@ -23,274 +32,277 @@ interface RunningJob {
   ended: Promise<void>;
 }
 
-export interface KeeperOptions extends ReconcilerParts {
-  builders: Slots;
-  hands: Slots;
-  /** Whether the lease still holds by the clock of this process. */
+interface DeploymentControllerOptions extends ReconcilerContext {
+  buildSlots: Semaphore;
+  driverSlots: Semaphore;
+  /** Whether the lease is valid by the clock of this process. */
   isHeld(): boolean;
 }
 
 /**
- * Keeps one deployment while this process holds it: looks what its rows say, takes the next step, and looks again. What it
- * remembers can all be found out anew by the next one.
+ * Reconciles one deployment while this process holds its lease: reads the rows, applies the next step, and repeats. Its own state
+ * can be derived again by the next controller.
  */
-export class Keeper {
+export class DeploymentController {
   readonly epoch: number;
-  readonly #work: Work;
+  readonly #context: DeploymentContext;
   readonly #isHeld: () => boolean;
-  readonly #bell: Bell;
-  readonly #log: DeploymentLog;
-  #endedJobs = 0;
+  readonly #signal: Signal;
+  readonly #logs: LogWriter;
   readonly #jobs = new Map<string, RunningJob>();
-  readonly #troubles = new Map<string, Trouble>();
+  readonly #job_failures = new Map<string, JobFailure>();
   readonly #closing = new AbortController();
-  #kept_since = 0;
-  #switched: string | undefined;
-  #routed: string | undefined;
-  #activated: number | undefined;
-  #pruned: string | undefined;
+  #ended_jobs = 0;
+  #held_since = 0;
+  #uncommitted_switch: string | undefined;
+  #routed_upstreams: string | undefined;
+  #activated_rollout: number | undefined;
+  #pruned_after: string | undefined;
   #route_closed = false;
-  #removed = false;
-  #failures = 0;
+  #resources_removed = false;
+  #step_failures = 0;
 
-  constructor(deployment: DeploymentRow, options: KeeperOptions) {
+  constructor(deployment: DeploymentRow, options: DeploymentControllerOptions) {
     this.epoch = deployment.lease_epoch;
     this.#isHeld = options.isHeld;
-    this.#bell = new Bell(options.wait);
-    this.#log = new DeploymentLog({
+    this.#signal = new Signal({ wait: options.wait });
+    this.#logs = new LogWriter({
       wait: options.wait,
       write: (lines) => this.#fenced((tx) => insertLogLines(tx, lines)),
       onError: (error) => this.#onLogError(error),
     });
-    this.#work = {
+    this.#context = {
       ...options,
       deployment,
       lease: { deployment_id: deployment.deployment_id, epoch: deployment.lease_epoch },
-      known: new Set(),
+      attached: new Set(),
       commit: (write) => this.#commit(write),
-      tell: (kind, revision, line) => this.#log.add(kind, revision, line),
-      told: () => this.#log.flush(),
-      kept: () => this.#log.kept(),
+      appendLog: (kind, revision, line) => this.#logs.append(kind, revision, line),
+      flushLogs: () => this.#logs.flush(),
+      logsPersisted: () => this.#logs.persisted(),
     };
   }
 
-  /** Something may have changed. */
-  poke(): void {
-    this.#bell.ring();
+  /** Makes the controller read its rows again. */
+  notify(): void {
+    this.#signal.notify();
   }
 
-  /** Ends the keeping; {@link run} ends soon after. What drivers have started goes on. */
+  /** Stops the controller; {@link run} ends soon after. Instances keep running. */
   close(): void {
     this.#closing.abort();
     for (const job of this.#jobs.values()) job.abort.abort();
-    this.#bell.ring();
+    this.#signal.notify();
   }
 
   get #isClosed(): boolean {
     return this.#closing.signal.aborted;
   }
 
-  /** Ends when the deployment needs nobody any more, is gone, or is lost to somebody else. */
+  /** Ends when the deployment was released or deleted, when the lease was lost, or after {@link close}. */
   async run(): Promise<void> {
     while (!this.#isClosed) {
       try {
-        await this.#look();
-        this.#failures = 0;
+        await this.#reconcile();
+        this.#step_failures = 0;
       } catch (error) {
-        await this.#onFailure(error);
+        await this.#onStepFailure(error);
       }
     }
-    await this.#within(Promise.all([...this.#jobs.values()].map(({ ended }) => ended)));
-    await this.#log.close();
+    await this.#withinAbortTime(Promise.all([...this.#jobs.values()].map(({ ended }) => ended)));
+    await this.#logs.close();
   }
 
-  async #look(): Promise<void> {
-    const { database, lease, settings } = this.#work;
-    const ended = this.#endedJobs;
+  async #reconcile(): Promise<void> {
+    const { database, lease, settings } = this.#context;
+    const ended_jobs = this.#ended_jobs;
     const state = await readState(database.read, lease, settings);
-    if (!state || !this.#isHeld()) throw new LeaseLost();
-    // These rows may be older than what the job has written, which would be begun again.
-    if (this.#endedJobs !== ended) return;
-    this.#kept_since ||= state.now;
+    if (!state || !this.#isHeld()) throw new DeploymentLeaseLostError();
+    // The rows may be older than the writes of a job that ended meanwhile, which would then start a second time.
+    if (this.#ended_jobs !== ended_jobs) return;
+    this.#held_since ||= state.now;
     const step = nextStep(state, this.#facts(), settings);
-    if (step.do === "rest") await this.#bell.sleep(step.ms);
-    else await this.#take(step, state);
+    if (step.do === "wait") await this.#signal.wait(step.ms);
+    else await this.#apply(step, state);
   }
 
-  async #take(step: Exclude<Step, { do: "rest" }>, state: DeploymentState): Promise<unknown> {
-    const work = this.#work;
+  async #apply(step: Exclude<ReconcileStep, { do: "wait" }>, state: DeploymentState): Promise<unknown> {
+    const context = this.#context;
     switch (step.do) {
-      case "move":
-        return acts.move(step, work);
-      case "want":
-        return acts.want(step, work);
+      case "transition":
+        return applyTransition(step, context);
+      case "insert instances":
+        return insertRolloutInstances(step, context);
       case "switch":
-        return this.#switch(step, state);
-      case "drain":
-        return acts.drain(step, work);
-      case "forget restarts":
-        return acts.forget(step, work);
+        return this.#switchTraffic(step, state);
+      case "drain": {
+        const instance_ids = step.instances.map(({ instance_id }) => instance_id);
+        return context.commit((tx) => drainInstances(tx, instance_ids, step.drain_ms));
+      }
+      case "reset restarts":
+        return context.commit((tx) => resetRestarts(tx, step.instance));
       case "route":
-        acts.route(step.upstreams, work);
-        this.#routed = fingerprint(step.upstreams);
+        routeTo(step.upstreams, context);
+        this.#routed_upstreams = fingerprint(step.upstreams);
         return;
       case "close route":
-        work.router.deactivate(work.deployment.deployment_id);
+        context.router.deactivate(context.deployment.deployment_id);
         this.#route_closed = true;
         return;
-      case "begin":
-        return this.#begin(step.job);
-      case "abort":
-        return this.#abort(step.key);
-      case "erase":
-        await acts.erase(work);
+      case "start job":
+        return this.#startJob(step.job);
+      case "abort job":
+        return this.#abortJob(step.key);
+      case "delete rows":
+        await deleteDeployment(context);
         return this.close();
-      case "leave":
-        return this.#leave();
+      case "release":
+        return this.#release();
     }
   }
 
-  /** From the first line on there is no way back: rows that could not be written are written again. */
-  async #switch(step: Extract<Step, { do: "switch" }>, state: DeploymentState): Promise<void> {
-    acts.route(step.fresh, this.#work);
-    this.#switched = rolloutOf(step.revision);
-    this.#routed = fingerprint(step.fresh);
-    if (!(await acts.commitSwitch(step, state, this.#work))) this.#routed = undefined;
-    this.#switched = undefined;
+  /** From the first line on the switch cannot be undone: a commit that fails is tried again. */
+  async #switchTraffic(step: Extract<ReconcileStep, { do: "switch" }>, state: DeploymentState): Promise<void> {
+    routeTo(step.upstreams, this.#context);
+    this.#uncommitted_switch = rolloutId(step.revision);
+    this.#routed_upstreams = fingerprint(step.upstreams);
+    if (!(await commitTrafficSwitch(step, state, this.#context))) this.#routed_upstreams = undefined;
+    this.#uncommitted_switch = undefined;
   }
 
-  /** Only when nobody has asked for anything in the meantime: the row is held while its state is looked at again. */
-  async #leave(): Promise<void> {
-    const { database, lease, settings } = this.#work;
-    await this.#log.flush();
-    const left = await database.write(async (tx) => {
-      const state = await readState(tx, lease, { ...settings, held: true });
-      if (!state || nextStep(state, this.#facts(), settings).do !== "leave") return false;
-      await leaveDeployment(tx, lease);
+  /** Reads the state again under the lock of the row, so that a concurrent change of the deployment is not missed. */
+  async #release(): Promise<void> {
+    const { database, lease, settings } = this.#context;
+    await this.#logs.flush();
+    const is_released = await database.write(async (tx) => {
+      const state = await readState(tx, lease, { ...settings, locked: true });
+      if (!state || nextStep(state, this.#facts(), settings).do !== "release") return false;
+      await releaseDeployment(tx, lease);
       return true;
     });
-    if (left) this.close();
+    if (is_released) this.close();
   }
 
-  #begin(job: Job): void {
+  #startJob(job: Job): void {
     const key = keyOf(job);
     const abort = new AbortController();
     const running: RunningJob = { abort, aborted: false, ended: Promise.resolve() };
     this.#jobs.set(key, running);
-    running.ended = this.#perform(job, abort.signal)
+    running.ended = this.#runJob(job, abort.signal)
       .then(
-        () => void this.#troubles.delete(key),
-        (error) => this.#onTrouble(key, error),
+        () => void this.#job_failures.delete(key),
+        (error) => this.#onJobFailure(key, error),
       )
-      .finally(() => this.#ended(key, running));
+      .finally(() => this.#onJobEnd(key, running));
   }
 
-  #ended(key: string, running: RunningJob): void {
+  #onJobEnd(key: string, running: RunningJob): void {
     if (this.#jobs.get(key) === running) this.#jobs.delete(key);
-    this.#endedJobs++;
-    this.#bell.ring();
+    this.#ended_jobs++;
+    this.#signal.notify();
   }
 
-  async #perform(job: Job, signal: AbortSignal): Promise<void> {
+  async #runJob(job: Job, signal: AbortSignal): Promise<void> {
+    const context = this.#context;
     switch (job.kind) {
       case "build":
-        return build(job, this.#work, signal);
+        return build(job, context, signal);
       case "ensure":
-        return ensure(job, this.#work, signal);
-      case "gate":
-        return gate(job, this.#work, signal);
+        return ensure(job, context, signal);
+      case "readiness":
+        return awaitReady(job, context, signal);
       case "watch":
-        return watch(job, this.#work, signal);
+        return watch(job, context, signal);
       case "restart":
-        return restart(job, this.#work, signal);
+        return restart(job, context, signal);
       case "stop":
-        return stop(job, this.#work, signal);
+        return stop(job, context, signal);
       case "activate":
-        this.#activated = await activate(job, this.#work);
+        this.#activated_rollout = await activate(job, context);
         return;
       case "prune":
-        await prune(this.#work);
-        this.#pruned = job.after;
+        await pruneBuilds(context);
+        this.#pruned_after = job.after;
         return;
       case "remove":
-        await remove(this.#work);
-        this.#removed = true;
+        await removeResources(context);
+        this.#resources_removed = true;
     }
   }
 
-  /** A job that does not end when it is told to is left to itself after a while. */
-  #abort(key: string): void {
+  /** A job that ignores its abort counts as ended after `abort_ms`. */
+  #abortJob(key: string): void {
     const running = this.#jobs.get(key);
     if (!running) return;
     running.aborted = true;
     running.abort.abort();
-    void this.#within(running.ended).then(() => this.#ended(key, running));
+    void this.#withinAbortTime(running.ended).then(() => this.#onJobEnd(key, running));
   }
 
-  /** Tries again after a back-off, which the next step does not hurry. */
-  #onTrouble(key: string, error: unknown): void {
-    if (error instanceof LeaseLost) this.close();
+  /** Other steps do not shorten the back-off before the retry. */
+  #onJobFailure(key: string, error: unknown): void {
+    if (error instanceof DeploymentLeaseLostError) this.close();
     if (this.#isClosed) return;
-    const failures = (this.#troubles.get(key)?.failures ?? 0) + (error instanceof DriverTrouble ? 1 : 0);
-    const { log, deployment } = this.#work;
-    log.warn({ error, deployment_id: deployment.deployment_id, job: key, failures }, "work on a deployment failed");
-    const trouble = { failures, waits: true };
-    this.#troubles.set(key, trouble);
-    void this.#work.wait(backOff(Math.max(1, failures)), this.#closing.signal).then(() => {
-      trouble.waits = false;
-      this.#bell.ring();
+    const count = (this.#job_failures.get(key)?.count ?? 0) + (error instanceof RetryableDriverError ? 1 : 0);
+    const { log, deployment } = this.#context;
+    log.warn({ error, deployment_id: deployment.deployment_id, job: key, failures: count }, "deployment job failed");
+    const failure = { count, backing_off: true };
+    this.#job_failures.set(key, failure);
+    void this.#context.wait(backOffMs(Math.max(1, count)), this.#closing.signal).then(() => {
+      failure.backing_off = false;
+      this.#signal.notify();
     });
   }
 
-  async #onFailure(error: unknown): Promise<void> {
-    if (error instanceof LeaseLost) this.close();
+  async #onStepFailure(error: unknown): Promise<void> {
+    if (error instanceof DeploymentLeaseLostError) this.close();
     if (this.#isClosed) return;
-    const { log, deployment, wait } = this.#work;
-    log.warn({ error, deployment_id: deployment.deployment_id }, "a step of a deployment failed; it is taken again");
-    await wait(backOff(++this.#failures), this.#closing.signal);
+    const { log, deployment, wait } = this.#context;
+    log.warn({ error, deployment_id: deployment.deployment_id }, "reconcile step failed");
+    await wait(backOffMs(++this.#step_failures), this.#closing.signal);
   }
 
   #onLogError(error: unknown): void {
-    if (error instanceof LeaseLost) this.close();
+    if (error instanceof DeploymentLeaseLostError) this.close();
     if (this.#isClosed) return;
-    const { log, deployment } = this.#work;
-    log.warn({ error, deployment_id: deployment.deployment_id }, "lines of a deployment could not be stored yet");
+    const { log, deployment } = this.#context;
+    log.warn({ error, deployment_id: deployment.deployment_id }, "deployment log write failed");
   }
 
   async #commit<T>(write: (tx: Tx) => Promise<T>): Promise<T> {
     const written = await this.#fenced(write);
-    const { deployment_id } = this.#work.deployment;
-    this.#work.database.hints.emit({ kind: "deployment", deployment_id });
+    const { deployment_id } = this.#context.deployment;
+    this.#context.database.hints.emit({ kind: "deployment", deployment_id });
     return written;
   }
 
   #fenced<T>(write: (tx: Tx) => Promise<T>): Promise<T> {
-    const { database, lease } = this.#work;
+    const { database, lease } = this.#context;
     return database.write(async (tx) => {
-      if (!(await lockIfHeld(tx, lease))) throw new LeaseLost();
+      if (!(await lockIfHeld(tx, lease))) throw new DeploymentLeaseLostError();
       return write(tx);
     });
   }
 
-  async #within(work: Promise<unknown>): Promise<void> {
+  async #withinAbortTime(ended: Promise<unknown>): Promise<void> {
     const over = new AbortController();
-    await Promise.race([work, this.#work.wait(this.#work.settings.abort_ms, over.signal)]);
+    await Promise.race([ended, this.#context.wait(this.#context.settings.abort_ms, over.signal)]);
     over.abort();
   }
 
   #facts(): Facts {
-    const { drivers, router, known } = this.#work;
+    const { drivers, router, attached } = this.#context;
     return {
       jobs: this.#jobs,
-      troubles: this.#troubles,
-      known,
-      kept_since: this.#kept_since,
-      switched: this.#switched,
-      routed: this.#routed,
-      activated: this.#activated,
-      pruned: this.#pruned,
+      failures: this.#job_failures,
+      attached,
+      held_since: this.#held_since,
+      uncommitted_switch: this.#uncommitted_switch,
+      routed_upstreams: this.#routed_upstreams,
+      activated_rollout: this.#activated_rollout,
+      pruned_after: this.#pruned_after,
       route_closed: this.#route_closed,
-      removed: this.#removed,
+      resources_removed: this.#resources_removed,
       inFlight: (instance_id) => router.inFlight(instance_id),
       plan: (revision) => planOf(revision, drivers.driverFor(revision.source)),
     };

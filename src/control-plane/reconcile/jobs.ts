@@ -1,153 +1,251 @@
 import { randomBytes } from "node:crypto";
-import type { Tx } from "../../platform/database/database.ts";
-import { type BuildIo, DeployError, type InstanceRef } from "../drivers/driver.ts";
-import { keepDatabasePassword } from "../storage/deployments.ts";
-import { deleteInstance, drainRollout, readyIfStarting, recordStarted, wantAgain } from "../storage/instances.ts";
-import { pinArtifact } from "../storage/pinned-artifacts.ts";
-import { moveIfAt, tellIfAt } from "../storage/revision-steps.ts";
+import {
+  type BuildIo,
+  backOffMs,
+  type DeployDriver,
+  DeployError,
+  type InstanceRef,
+  type LogLine,
+} from "../drivers/driver.ts";
+import { setDatabasePasswordIfUnset } from "../storage/deployments.ts";
+import { deleteInstance, readyIfStarting, recordStarted, scheduleRestart } from "../storage/instances.ts";
+import { deleteLogLines } from "../storage/logs.ts";
+import { artifactsOf, clearOldArtifacts, pinArtifact, setMessageIfStatus } from "../storage/revisions.ts";
 import type { InstanceRow, RevisionRow } from "../storage/schema.ts";
-import { backOff } from "./back-off.ts";
-import { apiKeyPlace, databasePasswordPlace, instanceOrder, madeOf } from "./instance-order.ts";
-import { asking, driverNamed, refOf, type Work } from "./reconciler-context.ts";
+import { applyTransition } from "./apply-step.ts";
+import { apiKeyAad, buildSpec, databasePasswordAad, instanceSpec, parsedRevisionConfig } from "./instance-spec.ts";
+import { callDriver, type DeploymentContext, instanceRefOf, requireDriver } from "./reconciler-context.ts";
+import { transition } from "./revision-transitions.ts";
 
-export interface InstanceJob {
+/** Builds a revision when a slot is free. A build whose process died starts over; drivers cache builds by content. */
+export async function build(
+  { revision }: { revision: RevisionRow },
+  context: DeploymentContext,
+  signal: AbortSignal,
+): Promise<void> {
+  await context.buildSlots.use(signal, async () => {
+    if (!(await beginBuild(revision, context))) return;
+    try {
+      const { artifact, commit_sha } = await buildArtifact(revision, context, signal);
+      if (signal.aborted) return;
+      await context.flushLogs();
+      const found = commit_sha === undefined ? {} : { source_revision_config: withCommit(revision, commit_sha) };
+      const change = { from: "BUILDING", to: "AWAITING_DEPLOY", status_message: null, artifact, ...found } as const;
+      await transition(revision, change, context);
+    } catch (error) {
+      if (signal.aborted) return;
+      if (!(error instanceof DeployError)) throw error;
+      await context.flushLogs();
+      const change = { from: "BUILDING", to: "BUILD_FAILED", status_message: error.message } as const;
+      await transition(revision, change, context);
+    }
+  });
+}
+
+async function beginBuild(revision: RevisionRow, context: DeploymentContext): Promise<boolean> {
+  if (revision.status === "BUILDING") return true;
+  return transition(revision, { from: "AWAITING_BUILD", to: "BUILDING", status_message: null }, context);
+}
+
+type Built = Awaited<ReturnType<NonNullable<DeployDriver["build"]>>>;
+
+async function buildArtifact(revision: RevisionRow, context: DeploymentContext, signal: AbortSignal): Promise<Built> {
+  const driver = context.drivers.driverFor(revision.source);
+  if (!driver?.build) throw new DeployError(`This service cannot build deployments with source "${revision.source}".`);
+  const spec = await callDriver(() => buildSpec(revision, context));
+  const log = (line: LogLine) => context.appendLog("build", revision, line);
+  return callDriver(async () => driver.build?.(spec, { log, signal }) as Promise<Built>);
+}
+
+/** Records the commit that was built, as the branch may move on. */
+const withCommit = ({ source_revision_config }: RevisionRow, repo_commit_sha: string): string =>
+  JSON.stringify({ ...JSON.parse(source_revision_config), repo_commit_sha });
+
+interface InstanceJob {
   instance: InstanceRow;
   revision: RevisionRow;
 }
 
-/** Starts an instance, or finds the one that is there; from then on this process hears of it. */
-export async function ensure(job: InstanceJob, work: Work, signal: AbortSignal): Promise<void> {
+const logFieldsOf = ({ deployment_id, revision_id, instance_id }: InstanceRow) => ({
+  deployment_id,
+  revision_id,
+  instance_id,
+});
+
+/** Starts an instance, or attaches to the running one. */
+export async function ensure(job: InstanceJob, context: DeploymentContext, signal: AbortSignal): Promise<void> {
   const { instance, revision } = job;
-  await work.hands.use(signal, async () => {
+  await context.driverSlots.use(signal, async () => {
     try {
-      const log = (line: Parameters<Work["tell"]>[2]) => work.tell("deploy", revision, line);
-      const pinned = isOfRollout(job) ? await pin(job, work, { log, signal }) : revision;
-      const database_password = await databasePasswordOf(instance, work);
-      const parts = { ...work, instance, revision: pinned, database_password };
-      const order = { ...instanceOrder(parts, work.seal, log), kept: work.kept };
-      const ref = await asking(() => driverNamed(instance.driver, work).ensure(order));
-      await work.commit((tx) => recordStarted(tx, ref));
-      work.known.add(instance.instance_id);
+      const log = (line: LogLine) => context.appendLog("deploy", revision, line);
+      const pinned = belongsToRollout(job) ? await pin(job, context, { log, signal }) : revision;
+      const database_password = await databasePasswordOf(instance, context);
+      const input = { ...context, instance, revision: pinned, database_password };
+      const spec = { ...instanceSpec(input, context.seal, log), logsPersisted: context.logsPersisted };
+      const ref = await callDriver(() => requireDriver(instance.driver, context).ensure(spec));
+      const is_new = (await context.commit((tx) => recordStarted(tx, ref))) > 0;
+      context.attached.add(instance.instance_id);
+      if (is_new) context.log.info({ ...logFieldsOf(instance), address: ref.address }, "instance started");
     } catch (error) {
       if (!(error instanceof DeployError)) throw error;
-      if (isOfRollout(job)) await work.commit((tx) => failRollout(tx, revision, error.message));
-      else await died(job, work, error.message);
+      const { message } = error;
+      if (belongsToRollout(job)) await applyTransition({ revision, to: "DEPLOY_FAILED", message }, context);
+      else await restartLater(job, context, message);
     }
   });
 }
 
-async function databasePasswordOf(instance: InstanceRow, { seal, commit }: Work): Promise<string> {
-  const place = databasePasswordPlace(instance);
-  const made = seal.seal(randomBytes(32).toString("base64url"), place);
-  return seal.open(await commit((tx) => keepDatabasePassword(tx, instance.deployment_id, made)), place);
+async function databasePasswordOf(instance: InstanceRow, { seal, commit }: DeploymentContext): Promise<string> {
+  const aad = databasePasswordAad(instance);
+  const created = seal.seal(randomBytes(32).toString("base64url"), aad);
+  return seal.open(await commit((tx) => setDatabasePasswordIfUnset(tx, instance.deployment_id, created)), aad);
 }
 
 /**
- * A tag may lead elsewhere tomorrow: the image that it leads to when the revision is first deployed is the one that this is made of.
+ * Pins the image of a revision when it is first deployed, as a tag may refer to another image later.
  *
- * @returns the revision as it is now, for all of its instances
+ * @returns the revision with its current artifact, which all of its instances use
  */
-async function pin({ instance, revision }: InstanceJob, work: Work, io: BuildIo): Promise<RevisionRow> {
-  const driver = driverNamed(instance.driver, work);
+async function pin({ instance, revision }: InstanceJob, context: DeploymentContext, io: BuildIo): Promise<RevisionRow> {
+  const driver = requireDriver(instance.driver, context);
   const { revision_id, deployment_id, artifact: image } = revision;
   if (!driver.pin || image === null) return revision;
-  const order = { deployment_id, image, pinned: image !== madeOf(revision).image_uri };
-  const artifact = await asking(() => (driver.pin as NonNullable<typeof driver.pin>)(order, io));
+  const spec = { deployment_id, image, pinned: image !== parsedRevisionConfig(revision).image_uri };
+  const artifact = await callDriver(() => (driver.pin as NonNullable<typeof driver.pin>)(spec, io));
   if (artifact === image) return revision;
-  return { ...revision, artifact: await work.commit((tx) => pinArtifact(tx, { revision_id, image, artifact })) };
+  return { ...revision, artifact: await context.commit((tx) => pinArtifact(tx, { revision_id, image, artifact })) };
 }
 
-/** Until the instance has answered /ok so many times in a row, or is gone. */
-export async function gate(job: InstanceJob, work: Work, signal: AbortSignal): Promise<void> {
+/** Checks /ok until the instance has answered `probes` times in a row, or has ended. */
+export async function awaitReady(job: InstanceJob, context: DeploymentContext, signal: AbortSignal): Promise<void> {
   const { instance, revision } = job;
-  const { probes, probe_ms } = work.settings;
-  const ref = refOf(instance) as InstanceRef;
-  let told: string | undefined;
-  for (let inARow = 0; !signal.aborted; await work.wait(probe_ms, signal)) {
-    const condition = await asking(() => driverNamed(instance.driver, work).probe(ref));
-    if (condition.state === "gone") return died(job, work, condition.reason);
-    const answer = await work.askOk(ref.address);
-    inARow = answer === undefined ? inARow + 1 : 0;
-    if (inARow === probes) {
-      await work.commit((tx) => readyIfStarting(tx, instance));
+  const { probes, probe_ms } = context.settings;
+  const ref = instanceRefOf(instance) as InstanceRef;
+  let reported: string | undefined;
+  for (let successes = 0; !signal.aborted; await context.wait(probe_ms, signal)) {
+    const condition = await callDriver(() => requireDriver(instance.driver, context).probe(ref));
+    if (condition.state === "ended") return restartLater(job, context, condition.reason);
+    const failure = await context.checkReady(ref.address);
+    successes = failure === undefined ? successes + 1 : 0;
+    if (successes === probes) {
+      await context.commit((tx) => readyIfStarting(tx, instance));
       return;
     }
-    if (answer === undefined || answer === told || !isOfRollout(job)) continue;
-    told = answer;
-    const status_message = `The last look at /ok: it ${answer}.`;
-    await work.commit((tx) => tellIfAt(tx, { ...revision, status: "DEPLOYING", status_message }));
+    if (failure === undefined || failure === reported || !belongsToRollout(job)) continue;
+    reported = failure;
+    const status_message = `Last readiness check: /ok ${failure}.`;
+    await context.commit((tx) => setMessageIfStatus(tx, { ...revision, status: "DEPLOYING", status_message }));
   }
 }
 
 /**
- * Has the roll-out of an instance execute the runs of the deployment; from then on no other does.
+ * Activates the rollout that an instance belongs to: from then on only instances of this rollout execute the runs of the deployment.
  *
- * @returns the roll-out
+ * @returns the rollout
  */
-export async function activate({ instance }: { instance: InstanceRow }, work: Work): Promise<number> {
-  const api_key = work.seal.open(instance.api_key, apiKeyPlace(instance));
-  await work.activate({ address: instance.address ?? "", api_key });
+export async function activate({ instance }: { instance: InstanceRow }, context: DeploymentContext): Promise<number> {
+  const api_key = context.seal.open(instance.api_key, apiKeyAad(instance));
+  await context.activate({ address: instance.address ?? "", api_key });
   return instance.rollout;
 }
 
-/** Until the instance is gone. */
-export async function watch(job: InstanceJob, work: Work, signal: AbortSignal): Promise<void> {
-  const ref = refOf(job.instance) as InstanceRef;
+/** Watches an instance until it has ended. */
+export async function watch(job: InstanceJob, context: DeploymentContext, signal: AbortSignal): Promise<void> {
+  const ref = instanceRefOf(job.instance) as InstanceRef;
   while (!signal.aborted) {
-    const condition = await asking(() => driverNamed(job.instance.driver, work).probe(ref));
-    if (condition.state === "gone") return died(job, work, condition.reason);
-    await work.wait(work.settings.watch_ms, signal);
+    const condition = await callDriver(() => requireDriver(job.instance.driver, context).probe(ref));
+    if (condition.state === "ended") return restartLater(job, context, condition.reason);
+    await context.wait(context.settings.watch_ms, signal);
   }
 }
 
-/** Stops an instance that served once and does not get ready again; another is started in its place. */
-export async function restart(job: InstanceJob, work: Work, signal: AbortSignal): Promise<void> {
-  await work.hands.use(signal, async () => {
-    await stopDriven(job.instance, work, 0);
-    await died(job, work, "it did not get ready again in time");
+/** Stops a serving instance that does not become ready again, so that another is started in its place. */
+export async function restart(job: InstanceJob, context: DeploymentContext, signal: AbortSignal): Promise<void> {
+  await context.driverSlots.use(signal, async () => {
+    await stopByDriver(job.instance, context, 0);
+    await restartLater(job, context, "it did not become ready again in time");
   });
 }
 
-/** Its row goes when it has stopped, so there is no instance without a row. */
+/** Stops an instance and then deletes its row, so no instance exists without a row. */
 export async function stop(
   { instance, grace_ms }: { instance: InstanceRow; grace_ms: number },
-  work: Work,
+  context: DeploymentContext,
   signal: AbortSignal,
 ): Promise<void> {
-  await work.hands.use(signal, async () => {
-    await stopDriven(instance, work, grace_ms);
-    await work.commit((tx) => deleteInstance(tx, instance.instance_id));
-    work.known.delete(instance.instance_id);
+  await context.driverSlots.use(signal, async () => {
+    await stopByDriver(instance, context, grace_ms);
+    await context.commit((tx) => deleteInstance(tx, instance.instance_id));
+    context.attached.delete(instance.instance_id);
+    context.log.info(logFieldsOf(instance), "instance stopped");
   });
 }
 
-/** A process that died while it started an instance has left no handle, but perhaps the instance: the driver knows. */
-async function stopDriven(instance: InstanceRow, work: Work, grace_ms: number): Promise<void> {
-  const driver = driverNamed(instance.driver, work);
-  await asking(async () => {
-    const ref = refOf(instance) ?? (await driver.list()).find((one) => one.instance_id === instance.instance_id);
+/** A process that died during a start left no handle, but perhaps an instance, which the driver lists. */
+async function stopByDriver(instance: InstanceRow, context: DeploymentContext, grace_ms: number): Promise<void> {
+  const { driver: kind, instance_id } = instance;
+  const driver = requireDriver(kind, context);
+  await callDriver(async () => {
+    const ref = instanceRefOf(instance) ?? (await driver.list()).find((listed) => listed.instance_id === instance_id);
     if (ref) await driver.stop(ref, { grace_ms });
   });
 }
 
-/** It is to be started again, later each time. What a roll-out makes of it is decided by its row (next-step.ts). */
-async function died({ instance, revision }: InstanceJob, work: Work, reason: string): Promise<void> {
-  const { instance_id, restarts } = instance;
-  work.log.warn({ instance_id, deployment_id: instance.deployment_id, reason }, "an instance of a deployment ended");
-  await work.commit(async (tx) => {
-    await wantAgain(tx, instance, backOff(restarts + 1));
+/** Schedules the restart of an instance that has ended. Its row decides what that means for the rollout (next-step.ts). */
+async function restartLater(
+  { instance, revision }: InstanceJob,
+  context: DeploymentContext,
+  reason: string,
+): Promise<void> {
+  context.log.warn({ ...logFieldsOf(instance), reason }, "instance ended");
+  await context.commit(async (tx) => {
+    await scheduleRestart(tx, instance, backOffMs(instance.restarts + 1));
     const status_message = `An instance ended: ${reason}.`;
-    if (isOfRollout({ instance, revision })) await tellIfAt(tx, { ...revision, status: "DEPLOYING", status_message });
+    if (belongsToRollout({ instance, revision }))
+      await setMessageIfStatus(tx, { ...revision, status: "DEPLOYING", status_message });
   });
-  work.known.delete(instance_id);
+  context.attached.delete(instance.instance_id);
 }
 
-const isOfRollout = ({ instance, revision }: InstanceJob): boolean =>
+const belongsToRollout = ({ instance, revision }: InstanceJob): boolean =>
   revision.status === "DEPLOYING" && revision.deploying_at === instance.rollout;
 
-/** Takes the instances of the roll-out along, and no others: what served before goes on. */
-async function failRollout(tx: Tx, revision: RevisionRow, status_message: string): Promise<void> {
-  const { revision_id, deploying_at } = revision;
-  const step = { revision_id, from: "DEPLOYING", to: "DEPLOY_FAILED", status_message, ends: true } as const;
-  if (await moveIfAt(tx, step)) await drainRollout(tx, { revision_id, rollout: deploying_at as number });
+/** Log lines that one transaction deletes, so that it does not delay other writes. */
+const LOG_BATCH = 2_000;
+
+/** Revisions of a deployment that can be redeployed from their build: the last that were deployed. */
+const KEPT_BUILDS = 5;
+
+/**
+ * Removes what drivers, uploads and the log have of a deployment without instances. Its other rows are deleted afterwards.
+ *
+ * @throws RetryableDriverError
+ */
+export async function removeResources(context: DeploymentContext): Promise<void> {
+  const { database, drivers, uploads, deployment, driverSlots } = context;
+  const { deployment_id } = deployment;
+  const built = await artifactsOf(database.read, deployment_id);
+  const sources = new Set([deployment.source, ...built.map(({ source }) => source)]);
+  await driverSlots.use(new AbortController().signal, async () => {
+    for (const driver of new Set([...sources].map((source) => drivers.driverFor(source)))) {
+      const artifacts = built
+        .filter(({ source }) => drivers.driverFor(source) === driver)
+        .flatMap(({ artifact }) => artifact ?? []);
+      await callDriver(async () => driver?.remove({ deployment_id, artifacts }));
+    }
+    await callDriver(() => uploads.removeOf(deployment_id));
+  });
+  while ((await context.commit((tx) => deleteLogLines(tx, deployment_id, LOG_BATCH))) > 0);
+}
+
+/** Removes builds that no revision needs. The rows are updated first: a build that no row names is unused. */
+export async function pruneBuilds(context: DeploymentContext): Promise<void> {
+  const { database, drivers, deployment, driverSlots } = context;
+  const { deployment_id } = deployment;
+  await context.commit((tx) => clearOldArtifacts(tx, { deployment_id, keep_count: KEPT_BUILDS }));
+  const built = await artifactsOf(database.read, deployment_id);
+  const keep = built.flatMap(({ artifact }) => artifact ?? []);
+  await driverSlots.use(new AbortController().signal, async () => {
+    for (const driver of drivers.all) await callDriver(async () => driver.prune?.({ deployment_id, keep }));
+  });
 }

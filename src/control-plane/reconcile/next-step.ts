@@ -1,85 +1,88 @@
 import type { RevisionRow, RevisionStatus } from "../storage/schema.ts";
-import { deletionStep, isBusy } from "./deletion-step.ts";
-import { type DeploymentState, fingerprint, freshOf, rolloutOf, upstreamsOf } from "./deployment-state.ts";
-import { givenUpAt } from "./health.ts";
-import { replicasOf } from "./instance-order.ts";
-import { instanceStep, lookAt } from "./instance-step.ts";
-import { isTerminal } from "./revision-states.ts";
-import { type Facts, keyOf, type Step, type StepSettings } from "./steps.ts";
+import { type DeploymentState, fingerprint, rolloutId, rolloutInstancesOf, upstreamsOf } from "./deployment-state.ts";
+import { replicasOf } from "./instance-spec.ts";
+import { instanceStep, nextCheckAt } from "./instance-step.ts";
+import { isTerminal } from "./revision-transitions.ts";
+import { type Facts, keyOf, type ReconcileStep, type StepSettings } from "./steps.ts";
 
-/** A job that a driver has failed this often has failed for good. The first attempt and three more. */
+/** The first attempt of a job and three retries. After that a failure of the driver is permanent. */
 const MAX_FAILURES = 4;
-/** An instance that ended this often before it was ready takes its revision along. */
-const MAX_DEATHS = 3;
+/** A revision fails when one of its instances has ended this often before it was ready. */
+const MAX_EARLY_ENDS = 3;
+/** A rollout ends after this many deadlines, however much its instances write. */
+const MAX_DEADLINES = 4;
 
-/** What is to be done next, given what the rows say and what this process knows. Decides and does nothing. */
-export function nextStep(state: DeploymentState, facts: Facts, settings: StepSettings): Step {
+/** Decides the next step from the rows of a deployment and the facts of its controller. Has no side effects. */
+export function nextStep(state: DeploymentState, facts: Facts, settings: StepSettings): ReconcileStep {
   if (state.deployment.status === "AWAITING_DELETE") return deletionStep(state, facts, settings);
   return (
-    interruption(state, facts) ??
+    interruptStep(state, facts) ??
     queueStep(state, facts) ??
     rolloutStep(state, facts, settings) ??
     routeStep(state, facts) ??
     activationStep(state, facts) ??
     instanceStep(state, facts, settings) ??
     pruneStep(state, facts) ??
-    rest(state, facts, settings)
+    waitStep(state, facts, settings)
   );
 }
 
-/** Builder first, status next; the instances go with the status. */
-function interruption({ revisions }: DeploymentState, { jobs, switched }: Facts): Step | undefined {
+/** Aborts the build first and then sets the status; the transition drains the instances. */
+function interruptStep({ revisions }: DeploymentState, { jobs, uncommitted_switch }: Facts): ReconcileStep | undefined {
   const revision = revisions.find(
-    // Past the switch of the traffic there is no way back.
-    (one) => one.interrupt_asked === 1 && isUnderWay(one.status) && rolloutOf(one) !== switched,
+    // A switch of the traffic cannot be undone.
+    (each) => each.interrupt_asked === 1 && isInProgress(each.status) && rolloutId(each) !== uncommitted_switch,
   );
   if (!revision) return undefined;
   const key = keyOf({ kind: "build", revision });
   const building = jobs.get(key);
-  if (!building) return { do: "move", revision, to: "INTERRUPTED", message: "Interrupted by a request." };
-  // The build's end calls for another look.
-  return building.aborted ? undefined : { do: "abort", key };
+  if (!building) return { do: "transition", revision, to: "INTERRUPTED", message: "Interrupted by a request." };
+  // The end of the build wakes the controller.
+  return building.aborted ? undefined : { do: "abort job", key };
 }
 
-/** One revision at a time is under way, the others queue, and of those the newest wins. */
-function queueStep({ revisions }: DeploymentState, facts: Facts): Step | undefined {
-  const ahead = revisions.some(({ status }) => isUnderWay(status) && status !== "CREATING" && status !== "QUEUED");
-  const queued = revisions.filter(({ status }) => status === "QUEUED");
+/** One revision at a time is deployed. The others are queued, and only the newest of them stays. */
+function queueStep({ revisions }: DeploymentState, facts: Facts): ReconcileStep | undefined {
   const created = revisions.find(({ status }) => status === "CREATING");
-  if (created) return setOut(created, facts);
-  const [oldest, newer] = queued;
+  if (created) return startRevision(created, facts);
+  const [oldest, newer] = revisions.filter(({ status }) => status === "QUEUED");
   if (!oldest) return undefined;
   if (newer)
-    return { do: "move", revision: oldest, to: "SKIPPED", message: "A newer revision took its place in the queue." };
-  return ahead ? undefined : setOut(oldest, facts);
+    return {
+      do: "transition",
+      revision: oldest,
+      to: "SKIPPED",
+      message: "A newer revision took its place in the queue.",
+    };
+  return revisions.some(isStarted) ? undefined : startRevision(oldest, facts);
 }
 
-function setOut(revision: RevisionRow, facts: Facts): Step {
+const isStarted = ({ status }: RevisionRow) => isInProgress(status) && status !== "CREATING" && status !== "QUEUED";
+
+function startRevision(revision: RevisionRow, facts: Facts): ReconcileStep {
   const plan = facts.plan(revision);
-  if (plan.kind === "impossible") return { do: "move", revision, to: "CREATE_FAILED", message: plan.because };
-  if (plan.kind === "build") return { do: "move", revision, to: "AWAITING_BUILD", message: null };
-  return { do: "move", revision, to: "AWAITING_DEPLOY", message: null, artifact: plan.image };
+  if (plan.kind === "invalid") return { do: "transition", revision, to: "CREATE_FAILED", message: plan.reason };
+  if (plan.kind === "build") return { do: "transition", revision, to: "AWAITING_BUILD", message: null };
+  return { do: "transition", revision, to: "AWAITING_DEPLOY", message: null, artifact: plan.image };
 }
 
-function rolloutStep(state: DeploymentState, facts: Facts, settings: StepSettings): Step | undefined {
-  const revision = state.revisions.find(
-    ({ status }) => isUnderWay(status) && status !== "CREATING" && status !== "QUEUED",
-  );
+function rolloutStep(state: DeploymentState, facts: Facts, settings: StepSettings): ReconcileStep | undefined {
+  const revision = state.revisions.find(isStarted);
   if (!revision) return undefined;
   if (revision.status === "DEPLOYING") return deployStep(revision, state, facts, settings);
-  if (revision.status === "AWAITING_DEPLOY") return { do: "move", revision, to: "DEPLOYING", message: null };
+  if (revision.status === "AWAITING_DEPLOY") return { do: "transition", revision, to: "DEPLOYING", message: null };
   return buildStep(revision, facts);
 }
 
-function buildStep(revision: RevisionRow, { jobs, troubles }: Facts): Step | undefined {
+function buildStep(revision: RevisionRow, { jobs, failures }: Facts): ReconcileStep | undefined {
   const job = { kind: "build", revision } as const;
-  // What is built is in no row yet, so it would be taken for old.
+  // No row names the new build yet, so pruning at the same time would remove it.
   if (jobs.has(keyOf(job)) || jobs.has("prune")) return undefined;
-  const trouble = troubles.get(keyOf(job));
-  if (trouble && trouble.failures >= MAX_FAILURES && revision.status === "BUILDING") {
-    return { do: "move", revision, to: "BUILD_FAILED", message: gaveUp("built") };
+  const failure = failures.get(keyOf(job));
+  if (failure && failure.count >= MAX_FAILURES && revision.status === "BUILDING") {
+    return { do: "transition", revision, to: "BUILD_FAILED", message: driverFailure("build") };
   }
-  return trouble?.waits ? undefined : { do: "begin", job };
+  return failure?.backing_off ? undefined : { do: "start job", job };
 }
 
 function deployStep(
@@ -87,72 +90,119 @@ function deployStep(
   state: DeploymentState,
   facts: Facts,
   settings: StepSettings,
-): Step | undefined {
-  const fresh = freshOf(revision, state);
-  if (facts.switched === rolloutOf(revision)) return { do: "switch", revision, fresh };
+): ReconcileStep | undefined {
+  const instances = rolloutInstancesOf(revision, state);
+  if (facts.uncommitted_switch === rolloutId(revision)) return { do: "switch", revision, upstreams: instances };
   const replicas = replicasOf(revision);
-  if (fresh.length < replicas) return { do: "want", revision, replicas };
-  const failed = (message: string): Step => ({ do: "move", revision, to: "DEPLOY_FAILED", message });
-  for (const instance of fresh) {
-    const trouble = facts.troubles.get(keyOf({ kind: "ensure", instance, revision }));
-    if (trouble && trouble.failures >= MAX_FAILURES) return failed(gaveUp("started"));
-    if (instance.restarts >= MAX_DEATHS)
-      return failed(seen(`Ended ${MAX_DEATHS} times before it was ready.`, revision));
+  if (instances.length < replicas) return { do: "insert instances", revision, replicas };
+  const failed = (message: string): ReconcileStep => ({ do: "transition", revision, to: "DEPLOY_FAILED", message });
+  for (const instance of instances) {
+    const failure = facts.failures.get(keyOf({ kind: "ensure", instance, revision }));
+    if (failure && failure.count >= MAX_FAILURES) return failed(driverFailure("start"));
+    if (instance.restarts >= MAX_EARLY_ENDS)
+      return failed(withLastObservation(`Ended ${MAX_EARLY_ENDS} times before it was ready.`, revision));
   }
-  if (fresh.every((instance) => instance.state === "ready")) return { do: "switch", revision, fresh };
-  if (state.now < givenUpAt(courseOf(revision, state, facts), settings)) return undefined;
+  if (instances.every((instance) => instance.state === "ready"))
+    return { do: "switch", revision, upstreams: instances };
+  if (state.now < rolloutDeadline(rolloutProgress(revision, state, facts), settings)) return undefined;
   const seconds = Math.round((state.now - (revision.deploying_at ?? 0)) / 1000);
-  return failed(seen(`Not ready after ${seconds} s.`, revision));
+  return failed(withLastObservation(`Not ready after ${seconds} s.`, revision));
 }
 
-const courseOf = (revision: RevisionRow, state: DeploymentState, { kept_since }: Facts) => ({
-  began_at: Math.max(revision.deploying_at ?? 0, kept_since),
-  progress_at: Math.max(state.last_line_at ?? 0, ...freshOf(revision, state).map(({ updated_at }) => updated_at)),
+const rolloutProgress = (revision: RevisionRow, state: DeploymentState, { held_since }: Facts) => ({
+  began_at: Math.max(revision.deploying_at ?? 0, held_since),
+  progress_at: Math.max(
+    state.last_line_at ?? 0,
+    ...rolloutInstancesOf(revision, state).map(({ updated_at }) => updated_at),
+  ),
 });
 
-/** With what was last seen of its instances. */
-const seen = (sentence: string, { status_message }: RevisionRow) =>
+export interface DeadlineSettings {
+  /** Time for an instance to become ready. */
+  deadline_ms: number;
+  /** The deadline is extended while an instance has written a line, or changed, within this time. */
+  progress_ms: number;
+}
+
+/**
+ * The time at which a rollout fails unless something happens: the deadline, or later while there is progress. A fixed deadline
+ * that ends an instance just before it is ready is a common complaint about other services.
+ */
+export function rolloutDeadline(
+  { began_at, progress_at }: { began_at: number; progress_at: number },
+  { deadline_ms, progress_ms }: DeadlineSettings,
+): number {
+  const deadline = Math.max(began_at + deadline_ms, progress_at + Math.min(progress_ms, deadline_ms));
+  return Math.min(deadline, began_at + MAX_DEADLINES * deadline_ms);
+}
+
+/** The status message of the revision has the last observation of its instances. */
+const withLastObservation = (sentence: string, { status_message }: RevisionRow) =>
   status_message === null ? sentence : `${sentence} ${status_message}`;
 
-const gaveUp = (done: string) =>
-  `It could not be ${done}, ${MAX_FAILURES} times in a row, and not because of what was deployed: the log of the service says why.`;
+const driverFailure = (action: "build" | "start") =>
+  `The ${action} failed ${MAX_FAILURES} times for a reason that the deployment did not cause: see the log of the service.`;
 
-function routeStep(state: DeploymentState, { routed }: Facts): Step | undefined {
+function routeStep(state: DeploymentState, { routed_upstreams }: Facts): ReconcileStep | undefined {
   if (state.deployment.active_revision_id === null) return undefined;
   const upstreams = upstreamsOf(state);
-  return fingerprint(upstreams) === routed ? undefined : { do: "route", upstreams };
+  return fingerprint(upstreams) === routed_upstreams ? undefined : { do: "route", upstreams };
 }
 
-/** Once a process, also where it was done before: whether the last one came to it, no row says. Instances take it for what it is. */
-function activationStep(state: DeploymentState, { activated, jobs, troubles }: Facts): Step | undefined {
+/** Runs once for each controller, as no row records whether an earlier one activated the rollout. Activation is idempotent. */
+function activationStep(
+  state: DeploymentState,
+  { activated_rollout, jobs, failures }: Facts,
+): ReconcileStep | undefined {
   const [instance] = upstreamsOf(state);
-  if (!instance || instance.rollout === activated) return undefined;
+  if (!instance || instance.rollout === activated_rollout) return undefined;
   const job = { kind: "activate", instance } as const;
-  return jobs.has(keyOf(job)) || troubles.get(keyOf(job))?.waits ? undefined : { do: "begin", job };
+  return jobs.has(keyOf(job)) || failures.get(keyOf(job))?.backing_off ? undefined : { do: "start job", job };
 }
 
-/** After each roll-out, when nothing is under way. */
-function pruneStep({ deployment, revisions }: DeploymentState, { pruned, jobs, troubles }: Facts): Step | undefined {
+/** After each rollout, when no revision is in progress. */
+function pruneStep(
+  { deployment, revisions }: DeploymentState,
+  { pruned_after, jobs, failures }: Facts,
+): ReconcileStep | undefined {
   const active = revisions.find(({ revision_id }) => revision_id === deployment.active_revision_id);
-  if (!active || rolloutOf(active) === pruned || revisions.some(({ status }) => isUnderWay(status))) return undefined;
+  if (!active || rolloutId(active) === pruned_after || revisions.some(({ status }) => isInProgress(status)))
+    return undefined;
   const isBuilding = [...jobs.keys()].some((key) => key.startsWith("build "));
   const key = "prune";
-  return isBuilding || jobs.has(key) || troubles.get(key)?.waits
+  return isBuilding || jobs.has(key) || failures.get(key)?.backing_off
     ? undefined
-    : { do: "begin", job: { kind: "prune", after: rolloutOf(active) } };
+    : { do: "start job", job: { kind: "prune", after: rolloutId(active) } };
 }
 
-/** Until something is due. Ends of jobs, and those who change what is wanted, call before that. */
-function rest(state: DeploymentState, facts: Facts, settings: StepSettings): Step {
-  const underWay = state.revisions.filter(({ status }) => isUnderWay(status));
-  if (!isBusy(facts) && state.instances.length === 0 && underWay.length === 0) return { do: "leave" };
-  const deploying = underWay.filter(({ status }) => status === "DEPLOYING");
+/** Waits until time alone may require a step. The end of a job and a change of the deployment wake the controller earlier. */
+function waitStep(state: DeploymentState, facts: Facts, settings: StepSettings): ReconcileStep {
+  const in_progress = state.revisions.filter(({ status }) => isInProgress(status));
+  if (!isBusy(facts) && state.instances.length === 0 && in_progress.length === 0) return { do: "release" };
+  const deploying = in_progress.filter(({ status }) => status === "DEPLOYING");
   const times = [
-    state.now + settings.look_ms,
-    ...deploying.map((revision) => givenUpAt(courseOf(revision, state, facts), settings)),
-    ...state.instances.map((instance) => lookAt(instance, state, facts, settings)),
+    state.now + settings.resync_ms,
+    ...deploying.map((revision) => rolloutDeadline(rolloutProgress(revision, state, facts), settings)),
+    ...state.instances.map((instance) => nextCheckAt(instance, state, facts, settings)),
   ];
-  return { do: "rest", ms: Math.min(...times.filter((time) => time > state.now)) - state.now };
+  return { do: "wait", ms: Math.min(...times.filter((time) => time > state.now)) - state.now };
 }
 
-const isUnderWay = (status: RevisionStatus) => !isTerminal(status);
+/** Order of a deletion: the route, builds, instances, resources of drivers, files, and then the rows. */
+function deletionStep(state: DeploymentState, facts: Facts, settings: StepSettings): ReconcileStep {
+  if (!facts.route_closed) return { do: "close route" };
+  for (const revision of state.revisions) {
+    const key = keyOf({ kind: "build", revision });
+    if (facts.jobs.get(key)?.aborted === false) return { do: "abort job", key };
+  }
+  const step = instanceStep(state, facts, settings);
+  if (step) return step;
+  if (isBusy(facts) || state.instances.length > 0) return { do: "wait", ms: settings.resync_ms };
+  return facts.resources_removed ? { do: "delete rows" } : { do: "start job", job: { kind: "remove" } };
+}
+
+/** Whether a job runs or will be retried. */
+const isBusy = ({ jobs, failures }: Facts): boolean =>
+  jobs.size > 0 || [...failures.values()].some(({ backing_off }) => backing_off);
+
+const isInProgress = (status: RevisionStatus) => !isTerminal(status);

@@ -2,24 +2,23 @@ import type { Seal } from "../../access/index.ts";
 import type { Database, Tx } from "../../platform/database/database.ts";
 import type { Clock, Wait } from "../../platform/lib/clock.ts";
 import type { Log } from "../../platform/lib/log.ts";
+import type { Semaphore } from "../../platform/lib/semaphore.ts";
 import { type DeployDriver, DeployError, type Drivers, type InstanceRef, type LogLine } from "../drivers/driver.ts";
 import type { Router } from "../router/router.ts";
 import type { DeploymentLease } from "../storage/leases.ts";
-import type { DeploymentRow, RevisionRow } from "../storage/schema.ts";
+import type { DeploymentRow, InstanceRow, RevisionRow } from "../storage/schema.ts";
 import type { Uploads } from "../uploads.ts";
-import type { Activate } from "./activation.ts";
-import type { AskOk } from "./health.ts";
-import type { Slots } from "./semaphore.ts";
+import type { Activate, CheckReady } from "./instance-client.ts";
 import type { StepSettings } from "./steps.ts";
 
-/** What a reconciler works with. */
-export interface ReconcilerParts {
+/** The dependencies of a reconciler. */
+export interface ReconcilerContext {
   database: Database;
   drivers: Drivers;
   router: Router;
   seal: Seal;
   uploads: Pick<Uploads, "fileOf" | "removeOf">;
-  askOk: AskOk;
+  checkReady: CheckReady;
   activate: Activate;
   clock: Clock;
   wait: Wait;
@@ -27,42 +26,42 @@ export interface ReconcilerParts {
   settings: ReconcilerSettings;
 }
 
-/** All in milliseconds but for the counts. */
+/** In milliseconds, except for the counts. */
 export interface ReconcilerSettings extends StepSettings {
-  /** How long a process holds a deployment without a sign of life. */
+  /** Lifetime of a lease that is not renewed. */
   lease_ms: number;
-  /** How often deployments that nobody holds are looked for. */
+  /** Interval of the search for deployments without a lease. */
   poll_ms: number;
-  /** Builds at a time, and other work of drivers. */
+  /** Concurrent builds, and concurrent other driver calls. */
   builds: number;
-  at_work: number;
-  /** So many answers to /ok in a row make an instance ready, and so long is waited between two. */
+  driver_slots: number;
+  /** Consecutive successful checks of /ok that make an instance ready, and the interval between two. */
   probes: number;
   probe_ms: number;
-  /** How often a driver is asked whether an instance is still there. */
+  /** Interval at which a driver is asked whether an instance is running. */
   watch_ms: number;
-  /** How often what belongs to no row is looked for. */
-  garbage_ms: number;
-  /** How long an aborted build may take to end, and how long the end of the reconciler waits for anything. */
+  /** Interval of the search for instances without a row. */
+  orphan_check_ms: number;
+  /** Time limit for the end of an aborted job, and for the stop of the reconciler. */
   abort_ms: number;
 }
 
-/** What is not for users to set. */
-const PACE = {
+/** Settings that users cannot change. */
+const FIXED_SETTINGS = {
   progress_ms: 60_000,
-  drain_look_ms: 500,
-  steady_ms: 300_000,
-  look_ms: 5_000,
+  drain_check_ms: 500,
+  stable_ms: 300_000,
+  resync_ms: 5_000,
   poll_ms: 1_000,
-  at_work: 4,
+  driver_slots: 4,
   probe_ms: 250,
   watch_ms: 1_000,
-  garbage_ms: 60_000,
+  orphan_check_ms: 60_000,
   abort_ms: 5_000,
 } as const satisfies Partial<ReconcilerSettings>;
 
-/** What users set; config.ts says what each means. */
-export interface DeploySettings {
+/** Settings of users; config.ts documents them. */
+interface DeploySettings {
   deploy_lease_ms: number;
   deploy_deadline_ms: number;
   deploy_drain_ms: number;
@@ -71,7 +70,7 @@ export interface DeploySettings {
 }
 
 export const reconcilerSettings = (config: DeploySettings): ReconcilerSettings => ({
-  ...PACE,
+  ...FIXED_SETTINGS,
   lease_ms: config.deploy_lease_ms,
   deadline_ms: config.deploy_deadline_ms,
   drain_ms: config.deploy_drain_ms,
@@ -79,60 +78,56 @@ export const reconcilerSettings = (config: DeploySettings): ReconcilerSettings =
   probes: config.deploy_probes,
 });
 
-/** What a job works with: the parts, and the deployment that is held. */
-export interface Work extends ReconcilerParts {
+/** The dependencies of steps and jobs: those of the reconciler, and the deployment that this process holds. */
+export interface DeploymentContext extends ReconcilerContext {
   deployment: DeploymentRow;
   lease: DeploymentLease;
-  builders: Slots;
-  hands: Slots;
-  /** Instances that this process has started or found. */
-  known: Set<string>;
+  buildSlots: Semaphore;
+  driverSlots: Semaphore;
+  /** Instances that this process has started or attached to. */
+  attached: Set<string>;
   /**
-   * Writes behind the fence.
+   * Runs a transaction that first checks the fence.
    *
-   * @throws LeaseLost when somebody else has the deployment, or it is gone; then nothing was written
+   * @throws DeploymentLeaseLostError when another process holds the deployment, or it was deleted; nothing was written
    */
   commit<T>(write: (tx: Tx) => Promise<T>): Promise<T>;
-  /** Takes a line for the log of the deployment. */
-  tell(kind: "build" | "deploy", revision: RevisionRow, line: LogLine): void;
-  /** Writes down the lines that were taken so far. */
-  told(): Promise<void>;
-  /** Resolves when the lines that were taken so far are written down; rejects when some of them will not be. */
-  kept(): Promise<void>;
+  /** Buffers a line of the deployment's log. */
+  appendLog(kind: "build" | "deploy", revision: RevisionRow, line: LogLine): void;
+  /** Writes the buffered lines. */
+  flushLogs(): Promise<void>;
+  /** Resolves when all lines so far are stored; rejects when some of them will not be. */
+  logsPersisted(): Promise<void>;
 }
 
-export class LeaseLost extends Error {}
+export class DeploymentLeaseLostError extends Error {}
 
-/** A driver failed, and not because of what the user brought. */
-export class DriverTrouble extends Error {}
+/** A driver failed for a reason that the user's source or image did not cause. The job is tried again. */
+export class RetryableDriverError extends Error {}
 
-/** Asks a driver, and tells its troubles from all others. */
-export async function asking<T>(ask: () => Promise<T>): Promise<T> {
+/** @throws RetryableDriverError for every error of the call that is not a DeployError */
+export async function callDriver<T>(call: () => Promise<T>): Promise<T> {
   try {
-    return await ask();
+    return await call();
   } catch (cause) {
     if (cause instanceof DeployError) throw cause;
-    throw new DriverTrouble((cause as Error)?.message ?? String(cause), { cause });
+    throw new RetryableDriverError((cause as Error)?.message ?? String(cause), { cause });
   }
 }
 
-/** @throws DriverTrouble when the service was started without it */
-export function driverNamed(kind: string, { drivers }: Pick<Work, "drivers">): DeployDriver {
-  const driver = drivers.all.find((one) => one.kind === kind);
+/** @throws RetryableDriverError when the service was started without this driver */
+export function requireDriver(kind: string, { drivers }: Pick<ReconcilerContext, "drivers">): DeployDriver {
+  const driver = drivers.all.find((candidate) => candidate.kind === kind);
   if (driver) return driver;
-  throw new DriverTrouble(`This service has no driver "${kind}".`);
+  throw new RetryableDriverError(`This service has no driver "${kind}".`);
 }
 
-/** An instance that has been started, as its driver knows it. */
-export const refOf = (
-  row: Omit<InstanceRef, "handle" | "address"> & { handle: string | null; address: string | null },
-) =>
-  row.handle === null
-    ? undefined
-    : ({
-        instance_id: row.instance_id,
-        deployment_id: row.deployment_id,
-        revision_id: row.revision_id,
-        handle: row.handle,
-        address: row.address ?? "",
-      } satisfies InstanceRef);
+/** The driver's reference to an instance; undefined before its first start. */
+export const instanceRefOf = ({
+  instance_id,
+  deployment_id,
+  revision_id,
+  handle,
+  address,
+}: InstanceRow): InstanceRef | undefined =>
+  handle === null ? undefined : { instance_id, deployment_id, revision_id, handle, address: address ?? "" };

@@ -1,84 +1,88 @@
+import type { BackgroundService } from "../../platform/lib/background-service.ts";
 import { newId } from "../../platform/lib/ids.ts";
-import type { Service } from "../../platform/lib/service.ts";
-import { collectGarbage } from "../cleanup/orphaned-instances.ts";
+import { Semaphore } from "../../platform/lib/semaphore.ts";
+import { Signal } from "../../platform/lib/signal.ts";
+import type { DeployDriver } from "../drivers/driver.ts";
+import { knownInstances } from "../storage/instances.ts";
 import {
   claimDeployments,
   dropDeploymentLeases,
-  mayClaimDeployments,
-  releaseDeployments,
+  hasClaimableDeployment,
+  releaseAllDeployments,
   renewDeploymentLeases,
 } from "../storage/leases.ts";
 import type { DeploymentRow } from "../storage/schema.ts";
-import { Keeper } from "./deployment-controller.ts";
-import type { ReconcilerParts } from "./reconciler-context.ts";
-import { Slots } from "./semaphore.ts";
-import { Bell } from "./wake-signal.ts";
+import { DeploymentController } from "./deployment-controller.ts";
+import type { ReconcilerContext } from "./reconciler-context.ts";
 
-/** Deployments taken at a time. */
+/** Deployments claimed in one transaction. */
 const BATCH = 100;
 
 /**
- * Takes the deployments that nobody holds and keeps each of them, until it needs nobody any more. Deployments with running
- * instances are held all the time: who holds them watches them.
+ * Claims deployments without a lease and runs a controller for each, until nothing is left to do. The lease of a deployment with
+ * running instances is held all the time, as its holder watches them.
  */
-export class Reconciler implements Service {
-  readonly #parts: ReconcilerParts;
+export class Reconciler implements BackgroundService {
+  readonly #context: ReconcilerContext;
   readonly #holder = newId();
-  readonly #keepers = new Map<string, Keeper>();
+  readonly #controllers = new Map<string, DeploymentController>();
   readonly #running = new Set<Promise<void>>();
   readonly #loops: Promise<void>[] = [];
   readonly #stopping = new AbortController();
-  readonly #bell: Bell;
-  readonly #builders: Slots;
-  readonly #hands: Slots;
+  readonly #signal: Signal;
+  readonly #buildSlots: Semaphore;
+  readonly #driverSlots: Semaphore;
   #unlisten: () => void = () => undefined;
-  /** When the leases were last known to hold. */
+  /** When the last successful renewal of the leases was requested. */
   #renewed_at = 0;
 
-  constructor(parts: ReconcilerParts) {
-    this.#parts = parts;
-    this.#bell = new Bell(parts.wait);
-    this.#builders = new Slots(parts.settings.builds);
-    this.#hands = new Slots(parts.settings.at_work);
+  constructor(context: ReconcilerContext) {
+    this.#context = context;
+    this.#signal = new Signal({ wait: context.wait });
+    this.#buildSlots = new Semaphore(context.settings.builds);
+    this.#driverSlots = new Semaphore(context.settings.driver_slots);
   }
 
   start(): void {
-    const { database, settings } = this.#parts;
-    this.#unlisten = database.hints.listen("deployment", ({ deployment_id }) => this.#hear(deployment_id));
+    const { database, settings } = this.#context;
+    this.#unlisten = database.hints.listen("deployment", ({ deployment_id }) => this.#onHint(deployment_id));
     this.#loops.push(
-      this.#look(),
-      this.#every(settings.lease_ms / 3, "renewing leases", () => this.#renew()),
+      this.#claimLoop(),
+      this.#every(settings.lease_ms / 3, "renew leases", () => this.#renew()),
     );
-    this.#loops.push(this.#every(settings.garbage_ms, "looking for garbage", () => collectGarbage(this.#parts)));
+    this.#loops.push(
+      this.#every(settings.orphan_check_ms, "stop orphaned instances", () => stopOrphanedInstances(this.#context)),
+    );
   }
 
-  /** What drivers have started goes on, and is found again by the next process. Nothing is awaited for long. */
+  /** Instances keep running, and the next process attaches to them. Waits at most `abort_ms` for running work. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     this.#unlisten();
-    this.#bell.ring();
-    for (const keeper of this.#keepers.values()) keeper.close();
-    const { database, log, settings, wait } = this.#parts;
+    this.#signal.notify();
+    for (const controller of this.#controllers.values()) controller.close();
+    const { database, log, settings, wait } = this.#context;
     const over = new AbortController();
     await Promise.race([Promise.all([...this.#running, ...this.#loops]), wait(settings.abort_ms, over.signal)]);
     over.abort();
+    // Leases that were not released expire after `lease_ms`.
     await database
-      .write((tx) => releaseDeployments(tx, this.#holder))
-      .catch((error) => log.warn({ error }, "deployments could not be given back; others take them when they lapse"));
+      .write((tx) => releaseAllDeployments(tx, this.#holder))
+      .catch((error) => log.warn({ error }, "deployment leases not released"));
   }
 
   get #isStopped(): boolean {
     return this.#stopping.signal.aborted;
   }
 
-  #hear(deployment_id: string): void {
-    this.#keepers.get(deployment_id)?.poke();
-    // One that is being left right now has to be taken anew.
-    this.#bell.ring();
+  #onHint(deployment_id: string): void {
+    this.#controllers.get(deployment_id)?.notify();
+    // A deployment that is being released at this moment has to be claimed again.
+    this.#signal.notify();
   }
 
-  async #look(): Promise<void> {
-    const { database, settings, log } = this.#parts;
+  async #claimLoop(): Promise<void> {
+    const { database, settings, log } = this.#context;
     let isFirst = database.read.dialect.name === "sqlite";
     while (!this.#isStopped) {
       try {
@@ -86,64 +90,94 @@ export class Reconciler implements Service {
         isFirst = false;
         await this.#claim();
       } catch (error) {
-        if (!this.#isStopped) log.warn({ error }, "taking deployments failed");
+        if (!this.#isStopped) log.warn({ error }, "deployment claim failed");
       }
-      await this.#bell.sleep(settings.poll_ms);
+      await this.#signal.wait(settings.poll_ms);
     }
   }
 
   async #claim(): Promise<void> {
-    const { database, settings, clock } = this.#parts;
-    while (!this.#isStopped && (await mayClaimDeployments(database.read))) {
+    const { database, settings, clock } = this.#context;
+    while (!this.#isStopped && (await hasClaimableDeployment(database.read))) {
       const asked_at = clock.now();
       const claim = { holder: this.#holder, lease_ms: settings.lease_ms, limit: BATCH };
       const claimed = await database.write((tx) => claimDeployments(tx, claim));
-      for (const deployment of claimed) this.#keep(deployment, asked_at);
+      for (const deployment of claimed) this.#startController(deployment, asked_at);
       if (claimed.length < BATCH) return;
     }
   }
 
-  #keep(deployment: DeploymentRow, taken_at: number): void {
+  #startController(deployment: DeploymentRow, claimed_at: number): void {
     const { deployment_id } = deployment;
-    const keeper = new Keeper(deployment, {
-      ...this.#parts,
-      builders: this.#builders,
-      hands: this.#hands,
-      isHeld: () => this.#parts.clock.now() - Math.max(taken_at, this.#renewed_at) < this.#parts.settings.lease_ms,
+    const { clock, settings } = this.#context;
+    const controller = new DeploymentController(deployment, {
+      ...this.#context,
+      buildSlots: this.#buildSlots,
+      driverSlots: this.#driverSlots,
+      isHeld: () => clock.now() - Math.max(claimed_at, this.#renewed_at) < settings.lease_ms,
     });
-    // One that was here before has lost its lease and ends by itself.
-    this.#keepers.get(deployment_id)?.close();
-    this.#keepers.set(deployment_id, keeper);
-    const running = keeper.run().then(() => {
+    // An earlier controller of this deployment has lost its lease.
+    this.#controllers.get(deployment_id)?.close();
+    this.#controllers.set(deployment_id, controller);
+    const running = controller.run().then(() => {
       this.#running.delete(running);
-      if (this.#keepers.get(deployment_id) === keeper) this.#keepers.delete(deployment_id);
+      if (this.#controllers.get(deployment_id) === controller) this.#controllers.delete(deployment_id);
     });
     this.#running.add(running);
   }
 
-  /** Renews what is held. What is not among the answers belongs to somebody else by now. */
+  /** Renews the leases of this process. A deployment that is not among the results has another holder or was deleted. */
   async #renew(): Promise<void> {
-    const keepers = [...this.#keepers];
-    if (keepers.length === 0) return;
-    const { database, settings, clock } = this.#parts;
+    const controllers = [...this.#controllers];
+    if (controllers.length === 0) return;
+    const { database, settings, clock } = this.#context;
     const asked_at = clock.now();
-    const deployment_ids = keepers.map(([deployment_id]) => deployment_id);
+    const deployment_ids = controllers.map(([deployment_id]) => deployment_id);
     const renewal = { holder: this.#holder, lease_ms: settings.lease_ms, deployment_ids };
     const held = await database.write((tx) => renewDeploymentLeases(tx, renewal));
     this.#renewed_at = asked_at;
     const epochs = new Map(held.map(({ deployment_id, lease_epoch }) => [deployment_id, lease_epoch]));
-    for (const [deployment_id, keeper] of keepers) {
-      if (epochs.get(deployment_id) !== keeper.epoch) keeper.close();
+    for (const [deployment_id, controller] of controllers) {
+      if (epochs.get(deployment_id) !== controller.epoch) controller.close();
     }
   }
 
-  async #every(ms: number, what: string, work: () => Promise<unknown>): Promise<void> {
-    const { wait, log } = this.#parts;
+  async #every(interval_ms: number, task: string, run: () => Promise<unknown>): Promise<void> {
+    const { wait, log } = this.#context;
     while (!this.#isStopped) {
-      await work().catch((error) => {
-        if (!this.#isStopped) log.warn({ error }, `${what} failed`);
+      await run().catch((error) => {
+        if (!this.#isStopped) log.warn({ error, task }, "reconciler task failed");
       });
-      await wait(ms, this.#stopping.signal);
+      await wait(interval_ms, this.#stopping.signal);
     }
+  }
+}
+
+const ORPHAN_GRACE_MS = 5_000;
+
+type OrphanContext = Pick<ReconcilerContext, "database" | "drivers" | "log">;
+
+/**
+ * Stops instances of the drivers that have no row: a process died or lost its lease before it could stop them. The drivers are
+ * listed before the rows are read. A row is inserted before its instance starts, so a listed instance without a row is an orphan.
+ */
+async function stopOrphanedInstances(context: OrphanContext): Promise<void> {
+  for (const driver of context.drivers.all) {
+    await stopOrphansOf(driver, context).catch((error) =>
+      context.log.warn({ error, driver: driver.kind }, "orphan check failed"),
+    );
+  }
+}
+
+async function stopOrphansOf(driver: DeployDriver, { database, log }: OrphanContext): Promise<void> {
+  const found = await driver.list();
+  const known = await knownInstances(
+    database.read,
+    found.map(({ instance_id }) => instance_id),
+  );
+  for (const ref of found.filter(({ instance_id }) => !known.has(instance_id))) {
+    const { instance_id, deployment_id, revision_id } = ref;
+    log.warn({ deployment_id, revision_id, instance_id }, "stopping orphaned instance");
+    await driver.stop(ref, { grace_ms: ORPHAN_GRACE_MS });
   }
 }

@@ -1,43 +1,43 @@
 import type { InstanceRow, RevisionRow, RevisionStatus } from "../storage/schema.ts";
 
-/** What is to be done next about a deployment. */
-export type Step =
-  /** A move of revision-states.ts. Ends other than `DEPLOYED` take the instances of the roll-out along. */
-  | { do: "move"; revision: RevisionRow; to: RevisionStatus; message: string | null; artifact?: string }
-  /** The rows of a roll-out's instances. */
-  | { do: "want"; revision: RevisionRow; replicas: number }
-  /** The traffic, and then the rows that say so. */
-  | { do: "switch"; revision: RevisionRow; fresh: readonly InstanceRow[] }
+/** The next action of the controller of a deployment. */
+export type ReconcileStep =
+  /** A row of REVISION_TRANSITIONS. A terminal status also drains the instances of the rollout. */
+  | { do: "transition"; revision: RevisionRow; to: RevisionStatus; message: string | null; artifact?: string }
+  /** Inserts the rows of a rollout's instances. */
+  | { do: "insert instances"; revision: RevisionRow; replicas: number }
+  /** Switches the traffic, then commits the rows that record it. */
+  | { do: "switch"; revision: RevisionRow; upstreams: readonly InstanceRow[] }
   | { do: "drain"; instances: readonly InstanceRow[]; drain_ms: number }
-  | { do: "forget restarts"; instance: InstanceRow }
+  | { do: "reset restarts"; instance: InstanceRow }
   | { do: "route"; upstreams: readonly InstanceRow[] }
   | { do: "close route" }
-  /** Begins something that takes its time, and of which one at a time goes on. */
-  | { do: "begin"; job: Job }
-  | { do: "abort"; key: string }
-  /** All rows of a deployment of which nothing else is left. */
-  | { do: "erase" }
-  /** Nothing runs, and nothing is to be done: the lease is given back. */
-  | { do: "leave" }
-  | { do: "rest"; ms: number };
+  /** Starts a job. At most one job with the same key runs at a time. */
+  | { do: "start job"; job: Job }
+  | { do: "abort job"; key: string }
+  /** Deletes all rows of a deployment whose instances and files were removed. */
+  | { do: "delete rows" }
+  /** Releases the lease: nothing runs and nothing is pending. */
+  | { do: "release" }
+  | { do: "wait"; ms: number };
 
-/** What takes its time: a driver at work, or somebody who watches an instance. */
+/** Work that takes longer than a transaction: driver calls, and the observation of instances. */
 export type Job =
   | { kind: "build"; revision: RevisionRow }
-  /** Starts an instance, or finds the one that is there. */
+  /** Starts an instance, or attaches to the running one. */
   | { kind: "ensure"; instance: InstanceRow; revision: RevisionRow }
-  /** Until it is ready, or gone. */
-  | { kind: "gate"; instance: InstanceRow; revision: RevisionRow }
-  /** Until it is gone. */
+  /** Runs until the instance is ready or has ended. */
+  | { kind: "readiness"; instance: InstanceRow; revision: RevisionRow }
+  /** Runs until the instance has ended. */
   | { kind: "watch"; instance: InstanceRow; revision: RevisionRow }
-  /** Stops an instance that does not get ready, so that it can be started again. */
+  /** Stops an instance that does not become ready, so that it is started again. */
   | { kind: "restart"; instance: InstanceRow; revision: RevisionRow }
   | { kind: "stop"; instance: InstanceRow; grace_ms: number }
-  /** Has the roll-out of an instance that serves execute the runs of the deployment. */
+  /** Lets the rollout of a serving instance execute the runs of the deployment. */
   | { kind: "activate"; instance: InstanceRow }
-  /** Builds that no revision can need any more. */
+  /** Removes builds that no revision needs. */
   | { kind: "prune"; after: string }
-  /** What drivers and uploads have left of a deployment. */
+  /** Removes the resources of a deleted deployment: those of the drivers, uploads and log lines. */
   | { kind: "remove" };
 
 export const keyOf = (job: Job): string => {
@@ -46,50 +46,50 @@ export const keyOf = (job: Job): string => {
   return `${job.kind} ${job.instance.instance_id}`;
 };
 
-/** What a process knows of a deployment that no row says. All of it can be found out anew. */
+/** The state of a controller that is in no row. After a crash the next controller derives all of it again. */
 export interface Facts {
-  /** The jobs that go on, by key. */
+  /** The running jobs, by key. */
   jobs: ReadonlyMap<string, { readonly aborted: boolean }>;
-  /** What went wrong with jobs, by key, since they last went well. */
-  troubles: ReadonlyMap<string, Trouble>;
-  /** Instances that this process has started or found, so that it hears of them. */
-  known: ReadonlySet<string>;
-  /** Since when it keeps the deployment. While nobody did, nobody asked whether anything was ready: that time does not count. */
-  kept_since: number;
-  /** The roll-out (`rolloutOf`) to which the traffic has been switched, until the rows say so. */
-  switched: string | undefined;
-  /** The fingerprint of the upstreams that the router was last told. */
-  routed: string | undefined;
-  /** The roll-out (the number of its instances) that was last told to execute runs. */
-  activated: number | undefined;
-  /** The roll-out (`rolloutOf`) after which old builds were last removed. */
-  pruned: string | undefined;
-  /** For a deployment that is to go: the router knows, and the drivers have removed what was theirs. */
+  /** The failures of jobs since their last success, by key. */
+  failures: ReadonlyMap<string, JobFailure>;
+  /** Instances that this process has started or attached to. */
+  attached: ReadonlySet<string>;
+  /** Since when this process holds the deployment. Before that no readiness check ran, so the time does not count. */
+  held_since: number;
+  /** The rollout (`rolloutId`) to which the traffic was switched, until the rows record it. */
+  uncommitted_switch: string | undefined;
+  /** The fingerprint of the upstreams that the router has. */
+  routed_upstreams: string | undefined;
+  /** The rollout (the number of its instances) that was last activated. */
+  activated_rollout: number | undefined;
+  /** The rollout (`rolloutId`) after which old builds were last removed. */
+  pruned_after: string | undefined;
+  /** For a deleted deployment: the router has closed its route, and the drivers have removed its resources. */
   route_closed: boolean;
-  removed: boolean;
+  resources_removed: boolean;
   inFlight(instance_id: string): number;
   plan(revision: RevisionRow): Plan;
 }
 
-export interface Trouble {
-  /** How often a driver has failed, not because of what the user brought. */
-  failures: number;
-  /** The back-off goes on. */
-  waits: boolean;
+export interface JobFailure {
+  /** Consecutive failures of a driver that the user's source or image did not cause. */
+  count: number;
+  backing_off: boolean;
 }
 
 /** How a revision becomes something that runs. */
-export type Plan = { kind: "build" } | { kind: "image"; image: string } | { kind: "impossible"; because: string };
+export type Plan = { kind: "build" } | { kind: "image"; image: string } | { kind: "invalid"; reason: string };
 
-/** What the steps are decided by; all in milliseconds but for the counts. */
+/** The settings that steps depend on, in milliseconds. */
 export interface StepSettings {
+  /** See {@link DeadlineSettings}. */
   deadline_ms: number;
   progress_ms: number;
   drain_ms: number;
-  /** How often the router is asked whether a draining instance has anything left to end. */
-  drain_look_ms: number;
-  /** An instance that has been ready for this long has its restarts forgotten. */
-  steady_ms: number;
-  /** Whoever holds a deployment looks at least this often, in case a hint was lost. */
-  look_ms: number;
+  /** Interval at which the router is asked for the requests in flight of a draining instance. */
+  drain_check_ms: number;
+  /** The restarts of an instance are reset after it has been ready for this long. */
+  stable_ms: number;
+  /** A controller reads its rows at least this often, in case a hint was lost. */
+  resync_ms: number;
 }

@@ -1,54 +1,49 @@
 import type { IncomingMessage } from "node:http";
 import { ApiError } from "../../platform/errors.ts";
+import type { BackgroundService } from "../../platform/lib/background-service.ts";
 import type { Clock, Wait } from "../../platform/lib/clock.ts";
-import type { Service } from "../../platform/lib/service.ts";
 import { hasBody } from "./headers.ts";
-import { InFlight } from "./in-flight.ts";
 import { type Call, createAgent, type Failure, relay } from "./relay.ts";
-import { RouteReader, type RouteReaderOptions } from "./route-reader.ts";
 import type { Router, Upstream } from "./router.ts";
-import { type Deployment, Routes, type Target } from "./routes.ts";
+import { type Deployment, RouteReader, type RouteReaderOptions, Routes, type Target } from "./routes.ts";
 import { tunnel, type UpgradeCall } from "./tunnel.ts";
 
 export interface RouterOptions extends Omit<RouteReaderOptions, "routes"> {
   clock: Clock;
   wait: Wait;
   settings: {
-    /** How long a request waits for an instance when none is ready. */
+    /** Maximum time that a request waits for an instance. */
     router_wait_ms: number;
   };
 }
 
-/** What may be asked twice (RFC 9110, 9.2.2). */
-const REPEATABLE = new Set(["GET", "HEAD", "OPTIONS", "PUT", "DELETE"]);
+/** Idempotent methods (RFC 9110, 9.2.2). */
+const IDEMPOTENT = new Set(["GET", "HEAD", "OPTIONS", "PUT", "DELETE"]);
 
-export class DeploymentRouter implements Router, Service {
+export class DeploymentRouter implements Router, BackgroundService {
   readonly #options: RouterOptions;
   readonly #routes: Routes;
   readonly #reader: RouteReader;
-  readonly #inFlight = new InFlight();
+  readonly #inFlight = new InFlightCounts();
   readonly #agent = createAgent();
   readonly #tunnels = new Set<UpgradeCall>();
-  /** Requests that have not been answered to the end, also those that wait for an instance. */
+  /** Requests whose response is not complete, including those that wait for an instance. */
   readonly #calls = new Set<Promise<void>>();
-  /** On Postgres other processes route as well. */
-  readonly #isAlone: boolean;
+  /** On Postgres other processes may route requests, too. */
+  readonly #isSingleProcess: boolean;
 
   constructor(options: RouterOptions) {
     this.#options = options;
     this.#routes = new Routes(options.wait);
     this.#reader = new RouteReader({ ...options, routes: this.#routes });
-    this.#isAlone = options.database.read.dialect.name === "sqlite";
+    this.#isSingleProcess = options.database.read.dialect.name === "sqlite";
   }
 
   start(): void {
     this.#reader.start();
   }
 
-  /**
-   * Ends when all requests have been answered to the end, or after `grace_ms`. WebSockets are not waited for, as they have no end of
-   * their own.
-   */
+  /** Waits until all responses are complete, at most `grace_ms`. Does not wait for WebSockets, which may stay open for ever. */
   async settle(grace_ms: number): Promise<void> {
     const over = new AbortController();
     const late = this.#options.wait(grace_ms, over.signal).then(() => over.abort());
@@ -56,7 +51,7 @@ export class DeploymentRouter implements Router, Service {
     over.abort();
   }
 
-  /** Drops the connections to instances that are left, and those of WebSockets, which no server closes by itself. */
+  /** Closes the connections to instances, and WebSockets, which no server closes. */
   async stop(): Promise<void> {
     await this.#reader.stop();
     for (const { socket } of this.#tunnels) socket.destroy();
@@ -72,10 +67,10 @@ export class DeploymentRouter implements Router, Service {
   }
 
   inFlight(instance_id: string): number {
-    return this.#isAlone ? this.#inFlight.of(instance_id) : Number.POSITIVE_INFINITY;
+    return this.#isSingleProcess ? this.#inFlight.of(instance_id) : Number.POSITIVE_INFINITY;
   }
 
-  /** The deployment of a slug; undefined where there is none. */
+  /** The deployment of a slug; undefined when there is none. */
   async find(slug: string): Promise<Deployment | undefined> {
     return this.#routes.find(slug) ?? (await this.#reader.find(slug));
   }
@@ -86,24 +81,24 @@ export class DeploymentRouter implements Router, Service {
   }
 
   /**
-   * Has an instance answer a request. Ends when it has, or when the client is gone.
+   * Forwards a request to an instance. Ends with the response, or when the client disconnects.
    *
-   * @throws ApiError no_instance or instance_gone; then nothing of the response has been sent
+   * @throws ApiError no_instance or instance_ended; no part of the response was sent
    */
-  async carry(deployment: Deployment, call: Call): Promise<void> {
+  async forward(deployment: Deployment, call: Call): Promise<void> {
     const isOpen = () => !call.response.destroyed;
-    const attempt = (target: Target, isAgain: boolean) => relay(call, target, isAgain ? false : this.#agent);
+    const attempt = (target: Target, isRetry: boolean) => relay(call, target, isRetry ? false : this.#agent);
     const answered = this.#try(deployment, call, { isOpen, attempt });
     this.#calls.add(answered);
     await answered.finally(() => this.#calls.delete(answered));
   }
 
   /**
-   * Has an instance take over a connection. Ends when that ends.
+   * Forwards a WebSocket upgrade to an instance. Ends with the connection.
    *
-   * @throws ApiError as {@link carry}
+   * @throws ApiError as {@link forward}
    */
-  async carryUpgrade(deployment: Deployment, call: UpgradeCall): Promise<void> {
+  async forwardUpgrade(deployment: Deployment, call: UpgradeCall): Promise<void> {
     this.#tunnels.add(call);
     const isOpen = () => !call.socket.destroyed;
     const attempt = (target: Target) => tunnel(call, target);
@@ -111,43 +106,75 @@ export class DeploymentRouter implements Router, Service {
   }
 
   /**
-   * Asks one instance, and another when the first takes no connection. When it may have got the request, another is asked once,
-   * if nothing can be done twice by that. While there is none to ask, a new one is waited for.
+   * Sends the request to an instance, and to another when the first accepts no connection. When the first may have received it, an
+   * idempotent request is repeated once. Without an instance the request waits for one.
    */
   async #try(
     { deployment_id, slug }: Deployment,
     { request }: Pick<Call, "request">,
-    { isOpen, attempt }: { isOpen(): boolean; attempt(target: Target, isAgain: boolean): Promise<Failure | undefined> },
+    { isOpen, attempt }: { isOpen(): boolean; attempt(target: Target, isRetry: boolean): Promise<Failure | undefined> },
   ): Promise<void> {
     const { clock, settings } = this.#options;
     const deadline = clock.now() + settings.router_wait_ms;
     const refused = new Set<Target>();
     let sent: Failure | undefined;
     while (isOpen()) {
-      const target = this.#take(deployment_id, slug, refused);
+      const target = this.#acquire(deployment_id, slug, refused);
       const left_ms = deadline - clock.now();
       if (target) {
-        const failure = await attempt(target, sent !== undefined).finally(() => this.#inFlight.leave(target));
+        const failure = await attempt(target, sent !== undefined).finally(() => this.#inFlight.release(target));
         if (!failure) return;
-        this.#note(failure, target, slug);
+        this.#logFailure(failure, target, slug);
         if (!failure.wasReused) refused.add(target);
         if (!failure.wasSent) continue;
-        if (sent || !isRepeatable(request)) throw new ApiError("instance_gone", { slug }, failure.error);
+        if (sent || !isRepeatable(request)) throw new ApiError("instance_ended", { slug }, failure.error);
         sent = failure;
       } else if (left_ms > 0) await this.#routes.change(deployment_id, left_ms);
-      else throw new ApiError(sent ? "instance_gone" : "no_instance", { slug }, sent?.error);
+      else throw new ApiError(sent ? "instance_ended" : "no_instance", { slug }, sent?.error);
     }
   }
 
-  #take(deployment_id: string, slug: string, refused: ReadonlySet<Target>): Target | undefined {
+  #acquire(deployment_id: string, slug: string, refused: ReadonlySet<Target>): Target | undefined {
     const route = this.#routes.get(deployment_id);
     if (!route) throw new ApiError("deployment_not_found", { deployment_id: slug });
-    return this.#inFlight.take(route.targets, refused);
+    return this.#inFlight.acquire(route.targets, refused);
   }
 
-  #note({ error, wasSent }: Failure, { instance_id }: Target, slug: string): void {
-    this.#options.log.warn({ slug, instance_id, wasSent, error: error.message }, "an instance did not answer");
+  #logFailure({ error, wasSent }: Failure, { instance_id }: Target, slug: string): void {
+    this.#options.log.warn({ slug, instance_id, was_sent: wasSent, error: error.message }, "instance did not answer");
   }
 }
 
-const isRepeatable = (request: IncomingMessage): boolean => REPEATABLE.has(request.method ?? "") && !hasBody(request);
+const isRepeatable = (request: IncomingMessage): boolean => IDEMPOTENT.has(request.method ?? "") && !hasBody(request);
+
+/** The requests, streams and sockets in flight at each instance. */
+class InFlightCounts {
+  readonly #counts = new Map<string, number>();
+  #turn = 0;
+
+  of(instance_id: string): number {
+    return this.#counts.get(instance_id) ?? 0;
+  }
+
+  /**
+   * Chooses the target with the fewest requests in flight, equal targets in turn, and counts the request at once, so that
+   * {@link of} includes it after a switch.
+   */
+  acquire(targets: readonly Target[], refused: ReadonlySet<Target>): Target | undefined {
+    let best: Target | undefined;
+    const first = this.#turn++;
+    for (let i = 0; i < targets.length; i++) {
+      const target = targets[(first + i) % targets.length] as Target;
+      if (refused.has(target)) continue;
+      if (!best || this.of(target.instance_id) < this.of(best.instance_id)) best = target;
+    }
+    if (best) this.#counts.set(best.instance_id, this.of(best.instance_id) + 1);
+    return best;
+  }
+
+  release({ instance_id }: Target): void {
+    const left = this.of(instance_id) - 1;
+    if (left > 0) this.#counts.set(instance_id, left);
+    else this.#counts.delete(instance_id);
+  }
+}

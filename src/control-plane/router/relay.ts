@@ -3,56 +3,56 @@ import type { Socket } from "node:net";
 import { hasBody, type Origin, requestHeaders, responseHeaders } from "./headers.ts";
 import type { Target } from "./routes.ts";
 
-/** A request for a deployment, and the response that it waits for. */
+/** A request for a deployment and its response. */
 export interface Call {
   request: IncomingMessage;
   response: ServerResponse;
-  /** Path and query as the instance is asked for them; begins with a slash. */
+  /** Path and query for the instance, with a leading slash. */
   path: string;
   origin: Origin;
 }
 
-/** An instance did not answer: nothing of the response has been sent. */
+/** An instance did not answer. No part of the response was sent. */
 export interface Failure {
   error: Error;
-  /** Whether the instance may have got anything of the request. */
+  /** Whether the instance may have received a part of the request. */
   wasSent: boolean;
-  /** Whether that was over a connection that had been open before, which the instance may just have closed. */
+  /** Whether the connection was reused; the instance may have closed it at the same moment. */
   wasReused: boolean;
 }
 
 /**
- * Connections that nobody uses are closed after so long: servers on Node do so after 5 s, and a request that meets that on its way
- * is lost. Without it Node's agent does not look at the `Keep-Alive` of answers either, which can be shorter.
+ * Idle connections are closed after this time. Node servers close them after 5 s, and a request that is sent at that moment is lost.
+ * Without a timeout Node's agent also ignores the `Keep-Alive` header of responses, which can be shorter.
  */
 const IDLE_MS = 4_000;
 
-/** An instance that takes no connection for so long is not there. */
+/** Time limit for a connection to an instance. */
 const CONNECT_MS = 5_000;
 
 /**
- * Connections to instances, by their addresses. Node's own client: undici's `dispatch` took 0.02 ms less of a request (0.09
- * beside 0.11), but destroys the body of a request that fails, which is the client's connection, so that nobody could answer 502.
+ * The connection pool for instances. Node's own client: undici's `dispatch` takes 0.02 ms less for each request (0.09 instead of
+ * 0.11), but it destroys the body of a failed request, which is the client's connection, so a 502 could not be sent.
  */
 export const createAgent = (): Agent => new Agent({ keepAlive: true, maxFreeSockets: 256, timeout: IDLE_MS });
 
 /**
- * Passes a request on and its answer back, each as it comes; a slow reader slows its writer. Ends when the instance has nothing
- * to do with it any more. When the client goes away, the instance's side ends too; when the instance does in the middle of its
- * answer, the client sees its connection break.
+ * Streams a request to an instance and its response to the client, with backpressure. Ends with the request to the instance. When
+ * the client disconnects, the request is destroyed; when the instance fails during its response, the client's connection is
+ * destroyed.
  *
- * @param agent false for a connection of its own
- * @returns why it was not answered; undefined once an answer has begun, or when nobody waits for one any more
+ * @param agent false for a new connection
+ * @returns the failure; undefined when a response has started or the client has disconnected
  */
 export function relay(call: Call, target: Target, agent: Agent | false): Promise<Failure | undefined> {
   const { request, response } = call;
   const { hostname, port } = target;
   const headers = requestHeaders(request, target, call.origin);
   const sent = send({ agent, hostname, port, method: request.method, path: call.path, headers, setHost: false });
-  const onGone = () => {
+  const onClientClose = () => {
     if (!response.writableFinished) sent.destroy();
   };
-  response.once("close", onGone);
+  response.once("close", onClientClose);
   let wasSent = false;
   let failed: Error | undefined;
   whenConnected(sent, () => {
@@ -66,7 +66,7 @@ export function relay(call: Call, target: Target, agent: Agent | false): Promise
   });
   return new Promise((resolve) => {
     sent.once("close", () => {
-      response.off("close", onGone);
+      response.off("close", onClientClose);
       stopReading(request, sent);
       const isOver = response.headersSent || response.destroyed;
       resolve(isOver ? undefined : { error: failed ?? new Error("closed"), wasSent, wasReused: sent.reusedSocket });
@@ -74,7 +74,7 @@ export function relay(call: Call, target: Target, agent: Agent | false): Promise
   });
 }
 
-/** Nothing of a body is read before there is somebody to read it: until then another instance can have it. */
+/** The body is not read before the connection is open: until then another instance can receive it. */
 function whenConnected(sent: ClientRequest, ready: () => void): void {
   sent.once("socket", (socket: Socket) => {
     if (!socket.connecting) return ready();
@@ -90,19 +90,19 @@ function whenConnected(sent: ClientRequest, ready: () => void): void {
 function pass(answer: IncomingMessage, { response, origin }: Call, target: Target): void {
   if (response.destroyed) return;
   response.writeHead(answer.statusCode ?? 502, answer.statusMessage, responseHeaders(answer, target, origin));
-  // An answer that breaks must not look like one that has ended.
+  // A broken response must not look complete.
   answer.once("error", () => response.destroy());
   answer.once("close", () => {
     if (!answer.complete) response.destroy();
   });
   answer.pipe(response);
-  // Headers travel with what the same read brought of the body. Where that is nothing, they do not wait for more.
+  // Headers are sent together with the part of the body from the same read. Without such a part they are sent at once.
   setImmediate(() => {
     if (!answer.readableDidRead && !response.writableEnded && !response.destroyed) response.flushHeaders();
   });
 }
 
-/** What the client still sends is read and forgotten, so that it can read its answer. */
+/** Reads and discards the rest of the request, so that the client reads the response. */
 function stopReading(request: IncomingMessage, sent: ClientRequest): void {
   if (request.complete && request.readableEnded) return;
   request.unpipe(sent);

@@ -3,26 +3,26 @@ export interface Upstream {
   instance_id: string;
   /** `http://127.0.0.1:port`, without a slash at the end. */
   address: string;
-  /** What the instance asks of its callers, in the clear. */
+  /** The key that the instance requires of its callers, decrypted. */
   api_key: string;
 }
 
 /**
- * Sends the requests of deployments to their instances. It lives in the process and keeps no truth: when it starts, and at each
- * hint `deployment` of another process, it reads which instances of the active revision are `ready`. What the reconciler of its own
- * process tells it comes first and at once.
+ * Sends the requests of deployments to their instances. Its state is a cache: it reads the ready instances of the active revision at
+ * the start and at each hint `deployment`. Routes that the reconciler of the same process sets take effect at once and take
+ * precedence.
  */
 export interface Router {
   /**
-   * From the return of this call on, new requests go to these instances and to no others; those in flight stay where they are. No
-   * upstreams: there is a deployment, and nobody to answer for it at the moment. Safe to repeat.
+   * Sends new requests to these instances only, from the return of the call on. Requests in flight are not affected. Without
+   * upstreams, requests wait for an instance. Idempotent.
    */
   activate(deployment_id: string, upstreams: readonly Upstream[]): void;
-  /** There is no such deployment any more. Safe to repeat. */
+  /** Removes the route of a deleted deployment. Idempotent. */
   deactivate(deployment_id: string): void;
   /**
-   * Requests, streams and sockets that an instance has yet to end. Infinity where other processes route as well, so that nobody
-   * can say: then it is drained by time.
+   * The requests, streams and sockets in flight at an instance. Infinity when other processes route, too, so that the number is
+   * unknown; the instance is then drained by time.
    */
   inFlight(instance_id: string): number;
 }

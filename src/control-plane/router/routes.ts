@@ -1,14 +1,20 @@
-import type { Wait } from "../../platform/lib/clock.ts";
+import type { Seal } from "../../access/index.ts";
+import type { Database, Tx } from "../../platform/database/database.ts";
+import { type BackgroundService, periodicService } from "../../platform/lib/background-service.ts";
+import type { Clock, Wait } from "../../platform/lib/clock.ts";
+import type { Log } from "../../platform/lib/log.ts";
+import { apiKeyAad } from "../reconcile/instance-spec.ts";
+import { type RouteRow, routesOf, routesOfSlug } from "../storage/instances.ts";
 import type { Upstream } from "./router.ts";
 
-/** Whom a slug belongs to. */
+/** The deployment of a slug. */
 export interface Deployment {
   deployment_id: string;
   slug: string;
   tenant_id: string;
 }
 
-/** An instance as connections are made to it. */
+/** An instance with its parsed address. */
 export interface Target extends Upstream {
   hostname: string;
   port: string;
@@ -16,18 +22,18 @@ export interface Target extends Upstream {
 
 interface Route {
   targets: readonly Target[];
-  /** When the reconciler of this process last said so; undefined: read from the rows. */
-  told_at: number | undefined;
+  /** When the reconciler of this process last set the route; undefined: it was read from the rows. */
+  local_set_at: number | undefined;
 }
 
-/** Which instances take the requests of which deployment, as this process knows. A change is the replacement of one entry. */
+/** The instances that take the requests of each deployment, as this process knows them. A change replaces one entry. */
 export class Routes {
   readonly #wait: Wait;
   readonly #by_id = new Map<string, Route>();
   readonly #by_slug = new Map<string, Deployment>();
   readonly #waiting = new Map<string, AbortController>();
-  /** How often the reconciler of this process has said something: what was read meanwhile may be older. */
-  told = 0;
+  /** Counts the changes by the reconciler of this process: rows that were read before a change may be outdated. */
+  local_changes = 0;
 
   constructor(wait: Wait) {
     this.#wait = wait;
@@ -41,7 +47,6 @@ export class Routes {
     return this.#by_id.get(deployment_id);
   }
 
-  /** All that are known. */
   get deployment_ids(): string[] {
     return [...this.#by_id.keys()];
   }
@@ -50,21 +55,21 @@ export class Routes {
     this.#by_slug.set(deployment.slug, deployment);
   }
 
-  set(deployment_id: string, upstreams: readonly Upstream[], told_at?: number): void {
-    if (told_at !== undefined) this.told += 1;
-    this.#by_id.set(deployment_id, { targets: upstreams.flatMap(targetOf), told_at });
+  set(deployment_id: string, upstreams: readonly Upstream[], local_set_at?: number): void {
+    if (local_set_at !== undefined) this.local_changes += 1;
+    this.#by_id.set(deployment_id, { targets: upstreams.flatMap(targetOf), local_set_at });
     this.#wake(deployment_id);
   }
 
   remove(deployment_id: string): void {
-    this.told += 1;
+    this.local_changes += 1;
     this.#by_id.delete(deployment_id);
     for (const [slug, deployment] of this.#by_slug)
       if (deployment.deployment_id === deployment_id) this.#by_slug.delete(slug);
     this.#wake(deployment_id);
   }
 
-  /** Ends with the next change of a deployment's route, or after `ms`. */
+  /** Resolves with the next change of a deployment's route, or after `ms`. */
   async change(deployment_id: string, ms: number): Promise<void> {
     const waiting = this.#waiting.get(deployment_id) ?? new AbortController();
     this.#waiting.set(deployment_id, waiting);
@@ -77,10 +82,154 @@ export class Routes {
   }
 }
 
-/** None of an address that is no URL of http: nothing could be sent there. */
+/** Empty when the address is not an http URL. */
 function targetOf(upstream: Upstream): Target[] {
   const url = URL.parse(upstream.address);
   if (url?.protocol !== "http:") return [];
   // Node's client takes an IPv6 address without its brackets.
   return [{ ...upstream, hostname: url.hostname.replaceAll(/[[\]]/g, ""), port: url.port || "80" }];
+}
+
+export interface RouteReaderOptions {
+  database: Database;
+  seal: Seal;
+  clock: Clock;
+  log: Log;
+  routes: Routes;
+}
+
+/** Interval at which the rows of known deployments are read again, in case a hint was lost. */
+const RESYNC_MS = 5_000;
+
+/**
+ * A route that the reconciler of this process has set takes precedence over the rows for this long, because it switches before its
+ * commit. After that another process may have claimed the deployment, and the rows apply.
+ */
+const LOCAL_ROUTE_TTL_MS = 10_000;
+
+/** Deployments read at a time. */
+const BATCH = 500;
+
+/**
+ * Reads routes from the database: at the first request for a deployment, and then at each hint. On SQLite there is one process, so
+ * a route that its reconciler has set stays valid.
+ */
+export class RouteReader implements BackgroundService {
+  readonly #options: RouteReaderOptions;
+  readonly #lookups = new Map<string, Promise<Deployment | undefined>>();
+  /** Deployments whose rows are being read; true: a hint arrived meanwhile. */
+  readonly #reading = new Map<string, boolean>();
+  readonly #resyncing: BackgroundService;
+  readonly #isSingleProcess: boolean;
+  #unlisten: () => void = () => undefined;
+
+  constructor(options: RouteReaderOptions) {
+    this.#options = options;
+    this.#isSingleProcess = options.database.read.dialect.name === "sqlite";
+    this.#resyncing = periodicService(RESYNC_MS, () => this.#resync(), this.#onError);
+  }
+
+  start(): void {
+    const { database } = this.#options;
+    this.#unlisten = database.hints.listen("deployment", ({ deployment_id }) => void this.#onHint(deployment_id));
+    this.#resyncing.start();
+  }
+
+  async stop(): Promise<void> {
+    this.#unlisten();
+    await this.#resyncing.stop();
+  }
+
+  /** The deployment of a slug; undefined when there is none. Concurrent calls share a query. */
+  find(slug: string): Promise<Deployment | undefined> {
+    let lookup = this.#lookups.get(slug);
+    if (!lookup) {
+      lookup = this.#find(slug).finally(() => this.#lookups.delete(slug));
+      this.#lookups.set(slug, lookup);
+    }
+    return lookup;
+  }
+
+  async #find(slug: string): Promise<Deployment | undefined> {
+    const rows = await this.#read((tx) => routesOfSlug(tx, slug));
+    this.#apply(rows);
+    return this.#options.routes.find(slug);
+  }
+
+  /** Reads the rows of a deployment once at a time, and again when a hint arrived meanwhile. */
+  async #onHint(deployment_id: string): Promise<void> {
+    if (!this.#needs(deployment_id)) return;
+    if (this.#reading.has(deployment_id)) return void this.#reading.set(deployment_id, true);
+    try {
+      do {
+        this.#reading.set(deployment_id, false);
+        await this.#readAgain([deployment_id]);
+      } while (this.#reading.get(deployment_id));
+    } catch (error) {
+      this.#onError(error);
+    } finally {
+      this.#reading.delete(deployment_id);
+    }
+  }
+
+  async #resync(): Promise<void> {
+    const known = this.#options.routes.deployment_ids.filter((id) => this.#needs(id));
+    for (let i = 0; i < known.length; i += BATCH) await this.#readAgain(known.slice(i, i + BATCH));
+  }
+
+  async #readAgain(deployment_ids: readonly string[]): Promise<void> {
+    const rows = await this.#read((tx) => routesOf(tx, deployment_ids));
+    this.#apply(rows);
+    const found = new Set(rows.map(({ deployment_id }) => deployment_id));
+    for (const id of deployment_ids) if (!found.has(id) && this.#mayReplace(id)) this.#options.routes.remove(id);
+  }
+
+  /** Reads again when the reconciler of this process has changed a route meanwhile. */
+  async #read(read: (tx: Tx) => Promise<RouteRow[]>): Promise<RouteRow[]> {
+    const { database, routes } = this.#options;
+    for (;;) {
+      const { local_changes } = routes;
+      const rows = await read(database.read);
+      if (routes.local_changes === local_changes) return rows;
+    }
+  }
+
+  #apply(rows: readonly RouteRow[]): void {
+    const { routes } = this.#options;
+    for (const [deployment_id, [first, ...others]] of Map.groupBy(rows, (row) => row.deployment_id)) {
+      const { slug, tenant_id } = first as RouteRow;
+      routes.name({ deployment_id, slug, tenant_id });
+      if (this.#mayReplace(deployment_id))
+        routes.set(
+          deployment_id,
+          [first as RouteRow, ...others].flatMap((row) => this.#upstreamOf(row)),
+        );
+    }
+  }
+
+  #upstreamOf({ tenant_id, instance_id, address, api_key }: RouteRow): Upstream[] {
+    if (instance_id === null || address === null || api_key === null) return [];
+    try {
+      const opened = this.#options.seal.open(api_key, apiKeyAad({ tenant_id, instance_id }));
+      return [{ instance_id, address, api_key: opened }];
+    } catch (error) {
+      // The instance gets no requests.
+      this.#options.log.error({ error, instance_id }, "instance API key not decrypted");
+      return [];
+    }
+  }
+
+  /** Whether the stored routes of a deployment may be newer than the cached ones. Other deployments are read at their first request. */
+  #needs(deployment_id: string): boolean {
+    const route = this.#options.routes.get(deployment_id);
+    return route !== undefined && !(this.#isSingleProcess && route.local_set_at !== undefined);
+  }
+
+  #mayReplace(deployment_id: string): boolean {
+    const local_set_at = this.#options.routes.get(deployment_id)?.local_set_at;
+    if (local_set_at === undefined) return true;
+    return !this.#isSingleProcess && this.#options.clock.now() - local_set_at > LOCAL_ROUTE_TTL_MS;
+  }
+
+  readonly #onError = (error: unknown): void => this.#options.log.warn({ error }, "reading deployment routes failed");
 }

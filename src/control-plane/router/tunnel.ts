@@ -4,44 +4,43 @@ import { type Origin, requestHeaders, responseHeaders } from "./headers.ts";
 import type { Failure } from "./relay.ts";
 import type { Target } from "./routes.ts";
 
-/** A request that wants to become a WebSocket, and its connection. */
+/** A WebSocket upgrade and its connection. */
 export interface UpgradeCall {
   request: IncomingMessage;
   socket: Socket;
-  /** What the client has sent already of what comes after the request. */
+  /** Bytes after the request that the client has sent. */
   head: Buffer;
-  /** Path and query as the instance is asked for them; begins with a slash. */
+  /** Path and query for the instance, with a leading slash. */
   path: string;
   origin: Origin;
 }
 
 const UPGRADE = ["Connection", "Upgrade", "Upgrade", "websocket"];
 
-/** A connection over which nothing comes is probed, so that one whose other end has vanished ends some time. */
-const PROBE_MS = 30_000;
+/** Delay of TCP keep-alive probes, which detect that the peer of an idle connection has vanished. */
+const KEEP_ALIVE_MS = 30_000;
 
 /**
- * Asks an instance to upgrade, and joins the two connections when it does. An answer that refuses is passed on as it is. Ends
- * when both connections have ended; each takes the other along.
+ * Forwards an upgrade to an instance and joins the two connections when it accepts. A refusal is forwarded unchanged. Ends when both
+ * connections have ended; the end of one ends the other.
  *
- * @returns why it was not answered; undefined once an answer has begun, or when nobody waits for one any more
+ * @returns the failure; undefined when a response has started or the client has disconnected
  */
 export function tunnel(call: UpgradeCall, target: Target): Promise<Failure | undefined> {
   const { request, socket, head, path, origin } = call;
   const { hostname, port } = target;
   const headers = [...requestHeaders(request, target, origin), ...UPGRADE];
-  // Its connection is never used for anything else.
   const sent = send({ agent: false, hostname, port, method: "GET", path, headers, setHost: false });
   const begin = (answer: IncomingMessage, connection: readonly string[]) =>
     socket.write(headOf(answer, [...responseHeaders(answer, target, origin), ...connection]));
   return new Promise((resolve) => {
     let [isJoined, isRefused] = [false, false];
     let failed: Error | undefined;
-    const onGone = () => sent.destroy();
-    socket.once("close", onGone);
+    const onClientClose = () => sent.destroy();
+    socket.once("close", onClientClose);
     sent.once("upgrade", (answer, upstream, first) => {
       isJoined = true;
-      socket.off("close", onGone);
+      socket.off("close", onClientClose);
       begin(answer, UPGRADE);
       socket.write(first);
       upstream.write(head);
@@ -57,7 +56,7 @@ export function tunnel(call: UpgradeCall, target: Target): Promise<Failure | und
       failed = error;
     });
     sent.once("close", () => {
-      socket.off("close", onGone);
+      socket.off("close", onClientClose);
       if (isJoined) return;
       const isOver = isRefused || socket.destroyed;
       const wasSent = sent.socket?.connecting === false;
@@ -73,14 +72,14 @@ function headOf({ statusCode, statusMessage }: IncomingMessage, headers: readonl
   return `${head}\r\n`;
 }
 
-/** A WebSocket is over for both when one of the two has said its last: what has come by then still goes out. */
+/** The end of one connection ends the other after its buffered bytes are sent. */
 function join(one: Socket, other: Socket, ended: () => void): void {
   let open = 2;
   for (const [from, to] of [
     [one, other],
     [other, one],
   ] as const) {
-    from.setKeepAlive(true, PROBE_MS);
+    from.setKeepAlive(true, KEEP_ALIVE_MS);
     from.on("error", () => to.destroy());
     from.once("end", () => to.destroySoon());
     from.once("close", () => {

@@ -1,33 +1,33 @@
 import { type RawBuilder, sql } from "kysely";
 import type { Tx } from "../../platform/database/database.ts";
 
-/** What the service's own user may not do, and deployments need: in a sentence, with the statement that a superuser is to run. */
-export class MissingRightError extends Error {}
+/** The Postgres user of the service lacks a privilege. The message has the statement that a superuser has to run. */
+export class MissingPrivilegeError extends Error {}
 
 /**
- * Makes the Postgres schema in which a deployment keeps its threads and runs, and a role that owns it and nothing else. What an
- * earlier version has made there as the service's own user becomes the role's.
+ * Creates the Postgres schema of a deployment's threads and runs, and the role that owns it and nothing else. Objects that an
+ * earlier version created as the user of the service are transferred to the role.
  *
  * @returns the name of the role
- * @throws MissingRightError
+ * @throws MissingPrivilegeError
  */
-export async function ensureOwnSchema(tx: Tx, name: string, password: string): Promise<string> {
+export async function ensureDeploymentSchema(tx: Tx, name: string, password: string): Promise<string> {
   const execute = (statement: RawBuilder<unknown>) => tx.run(statement.compile(tx.k));
   const { role, exists } = await roleOf(tx, name);
-  if (!exists) await requireRights(tx);
+  if (!exists) await requirePrivileges(tx);
   const [schema, owner, secret] = [sql.id(name), sql.id(role), sql.lit(password)];
   await execute(sql`${sql.raw(exists ? "alter" : "create")} role ${owner} login password ${secret}`);
-  // Whoever makes a role the owner of something, or takes it back, has to be a member.
+  // Only a member of a role can change the owner of an object to it.
   await execute(sql`grant ${owner} to current_user`);
   await execute(sql`create schema if not exists ${schema}`);
   await execute(sql`alter schema ${schema} owner to ${owner}`);
-  for (const { kind, named } of await tx.all(ofOthers(name, role).compile(tx.k)))
-    await execute(sql`alter ${sql.raw(kind)} ${sql.raw(named)} owner to ${owner}`);
+  for (const { kind, quoted_name } of await tx.all(objectsOfOtherOwners(name, role).compile(tx.k)))
+    await execute(sql`alter ${sql.raw(kind)} ${sql.raw(quoted_name)} owner to ${owner}`);
   return role;
 }
 
-/** Drops both, with everything that is in the schema. */
-export async function dropOwnSchema(tx: Tx, name: string): Promise<void> {
+/** Drops the schema with its objects, and the role. */
+export async function dropDeploymentSchema(tx: Tx, name: string): Promise<void> {
   await tx.run(sql`drop schema if exists ${sql.id(name)} cascade`.compile(tx.k));
   const { role, exists } = await roleOf(tx, name);
   if (!exists) return;
@@ -35,7 +35,7 @@ export async function dropOwnSchema(tx: Tx, name: string): Promise<void> {
   await tx.run(sql`drop role ${sql.id(role)}`.compile(tx.k));
 }
 
-/** Roles are the same in all databases of a server, so the name says which one it is for: a copy of the database has its own. */
+/** All databases of a server share their roles, so the name contains the oid of the database. A copied database gets other roles. */
 async function roleOf(tx: Tx, name: string): Promise<{ role: string; exists: boolean }> {
   const query = sql<{ role: string; exists: boolean }>`
     select role, exists (select 1 from pg_roles where rolname = role) as exists
@@ -43,16 +43,16 @@ async function roleOf(tx: Tx, name: string): Promise<{ role: string; exists: boo
   return (await tx.first(query.compile(tx.k))) as { role: string; exists: boolean };
 }
 
-/** What belongs to another role in a schema, quoted by Postgres; a table takes its own sequences along. */
-const ofOthers = (name: string, role: string) => sql<{ kind: "table" | "routine"; named: string }>`
-  select 'table' as kind, c.oid::regclass::text as named from pg_class c join pg_namespace n on n.oid = c.relnamespace
+/** Objects of a schema that another role owns, with names that Postgres has quoted. The sequences of a table change with it. */
+const objectsOfOtherOwners = (name: string, role: string) => sql<{ kind: "table" | "routine"; quoted_name: string }>`
+  select 'table' as kind, c.oid::regclass::text as quoted_name from pg_class c join pg_namespace n on n.oid = c.relnamespace
   where n.nspname = ${name} and c.relkind in ('r', 'p', 'v', 'm', 'S') and pg_get_userbyid(c.relowner) <> ${role}
     and not exists (select 1 from pg_depend d where d.objid = c.oid and d.deptype in ('a', 'i') and d.refclassid = 'pg_class'::regclass)
   union all
   select 'routine', p.oid::regprocedure::text from pg_proc p join pg_namespace n on n.oid = p.pronamespace
   where n.nspname = ${name} and pg_get_userbyid(p.proowner) <> ${role}`;
 
-async function requireRights(tx: Tx): Promise<void> {
+async function requirePrivileges(tx: Tx): Promise<void> {
   const query = sql<{ name: string; makes_roles: boolean; database: string; is_public_open: boolean }>`
     select current_user as name, rolsuper or rolcreaterole as makes_roles, current_database() as database,
       exists (select 1 from pg_namespace n, aclexplode(n.nspacl) a
@@ -60,17 +60,17 @@ async function requireRights(tx: Tx): Promise<void> {
     from pg_roles where rolname = current_user`;
   const found = await tx.first(query.compile(tx.k));
   if (!found) return;
-  const missing = (what: string, statement: string) =>
-    new MissingRightError(`${what} Run this in the database "${found.database}" as a superuser: ${statement};`);
+  const missing = (problem: string, statement: string) =>
+    new MissingPrivilegeError(`${problem} Run this in the database "${found.database}" as a superuser: ${statement};`);
   if (!found.makes_roles)
     throw missing(
-      `Each deployment has a Postgres role of its own, and "${found.name}" may not make one.`,
+      `Each deployment needs a Postgres role, and "${found.name}" must not create roles.`,
       `ALTER ROLE "${found.name}" CREATEROLE`,
     );
-  // What others put there could be found by the service in place of its own.
+  // The service could use objects that other roles create in this schema instead of its own.
   if (found.is_public_open)
     throw missing(
-      'Every Postgres role may make things in the schema "public".',
+      'Every Postgres role may create objects in the schema "public".',
       "REVOKE CREATE ON SCHEMA public FROM PUBLIC",
     );
 }

@@ -2,7 +2,7 @@ import { sql } from "kysely";
 import { nowMs, type Tx } from "../../platform/database/database.ts";
 import type { DeploymentRow, DeploymentStatus, RevisionRow } from "./schema.ts";
 
-/** A deployment with what is shown of its latest revision; null where it has none. */
+/** A deployment with the shown fields of its latest revision; null without a revision. */
 export type ShownDeployment = DeploymentRow & {
   source_revision_config: string | null;
   image_version: string | null;
@@ -23,7 +23,7 @@ export type NewDeployment = Pick<
   | "created_by"
 >;
 
-/** Undefined when its name is taken in the workspace, or its slug in any. */
+/** Returns undefined when the name exists in the workspace, or the slug in any workspace. */
 export const insertDeployment = (tx: Tx, deployment: NewDeployment): Promise<DeploymentRow | undefined> =>
   tx.first(
     tx.k
@@ -44,8 +44,8 @@ export const insertDeployment = (tx: Tx, deployment: NewDeployment): Promise<Dep
       .returningAll(),
   );
 
-/** Keeps the password that the role of a deployment has, or this one when it has none. Answers the one that is kept. */
-export async function keepDatabasePassword(tx: Tx, deployment_id: string, sealed: string): Promise<string> {
+/** Stores the password of a deployment's role unless it has one. Returns the stored password. */
+export async function setDatabasePasswordIfUnset(tx: Tx, deployment_id: string, sealed: string): Promise<string> {
   const query = tx.k
     .updateTable("deployments")
     .set(({ fn, ref, val }) => ({ database_password: fn.coalesce(ref("database_password"), val(sealed)) }))
@@ -57,7 +57,7 @@ export async function keepDatabasePassword(tx: Tx, deployment_id: string, sealed
 export const findDeploymentByName = (tx: Tx, tenant_id: string, name: string): Promise<DeploymentRow | undefined> =>
   tx.first(tx.k.selectFrom("deployments").selectAll().where("tenant_id", "=", tenant_id).where("name", "=", name));
 
-/** Held until the transaction ends: whoever changes a deployment or its revisions does so one after the other. */
+/** Locks the row, which serializes the changes of a deployment and its revisions. */
 export const lockDeployment = (tx: Tx, tenant_id: string, deployment_id: string): Promise<DeploymentRow | undefined> =>
   tx.first(
     tx.dialect.forUpdate(
@@ -69,7 +69,7 @@ export const lockDeployment = (tx: Tx, tenant_id: string, deployment_id: string)
     ),
   );
 
-const shown = (tx: Tx) =>
+const shownDeployments = (tx: Tx) =>
   tx.k
     .selectFrom("deployments as d")
     .leftJoin("revisions as r", "r.revision_id", "d.latest_revision_id")
@@ -81,9 +81,9 @@ export const findDeployment = (
   tenant_id: string,
   deployment_id: string,
 ): Promise<ShownDeployment | undefined> =>
-  tx.first(shown(tx).where("d.tenant_id", "=", tenant_id).where("d.deployment_id", "=", deployment_id));
+  tx.first(shownDeployments(tx).where("d.tenant_id", "=", tenant_id).where("d.deployment_id", "=", deployment_id));
 
-export interface DeploymentFilter {
+interface DeploymentFilter {
   tenant_id: string;
   limit: number;
   offset: number;
@@ -97,27 +97,27 @@ export interface DeploymentFilter {
   deployment_ids?: readonly string[] | undefined;
 }
 
-/** The newest first; before them the one that is called exactly what is looked for. */
+/** Newest first; with `name_contains` an exact match comes before the others. */
 export function listDeployments(tx: Tx, filter: DeploymentFilter): Promise<ShownDeployment[]> {
   const { name, name_contains, status, has_listener, image_version, deployment_type, deployment_ids } = filter;
-  const ofConfig = (field: string) => tx.dialect.jsonText(sql.ref<string>("d.source_config"), field);
-  let query = shown(tx).where("d.tenant_id", "=", filter.tenant_id);
+  const configField = (field: string) => tx.dialect.jsonText(sql.ref<string>("d.source_config"), field);
+  let query = shownDeployments(tx).where("d.tenant_id", "=", filter.tenant_id);
   if (name !== undefined) query = query.where("d.name", "=", name);
   if (name_contains !== undefined)
     query = query
       .where(tx.dialect.containsText(sql.ref<string>("d.name"), name_contains))
       .orderBy(sql`case when d.name = ${name_contains} then 0 else 1 end`);
   if (status !== undefined) query = query.where("d.status", "=", status as DeploymentStatus);
-  if (has_listener !== undefined) query = query.where(ofConfig("listener_id"), has_listener ? "is not" : "is", null);
+  if (has_listener !== undefined) query = query.where(configField("listener_id"), has_listener ? "is not" : "is", null);
   if (image_version !== undefined) query = query.where("r.image_version", "=", image_version);
-  if (deployment_type !== undefined) query = query.where(ofConfig("deployment_type"), "=", deployment_type);
+  if (deployment_type !== undefined) query = query.where(configField("deployment_type"), "=", deployment_type);
   if (deployment_ids !== undefined) query = query.where("d.deployment_id", "in", deployment_ids);
   return tx.all(
     query.orderBy("d.created_at", "desc").orderBy("d.deployment_id", "desc").limit(filter.limit).offset(filter.offset),
   );
 }
 
-/** Of a type, besides those that are being deleted. */
+/** Counts the deployments of a type that are not being deleted. */
 export async function countDeployments(tx: Tx, tenant_id: string, deployment_type: string): Promise<number> {
   const row = await tx.first(
     tx.k
@@ -140,7 +140,7 @@ export const updateDeployment = (tx: Tx, deployment_id: string, changes: Changes
       .where("deployment_id", "=", deployment_id),
   );
 
-/** The deployment has a new revision, which somebody is to look at now. */
+/** Records a new revision and requests a reconciliation. */
 export const setLatestRevision = (
   tx: Tx,
   { deployment_id, revision_id, seq }: Pick<RevisionRow, "deployment_id" | "revision_id" | "seq">,
@@ -152,11 +152,11 @@ export const setLatestRevision = (
       .where("deployment_id", "=", deployment_id),
   );
 
-/** A reconciler is to look at it as soon as it can. */
-export const lookNow = (tx: Tx, deployment_id: string): Promise<number> =>
+/** Makes the deployment claimable for a reconciler at once. */
+export const requestReconcile = (tx: Tx, deployment_id: string): Promise<number> =>
   tx.run(tx.k.updateTable("deployments").set({ look_at: nowMs }).where("deployment_id", "=", deployment_id));
 
-/** From here on it is only being removed. Answers the ids of those that are there, also of those that were marked before. */
+/** Starts the deletion. Returns the ids of existing deployments, including those that were marked before. */
 export async function markForDeletion(
   tx: Tx,
   tenant_id: string,
@@ -171,4 +171,11 @@ export async function markForDeletion(
       .returning("deployment_id"),
   );
   return new Set(rows.map((row) => row.deployment_id));
+}
+
+/** Deletes all rows of a deployment. Its instances were stopped before. */
+export async function deleteDeploymentRows(tx: Tx, deployment_id: string): Promise<void> {
+  for (const table of ["deployment_logs", "source_uploads", "instances", "revisions", "deployments"] as const) {
+    await tx.run(tx.k.deleteFrom(table).where("deployment_id", "=", deployment_id));
+  }
 }

@@ -1,6 +1,6 @@
 import { sql } from "kysely";
 import { nowMs, type Tx } from "../../platform/database/database.ts";
-import type { InstanceRow } from "./schema.ts";
+import type { DeploymentRow, InstanceRow } from "./schema.ts";
 
 export type NewInstance = Pick<
   InstanceRow,
@@ -18,8 +18,8 @@ export const instancesOf = (tx: Tx, deployment_id: string): Promise<InstanceRow[
       .orderBy("instance_id"),
   );
 
-/** Instances that are to be there. One that is, by its roll-out and number, stays as it is. */
-export const insertWanted = (tx: Tx, instances: readonly NewInstance[]): Promise<number> =>
+/** Inserts instances in the state `wanted`. Existing rows of the same rollout and replica stay unchanged. */
+export const insertInstances = (tx: Tx, instances: readonly NewInstance[]): Promise<number> =>
   tx.run(
     tx.k
       .insertInto("instances")
@@ -40,8 +40,8 @@ export const insertWanted = (tx: Tx, instances: readonly NewInstance[]): Promise
   );
 
 /**
- * An instance that a driver has started or found. Another one than before has to show that it is ready; one that is to go
- * stays so. Nothing is written when the row says it all already.
+ * Records an instance that a driver has started or attached to. An instance with another handle is `starting` again; a draining
+ * instance stays draining. Returns 0 and writes nothing when the row has these values.
  */
 export const recordStarted = (
   tx: Tx,
@@ -69,23 +69,23 @@ export const recordStarted = (
       ),
   );
 
-/** An instance with what its driver knows it by; undefined stands for none. */
-export interface Started {
+/** An instance and the handle that the caller has read. Writes apply only while the handle is current. */
+interface InstanceHandle {
   instance_id: string;
   handle: string | null;
 }
 
-const current = (tx: Tx, { instance_id, handle }: Started) =>
+const current = (tx: Tx, { instance_id, handle }: InstanceHandle) =>
   tx.k
     .updateTable("instances")
     .where("instance_id", "=", instance_id)
     .where("handle", handle === null ? "is" : "=", handle);
 
-export const readyIfStarting = (tx: Tx, instance: Started): Promise<number> =>
+export const readyIfStarting = (tx: Tx, instance: InstanceHandle): Promise<number> =>
   tx.run(current(tx, instance).set({ state: "ready", updated_at: nowMs }).where("state", "=", "starting"));
 
-/** It is gone, and to be started again after a while. One that is to go anyway stays as it is. */
-export const wantAgain = (tx: Tx, instance: Started, after_ms: number): Promise<number> =>
+/** Records the end of an instance and its restart after a delay. A draining instance stays unchanged. */
+export const scheduleRestart = (tx: Tx, instance: InstanceHandle, after_ms: number): Promise<number> =>
   tx.run(
     current(tx, instance)
       .set({
@@ -99,11 +99,10 @@ export const wantAgain = (tx: Tx, instance: Started, after_ms: number): Promise<
       .where("state", "<>", "draining"),
   );
 
-/** It has been ready for so long that its restarts are forgotten. */
-export const forgetRestarts = (tx: Tx, instance: Started): Promise<number> =>
+export const resetRestarts = (tx: Tx, instance: InstanceHandle): Promise<number> =>
   tx.run(current(tx, instance).set({ restarts: 0, updated_at: nowMs }).where("state", "=", "ready"));
 
-/** Takes them out of service: they end in `drain_ms` at the latest, or when they were to end before that. */
+/** Drains instances: they are stopped after `drain_ms`, or at an earlier time that was set before. */
 export const drainInstances = (tx: Tx, instance_ids: readonly string[], drain_ms: number): Promise<number> =>
   tx.run(
     tx.k
@@ -113,7 +112,7 @@ export const drainInstances = (tx: Tx, instance_ids: readonly string[], drain_ms
       .where((e) => e.or([e("state", "<>", "draining"), e("drain_until", ">", sql<number>`now_ms() + ${drain_ms}`)])),
   );
 
-/** As {@link drainInstances}, at once, for all instances of a roll-out. */
+/** As {@link drainInstances}, without a delay, for all instances of a rollout. */
 export const drainRollout = (
   tx: Tx,
   { revision_id, rollout }: Pick<InstanceRow, "revision_id" | "rollout">,
@@ -129,7 +128,7 @@ export const drainRollout = (
 export const deleteInstance = (tx: Tx, instance_id: string): Promise<number> =>
   tx.run(tx.k.deleteFrom("instances").where("instance_id", "=", instance_id));
 
-/** Those of the ids that have a row. */
+/** The ids that have a row. */
 export async function knownInstances(tx: Tx, instance_ids: readonly string[]): Promise<Set<string>> {
   if (instance_ids.length === 0) return new Set();
   const rows = await tx.all(
@@ -137,3 +136,34 @@ export async function knownInstances(tx: Tx, instance_ids: readonly string[]): P
   );
   return new Set(rows.map((row) => row.instance_id));
 }
+
+/** A deployment with one of the instances that take its requests; null without an instance. */
+export type RouteRow = Pick<DeploymentRow, "deployment_id" | "slug" | "tenant_id"> & {
+  [Column in "instance_id" | "address" | "api_key"]: InstanceRow[Column] | null;
+};
+
+/**
+ * The ready instances of the active revision, without those of a rollout in progress. Deployments that are being deleted have no
+ * route.
+ */
+const routeRows = (tx: Tx) =>
+  tx.k
+    .selectFrom("deployments as d")
+    .leftJoin("revisions as r", "r.revision_id", "d.active_revision_id")
+    .leftJoin("instances as i", (join) =>
+      join
+        .onRef("i.revision_id", "=", "r.revision_id")
+        .on("i.state", "=", "ready")
+        .on("i.address", "is not", null)
+        .on((e) => e.or([e("r.status", "<>", "DEPLOYING"), e("i.rollout", "<>", e.ref("r.deploying_at"))])),
+    )
+    .select(["d.deployment_id", "d.slug", "d.tenant_id", "i.instance_id", "i.address", "i.api_key"])
+    .where("d.status", "<>", "AWAITING_DELETE");
+
+/** Empty when the deployment does not exist. */
+export const routesOfSlug = (tx: Tx, slug: string): Promise<RouteRow[]> =>
+  tx.all(routeRows(tx).where("d.slug", "=", slug));
+
+/** The routeRows of the existing deployments among these. */
+export const routesOf = (tx: Tx, deployment_ids: readonly string[]): Promise<RouteRow[]> =>
+  tx.all(routeRows(tx).where("d.deployment_id", "in", deployment_ids));

@@ -2,24 +2,24 @@ import { sql } from "kysely";
 import { nowMs, type Tx } from "../../platform/database/database.ts";
 import type { DeploymentRow } from "./schema.ts";
 
-/** What a reconciler holds: its claim of a deployment. */
+/** The claim of a reconciler on a deployment. */
 export interface DeploymentLease {
   deployment_id: string;
   epoch: number;
 }
 
-/** A `look_at` that does not come: nothing is to be done until somebody asks. Year 10000, and exact as a double. */
+/** A `look_at` without a date: nothing is to be done until a request changes the deployment. Year 10000, exact as a double. */
 const NEVER = 253_402_300_800_000;
 
 const isFree = sql<boolean>`(lease_until is null or lease_until < now_ms())`;
 
-/** Whether any deployment may be claimable: cheap, and without a transaction. */
-export const mayClaimDeployments = async (tx: Tx): Promise<boolean> =>
+/** Whether a deployment may be claimable. Cheap, and without a transaction. */
+export const hasClaimableDeployment = async (tx: Tx): Promise<boolean> =>
   (await tx.first(
     tx.k.selectFrom("deployments").select("deployment_id").where("look_at", "<=", nowMs).where(isFree).limit(1),
   )) !== undefined;
 
-/** Takes deployments that are to be looked at and that nobody holds. */
+/** Claims deployments that are due and have no valid lease. */
 export const claimDeployments = (
   tx: Tx,
   { holder, lease_ms, limit }: { holder: string; lease_ms: number; limit: number },
@@ -46,7 +46,7 @@ export const claimDeployments = (
       .returningAll(),
   );
 
-/** Renews what a holder has of these. One that is not among the answers is somebody else's by now, or gone. */
+/** Renews leases of a holder. A deployment that is not among the results has another holder or was deleted. */
 export const renewDeploymentLeases = (
   tx: Tx,
   { holder, lease_ms, deployment_ids }: { holder: string; lease_ms: number; deployment_ids: readonly string[] },
@@ -60,11 +60,11 @@ export const renewDeploymentLeases = (
       .returning(["deployment_id", "lease_epoch"]),
   );
 
-/** A deployment while it is held at this epoch, and the time of the database. Undefined: somebody else has it, or it is gone. */
+/** The deployment and the time of the database; undefined when another process holds it, or it was deleted. */
 export const findIfHeld = (tx: Tx, lease: DeploymentLease): Promise<(DeploymentRow & { now: number }) | undefined> =>
   tx.first(held(tx, lease));
 
-/** The fence. As {@link findIfHeld}, and the row is held until the transaction ends, so that nobody takes it in between. */
+/** The fence: as {@link findIfHeld}, with the row locked until the transaction ends, so that no other process claims it meanwhile. */
 export const lockIfHeld = (tx: Tx, lease: DeploymentLease): Promise<(DeploymentRow & { now: number }) | undefined> =>
   tx.first(tx.dialect.forUpdate(held(tx, lease)));
 
@@ -77,8 +77,8 @@ const held = (tx: Tx, { deployment_id, epoch }: DeploymentLease) =>
     .where("lease_epoch", "=", epoch)
     .where("lease_holder", "is not", null);
 
-/** Gives back a deployment of which nothing runs and for which nothing is to be done. The caller holds its row. */
-export const leaveDeployment = (tx: Tx, { deployment_id, epoch }: DeploymentLease): Promise<number> =>
+/** Releases the lease of a deployment for which nothing is to be done. The caller has locked the row. */
+export const releaseDeployment = (tx: Tx, { deployment_id, epoch }: DeploymentLease): Promise<number> =>
   tx.run(
     tx.k
       .updateTable("deployments")
@@ -87,13 +87,13 @@ export const leaveDeployment = (tx: Tx, { deployment_id, epoch }: DeploymentLeas
       .where("lease_epoch", "=", epoch),
   );
 
-/** Gives back all that a holder has, for others to take at once. */
-export const releaseDeployments = (tx: Tx, holder: string): Promise<number> =>
+/** Releases all leases of a holder, so that other processes can claim the deployments at once. */
+export const releaseAllDeployments = (tx: Tx, holder: string): Promise<number> =>
   tx.run(
     tx.k.updateTable("deployments").set({ lease_holder: null, lease_until: null }).where("lease_holder", "=", holder),
   );
 
-/** For the start of the embedded database: this process is the only one, so whoever holds a lease is gone. */
+/** For the start with the embedded database: this process is the only one, so the holders of all leases have ended. */
 export const dropDeploymentLeases = (tx: Tx): Promise<number> =>
   tx.run(
     tx.k

@@ -1,9 +1,9 @@
 import { nowMs, type Tx } from "../../platform/database/database.ts";
 import type { ListenerRow } from "./schema.ts";
 
-export type NewListener = Omit<ListenerRow, "created_at" | "updated_at">;
+type NewListener = Omit<ListenerRow, "created_at" | "updated_at">;
 
-/** Undefined when the workspace has one of that compute_id. */
+/** Returns undefined when the workspace has a listener with this compute_id. */
 export const insertListener = (tx: Tx, listener: NewListener): Promise<ListenerRow | undefined> =>
   tx.first(
     tx.k
@@ -18,7 +18,7 @@ export const findListener = (tx: Tx, tenant_id: string, listener_id: string): Pr
     tx.k.selectFrom("listeners").selectAll().where("tenant_id", "=", tenant_id).where("listener_id", "=", listener_id),
   );
 
-/** The newest first. */
+/** Newest first. */
 export const listListeners = (
   tx: Tx,
   { tenant_id, limit, offset }: { tenant_id: string; limit: number; offset: number },

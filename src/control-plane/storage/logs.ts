@@ -4,32 +4,32 @@ import type { DeploymentLogRow } from "./schema.ts";
 
 export type NewLogLine = Omit<DeploymentLogRow, "log_no">;
 
-/** Parameters of a line. */
-const COLUMNS = 8;
+/** Query parameters of a line. */
+const PARAMETERS_PER_LINE = 8;
 
-/** Stores lines in the order in which they are given. */
+/** Stores lines in the given order. */
 export async function insertLogLines(tx: Tx, lines: readonly NewLogLine[]): Promise<void> {
-  const most = Math.floor(Math.min(tx.dialect.max_parameters, 8000) / COLUMNS);
-  for (let from = 0; from < lines.length; from += most)
-    await tx.run(tx.k.insertInto("deployment_logs").values(lines.slice(from, from + most)));
+  const max_lines = Math.floor(Math.min(tx.dialect.max_parameters, 8000) / PARAMETERS_PER_LINE);
+  for (let from = 0; from < lines.length; from += max_lines)
+    await tx.run(tx.k.insertInto("deployment_logs").values(lines.slice(from, from + max_lines)));
 }
 
-/** The last line of a page: lines are in the order of their time, and those of one moment in the order of their storing. */
-export type LogPlace = Pick<DeploymentLogRow, "at" | "log_no">;
+/** The last line of a page. Lines are sorted by time, then by insertion. */
+export type LogCursor = Pick<DeploymentLogRow, "at" | "log_no">;
 
-export interface LogFilter {
+interface LogFilter {
   tenant_id: string;
   deployment_id: string;
   revision_id?: string | undefined;
   kind: "build" | "deploy";
   order: "asc" | "desc";
   limit: number;
-  after?: LogPlace | undefined;
+  after?: LogCursor | undefined;
   levels?: readonly string[] | undefined;
-  /** A part of the message, in any case. */
+  /** A part of the message, case-insensitive. */
   query?: string | undefined;
   run_id?: string | undefined;
-  /** Both inclusive. */
+  /** Inclusive, as is `end_at`. */
   start_at?: number | undefined;
   end_at?: number | undefined;
 }
@@ -57,24 +57,24 @@ export function listLogLines(tx: Tx, filter: LogFilter): Promise<DeploymentLogRo
   return tx.all(query.orderBy("at", order).orderBy("log_no", order).limit(filter.limit));
 }
 
-/** Lines that are older than so long, by the clock of the database. Answers how many were deleted. */
+/** Deletes lines older than `older_than_ms` by the clock of the database. Returns the number of lines. */
 export const deleteOldLogLines = (tx: Tx, older_than_ms: number): Promise<number> =>
   tx.run(tx.k.deleteFrom("deployment_logs").where("at", "<", sql<number>`${nowMs} - ${older_than_ms}`));
 
-/** Deployments with more lines than `most`. */
-export async function deploymentsWithMoreLines(tx: Tx, most: number): Promise<string[]> {
+/** Deployments with more lines than `max`. */
+export async function deploymentsWithMoreLines(tx: Tx, max: number): Promise<string[]> {
   const rows = await tx.all(
     tx.k
       .selectFrom("deployment_logs")
       .select("deployment_id")
       .groupBy("deployment_id")
-      .having((e) => e.fn.countAll(), ">", most),
+      .having((e) => e.fn.countAll(), ">", max),
   );
   return rows.map((row) => row.deployment_id);
 }
 
-/** Deletes the oldest lines of a deployment until `most` are left. */
-export const trimLogLines = (tx: Tx, deployment_id: string, most: number): Promise<number> =>
+/** Deletes the oldest lines of a deployment until `max` are left. */
+export const trimLogLines = (tx: Tx, deployment_id: string, max: number): Promise<number> =>
   tx.run(
     tx.k
       .deleteFrom("deployment_logs")
@@ -86,6 +86,40 @@ export const trimLogLines = (tx: Tx, deployment_id: string, most: number): Promi
           .where("kept.deployment_id", "=", deployment_id)
           .orderBy("kept.log_no", "desc")
           .limit(1)
-          .offset(most),
+          .offset(max),
+      ),
+  );
+
+/** The time of the last line of the revision's instances after `since`, if there is one. */
+export async function lastLineSince(
+  tx: Tx,
+  { deployment_id, revision_id, since }: { deployment_id: string; revision_id: string; since: number },
+): Promise<number | undefined> {
+  const row = await tx.first(
+    tx.k
+      .selectFrom("deployment_logs")
+      .select("at")
+      .where("deployment_id", "=", deployment_id)
+      .where("kind", "=", "deploy")
+      .where("at", ">", since)
+      .where("revision_id", "=", revision_id)
+      .orderBy("at", "desc")
+      .limit(1),
+  );
+  return row?.at;
+}
+
+/** Deletes up to `limit` lines of a deployment, oldest first. Returns the number of lines. */
+export const deleteLogLines = (tx: Tx, deployment_id: string, limit: number): Promise<number> =>
+  tx.run(
+    tx.k
+      .deleteFrom("deployment_logs")
+      .where("log_no", "in", (e) =>
+        e
+          .selectFrom("deployment_logs")
+          .select("log_no")
+          .where("deployment_id", "=", deployment_id)
+          .orderBy("at")
+          .limit(limit),
       ),
   );

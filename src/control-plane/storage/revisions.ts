@@ -1,9 +1,9 @@
 import { sql } from "kysely";
 import { nowMs, type Tx } from "../../platform/database/database.ts";
-import type { RevisionRow, RevisionStatus } from "./schema.ts";
+import type { DeploymentRow, RevisionRow, RevisionStatus } from "./schema.ts";
 
-/** Everything but the ends. */
-export const UNDER_WAY = [
+/** All statuses that are not terminal. */
+export const IN_PROGRESS = [
   "CREATING",
   "QUEUED",
   "AWAITING_BUILD",
@@ -42,12 +42,12 @@ export async function insertRevision(tx: Tx, revision: NewRevision): Promise<Rev
   return (await tx.first(tx.k.insertInto("revisions").values(row).returningAll())) as RevisionRow;
 }
 
-type Of = Pick<RevisionRow, "tenant_id" | "deployment_id">;
-type One = Of & Pick<RevisionRow, "revision_id">;
+type DeploymentKey = Pick<RevisionRow, "tenant_id" | "deployment_id">;
+type RevisionKey = DeploymentKey & Pick<RevisionRow, "revision_id">;
 
 export const findRevision = (
   tx: Tx,
-  { tenant_id, deployment_id, revision_id }: One,
+  { tenant_id, deployment_id, revision_id }: RevisionKey,
 ): Promise<RevisionRow | undefined> =>
   tx.first(
     tx.k
@@ -58,13 +58,13 @@ export const findRevision = (
       .where("revision_id", "=", revision_id),
   );
 
-export interface RevisionFilter extends Of {
+interface RevisionFilter extends DeploymentKey {
   limit: number;
   offset: number;
   statuses?: readonly string[] | undefined;
 }
 
-/** The newest first. */
+/** Newest first. */
 export function listRevisions(tx: Tx, filter: RevisionFilter): Promise<RevisionRow[]> {
   let query = tx.k
     .selectFrom("revisions")
@@ -75,13 +75,13 @@ export function listRevisions(tx: Tx, filter: RevisionFilter): Promise<RevisionR
   return tx.all(query.orderBy("seq", "desc").limit(filter.limit).offset(filter.offset));
 }
 
-/** Of a deployment that is locked. */
-export async function isUnderWay(tx: Tx, deployment_id: string): Promise<boolean> {
+/** The caller has locked the deployment. */
+export async function hasRevisionInProgress(tx: Tx, deployment_id: string): Promise<boolean> {
   const query = tx.k.selectFrom("revisions").select("revision_id").where("deployment_id", "=", deployment_id);
-  return (await tx.first(query.where("status", "in", UNDER_WAY).limit(1))) !== undefined;
+  return (await tx.first(query.where("status", "in", IN_PROGRESS).limit(1))) !== undefined;
 }
 
-/** Those that wait for their turn, when a newer one is about to be queued. Of a deployment that is locked. */
+/** Skips the queued revisions before a newer one is queued. The caller has locked the deployment. */
 export const skipQueued = (tx: Tx, deployment_id: string): Promise<number> =>
   tx.run(
     tx.k
@@ -91,7 +91,7 @@ export const skipQueued = (tx: Tx, deployment_id: string): Promise<number> =>
       .where("status", "=", "QUEUED"),
   );
 
-/** Sends a revision that has served before to be deployed once more, as it was built. Of a deployment that is locked. */
+/** Deploys a revision again that was deployed before and has an artifact. The caller has locked the deployment. */
 export const redeployIfBuilt = (tx: Tx, revision_id: string): Promise<number> =>
   tx.run(
     tx.k
@@ -100,20 +100,20 @@ export const redeployIfBuilt = (tx: Tx, revision_id: string): Promise<number> =>
         status: "AWAITING_DEPLOY",
         status_message: null,
         interrupt_asked: 0,
-        // What was DEPLOYED once may be deployed again, also when this time it fails.
+        // A revision that was DEPLOYED once can be deployed again, also if this rollout fails.
         deployed_at: sql<number>`coalesce(deployed_at, updated_at)`,
         updated_at: nowMs,
       })
       .where("revision_id", "=", revision_id)
-      .where("status", "not in", UNDER_WAY)
+      .where("status", "not in", IN_PROGRESS)
       .where("artifact", "is not", null)
       .where((e) => e.or([e("status", "=", "DEPLOYED"), e("deployed_at", "is not", null)])),
   );
 
-/** Writes the wish down; a reconciler fulfils it. Undefined when the revision has ended, or is not there. */
-export const askToInterruptIfUnderWay = (
+/** Requests an interrupt from the reconciler. Returns undefined when the revision has ended or does not exist. */
+export const requestInterruptIfInProgress = (
   tx: Tx,
-  { tenant_id, deployment_id, revision_id }: One,
+  { tenant_id, deployment_id, revision_id }: RevisionKey,
 ): Promise<RevisionRow | undefined> =>
   tx.first(
     tx.k
@@ -122,6 +122,155 @@ export const askToInterruptIfUnderWay = (
       .where("tenant_id", "=", tenant_id)
       .where("deployment_id", "=", deployment_id)
       .where("revision_id", "=", revision_id)
-      .where("status", "in", UNDER_WAY)
+      .where("status", "in", IN_PROGRESS)
       .returningAll(),
+  );
+
+/** The revisions in progress, the active one, and those of instances, by `seq`. */
+export const reconciledRevisions = (
+  tx: Tx,
+  { deployment_id, active_revision_id }: Pick<DeploymentRow, "deployment_id" | "active_revision_id">,
+): Promise<RevisionRow[]> =>
+  tx.all(
+    tx.k
+      .selectFrom("revisions")
+      .selectAll()
+      .where("deployment_id", "=", deployment_id)
+      .where((e) =>
+        e.or([
+          e("status", "in", IN_PROGRESS),
+          e("revision_id", "=", active_revision_id),
+          e(
+            "revision_id",
+            "in",
+            e.selectFrom("instances").select("revision_id").where("deployment_id", "=", deployment_id),
+          ),
+        ]),
+      )
+      .orderBy("seq"),
+  );
+
+export interface StatusTransition {
+  revision_id: string;
+  from: RevisionStatus;
+  to: RevisionStatus;
+  status_message: string | null;
+  artifact?: string;
+  /** With the commit that was built. */
+  source_revision_config?: string;
+  /** Whether `to` is a terminal status, which also clears a requested interrupt. */
+  is_terminal: boolean;
+}
+
+/** Changes the status of a revision if it is `from`. Returns false and writes nothing otherwise. */
+export const transitionIfStatus = async (
+  tx: Tx,
+  { revision_id, from, to, status_message, artifact, source_revision_config, is_terminal }: StatusTransition,
+): Promise<boolean> =>
+  (await tx.run(
+    tx.k
+      .updateTable("revisions")
+      .set({
+        status: to,
+        status_message,
+        updated_at: nowMs,
+        ...(is_terminal && { interrupt_asked: 0 }),
+        ...(artifact !== undefined && { artifact }),
+        ...(source_revision_config !== undefined && { source_revision_config }),
+        ...(from === "BUILDING" && artifact !== undefined && { built_at: nowMs }),
+        // Higher than in all earlier rollouts of the deployment, also after the clock was set back: instances compare it.
+        ...(to === "DEPLOYING" && {
+          deploying_at: sql<number>`(select case when max(r.deploying_at) >= now_ms() then max(r.deploying_at) + 1 else now_ms() end
+            from revisions r where r.deployment_id = revisions.deployment_id)`,
+        }),
+      })
+      .where("revision_id", "=", revision_id)
+      .where("status", "=", from),
+  )) === 1;
+
+/** Sets the status message while the revision has this status. */
+export const setMessageIfStatus = (
+  tx: Tx,
+  { revision_id, status, status_message }: { revision_id: string; status: RevisionStatus; status_message: string },
+): Promise<number> =>
+  tx.run(
+    tx.k
+      .updateTable("revisions")
+      .set({ status_message })
+      .where("revision_id", "=", revision_id)
+      .where("status", "=", status),
+  );
+
+/** Makes a revision the active one. */
+export const setActiveRevision = (
+  tx: Tx,
+  { deployment_id, revision_id }: Pick<RevisionRow, "deployment_id" | "revision_id">,
+): Promise<number> =>
+  tx.run(
+    tx.k
+      .updateTable("deployments")
+      .set({ active_revision_id: revision_id, updated_at: nowMs })
+      .where("deployment_id", "=", deployment_id),
+  );
+
+/**
+ * Clears the artifacts of a deployment's builds, except for revisions in progress, the active one, those of instances, and the last
+ * `keep_count` that were deployed. Images are not builds, so they stay.
+ */
+export const clearOldArtifacts = (
+  tx: Tx,
+  { deployment_id, keep_count }: { deployment_id: string; keep_count: number },
+): Promise<number> =>
+  tx.run(
+    tx.k
+      .updateTable("revisions")
+      .set({ artifact: null })
+      .where("deployment_id", "=", deployment_id)
+      .where("artifact", "is not", null)
+      .where("source", "in", ["github", "internal_source"])
+      .where("status", "not in", IN_PROGRESS)
+      .where("revision_id", "not in", (e) =>
+        e
+          .selectFrom("revisions as r")
+          .select("r.revision_id")
+          .where("r.deployment_id", "=", deployment_id)
+          .where((e) => e.or([e("r.status", "=", "DEPLOYED"), e("r.deployed_at", "is not", null)]))
+          .orderBy("r.deploying_at", "desc")
+          .limit(keep_count),
+      )
+      .where("revision_id", "not in", (e) =>
+        e.selectFrom("instances").select("revision_id").where("deployment_id", "=", deployment_id),
+      )
+      .where((e) =>
+        e.not(
+          e.exists(
+            e
+              .selectFrom("deployments as d")
+              .select("d.deployment_id")
+              .where("d.deployment_id", "=", deployment_id)
+              .whereRef("d.active_revision_id", "=", "revisions.revision_id"),
+          ),
+        ),
+      ),
+  );
+
+/**
+ * Stores the permanent name of a revision's image, unless another process has stored one.
+ *
+ * @returns the stored artifact
+ */
+export async function pinArtifact(
+  tx: Tx,
+  { revision_id, image, artifact }: { revision_id: string; image: string; artifact: string },
+): Promise<string> {
+  const update = tx.k.updateTable("revisions").set({ artifact });
+  await tx.run(update.where("revision_id", "=", revision_id).where("artifact", "=", image));
+  const [row] = await tx.all(tx.k.selectFrom("revisions").select("artifact").where("revision_id", "=", revision_id));
+  return row?.artifact ?? artifact;
+}
+
+/** The distinct sources and artifacts of a deployment's revisions. */
+export const artifactsOf = (tx: Tx, deployment_id: string): Promise<Pick<RevisionRow, "source" | "artifact">[]> =>
+  tx.all(
+    tx.k.selectFrom("revisions").select(["source", "artifact"]).distinct().where("deployment_id", "=", deployment_id),
   );

@@ -1,8 +1,8 @@
 import type { Generated } from "kysely";
 
 /**
- * The tables of the control plane, as both databases hold them. `_at` and `_until` are milliseconds since the epoch, lists and
- * objects are JSON text, flags are 0 or 1. What is called sealed is encrypted (src/access/encryption/seal.ts) and bound to its place.
+ * The tables of the control plane in both databases. `_at` and `_until` are milliseconds since the epoch, lists and objects are JSON
+ * text, flags are 0 or 1. Sealed columns are encrypted and bound to their row (src/access/encryption/seal.ts).
  */
 declare module "../../platform/database/schema.ts" {
   interface Schema {
@@ -17,7 +17,7 @@ declare module "../../platform/database/schema.ts" {
 
 export type DeploymentStatus = "AWAITING_DATABASE" | "READY" | "UNUSED" | "AWAITING_DELETE" | "UNKNOWN";
 
-/** The end of each way through the machine of src/control-plane/reconcile/revision-states.ts is one of the last six. */
+/** The last six are terminal. src/control-plane/reconcile/revision-transitions.ts has the transitions. */
 export type RevisionStatus =
   | "CREATING"
   | "QUEUED"
@@ -36,7 +36,7 @@ export interface DeploymentRow {
   deployment_id: string;
   tenant_id: string;
   name: string;
-  /** The name as a path and a host name can have it, unique over all workspaces. */
+  /** The name in paths and host names, unique over all workspaces. */
   slug: string;
   /** `github`, `external_docker`, `internal_docker` or `internal_source`. */
   source: string;
@@ -44,23 +44,23 @@ export interface DeploymentRow {
   /** `[{name, value}]` of the latest revision, sealed; null for none. */
   secrets: string | null;
   secret_references: string;
-  /** Of its role on Postgres, sealed; null until an instance was started. */
+  /** The password of its Postgres role, sealed; null before the first start of an instance. */
   database_password: string | null;
   status: DeploymentStatus;
   latest_revision_id: string | null;
-  /** The revision that serves. Changes with the switch of the traffic alone. */
+  /** The revision that serves. Only a switch of the traffic changes it. */
   active_revision_id: string | null;
-  /** The number of the next revision. */
+  /** The `seq` of the next revision. */
   next_seq: number;
   created_by: string;
   created_at: number;
   updated_at: number;
-  /** The process that reconciles it, and until when. */
+  /** The process that reconciles the deployment, and the end of its lease. */
   lease_holder: string | null;
   lease_until: number | null;
-  /** Fencing token: plus one each time the lease changes hands. Every write of a reconciler names it. */
+  /** Fencing token, incremented with each claim. Every write of a reconciler checks it. */
   lease_epoch: number;
-  /** When a reconciler is to take it, if nobody has. Whoever changes what is wanted sets it to now. */
+  /** When a reconciler may claim a deployment without a lease. Every change of the desired state sets it to now. */
   look_at: number;
 }
 
@@ -71,54 +71,54 @@ export interface RevisionRow {
   /** 1, 2, 3 ... within the deployment. */
   seq: number;
   source: string;
-  /** The deployment's as it was then. */
+  /** The config of the deployment when the revision was created. */
   source_config: string;
   source_revision_config: string;
-  /** `[{name, value}]` as they were then, sealed; null for none. */
+  /** `[{name, value}]` when the revision was created, sealed; null for none. */
   secrets: string | null;
   secret_references: string;
   status: RevisionStatus;
-  /** Why it failed, or what is awaited, in a sentence. */
+  /** Why the revision failed, or the last observation of its instances. */
   status_message: string | null;
-  /** What was built: the name of a folder, or an image by digest. With it the revision can be deployed again. */
+  /** The build: the name of a folder, or an image by digest. A revision with an artifact can be deployed again. */
   artifact: string | null;
   image_version: string | null;
-  /** 1: somebody wants it stopped. */
+  /** 1: an interrupt was requested. */
   interrupt_asked: number;
   built_at: number | null;
-  /** When its deploying began: the health deadline counts from here. No two roll-outs of a revision have the same. */
+  /** The start of the rollout and of its deadline. Unique among the rollouts of a deployment. */
   deploying_at: number | null;
-  /** Set with its first redeployment: it has been DEPLOYED before, whatever becomes of it now. */
+  /** Set when the revision is deployed again for the first time; not null means that it has been DEPLOYED once. */
   deployed_at: number | null;
   created_by: string;
   created_at: number;
   updated_at: number;
 }
 
-/** `wanted` has no process yet; `draining` takes no new requests; the row goes when it has stopped. */
-export type InstanceState = "wanted" | "starting" | "ready" | "draining";
+/** `wanted` has no process yet; `draining` takes no new requests. The row is deleted when the instance has stopped. */
+type InstanceState = "wanted" | "starting" | "ready" | "draining";
 
-/** One running copy of a revision. */
+/** An instance of a revision. */
 export interface InstanceRow {
   instance_id: string;
   deployment_id: string;
   revision_id: string;
   tenant_id: string;
-  /** The `deploying_at` for which it was made: a revision that is deployed again gets new ones beside those that serve. */
+  /** `deploying_at` of its rollout. A revision that is deployed again gets new instances besides those that serve. */
   rollout: number;
-  /** 0, 1, 2 ... within the roll-out. */
+  /** 0, 1, 2 ... within the rollout. */
   replica: number;
-  /** Which driver has it. */
+  /** The kind of its driver. */
   driver: string;
-  /** What the driver finds it by, also after a restart: pid and start time, or the container's id. */
+  /** The driver's reference, which survives restarts: pid and start time, or the container's id. */
   handle: string | null;
-  /** `http://127.0.0.1:port`, once it is known. */
+  /** `http://127.0.0.1:port`; null before the start. */
   address: string | null;
-  /** What the router shows the instance, sealed: nobody else gets past it. */
+  /** The key with which the router authenticates to the instance, sealed. */
   api_key: string;
   state: InstanceState;
   drain_until: number | null;
-  /** Since it was last ready. */
+  /** Restarts since the instance was last stable. */
   restarts: number;
   restart_at: number | null;
   created_at: number;
@@ -128,7 +128,7 @@ export interface InstanceRow {
 type DeploymentLogTable = Omit<DeploymentLogRow, "log_no"> & { log_no: Generated<number> };
 
 export interface DeploymentLogRow {
-  /** The line's id on the wire: stable, so that followers recognise what they have. */
+  /** The id of the line on the wire. It is stable, so that clients recognize lines that they have. */
   log_no: number;
   deployment_id: string;
   revision_id: string;
@@ -140,14 +140,14 @@ export interface DeploymentLogRow {
   at: number;
 }
 
-/** A source tarball, or the permission to bring one. */
+/** A source tarball, or the permission to upload it. */
 export interface SourceUploadRow {
   object_path: string;
   tenant_id: string;
   deployment_id: string;
   /** SHA-256 of the token in the URL, in hex. */
   token_digest: string;
-  /** Null until it has arrived whole. */
+  /** Null until the upload is complete. */
   size_bytes: number | null;
   sha256: string | null;
   expires_at: number;

@@ -1,11 +1,11 @@
 import { sql } from "kysely";
 import { nowMs, type Tx } from "../../platform/database/database.ts";
-import { UNDER_WAY } from "./revisions.ts";
+import { IN_PROGRESS } from "./revisions.ts";
 import type { SourceUploadRow } from "./schema.ts";
 
-export type NewUpload = Pick<SourceUploadRow, "object_path" | "tenant_id" | "deployment_id" | "token_digest">;
+type NewUpload = Pick<SourceUploadRow, "object_path" | "tenant_id" | "deployment_id" | "token_digest">;
 
-/** @param ttl_ms how long it may be brought, by the clock of the database */
+/** @param ttl_ms validity of the URL, by the clock of the database */
 export const insertUpload = (tx: Tx, upload: NewUpload, ttl_ms: number): Promise<number> =>
   tx.run(
     tx.k.insertInto("source_uploads").values({
@@ -17,7 +17,7 @@ export const insertUpload = (tx: Tx, upload: NewUpload, ttl_ms: number): Promise
     }),
   );
 
-/** One that may still be brought. */
+/** An upload that is not completed and not expired. */
 export const findOpenUpload = (tx: Tx, object_path: string): Promise<SourceUploadRow | undefined> =>
   tx.first(
     tx.k
@@ -28,7 +28,7 @@ export const findOpenUpload = (tx: Tx, object_path: string): Promise<SourceUploa
       .where("expires_at", ">", nowMs),
   );
 
-/** Notes that it has arrived. Undefined when it has arrived before, or too late. It is kept for `ttl_ms` from now. */
+/** Completes an upload, which is kept for `ttl_ms`. Returns undefined when it was completed before or has expired. */
 export const completeUploadIfOpen = (
   tx: Tx,
   { object_path, size_bytes, sha256 }: Pick<SourceUploadRow, "object_path" | "size_bytes" | "sha256">,
@@ -44,7 +44,7 @@ export const completeUploadIfOpen = (
       .returningAll(),
   );
 
-/** What a revision is built of; undefined when it has not arrived. */
+/** A completed upload. */
 export const findUpload = (
   tx: Tx,
   { deployment_id, object_path }: Pick<SourceUploadRow, "deployment_id" | "object_path">,
@@ -58,8 +58,8 @@ export const findUpload = (
       .where("size_bytes", "is not", null),
   );
 
-/** Of one that has arrived: it stays for `ttl_ms` from now, in which a revision can come to name it. */
-export const keepUpload = (
+/** Keeps a completed upload for `ttl_ms` from now, so that a revision can name it. */
+export const extendUpload = (
   tx: Tx,
   { deployment_id, object_path }: Pick<SourceUploadRow, "deployment_id" | "object_path">,
   ttl_ms: number,
@@ -74,10 +74,10 @@ export const keepUpload = (
   );
 
 /**
- * What has expired and no revision needs: one needs it that is under way, that serves, or that is the latest, of which the next
- * may be made. Answers what was deleted, so that the files can follow.
+ * Deletes expired uploads except those of revisions in progress, of the active revision, and of the latest, on which the next may
+ * be based. Returns the deleted rows, whose files the caller removes.
  */
-export const deleteUnneededUploads = (tx: Tx): Promise<SourceUploadRow[]> =>
+export const deleteExpiredUploads = (tx: Tx): Promise<SourceUploadRow[]> =>
   tx.all(
     tx.k
       .deleteFrom("source_uploads")
@@ -97,7 +97,7 @@ export const deleteUnneededUploads = (tx: Tx): Promise<SourceUploadRow[]> =>
               )
               .where((e) =>
                 e.or([
-                  e("r.status", "in", UNDER_WAY),
+                  e("r.status", "in", IN_PROGRESS),
                   e("r.revision_id", "=", e.ref("d.active_revision_id")),
                   e("r.revision_id", "=", e.ref("d.latest_revision_id")),
                 ]),
@@ -108,12 +108,12 @@ export const deleteUnneededUploads = (tx: Tx): Promise<SourceUploadRow[]> =>
       .returningAll(),
   );
 
-/** With the deployment itself. Answers what was deleted, so that the files can follow. */
+/** Deletes the uploads of a deployment. Returns the deleted rows, whose files the caller removes. */
 export const deleteUploads = (tx: Tx, deployment_id: string): Promise<SourceUploadRow[]> =>
   tx.all(tx.k.deleteFrom("source_uploads").where("deployment_id", "=", deployment_id).returningAll());
 
-/** Those of the named ones that there are. */
-export async function uploadsAmong(tx: Tx, object_paths: readonly string[]): Promise<SourceUploadRow[]> {
+/** The existing uploads among these. */
+export async function findUploads(tx: Tx, object_paths: readonly string[]): Promise<SourceUploadRow[]> {
   if (object_paths.length === 0) return [];
   return tx.all(tx.k.selectFrom("source_uploads").selectAll().where("object_path", "in", object_paths));
 }

@@ -2,9 +2,8 @@ import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { Database } from "../../../platform/database/database.ts";
 import type { Log } from "../../../platform/lib/log.ts";
-import { dataFolder } from "../data-folder.ts";
+import { dataFolder, deploymentDatabases } from "../deployment-data.ts";
 import type { DeployDriver } from "../driver.ts";
-import { ownDatabases } from "../own-databases.ts";
 import { Engine } from "./engine.ts";
 import { foldersIn } from "./folders.ts";
 import { Images } from "./images.ts";
@@ -12,40 +11,40 @@ import { Instances } from "./instances.ts";
 import { PulledImages } from "./pulled-images.ts";
 
 export interface DockerDriverOptions {
-  /** What the driver keeps lies in the folder `control` of this one, in `docker` and `data`. */
+  /** The driver stores its files in the subfolders `control/docker` and `control/data`. */
   data_dir: string;
-  /** The Unix socket of the engine, on this machine. */
+  /** The Unix socket of the engine on this machine. */
   docker_socket: string;
-  /** Undefined: one that the driver makes. */
+  /** Undefined: a network that the driver creates. */
   docker_network: string | undefined;
   docker_registries: readonly string[];
   database: Database;
-  /** Of the service's own Postgres: each deployment gets a schema there. Undefined: each gets an embedded database. */
+  /** URL of the service's Postgres, in which each deployment gets its own schema. Undefined: each gets its own SQLite database. */
   database_url: string | undefined;
   log: Log;
 }
 
 /**
- * Runs deployments as containers of images that others have built. It asks nothing of the engine before there is something to run,
- * so a service without one starts as well.
+ * Runs deployments as containers of existing images. It does not connect to the engine before there is something to run, so a
+ * service without an engine starts, too.
  */
 export function createDockerDriver(options: DockerDriverOptions): DeployDriver {
   const { docker_socket, docker_network: network, database, database_url, log } = options;
   const folders = foldersIn(join(options.data_dir, "control"));
   const engine = new Engine(docker_socket);
   const images = new Images(engine, new PulledImages(folders.pulled), options.docker_registries);
-  const databases = ownDatabases(database, database_url);
+  const databases = deploymentDatabases(database, database_url);
   const instances = new Instances({ engine, images, folders, network, databases, log });
   return {
     kind: "docker",
-    pin: (order, io) => images.pin(order, io),
-    ensure: (order) => instances.ensure(order),
+    pin: (spec, io) => images.pin(spec, io),
+    ensure: (spec) => instances.ensure(spec),
     probe: (ref) => instances.probe(ref),
     stop: (ref, { grace_ms }) => instances.stop(ref, grace_ms),
     list: () => instances.list(),
     async remove({ deployment_id }) {
       for (const ref of await instances.list(deployment_id)) await instances.stop(ref, 0);
-      for (const data of [folders.data, folders.earlier_data])
+      for (const data of [folders.data, folders.legacy_data])
         await rm(dataFolder({ data }, deployment_id), { recursive: true, force: true, maxRetries: 3 });
       await databases.drop(deployment_id);
       await images.release(deployment_id);

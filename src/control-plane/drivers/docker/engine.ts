@@ -1,43 +1,43 @@
 import { access } from "node:fs/promises";
 import type Docker from "dockerode";
 
-/** An engine that has said nothing for this long has no answer. */
-const SILENT_MS = 60_000;
+/** Time limit for the response of the engine. */
+const RESPONSE_TIMEOUT_MS = 60_000;
 
-/** Nobody answers at the socket of the engine, or nobody may ask. */
-export class EngineAway extends Error {
+/** The engine is not running, or the service may not access its socket. */
+export class EngineUnavailableError extends Error {
   constructor(socket: string, reason: string) {
     super(
-      `No Docker engine answers at ${socket} (${reason}): start one that this service may use, or name its socket in THREADMILL_DOCKER_HOST.`,
+      `The Docker engine at ${socket} cannot be reached (${reason}): start it, allow this service to access it, or set THREADMILL_DOCKER_HOST to its socket.`,
     );
   }
 }
 
-/** The engine at a socket of this machine. Nothing is loaded and nobody is asked before something is to be done. */
+/** The engine at a Unix socket. The client is loaded with the first call. */
 export class Engine {
   readonly socket: string;
-  #clients: Promise<{ brief: Docker; lasting: Docker }> | undefined;
+  #clients: Promise<{ short: Docker; long: Docker }> | undefined;
 
   constructor(socket: string) {
     this.socket = socket;
   }
 
   /**
-   * For questions that are answered at once.
+   * For calls that the engine answers at once.
    *
-   * @throws EngineAway
+   * @throws EngineUnavailableError
    */
-  ask<T>(question: (docker: Docker) => Promise<T>): Promise<T> {
-    return this.#use(async () => question((await this.#open()).brief));
+  call<T>(request: (docker: Docker) => Promise<T>): Promise<T> {
+    return this.#use(async () => request((await this.#open()).short));
   }
 
   /**
-   * For what takes its time: stops, pulls, logs that are followed.
+   * For calls without a time limit: stops, pulls, followed logs.
    *
-   * @throws EngineAway
+   * @throws EngineUnavailableError
    */
-  have<T>(work: (docker: Docker) => Promise<T>): Promise<T> {
-    return this.#use(async () => work((await this.#open()).lasting));
+  callLong<T>(request: (docker: Docker) => Promise<T>): Promise<T> {
+    return this.#use(async () => request((await this.#open()).long));
   }
 
   async #use<T>(work: () => Promise<T>): Promise<T> {
@@ -45,22 +45,22 @@ export class Engine {
       return await work();
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException;
-      throw code !== undefined && AWAY.has(code) ? new EngineAway(this.socket, code) : error;
+      throw code !== undefined && UNAVAILABLE.has(code) ? new EngineUnavailableError(this.socket, code) : error;
     }
   }
 
-  async #open(): Promise<{ brief: Docker; lasting: Docker }> {
-    // Where there is no engine, the client is not loaded: that takes a third of a second.
+  async #open(): Promise<{ short: Docker; long: Docker }> {
+    // Without an engine the client is not loaded, which takes a third of a second.
     await access(this.socket);
     this.#clients ??= import("dockerode").then(({ default: Client }) => ({
-      brief: new Client({ socketPath: this.socket, timeout: SILENT_MS }),
-      lasting: new Client({ socketPath: this.socket }),
+      short: new Client({ socketPath: this.socket, timeout: RESPONSE_TIMEOUT_MS }),
+      long: new Client({ socketPath: this.socket }),
     }));
     return this.#clients;
   }
 }
 
-const AWAY: ReadonlySet<string> = new Set([
+const UNAVAILABLE: ReadonlySet<string> = new Set([
   "ENOENT",
   "ECONNREFUSED",
   "EACCES",
@@ -70,28 +70,26 @@ const AWAY: ReadonlySet<string> = new Set([
   "EPIPE",
 ]);
 
-/**
- * Options for dockerode. Without this separation it sends all of them in the URL as well as in the body, and URLs are logged.
- */
-export const requestParts = <T = object>(query: object, body: object = {}): T => ({ _query: query, _body: body }) as T;
+/** Options for dockerode. Without the separation it sends all of them in the URL, too, and URLs are logged. */
+export const separateParts = <T = object>(query: object, body: object = {}): T => ({ _query: query, _body: body }) as T;
 
-/** The status with which the engine has refused; undefined when it was not the engine. */
+/** The HTTP status of an error response of the engine; undefined for other errors. */
 export const statusOf = (error: unknown): number | undefined =>
   (error as { statusCode?: number } | undefined)?.statusCode;
 
-/** What the engine has said, without what its client has put before it. */
-export function saidBy(error: unknown): string {
+/** The engine's error message, without the prefix of the client. */
+export function engineMessage(error: unknown): string {
   const { json, message } = error as { json?: { message?: string }; message?: string };
   return (json?.message ?? message ?? String(error)).trim().replace(/\.$/, "");
 }
 
-/** Undefined for what is not there. */
-export const ifThere = <T>(asked: Promise<T>): Promise<T | undefined> => unless(asked, 404);
+/** Resolves to undefined when the engine answers 404. */
+export const undefinedIfMissing = <T>(call: Promise<T>): Promise<T | undefined> => undefinedOnStatus(call, 404);
 
-/** Undefined when the engine answers one of these statuses. */
-export async function unless<T>(asked: Promise<T>, ...statuses: readonly number[]): Promise<T | undefined> {
+/** Resolves to undefined when the engine answers with one of these statuses. */
+export async function undefinedOnStatus<T>(call: Promise<T>, ...statuses: readonly number[]): Promise<T | undefined> {
   try {
-    return await asked;
+    return await call;
   } catch (error) {
     if (statuses.includes(statusOf(error) ?? 0)) return undefined;
     throw error;

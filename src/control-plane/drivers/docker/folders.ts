@@ -1,27 +1,53 @@
-import { join } from "node:path";
-import { dataIn } from "../data-folder.ts";
+import { randomUUID } from "node:crypto";
+import { link, mkdir, readFile, rm, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { dataRoot } from "../deployment-data.ts";
 
-/** Where the Docker driver keeps what, below the folder of the control plane. */
+/** The files and folders of the Docker driver, below the folder of the control plane. */
 export interface Folders {
-  /** Which service this is, once it has started a container. */
+  /** The id of the service. Created with the first container. */
   service_id: string;
-  /** How far the logs of containers have been told. */
+  /** The positions up to which the logs of containers are stored. */
   positions: string;
-  /** Images that were pulled for deployments, and for which. */
+  /** The images that were pulled for each deployment. */
   pulled: string;
   /**
-   * The data folders of deployments. Where the service is root, everybody may write to them, for images run as whom they say; the
-   * folder of the driver is closed to all but root. Elsewhere they are shared with the process driver, as all is one user.
+   * The data folders of deployments. If the service is root, they are world-writable, as images choose their user, and only root can
+   * enter the folder of the driver. Otherwise the folders are shared with the process driver, as all run as one user.
    */
   data: string;
-  /** Where they were before. */
-  earlier_data: string;
+  /** The data folders of earlier versions. */
+  legacy_data: string;
 }
 
 export const foldersIn = (control_dir: string): Folders => ({
   service_id: join(control_dir, "docker", "service-id"),
   positions: join(control_dir, "docker", "positions"),
   pulled: join(control_dir, "docker", "pulled"),
-  data: process.getuid?.() === 0 ? join(control_dir, "docker", "data") : dataIn(control_dir),
-  earlier_data: dataIn(control_dir),
+  data: process.getuid?.() === 0 ? join(control_dir, "docker", "data") : dataRoot(control_dir),
+  legacy_data: dataRoot(control_dir),
 });
+
+/**
+ * Identifies the containers of this data folder among those of other services on the same engine; their data folders may have the
+ * same path in other containers. Undefined before the first start of a container.
+ */
+export const findServiceId = (file: string): Promise<string | undefined> =>
+  readFile(file, "utf8").catch((error: NodeJS.ErrnoException) => {
+    if (error.code === "ENOENT") return undefined;
+    throw error;
+  });
+
+/** Creates the id atomically. It never changes afterwards. */
+export async function ensureServiceId(file: string): Promise<string> {
+  const found = await findServiceId(file);
+  if (found !== undefined) return found;
+  await mkdir(dirname(file), { recursive: true, mode: 0o700 });
+  const temporary = `${file}.${randomUUID()}`;
+  await writeFile(temporary, randomUUID(), { mode: 0o600 });
+  await link(temporary, file).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== "EEXIST") throw error;
+  });
+  await rm(temporary);
+  return readFile(file, "utf8");
+}

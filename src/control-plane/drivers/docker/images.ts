@@ -1,8 +1,15 @@
 import type Docker from "dockerode";
-import { unlessAborted } from "../../../platform/lib/unless-aborted.ts";
-import { type BuildIo, DeployError, type ImageOrder, type InstanceOrder } from "../driver.ts";
-import { type Engine, EngineAway, ifThere, requestParts, saidBy, statusOf, unless } from "./engine.ts";
-import { fullName, type ImageName, isId, isListed, nameOf, THIS_MACHINE } from "./image-name.ts";
+import { unlessAborted } from "../../../platform/lib/signal.ts";
+import { type BuildIo, DeployError, type ImageSpec, type InstanceSpec } from "../driver.ts";
+import {
+  type Engine,
+  EngineUnavailableError,
+  engineMessage,
+  separateParts,
+  statusOf,
+  undefinedIfMissing,
+  undefinedOnStatus,
+} from "./engine.ts";
 import type { PulledImages } from "./pulled-images.ts";
 
 /** Limit for resolving a name at its registry. */
@@ -10,13 +17,13 @@ const REGISTRY_TIMEOUT_MS = 60_000;
 
 const SETTING = "THREADMILL_DOCKER_REGISTRIES";
 
-/** The images of the engine, as far as deployments are made of them. */
+/** The images of deployments. */
 export class Images {
   readonly #engine: Engine;
   readonly #pulled: PulledImages;
   readonly #registries: readonly string[];
 
-  /** @param registries hosts, or beginnings of repositories, that images may come from */
+  /** @param registries the allowed hosts or prefixes of repositories */
   constructor(engine: Engine, pulled: PulledImages, registries: readonly string[]) {
     this.#engine = engine;
     this.#pulled = pulled;
@@ -24,53 +31,53 @@ export class Images {
   }
 
   /**
-   * Resolves a name to the digest that its registry returns, or to an id where the image was tagged on this machine, and pulls the
-   * image where it is missing. An image is not allowed because it is on the engine: another user may have pulled it with credentials.
+   * Resolves a name to the digest that its registry returns, or to an id if the image was tagged on this machine, and pulls a missing
+   * image. The registry is asked even if the image is on the engine: another user may have pulled it with credentials.
    *
-   * @throws DeployError when there is no such image, it is not allowed, or there is no engine
+   * @throws DeployError when the image does not exist or is not allowed, or the engine is unavailable
    */
-  async pin({ image, deployment_id, pinned }: ImageOrder, { log, signal }: BuildIo): Promise<string> {
+  async pin({ image, deployment_id, pinned }: ImageSpec, { log, signal }: BuildIo): Promise<string> {
     try {
       if (!isId(image)) this.#requireListed(image);
       const artifact = pinned ? image : await this.#resolve(image, signal);
-      await this.have(artifact, { deployment_id, log }, signal);
+      await this.ensure(artifact, { deployment_id, log }, signal);
       return artifact;
     } catch (error) {
-      if (error instanceof EngineAway) throw new DeployError(error.message);
+      if (error instanceof EngineUnavailableError) throw new DeployError(error.message);
       throw error;
     }
   }
 
   /**
-   * The image that a revision was pinned to. Pulls it when it was removed from the engine.
+   * Returns the pinned image of a revision. Pulls it when it was removed from the engine.
    *
-   * @throws DeployError when it cannot be pulled, or its registry is not allowed any more
+   * @throws DeployError when it cannot be pulled, or its registry is no longer allowed
    */
-  async have(
+  async ensure(
     artifact: string,
-    { deployment_id, log }: Pick<InstanceOrder, "deployment_id" | "log">,
+    { deployment_id, log }: Pick<InstanceSpec, "deployment_id" | "log">,
     signal?: AbortSignal,
   ): Promise<Docker.ImageInspectInfo> {
-    const there = await this.#inspect(artifact);
-    if (there) {
-      await this.#pulled.noteUse(artifact, deployment_id);
-      return there;
+    const existing = await this.#inspect(artifact);
+    if (existing) {
+      await this.#pulled.addUser(artifact, deployment_id);
+      return existing;
     }
     if (isId(artifact))
-      throw new DeployError(`There is no image ${artifact} here any more, and an id cannot be pulled.`);
+      throw new DeployError(`The image ${artifact} was removed from the engine, and an id cannot be pulled.`);
     const name = this.#requireListed(artifact);
     log({ at: Date.now(), level: "INFO", message: `Pulling the image ${artifact}` });
     await this.#pull(name, signal);
     const found = await this.#inspect(artifact);
-    if (!found) throw new DeployError(`The image ${artifact} was pulled, and is not here.`);
-    await this.#pulled.note(artifact, { id: found.Id, names: [artifact] }, deployment_id);
+    if (!found) throw new DeployError(`The image ${artifact} was pulled, but the engine does not have it.`);
+    await this.#pulled.add(artifact, { id: found.Id, names: [artifact] }, deployment_id);
     return found;
   }
 
   async #resolve(image: string, signal: AbortSignal): Promise<string> {
     if (isId(image)) throw new DeployError(`${image} is an image id: use a name with a tag or a digest.`);
     const name = this.#requireListed(image);
-    if (name.host !== THIS_MACHINE) return fullName({ ...name, version: await this.#digestOf(name, signal) });
+    if (name.host !== LOCAL_HOST) return fullName({ ...name, version: await this.#digestOf(name, signal) });
     const found = await this.#inspect(fullName(name));
     if (!found)
       throw new DeployError(`The image ${fullName(name)} is not on the engine: build it or tag it with this name.`);
@@ -86,26 +93,26 @@ export class Images {
     );
   }
 
-  /** Without credentials: the service has none, and callers get no access to images that need some. */
+  /** Sends no credentials: the service has none, so callers cannot access private images. */
   async #digestOf(name: ImageName, signal: AbortSignal): Promise<string> {
-    const asked = this.#engine.have((docker) => docker.getImage(fullName(name)).distribution());
+    const request = this.#engine.callLong((docker) => docker.getImage(fullName(name)).distribution());
     try {
       const { Descriptor } = await unlessAborted(
         AbortSignal.any([signal, AbortSignal.timeout(REGISTRY_TIMEOUT_MS)]),
-        asked as Promise<{ Descriptor: { digest: string } }>,
+        request as Promise<{ Descriptor: { digest: string } }>,
       );
       return Descriptor.digest;
     } catch (error) {
-      throw failureOf(error, `The registry ${name.host} did not confirm the image ${fullName(name)}`, signal);
+      throw failureOf(error, `The image ${fullName(name)} could not be looked up in the registry ${name.host}`, signal);
     }
   }
 
   async #pull(name: ImageName, signal?: AbortSignal): Promise<void> {
     try {
-      await this.#engine.have(async (docker) => {
-        const query = requestParts({ fromImage: name.repository, tag: name.version });
+      await this.#engine.callLong(async (docker) => {
+        const query = separateParts({ fromImage: name.repository, tag: name.version });
         const progress = await docker.createImage({ ...query, ...(signal && { abortSignal: signal }) });
-        // What goes wrong after the first byte is told at the end.
+        // Errors after the first byte are reported at the end of the stream.
         await new Promise<void>((resolve, reject) =>
           docker.modem.followProgress(progress, (error) => (error ? reject(error) : resolve())),
         );
@@ -115,28 +122,83 @@ export class Images {
     }
   }
 
-  /** Removes what was pulled for a deployment, unless somebody else uses it: other deployments, containers, names. */
+  /** Removes the images that were pulled for a deployment, unless other deployments, containers or names use them. */
   release(deployment_id: string): Promise<void> {
     return this.#pulled.release(deployment_id, async ({ id, names }) => {
       for (const name of names) {
         if ((await this.#inspect(name))?.Id !== id) continue;
-        await this.#engine.have((docker) => unless(docker.getImage(name).remove(), 404, 409));
+        await this.#engine.callLong((docker) => undefinedOnStatus(docker.getImage(name).remove(), 404, 409));
       }
     });
   }
 
   #inspect(name: string): Promise<Docker.ImageInspectInfo | undefined> {
-    return this.#engine.ask((docker) => ifThere(docker.getImage(name).inspect()));
+    return this.#engine.call((docker) => undefinedIfMissing(docker.getImage(name).inspect()));
   }
 }
 
-/** A DeployError, unless the engine is away or the job was aborted. */
-function failureOf(error: unknown, what: string, signal: AbortSignal | undefined): unknown {
+/** A DeployError, unless the engine is unavailable or the job was aborted. */
+function failureOf(error: unknown, problem: string, signal: AbortSignal | undefined): unknown {
   if (signal?.aborted) return signal.reason;
-  if (error instanceof EngineAway) return error;
-  const said = saidBy(error);
+  if (error instanceof EngineUnavailableError) return error;
+  const message = engineMessage(error);
   const isRefused =
-    [401, 403].includes(statusOf(error) ?? 0) || /unauthorized|denied|authentication|credentials/i.test(said);
-  const because = isRefused ? `it does not exist or needs credentials, and this service has none (${said})` : said;
-  return new DeployError(`${what}: ${because}.`);
+    [401, 403].includes(statusOf(error) ?? 0) || /unauthorized|denied|authentication|credentials/i.test(message);
+  const reason = isRefused ? `it does not exist or needs credentials, and this service has none (${message})` : message;
+  return new DeployError(`${problem}: ${reason}.`);
 }
+
+/** An image reference with the parts that Docker adds to a short name. */
+export interface ImageName {
+  /** In lower case, with its port. */
+  host: string;
+  /** Begins with the host. */
+  repository: string;
+  /** A tag, or a digest as `sha256:...`. */
+  version: string;
+}
+
+/** The host of images that were tagged on this machine, as in Podman. They have no registry. */
+const LOCAL_HOST = "localhost";
+
+const PART = "[a-z0-9]+(?:(?:\\.|__?|-+)[a-z0-9]+)*";
+const REPOSITORY = new RegExp(`^${PART}(?:/${PART})*$`);
+const HOST = /^[a-z0-9-]+(\.[a-z0-9-]+)*(:\d+)?$/;
+const TAG = /^\w[\w.-]{0,127}$/;
+const DIGEST = /^sha256:[0-9a-f]{64}$/;
+
+/**
+ * Parses an image name as the engine does. Paths of the engine's API contain only parsed names, always with host and tag: the engine
+ * could read a bare name as the prefix of an id.
+ */
+export function nameOf(image: string): ImageName | undefined {
+  const [named = "", digest, ...rest] = image.split("@");
+  const colon = named.lastIndexOf(":");
+  // A colon before the last slash belongs to a port.
+  const hasTag = colon > named.lastIndexOf("/");
+  const whole = hasTag ? named.slice(0, colon) : named;
+  const tag = hasTag ? named.slice(colon + 1) : "latest";
+  const { host, path } = splitHost(whole);
+  const isName = HOST.test(host) && REPOSITORY.test(path) && TAG.test(tag) && rest.length === 0;
+  if (!isName || (digest !== undefined && !DIGEST.test(digest))) return undefined;
+  return { host, repository: `${host}/${path}`, version: digest ?? tag };
+}
+
+function splitHost(whole: string): { host: string; path: string } {
+  const slash = whole.indexOf("/");
+  const first = whole.slice(0, Math.max(0, slash)).toLowerCase();
+  const hasHost = first.includes(".") || first.includes(":") || first === LOCAL_HOST;
+  const host = !hasHost || first === "index.docker.io" ? "docker.io" : first;
+  const path = hasHost ? whole.slice(slash + 1) : whole;
+  return { host, path: host === "docker.io" && !path.includes("/") ? `library/${path}` : path };
+}
+
+const fullName = ({ repository, version }: ImageName): string =>
+  `${repository}${DIGEST.test(version) ? "@" : ":"}${version}`;
+
+/** Whether an entry of the list is the registry of an image, or a prefix of its repository. */
+const isListed = ({ repository }: ImageName, registries: readonly string[]): boolean =>
+  registries.some((entry) => repository === entry || repository.startsWith(`${entry}/`));
+
+/** Whether a name is an image id, which is specific to an engine. */
+const isId = (image: string): boolean => DIGEST.test(image);

@@ -4,112 +4,114 @@ import { type AddressInfo, createServer } from "node:net";
 import { dirname, join } from "node:path";
 import type Docker from "dockerode";
 import type { Log } from "../../../platform/lib/log.ts";
-import { isLoopback } from "../../../platform/lib/loopback.ts";
-import { dataFolder } from "../data-folder.ts";
-import { DeployError, type InstanceCondition, type InstanceOrder, type InstanceRef } from "../driver.ts";
-import type { OwnDatabases } from "../own-databases.ts";
-import { containerName, containerOf, labelOf, refFrom, refOf, type Serving } from "./container.ts";
-import { lastWordsOfContainer, logOf } from "./container-log.ts";
-import { type Engine, ifThere, requestParts, saidBy, statusOf, unless } from "./engine.ts";
-import { closeMachine } from "./firewall.ts";
-import type { Folders } from "./folders.ts";
+import { isLoopback } from "../../../platform/lib/safe-fetch/addresses.ts";
+import { type DeploymentDatabases, dataFolder } from "../deployment-data.ts";
+import { DeployError, type InstanceCondition, type InstanceRef, type InstanceSpec } from "../driver.ts";
+import { containerName, containerOptions, type Endpoint, labelOf, refFrom, refOf } from "./container.ts";
+import {
+  type Engine,
+  engineMessage,
+  separateParts,
+  statusOf,
+  undefinedIfMissing,
+  undefinedOnStatus,
+} from "./engine.ts";
+import { ensureServiceId, type Folders, findServiceId } from "./folders.ts";
 import type { Images } from "./images.ts";
-import { LogFollower } from "./log-follower.ts";
-import { positionFile, removePosition } from "./log-position.ts";
-import { bridgeOf, ensureOwnNetwork, ownNetworkName } from "./network.ts";
-import { ensureServiceId, findServiceId } from "./service-id.ts";
+import { containerStderrTail, LogFollower, logOf, positionFile, removePosition } from "./log-follower.ts";
+import { bridgeOf, ensureOwnNetwork, ownNetworkName, restrictContainerTraffic } from "./network.ts";
 
-export interface InstanceSettings {
+interface ContainerSettings {
   engine: Engine;
   images: Images;
   folders: Folders;
   /**
-   * A network of the engine; undefined: one that is made for this service. In `host` a container has the ports of this machine; in
-   * others one is published on loopback.
+   * A network of the engine; undefined: a network that the driver creates for this service. In `host` a container uses the ports of
+   * the machine; in others a port is published on loopback.
    */
   network: string | undefined;
-  databases: OwnDatabases;
+  databases: DeploymentDatabases;
   log: Log;
 }
 
 /**
- * Nothing but a change of the image or its settings helps: Threadmill refuses to start with 2; 126 and 127 are those of a program
- * that cannot be run, or is not there.
+ * Exit statuses that a retry cannot fix: Threadmill exits with 2 on a configuration error; 126 and 127 mean that the program cannot
+ * be executed or does not exist.
  */
-const MISTAKEN: ReadonlySet<number> = new Set([2, 126, 127]);
+const PERMANENT_STATUSES: ReadonlySet<number> = new Set([2, 126, 127]);
 
-/** The containers of deployments. Each has a name that only it can have, so that a service that starts anew finds it. */
+/** The containers of deployments. Each has a unique name, by which the service finds it after a restart. */
 export class Instances {
-  readonly #settings: InstanceSettings;
+  readonly #settings: ContainerSettings;
   readonly #followers = new Map<string, LogFollower>();
   readonly #starting = new Map<string, Promise<InstanceRef>>();
   #network: Promise<void> = Promise.resolve();
 
-  constructor(settings: InstanceSettings) {
+  constructor(settings: ContainerSettings) {
     this.#settings = settings;
   }
 
-  /** @throws DeployError when there is nothing to start, or the last start failed because of what the user brought */
-  ensure(order: InstanceOrder): Promise<InstanceRef> {
-    const { instance_id } = order;
-    const under_way = this.#starting.get(instance_id);
-    if (under_way) return under_way;
-    const starting = this.#ensure(order).finally(() => this.#starting.delete(instance_id));
+  /** @throws DeployError when the image is missing, or the last start failed because of the image or its settings */
+  ensure(spec: InstanceSpec): Promise<InstanceRef> {
+    const { instance_id } = spec;
+    const running = this.#starting.get(instance_id);
+    if (running) return running;
+    const starting = this.#ensure(spec).finally(() => this.#starting.delete(instance_id));
     this.#starting.set(instance_id, starting);
     return starting;
   }
 
-  async #ensure(order: InstanceOrder): Promise<InstanceRef> {
-    const there = await this.#inspect(containerName(order.instance_id));
-    if (!there) return this.#create(order);
-    // Whoever made it died before it could start it.
-    if (there.State.Status === "created") return this.#start(there.Id, order);
-    await this.#follow(there.Id, order);
-    if (there.State.Running) return refOf(there);
-    const { ExitCode: status } = there.State;
-    const said = MISTAKEN.has(status) ? await lastWordsOfContainer(this.#settings.engine, there.Id) : undefined;
-    // The next time it is tried again: a mistake can be outside of the image, too.
-    await this.#remove(there.Id, order.instance_id);
-    if (said === undefined) return this.#create(order);
-    throw new DeployError(said === "" ? "The agent server refused to start." : said);
+  async #ensure(spec: InstanceSpec): Promise<InstanceRef> {
+    const existing = await this.#inspect(containerName(spec.instance_id));
+    if (!existing) return this.#create(spec);
+    // The process that created it died before the start.
+    if (existing.State.Status === "created") return this.#start(existing.Id, spec);
+    await this.#follow(existing.Id, spec);
+    if (existing.State.Running) return refOf(existing);
+    const isPermanent = PERMANENT_STATUSES.has(existing.State.ExitCode);
+    const stderr = isPermanent ? await containerStderrTail(this.#settings.engine, existing.Id) : undefined;
+    // The next call starts it again, as the cause may be outside of the image.
+    await this.#remove(existing.Id, spec.instance_id);
+    if (stderr === undefined) return this.#create(spec);
+    throw new DeployError(stderr === "" ? "The agent server refused to start." : stderr);
   }
 
-  async #create(order: InstanceOrder): Promise<InstanceRef> {
+  async #create(spec: InstanceSpec): Promise<InstanceRef> {
     const { engine, images, folders, databases } = this.#settings;
-    const { deployment_id, instance_id } = order;
-    const database_url = await databases.of(order);
+    const { deployment_id, instance_id } = spec;
+    const database_url = await databases.of(spec);
     const service_id = await ensureServiceId(folders.service_id);
     const network = this.#settings.network ?? ownNetworkName(service_id);
     requireReachable(database_url, network);
-    const image = await images.have(order.artifact, order);
+    const image = await images.ensure(spec.artifact, spec);
     const data_dir = dataFolder(folders, deployment_id);
-    await moveEarlier(dataFolder({ data: folders.earlier_data }, deployment_id), data_dir);
+    await moveLegacyFolder(dataFolder({ data: folders.legacy_data }, deployment_id), data_dir);
     const user = await prepareFolder(data_dir, image.Config.User);
-    const { NCPU: cores } = (await engine.ask((docker) => docker.info())) as { NCPU: number };
-    const serving: Serving = network === "host" ? { network, port: await freePort() } : { network };
-    const container = containerOf({ order, service_id, image, serving, data_dir, database_url, user, cores });
+    const { NCPU: cores } = (await engine.call((docker) => docker.info())) as { NCPU: number };
+    const endpoint: Endpoint = network === "host" ? { network, port: await freePort() } : { network };
+    const container = containerOptions({ spec, service_id, image, endpoint, data_dir, database_url, user, cores });
     try {
       if (this.#settings.network === undefined) await this.#ensureOwnNetwork(service_id, database_url);
-      const options = requestParts<Docker.ContainerCreateOptions>({ name: containerName(instance_id) }, container);
-      const made = await engine.ask((docker) => docker.createContainer(options));
-      return await this.#start(made.id, order);
+      const options = separateParts<Docker.ContainerCreateOptions>({ name: containerName(instance_id) }, container);
+      const created = await engine.call((docker) => docker.createContainer(options));
+      return await this.#start(created.id, spec);
     } catch (error) {
-      // Somebody else, who had the deployment before, was faster.
-      if (statusOf(error) === 409) return this.#adopt(order, error);
-      throw explain(error);
+      // An earlier holder of the deployment has created it meanwhile.
+      if (statusOf(error) === 409) return this.#adopt(spec, error);
+      throw toDeployError(error);
     }
   }
 
-  /** One call at a time: of two, both would find that rules are missing and add them. */
+  /** One call at a time: two concurrent calls would both add a missing rule. */
   #ensureOwnNetwork(service_id: string, database_url: string | undefined): Promise<void> {
     const { engine, log } = this.#settings;
     const bridge = bridgeOf(service_id);
     const ensured = this.#network.then(async () => {
       await ensureOwnNetwork(engine, service_id);
-      await closeMachine(bridge, database_url).catch((error: unknown) =>
+      await restrictContainerTraffic(bridge, database_url).catch((error: unknown) =>
         log.warn(
-          { error, bridge },
-          "containers can connect to ports of this machine and to link-local addresses, as no firewall rules could be set (docs/security.md#containers)",
+          { error, bridge, see: "docs/security.md#containers" },
+          "firewall rules not set: containers can connect to this machine and to link-local addresses",
         ),
       );
     });
@@ -117,49 +119,49 @@ export class Instances {
     return ensured;
   }
 
-  async #adopt(order: InstanceOrder, cause: unknown): Promise<InstanceRef> {
-    const there = await this.#inspect(containerName(order.instance_id));
-    if (!there?.State.Running) throw cause;
-    await this.#follow(there.Id, order);
-    return refOf(there);
+  async #adopt(spec: InstanceSpec, cause: unknown): Promise<InstanceRef> {
+    const existing = await this.#inspect(containerName(spec.instance_id));
+    if (!existing?.State.Running) throw cause;
+    await this.#follow(existing.Id, spec);
+    return refOf(existing);
   }
 
-  /** What cannot be started is not left behind. */
-  async #start(id: string, order: InstanceOrder): Promise<InstanceRef> {
+  /** Removes the container when the start fails. */
+  async #start(id: string, spec: InstanceSpec): Promise<InstanceRef> {
     const { engine } = this.#settings;
     try {
-      await engine.have((docker) => docker.getContainer(id).start());
+      await engine.callLong((docker) => docker.getContainer(id).start());
     } catch (error) {
-      await this.#remove(id, order.instance_id);
-      throw explain(error);
+      await this.#remove(id, spec.instance_id);
+      throw toDeployError(error);
     }
     const started = await this.#inspect(id);
-    if (!started) throw new Error(`The container ${id} was removed while it was started.`);
+    if (!started) throw new Error(`The container ${id} was removed while it was starting.`);
     const ref = refOf(started);
-    const at = ref.address === "" ? "" : ` at ${ref.address}`;
-    const message = `The container ${id.slice(0, 12)} of the image ${order.artifact} was started${at}.`;
-    order.log({ at: Date.now(), level: "INFO", message });
-    await this.#follow(id, order);
+    const at = ref.address === "" ? "" : `; its address is ${ref.address}`;
+    const message = `Container ${id.slice(0, 12)} (image ${spec.artifact}) was started${at}.`;
+    spec.log({ at: Date.now(), level: "INFO", message });
+    await this.#follow(id, spec);
     return ref;
   }
 
   async probe({ handle }: InstanceRef): Promise<InstanceCondition> {
     const container = await this.#inspect(handle);
     if (container?.State.Running) return { state: "running" };
-    if (!container) return { state: "gone", reason: "its container is gone" };
-    const said = await lastWordsOfContainer(this.#settings.engine, handle);
-    return { state: "gone", reason: `${howItEnded(container.State)}${said === "" ? "" : `: ${said}`}` };
+    if (!container) return { state: "ended", reason: "its container no longer exists" };
+    const stderr = await containerStderrTail(this.#settings.engine, handle);
+    return { state: "ended", reason: `${exitReason(container.State)}${stderr === "" ? "" : `: ${stderr}`}` };
   }
 
   async stop({ instance_id, handle }: InstanceRef, grace_ms: number): Promise<void> {
     const { engine, folders } = this.#settings;
-    // The row may know of a start before the last one.
+    // The handle in the row may be older than the last start.
     for (const name of [containerName(instance_id), handle]) {
       const container = await this.#inspect(name);
       if (!container) continue;
       const t = Math.ceil(grace_ms / 1000);
-      await engine.have((docker) =>
-        unless(docker.getContainer(container.Id).stop(requestParts<{ t: number }>({ t })), 304, 404),
+      await engine.callLong((docker) =>
+        undefinedOnStatus(docker.getContainer(container.Id).stop(separateParts<{ t: number }>({ t })), 304, 404),
       );
       await this.#remove(container.Id, instance_id);
     }
@@ -167,43 +169,43 @@ export class Instances {
     await removePosition(folders.positions, instance_id);
   }
 
-  /** All containers of this service, or those of one deployment. */
+  /** All containers of this service, or those of a deployment. */
   async list(deployment_id?: string): Promise<InstanceRef[]> {
     const { engine, folders } = this.#settings;
     const service_id = await findServiceId(folders.service_id);
-    // Nothing was ever started, so nobody is asked: there may be no engine.
+    // No container was ever started, and there may be no engine.
     if (service_id === undefined) return [];
-    const of = deployment_id === undefined ? [] : [labelOf("deployment", deployment_id)];
-    const label = [labelOf("service", service_id), ...of];
-    const found = await engine.ask((docker) => docker.listContainers({ all: true, filters: { label } }));
+    const label = [labelOf("service", service_id)];
+    if (deployment_id !== undefined) label.push(labelOf("deployment", deployment_id));
+    const found = await engine.call((docker) => docker.listContainers({ all: true, filters: { label } }));
     return found.map(({ Id, Labels, Ports }) => {
       const published = Ports.find(({ PublicPort }) => PublicPort)?.PublicPort;
       return published === undefined ? refFrom({ Id, Labels }) : refFrom({ Id, Labels }, published);
     });
   }
 
-  /** Stops to listen to what containers say. */
+  /** Stops following the logs of all containers. */
   async close(): Promise<void> {
     await Promise.all([...this.#followers.keys()].map((instance_id) => this.#unfollow(instance_id, { last: false })));
   }
 
-  /** Removes a container that has ended, or ends it, when all that it has written is told. */
+  /** Removes a container, after the rest of its log was read if it has ended. */
   async #remove(id: string, instance_id: string): Promise<void> {
     await this.#unfollow(instance_id, { last: true });
-    // In the middle of being removed (409) it is as good as gone.
-    await this.#settings.engine.have((docker) =>
-      unless(docker.getContainer(id).remove({ force: true, v: true }), 404, 409),
+    // 409: another removal is in progress.
+    await this.#settings.engine.callLong((docker) =>
+      undefinedOnStatus(docker.getContainer(id).remove({ force: true, v: true }), 404, 409),
     );
   }
 
-  /** From here on this order is told what the container writes, from where the last one has come to. */
-  async #follow(id: string, order: InstanceOrder): Promise<void> {
+  /** Sends the log of a container to this spec, from the stored position on. */
+  async #follow(id: string, spec: InstanceSpec): Promise<void> {
     const { engine, folders, log } = this.#settings;
-    const { instance_id } = order;
+    const { instance_id } = spec;
     await this.#unfollow(instance_id, { last: false });
-    const onError = (error: unknown) => log.warn({ error, instance_id }, "lines of an instance were not told");
+    const onError = (error: unknown) => log.warn({ error, instance_id }, "reading the instance log failed");
     const position = positionFile(folders.positions, instance_id, id);
-    this.#followers.set(instance_id, new LogFollower(logOf(engine, id), position, order, onError));
+    this.#followers.set(instance_id, new LogFollower(logOf(engine, id), position, spec, onError));
   }
 
   async #unfollow(instance_id: string, options: { last: boolean }): Promise<void> {
@@ -213,43 +215,43 @@ export class Instances {
   }
 
   #inspect(name: string): Promise<Docker.ContainerInspectInfo | undefined> {
-    return this.#settings.engine.ask((docker) => ifThere(docker.getContainer(name).inspect()));
+    return this.#settings.engine.call((docker) => undefinedIfMissing(docker.getContainer(name).inspect()));
   }
 }
 
-/** What the engine refuses as a bad request, it refuses because of the image or the resources: a program that is not there, say. */
-const explain = (error: unknown): unknown =>
-  statusOf(error) === 400 ? new DeployError(`The container could not be started: ${saidBy(error)}.`) : error;
+/** The engine answers 400 when the image or the resources are invalid, for example when a program does not exist. */
+const toDeployError = (error: unknown): unknown =>
+  statusOf(error) === 400 ? new DeployError(`The container could not be started: ${engineMessage(error)}.`) : error;
 
-function howItEnded({ OOMKilled, ExitCode, Error: error }: Docker.ContainerInspectInfo["State"]): string {
-  if (OOMKilled) return "it had no memory left";
+function exitReason({ OOMKilled, ExitCode, Error: error }: Docker.ContainerInspectInfo["State"]): string {
+  if (OOMKilled) return "it ran out of memory";
   return error ? `it could not be started (${error})` : `it exited with status ${ExitCode}`;
 }
 
-/** @throws DeployError when the database of the service is one that no container reaches */
+/** @throws DeployError when containers of the network cannot reach the database of the service */
 function requireReachable(database_url: string | undefined, network: string): void {
   if (database_url === undefined || network === "host") return;
   const { hostname } = new URL(database_url);
   if (!isLoopback(hostname)) return;
   throw new DeployError(
-    `Containers in the network "${network}" do not reach the service's database at ${hostname}: name it by another address in DATABASE_URL, or set THREADMILL_DOCKER_NETWORK=host.`,
+    `Containers in the network "${network}" cannot reach the service's database at ${hostname}: use another address in DATABASE_URL, or set THREADMILL_DOCKER_NETWORK=host.`,
   );
 }
 
-/** Containers that run go on in a folder that is moved. What a process of the deployment has is not root's, and stays. */
-async function moveEarlier(earlier: string, folder: string): Promise<void> {
-  const found = await lstat(earlier).catch(() => undefined);
-  if (earlier === folder || found?.uid !== 0 || (await lstat(folder).catch(() => undefined))) return;
+/** Moves a data folder of an earlier version. Running containers keep their mount. A folder of the process driver, which root does not own, stays. */
+async function moveLegacyFolder(legacy: string, folder: string): Promise<void> {
+  const found = await lstat(legacy).catch(() => undefined);
+  if (legacy === folder || found?.uid !== 0 || (await lstat(folder).catch(() => undefined))) return;
   await mkdir(dirname(folder), { recursive: true, mode: 0o700 });
-  await rename(earlier, folder);
+  await rename(legacy, folder);
 }
 
 /**
- * Makes the data folder of a deployment. A service without the rights of root has containers run as itself, so that it can remove
- * what they write. Otherwise images run as whom they say, or as {@link NOBODY} where that is root, and whoever that is may write
- * here. Others of this machine do not get into the folder of the driver.
+ * Creates the data folder of a deployment. If the service is not root, containers run as its user, so that it can remove their files.
+ * Otherwise they run as the user of their image, or as {@link UNPRIVILEGED_UID} instead of root, and the data folder is world-writable; other
+ * users of the machine cannot enter the folder of the driver.
  *
- * @returns as whom containers are to run; undefined: as their image says
+ * @returns the user of the containers; undefined: the user of the image
  */
 async function prepareFolder(folder: string, image_user: string | undefined): Promise<string | undefined> {
   await mkdir(folder, { recursive: true, mode: 0o700 });
@@ -258,24 +260,24 @@ async function prepareFolder(folder: string, image_user: string | undefined): Pr
   await chmod(dirname(dirname(folder)), 0o700);
   await chmod(folder, 0o777);
   if (!isRoot(image_user)) return undefined;
-  // Earlier versions ran such images as root. Nothing below subfolders: a container could put a link in the way.
+  // Earlier versions ran such images as root. Subfolders are skipped, as a container could place a link in them.
   for (const name of await readdir(folder)) {
     const path = join(folder, name);
-    if ((await lstat(path)).uid === 0) await lchown(path, NOBODY, NOBODY);
+    if ((await lstat(path)).uid === 0) await lchown(path, UNPRIVILEGED_UID, UNPRIVILEGED_UID);
   }
-  return `${NOBODY}:${NOBODY}`;
+  return `${UNPRIVILEGED_UID}:${UNPRIVILEGED_UID}`;
 }
 
-/** The user `nobody` of most systems. */
-const NOBODY = 65534;
+/** The uid of the unprivileged default user on most systems. */
+const UNPRIVILEGED_UID = 65534;
 
-/** Of the `USER` of an image, as the engine reads it: `<name or number>[:<group>]`. */
+/** @param user the `USER` of an image: `<name or number>[:<group>]` */
 const isRoot = (user = ""): boolean => {
   const [name = ""] = user.split(":");
   return name === "root" || Number(name) === 0;
 };
 
-/** A port of this machine that was free a moment ago. Should it be taken since, the container ends and another is started. */
+/** A free port of this machine. If another process takes it meanwhile, the container ends and is started again. */
 async function freePort(): Promise<number> {
   const server = createServer().listen(0, "127.0.0.1");
   await once(server, "listening");

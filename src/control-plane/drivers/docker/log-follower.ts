@@ -1,57 +1,50 @@
+import { mkdir, readFile, rm } from "node:fs/promises";
+import { dirname, join } from "node:path";
 import type { Readable } from "node:stream";
 import { setTimeout as delay } from "node:timers/promises";
-import { backOff } from "../../reconcile/back-off.ts";
-import type { InstanceOrder } from "../driver.ts";
-import { readLogLine } from "../log-line.ts";
-import { LogFrames } from "./log-frames.ts";
-import { LogLines, sinceOf, type WrittenLine } from "./log-lines.ts";
-import type { LogPositionFile } from "./log-position.ts";
+import { replaceFile } from "../../../platform/lib/replace-file.ts";
+import { backOffMs } from "../driver.ts";
+import { type LogReceiver, sendLines, stderrTail } from "../log-line.ts";
+import { type Engine, undefinedIfMissing } from "./engine.ts";
+import { LogFrames, LogLines, type LogPosition, sinceOf, type TimedLine } from "./log-lines.ts";
 
-/** What comes within this time is told together. */
-const GATHER_MS = 200;
-/** The log of a container that has ended is told after this, or never will be. */
-const END_WITHIN_MS = 10_000;
+/** Output is read in batches of this time. */
+const BATCH_MS = 200;
+/** Time limit for reading the rest of the log of an ended container. */
+const END_TIMEOUT_MS = 10_000;
 
-/** The log of a container, as its engine has it. */
-export interface ContainerLog {
-  /** What it has written since this second, and what it writes from now on; it ends with the container. */
+/** The log of a container in its engine. */
+interface ContainerLog {
+  /** The output since this time in seconds; the stream ends with the container. */
   follow(since: number): Promise<Readable>;
   isRunning(): Promise<boolean>;
 }
 
-/**
- * Tells what a container writes, line by line. How far it has come is noted when the lines before it are kept by whoever was told:
- * after a restart it goes on from there.
- */
+/** Sends the output of a container line by line. Its position is stored after the lines before it, and survives restarts. */
 export class LogFollower {
   readonly #log: ContainerLog;
   readonly #position: LogPositionFile;
-  readonly #order: Pick<InstanceOrder, "log" | "kept">;
+  readonly #receiver: LogReceiver;
   readonly #onError: (error: unknown) => void;
   readonly #stopping = new AbortController();
-  readonly #hurrying = new AbortController();
+  readonly #ending = new AbortController();
   readonly #running: Promise<void>;
   #stream: Readable | undefined;
 
-  constructor(
-    log: ContainerLog,
-    position: LogPositionFile,
-    order: Pick<InstanceOrder, "log" | "kept">,
-    onError: (error: unknown) => void,
-  ) {
+  constructor(log: ContainerLog, position: LogPositionFile, receiver: LogReceiver, onError: (error: unknown) => void) {
     this.#log = log;
     this.#position = position;
-    this.#order = order;
+    this.#receiver = receiver;
     this.#onError = onError;
     this.#running = this.#run();
   }
 
-  /** Ends; with `last`, when all is told that a container has written which has ended. */
+  /** Stops; with `last`, after the rest of the log of an ended container was read. */
   async stop({ last }: { last: boolean }): Promise<void> {
-    this.#hurrying.abort();
+    this.#ending.abort();
     if (last) {
       const over = new AbortController();
-      const late = delay(END_WITHIN_MS, undefined, { signal: over.signal }).catch(() => undefined);
+      const late = delay(END_TIMEOUT_MS, undefined, { signal: over.signal }).catch(() => undefined);
       await Promise.race([this.#running, late]);
       over.abort();
     }
@@ -60,7 +53,7 @@ export class LogFollower {
     await this.#running;
   }
 
-  /** A connection that breaks is made again. */
+  /** Reconnects after errors. */
   async #run(): Promise<void> {
     const { signal } = this.#stopping;
     for (let failures = 1; !signal.aborted; failures++) {
@@ -70,13 +63,13 @@ export class LogFollower {
         if (signal.aborted) return;
         this.#onError(error);
       }
-      await delay(backOff(failures), undefined, { signal: AbortSignal.any([signal, this.#hurrying.signal]) }).catch(
+      await delay(backOffMs(failures), undefined, { signal: AbortSignal.any([signal, this.#ending.signal]) }).catch(
         () => undefined,
       );
     }
   }
 
-  /** True when the container has ended, and all is told. */
+  /** Returns true when the container has ended and its log was read completely. */
   async #follow(): Promise<boolean> {
     const from = await this.#position.read();
     const stream = await this.#log.follow(sinceOf(from));
@@ -84,32 +77,69 @@ export class LogFollower {
     if (this.#stopping.signal.aborted) stream.destroy();
     const frames = new LogFrames();
     const lines = new LogLines(from);
-    for await (const piece of stream) {
-      await this.#tell(lines.add(frames.add(piece)), lines);
-      await delay(GATHER_MS, undefined, { signal: this.#hurrying.signal }).catch(() => undefined);
+    for await (const chunk of stream) {
+      await this.#send(lines.add(frames.add(chunk)), lines);
+      await delay(BATCH_MS, undefined, { signal: this.#ending.signal }).catch(() => undefined);
     }
     if (await this.#log.isRunning()) return false;
-    await this.#tell(lines.end(), lines);
+    await this.#send(lines.end(), lines);
     return true;
   }
 
-  async #tell(written: readonly WrittenLine[], { position }: LogLines): Promise<void> {
-    if (written.length === 0) return;
-    for (const { text, at_ms } of written) {
-      const line = readLogLine(text, at_ms);
-      if (line) this.#order.log(line);
-    }
-    await this.#kept();
+  async #send(timed: readonly TimedLine[], { position }: LogLines): Promise<void> {
+    if (timed.length === 0) return;
+    await sendLines(timed, this.#receiver, this.#stopping);
     await this.#position.write(position);
   }
-
-  /** Whoever does not keep them any more is told nothing more: the next one to ask for the instance hears of these lines again. */
-  async #kept(): Promise<void> {
-    try {
-      await this.#order.kept?.();
-    } catch (error) {
-      this.#stopping.abort();
-      throw error;
-    }
-  }
 }
+
+const TAIL_LINES = 20;
+
+const BOTH = { stdout: true, stderr: true, timestamps: true } as const;
+
+export const logOf = (engine: Engine, id: string): ContainerLog => ({
+  follow: (since) =>
+    engine.callLong(
+      async (docker) => (await docker.getContainer(id).logs({ ...BOTH, follow: true, since })) as Readable,
+    ),
+  isRunning: () =>
+    engine.call(
+      async (docker) => (await undefinedIfMissing(docker.getContainer(id).inspect()))?.State.Running === true,
+    ),
+});
+
+/** The last lines of a container's output. Empty without output, or when the container does not exist. */
+export async function containerStderrTail(engine: Engine, id: string): Promise<string> {
+  const tail = TAIL_LINES;
+  const written = await engine.call((docker) =>
+    undefinedIfMissing(docker.getContainer(id).logs({ ...BOTH, follow: false, tail })),
+  );
+  const frames = new LogFrames().add(written ?? Buffer.alloc(0));
+  return stderrTail(frames.map(({ bytes }) => bytes.toString("utf8")));
+}
+
+/** Stores the position in the log of an instance across restarts of the service. It applies to one container only. */
+interface LogPositionFile {
+  read(): Promise<LogPosition>;
+  write(position: LogPosition): Promise<void>;
+}
+
+const fileOf = (folder: string, instance_id: string) => join(folder, `${instance_id}.json`);
+
+export function positionFile(folder: string, instance_id: string, container: string): LogPositionFile {
+  const file = fileOf(folder, instance_id);
+  return {
+    async read() {
+      const text = await readFile(file, "utf8").catch(() => "{}");
+      const stored = JSON.parse(text) as { container?: string; position?: LogPosition };
+      return (stored.container === container && stored.position) || {};
+    },
+    async write(position) {
+      await mkdir(dirname(file), { recursive: true, mode: 0o700 });
+      await replaceFile(file, JSON.stringify({ container, position }));
+    },
+  };
+}
+
+export const removePosition = (folder: string, instance_id: string): Promise<void> =>
+  rm(fileOf(folder, instance_id), { force: true });

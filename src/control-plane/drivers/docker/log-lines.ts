@@ -1,25 +1,23 @@
-import type { LogFrame, StreamName } from "./log-frames.ts";
-
-/** How far a stream has been told: all frames before this time, and so many of those at it. */
-interface Place {
+/** The position in a stream: all frames before this time, and this number of frames at it. */
+interface StreamPosition {
   at: string;
   frames: number;
 }
 
-export type LogPosition = Readonly<Partial<Record<StreamName, Place>>>;
+export type LogPosition = Readonly<Partial<Record<StreamName, StreamPosition>>>;
 
-export interface WrittenLine {
+export interface TimedLine {
   at_ms: number;
   text: string;
 }
 
-/** A line that goes on longer than this is told in pieces. */
+/** Longer lines are split. */
 const MAX_BYTES = 64 * 1024;
 const NEWLINE = 0x0a;
 
 /**
- * Makes lines of the frames of a log that is read from a position on, or from anywhere before it: what was told is left out. The
- * two streams of a container are each in order, but not between each other, so each has a place of its own.
+ * Assembles lines from the frames of a log that starts at a position or before it, and skips what is before the position. Each of
+ * the two streams of a container is in order, but not relative to the other, so each has its own position.
  */
 export class LogLines {
   readonly #streams: Record<StreamName, StreamLines>;
@@ -28,64 +26,108 @@ export class LogLines {
     this.#streams = { stdout: new StreamLines(from.stdout), stderr: new StreamLines(from.stderr) };
   }
 
-  /** The lines that end in these frames. */
-  add(frames: readonly LogFrame[]): WrittenLine[] {
+  /** Returns the lines that end in these frames. */
+  add(frames: readonly LogFrame[]): TimedLine[] {
     return frames.flatMap((frame) => this.#streams[frame.stream].add(frame) ?? []);
   }
 
-  /** What is left when nothing more comes. */
-  end(): WrittenLine[] {
+  /** Returns the incomplete last lines. */
+  end(): TimedLine[] {
     return Object.values(this.#streams).flatMap((stream) => stream.end() ?? []);
   }
 
-  /** Behind the last line that has ended. */
+  /** The position after the last complete line. */
   get position(): LogPosition {
     const { stdout, stderr } = this.#streams;
-    return { ...(stdout.told && { stdout: stdout.told }), ...(stderr.told && { stderr: stderr.told }) };
+    return {
+      ...(stdout.position && { stdout: stdout.position }),
+      ...(stderr.position && { stderr: stderr.position }),
+    };
   }
 }
 
 class StreamLines {
-  told: Place | undefined;
-  readonly #from: Place | undefined;
-  #read: Place = { at: "", frames: 0 };
+  position: StreamPosition | undefined;
+  readonly #from: StreamPosition | undefined;
+  #read: StreamPosition = { at: "", frames: 0 };
   #is_past = false;
-  #pieces: Buffer[] = [];
+  #parts: Buffer[] = [];
 
-  constructor(from: Place | undefined) {
-    this.told = from;
+  constructor(from: StreamPosition | undefined) {
+    this.position = from;
     this.#from = from;
   }
 
-  add({ at, bytes }: LogFrame): WrittenLine | undefined {
+  add({ at, bytes }: LogFrame): TimedLine | undefined {
     this.#read = { at, frames: at === this.#read.at ? this.#read.frames + 1 : 1 };
-    if (this.#wasTold()) return undefined;
-    this.#pieces.push(bytes);
-    const isWhole = bytes.at(-1) === NEWLINE || this.#pieces.reduce((sum, { length }) => sum + length, 0) > MAX_BYTES;
-    return isWhole ? this.end() : undefined;
+    if (this.#isBeforeStart()) return undefined;
+    this.#parts.push(bytes);
+    const isComplete = bytes.at(-1) === NEWLINE || this.#parts.reduce((sum, { length }) => sum + length, 0) > MAX_BYTES;
+    return isComplete ? this.end() : undefined;
   }
 
-  end(): WrittenLine | undefined {
-    if (this.#pieces.length === 0) return undefined;
-    const text = Buffer.concat(this.#pieces).toString("utf8");
-    this.#pieces = [];
-    this.told = this.#read;
+  end(): TimedLine | undefined {
+    if (this.#parts.length === 0) return undefined;
+    const text = Buffer.concat(this.#parts).toString("utf8");
+    this.#parts = [];
+    this.position = this.#read;
     return { at_ms: Date.parse(this.#read.at), text };
   }
 
-  /** Only at the beginning: afterwards a clock that was set back changes nothing. */
-  #wasTold(): boolean {
+  /** Once a frame is past the start, a clock that is set back has no effect. */
+  #isBeforeStart(): boolean {
     const { at, frames } = this.#read;
     this.#is_past ||= !this.#from || at > this.#from.at || (at === this.#from.at && frames > this.#from.frames);
     return !this.#is_past;
   }
 }
 
-/** The engine writes the two streams down as they come, but for what both say in one moment. */
+/** The engine may store output of the two streams from the same moment out of order. */
 const MARGIN_S = 1;
 
-/** From which second on a log has to be read to go on at a position; 0: from its beginning. */
+/** The time in seconds from which a log has to be read to continue at a position; 0: from its start. */
 export function sinceOf({ stdout, stderr }: LogPosition): number {
-  const times = [stdout, stderr].flatMap((place) => (place ? [Date.parse(place.at)] : []));
+  const times = [stdout, stderr].flatMap((position) => (position ? [Date.parse(position.at)] : []));
   return Math.max(0, Math.floor(Math.max(0, ...times) / 1000) - MARGIN_S);
+}
+
+/** A line of a container's output, or a part of a long line. */
+interface LogFrame {
+  stream: StreamName;
+  /** The engine's timestamp in nanoseconds: `2026-11-20T10:00:00.000000001Z`. Monotonic within a stream. */
+  at: string;
+  bytes: Buffer;
+}
+
+type StreamName = "stdout" | "stderr";
+
+const HEADER_BYTES = 8;
+const STDERR = 2;
+const SPACE = 0x20;
+
+/**
+ * Splits a log of the engine into frames: one byte for the stream, three unused, four for the length, and then a timestamp, a space
+ * and the output (Engine API, "Attach to a container").
+ */
+export class LogFrames {
+  #rest: Buffer = Buffer.alloc(0);
+
+  /** Returns the frames that end in this chunk. */
+  add(chunk: Uint8Array): LogFrame[] {
+    let bytes = Buffer.concat([this.#rest, chunk]);
+    const frames: LogFrame[] = [];
+    while (bytes.length >= HEADER_BYTES) {
+      const end = HEADER_BYTES + bytes.readUInt32BE(4);
+      if (bytes.length < end) break;
+      frames.push(frameOf(bytes[0] === STDERR ? "stderr" : "stdout", bytes.subarray(HEADER_BYTES, end)));
+      bytes = bytes.subarray(end);
+    }
+    this.#rest = Buffer.from(bytes);
+    return frames;
+  }
+}
+
+function frameOf(stream: StreamName, content: Buffer): LogFrame {
+  const space = content.indexOf(SPACE);
+  return { stream, at: content.toString("latin1", 0, space), bytes: Buffer.from(content.subarray(space + 1)) };
 }

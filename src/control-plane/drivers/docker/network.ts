@@ -1,25 +1,29 @@
+import { execFile } from "node:child_process";
+import { lookup } from "node:dns/promises";
+import { networkInterfaces } from "node:os";
+import { promisify } from "node:util";
 import type { NetworkCreateOptions, NetworkInspectInfo } from "dockerode";
 import { LABELS } from "./container.ts";
-import { type Engine, ifThere, requestParts } from "./engine.ts";
+import { type Engine, separateParts, undefinedIfMissing } from "./engine.ts";
 
 export const ownNetworkName = (service_id: string): string => `threadmill-${service_id}`;
 
-/** The name of the interface, for rules of the firewall. Linux allows 15 characters. */
+/** The name of the network interface, for firewall rules. Linux allows 15 characters. */
 export const bridgeOf = (service_id: string): string => `tm-${service_id.replaceAll("-", "").slice(0, 12)}`;
 
 /** Creates the service's network, in which containers do not reach each other, if it does not exist. */
 export async function ensureOwnNetwork(engine: Engine, service_id: string): Promise<void> {
   const Name = ownNetworkName(service_id);
   const find = (): Promise<NetworkInspectInfo | undefined> =>
-    engine.ask((docker) => ifThere(docker.getNetwork(Name).inspect()));
+    engine.call((docker) => undefinedIfMissing(docker.getNetwork(Name).inspect()));
   if (await find()) return;
-  const options = requestParts<NetworkCreateOptions>(
+  const options = separateParts<NetworkCreateOptions>(
     {},
     {
       Name,
       Driver: "bridge",
       CheckDuplicate: true,
-      // The rules that keep containers apart are those of IPv4.
+      // The isolation of containers only covers IPv4.
       EnableIPv6: false,
       Labels: { [LABELS.service]: service_id },
       Options: {
@@ -30,9 +34,61 @@ export async function ensureOwnNetwork(engine: Engine, service_id: string): Prom
     },
   );
   try {
-    await engine.ask((docker) => docker.createNetwork(options));
+    await engine.call((docker) => docker.createNetwork(options));
   } catch (error) {
     // A concurrent start may have created it.
     if (!(await find())) throw error;
   }
+}
+
+const run = promisify(execFile);
+const TIMEOUT_MS = 10_000;
+/** Waits while another program changes the rules. */
+const WAIT = ["--wait", "5"];
+
+const LINK_LOCAL = "169.254.0.0/16";
+
+/**
+ * Sets firewall rules for the containers of a bridge: they cannot connect to the machine, except to the service's Postgres, nor to
+ * link-local addresses (metadata services of clouds), except to a resolver there.
+ *
+ * The rules are in two chains named after the bridge, which each call replaces as a whole. `INPUT` and Docker's `DOCKER-USER` get a
+ * jump to them unless they have it.
+ *
+ * @throws Error without root, without `iptables` and `ip`, or when the bridge is not on this machine
+ */
+export async function restrictContainerTraffic(bridge: string, database_url: string | undefined): Promise<void> {
+  await run("ip", ["link", "show", "dev", bridge], { timeout: TIMEOUT_MS });
+  const [to_machine, to_others] = [`${bridge}-host`, `${bridge}-out`];
+  const database_port = await localDatabasePort(database_url);
+  const restore = run("iptables-restore", [...WAIT, "--noflush"], { timeout: TIMEOUT_MS });
+  restore.child.stdin?.end(`*filter
+:${to_machine} - [0:0]
+:${to_others} - [0:0]
+-A ${to_machine} -m conntrack --ctstate ESTABLISHED,RELATED -j RETURN
+${database_port === undefined ? "" : `-A ${to_machine} -p tcp --dport ${database_port} -j RETURN`}
+-A ${to_machine} -j REJECT
+-A ${to_others} -d ${LINK_LOCAL} -p udp --dport 53 -j RETURN
+-A ${to_others} -d ${LINK_LOCAL} -p tcp --dport 53 -j RETURN
+-A ${to_others} -d ${LINK_LOCAL} -j REJECT
+COMMIT
+`);
+  await restore;
+  await jump("INPUT", bridge, to_machine);
+  await jump("DOCKER-USER", bridge, to_others);
+}
+
+async function jump(from: string, bridge: string, to: string): Promise<void> {
+  const rule = [from, "--in-interface", bridge, "--jump", to];
+  const iptables = (command: string) => run("iptables", [...WAIT, command, ...rule], { timeout: TIMEOUT_MS });
+  await iptables("--check").catch(() => iptables("--insert"));
+}
+
+/** The port of the database if its host is an address of this machine. */
+async function localDatabasePort(url: string | undefined): Promise<number | undefined> {
+  if (url === undefined) return undefined;
+  const { hostname, port } = new URL(url);
+  const local = new Set(Object.values(networkInterfaces()).flatMap((at) => at?.map(({ address }) => address) ?? []));
+  const found = await lookup(hostname, { all: true }).catch(() => []);
+  return found.some(({ address }) => local.has(address)) ? Number(port || 5432) : undefined;
 }

@@ -2,18 +2,18 @@ import { createHash } from "node:crypto";
 import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 
-/** An image that was pulled for a deployment, and was not here before. */
-export interface PulledImage {
+/** An image that was missing and was pulled for a deployment. */
+interface PulledImage {
   id: string;
-  /** By which the engine knows it since. */
+  /** The names of the image in the engine. */
   names: readonly string[];
 }
 
 const IMAGE_FILE = "image.json";
 
 /**
- * Remembers which images were pulled for which deployments, so that they go with the last of these. Losing a note keeps an image
- * longer than needed and does nothing worse.
+ * Records which images were pulled for which deployments, so that an image is removed with the last of them. A lost record only
+ * keeps an image longer than needed.
  */
 export class PulledImages {
   readonly #folder: string;
@@ -22,21 +22,21 @@ export class PulledImages {
     this.#folder = folder;
   }
 
-  async note(artifact: string, image: PulledImage, deployment_id: string): Promise<void> {
+  async add(artifact: string, image: PulledImage, deployment_id: string): Promise<void> {
     const folder = this.#folderOf(artifact);
     await mkdir(folder, { recursive: true, mode: 0o700 });
     await writeFile(join(folder, IMAGE_FILE), JSON.stringify(image));
     await writeFile(join(folder, deployment_id), "");
   }
 
-  /** Another deployment uses an image; of images that nobody has pulled nothing is noted. */
-  async noteUse(artifact: string, deployment_id: string): Promise<void> {
+  /** Records another deployment that uses an image. Images that were not pulled have no record. */
+  async addUser(artifact: string, deployment_id: string): Promise<void> {
     await writeFile(join(this.#folderOf(artifact), deployment_id), "").catch((error: NodeJS.ErrnoException) => {
       if (error.code !== "ENOENT") throw error;
     });
   }
 
-  /** Forgets a deployment, and hands over the images that it was the last one to use. */
+  /** Removes a deployment, and calls `remove` for the images that no other deployment uses. */
   async release(deployment_id: string, remove: (image: PulledImage) => Promise<void>): Promise<void> {
     for (const name of await readdir(this.#folder).catch(() => [])) {
       const folder = join(this.#folder, name);

@@ -1,44 +1,44 @@
-import { type ChildProcess, spawn } from "node:child_process";
+import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { once } from "node:events";
+import { promisify } from "node:util";
 import { type BuildIo, DeployError, type LogLine } from "../driver.ts";
-import { readLogLine } from "../log-line.ts";
-import { LineSplitter } from "./line-splitter.ts";
+import { LineSplitter, readLogLine } from "../log-line.ts";
 import { killGroup } from "./process-identity.ts";
 import type { SystemUser } from "./system-users.ts";
 
 export interface Command {
-  /** For people. */
+  /** Shown to users. */
   name: string;
   file: string;
   args: readonly string[];
   cwd: string;
-  /** The whole environment. */
+  /** The complete environment. */
   env: Readonly<Record<string, string>>;
   timeout_ms: number;
-  /** Undefined: whom the service runs as. */
+  /** Undefined: the user of the service. */
   user: SystemUser | undefined;
-  /** Told the number of the process, so that it can be found after a crash of this one. */
+  /** Called with the pid, so that the process can be found after a crash of the service. */
   onStart?(pid: number): Promise<void>;
 }
 
-/** How long the output of a command is read after its end. */
+/** The output of a command is read for this long after its end. */
 const LAST_OUTPUT_MS = 1_000;
 
-/** Lines that an error repeats. */
+/** Lines of output that an error contains. */
 const LAST_LINES = 10;
 
 /**
- * Runs a command in a process group of its own, tells its output line by line, and ends the whole group with it.
+ * Runs a command in a new process group, logs its output, and kills the whole group when it ends.
  *
- * @throws DeployError with the last lines of the output when it fails or takes too long; the reason of the signal when that was
- *   aborted
+ * @throws DeployError with the last lines of the output when it fails or exceeds its time limit; the reason of the signal when it
+ *   was aborted
  */
 export async function runCommand(command: Command, { log, signal }: BuildIo): Promise<void> {
   signal.throwIfAborted();
   const { name, file, args, cwd, env, timeout_ms, user } = command;
   const child = spawn(file, args, { cwd, env, ...user, detached: true, stdio: ["ignore", "pipe", "pipe"] });
   const ended = once(child, "close") as Promise<[number | null, string | null]>;
-  const said = tell(child, log);
+  const output = logOutput(child, log);
   let isLate = false;
   const stop = () => child.pid !== undefined && killGroup(child.pid);
   const timer = setTimeout(() => {
@@ -46,7 +46,7 @@ export async function runCommand(command: Command, { log, signal }: BuildIo): Pr
     stop();
   }, timeout_ms);
   signal.addEventListener("abort", stop);
-  // What a command leaves in the background would hold its output open; what has left its group does so still.
+  // Background processes of a command keep its output open; processes that left the group do so after the kill.
   child.once("exit", () => {
     stop();
     setTimeout(() => {
@@ -58,11 +58,11 @@ export async function runCommand(command: Command, { log, signal }: BuildIo): Pr
     if (child.pid !== undefined) await command.onStart?.(child.pid);
     const [status, killed_by] = await ended;
     signal.throwIfAborted();
-    const last = said.last();
-    if (isLate) throw new DeployError(`${name} took longer than ${timeout_ms / 1000} s and was ended.${last}`);
+    const last = output.last();
+    if (isLate) throw new DeployError(`${name} took longer than ${timeout_ms / 1000} s and was killed.${last}`);
     if (status === 0) return;
     throw new DeployError(
-      `${name} ${status === null ? `was ended by ${killed_by}` : `failed with status ${status}`}.${last}`,
+      `${name} ${status === null ? `was killed by ${killed_by}` : `failed with status ${status}`}.${last}`,
     );
   } catch (error) {
     stop();
@@ -75,7 +75,7 @@ export async function runCommand(command: Command, { log, signal }: BuildIo): Pr
   }
 }
 
-function tell(child: ChildProcess, log: (line: LogLine) => void): { last(): string } {
+function logOutput(child: ChildProcess, log: (line: LogLine) => void): { last(): string } {
   const kept: string[] = [];
   const take = (lines: string[]) => {
     for (const text of lines) {
@@ -88,8 +88,16 @@ function tell(child: ChildProcess, log: (line: LogLine) => void): { last(): stri
   };
   for (const stream of [child.stdout, child.stderr]) {
     const splitter = new LineSplitter();
-    stream?.on("data", (piece: Buffer) => take(splitter.add(piece)));
+    stream?.on("data", (chunk: Buffer) => take(splitter.add(chunk)));
     stream?.on("end", () => take(splitter.end()));
   }
-  return { last: () => (kept.length > 0 ? ` The last it said:\n${kept.join("\n")}` : "") };
+  return { last: () => (kept.length > 0 ? ` Last output:\n${kept.join("\n")}` : "") };
+}
+
+const run = promisify(execFile);
+
+/** The trimmed output of a short command. */
+export async function outputOf({ file, args, cwd, env, timeout_ms, user }: Command): Promise<string> {
+  const { stdout } = await run(file, [...args], { cwd, env: { ...env }, timeout: timeout_ms, ...user });
+  return stdout.trim();
 }

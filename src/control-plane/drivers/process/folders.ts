@@ -1,21 +1,21 @@
 import { join } from "node:path";
-import { dataIn } from "../data-folder.ts";
+import { dataRoot } from "../deployment-data.ts";
 
-/** Where the process driver keeps what, all below one folder of the data folder. */
+/** The files and folders of the process driver, below the folder of the control plane. */
 export interface Folders {
   /** Finished builds: `<deployment_id>/<hash of content>`. */
   builds: string;
-  /** Builds in the making, each in a folder that names its process. */
-  making: string;
-  /** What npm has downloaded, for the next build: a folder for each deployment. */
+  /** Unfinished builds, each in a folder that names the process of the service. */
+  workspaces: string;
+  /** The npm caches: a folder for each deployment. */
   npm_cache: string;
-  /** What instances write, and how much of it has been told. */
+  /** The output of instances, and the positions up to which it is stored. */
   logs: string;
-  /** What control planes touch as long as they are there; instances watch it. */
+  /** A file that running control planes touch, and instances watch. */
   heartbeat: string;
-  /** The keys of hosts that repositories were fetched from over ssh: a file of each deployment. */
+  /** The ssh host keys of repositories: a file for each deployment. */
   known_hosts: string;
-  /** A record of each instance that was started. */
+  /** A record of each started instance. */
   run: string;
   /** The data folders of deployments. */
   data: string;
@@ -23,13 +23,13 @@ export interface Folders {
 
 export const foldersIn = (root: string): Folders => ({
   builds: join(root, "builds"),
-  making: join(root, "making"),
+  workspaces: join(root, "making"),
   npm_cache: join(root, "npm-cache"),
   logs: join(root, "logs"),
   heartbeat: join(root, "heartbeat"),
   known_hosts: join(root, "known-hosts"),
   run: join(root, "run"),
-  data: dataIn(root),
+  data: dataRoot(root),
 });
 
 export const buildFolder = ({ builds }: Folders, deployment_id: string, artifact: string): string =>
@@ -37,7 +37,7 @@ export const buildFolder = ({ builds }: Folders, deployment_id: string, artifact
 
 export const npmCache = ({ npm_cache }: Folders, deployment_id: string): string => join(npm_cache, deployment_id);
 
-/** Where an instance writes, and with `.offset` behind it, how far that has been told. */
+/** The output of an instance. The suffix `.offset` names the file with the position up to which it is stored. */
 export const logFile = ({ logs }: Folders, instance_id: string): string => join(logs, `${instance_id}.log`);
 
 export const knownHostsFile = ({ known_hosts }: Folders, deployment_id: string): string =>

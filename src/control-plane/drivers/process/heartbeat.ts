@@ -1,14 +1,14 @@
 import { stat, utimes, writeFile } from "node:fs/promises";
 import { setTimeout as delay } from "node:timers/promises";
 
-/** Both sides look at the file this often; more often where the limit is short. */
+/** Interval at which both sides access the file; shorter when the limit is short. */
 const INTERVAL_MS = 10_000;
 
 const intervalOf = (orphan_ms: number): number => Math.min(INTERVAL_MS, orphan_ms / 4);
 
 /**
- * Touches the file that instances watch. Every control plane on the data folder does, so an instance is kept by any of them. The
- * file is made by {@link makeHeartbeat}, with the first instance.
+ * Touches the file that instances watch. Every control plane on the data folder does so, and each of them keeps the instances
+ * running. {@link makeHeartbeat} creates the file with the first instance.
  */
 export function startHeartbeat(file: string, orphan_ms: number): { stop(): void } {
   const touch = () => void utimes(file, new Date(), new Date()).catch(() => undefined);
@@ -19,22 +19,22 @@ export function startHeartbeat(file: string, orphan_ms: number): { stop(): void 
 
 export const makeHeartbeat = (file: string): Promise<void> => writeFile(file, "", { flag: "a", mode: 0o600 });
 
-export interface Orphanhood {
+export interface OrphanLimits {
   heartbeat_file: string;
   data_dir: string;
-  /** How long an instance serves without a control plane. */
+  /** An instance ends after this time without a control plane. */
   orphan_ms: number;
 }
 
 /**
- * In an instance: resolves with the reason when it is to end because no control plane keeps it. Time is measured by this process'
- * monotonic clock, so that neither a changed clock nor a suspended machine counts.
+ * Runs in an instance. Resolves with the reason when the instance has to end because no control plane is running. Measures time with
+ * the monotonic clock, so that a changed clock or a suspended machine does not count.
  */
-export async function orphaned({ heartbeat_file, data_dir, orphan_ms }: Orphanhood): Promise<string> {
+export async function waitUntilOrphaned({ heartbeat_file, data_dir, orphan_ms }: OrphanLimits): Promise<string> {
   let [last, seen_at] = [0, performance.now()];
   for (;;) {
     await delay(intervalOf(orphan_ms), undefined, { ref: false });
-    for (const path of [data_dir, heartbeat_file]) if (await isGone(path)) return `${path} was deleted`;
+    for (const path of [data_dir, heartbeat_file]) if (await isDeleted(path)) return `${path} was deleted`;
     const touched = await stat(heartbeat_file).then(
       ({ mtimeMs }) => mtimeMs,
       () => last,
@@ -44,8 +44,8 @@ export async function orphaned({ heartbeat_file, data_dir, orphan_ms }: Orphanho
   }
 }
 
-/** A folder that cannot be read at the moment is not gone. */
-const isGone = (path: string): Promise<boolean> =>
+/** A path that cannot be read at the moment does not count as deleted. */
+const isDeleted = (path: string): Promise<boolean> =>
   stat(path).then(
     () => false,
     ({ code }: NodeJS.ErrnoException) => code === "ENOENT" || code === "ENOTDIR",

@@ -1,18 +1,19 @@
-import { mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, rm } from "node:fs/promises";
 import { dirname } from "node:path";
+import { replaceFile } from "../../../platform/lib/replace-file.ts";
 import type { InstanceRef } from "../driver.ts";
 import { type Folders, recordFile } from "./folders.ts";
 import { findByCommand, isAlive, type ProcessIdentity } from "./process-identity.ts";
 
-/** What is known of an instance across restarts of the service. */
+/** The record of an instance, which survives restarts of the service. */
 export interface InstanceRecord extends Omit<InstanceRef, "handle"> {
-  /** Undefined: it was about to be started. Whether it was, the list of processes tells. */
+  /** Undefined: the start was not confirmed. The list of processes shows whether the instance runs. */
   process: ProcessIdentity | undefined;
-  /** How it ended, when this was seen. */
+  /** How the process ended, if the service has observed it. */
   ended?: { status: number | null; signal: string | null };
 }
 
-/** What an instance is called in the list of processes. */
+/** The title of an instance in the list of processes. */
 export const titleOf = ({ instance_id }: Pick<InstanceRef, "instance_id">): string => `threadmill-${instance_id}`;
 
 export const handleOf = ({ pid, started }: ProcessIdentity): string => `${pid} ${started}`;
@@ -22,12 +23,11 @@ export function processOf(handle: string): ProcessIdentity | undefined {
   return pid === undefined ? undefined : { pid: Number(pid), started };
 }
 
-/** Whole or not at all. */
+/** Writes atomically. */
 export async function writeRecord(folders: Folders, record: InstanceRecord): Promise<void> {
   const file = recordFile(folders, record.instance_id);
   await mkdir(dirname(file), { recursive: true, mode: 0o700 });
-  await writeFile(`${file}.new`, JSON.stringify(record), { mode: 0o600 });
-  await rename(`${file}.new`, file);
+  await replaceFile(file, JSON.stringify(record));
 }
 
 export async function readRecord(folders: Folders, instance_id: string): Promise<InstanceRecord | undefined> {
@@ -45,8 +45,8 @@ export async function listRecords(folders: Folders): Promise<InstanceRecord[]> {
 export const removeRecord = (folders: Folders, instance_id: string): Promise<void> =>
   rm(recordFile(folders, instance_id), { force: true });
 
-/** The living process of an instance. */
-export async function livingProcess(record: InstanceRecord): Promise<ProcessIdentity | undefined> {
+/** The running process of an instance. */
+export async function runningProcess(record: InstanceRecord): Promise<ProcessIdentity | undefined> {
   if (record.process === undefined) return findByCommand(titleOf(record));
   return (await isAlive(record.process)) ? record.process : undefined;
 }

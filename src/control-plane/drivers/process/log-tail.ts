@@ -1,66 +1,62 @@
-import { open, readFile, rename, writeFile } from "node:fs/promises";
+import { open, readFile } from "node:fs/promises";
 import { setTimeout as delay } from "node:timers/promises";
-import type { InstanceOrder } from "../driver.ts";
-import { readLogLine } from "../log-line.ts";
-import { LineSplitter } from "./line-splitter.ts";
+import { replaceFile } from "../../../platform/lib/replace-file.ts";
+import { LineSplitter, type LogReceiver, sendLines, stderrTail } from "../log-line.ts";
 
-/** How often a file is looked at. */
-const LOOK_MS = 200;
-const PIECE_BYTES = 256 * 1024;
-/** A file that has been told to its end is emptied from this size on. What is written in that very moment is lost. */
-const EMPTY_FROM_BYTES = 64 * 2 ** 20;
+/** Interval at which a file is read. */
+const POLL_MS = 200;
+const CHUNK_BYTES = 256 * 1024;
+/** A file of at least this size is truncated once it has been read to its end. Output written between the two is lost. */
+const TRUNCATE_FROM_BYTES = 64 * 2 ** 20;
 
-/**
- * Tells what an instance writes into its file, line by line. How far it has come is kept beside the file, and moves on when the
- * lines before it are kept by whoever was told: after a restart it goes on from there.
- */
+/** Sends the output of an instance line by line. Its position is stored next to the file after the lines before it, and survives restarts. */
 export class LogTail {
   readonly #file: string;
-  readonly #order: Pick<InstanceOrder, "log" | "kept">;
+  readonly #receiver: LogReceiver;
   readonly #onError: (error: unknown) => void;
   readonly #stopping = new AbortController();
   readonly #running: Promise<void>;
   #offset = 0;
 
-  constructor(file: string, order: Pick<InstanceOrder, "log" | "kept">, onError: (error: unknown) => void) {
+  constructor(file: string, receiver: LogReceiver, onError: (error: unknown) => void) {
     this.#file = file;
-    this.#order = order;
+    this.#receiver = receiver;
     this.#onError = onError;
     this.#running = this.#run();
   }
 
-  /** Tells what has been written until now, a line that has no end yet only with `last`, and ends. */
+  /** Reads the rest of the file, with `last` also an incomplete last line, and stops. */
   async stop({ last }: { last: boolean }): Promise<void> {
     this.#stopping.abort();
     await this.#running;
-    await this.#tellAll({ last }).catch(this.#onError);
+    await this.#readAll({ last }).catch(this.#onError);
   }
 
   async #run(): Promise<void> {
     const { signal } = this.#stopping;
     this.#offset = await readOffset(this.#file);
     while (!signal.aborted) {
-      await this.#tellAll({ last: false }).catch(this.#onError);
-      await delay(LOOK_MS, undefined, { signal }).catch(() => undefined);
+      await this.#readAll({ last: false }).catch(this.#onError);
+      await delay(POLL_MS, undefined, { signal }).catch(() => undefined);
     }
   }
 
-  async #tellAll({ last }: { last: boolean }): Promise<void> {
+  async #readAll({ last }: { last: boolean }): Promise<void> {
     const file = await open(this.#file, "r+").catch(() => undefined);
     if (!file) return;
     try {
-      // A piece at a time is told, kept and noted, so that a crash repeats little.
+      // Sends, stores and records a chunk at a time, so that a crash repeats little.
       for (;;) {
         const splitter = new LineSplitter();
-        const { bytesRead, buffer } = await file.read(Buffer.alloc(PIECE_BYTES), 0, PIECE_BYTES, this.#offset);
+        const { bytesRead, buffer } = await file.read(Buffer.alloc(CHUNK_BYTES), 0, CHUNK_BYTES, this.#offset);
         const lines = splitter.add(buffer.subarray(0, bytesRead));
         const rest = splitter.pending;
-        if (last && bytesRead < PIECE_BYTES) lines.push(...splitter.end());
-        await this.#tell(lines, bytesRead - (last && bytesRead < PIECE_BYTES ? 0 : rest));
-        if (bytesRead < PIECE_BYTES) break;
+        if (last && bytesRead < CHUNK_BYTES) lines.push(...splitter.end());
+        await this.#send(lines, bytesRead - (last && bytesRead < CHUNK_BYTES ? 0 : rest));
+        if (bytesRead < CHUNK_BYTES) break;
       }
       const { size } = await file.stat();
-      if (size === this.#offset && size >= EMPTY_FROM_BYTES) {
+      if (size === this.#offset && size >= TRUNCATE_FROM_BYTES) {
         await file.truncate(0);
         await this.#moveTo(0);
       }
@@ -69,29 +65,19 @@ export class LogTail {
     }
   }
 
-  async #tell(lines: readonly string[], bytes: number): Promise<void> {
+  async #send(lines: readonly string[], bytes: number): Promise<void> {
     if (bytes === 0) return;
-    for (const text of lines) {
-      const line = readLogLine(text, Date.now());
-      if (line) this.#order.log(line);
-    }
-    await this.#kept();
+    const at_ms = Date.now();
+    await sendLines(
+      lines.map((text) => ({ text, at_ms })),
+      this.#receiver,
+      this.#stopping,
+    );
     await this.#moveTo(this.#offset + bytes);
   }
 
-  /** Whoever does not keep them any more is told nothing more: the next one to ask for the instance hears of these lines again. */
-  async #kept(): Promise<void> {
-    try {
-      await this.#order.kept?.();
-    } catch (error) {
-      this.#stopping.abort();
-      throw error;
-    }
-  }
-
   async #moveTo(offset: number): Promise<void> {
-    await writeFile(`${offsetFile(this.#file)}.new`, String(offset), { mode: 0o600 });
-    await rename(`${offsetFile(this.#file)}.new`, offsetFile(this.#file));
+    await replaceFile(offsetFile(this.#file), String(offset));
     this.#offset = offset;
   }
 }
@@ -100,4 +86,20 @@ export const offsetFile = (file: string): string => `${file}.offset`;
 
 async function readOffset(file: string): Promise<number> {
   return Number(await readFile(offsetFile(file), "utf8").catch(() => "0")) || 0;
+}
+
+const TAIL_BYTES = 16_384;
+
+/** The last lines of a process's output. Empty without output. */
+export async function readStderrTail(file: string): Promise<string> {
+  const handle = await open(file, "r").catch(() => undefined);
+  if (!handle) return "";
+  try {
+    const { size } = await handle.stat();
+    const from = Math.max(0, size - TAIL_BYTES);
+    const { buffer, bytesRead } = await handle.read(Buffer.alloc(TAIL_BYTES), 0, TAIL_BYTES, from);
+    return stderrTail(buffer.toString("utf8", 0, bytesRead).split("\n"));
+  } finally {
+    await handle.close();
+  }
 }

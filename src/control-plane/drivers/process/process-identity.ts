@@ -4,16 +4,14 @@ import { promisify } from "node:util";
 
 const run = promisify(execFile);
 
-/** A process, told from others that had or will have its number. */
+/** Identifies a process among others that had or will have its pid. */
 export interface ProcessIdentity {
   pid: number;
-  /** When it started, as the system tells it; on Linux in ticks since the boot that is named with it. */
+  /** The start time from the system; on Linux in ticks since a boot, with the id of the boot. */
   started: string;
 }
 
-/**
- * When the process with this number started; undefined when there is none, or only its remains that nobody has collected.
- */
+/** The start time of a process; undefined when it does not exist or is a zombie. */
 export async function startOf(pid: number): Promise<string | undefined> {
   return process.platform === "linux" ? startOnLinux(pid) : startByPs(pid);
 }
@@ -25,7 +23,7 @@ async function startOnLinux(pid: number): Promise<string | undefined> {
     readFile(`/proc/${pid}/stat`, "latin1").catch(() => ""),
     readFile("/proc/sys/kernel/random/boot_id", "latin1").catch(() => ""),
   ]);
-  // The name of the program, in parentheses, may hold anything; after it come the state and, as the 22nd field, the start.
+  // The program name in parentheses may contain anything. The state follows it; the start is the 22nd field.
   const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
   const [state, ticks] = [fields[0], fields[19]];
   return ticks === undefined || state === "Z" || state === "X" ? undefined : `${ticks}@${boot.trim()}`;
@@ -37,7 +35,7 @@ async function startByPs(pid: number): Promise<string | undefined> {
   return state.startsWith("Z") ? undefined : started;
 }
 
-/** The process whose command line holds a text that no other has; undefined when there is none. */
+/** The process whose command line contains a unique text; undefined when there is none. */
 export async function findByCommand(text: string): Promise<ProcessIdentity | undefined> {
   const pid = process.platform === "linux" ? await findOnLinux(text) : await findByPs(text);
   const started = pid === undefined ? undefined : await startOf(pid);
@@ -54,11 +52,11 @@ async function findOnLinux(text: string): Promise<number | undefined> {
 
 async function findByPs(text: string): Promise<number | undefined> {
   const { stdout } = await run("ps", ["-axo", "pid=,command="]);
-  const line = stdout.split("\n").find((one) => one.includes(text));
+  const line = stdout.split("\n").find((each) => each.includes(text));
   return line === undefined ? undefined : Number.parseInt(line, 10);
 }
 
-/** Signals a process; one that is gone is none to signal. */
+/** Signals a process. Does nothing when it does not exist. */
 export function signalProcess(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(pid, signal);
@@ -67,8 +65,5 @@ export function signalProcess(pid: number, signal: NodeJS.Signals): void {
   }
 }
 
-/**
- * Ends all processes of a group. To be called while its leader lives, or right after it has died: later its number may be
- * somebody else's.
- */
+/** Kills all processes of a group. Call it while the leader runs or right after its end: later another group may have the number. */
 export const killGroup = (pid: number): void => signalProcess(-pid, "SIGKILL");

@@ -4,117 +4,118 @@ import { chmod, mkdir, readdir, readlink, rm, stat, symlink } from "node:fs/prom
 import { dirname, join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { promisify } from "node:util";
-import { dataFolder } from "../data-folder.ts";
+import { dataFolder } from "../deployment-data.ts";
 import type { Folders } from "./folders.ts";
 
 const run = promisify(execFile);
 
-/** Whom a build or an instance runs as. */
+/** The user of a build or an instance. */
 export interface SystemUser {
   uid: number;
   gid: number;
 }
 
-/** A name for all deployments, or numbers of which each deployment gets one. */
+/** A user name for all deployments, or a range of uids of which each deployment gets its own. */
 export type DeployUser = { name: string } | { from: number; to: number };
 
-/** May be gone through by everybody, and listed by this user alone. */
-const WAY_MODE = 0o711;
+/** All users may traverse the folder; only the owner may list it. */
+const TRAVERSE_ONLY_MODE = 0o711;
 
 /**
- * Lets builds and instances run as other users of the system than the service, which has to be root for it: then they can read
- * neither its files nor its environment, and with a range of numbers no deployment those of another.
+ * The system users of builds and instances. If the service is root, they run as other users and can read neither the files nor the
+ * environment of the service, and with a range of uids not those of other deployments.
  */
 export class SystemUsers {
-  /** Why builds and instances have the rights of the service; undefined when they do not. */
-  readonly missing: string | undefined;
+  /** Why builds and instances run as the user of the service; undefined when they do not. */
+  readonly unavailable_reason: string | undefined;
   readonly #folders: Folders;
-  readonly #who: DeployUser;
+  readonly #config: DeployUser;
   readonly #known = new Map<string, Promise<SystemUser>>();
 
-  private constructor(folders: Folders, who: DeployUser, missing: string | undefined) {
+  private constructor(folders: Folders, config: DeployUser, unavailable_reason: string | undefined) {
     this.#folders = folders;
-    this.#who = who;
-    this.missing = missing;
+    this.#config = config;
+    this.unavailable_reason = unavailable_reason;
   }
 
-  /** @param program what they have to be able to read */
-  static async prepare(folders: Folders, who: DeployUser, program: string): Promise<SystemUsers> {
-    if (!isRoot()) return new SystemUsers(folders, who, "the service is not root");
+  /** @param program a file that the users must be able to read */
+  static async prepare(folders: Folders, config: DeployUser, program: string): Promise<SystemUsers> {
+    if (!isRoot()) return new SystemUsers(folders, config, "the service is not root");
     const control = dirname(folders.data);
-    for (const folder of [control, folders.builds, folders.making, folders.data, folders.npm_cache]) {
+    for (const folder of [control, folders.builds, folders.workspaces, folders.data, folders.npm_cache]) {
       await mkdir(folder, { recursive: true });
-      await chmod(folder, WAY_MODE);
+      await chmod(folder, TRAVERSE_ONLY_MODE);
     }
     const data_dir = dirname(control);
     await chmod(data_dir, ((await stat(data_dir)).mode & 0o777) | 0o011);
-    return new SystemUsers(folders, who, await whyNot(who, [program, folders.data]));
+    return new SystemUsers(folders, config, await findUserProblem(config, [program, folders.data]));
   }
 
-  /** Why deployments of several workspaces are not kept apart; undefined when they are. */
-  get shared(): string | undefined {
-    return this.missing ?? ("name" in this.#who ? `all deployments are the user ${this.#who.name}` : undefined);
+  /** Why deployments of several workspaces are not isolated; undefined when they are. */
+  get shared_reason(): string | undefined {
+    if (this.unavailable_reason !== undefined) return this.unavailable_reason;
+    return "name" in this.#config ? `all deployments run as the user ${this.#config.name}` : undefined;
   }
 
-  /** Whom a deployment runs as, with its data folder made; undefined: as the service. */
+  /** The user of a deployment, which owns its data folder; undefined: the user of the service. */
   of(deployment_id: string): Promise<SystemUser | undefined> {
-    if (this.missing !== undefined) return Promise.resolve(undefined);
+    if (this.unavailable_reason !== undefined) return Promise.resolve(undefined);
     const known = this.#known.get(deployment_id) ?? this.#find(deployment_id);
     this.#known.set(deployment_id, known);
     known.catch(() => this.#known.delete(deployment_id));
     return known;
   }
 
-  /** Ends whatever a deployment that is deleted has left running, outside of its process groups, too. */
-  async endAllOf(deployment_id: string): Promise<void> {
+  /** Kills all processes of a deleted deployment, including those outside of its process groups. */
+  async killProcessesOf(deployment_id: string): Promise<void> {
     this.#known.delete(deployment_id);
     const owner = await ownerOf(dataFolder(this.#folders, deployment_id));
-    // Any other user may have other processes.
-    if (this.missing !== undefined || owner === undefined || !(await this.#isGiven(owner))) return;
-    // The shell is among those that it ends.
+    // Only users that were allocated to a deployment have no other processes.
+    if (this.unavailable_reason !== undefined || owner === undefined || !(await this.#isAllocated(owner))) return;
+    // The command also kills its own shell.
     await run("/bin/sh", ["-c", "kill -9 -1"], { ...owner, cwd: "/", env: {} }).catch(() => undefined);
   }
 
-  /** The owner of its data folder, so that a service that starts anew finds the same one. What is root's was made before there were users. */
+  /** The owner of the data folder, so that a restarted service uses the same user. A folder of root comes from an earlier version. */
   async #find(deployment_id: string): Promise<SystemUser> {
     const folder = dataFolder(this.#folders, deployment_id);
     const owner = await ownerOf(folder);
     if (owner && owner.uid !== 0) return owner;
     if (!owner) await mkdir(folder, { mode: 0o700 });
-    const user = await this.#choose();
-    await give(folder, user);
+    const user = await this.#allocate();
+    await chownTree(folder, user);
     return user;
   }
 
-  #isGiven({ uid }: SystemUser): Promise<boolean> {
-    return ownerOf(join(this.#given, String(uid))).then((found) => found !== undefined);
+  #isAllocated({ uid }: SystemUser): Promise<boolean> {
+    return ownerOf(join(this.#allocations, String(uid))).then((found) => found !== undefined);
   }
 
-  /** A folder of each number that was given. */
-  get #given(): string {
+  /** Contains a folder for each allocated uid. */
+  get #allocations(): string {
     return join(dirname(this.#folders.data), "uids");
   }
 
-  /** No number is given twice: what a deployment has left outside of its folders, such as a setuid file, would be another's key. */
-  async #choose(): Promise<SystemUser> {
-    if ("name" in this.#who) return userNamed(this.#who.name);
-    const { from, to } = this.#who;
-    await mkdir(this.#given, { recursive: true, mode: 0o700 });
-    // From anywhere: another service of this machine may have the same numbers.
+  /** A uid is never reused: a file that a deployment left outside of its folders, such as a setuid file, would belong to another. */
+  async #allocate(): Promise<SystemUser> {
+    if ("name" in this.#config) return userNamed(this.#config.name);
+    const { from, to } = this.#config;
+    await mkdir(this.#allocations, { recursive: true, mode: 0o700 });
+    // Starts at a random uid, as another service of this machine may use the same range.
     const count = to - from + 1;
     const start = randomInt(count);
     for (let n = 0; n < count; n++) {
       const uid = from + ((start + n) % count);
-      const own = join(this.#given, String(uid));
-      if ((await makeNew(own)) && (await register(uid, own))) return { uid, gid: uid };
+      const allocation = join(this.#allocations, String(uid));
+      if ((await createFolder(allocation)) && (await register(uid, allocation))) return { uid, gid: uid };
     }
-    throw new Error(`All numbers from ${from} to ${to} were given to deployments: widen THREADMILL_DEPLOY_USER.`);
+    throw new Error(`All uids from ${from} to ${to} are allocated: extend the range in THREADMILL_DEPLOY_USER.`);
   }
 }
 
 const isRoot = (): boolean => process.getuid?.() === 0;
 
-const makeNew = (folder: string): Promise<boolean> =>
+const createFolder = (folder: string): Promise<boolean> =>
   mkdir(folder).then(
     () => true,
     (error: NodeJS.ErrnoException) => {
@@ -123,24 +124,26 @@ const makeNew = (folder: string): Promise<boolean> =>
     },
   );
 
-/** Which number belongs to which service of this machine, until it is started anew: a link to what the service has noted. */
+/** The uids of all services on this machine, until it restarts: links to the allocations of the services. */
 const REGISTRY = "/run/threadmill/uids";
 
 /**
- * Whether a number is this service's on this machine from now on. One whose service is gone with its data folder is free. Where
- * nothing can be noted, as in a container with a read-only file system, the service is taken for the only one.
+ * Registers a uid for this service. A uid whose service was removed with its data folder is free. Without a writable registry, as in
+ * a container with a read-only file system, this service counts as the only one.
+ *
+ * @returns false when the uid belongs to another service
  */
-async function register(uid: number, own: string): Promise<boolean> {
+async function register(uid: number, allocation: string): Promise<boolean> {
   const entry = join(REGISTRY, String(uid));
-  for (let tries = 0; tries < 3; tries++) {
+  for (let attempt = 0; attempt < 3; attempt++) {
     try {
       await mkdir(REGISTRY, { recursive: true, mode: 0o700 });
-      await symlink(own, entry);
+      await symlink(allocation, entry);
       return true;
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== "EEXIST") return true;
     }
-    if (await ownerOf(entry)) return (await readlink(entry)) === own;
+    if (await ownerOf(entry)) return (await readlink(entry)) === allocation;
     await rm(entry, { force: true });
   }
   return false;
@@ -152,57 +155,59 @@ const ownerOf = (path: string): Promise<SystemUser | undefined> =>
     () => undefined,
   );
 
-/** Gives a folder with all that is in it to a user. The program follows no links, also none that are put in its way. */
-export async function give(path: string, { uid, gid }: SystemUser): Promise<void> {
+/** Changes the owner of a folder and its contents. `chown` follows no links, including links that are created meanwhile. */
+export async function chownTree(path: string, { uid, gid }: SystemUser): Promise<void> {
   await run("chown", ["-R", "-h", "-P", `${uid}:${gid}`, "--", path]);
 }
 
-/** Gives a folder of root's to a user. */
-export async function giveOnce(path: string, user: SystemUser): Promise<void> {
-  if ((await ownerOf(path))?.uid === 0) await give(path, user);
+/** Changes the owner of a folder that belongs to root. */
+export async function chownTreeIfRoot(path: string, user: SystemUser): Promise<void> {
+  if ((await ownerOf(path))?.uid === 0) await chownTree(path, user);
 }
 
-/** Removes what others may change meanwhile: Node's own way of doing it could be led elsewhere by a link. */
+/** Removes a folder that other users may change meanwhile: Node's `rm` could follow a link. */
 export async function removeTree(path: string): Promise<void> {
   if (!isRoot()) return rm(path, { recursive: true, force: true, maxRetries: 3 });
-  // What is still being written into it makes it fail once.
-  for (let tries = 1; ; tries++) {
+  // Fails when a process writes into the folder meanwhile.
+  for (let attempt = 1; ; attempt++) {
     try {
       await run("rm", ["-rf", "--", path]);
       return;
     } catch (error) {
-      if (tries === 3) throw error;
+      if (attempt === 3) throw error;
       await delay(100);
     }
   }
 }
 
-/** Makes an empty file as a user, unless there is one: a link could lead to where that user may not write. */
-export async function makeEmptyFile(file: string, user: SystemUser): Promise<void> {
+/** Creates an empty file as a user unless it exists. As root a link could lead to a file that the user may not write. */
+export async function createEmptyFile(file: string, user: SystemUser): Promise<void> {
   const args = ["-c", 'umask 077; set -C; : > "$0"', file];
   await run("/bin/sh", args, { ...user, cwd: "/", env: {} }).catch(() => undefined);
 }
 
-/** Names of a folder; none of one that is not there. */
-export const namesIn = (folder: string): Promise<string[]> => readdir(folder).catch(() => []);
+/** The names in a folder; empty when it does not exist. */
+export const listNames = (folder: string): Promise<string[]> => readdir(folder).catch(() => []);
 
 async function userNamed(name: string): Promise<SystemUser> {
-  const of = async (flag: string) => Number((await run("id", [flag, "--", name])).stdout);
-  return { uid: await of("-u"), gid: await of("-g") };
+  const idOf = async (flag: string) => Number((await run("id", [flag, "--", name])).stdout);
+  return { uid: await idOf("-u"), gid: await idOf("-g") };
 }
 
 /**
- * Tries it: a folder above may be closed, the system may have no such user, a container may not allow it.
+ * Runs a process as the user, as a parent folder may be inaccessible, the user may not exist, or a container may not allow it.
  *
- * @throws Error when it could not be tried, such as for want of memory
+ * @returns the problem; undefined when the user can run Node and access the paths
+ * @throws Error when the check itself fails, for example for lack of memory
  */
-async function whyNot(who: DeployUser, paths: readonly string[]): Promise<string | undefined> {
-  const user = "name" in who ? await userNamed(who.name).catch(() => undefined) : { uid: who.from, gid: who.from };
-  if (!user) return `the system has no user ${JSON.stringify("name" in who ? who.name : "")}`;
+async function findUserProblem(config: DeployUser, paths: readonly string[]): Promise<string | undefined> {
+  const user =
+    "name" in config ? await userNamed(config.name).catch(() => undefined) : { uid: config.from, gid: config.from };
+  if (!user) return `the system has no user ${JSON.stringify("name" in config ? config.name : "")}`;
   for (const path of paths) {
-    const look = `fs.accessSync(${JSON.stringify(path)})`;
+    const check = `fs.accessSync(${JSON.stringify(path)})`;
     try {
-      await run(process.execPath, ["-e", look], { ...user, cwd: "/", env: {} });
+      await run(process.execPath, ["-e", check], { ...user, cwd: "/", env: {} });
     } catch (error) {
       const { code } = error as { code?: unknown };
       if (code === 1 || code === "EACCES" || code === "EPERM" || code === "EINVAL" || code === "ENOENT")

@@ -1,6 +1,6 @@
 import type { Migration } from "../../../platform/database/migrate.ts";
 
-/** Deployments with their revisions, what runs of them, and what they wrote; uploads of source; listeners. */
+/** Deployments with their revisions, instances and logs; uploads of source; listeners. */
 export const controlPlane: Migration = {
   name: "006-control-plane",
   statements: ({ types }) => [

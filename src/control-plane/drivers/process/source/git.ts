@@ -1,43 +1,41 @@
-import { chown, mkdir, rm } from "node:fs/promises";
-import { join } from "node:path";
+import { chown, mkdir, rm, writeFile } from "node:fs/promises";
+import { dirname, join, relative } from "node:path";
 import {
   type Address,
   addressOfHost,
   isPublicAddress,
   type Lookup,
 } from "../../../../platform/lib/safe-fetch/addresses.ts";
-import { refusalOf } from "../../../../platform/lib/safe-fetch/rules.ts";
-import { type BuildIo, type BuildOrder, DeployError } from "../../driver.ts";
-import { type Command, runCommand } from "../command.ts";
-import { outputOf } from "../command-output.ts";
-import { give } from "../system-users.ts";
-import { removeKey, type SshFiles, sshCommand } from "./git-ssh.ts";
+import { urlRefusal } from "../../../../platform/lib/safe-fetch/safe-fetch.ts";
+import { type BuildIo, type BuildSpec, DeployError } from "../../driver.ts";
+import { type Command, outputOf, runCommand } from "../command.ts";
+import { chownTree } from "../system-users.ts";
 
-/** Where source may be fetched from. */
+/** The rules for repositories. */
 export interface GitRules {
   /** Of `https`, `http`, `ssh` and `file`. */
   protocols: readonly string[];
-  /** Hosts that may be asked although they are not on the public internet, and over plain http. */
+  /** Allowed hosts that are not on the public internet, also over plain http. */
   hosts: readonly string[];
   lookup: Lookup;
 }
 
-type GitSource = Extract<BuildOrder["source"], { kind: "git" }>;
+type GitSource = Extract<BuildSpec["source"], { kind: "git" }>;
 
 interface Remote {
   url: string;
   protocol: string;
   host: string;
   port: string;
-  /** The addresses that were looked at, so that the name cannot lead elsewhere meanwhile. Undefined: it may lead anywhere. */
+  /** The checked addresses, so that the name cannot resolve to others meanwhile. Undefined: any address is allowed. */
   addresses: readonly Address[] | undefined;
 }
 
 /**
- * Fetches one commit of a repository, without its history, and returns its SHA. Nothing of the service's environment or
- * configuration, no key and no password of its user reach git, and git does not prompt for one.
+ * Fetches a commit of a repository without its history, and returns its SHA. git gets no environment, configuration, key or password
+ * of the service's user, and does not prompt.
  *
- * @throws DeployError when the address is not one to fetch from, or git fails
+ * @throws DeployError when the address is not allowed, or git fails
  */
 export async function checkOut(
   { url, ref, token, ssh_key }: GitSource,
@@ -55,7 +53,7 @@ export async function checkOut(
       ? await sshCommand(ssh_key, { ...remote, address: remote.addresses?.[0]?.address }, ssh_files, folder)
       : "false";
   const env = { ...base.env, ...gitEnv(remote, token), GIT_SSH_COMMAND };
-  // ssh runs for no user that the system has no name of, and git reads no repository of this machine that is another user's.
+  // ssh requires a user with a name, and git refuses local repositories of another user.
   const user = remote.protocol.startsWith("http") ? base.user : undefined;
   if (user) await chown(folder, user.uid, user.gid);
   const git = (...args: string[]): Command => ({
@@ -76,39 +74,39 @@ export async function checkOut(
   await runCommand(git("checkout", "--quiet", "--force", "--detach", "FETCH_HEAD"), io);
   const sha = await outputOf(git("rev-parse", "HEAD"));
   await rm(join(folder, ".git"), { recursive: true, force: true });
-  if (base.user && !user) await give(folder, base.user);
+  if (base.user && !user) await chownTree(folder, base.user);
   return sha;
 }
 
-/** @throws DeployError in a sentence for whoever named the address */
+/** @throws DeployError when the address is not allowed */
 async function remoteOf(text: string, rules: GitRules): Promise<Remote> {
   const url = parse(text);
   const protocol = url.protocol.slice(0, -1);
   if (!rules.protocols.includes(protocol))
-    throw new DeployError(`Source is not fetched over ${protocol} here, but over ${rules.protocols.join(", ")}.`);
+    throw new DeployError(`Source cannot be fetched over ${protocol}, only over ${rules.protocols.join(", ")}.`);
   const remote = { url: url.href, protocol, host: url.hostname, port: url.port, addresses: undefined };
   if (protocol === "file") return remote;
   if (url.password !== "" || (protocol !== "ssh" && url.username !== ""))
-    throw new DeployError("The address of the repository must not hold a user name or a password.");
+    throw new DeployError("The address of the repository must not contain a user name or a password.");
   const host = url.hostname;
-  // Of ssh:// the URL parser takes what no host name has, and a shell gets to see it.
+  // The URL parser accepts invalid host names for ssh://, and a shell sees them.
   if (!/^(\[[\da-f:.]+\]|[\w.][\w.-]*)$/i.test(host))
-    throw new DeployError("The address of the repository names no host.");
+    throw new DeployError("The address of the repository has no valid host.");
   if (rules.hosts.includes(host)) return remote;
   const asHttps = protocol === "ssh" ? `https://${host}/` : url.href;
-  const refusal = refusalOf(asHttps, { allow_loopback: false });
+  const refusal = urlRefusal(asHttps, { allow_loopback: false });
   if (refusal !== undefined) throw new DeployError(`The repository cannot be fetched. ${refusal}`);
   return { ...remote, addresses: await publicAddressesOf(host, rules.lookup) };
 }
 
-/** `git@host:path` is what people copy for `ssh://git@host/path`. */
+/** Also accepts `git@host:path`, which stands for `ssh://git@host/path`. */
 function parse(text: string): URL {
   const [, user, host, path] = /^([\w.-]+)@([\w.-]+):([^/].*)$/.exec(text) ?? [];
   const url = host === undefined ? text : `ssh://${user}@${host}/${path}`;
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: none of them belongs into an address
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: addresses must not contain control characters
   if (!URL.canParse(url) || /[\s\u0000-\u001f]/.test(url))
     throw new DeployError(
-      "The address of the repository must be a whole one, like https://example.com/team/agent.git.",
+      "The address of the repository must be a complete URL, such as https://example.com/team/agent.git.",
     );
   return new URL(url);
 }
@@ -116,13 +114,13 @@ function parse(text: string): URL {
 async function publicAddressesOf(host: string, lookup: Lookup): Promise<readonly Address[]> {
   const literal = addressOfHost(host);
   const found = literal === undefined ? await lookup(host).catch(() => []) : [{ address: literal, family: 0 }];
-  if (found.length === 0) throw new DeployError(`The host of the repository, ${host}, is not known.`);
+  if (found.length === 0) throw new DeployError(`The host of the repository, ${host}, cannot be resolved.`);
   if (!found.every(({ address }) => isPublicAddress(address)))
     throw new DeployError("The repository cannot be fetched. The URL must name a host on the public internet.");
   return found;
 }
 
-/** A branch, a tag or a whole commit; without one what the repository shows first. */
+/** A branch, a tag or a full commit SHA; without a ref the default branch. */
 function refOf(ref: string | undefined): string {
   if (ref === undefined || ref === "") return "HEAD";
   if (/^[\w.@/+-]+$/.test(ref) && !ref.startsWith("-") && !ref.includes("..")) return ref;
@@ -131,7 +129,7 @@ function refOf(ref: string | undefined): string {
 
 function gitEnv({ url, protocol, host, port, addresses }: Remote, token: string | undefined): Record<string, string> {
   const config: [string, string][] = [
-    // A redirect could lead to where this address may not.
+    // A redirect could lead to an address that is not allowed.
     ["http.followRedirects", "false"],
     ["core.symlinks", "false"],
     ["core.hooksPath", "/dev/null"],
@@ -158,7 +156,74 @@ function gitEnv({ url, protocol, host, port, addresses }: Remote, token: string 
     GIT_TERMINAL_PROMPT: "0",
     GIT_ASKPASS: "true",
     GIT_LFS_SKIP_SMUDGE: "1",
-    // Tickets of the service's user are found without a HOME.
+    // Kerberos finds tickets of the service's user without HOME.
     KRB5CCNAME: "FILE:/dev/null",
   };
+}
+
+/** The files of a fetch over ssh. */
+interface SshFiles {
+  /** Exists during the fetch. */
+  key: string;
+  /** Belongs to the deployment. The first key of a host is trusted, and the host has to keep it. */
+  known_hosts: string;
+}
+
+interface SshRemote {
+  /** The host name in known_hosts. */
+  host: string;
+  /** The address to connect to; undefined: the name is resolved. */
+  address: string | undefined;
+}
+
+const NO_KEY =
+  "The repository is fetched over ssh, and the deployment has no key for it: set its secret GIT_SSH_KEY to a private key that may read the repository, such as a deploy key, or use the https address of the repository.";
+const BAD_KEY =
+  "The secret GIT_SSH_KEY is not a valid private key: it must be the text between -----BEGIN ... PRIVATE KEY----- and -----END ... PRIVATE KEY-----, both included.";
+
+/**
+ * The ssh command for git in `folder`: it uses the deployment's key and no configuration of the service's user.
+ *
+ * @throws DeployError when the deployment has no key
+ */
+async function sshCommand(
+  key: string | undefined,
+  { host, address }: SshRemote,
+  files: SshFiles,
+  folder: string,
+): Promise<string> {
+  if (key === undefined) throw new DeployError(NO_KEY);
+  await mkdir(dirname(files.known_hosts), { recursive: true, mode: 0o700 });
+  await writeFile(files.key, asFile(key), { mode: 0o600 });
+  const options = {
+    BatchMode: "yes",
+    ConnectTimeout: "15",
+    // Relative, as the rest of the path may contain characters that are special to ssh or the shell.
+    IdentityFile: relative(folder, files.key),
+    IdentitiesOnly: "yes",
+    IdentityAgent: "none",
+    PreferredAuthentications: "publickey",
+    UserKnownHostsFile: relative(folder, files.known_hosts),
+    GlobalKnownHostsFile: "/dev/null",
+    StrictHostKeyChecking: "accept-new",
+    UpdateHostKeys: "no",
+    CheckHostIP: "no",
+    HostKeyAlias: host,
+    ...(address !== undefined && { HostName: address }),
+  };
+  // -F /dev/null: ssh reads neither the configuration of the user nor that of the system.
+  return `ssh -F /dev/null ${Object.entries(options)
+    .map(([name, value]) => `-o '${name}=${value}'`)
+    .join(" ")}`;
+}
+
+const removeKey = ({ key }: Pick<SshFiles, "key">): Promise<void> => rm(key, { force: true });
+
+/** Restores the line breaks of a key: forms drop them, and variables contain `\n`. */
+function asFile(key: string): string {
+  const [, kind, text = ""] = /-----BEGIN ([A-Z ]*PRIVATE KEY)-----(.*)-----END \1-----/s.exec(key) ?? [];
+  const base64 = text.replaceAll("\\n", "").replaceAll(/\s/g, "");
+  if (!/^[A-Za-z0-9+/]+={0,2}$/.test(base64)) throw new DeployError(BAD_KEY);
+  const lines = base64.match(/.{1,64}/g) ?? [];
+  return `-----BEGIN ${kind}-----\n${lines.join("\n")}\n-----END ${kind}-----\n`;
 }

@@ -8,46 +8,46 @@ import { createGunzip } from "node:zlib";
 import { type ReadEntry, Unpack } from "tar";
 import { DeployError } from "../../driver.ts";
 
-/** What a tarball may hold; the first is what an upload may have. */
+/** Limits of a tarball. `packed_bytes` is also the limit of an upload. */
 export interface UnpackLimits {
   packed_bytes: number;
   unpacked_bytes: number;
   files: number;
 }
 
-export const UNPACK_LIMITS: UnpackLimits = { packed_bytes: 200 * 2 ** 20, unpacked_bytes: 2 ** 30, files: 50_000 };
+const UNPACK_LIMITS: UnpackLimits = { packed_bytes: 200 * 2 ** 20, unpacked_bytes: 2 ** 30, files: 50_000 };
 
-/** Headers and padding of a file in a tarball; what all files together may have of them comes on top of what they hold. */
-const BYTES_BESIDE_A_FILE = 4_096;
+/** Headers and padding of a file in a tarball, in addition to its contents. */
+const OVERHEAD_BYTES = 4_096;
 
 const FILES = new Set(["File", "OldFile", "ContiguousFile"]);
 
-/** Rights of who did not pack it: what a tarball says of sticky bits, foreign owners and secrecy is no business of ours. */
+/** Default permissions: sticky bits, owners and restrictive modes of a tarball are ignored. */
 const modeOf = ({ type, mode = 0 }: ReadEntry): number => (type === "Directory" || mode & 0o111 ? 0o755 : 0o644);
 
 /**
- * Unpacks a gzipped tarball into a folder that nobody else writes to.
+ * Unpacks a gzipped tarball into a folder that no other process writes to.
  *
- * @throws DeployError when it holds what it may not, is too large or is broken; the folder is then to be thrown away
+ * @throws DeployError when the tarball is invalid, too large or has forbidden entries; the caller then removes the folder
  */
 export async function unpack(file: string, folder: string, signal: AbortSignal, limits = UNPACK_LIMITS): Promise<void> {
-  const most = limits.unpacked_bytes + limits.files * BYTES_BESIDE_A_FILE;
+  const max_bytes = limits.unpacked_bytes + limits.files * OVERHEAD_BYTES;
   try {
     await pipeline(
       createReadStream(file),
-      atMost(limits.packed_bytes, "packed"),
+      limitBytes(limits.packed_bytes, "packed"),
       createGunzip(),
-      atMost(most, "when unpacked"),
-      (pieces: AsyncIterable<Buffer>) => writeEntries(pieces, folder, limits),
+      limitBytes(max_bytes, "when unpacked"),
+      (chunks: AsyncIterable<Buffer>) => writeEntries(chunks, folder, limits),
       { signal },
     );
   } catch (error) {
     signal.throwIfAborted();
-    throw explain(error);
+    throw toDeployError(error);
   }
 }
 
-async function writeEntries(pieces: AsyncIterable<Buffer>, folder: string, limits: UnpackLimits): Promise<void> {
+async function writeEntries(chunks: AsyncIterable<Buffer>, folder: string, limits: UnpackLimits): Promise<void> {
   const failed = Promise.withResolvers<never>();
   failed.promise.catch(() => undefined);
   const refuse = entryCheck(limits);
@@ -65,8 +65,8 @@ async function writeEntries(pieces: AsyncIterable<Buffer>, folder: string, limit
     },
   });
   unpacking.on("error", failed.reject);
-  for await (const piece of pieces) {
-    const isFull = !unpacking.write(piece);
+  for await (const chunk of chunks) {
+    const isFull = !unpacking.write(chunk);
     await Promise.race([failed.promise, isFull ? once(unpacking, "drain") : nextTurn()]);
   }
   const closed = once(unpacking, "close");
@@ -74,13 +74,13 @@ async function writeEntries(pieces: AsyncIterable<Buffer>, folder: string, limit
   await Promise.race([failed.promise, closed]);
 }
 
-/** Says of each entry why it is refused, if it is. */
+/** Returns a function that checks an entry and returns the error for a forbidden entry. */
 function entryCheck(limits: UnpackLimits) {
   let files = 0;
   let bytes = 0;
   return (path: string, entry: ReadEntry): DeployError | undefined => {
     const refusal = refusalOf(path, entry);
-    if (refusal !== undefined) return new DeployError(`The source holds ${JSON.stringify(path)}, ${refusal}.`);
+    if (refusal !== undefined) return new DeployError(`The source contains ${JSON.stringify(path)}, ${refusal}.`);
     files += 1;
     bytes += entry.size ?? 0;
     if (files > limits.files) return tooLarge(`more than ${limits.files} files`);
@@ -91,41 +91,41 @@ function entryCheck(limits: UnpackLimits) {
 }
 
 function refusalOf(path: string, { type, linkpath }: ReadEntry): string | undefined {
-  if (type === "SymbolicLink" || type === "Link" || linkpath) return "a link: pack what it leads to instead";
+  if (type === "SymbolicLink" || type === "Link" || linkpath) return "a link: pack its target instead";
   if (type !== "Directory" && !FILES.has(type)) return "which is neither a file nor a folder";
   if (isAbsolute(path) || /^[A-Za-z]:[\\/]/.test(path) || path.startsWith("\\")) return "an absolute path";
-  if (path.split(/[\\/]/).includes("..")) return "which leads out of its folder";
-  if (path.includes("\0")) return "which is no path";
+  if (path.split(/[\\/]/).includes("..")) return "which is outside of its folder";
+  if (path.includes("\0")) return "which is not a valid path";
   return undefined;
 }
 
-/** A bomb is noticed while it goes off: sizes in headers can lie, and may never come. */
-function atMost(limit: number, when: string): Transform {
+/** Fails after `limit` bytes. Sizes in headers are not reliable, so a decompression bomb is detected while it is unpacked. */
+function limitBytes(limit: number, when: string): Transform {
   let bytes = 0;
   return new Transform({
-    transform(piece: Buffer, _encoding, done) {
-      bytes += piece.length;
+    transform(chunk: Buffer, _encoding, done) {
+      bytes += chunk.length;
       if (bytes > limit) done(tooLarge(`more than ${megabytes(limit)} ${when}`));
-      else done(null, piece);
+      else done(null, chunk);
     },
   });
 }
 
 const megabytes = (bytes: number): string => `${Math.max(1, Math.floor(bytes / 2 ** 20))} MB`;
 
-const tooLarge = (what: string): DeployError => new DeployError(`The source is too large: ${what}.`);
+const tooLarge = (reason: string): DeployError => new DeployError(`The source is too large: ${reason}.`);
 
 const DISK_FULL = "The disk of the service is full.";
 
-/** For whoever sent the tarball. What the system says of our own files is no news of theirs. */
-export function explain(error: unknown): unknown {
+/** Converts errors that the source causes. Errors of the service's own files stay unchanged and are not shown to users. */
+export function toDeployError(error: unknown): unknown {
   if (error instanceof DeployError) return error;
   const { code = "", tarCode, message, cause } = error as NodeJS.ErrnoException & { tarCode?: string };
   if (code === "ENOSPC" || code === "EDQUOT") return new DeployError(DISK_FULL);
   if (cause instanceof DeployError) return cause;
   if (code === "ENOTDIR" || code === "EISDIR" || code === "EEXIST" || code === "ENAMETOOLONG")
-    return new DeployError("The source names one path as a file and as a folder, or one that is too long.");
+    return new DeployError("The source has a path that is both a file and a folder, or a path that is too long.");
   if (code.startsWith("Z_") || tarCode !== undefined || code === "TAR_BAD_ARCHIVE" || /TAR_/.test(message))
-    return new DeployError("The source is not a whole tarball, packed with gzip.");
+    return new DeployError("The source is not a complete gzip-compressed tarball.");
   return error;
 }

@@ -1,14 +1,13 @@
-import { ApiError } from "../platform/errors.ts";
-import type { SourceConfigInput, SourceRevisionConfigInput } from "./contract/deployments.ts";
-import type { Source, SourceConfig, SourceRevisionConfig } from "./contract/records.ts";
-import { withDefaults } from "./resource-defaults.ts";
+import { ApiError } from "../../platform/errors.ts";
+import type { SourceConfigInput, SourceRevisionConfigInput } from "../contract/deployments.ts";
+import type { ResourceSpec, Source, SourceConfig, SourceRevisionConfig } from "../contract/records.ts";
 
-/** What may not change once a deployment is there. */
+/** Fields that cannot change after the creation of a deployment. */
 const IMMUTABLE = ["integration_id", "repo_url", "deployment_type", "listener_id", "listener_config"] as const;
 
 type RevisionField = keyof SourceRevisionConfigInput;
 
-/** What a revision of each source is told by; the rest means nothing to it and is null. */
+/** The fields that describe a revision of each source. All others are null. */
 const FIELDS: Record<Source, readonly RevisionField[]> = {
   github: ["repo_ref", "langgraph_config_path"],
   internal_source: ["source_tarball_path", "langgraph_config_path"],
@@ -16,7 +15,7 @@ const FIELDS: Record<Source, readonly RevisionField[]> = {
   external_docker: ["image_uri"],
 };
 
-/** The config of a new deployment. Only where images come from elsewhere may traffic do so, too. */
+/** The config of a new deployment. A custom_url is only stored for external_docker, whose traffic may bypass this service. */
 export const newSourceConfig = (source: Source, given: SourceConfigInput): SourceConfig => ({
   integration_id: given.integration_id ?? null,
   repo_url: given.repo_url || null,
@@ -31,7 +30,7 @@ export const newSourceConfig = (source: Source, given: SourceConfigInput): Sourc
 });
 
 /**
- * A config with what is given in place of what was there; an empty command takes it away.
+ * Applies a change to a config. Missing fields keep their value; an empty command removes it.
  *
  * @throws ApiError immutable_source_config
  */
@@ -49,75 +48,77 @@ export function changedSourceConfig(source: Source, before: SourceConfig, given:
   };
 }
 
-/** Fields of an object that are missing count as null. */
+/** A missing field of an object equals null. */
 function isSame(given: unknown, before: unknown): boolean {
   if (typeof given !== "object" || given === null) return given === before;
-  const of = (before ?? {}) as Record<string, unknown>;
-  return Object.entries(given).every(([name, value]) => (value ?? null) === (of[name] ?? null));
+  const fields = (before ?? {}) as Record<string, unknown>;
+  return Object.entries(given).every(([name, value]) => (value ?? null) === (fields[name] ?? null));
 }
 
-/** Whether anything is said that a revision could be made of. */
-export const saysSomething = (given: SourceRevisionConfigInput | undefined): boolean =>
+/** Whether a request has any field that describes a revision. */
+export const hasRevisionFields = (given: SourceRevisionConfigInput | undefined): boolean =>
   Object.values(given ?? {}).some((value) => value !== undefined && value !== "");
 
-/** What a revision is made of: what is given, and where nothing is, what the one before was made of. */
+/** The config of a new revision: the fields of the request, or those of the revision before. */
 export function revisionConfigOf(
   source: Source,
   given: SourceRevisionConfigInput | undefined,
   before: SourceRevisionConfig | undefined,
 ): SourceRevisionConfig {
-  const of = (field: RevisionField) =>
+  const fieldOf = (field: RevisionField) =>
     FIELDS[source].includes(field) ? given?.[field] || before?.[field] || null : null;
   return {
-    repo_ref: of("repo_ref"),
+    repo_ref: fieldOf("repo_ref"),
     repo_commit_sha: null,
-    langgraph_config_path: of("langgraph_config_path"),
-    image_uri: of("image_uri"),
-    source_tarball_path: of("source_tarball_path"),
+    langgraph_config_path: fieldOf("langgraph_config_path"),
+    image_uri: fieldOf("image_uri"),
+    source_tarball_path: fieldOf("source_tarball_path"),
   };
 }
 
-/** A URL with a scheme that git has, or `user@host:path`. Nothing that git would take for an option or a helper. */
+/** A URL with a scheme of git, or `user@host:path`. Excludes what git would read as an option or a remote helper. */
 const GIT_URL = /^((https?|ssh|git|file):\/\/[^\s]+|[\w.-]+@[\w.-]+:[^\s:]\S*)$/i;
 const IMAGE = /^[A-Za-z0-9][\w.\-/:@]*$/;
 const GIT_REF = /^(?!-)(?!.*\.\.)[^\s~^:?*[\\]+$/;
 
-/** Why nothing can be made of this; undefined when it can. */
-export function whyIncomplete(
+/** The error for a missing field; undefined when the source is complete. */
+export function findMissingField(
   source: Source,
   config: SourceConfig,
   revision: SourceRevisionConfig,
 ): string | undefined {
-  if (source === "github" && !config.repo_url) return "source_config.repo_url is needed: the URL of a git repository.";
+  if (source === "github" && !config.repo_url)
+    return "source_config.repo_url is required: the URL of a git repository.";
   if (source === "internal_source" && !revision.source_tarball_path)
-    return "source_revision_config.source_tarball_path is needed: the object_path of an upload (POST .../upload-url).";
+    return "source_revision_config.source_tarball_path is required: the object_path of an upload (POST .../upload-url).";
   if ((source === "internal_docker" || source === "external_docker") && !revision.image_uri)
-    return "source_revision_config.image_uri is needed: the image to run.";
+    return "source_revision_config.image_uri is required: the image to run.";
   return undefined;
 }
 
-/**
- * @throws ApiError bad_source with a sentence that names the field
- */
+/** @throws ApiError bad_source, which names the field */
 export function checkSource(source: Source, config: SourceConfig, revision: SourceRevisionConfig): void {
-  const reason = whyIncomplete(source, config, revision) ?? whyMalformed(config, revision);
+  const reason = findMissingField(source, config, revision) ?? findInvalidField(config, revision);
   if (reason !== undefined) throw new ApiError("bad_source", { reason });
 }
 
-function whyMalformed({ repo_url, build_on_push }: SourceConfig, revision: SourceRevisionConfig): string | undefined {
+function findInvalidField(
+  { repo_url, build_on_push }: SourceConfig,
+  revision: SourceRevisionConfig,
+): string | undefined {
   const { repo_ref, langgraph_config_path, image_uri } = revision;
   if (repo_url && !GIT_URL.test(repo_url))
     return "source_config.repo_url must be the URL of a git repository, such as https://host/owner/repo.git.";
   if (repo_url && hasPassword(repo_url))
-    return "source_config.repo_url is shown to everybody in the workspace, so it must have no password in it.";
+    return "source_config.repo_url must not contain a password, as all users of the workspace can read it.";
   if (repo_ref && !GIT_REF.test(repo_ref))
     return "source_revision_config.repo_ref must be a branch, or a tag as refs/tags/v1.";
   if (build_on_push && repo_ref?.startsWith("refs/tags/"))
-    return "source_config.build_on_push goes with a branch, not with a tag: change source_revision_config.repo_ref.";
+    return "source_config.build_on_push requires a branch, not a tag: change source_revision_config.repo_ref.";
   if (image_uri && !IMAGE.test(image_uri))
     return "source_revision_config.image_uri must be an image, such as host/name:tag or host/name@sha256:....";
   if (langgraph_config_path && !isWithin(langgraph_config_path))
-    return "source_revision_config.langgraph_config_path must be relative, and lead nowhere outside of the source.";
+    return "source_revision_config.langgraph_config_path must be a relative path within the source.";
   return undefined;
 }
 
@@ -127,3 +128,34 @@ function hasPassword(url: string): boolean {
 }
 
 const isWithin = (path: string): boolean => !/^([/\\]|[A-Za-z]:)/.test(path) && !path.split(/[/\\]/).includes("..");
+
+/** The prefixes of the components that have their own limits. */
+const PREFIXES = ["", "queue_", "redis_", "db_"] as const;
+
+/**
+ * Adds the default limits: twice the CPU, rounded to one decimal, and twice the memory (for Redis the same memory). The queue
+ * defaults to the resources of the API.
+ *
+ * @throws ApiError bad_source when a limit is lower than the value that it limits
+ */
+function withDefaults(given: ResourceSpec): ResourceSpec {
+  const spec: Record<string, unknown> = Object.fromEntries(
+    Object.entries(given).filter(([, value]) => value !== undefined),
+  );
+  for (const prefix of PREFIXES) {
+    const [cpu, memory] = [spec[`${prefix}cpu`], spec[`${prefix}memory_mb`]];
+    if (typeof cpu === "number") spec[`${prefix}cpu_limit`] ??= Math.round(cpu * 20) / 10;
+    if (typeof memory === "number") spec[`${prefix}memory_limit_mb`] ??= prefix === "redis_" ? memory : memory * 2;
+  }
+  for (const name of ["min_scale", "max_scale", "cpu", "cpu_limit", "memory_mb", "memory_limit_mb"])
+    if (spec[name] !== undefined) spec[`queue_${name}`] ??= spec[name];
+  const pairs = PREFIXES.flatMap((prefix) => [
+    [`${prefix}cpu`, `${prefix}cpu_limit`],
+    [`${prefix}memory_mb`, `${prefix}memory_limit_mb`],
+    [`${prefix}min_scale`, `${prefix}max_scale`],
+  ]) as [string, string][];
+  for (const [lower, upper] of pairs)
+    if (Number(spec[lower]) > Number(spec[upper]))
+      throw new ApiError("bad_source", { reason: `resource_spec.${upper} is lower than resource_spec.${lower}.` });
+  return spec as ResourceSpec;
+}

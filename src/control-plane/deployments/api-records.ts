@@ -1,13 +1,13 @@
-import type { Seal } from "../access/index.ts";
-import type { Caller } from "../platform/contract/caller.ts";
-import { isoOfMilliseconds } from "../platform/lib/times.ts";
-import type { Deployment, Revision, SourceConfig, SourceRevisionConfig } from "./contract/records.ts";
-import { openSecrets, shownTo } from "./secrets.ts";
-import type { ShownDeployment } from "./storage/deployments.ts";
-import type { RevisionRow } from "./storage/schema.ts";
+import type { Seal } from "../../access/index.ts";
+import type { Caller } from "../../platform/contract/caller.ts";
+import { isoOfMilliseconds } from "../../platform/lib/times.ts";
+import type { Deployment, Revision, SourceConfig, SourceRevisionConfig } from "../contract/records.ts";
+import type { ShownDeployment } from "../storage/deployments.ts";
+import type { RevisionRow } from "../storage/schema.ts";
+import { openSecrets, visibleSecrets } from "./secrets.ts";
 
-/** What a deployment that has no revision yet is made of. */
-const NOTHING: SourceRevisionConfig = {
+/** The source_revision_config of a deployment without a revision. */
+const EMPTY_REVISION_CONFIG: SourceRevisionConfig = {
   repo_ref: null,
   repo_commit_sha: null,
   langgraph_config_path: null,
@@ -16,8 +16,8 @@ const NOTHING: SourceRevisionConfig = {
 };
 
 /**
- * @param base_url our own address, as the caller knows it
- * @throws SealError when its secrets cannot be opened
+ * @param base_url the address of this service as the caller knows it
+ * @throws SealError when the secrets cannot be opened
  */
 export function toDeployment(row: ShownDeployment, caller: Caller, seal: Seal, base_url: string): Deployment {
   const source_config = JSON.parse(row.source_config) as SourceConfig;
@@ -27,8 +27,9 @@ export function toDeployment(row: ShownDeployment, caller: Caller, seal: Seal, b
     name: row.name,
     source: row.source as Deployment["source"],
     source_config: { ...source_config, custom_url: source_config.custom_url ?? `${base_url}/deployments/${row.slug}` },
-    source_revision_config: row.source_revision_config === null ? NOTHING : JSON.parse(row.source_revision_config),
-    secrets: shownTo(caller, openSecrets(seal, { table: "deployments", ...row }, row.secrets)),
+    source_revision_config:
+      row.source_revision_config === null ? EMPTY_REVISION_CONFIG : JSON.parse(row.source_revision_config),
+    secrets: visibleSecrets(caller, openSecrets(seal, { table: "deployments", ...row }, row.secrets)),
     secret_references: JSON.parse(row.secret_references),
     status: row.status,
     latest_revision_id: row.latest_revision_id,

@@ -1,0 +1,60 @@
+import { join } from "node:path";
+import type { Database } from "../../platform/database/database.ts";
+import { dropDeploymentSchema, ensureDeploymentSchema, MissingPrivilegeError } from "../storage/deployment-schema.ts";
+import { DeployError, type InstanceSpec } from "./driver.ts";
+
+/** The databases of deployments. All drivers use the same database for a deployment. */
+export interface DeploymentDatabases {
+  /**
+   * Creates the schema and role of a deployment, and returns its URL; undefined: the embedded database in its data folder.
+   *
+   * @throws DeployError when the service's Postgres user lacks a privilege
+   */
+  of(spec: Pick<InstanceSpec, "deployment_id" | "database_password">): Promise<string | undefined>;
+  /** Drops the schema and role. An embedded database is deleted with the data folder. */
+  drop(deployment_id: string): Promise<void>;
+}
+
+/** @param database_url the service's Postgres, in which each deployment gets a schema and a role that owns nothing else */
+export const deploymentDatabases = (database: Database, database_url: string | undefined): DeploymentDatabases => ({
+  async of({ deployment_id, database_password }) {
+    if (database_url === undefined) return undefined;
+    const schema = schemaOf(deployment_id);
+    const role = await database
+      .write((tx) => ensureDeploymentSchema(tx, schema, database_password))
+      .catch((error: Error) => {
+        throw error instanceof MissingPrivilegeError ? new DeployError(error.message) : error;
+      });
+    return deploymentDatabaseUrl(database_url, { schema, role, password: database_password });
+  },
+  async drop(deployment_id) {
+    if (database_url !== undefined) await database.write((tx) => dropDeploymentSchema(tx, schemaOf(deployment_id)));
+  },
+});
+
+/** The folder of the deployments' data folders, below that of the control plane. */
+export const dataRoot = (control_dir: string): string => join(control_dir, "data");
+
+/** All revisions and drivers use the same data folder for a deployment. */
+export const dataFolder = ({ data }: { data: string }, deployment_id: string): string => join(data, deployment_id);
+
+/** The Postgres schema of a deployment. */
+export const schemaOf = (deployment_id: string): string => `deployment_${deployment_id.replaceAll("-", "")}`;
+
+/** Parameters of a Postgres URL with other credentials than user name and password. */
+const CREDENTIALS = ["user", "password", "passfile", "sslcert", "sslkey", "sslpassword"];
+
+/** The URL of the service's database for the role of a deployment, with the search path of its schema. */
+function deploymentDatabaseUrl(
+  database_url: string,
+  { schema, role, password }: { schema: string; role: string; password: string },
+): string {
+  const url = new URL(database_url);
+  for (const name of CREDENTIALS) url.searchParams.delete(name);
+  [url.username, url.password] = [role, password];
+  const options = [url.searchParams.get("options"), `-c search_path=${schema}`].filter(Boolean).join(" ");
+  url.searchParams.set("options", options);
+  // Postgres clients do not decode a plus as a space.
+  url.search = url.search.replaceAll("+", "%20");
+  return url.href;
+}

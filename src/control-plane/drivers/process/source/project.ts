@@ -1,0 +1,220 @@
+import { constants } from "node:fs";
+import { access, open, realpath, writeFile } from "node:fs/promises";
+import { basename, delimiter, dirname, join, normalize, relative, sep } from "node:path";
+import { type BuildIo, type BuildSpec, DeployError } from "../../driver.ts";
+import { type Command, runCommand } from "../command.ts";
+import { createEmptyFile, type SystemUser } from "../system-users.ts";
+
+/** The langgraph.json of a source. */
+interface ProjectFile {
+  /** Its folder, to which its paths are relative. */
+  folder: string;
+  /** Whether all modules of its graphs exist. */
+  has_graphs: boolean;
+  /** An error message that lists the missing modules. */
+  missing: string;
+}
+
+const MAX_BYTES = 1_000_000;
+
+/**
+ * Reads the parts of langgraph.json that a build needs. Errors do not repeat its content: a link could lead to a file of the service.
+ *
+ * @param config_path undefined: langgraph.json at the root
+ * @param user the owner of the source
+ * @throws DeployError when the file is missing or invalid
+ */
+export async function readProjectFile(
+  root: string,
+  config_path: string | undefined,
+  user: SystemUser | undefined,
+): Promise<ProjectFile> {
+  const path = configPathOf(config_path);
+  const file = await realPathWithin(root, join(root, path));
+  if (file === undefined)
+    throw new DeployError(`The source has no ${path}: set langgraph_config_path to the path of its langgraph.json.`);
+  const project = parse(await readSmallFile(file, path), path);
+  const graphs = Object.entries(isRecord(project.graphs) ? project.graphs : {});
+  if (graphs.length === 0)
+    throw new DeployError(
+      `${path}: the field "graphs" must map graph names to paths, like {"agent": "./agent.ts:graph"}.`,
+    );
+  const folder = dirname(file);
+  await createEnvFile(project.env, folder, root, user);
+  const missing: string[] = [];
+  for (const [graph_id, value] of graphs) {
+    const module = moduleOf(value, `${path}: graphs.${graph_id}`);
+    if ((await realPathWithin(root, join(folder, module))) === undefined)
+      missing.push(`graphs.${graph_id} names ${module}`);
+  }
+  return { folder, has_graphs: missing.length === 0, missing: `${path}: ${missing.join(", ")}, which does not exist.` };
+}
+
+/** A path within the source, with the separators of this system. */
+export function configPathOf(config_path: string | undefined): string {
+  const path = normalize(config_path ?? "langgraph.json");
+  if (path.startsWith("..") || path.startsWith(sep) || path.includes("\0") || basename(path) === "." || path === "")
+    throw new DeployError("The path of langgraph.json must be within the source.");
+  return path;
+}
+
+/**
+ * Reads a file of the source. Commands of a build may have replaced it with a pipe, a link, or a file of gigabytes.
+ *
+ * @param name the name in errors
+ * @throws DeployError when it is not a file, or too large; the system's error when it cannot be opened
+ */
+async function readSmallFile(file: string, name: string): Promise<Buffer> {
+  const handle = await open(file, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW);
+  try {
+    const stat = await handle.stat();
+    if (!stat.isFile()) throw new DeployError(`${name} is not a file.`);
+    if (stat.size > MAX_BYTES) throw new DeployError(`${name} is larger than ${MAX_BYTES} bytes.`);
+    const { buffer, bytesRead } = await handle.read({ buffer: Buffer.alloc(MAX_BYTES), position: 0 });
+    return buffer.subarray(0, bytesRead);
+  } finally {
+    await handle.close();
+  }
+}
+
+function parse(bytes: Buffer, path: string): Record<string, unknown> {
+  let project: unknown;
+  try {
+    project = JSON.parse(bytes.toString("utf8"));
+  } catch {
+    throw new DeployError(`${path} is not valid JSON.`);
+  }
+  if (isRecord(project)) return project;
+  throw new DeployError(`${path} must contain a JSON object with a field "graphs".`);
+}
+
+const isRecord = (value: unknown): value is Record<string, unknown> =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+function moduleOf(value: unknown, field: string): string {
+  const path = isRecord(value) ? value.path : value;
+  const [, module = ""] = (typeof path === "string" && /^(.+):[\w$]+$/.exec(path)) || [];
+  if (module === "") throw new DeployError(`${field} must be like "./agent.ts:graph".`);
+  if (module.endsWith(".py"))
+    throw new DeployError(`${field} is written in Python. Only graphs in JavaScript and TypeScript are supported.`);
+  return module;
+}
+
+/** Creates an empty env file: it is usually not uploaded, and its variables are secrets of the deployment. */
+async function createEnvFile(env: unknown, folder: string, root: string, user: SystemUser | undefined): Promise<void> {
+  if (typeof env !== "string") return;
+  const file = join(folder, env);
+  // With a link to another folder the file would be created there.
+  const parent = dirname(file) === root ? root : await realPathWithin(root, dirname(file));
+  if (!isBelow(root, file) || parent === undefined)
+    throw new DeployError(`The field "env" of langgraph.json must name a file within the source.`);
+  if (user) await createEmptyFile(file, user);
+  else await writeFile(file, "", { flag: "wx" }).catch(() => undefined);
+}
+
+/** The real path of a file; undefined when it does not exist, or is outside of the folder. */
+async function realPathWithin(root: string, path: string): Promise<string | undefined> {
+  const real = await realpath(path).catch(() => undefined);
+  return real !== undefined && isBelow(await realpath(root), real) ? real : undefined;
+}
+
+const isBelow = (root: string, path: string): boolean => {
+  const relative_path = relative(root, path);
+  return relative_path !== "" && !relative_path.startsWith("..") && !relative_path.startsWith(sep);
+};
+
+type Base = Pick<Command, "env" | "timeout_ms" | "user" | "onStart">;
+
+/** The command that installs from each lock file. */
+const INSTALLERS = [
+  { lock: "package-lock.json", program: "npm", args: "ci" },
+  { lock: "npm-shrinkwrap.json", program: "npm", args: "ci" },
+  { lock: "pnpm-lock.yaml", program: "pnpm", args: "install --frozen-lockfile" },
+  { lock: "yarn.lock", program: "yarn", args: "install --frozen-lockfile" },
+];
+
+/**
+ * Installs the dependencies of the source, with the command of the deployment or that of its lock file. Source with `node_modules`
+ * needs no installation.
+ *
+ * @throws DeployError when the command fails
+ */
+export async function install(
+  root: string,
+  project: ProjectFile,
+  spec: BuildSpec,
+  base: Base,
+  io: BuildIo,
+): Promise<void> {
+  if (spec.install_command !== undefined) return runShell(spec.install_command, root, base, io);
+  for (const folder of new Set([root, project.folder])) {
+    const manifest = await readManifest(folder);
+    if (!manifest || (await exists(join(folder, "node_modules")))) continue;
+    const command = await installerOf(folder, manifest, base, io);
+    if (command !== undefined) return runShell(command, folder, base, io);
+  }
+}
+
+async function installerOf(
+  folder: string,
+  manifest: Manifest,
+  { env }: Base,
+  io: BuildIo,
+): Promise<string | undefined> {
+  for (const { lock, program, args } of INSTALLERS) {
+    if (!(await exists(join(folder, lock)))) continue;
+    if (await isProgram(program, env.PATH ?? "")) return `${program} ${args}`;
+    const message = `${program} is not installed, so npm installs the packages and ignores ${lock}.`;
+    io.log({ at: Date.now(), level: "WARNING", message });
+  }
+  const { dependencies = {}, devDependencies = {}, optionalDependencies = {} } = manifest;
+  const isNeeded = Object.keys({ ...dependencies, ...devDependencies, ...optionalDependencies }).length > 0;
+  return isNeeded ? "npm install --no-package-lock" : undefined;
+}
+
+/**
+ * Builds the source, with the command of the deployment, or with its script `build` when modules of langgraph.json are missing.
+ *
+ * @throws DeployError when the command fails
+ */
+export async function buildSource(root: string, project: ProjectFile, spec: BuildSpec, base: Base, io: BuildIo) {
+  if (spec.build_command !== undefined) return runShell(spec.build_command, project.folder, base, io);
+  if (project.has_graphs) return;
+  for (const folder of new Set([project.folder, root])) {
+    if ((await readManifest(folder))?.scripts?.build !== undefined) return runShell("npm run build", folder, base, io);
+  }
+}
+
+function runShell(command: string, cwd: string, base: Base, io: BuildIo): Promise<void> {
+  io.log({ at: Date.now(), level: "INFO", message: `$ ${command}` });
+  return runCommand({ ...base, name: command, file: "/bin/sh", args: ["-c", `umask 077\n${command}`], cwd }, io);
+}
+
+interface Manifest {
+  dependencies?: object;
+  devDependencies?: object;
+  optionalDependencies?: object;
+  scripts?: { build?: string };
+}
+
+async function readManifest(folder: string): Promise<Manifest | undefined> {
+  const file = join(folder, "package.json");
+  if (!(await exists(file))) return undefined;
+  const bytes = await readSmallFile(file, "package.json");
+  try {
+    return JSON.parse(bytes.toString("utf8")) as Manifest;
+  } catch {
+    throw new DeployError("package.json is not valid JSON.");
+  }
+}
+
+const exists = (path: string): Promise<boolean> =>
+  access(path).then(
+    () => true,
+    () => false,
+  );
+
+async function isProgram(name: string, path: string): Promise<boolean> {
+  for (const folder of path.split(delimiter)) if (await exists(join(folder, name))) return true;
+  return false;
+}

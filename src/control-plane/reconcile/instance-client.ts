@@ -1,0 +1,44 @@
+/**
+ * Checks whether an instance takes requests.
+ *
+ * @returns undefined when it does; otherwise the reason, as it follows "/ok "
+ */
+export type CheckReady = (address: string) => Promise<string | undefined>;
+
+/** Requests `/ok`. An instance is ready when it answers 200 within the time limit. */
+export const checkReadyOverHttp =
+  (timeout_ms: number): CheckReady =>
+  async (address) => {
+    try {
+      const signal = AbortSignal.timeout(timeout_ms);
+      const response = await fetch(`${address}/ok`, { signal, redirect: "manual" });
+      await response.body?.cancel();
+      return response.status === 200 ? undefined : `answered ${response.status}`;
+    } catch (error) {
+      if ((error as Error).name === "TimeoutError") return `did not answer within ${timeout_ms / 1000} s`;
+      return "could not be reached";
+    }
+  };
+
+/**
+ * Activates the rollout of an instance: its instances execute the runs of the deployment from then on, and those of earlier
+ * rollouts claim no more runs. Idempotent.
+ *
+ * @throws Error when the instance was not reached or failed
+ */
+export type Activate = (instance: { address: string; api_key: string }) => Promise<void>;
+
+/** A status below 500 counts as success: an image that is not Threadmill does not have the path and executes runs without activation. */
+export const activateOverHttp =
+  (timeout_ms: number): Activate =>
+  async ({ address, api_key }) => {
+    const response = await fetch(`${address}/internal/activation`, {
+      method: "POST",
+      headers: { "x-api-key": api_key },
+      signal: AbortSignal.timeout(timeout_ms),
+      redirect: "manual",
+    });
+    await response.body?.cancel();
+    if (response.status >= 500)
+      throw new Error(`The activation request to the instance failed with status ${response.status}.`);
+  };

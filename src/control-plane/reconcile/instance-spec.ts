@@ -1,0 +1,145 @@
+import type { Seal } from "../../access/index.ts";
+import type { Source, SourceConfig, SourceRevisionConfig } from "../contract/records.ts";
+import { openSecrets } from "../deployments/secrets.ts";
+import { findMissingField } from "../deployments/source-rules.ts";
+import { type BuildSpec, type DeployDriver, DeployError, type InstanceSpec, type LogLine } from "../drivers/driver.ts";
+import type { DeploymentRow, InstanceRow, RevisionRow } from "../storage/schema.ts";
+import { findUpload } from "../storage/uploads.ts";
+import type { ReconcilerContext } from "./reconciler-context.ts";
+import type { Plan } from "./steps.ts";
+
+/** `resource_spec.min_scale` is capped here, so that a typing error does not fill the machine. */
+const MAX_REPLICAS = 10;
+
+const parsedConfig = ({ source_config }: RevisionRow) => JSON.parse(source_config) as SourceConfig;
+export const parsedRevisionConfig = ({ source_revision_config }: RevisionRow) =>
+  JSON.parse(source_revision_config) as SourceRevisionConfig;
+
+/** How a revision becomes something that runs, or why it cannot. */
+export function planOf(revision: RevisionRow, driver: DeployDriver | undefined): Plan {
+  const invalid = (reason: string): Plan => ({ kind: "invalid", reason });
+  if (!driver) return invalid(`This service cannot run deployments with source "${revision.source}".`);
+  const missing = findMissingField(revision.source as Source, parsedConfig(revision), parsedRevisionConfig(revision));
+  if (missing !== undefined) return invalid(missing);
+  const { image_uri } = parsedRevisionConfig(revision);
+  if (image_uri !== null) return { kind: "image", image: image_uri };
+  return driver.build
+    ? { kind: "build" }
+    : invalid(`This service cannot build deployments with source "${revision.source}".`);
+}
+
+/** The number of instances: `resource_spec.min_scale`, between 1 and MAX_REPLICAS. Not 0, because the router cannot start instances on demand. */
+export const replicasOf = (revision: RevisionRow): number =>
+  Math.min(MAX_REPLICAS, Math.max(1, parsedConfig(revision).resource_spec?.min_scale ?? 1));
+
+type BuildContext = Pick<ReconcilerContext, "database" | "seal" | "uploads">;
+
+/** @throws DeployError when the upload was deleted */
+export async function buildSpec(revision: RevisionRow, context: BuildContext): Promise<BuildSpec> {
+  const { deployment_id, revision_id } = revision;
+  const { install_command, build_command } = parsedConfig(revision);
+  return {
+    deployment_id,
+    revision_id,
+    source: await sourceOf(revision, context),
+    config_path: parsedRevisionConfig(revision).langgraph_config_path ?? undefined,
+    install_command: install_command ?? undefined,
+    build_command: build_command ?? undefined,
+    env: environmentOf(revision, context.seal),
+  };
+}
+
+async function sourceOf(
+  revision: RevisionRow,
+  { database, uploads, seal }: BuildContext,
+): Promise<BuildSpec["source"]> {
+  const { source_tarball_path: object_path, repo_ref } = parsedRevisionConfig(revision);
+  if (object_path === null) {
+    const ssh_key = secretsOf(revision, seal)[SSH_KEY];
+    const url = parsedConfig(revision).repo_url ?? "";
+    return { kind: "git", url, ref: repo_ref ?? undefined, token: undefined, ssh_key };
+  }
+  const upload = await findUpload(database.read, { deployment_id: revision.deployment_id, object_path });
+  if (!upload) throw new DeployError(`The source ${object_path} was deleted: upload it again.`);
+  return { kind: "tarball", file: uploads.fileOf(upload), sha256: upload.sha256 ?? "" };
+}
+
+interface InstanceSpecInput {
+  deployment: Pick<DeploymentRow, "deployment_id" | "name">;
+  revision: RevisionRow;
+  instance: InstanceRow;
+  database_password: string;
+}
+
+/** @throws DeployError when the revision has no artifact; SealError when its secrets cannot be opened */
+export function instanceSpec(
+  { deployment, revision, instance, database_password }: InstanceSpecInput,
+  seal: Seal,
+  log: (line: LogLine) => void,
+): InstanceSpec {
+  const { instance_id, deployment_id, revision_id, tenant_id, replica } = instance;
+  if (revision.artifact === null) throw new DeployError("The revision was not built, so there is nothing to run.");
+  const { resource_spec } = parsedConfig(revision);
+  return {
+    instance_id,
+    deployment_id,
+    revision_id,
+    tenant_id,
+    replica,
+    artifact: revision.artifact,
+    config_path: parsedRevisionConfig(revision).langgraph_config_path ?? undefined,
+    api_key: seal.open(instance.api_key, apiKeyAad(instance)),
+    database_password,
+    env: { ...environmentOf(revision, seal), ...deploymentVariables(deployment, instance) },
+    resources: {
+      cpu_limit: resource_spec?.cpu_limit ?? undefined,
+      memory_limit_mb: resource_spec?.memory_limit_mb ?? undefined,
+    },
+    log,
+  };
+}
+
+export const apiKeyAad = ({ tenant_id, instance_id }: Pick<InstanceRow, "tenant_id" | "instance_id">) => ({
+  tenant_id,
+  table: "instances",
+  row_id: instance_id,
+  column: "api_key",
+});
+
+export const databasePasswordAad = ({
+  tenant_id,
+  deployment_id,
+}: Pick<InstanceRow, "tenant_id" | "deployment_id">) => ({
+  tenant_id,
+  table: "deployments",
+  row_id: deployment_id,
+  column: "database_password",
+});
+
+/** Fails closed: no instance starts without the secrets of its revision. */
+const secretsOf = (revision: RevisionRow, seal: Seal): Record<string, string> =>
+  Object.fromEntries(
+    openSecrets(seal, { table: "revisions", ...revision }, revision.secrets).map(({ name, value }) => [name, value]),
+  );
+
+/** The secret that authenticates to a git repository over ssh. */
+const SSH_KEY = "GIT_SSH_KEY";
+
+/** The secrets, except for the one that only the fetch of a git source needs. */
+function environmentOf(revision: RevisionRow, seal: Seal): Record<string, string> {
+  const { [SSH_KEY]: ssh_key, ...others } = secretsOf(revision, seal);
+  return revision.source === "github" || ssh_key === undefined ? others : { ...others, [SSH_KEY]: ssh_key };
+}
+
+/** Variables that identify the deployment to agents. Their names are reserved, so no secret has one of them. */
+const deploymentVariables = (
+  { deployment_id, name }: InstanceSpecInput["deployment"],
+  { revision_id, rollout }: InstanceSpecInput["instance"],
+) => ({
+  LANGSMITH_DEPLOYMENT_NAME: name,
+  LANGSMITH_HOST_PROJECT_ID: deployment_id,
+  LANGSMITH_HOST_PROJECT_NAME: name,
+  LANGSMITH_HOST_REVISION_ID: revision_id,
+  // The instance executes no runs before this rollout is activated (instance-client.ts).
+  THREADMILL_ROLLOUT: String(rollout),
+});

@@ -1,0 +1,68 @@
+import type { Tx } from "../../platform/database/database.ts";
+import { IN_PROGRESS, type StatusTransition, transitionIfStatus } from "../storage/revisions.ts";
+import type { RevisionRow, RevisionStatus } from "../storage/schema.ts";
+import type { DeploymentContext } from "./reconciler-context.ts";
+
+/** A transition of a revision; `from` is null when the row is inserted. */
+interface RevisionTransition {
+  from: RevisionStatus | null;
+  to: RevisionStatus;
+  reason: string;
+}
+
+/** Terminal statuses with which a revision may have an artifact, so that it can be deployed again. */
+const WITH_ARTIFACT = ["DEPLOYED", "DEPLOY_FAILED", "INTERRUPTED"] as const satisfies readonly RevisionStatus[];
+
+/**
+ * All transitions of a revision; the deletion of its deployment deletes it in any status. docs/control-plane.md draws the table, and
+ * test/control/revision-states.test.ts checks that the database sees all of these transitions and no others.
+ */
+export const REVISION_TRANSITIONS: readonly RevisionTransition[] = [
+  { from: null, to: "CREATING", reason: "accepted" },
+  { from: null, to: "QUEUED", reason: "accepted while another is under way" },
+  { from: "CREATING", to: "AWAITING_BUILD", reason: "there is source to build" },
+  { from: "CREATING", to: "AWAITING_DEPLOY", reason: "an image needs no build" },
+  { from: "CREATING", to: "CREATE_FAILED", reason: "there is nothing to build or run" },
+  { from: "QUEUED", to: "AWAITING_BUILD", reason: "the one before has ended, and there is source to build" },
+  { from: "QUEUED", to: "AWAITING_DEPLOY", reason: "the one before has ended, and an image needs no build" },
+  { from: "QUEUED", to: "CREATE_FAILED", reason: "there is nothing any more to build or run" },
+  { from: "QUEUED", to: "SKIPPED", reason: "a newer one is queued" },
+  { from: "AWAITING_BUILD", to: "BUILDING", reason: "a builder is free" },
+  { from: "BUILDING", to: "AWAITING_DEPLOY", reason: "built" },
+  { from: "BUILDING", to: "BUILD_FAILED", reason: "could not be built" },
+  { from: "AWAITING_DEPLOY", to: "DEPLOYING", reason: "instances are wanted" },
+  { from: "DEPLOYING", to: "DEPLOYED", reason: "ready, and the traffic is switched" },
+  { from: "DEPLOYING", to: "DEPLOY_FAILED", reason: "not ready in time, or died" },
+  ...IN_PROGRESS.map((from) => ({ from, to: "INTERRUPTED", reason: "interrupted" }) as const),
+  ...WITH_ARTIFACT.map((from) => ({ from, to: "AWAITING_DEPLOY", reason: "deployed again" }) as const),
+];
+
+export const isTerminal = (status: RevisionStatus): boolean => !IN_PROGRESS.some((each) => each === status);
+
+/**
+ * Commits a transition of a revision and logs it.
+ *
+ * @param also writes that belong to the same transaction
+ * @returns false when the status is not `from` any more; nothing was written
+ */
+export async function transition(
+  { revision_id, deployment_id, updated_at, deploying_at }: RevisionRow,
+  change: Omit<StatusTransition, "revision_id" | "is_terminal">,
+  context: DeploymentContext,
+  also?: (tx: Tx) => Promise<unknown>,
+): Promise<boolean> {
+  const { from, to, status_message } = change;
+  const is_changed = await context.commit(async (tx) => {
+    if (!(await transitionIfStatus(tx, { ...change, revision_id, is_terminal: isTerminal(to) }))) return false;
+    await also?.(tx);
+    return true;
+  });
+  if (!is_changed) return false;
+  const now = context.clock.now();
+  const revision = { deployment_id, revision_id };
+  context.log.info({ ...revision, from, to, duration_ms: now - updated_at }, "revision status changed");
+  const rollout = { ...revision, duration_ms: now - (deploying_at ?? now) };
+  if (to === "DEPLOYED") context.log.info(rollout, "rollout finished");
+  if (to === "DEPLOY_FAILED") context.log.warn({ ...rollout, reason: status_message }, "rollout failed");
+  return true;
+}
