@@ -10,7 +10,7 @@ if (major < 22 || (major === 22 && minor < 16)) {
 }
 module.enableCompileCache?.();
 // Loading modules makes V8 grow its young generations, which it never shrinks again: 25 MB of an idle service. They stay
-// as they are until everything is loaded (src/cli/young-generation.ts).
+// as they are until everything is loaded (src/cli/serve.ts).
 v8.setFlagsFromString("--semi-space-growth-factor=1");
 // In the repository the source runs as it is; the package brings it compiled.
 const source = new URL("../src/cli/main.ts", import.meta.url);

@@ -1,73 +1,72 @@
 import { join } from "node:path";
 import { keySourceOf } from "./access/encryption/key-source.ts";
-import { sealsNothing } from "./access/encryption/no-encryption.ts";
 import { openKeyRing } from "./access/encryption/open-key-ring.ts";
+import { noEncryption } from "./access/encryption/seal.ts";
 import type { Vault } from "./access/vault.ts";
 import { Activation } from "./agent-server/activation.ts";
-import { Cancellations } from "./agent-server/cancellations.ts";
-import { DefaultAssistants } from "./agent-server/default-assistants.ts";
-import { Disconnects } from "./agent-server/disconnects.ts";
+import { DefaultAssistants } from "./agent-server/assistants/default-assistants.ts";
 import { type CatalogContent, GraphCatalog } from "./agent-server/graph-catalog.ts";
 import { TypeSchemaReader } from "./agent-server/graph-hosts/type-schemas/reader.ts";
+import { Disconnects } from "./agent-server/runs/disconnects.ts";
+import { createAccess, openVault, requireAuthentication } from "./app/compose/access.ts";
 import { createEngine, fetchAsUser } from "./app/compose/engine.ts";
 import { createHttp } from "./app/compose/http.ts";
 import { fileOf, openData } from "./app/compose/open-data.ts";
-import { accessTo, openVault, refuseToBeOpen } from "./app/compose/vault.ts";
 import type { DeploymentFront } from "./app/deployment-front.ts";
 import type { Config } from "./config/config.ts";
 import type { DeploymentRouter } from "./control-plane/router/deployment-router.ts";
-import { experimentThreads, type ThreadSetup } from "./experiments/worker/experiments-service.ts";
+import { createExperimentsService, type ExperimentsOptions } from "./experiments/worker/experiments-service.ts";
 import { DEFAULT_TENANT } from "./platform/contract/caller.ts";
 import { BodyParser } from "./platform/http/body-parser.ts";
 import type { App } from "./platform/http/route.ts";
 import type { Log } from "./platform/lib/log.ts";
 
-export { type Listening, listen } from "./app/compose/listen.ts";
+export { type Listening, listen } from "./app/server.ts";
 
-/** The service without a socket. */
+/** A service that is started but does not listen yet. */
 export interface Threadmill {
-  /** Answers requests. */
+  /** Answers a request. */
   fetch(request: Request): Response | Promise<Response>;
-  /** Answers what is for deployments, before it becomes a request. */
+  /** Answers requests for deployments, which are never converted to a `Request`. */
   front: DeploymentFront;
-  /** Where requests for deployments go. */
+  /** Forwards requests to the instances of deployments. */
   router: DeploymentRouter;
-  /** What is served, as Hono has it: `:name` stands for a part of the path, and method ALL is what stands before the routes. */
+  /** The routes of Hono: `:name` is a path parameter, and method ALL is middleware. */
   routes: readonly { method: string; path: string }[];
-  /** For people: which database it uses. */
+  /** Description of the database for users. */
   database: string;
-  /** Reasons by graph, for graphs that could not be loaded. */
+  /** Graphs that could not be loaded, with the reasons. */
   loaded: Promise<Record<string, string>>;
-  /** Loads the graphs anew; what runs goes on with the old ones. */
+  /** Reloads the graphs. Active runs finish with the old graphs. */
   reload(changed: CatalogContent): Promise<Record<string, string>>;
-  /** Lets runs end or hands them back, then closes everything. */
+  /** Waits for runs to finish, returns the others to the queue, then closes everything. */
   stop(): Promise<void>;
 }
 
-/** Wires everything together and starts it. This file and its folder are the only place that knows all parts. */
+/** The composition root: creates and starts all parts of the service. Only this file and app/compose/ know all products. */
 export async function startThreadmill(config: Config, log: Log): Promise<Threadmill> {
   const keys = config.only ? undefined : keySourceOf(config);
   const { database, close } = await openData(config, synchronousOf(config), log);
-  const seal = keys ? await openKeyRing(database, keys, log) : sealsNothing;
-  await refuseToBeOpen(config, database);
+  const seal = keys ? await openKeyRing(database, keys, log) : noEncryption;
+  await requireAuthentication(config, database);
   const catalog = new GraphCatalog(config);
   const defaults = new DefaultAssistants(database, catalog);
   const activation = new Activation({ database, default_assistants: defaults, rollout: config.rollout });
-  await activation.begin();
+  await activation.start();
   let opening: Promise<Vault> | undefined;
-  const vaultWhenOpen = () => {
+  const getVault = () => {
     opening ??= openVault(config, database, seal, log);
     return opening;
   };
   const served = Promise.withResolvers<App>();
   const fetchAs = fetchAsUser(served.promise, config.mount_prefix);
-  const engine = createEngine(config, database, catalog, { vault: vaultWhenOpen, fetchAs }, log);
+  const engine = createEngine(config, database, catalog, { vault: getVault, fetchAs }, log);
   await engine.start();
   const loaded = engine.loadFailures.then((failures) => {
     catalog.failures = failures;
     return failures;
   });
-  // Nobody has to ask how the loading went.
+  // A caller may ignore `loaded`; its rejection must not end the process.
   loaded.catch(() => undefined);
   const type_schemas = new TypeSchemaReader({
     project_dir: config.project_dir,
@@ -76,24 +75,22 @@ export async function startThreadmill(config: Config, log: Log): Promise<Threadm
     log,
   });
   const context = { database, engine, catalog, type_schemas };
-  const cancellations = new Cancellations(context);
   const disconnects = new Disconnects({
-    cancel: (run) => cancellations.cancelIfActive(run),
+    cancel: (run) => engine.cancellations.cancelIfActive(run),
     grace_ms: config.disconnect_grace_ms,
     log,
   });
-  const experiments = experimentThreads({ database: experimentsDatabase(config), log_level: config.log_level });
-  // Loaded while the graph hosts load the graphs on another core: the vault, the control plane, the HTTP part.
-  const vault = await vaultWhenOpen();
-  const { openControl } = await import("./app/compose/control.ts");
-  const plane = await openControl(config, { database, seal, log });
-  const access = await accessTo(config, database, log);
-  const services = [access, ...(config.only ? [] : [...vault.maintenance, plane])];
+  const experiments = createExperimentsService({ database: experimentsDatabase(config), log_level: config.log_level });
+  // Imported while the graph hosts load the graphs on another core: the vault, the control plane, the HTTP interface.
+  const vault = await getVault();
+  const { openControlPlane } = await import("./app/compose/control-plane.ts");
+  const control_plane = await openControlPlane(config, { database, seal, log });
+  const access = await createAccess(config, database, log);
+  const services = [access, ...(config.only ? [] : [...vault.maintenance, control_plane])];
   for (const service of services) service.start();
-  const { control, router } = plane;
-  const parts = {
+  const { control, router } = control_plane;
+  const http_services = {
     access,
-    cancellations,
     disconnects,
     experiments,
     default_assistants: defaults,
@@ -103,7 +100,7 @@ export async function startThreadmill(config: Config, log: Log): Promise<Threadm
     router,
     body_parser: new BodyParser(),
   };
-  const { app, front } = await createHttp(config, context, parts, log);
+  const { app, front } = await createHttp(config, context, http_services, log);
   served.resolve(app);
   return {
     fetch: (request) => app.fetch(request),
@@ -115,24 +112,24 @@ export async function startThreadmill(config: Config, log: Log): Promise<Threadm
     async reload({ graphs, graph_env, default_assistants }) {
       catalog.content = { graphs, graph_env, default_assistants };
       await defaults.renew();
-      await defaults.meet(DEFAULT_TENANT);
+      await defaults.ensure(DEFAULT_TENANT);
       catalog.failures = await engine.reload();
       return catalog.failures;
     },
     async stop() {
       disconnects.stop();
-      const quiet = services.map((service) => service.stop());
-      await Promise.all([engine.stop(config.shutdown_grace_ms), type_schemas.stop(), ...quiet]);
-      await Promise.all([experiments.stop(), parts.body_parser.stop()]);
+      const stopping = services.map((service) => service.stop());
+      await Promise.all([engine.stop(config.shutdown_grace_ms), type_schemas.stop(), ...stopping]);
+      await Promise.all([experiments.stop(), http_services.body_parser.stop()]);
       await close();
     },
   };
 }
 
-const experimentsDatabase = (config: Config): ThreadSetup["database"] =>
+const experimentsDatabase = (config: Config): ExperimentsOptions["database"] =>
   config.database_url
     ? { url: config.database_url }
     : { file: fileOf(config, "experiments"), synchronous: synchronousOf(config) };
 
-/** What is promised of a commit: `serve` survives a power cut, `dev` the death of the process. */
+/** Durability of a commit: with `serve` it survives a power failure, with `dev` a crash of the process. */
 const synchronousOf = ({ command }: Pick<Config, "command">) => (command === "serve" ? "full" : "normal");

@@ -1,29 +1,45 @@
 import { OpenAPIHono } from "@hono/zod-openapi";
-import type { Context } from "hono";
+import type { Context, MiddlewareHandler } from "hono";
 import { bodyLimit } from "hono/body-limit";
+import { matchedRoutes } from "hono/route";
 import { type AdminRoutesOptions, serveAdmin } from "../access/http/admin.ts";
 import { authenticate } from "../access/http/auth.ts";
 import type { Access } from "../access/index.ts";
+import { agentServerInfo, agentServerRoutes } from "../agent-server/contract/routes.ts";
+import type { ServerInfo } from "../agent-server/contract/system.ts";
 import { type ActivationOptions, serveActivation } from "../agent-server/http/activation.ts";
 import { serveAssistants } from "../agent-server/http/assistants.ts";
 import { type RunRoutesOptions, serveRuns } from "../agent-server/http/runs.ts";
 import { serveThreads, type ThreadRoutesOptions } from "../agent-server/http/threads.ts";
 import type { Assistants, DefaultAssistants, ThreadStates, Threads } from "../agent-server/index.ts";
-import { isSourceUpload } from "../control-plane/http/uploads.ts";
+import { isSourceUpload } from "../control-plane/http/deployments.ts";
 import { type ExperimentsAppOptions, serveExperiments } from "../experiments/http/app.ts";
 import { UPLOAD_PATH } from "../experiments/http/upload.ts";
 import { ApiError } from "../platform/errors.ts";
 import { pathBelow } from "../platform/http/base-url.ts";
 import type { BodyParser } from "../platform/http/body-parser.ts";
-import type { App, Env } from "../platform/http/route.ts";
+import { type ApiDocument, docsPage } from "../platform/http/docs-page.ts";
+import { type App, type Env, serve } from "../platform/http/route.ts";
 import type { CorsSettings } from "../platform/lib/cors.ts";
 import type { Log } from "../platform/lib/log.ts";
-import { type ControlPlaneOptions, isControlPlane, serveControlPlane } from "./control-plane.ts";
 import { errorResponse } from "./error-response.ts";
-import { jsonFromPages, onlyKnownHosts } from "./guards.ts";
+import { onlyKnownHosts, requireJsonFromPages } from "./guards.ts";
+import { type ControlPlaneOptions, isControlPlane, serveControlPlane } from "./mount-control-plane.ts";
 import { checkOrigin, type OriginPolicy } from "./origins.ts";
-import { type SystemOptions, serveSystem } from "./system.ts";
 import { serveWebApp, type WebAppOptions } from "./web-app.ts";
+
+export interface SystemOptions {
+  info: ServerInfo;
+  /** Set to serve only the agent server. */
+  only: "agents" | undefined;
+  /** Path prefix of all routes; empty for none. */
+  prefix: string;
+  /**
+   * @param asks whether to query the database, instead of using its last known state
+   * @throws DatabaseUnavailableError
+   */
+  checkDatabase(options: { asks: boolean }): Promise<unknown>;
+}
 
 export interface AppOptions
   extends RunRoutesOptions,
@@ -39,14 +55,12 @@ export interface AppOptions
   default_assistants: DefaultAssistants;
   threads: Threads;
   states: ThreadStates;
-  /** Set when nothing but the agent server is to be served. */
-  only: "agents" | undefined;
   origins: OriginPolicy;
   cors: CorsSettings;
   body_limit_bytes: number;
-  /** Streams and waits that a user with a key or a JWT may have open. */
-  most_open_answers: number;
-  /** Set on a loopback address: the names, besides loopback's own, that it is called by. */
+  /** Open streams and waits per user with a key or a JWT. */
+  max_open_answers: number;
+  /** Set on a loopback address: accepted host names besides those of loopback. */
   allowed_hosts: readonly string[] | undefined;
   body_parser: BodyParser;
   log: Log;
@@ -54,11 +68,11 @@ export interface AppOptions
 
 const BODILESS = new Set(["GET", "HEAD", "OPTIONS"]);
 
-/** Whether a request has no body, or counts it itself while it arrives. */
-const isFree = ({ req }: Context): boolean =>
+/** Whether the general body limit does not apply: the request has no body, or its handler has its own limit. */
+const hasNoBodyLimit = ({ req }: Context): boolean =>
   BODILESS.has(req.method) || req.path.endsWith(UPLOAD_PATH) || isSourceUpload(req.method, req.path);
 
-/** The HTTP interface. Experiments come last: where a path could be either's, it is the agent server's. */
+/** Creates the HTTP application. The order of the products matters: on equal paths, the agent server takes precedence over the experiments. */
 export function createApp(options: AppOptions): App {
   const { prefix, log, body_limit_bytes } = options;
   const root: App = new OpenAPIHono<Env>();
@@ -66,27 +80,28 @@ export function createApp(options: AppOptions): App {
   root.onError((error, context) => errorResponse(error, context, log));
   root.notFound((context) => errorResponse(notFound(context, prefix), context, log));
 
+  root.use(logSlowRequests(log));
   if (options.allowed_hosts) root.use(onlyKnownHosts(options.allowed_hosts));
   root.use(checkOrigin(options.origins, prefix, options.cors));
-  root.use(authenticate(options.access, prefix, options.most_open_answers));
-  root.use(jsonFromPages(isSourceUpload));
+  root.use(authenticate(options.access, prefix, options.max_open_answers));
+  root.use(requireJsonFromPages(isSourceUpload));
   const limitBody = bodyLimit({
     maxSize: body_limit_bytes,
     onError: (context) =>
       errorResponse(new ApiError("body_too_large", { limit_bytes: body_limit_bytes }), context, log),
   });
-  // It makes a whole Request of each, 4 KB that a stream would hold on to for as long as it is open.
-  root.use((context, next) => (isFree(context) ? next() : limitBody(context, next)));
+  // The body limit creates a complete Request, 4 KB that a stream would hold until it ends.
+  root.use((context, next) => (hasNoBodyLimit(context) ? next() : limitBody(context, next)));
 
   root.use((context, next) => {
     context.set("body_parser", options.body_parser);
     return next();
   });
 
-  // A workspace has its default assistants from the first time that it is met; after that this is a look into a map.
+  // Creates the default assistants with the first request of a workspace; later requests cost one map lookup.
   for (const path of ["/assistants/*", "/threads/*", "/runs/*"])
     app.use(path, async (context, next) => {
-      await options.default_assistants.meet(context.get("caller").tenant_id);
+      await options.default_assistants.ensure(context.get("caller").tenant_id);
       await next();
     });
 
@@ -103,8 +118,55 @@ export function createApp(options: AppOptions): App {
   return root;
 }
 
+function serveSystem(app: App, { info, only, prefix, checkDatabase }: SystemOptions): void {
+  serve(app, agentServerRoutes.system.ok, async ({ query, context }) => {
+    await checkDatabase({ asks: query.check_db === true });
+    return context.json({ ok: true });
+  });
+
+  serve(app, agentServerRoutes.system.info, ({ context }) => context.json(info));
+
+  // Browsers are redirected to the web app, programs to the API documentation.
+  app.get("/", (context) => {
+    const isBrowser = context.req.header("accept")?.includes("text/html") ?? false;
+    return context.redirect(isBrowser && !only ? `${prefix}/app` : `${prefix}/docs`);
+  });
+  app.get("/openapi.json", (context) => context.json(app.getOpenAPI31Document(agentServerInfo)));
+  app.get("/docs", (context) => context.html(docsPage(app.getOpenAPI31Document(agentServerInfo) as ApiDocument)));
+}
+
 function notFound({ req: { method, path } }: Context, prefix: string): ApiError {
   const below = pathBelow(prefix, path);
   if (below !== undefined && isControlPlane(below)) return new ApiError("not_found");
   return new ApiError("route_not_found", { method, path });
+}
+
+const SLOW_MS = 1_000;
+
+/** Routes that answer only after a run, a flow or a stream has ended. */
+const WAITING_ROUTE = /\/(wait|join|stream)(\/|$)/;
+
+/**
+ * Logs each request whose response takes longer than a second to start, except streams and requests that wait by design. Costs two clock
+ * reads per request. It is the first middleware, so the time includes authentication and the reading of the body.
+ */
+export function logSlowRequests(log: Log): MiddlewareHandler<Env> {
+  return (context, next) => {
+    const started_at = performance.now();
+    return next().then(() => {
+      const duration_ms = performance.now() - started_at;
+      if (duration_ms > SLOW_MS) logSlow(context, Math.round(duration_ms), log);
+    });
+  };
+}
+
+function logSlow(context: Context<Env>, duration_ms: number, log: Log): void {
+  const { req, res } = context;
+  // Middleware is registered for all methods; the first other match is the route.
+  const path = matchedRoutes(context).find(({ method }) => method !== "ALL")?.path;
+  const waits = !["false", "0", undefined].includes(req.query("wait"));
+  if (waits || (path && WAITING_ROUTE.test(path)) || /event-stream/.test(res.headers.get("content-type") ?? "")) return;
+  // Requests that authentication rejects have no caller.
+  const workspace_id = (context.get("caller") as Env["Variables"]["caller"] | undefined)?.tenant_id;
+  log.info({ method: req.method, path, status: res.status, duration_ms, workspace_id }, "slow request");
 }

@@ -9,29 +9,29 @@ import {
   addressOf,
   type DeploymentAddress,
   hostOf,
-  isPlain,
+  isNormalizedPath,
   isSlug,
 } from "../control-plane/http/deployment-address.ts";
 import type { Deployment, DeploymentRouter, Origin } from "../control-plane/index.ts";
 import { mayUse } from "../platform/contract/caller.ts";
 import { ApiError } from "../platform/errors.ts";
 import type { Log } from "../platform/lib/log.ts";
-import { refusalOf } from "./error-response.ts";
+import { describeError } from "./error-response.ts";
 import { isKnownHost, isPageWithoutJson } from "./guards.ts";
 import type { OriginPolicy } from "./origins.ts";
 
 export interface FrontOptions extends AddressOptions {
-  router: Pick<DeploymentRouter, "find" | "isReady" | "carry" | "carryUpgrade">;
+  router: Pick<DeploymentRouter, "find" | "isReady" | "forward" | "forwardUpgrade">;
   access: Pick<Access, "admit">;
-  origins: Pick<OriginPolicy, "readerOf">;
-  /** Set on a loopback address: the names, besides loopback's own, that it is called by. */
+  origins: Pick<OriginPolicy, "allowedOrigin">;
+  /** Set on a loopback address: accepted host names besides those of loopback. */
   allowed_hosts: readonly string[] | undefined;
-  /** Our own address as others reach it, where that is known. */
+  /** The public address of the service, if known. */
   public_url: string | undefined;
   log: Log;
 }
 
-/** A request that may go to a deployment. */
+/** An authorized request for a deployment. */
 interface Admitted {
   deployment: Deployment;
   origin: Origin;
@@ -39,8 +39,8 @@ interface Admitted {
 }
 
 /**
- * The front door of deployments. It stands before all other routes and has Node's requests as they came, so that bodies and
- * answers pass without being looked at. What they are asked of callers is what the agent server asks.
+ * The entry point for requests to deployments. It runs before all other routes and uses Node's request and response, so bodies pass through
+ * unread. It authenticates callers as the agent server does.
  */
 export class DeploymentFront {
   readonly #options: FrontOptions;
@@ -51,25 +51,25 @@ export class DeploymentFront {
     this.#proto = options.public_url?.startsWith("https:") ? "https" : "http";
   }
 
-  /** Answers a request for a deployment; `next` is called for one that is for the service itself. */
+  /** Answers a request for a deployment; calls `next` for all other requests. */
   handle(request: IncomingMessage, response: ServerResponse, next: () => void): void {
     const address = this.#addressOf(request);
     if (address) void this.#answer(address, request, response, next);
     else next();
   }
 
-  /** Whether a request wants to become a WebSocket of a deployment. */
+  /** Whether a request opens a WebSocket of a deployment. */
   mayUpgrade(request: IncomingMessage): boolean {
     return isWebSocket(request) && this.#addressOf(request) !== undefined;
   }
 
-  /** Gives the connection of such a request to an instance. */
+  /** Connects a WebSocket request to an instance. */
   upgrade(request: IncomingMessage, connection: Duplex, head: Buffer): void {
     const socket = connection as Socket;
-    // From here on nobody else listens.
+    // Node removes its own error listener before it emits `upgrade`.
     socket.on("error", () => undefined);
-    void this.#join(request, socket, head).catch((error) => {
-      if (!socket.destroyed) this.#refuseUpgrade(error, request, socket);
+    void this.#connect(request, socket, head).catch((error) => {
+      if (!socket.destroyed) this.#rejectUpgrade(error, request, socket);
     });
   }
 
@@ -83,71 +83,76 @@ export class DeploymentFront {
     response: ServerResponse,
     next: () => void,
   ): Promise<void> {
-    let reader: string | undefined;
+    let allowed_origin: string | undefined;
     try {
       if (address.by === "localhost" && !(await this.#find(address))) return next();
-      reader = await this.#readerOf(address, request);
-      if (isPreflight(request)) return this.#permit(request, response, reader);
-      const { deployment, origin, onAccessEnd } = await this.#admit(address, request, reader);
-      if (isProbe(address, request)) return this.#tellWhetherReady(deployment, response, reader);
+      allowed_origin = await this.#allowedOrigin(address, request);
+      if (isPreflight(request)) return this.#answerPreflight(request, response, allowed_origin);
+      const { deployment, origin, onAccessEnd } = await this.#admit(address, request, allowed_origin);
+      if (isProbe(address, request)) return this.#answerReadiness(deployment, response, allowed_origin);
       const { path } = address;
-      // What an instance has said so far may end in the middle of an event, so that nothing could be added to it.
+      // The response may stop in the middle of an event, so no error can be appended: the connection is closed.
       const unwatch = onAccessEnd(() => response.destroy());
-      await this.#options.router.carry(deployment, { request, response, path, origin }).finally(unwatch);
+      await this.#options.router.forward(deployment, { request, response, path, origin }).finally(unwatch);
     } catch (error) {
       if (response.headersSent || response.destroyed) return void response.destroy();
-      const { status, detail, headers } = this.#refusal(error, request, reader);
+      const { status, detail, headers } = this.#errorResponse(error, request, allowed_origin);
       response.writeHead(status, headers).end(detail);
     }
   }
 
   /**
-   * A browser asks, without a key, what a page may send. The answer is the same for every deployment and for none, so that nobody
-   * learns which there are; what the instance does not allow its pages, it says with its own answers.
+   * A preflight has no key. The response is the same for every slug, so that it does not reveal which deployments exist. The responses of
+   * the instance carry its own restrictions.
    */
-  #permit({ headers }: IncomingMessage, response: ServerResponse, reader: string | undefined): void {
+  #answerPreflight({ headers }: IncomingMessage, response: ServerResponse, allowed_origin: string | undefined): void {
     response.writeHead(204, {
-      ...corsHeaders(reader),
+      ...corsHeaders(allowed_origin),
       "access-control-allow-methods": "GET,HEAD,PUT,POST,DELETE,PATCH",
       "access-control-allow-headers": headers["access-control-request-headers"] ?? "",
     });
     response.end();
   }
 
-  /** From what the reconciler has found out: an instance could answer with a page. */
-  #tellWhetherReady(deployment: Deployment, response: ServerResponse, reader: string | undefined): void {
+  /** Uses the state that the reconciler has recorded, because the instance may serve any page at /ok. */
+  #answerReadiness(deployment: Deployment, response: ServerResponse, allowed_origin: string | undefined): void {
     const ok = this.#options.router.isReady(deployment);
-    response.writeHead(ok ? 200 : 503, { ...corsHeaders(reader), "content-type": "application/json" });
+    response.writeHead(ok ? 200 : 503, { ...corsHeaders(allowed_origin), "content-type": "application/json" });
     response.end(JSON.stringify({ ok }));
   }
 
-  async #join(request: IncomingMessage, socket: Socket, head: Buffer): Promise<void> {
+  async #connect(request: IncomingMessage, socket: Socket, head: Buffer): Promise<void> {
     const address = this.#addressOf(request);
     if (!address || !isWebSocket(request)) throw new ApiError("method_not_allowed");
-    // A page may open a WebSocket to any server without asking.
+    // Browsers open WebSockets to any origin without a preflight, so the origin is checked here.
     const { path } = address;
-    const admitted = await this.#admit(address, request, await this.#readerOf(address, request));
+    const admitted = await this.#admit(address, request, await this.#allowedOrigin(address, request));
     const { deployment, origin, onAccessEnd } = admitted;
     const unwatch = onAccessEnd(() => socket.destroy());
-    await this.#options.router.carryUpgrade(deployment, { request, socket, head, path, origin }).finally(unwatch);
+    await this.#options.router.forwardUpgrade(deployment, { request, socket, head, path, origin }).finally(unwatch);
   }
 
-  /** @throws ApiError first what is wrong with the caller, then with what they ask for */
-  async #admit(address: DeploymentAddress, request: IncomingMessage, reader: string | undefined): Promise<Admitted> {
+  /** @throws ApiError for the caller first, then for the request */
+  async #admit(
+    address: DeploymentAddress,
+    request: IncomingMessage,
+    allowed_origin: string | undefined,
+  ): Promise<Admitted> {
     this.#checkHost(address, request);
     const { caller, onEnd } = await this.#callerOf(request);
-    if (!isPlain(address.path)) throw new ApiError("invalid_request", { reason: "The path has . or .. in it." });
+    if (!isNormalizedPath(address.path))
+      throw new ApiError("invalid_request", { reason: "The path has . or .. in it." });
     const coding = request.headers["transfer-encoding"]?.toLowerCase() ?? "chunked";
     if (coding !== "chunked") throw new ApiError("invalid_request", { reason: "Transfer-Encoding must be chunked." });
-    // Some servers answer it with all headers that they got.
+    // Some servers answer TRACE with all request headers, credentials included.
     if (request.method === "TRACE") throw new ApiError("method_not_allowed");
-    // It would stay in the browser, in front of pages of other deployments and of the web app.
+    // A service worker would stay in the browser and intercept pages of other deployments and of the web app.
     if (address.by === "path" && request.headers["service-worker"] !== undefined)
       throw new ApiError("forbidden_worker");
     const deployment = await this.#find(address);
     if (!deployment || caller.tenant_id !== deployment.tenant_id)
       throw new ApiError("deployment_not_found", { deployment_id: address.slug });
-    return { deployment, origin: this.#originOf(address, request, caller.user_id, reader), onAccessEnd: onEnd };
+    return { deployment, origin: this.#originOf(address, request, caller.user_id, allowed_origin), onAccessEnd: onEnd };
   }
 
   #checkHost({ by }: DeploymentAddress, { headers }: IncomingMessage): void {
@@ -174,7 +179,7 @@ export class DeploymentFront {
     { prefix }: DeploymentAddress,
     { socket, headers }: IncomingMessage,
     user_id: string,
-    reader: string | undefined,
+    allowed_origin: string | undefined,
   ): Origin {
     return {
       client: socket.remoteAddress ?? "",
@@ -182,40 +187,43 @@ export class DeploymentFront {
       host: headers.host ?? "",
       prefix,
       user_id,
-      mayBeRead: reader !== undefined,
+      corsAllowed: allowed_origin !== undefined,
     };
   }
 
-  /** Whom an answer to a page names as its reader; see OriginPolicy. */
-  #readerOf({ slug, path }: DeploymentAddress, { method = "", headers }: IncomingMessage): Promise<string | undefined> {
-    return this.#options.origins.readerOf({
+  /** The allowed origin of the response; see OriginPolicy. */
+  #allowedOrigin(
+    { slug, path }: DeploymentAddress,
+    { method = "", headers }: IncomingMessage,
+  ): Promise<string | undefined> {
+    return this.#options.origins.allowedOrigin({
       method,
       path: `/deployments/${slug}${path.split("?", 1)[0]}`,
       header: (name) => headers[name]?.toString(),
     });
   }
 
-  /** An answer of the router itself; pages may read it as they may read others. */
-  #refusal(error: unknown, { method = "", url = "" }: IncomingMessage, reader?: string) {
+  /** An error response of the router; allowed origins can read it. */
+  #errorResponse(error: unknown, { method = "", url = "" }: IncomingMessage, allowed_origin?: string) {
     const path = url.split("?", 1)[0] as string;
-    const { status, detail, headers } = refusalOf(error, { method, path }, this.#options.log);
+    const { status, detail, headers } = describeError(error, { method, path }, this.#options.log);
     const text = JSON.stringify({ detail });
     headers["content-type"] = "application/json";
     headers["content-length"] = String(Buffer.byteLength(text));
-    return { status, detail: text, headers: { ...headers, ...corsHeaders(reader) } };
+    return { status, detail: text, headers: { ...headers, ...corsHeaders(allowed_origin) } };
   }
 
-  #refuseUpgrade(error: unknown, request: IncomingMessage, socket: Socket): void {
-    const { status, detail, headers } = this.#refusal(error, request);
+  #rejectUpgrade(error: unknown, request: IncomingMessage, socket: Socket): void {
+    const { status, detail, headers } = this.#errorResponse(error, request);
     const lines = Object.entries({ ...headers, connection: "close" }).map(([name, value]) => `${name}: ${value}`);
     socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join("\r\n")}\r\n\r\n${detail}`);
     socket.destroySoon();
   }
 }
 
-const corsHeaders = (reader: string | undefined): Record<string, string> => ({
-  ...(reader !== undefined && { "access-control-allow-origin": reader }),
-  ...(reader !== "*" && { vary: "Origin" }),
+const corsHeaders = (allowed_origin: string | undefined): Record<string, string> => ({
+  ...(allowed_origin !== undefined && { "access-control-allow-origin": allowed_origin }),
+  ...(allowed_origin !== "*" && { vary: "Origin" }),
 });
 
 const isPreflight = ({ method, headers }: IncomingMessage): boolean =>

@@ -5,8 +5,8 @@ import { ApiError } from "../platform/errors.ts";
 const LOOPBACK_NAME = /^(localhost|127(\.\d+){3}|\[::1\]|([\w-]+\.)+localhost)$/;
 
 /**
- * On a loopback address only loopback names are answered: otherwise a web page could rebind its own name to
- * 127.0.0.1 and read the answers of a server that is open to local programs.
+ * Rejects unknown host names on a loopback address. Otherwise a web page could use DNS rebinding: point its own name to 127.0.0.1 and
+ * read the responses of a server that is open to local programs.
  */
 export function onlyKnownHosts(allowed: readonly string[]): MiddlewareHandler {
   return async (context, next) => {
@@ -22,26 +22,26 @@ export const isKnownHost = (host: string, allowed: readonly string[]): boolean =
 const METHODS_WITH_BODY = new Set(["POST", "PUT", "PATCH", "DELETE"]);
 
 /**
- * A web page may send text/plain to any server without asking; application/json it may not, nor text/plain with a header of its own
- * (as the hosted Studio does). Programs, which send no Origin, are not held to a content type.
+ * Requires application/json from web pages. A browser sends text/plain to any server without a preflight, but not application/json, nor
+ * text/plain with a custom header (the hosted Studio uses one). Programs send no Origin and may use any content type.
  *
- * @param isFree whether a request has its permission in its address, which no other page knows
+ * @param isExempt whether the address of a request contains a secret, so that no other page can send it
  */
-export function jsonFromPages(isFree: (method: string, path: string) => boolean): MiddlewareHandler {
+export function requireJsonFromPages(isExempt: (method: string, path: string) => boolean): MiddlewareHandler {
   return async ({ req }, next) => {
-    if (!isFree(req.method, req.path) && isPageWithoutJson(req.method, (name) => req.header(name)))
+    if (!isExempt(req.method, req.path) && isPageWithoutJson(req.method, (name) => req.header(name)))
       throw new ApiError("unsupported_media_type");
     await next();
   };
 }
 
-/** Headers that a page may send only after the browser has asked for it. */
-const HEADERS_ASKED_FOR = ["x-auth-scheme", "x-api-key", "authorization"];
+/** Headers that a page can send only after a preflight. */
+const PREFLIGHT_HEADERS = ["x-auth-scheme", "x-api-key", "authorization"];
 
-/** Whether a request has a body that any web page could send without being asked. */
+/** Whether a request has a body that any web page can send without a preflight. */
 export function isPageWithoutJson(method: string, header: (name: string) => string | undefined): boolean {
   if (!METHODS_WITH_BODY.has(method) || header("origin") === undefined) return false;
-  if (HEADERS_ASKED_FOR.some((name) => header(name) !== undefined)) return false;
+  if (PREFLIGHT_HEADERS.some((name) => header(name) !== undefined)) return false;
   const type = header("content-type");
   const hasBody = header("content-length") !== "0" && (type !== undefined || header("content-length") !== undefined);
   return hasBody && !/^application\/json\b/i.test(type ?? "");

@@ -1,6 +1,6 @@
 import type { MiddlewareHandler } from "hono";
 import { cors } from "hono/cors";
-import { isOpen, scopeOf } from "../access/http/scopes.ts";
+import { isPublic, scopeOf } from "../access/http/scopes.ts";
 import type { Access } from "../access/index.ts";
 import { hostOf } from "../control-plane/http/deployment-address.ts";
 import type { Scope } from "../platform/contract/caller.ts";
@@ -9,69 +9,71 @@ import { pathBelow } from "../platform/http/base-url.ts";
 import type { Env } from "../platform/http/route.ts";
 import { type CorsSettings, STUDIO_ORIGIN } from "../platform/lib/cors.ts";
 
-/** Headers that clients in browsers need to see. */
-const EXPOSED = ["Content-Location", "Location", "X-Pagination-Total", "X-Pagination-Next"];
+/** Response headers that clients in browsers read. */
+const EXPOSED_HEADERS = ["Content-Location", "Location", "X-Pagination-Total", "X-Pagination-Next"];
 
 export interface OriginPolicyOptions {
   access: Pick<Access, "isOpen">;
   cors: CorsSettings;
-  /** Our own address as others reach it, where that is known. */
+  /** The public address of the service, if known. */
   public_url: string | undefined;
-  /** Names that the service is called by on a loopback address, besides loopback's own. */
+  /** Accepted host names on a loopback address besides those of loopback. */
   allowed_hosts: readonly string[] | undefined;
 }
 
-/** What a request says of the page that sends it. */
+/** The part of a request that identifies the page that sent it. */
 export interface PageRequest {
   method: string;
-  /** Below the prefix of all routes, without a query; for a deployment that of the router, `/deployments/{slug}`. */
+  /** Without the prefix of all routes and without the query; for a deployment `/deployments/{slug}…`. */
   path: string;
   /** The value of a header, by its name in lower case. */
   header(name: string): string | undefined;
 }
 
 /**
- * Which web pages may use the service. Without keys a browser on this machine may ask for anything that its user may, so pages of
- * other origins are refused, whatever they send: with the agent server and the experiments those of loopback addresses and of listed
- * origins are not, with the rest nothing but the service's own pages is. With keys a page has to show one in a header, which no
- * browser does by itself; then all may, or those that are listed. Programs say nothing of an origin and are never held up.
+ * Decides which web pages may use the service.
+ *
+ * An open service (without keys) requires no credentials, so any web page in a browser that reaches it could use it. It therefore rejects
+ * other origins: the agent server and the experiments accept loopback origins and listed origins, everything else accepts only the pages of
+ * the service. A closed service requires a key in a header, which a browser never adds by itself, so it accepts all origins, or the listed
+ * ones. Programs send no origin and are always accepted.
  */
 export class OriginPolicy {
   readonly #options: OriginPolicyOptions;
-  /** With keys. */
-  readonly #takesAll: boolean;
+  /** Applies to a closed service. */
+  readonly #acceptsAll: boolean;
 
   constructor(options: OriginPolicyOptions) {
     this.#options = options;
     const { origins, origin_pattern } = options.cors;
-    this.#takesAll = origins.includes("*") || (origins.length === 0 && !origin_pattern);
+    this.#acceptsAll = origins.includes("*") || (origins.length === 0 && !origin_pattern);
   }
 
   /**
-   * Who may read the answer, for `Access-Control-Allow-Origin`: everybody, the page's origin, or undefined, when no other page asks.
+   * The value of `Access-Control-Allow-Origin`: `*`, the origin of the page, or undefined for requests without an origin.
    *
    * @throws ApiError forbidden_origin
    */
-  async readerOf(request: PageRequest): Promise<string | undefined> {
+  async allowedOrigin(request: PageRequest): Promise<string | undefined> {
     const origin = request.header("origin");
     const site = request.header("sec-fetch-site");
     if (origin === undefined && site === undefined) return undefined;
     const isClosed = !(await this.#options.access.isOpen());
-    if (isClosed && this.#takesAll) return "*";
+    if (isClosed && this.#acceptsAll) return "*";
     const isOther = site === "cross-site" || site === "same-site";
-    if (origin === undefined && (isClosed || (isOther && isVisit(request)))) return undefined;
+    if (origin === undefined && (isClosed || (isOther && isNavigation(request)))) return undefined;
     if (this.#isOwn(origin, request, isClosed)) return origin;
     if (origin !== undefined && this.#isListed(origin, request, isClosed)) return origin;
     throw new ApiError("forbidden_origin", { origin: origin ?? "other origins" });
   }
 
-  /** Whether the page is one of the service itself. */
+  /** Whether the page belongs to the service. */
   #isOwn(origin: string | undefined, { path, header }: PageRequest, isClosed: boolean): boolean {
     const host = header("host")?.toLowerCase() ?? "";
     const { public_url, allowed_hosts } = this.#options;
-    // A name below localhost is a deployment's, and the service's own only as long as there is no such deployment.
-    const isBorrowed = hostOf(host).endsWith(".localhost") && !allowed_hosts?.includes(hostOf(host));
-    if (!isClosed && isBorrowed && isOurs(path)) return false;
+    // A name below localhost belongs to a deployment. If the deployment was deleted, the request reaches the service instead.
+    const isDeploymentHost = hostOf(host).endsWith(".localhost") && !allowed_hosts?.includes(hostOf(host));
+    if (!isClosed && isDeploymentHost && isPrivatePath(path)) return false;
     const site = header("sec-fetch-site");
     if (site !== undefined) return site === "same-origin" || site === "none";
     if (origin === undefined || !URL.canParse(origin)) return false;
@@ -80,7 +82,7 @@ export class OriginPolicy {
 
   #isListed(origin: string, { method, path }: PageRequest, isClosed: boolean): boolean {
     const { origins, origin_pattern, studio } = this.#options.cors;
-    if (!isClosed && isOurs(path)) return false;
+    if (!isClosed && isPrivatePath(path)) return false;
     if (!isClosed && LOOPBACK_ORIGIN.test(origin)) return true;
     if (studio && origin === STUDIO_ORIGIN && STUDIO_SCOPES.has(scopeOf(path, method))) return true;
     return origins.includes("*") || origins.includes(origin) || (origin_pattern?.test(origin) ?? false);
@@ -93,35 +95,35 @@ const LOOPBACK_ORIGIN = /^https?:\/\/(localhost|127\.0\.0\.1|\[::1\])(:\d+)?$/;
 
 const SHARED_SCOPES: ReadonlySet<Scope> = new Set(["agents", "experiments"]);
 
-/** What no page of another origin may use without a key: what holds secrets, runs code or decides who may do what. */
-function isOurs(path: string): boolean {
-  // Whatever the method: a browser asks with OPTIONS for all of them.
+/** Paths of an open service that pages of other origins may not use: they hold secrets, run code or grant access. */
+function isPrivatePath(path: string): boolean {
+  // The scope of GET for all methods, because a preflight has the method OPTIONS.
   const scope = scopeOf(path, "GET");
   return (scope !== undefined && scope !== null && !SHARED_SCOPES.has(scope)) || /^\/app(\/|$)/.test(path);
 }
 
-/** Whether somebody follows a link to a page: from a mail, from another site, or back from an OAuth provider. */
-const isVisit = ({ method, path, header }: PageRequest): boolean =>
+/** Whether a user opens a page through a link, or an OAuth provider redirects to it. */
+const isNavigation = ({ method, path, header }: PageRequest): boolean =>
   method === "GET" &&
   header("sec-fetch-mode") === "navigate" &&
   header("sec-fetch-dest") === "document" &&
-  (isOpen(method, path) || /^(\/deployments\/[^/]+)?\/docs$/.test(path));
+  (isPublic(method, path) || /^(\/deployments\/[^/]+)?\/docs$/.test(path));
 
-/** Refuses pages of origins that may not use the service, and tells the others that they may read the answer. */
+/** Rejects pages of other origins, and sets the CORS headers for the accepted ones. */
 export function checkOrigin(policy: OriginPolicy, prefix: string, settings: CorsSettings): MiddlewareHandler<Env> {
   const { methods, headers, exposed, max_age_s } = settings;
   return cors({
     async origin(_, { req, res }) {
       const path = pathBelow(prefix, req.path) ?? req.path;
-      const reader = await policy.readerOf({ method: req.method, path, header: (name) => req.header(name) });
-      // Browsers that guard addresses of this machine ask for this besides.
+      const allowed = await policy.allowedOrigin({ method: req.method, path, header: (name) => req.header(name) });
+      // Chrome requires this header for requests from public pages to local addresses.
       if (req.header("access-control-request-private-network"))
         res.headers.set("Access-Control-Allow-Private-Network", "true");
-      return reader;
+      return allowed;
     },
     ...(methods && { allowMethods: [...methods] }),
     ...(headers && { allowHeaders: [...headers] }),
-    exposeHeaders: [...EXPOSED, ...exposed],
+    exposeHeaders: [...EXPOSED_HEADERS, ...exposed],
     maxAge: max_age_s,
   });
 }

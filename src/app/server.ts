@@ -1,29 +1,56 @@
+import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
 import { getRequestListener } from "@hono/node-server";
 import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
-import { sendDirectly } from "../platform/http/send-directly.ts";
+import type { Config } from "../config/config.ts";
+import { sendStreamedBody } from "../platform/http/streamed-body.ts";
 import type { DeploymentFront } from "./deployment-front.ts";
 
 export interface ServerOptions {
   fetch(request: Request): Response | Promise<Response>;
-  /** Undefined for a server that has no deployments. */
+  /** Undefined for a server without deployments. */
   front: DeploymentFront | undefined;
 }
 
-/** The service on a socket. Requests for deployments never become a `Request`: they pass as Node has them. */
+/** A service that accepts requests. */
+export interface Listening {
+  url: string;
+  /** Stops accepting requests, stops the service, then closes the remaining connections. */
+  stop(): Promise<void>;
+}
+
+export async function listen(config: Config, service: ServerOptions & { stop(): Promise<void> }): Promise<Listening> {
+  const server = createHttpServer(service);
+  if (config.listen_fd === undefined) server.listen(config.port, config.host);
+  else server.listen({ fd: config.listen_fd });
+  await once(server, "listening");
+  return {
+    url: urlOf(config, server),
+    async stop() {
+      const closed = once(server, "close");
+      server.close();
+      await service.stop();
+      server.closeAllConnections();
+      await closed;
+    },
+  };
+}
+
+/** Requests for deployments bypass `fetch`: they stay Node requests and are never converted to a `Request`. */
 export function createHttpServer({ fetch, front }: ServerOptions): Server {
   const answer = getRequestListener(async (request, { outgoing }) => {
     const response = await fetch(request);
-    return sendDirectly(response, outgoing as ServerResponse) ? RESPONSE_ALREADY_SENT : response;
+    return sendStreamedBody(response, outgoing as ServerResponse) ? RESPONSE_ALREADY_SENT : response;
   });
   const options = {
-    // A client may take its time with a large body, but not with its headers.
+    // Short for headers, long for bodies, which may be large.
     headersTimeout: 15_000,
     requestTimeout: 300_000,
-    // Node's 5 s are met by clients whose machine is busy: they send on a connection that is being closed, and the request fails.
-    // Load balancers keep theirs for 60 s; ours is longer, so that they are the ones who close.
+    // With Node's default of 5 s, a client on a busy machine sends a request on a connection that is being closed, and the request
+    // fails. Load balancers keep connections for 60 s; a longer timeout makes them the side that closes.
     keepAliveTimeout: 75_000,
-    // All others are answered as if they had not asked for an upgrade. Before Node 22.21 they are refused.
+    // Other upgrade requests get a normal response. Before Node 22.21 they are rejected.
     shouldUpgradeCallback: (request: IncomingMessage) => front?.mayUpgrade(request) ?? false,
   };
   if (!front) return createServer(options, answer);
@@ -31,4 +58,10 @@ export function createHttpServer({ fetch, front }: ServerOptions): Server {
     front.handle(request, response, () => void answer(request, response)),
   );
   return server.on("upgrade", (request, socket, head) => front.upgrade(request, socket, head));
+}
+
+function urlOf(config: Config, server: Server): string {
+  const { port } = server.address() as AddressInfo;
+  const host = config.host.includes(":") ? `[${config.host}]` : config.host;
+  return `http://${host}:${port}${config.mount_prefix}`;
 }

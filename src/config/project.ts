@@ -2,8 +2,9 @@ import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { parseEnv } from "node:util";
 import { ConfigError } from "../platform/errors.ts";
+import type { CorsSettings } from "../platform/lib/cors.ts";
 import { isObject, type JsonObject } from "../platform/lib/json/json.ts";
-import type { Env } from "./values.ts";
+import type { Env } from "./settings/setting.ts";
 
 /** One entry of `graphs` in langgraph.json. */
 export interface GraphSpec {
@@ -68,7 +69,7 @@ export function readEnvField(field: unknown, project_dir: string, file: string, 
     if (missing.length === 0)
       return Object.fromEntries(field.map((name) => [String(name), env[String(name)] as string]));
     throw new ConfigError(
-      `${file}: the field "env" asks for ${missing.join(", ")}, which is not set: set it in the environment.`,
+      `${file}: the field "env" lists variables that are not set: ${missing.join(", ")}. Set them in the environment.`,
     );
   }
   if (isObject(field)) return Object.fromEntries(Object.entries(field).map(([name, value]) => [name, String(value)]));
@@ -81,4 +82,120 @@ export function readPrefix(value: unknown, file: string): string {
   throw new ConfigError(
     `${file}: http.mount_prefix (or MOUNT_PREFIX) must be a path like "/agents", but is ${JSON.stringify(value)}.`,
   );
+}
+
+/** Accepted fields: `true` for a whole field, an object for the accepted fields within it. */
+interface Known {
+  [field: string]: true | Known;
+}
+
+/** Any name. The value may also be a string. */
+const ANY = "*";
+
+const KNOWN: Known = {
+  $schema: true,
+  graphs: { [ANY]: { path: true, description: true } },
+  env: true,
+  http: {
+    mount_prefix: true,
+    // readCors checks the fields within it.
+    cors: true,
+    // These switch off features that do not exist here.
+    disable_store: true,
+    disable_mcp: true,
+    disable_a2a: true,
+    disable_ui: true,
+    disable_webhooks: true,
+  },
+  // Studio has no access of its own that this would disable.
+  auth: { disable_studio_auth: true },
+  // They select runtimes and images of other servers and do not affect a graph here.
+  dependencies: true,
+  node_version: true,
+  python_version: true,
+  api_version: true,
+  image_distro: true,
+  pip_installer: true,
+  keep_pkg_tools: true,
+};
+
+/** Paths of the fields of a langgraph.json that are set and have no effect, such as `http.app`. */
+export const fieldsWithoutEffect = (project: JsonObject): string[] => unknownIn(project, KNOWN, "");
+
+function unknownIn(value: JsonObject, known: Known, path: string): string[] {
+  return Object.entries(value).flatMap(([name, part]) => {
+    const accepted = known[name] ?? known[ANY];
+    if (accepted === true || isUnset(part)) return [];
+    if (known[name] === undefined && accepted && !isObject(part)) return [];
+    return accepted && isObject(part) ? unknownIn(part, accepted, `${path}${name}.`) : [path + name];
+  });
+}
+
+/** Templates contain empty fields: `[]`, `{}`, null, false and "". */
+const isUnset = (value: unknown): boolean => !value || (typeof value === "object" && Object.keys(value).length === 0);
+
+const CORS_LISTS = ["allow_origins", "allow_methods", "allow_headers", "expose_headers"] as const;
+const CORS_FIELDS: readonly string[] = [...CORS_LISTS, "allow_origin_regex", "allow_credentials", "max_age"];
+
+/**
+ * `http.cors` of langgraph.json, and the origins of `CORS_ALLOW_ORIGINS`.
+ *
+ * @throws ConfigError for a value of another type, and for `allow_credentials`
+ */
+export function readCors(
+  field: unknown,
+  config_file: string,
+  origins: readonly string[],
+  studio: boolean,
+): CorsSettings {
+  const wrong = (name: string, remedy: string) => new ConfigError(`${config_file}: http.cors${name} ${remedy}.`);
+  if (field !== undefined && field !== null && !isObject(field)) throw wrong("", "must be an object");
+  const cors = field ?? {};
+  for (const name of Object.keys(cors))
+    if (!CORS_FIELDS.includes(name)) throw wrong(`.${name}`, `is unknown: use ${CORS_FIELDS.join(", ")}`);
+  const texts = (name: (typeof CORS_LISTS)[number]): string[] | undefined => {
+    const value = cors[name] ?? undefined;
+    if (value === undefined) return undefined;
+    if (Array.isArray(value) && value.every((text) => typeof text === "string")) return value as string[];
+    throw wrong(`.${name}`, "must be a list of strings");
+  };
+  const { allow_origin_regex = null, allow_credentials = null, max_age = null } = cors;
+  if (allow_credentials)
+    throw wrong(".allow_credentials", "must be false: callers send a key in a header, never a cookie");
+  if (max_age !== null && !(Number.isInteger(max_age) && (max_age as number) >= 0))
+    throw wrong(".max_age", "must be a whole number of seconds");
+  return {
+    origins: [
+      ...originsOf(origins, "CORS_ALLOW_ORIGINS"),
+      ...originsOf(texts("allow_origins") ?? [], `${config_file}: http.cors.allow_origins`),
+    ],
+    origin_pattern: originPatternOf(allow_origin_regex, wrong),
+    studio,
+    methods: unlessAll(texts("allow_methods")),
+    headers: unlessAll(texts("allow_headers")),
+    exposed: texts("expose_headers") ?? [],
+    max_age_s: max_age === null ? undefined : (max_age as number),
+  };
+}
+
+/** `*` among methods or headers is the same as no list. */
+const unlessAll = (texts: string[] | undefined) => (texts?.includes("*") ? undefined : texts);
+
+function originsOf(texts: readonly string[], where: string): string[] {
+  return texts.map((text) => {
+    if (text === "*" || text === "null") return text;
+    const origin = URL.canParse(text) ? new URL(text).origin : "null";
+    // URL reports no origin for schemes of programs, such as capacitor://localhost.
+    if (origin === "null" ? /^[a-z][a-z0-9+.-]*:\/\/[^/]+$/.test(text) : text.replace(/\/$/, "") === origin)
+      return text.replace(/\/$/, "");
+    throw new ConfigError(`${where} must list origins such as https://app.example, or *, but has "${text}".`);
+  });
+}
+
+function originPatternOf(value: unknown, wrong: (name: string, remedy: string) => ConfigError): RegExp | undefined {
+  if (value === null) return undefined;
+  try {
+    if (typeof value === "string") return new RegExp(`^(?:${value})$`);
+  } catch {}
+  throw wrong(".allow_origin_regex", "must be a regular expression");
 }

@@ -4,60 +4,36 @@ import { ApiKeys } from "../../access/keys/api-keys.ts";
 import type { Vault } from "../../access/vault.ts";
 import { Workspaces } from "../../access/workspaces.ts";
 import type { Activation } from "../../agent-server/activation.ts";
-import { Assistants } from "../../agent-server/assistants.ts";
-import type { Cancellations } from "../../agent-server/cancellations.ts";
+import { Assistants } from "../../agent-server/assistants/assistants.ts";
+import type { DefaultAssistants } from "../../agent-server/assistants/default-assistants.ts";
 import type { AgentContext } from "../../agent-server/context.ts";
-import type { DefaultAssistants } from "../../agent-server/default-assistants.ts";
-import type { Disconnects } from "../../agent-server/disconnects.ts";
-import { RunOverview } from "../../agent-server/run-overview.ts";
-import { Runs } from "../../agent-server/runs.ts";
-import { ThreadStates } from "../../agent-server/thread-states.ts";
-import { Threads } from "../../agent-server/threads.ts";
+import type { Disconnects } from "../../agent-server/runs/disconnects.ts";
+import { RunOverview } from "../../agent-server/runs/run-overview.ts";
+import { Runs } from "../../agent-server/runs/runs.ts";
+import { ThreadStates } from "../../agent-server/threads/thread-states.ts";
+import { Threads } from "../../agent-server/threads/threads.ts";
 import type { Config } from "../../config/config.ts";
 import type { Control } from "../../control-plane/control.ts";
 import type { DeploymentRouter } from "../../control-plane/router/deployment-router.ts";
+import { EXPERIMENTS_INFO } from "../../experiments/contract/system.ts";
 import type { ExperimentsService } from "../../experiments/worker/experiments-service.ts";
-import { checkDatabase } from "../../platform/database/check-database.ts";
+import { checkDatabase } from "../../platform/database/database.ts";
 import type { BodyParser } from "../../platform/http/body-parser.ts";
 import type { App } from "../../platform/http/route.ts";
 import type { Log } from "../../platform/lib/log.ts";
-import { isLoopback } from "../../platform/lib/loopback.ts";
+import { isLoopback } from "../../platform/lib/safe-fetch/addresses.ts";
 import type { DeploymentFront } from "../deployment-front.ts";
 
-/** What clients compare to know which features of the API they may use. */
+/** The version that clients check for features of the API. */
 const API_LEVEL = "0.16.0";
 
-/** Where the pages are built to. It is as far from here in the source as it is in dist/. */
+/** The folder of the built web app. The relative path is the same in src/ and dist/. */
 const WEB_DIR = fileURLToPath(new URL("../../../dist/web", import.meta.url));
 
-/**
- * What the clients of the experiments look for. `sdb_query_enabled` would let them use all of version 2 of the original, of
- * which only runs and comparisons are here; traces are not taken, so there is no ingest.
- */
-const EXPERIMENTS_INFO = {
-  instance_flags: {
-    dataset_examples_multipart_enabled: true,
-    examples_multipart_enabled: true,
-    sdb_query_enabled: false,
-  },
-  // All fields of the original: a thread of the Python client ends with a KeyError where one is missing.
-  batch_ingest_config: {
-    use_multipart_endpoint: false,
-    scale_up_qsize_trigger: 1000,
-    scale_up_nthreads_limit: 16,
-    scale_down_nempty_trigger: 4,
-    size_limit: 100,
-    size_limit_bytes: 20_971_520,
-  },
-  license_expiration_time: null,
-  customer_info: null,
-} as const;
-
-/** What the routes call. */
-interface Parts {
+/** The services that the routes call. */
+interface HttpServices {
   access: Access;
   body_parser: BodyParser;
-  cancellations: Cancellations;
   disconnects: Disconnects;
   experiments: ExperimentsService;
   default_assistants: DefaultAssistants;
@@ -70,10 +46,10 @@ interface Parts {
 export async function createHttp(
   config: Config,
   context: AgentContext,
-  parts: Parts,
+  services: HttpServices,
   log: Log,
 ): Promise<{ app: App; front: DeploymentFront }> {
-  // Loaded while the graph hosts load the graphs on another core: 60 ms of the start.
+  // Imported while the graph hosts load the graphs on another core, which saves 60 ms of the start.
   const { createApp } = await import("../app.ts");
   const { DeploymentFront } = await import("../deployment-front.ts");
   const { OriginPolicy } = await import("../origins.ts");
@@ -81,13 +57,13 @@ export async function createHttp(
   const is_loopback = isLoopback(config.host);
   const shared = {
     prefix: config.mount_prefix,
-    access: parts.access,
+    access: services.access,
     cors: config.cors,
     allowed_hosts: is_loopback ? config.allowed_hosts : undefined,
     public_url: config.public_url,
     log,
   };
-  const { router } = parts;
+  const { router } = services;
   const origins = new OriginPolicy(shared);
   const front = new DeploymentFront({
     ...shared,
@@ -104,7 +80,8 @@ export async function createHttp(
     states,
     runs: new Runs(context, states),
     run_overview: new RunOverview(context),
-    ...parts,
+    cancellations: context.engine.cancellations,
+    ...services,
     heartbeat_ms: config.sse_heartbeat_ms,
     only: config.only,
     rollout: config.rollout,
@@ -112,7 +89,7 @@ export async function createHttp(
     keys: new ApiKeys(context),
     workspaces: new Workspaces(context),
     body_limit_bytes: config.body_limit_bytes,
-    most_open_answers: config.most_open_answers,
+    max_open_answers: config.max_open_per_user,
     info: {
       version: API_LEVEL,
       threadmill_version: config.threadmill_version,

@@ -4,18 +4,21 @@ import { agentServer } from "../../agent-server/storage/migrations/001-agent-ser
 import { rollback } from "../../agent-server/storage/migrations/002-rollback.ts";
 import { eventCopies } from "../../agent-server/storage/migrations/003-event-copies.ts";
 import { assistantsOfWorkspaces } from "../../agent-server/storage/migrations/005-assistants-of-workspaces.ts";
-import { claimant } from "../../agent-server/storage/migrations/007-claimant.ts";
+import { executingRollout } from "../../agent-server/storage/migrations/007-claimant.ts";
 import { runsOfWorkspaces } from "../../agent-server/storage/migrations/008-runs-of-workspaces.ts";
 import { taskPaths } from "../../agent-server/storage/migrations/009-task-paths.ts";
 import { queuesOfWorkspaces } from "../../agent-server/storage/migrations/012-queues-of-workspaces.ts";
+import { columnNames } from "../../agent-server/storage/migrations/013-column-names.ts";
+import { activeRollout } from "../../agent-server/storage/migrations/015-active-rollout.ts";
 import { controlPlane } from "../../control-plane/storage/migrations/006-control-plane.ts";
 import { deploymentRoles } from "../../control-plane/storage/migrations/010-deployment-roles.ts";
 import { experiments } from "../../experiments/storage/migrations/experiments-001.ts";
+import { exampleIndexes } from "../../experiments/storage/migrations/experiments-002.ts";
 import type { Migration } from "../../platform/database/migrate.ts";
 
 /**
- * The migrations of the service in the order in which they are applied. On SQLite each series is a file, on Postgres both are in one
- * database. A migration that was published is never changed.
+ * The migrations of the service in the order of their application. On SQLite each series has its own file, on Postgres both are in one
+ * database. A published migration never changes.
  */
 export const MIGRATIONS = {
   agents: [
@@ -25,12 +28,14 @@ export const MIGRATIONS = {
     vault,
     assistantsOfWorkspaces,
     controlPlane,
-    claimant,
+    executingRollout,
     runsOfWorkspaces,
     taskPaths,
     deploymentRoles,
     memberRoles,
     queuesOfWorkspaces,
+    columnNames,
+    activeRollout,
   ],
-  experiments: [experiments],
+  experiments: [experiments, exampleIndexes],
 } as const satisfies Record<string, readonly Migration[]>;

@@ -7,20 +7,19 @@ import {
   explainOpening,
   noteData,
 } from "../../agent-server/storage/data-check.ts";
-import { bringBackToNow, expireLeases } from "../../agent-server/storage/lost-runs.ts";
+import { expireLeases, shiftFutureRuns } from "../../agent-server/storage/lost-runs.ts";
 import type { Database } from "../../platform/database/database.ts";
 import { migrate } from "../../platform/database/migrate.ts";
 import { openPostgres } from "../../platform/database/postgres/postgres.ts";
-import { lockFolder } from "../../platform/database/sqlite/folder-lock.ts";
-import { makePrivate } from "../../platform/database/sqlite/private-folder.ts";
-import { shareFolder } from "../../platform/database/sqlite/shared-folder.ts";
+import { restrictDataFolder } from "../../platform/database/sqlite/file-permissions.ts";
+import { lockFolder, shareFolder } from "../../platform/database/sqlite/folder-lock.ts";
 import { openSqlite } from "../../platform/database/sqlite/sqlite.ts";
 import { steadyClock, systemClock } from "../../platform/lib/clock.ts";
 import type { Log } from "../../platform/lib/log.ts";
 import { MIGRATIONS } from "./migrations.ts";
 
-/** Where the data is; see Config for each. */
-export interface DataPlace {
+/** Location of the data; see Config for each field. */
+export interface DataLocation {
   data_dir: string;
   database_url: string | undefined;
   lease_ms?: number;
@@ -31,40 +30,40 @@ type Part = "agents" | "experiments";
 type Synchronous = "full" | "normal";
 
 /**
- * Takes the data folder for this process, opens the database in it and brings its schema up to date.
+ * Locks the data folder for this process, opens its database and applies pending migrations.
  *
- * @throws ConfigError when somebody else has the folder, a newer program made the database, or the files cannot be used
+ * @throws ConfigError when another process holds the lock, a newer version created the database, or a file is damaged
  */
 export async function openData(
-  place: DataPlace & { share_data: boolean },
+  location: DataLocation & { share_data: boolean },
   synchronous: Synchronous,
   log: Log,
 ): Promise<{ database: Database; close(): Promise<void> }> {
-  if (place.database_url) return openWithoutFolder(place, synchronous, log);
-  const file = fileOf(place, "agents");
+  if (location.database_url) return openWithoutFolder(location, synchronous, log);
+  const file = fileOf(location, "agents");
   try {
-    makePrivate(place.data_dir, log);
+    restrictDataFolder(location.data_dir, log);
     let database: Database | undefined;
-    const open = async (isAlone: boolean) => {
-      database ??= openDatabase(place, synchronous, log);
-      if (isAlone) await checkData(database, file);
+    const open = async (isExclusive: boolean) => {
+      database ??= openDatabase(location, synchronous, log);
+      if (isExclusive) await checkData(database, file);
       await migrate(database, MIGRATIONS.agents);
-      // The threads that use it open it with the first request, too late for an error at the start.
-      checkHeader(fileOf(place, "experiments"));
+      // The experiment workers open their file with the first request, too late to report damage at the start.
+      checkHeader(fileOf(location, "experiments"));
       return database;
     };
-    const release = await takeFolder(place, async () => {
+    const release = await acquireFolder(location, async () => {
       const { write } = await open(true);
       await write(expireLeases);
-      await write(bringBackToNow);
+      await write(shiftFutureRuns);
     });
     const opened = await open(false);
-    const noting = noteData(opened, file, { isShared: place.share_data, log });
-    noting.start();
+    const recorder = noteData(opened, file, { isShared: location.share_data, log });
+    recorder.start();
     return {
       database: opened,
       async close() {
-        await noting.stop();
+        await recorder.stop();
         await opened.close();
         release();
       },
@@ -74,9 +73,9 @@ export async function openData(
   }
 }
 
-async function openWithoutFolder(place: DataPlace, synchronous: Synchronous, log: Log) {
-  makePrivate(place.data_dir, log);
-  const database = openDatabase(place, synchronous, log);
+async function openWithoutFolder(location: DataLocation, synchronous: Synchronous, log: Log) {
+  restrictDataFolder(location.data_dir, log);
+  const database = openDatabase(location, synchronous, log);
   try {
     await migrate(database, MIGRATIONS.agents);
     await warnOfFewConnections(database, log);
@@ -87,18 +86,18 @@ async function openWithoutFolder(place: DataPlace, synchronous: Synchronous, log
   return { database, close: () => database.close() };
 }
 
-/** @param whenAlone what is to be done while no other process has the folder */
-async function takeFolder(
-  { data_dir, share_data }: DataPlace & { share_data: boolean },
-  whenAlone: () => Promise<void>,
+/** @param whileExclusive runs while no other process uses the folder */
+async function acquireFolder(
+  { data_dir, share_data }: DataLocation & { share_data: boolean },
+  whileExclusive: () => Promise<void>,
 ): Promise<() => void> {
-  if (share_data) return shareFolder(data_dir, whenAlone);
+  if (share_data) return shareFolder(data_dir, whileExclusive);
   const unlock = lockFolder(data_dir);
-  await whenAlone();
+  await whileExclusive();
   return unlock;
 }
 
-/** Of the agent server; each of the three threads for experiments has up to 5 more while it is used. */
+/** Connections of the agent server. Each of the three experiment workers uses up to 5 more. */
 const MAX_CONNECTIONS = 11;
 
 async function warnOfFewConnections({ read }: Database, log: Log): Promise<void> {
@@ -108,19 +107,24 @@ async function warnOfFewConnections({ read }: Database, log: Log): Promise<void>
   const row = (await read.first(query.compile(read.k))) as { free: number };
   if (row.free >= MAX_CONNECTIONS) return;
   log.warn(
-    { free: row.free, wanted: MAX_CONNECTIONS },
-    "Postgres has few connections left: requests and runs will wait for each other. Raise max_connections, or start fewer processes.",
+    { free: row.free, needed: MAX_CONNECTIONS },
+    "few Postgres connections left, requests and runs will wait: raise max_connections or start fewer processes",
   );
 }
 
-/** Opens the database of one part; the schema is not looked at. */
-export function openDatabase(place: DataPlace, synchronous: Synchronous, log: Log, part: Part = "agents"): Database {
-  if (place.database_url) return openPostgres({ url: place.database_url, log, lease_ms: place.lease_ms });
-  // Processes that share a file must agree on the time, and have nothing but the system's clock for that.
-  const clock = place.share_data ? systemClock : steadyClock();
-  return openSqlite({ file: fileOf(place, part), synchronous, clock });
+/** Opens the database of one part without a check of its schema. */
+export function openDatabase(
+  location: DataLocation,
+  synchronous: Synchronous,
+  log: Log,
+  part: Part = "agents",
+): Database {
+  if (location.database_url) return openPostgres({ url: location.database_url, log, lease_ms: location.lease_ms });
+  // Processes that share a file need a common clock, which only the system clock is.
+  const clock = location.share_data ? systemClock : steadyClock();
+  return openSqlite({ file: fileOf(location, part), synchronous, clock });
 }
 
-/** Experiments have a file of their own, so that an upload never holds up a run. On Postgres all is one database. */
-export const fileOf = ({ data_dir }: Pick<DataPlace, "data_dir">, part: Part): string =>
+/** The experiments have a separate file, so that uploads do not block runs. On Postgres all data is in one database. */
+export const fileOf = ({ data_dir }: Pick<DataLocation, "data_dir">, part: Part): string =>
   join(data_dir, part === "agents" ? "threadmill.db" : "experiments.db");

@@ -4,7 +4,7 @@ import { jsonResponse, uuid } from "../../platform/contract/fields.ts";
 
 const tags = ["Web app"];
 
-/** Who looks at the pages, and what they may do. */
+/** The user of the web app and their scopes. */
 export const Session = z
   .object({ user_id: z.string(), tenant_id: uuid, scopes: z.array(z.enum(SCOPES)) })
   .openapi("Session");
@@ -14,12 +14,12 @@ const getSession = createRoute({
   method: "get",
   path: "/app/api/session",
   operationId: "getSession",
-  summary: "Who calls",
+  summary: "Get the current session",
   tags,
   responses: { 200: jsonResponse(Session, "The caller.") },
 });
 
-/** What pages need and no API of others has. */
+/** Routes that only the web app uses. */
 export const webAppRoutes = {
   getSession, // GET /app/api/session
 } as const;

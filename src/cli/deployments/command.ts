@@ -1,53 +1,71 @@
 import { type Command, Option } from "commander";
-import { addTargetOptions, type TargetFlags, targetOf, told, wholeNumber } from "../target.ts";
+import {
+  addOptions,
+  addTargetOptions,
+  JSON_OPTION,
+  runCommand,
+  type TargetFlags,
+  targetOf,
+  WAIT_OPTIONS,
+  wholeNumber,
+} from "../command.ts";
+import type { DeployFlags } from "./deploy.ts";
+import type { RollbackFlags } from "./deployments.ts";
 import type { LogFlags } from "./logs.ts";
-import type { RollbackFlags } from "./rollback.ts";
 
-const JSON_OPTION = new Option("--json", "print JSON");
-
-const LOG_OPTIONS = [
-  new Option("-f, --follow", "go on with what is written from now on"),
-  new Option("--type <type>", "of the build, or of what runs").choices(["build", "deploy"]).default("deploy"),
-  new Option("--revision <id>", "of this revision alone (default for --type build: the latest)"),
-  new Option("--limit <n>", "how many of the last lines").default(100).argParser(wholeNumber(1, 1000)),
-  new Option("--level <level>", "at least that important").choices(["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"]),
-  new Option("--json", "print a JSON object a line"),
-];
-
-const ROLLBACK_OPTIONS = [
-  new Option("--no-wait", "do not wait until it serves"),
-  new Option("--timeout <seconds>", "wait no longer than that").default(900).argParser(wholeNumber(1, 86_400)),
+const DEPLOY_OPTIONS = [
+  new Option("--name <name>", "name of the deployment (default: the name in package.json, or of the folder)"),
+  new Option("--config <file>", "path of langgraph.json, relative to the folder (default: langgraph.json)"),
+  new Option("--deployment-type <type>", "type of a new deployment")
+    .choices(["dev_free", "dev", "prod"])
+    .default("dev"),
+  new Option("--install-command <command>", "install dependencies with this command (default: by the lock file)"),
+  new Option("--build-command <command>", "build with this command (default: the build script of package.json)"),
+  ...WAIT_OPTIONS,
   JSON_OPTION,
 ];
 
-/** Adds `deployments list`, `logs`, `rollback` and `delete`. What they do is loaded when it is needed: servers never do. */
+const LOG_OPTIONS = [
+  new Option("-f, --follow", "print new lines until interrupted"),
+  new Option("--type <type>", "logs of the build, or of the running deployment")
+    .choices(["build", "deploy"])
+    .default("deploy"),
+  new Option("--revision <id>", "only logs of this revision (default with --type build: the latest)"),
+  new Option("--limit <n>", "number of recent lines to print").default(100).argParser(wholeNumber(1, 1000)),
+  new Option("--level <level>", "minimum log level").choices(["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"]),
+  new Option("--json", "print one JSON object per line"),
+];
+
+/**
+ * Adds `deploy` and `deployments list`, `logs`, `rollback`, `delete`. Each command loads its code when it runs, so that servers do
+ * not load it.
+ */
 export function addDeploymentCommands(program: Command): void {
-  const deployments = program
-    .command("deployments")
-    .description("look at deployments, and change which revision serves");
-  const add = (name: string, description: string, options: Option[]) => {
-    const command = deployments.command(name).description(description);
-    for (const option of options) command.addOption(option);
-    return addTargetOptions(command);
-  };
-  add("list", "what is deployed, and where it is reached", [JSON_OPTION]).action(
-    (flags: { json?: boolean } & TargetFlags) =>
-      told(async () => (await import("./list.ts")).listDeployments(flags, targetOf(flags))),
+  const deploy = program.command("deploy").description("deploy a project and wait until it serves traffic");
+  addTargetOptions(addOptions(deploy.argument("[folder]", "folder of the project", "."), DEPLOY_OPTIONS)).action(
+    (folder: string, flags: DeployFlags & TargetFlags) =>
+      runCommand(async () => (await import("./deploy.ts")).deploy(folder, flags, targetOf(flags))),
   );
-  add("logs", "what a deployment has written", LOG_OPTIONS)
-    .argument("<deployment>", "its name or id")
+  const deployments = program.command("deployments").description("manage deployments");
+  const add = (name: string, description: string, options: Option[]) =>
+    addTargetOptions(addOptions(deployments.command(name).description(description), options));
+  add("list", "list deployments", [JSON_OPTION]).action((flags: { json?: boolean } & TargetFlags) =>
+    runCommand(async () => (await import("./deployments.ts")).listDeployments(flags, targetOf(flags))),
+  );
+  add("logs", "print the logs of a deployment", LOG_OPTIONS)
+    .argument("<deployment>", "name or ID of the deployment")
     .action((name: string, flags: LogFlags & TargetFlags) =>
-      told(async () => (await import("./logs.ts")).showLogs(name, flags, targetOf(flags))),
+      runCommand(async () => (await import("./logs.ts")).printLogs(name, flags, targetOf(flags))),
     );
-  add("rollback", "deploy an earlier revision again, as it was built", ROLLBACK_OPTIONS)
-    .argument("<deployment>", "its name or id")
-    .argument("[revision]", "which one (default: the last that served before the one that serves)")
+  add("rollback", "redeploy an earlier revision without building it again", [...WAIT_OPTIONS, JSON_OPTION])
+    .argument("<deployment>", "name or ID of the deployment")
+    .argument("[revision]", "ID of the revision (default: the revision deployed before the current one)")
     .action((name: string, revision: string | undefined, flags: RollbackFlags & TargetFlags) =>
-      told(async () => (await import("./rollback.ts")).rollBack(name, revision, flags, targetOf(flags))),
+      runCommand(async () => (await import("./deployments.ts")).rollBack(name, revision, flags, targetOf(flags))),
     );
-  add("delete", "delete a deployment, with its threads", [JSON_OPTION])
-    .argument("<deployment>", "its name or id")
+  add("delete", "delete a deployment and its threads", [JSON_OPTION])
+    .argument("<deployment>", "name or ID of the deployment")
     .action((name: string, flags: { json?: boolean } & TargetFlags) =>
-      told(async () => (await import("./delete.ts")).deleteDeployment(name, flags, targetOf(flags))),
+      runCommand(async () => (await import("./deployments.ts")).deleteDeployment(name, flags, targetOf(flags))),
     );
 }

@@ -4,18 +4,19 @@ import type { FeedbackStats, Session } from "../../experiments/contract/sessions
 import { isObject, type JsonObject } from "../../platform/lib/json/json.ts";
 import { isoOfMicroseconds, microsecondsOf } from "../../platform/lib/times.ts";
 
-/** An experiment that was read back. The rows, and the scores of the whole, are as an upload has them. */
+/** An experiment in the form of an upload. */
 export interface Exported {
   session: Session;
   dataset: Dataset;
+  /** Scores of the experiment as a whole. */
   summary: JsonObject[];
   rows: AsyncIterable<JsonObject>;
 }
 
-/** Each gives the text of a file in parts. */
+/** Each writer yields the text of the file in chunks. */
 export const WRITERS = { json: jsonText, jsonl: jsonlText, csv: csvText };
 
-/** The body of an upload. Its time comes last: it covers the rows in any case. */
+/** The body of an upload. Start and end come last, because they cover all rows. */
 async function* jsonText({ session, dataset, summary, rows }: Exported): AsyncGenerator<string> {
   const metadata = session.extra?.metadata;
   const head = {
@@ -50,13 +51,13 @@ async function* jsonlText({ rows }: Exported): AsyncGenerator<string> {
   for await (const row of rows) yield `${JSON.stringify(row)}\n`;
 }
 
-/** A column: its name, and its cell of a row, which has been split by {@link columnsAndRest}. */
+/** A column of the CSV file. `scores` and `rest` of a row come from {@link splitScores}. */
 interface Column {
   name: string;
   cell(row: JsonObject, scores: Map<string, JsonObject>, rest: JsonObject[]): unknown;
 }
 
-/** Lines as spreadsheets read them: a lone carriage return would end one, so it is quoted, too. */
+/** Spreadsheets end a line at a lone carriage return, so it is quoted, too. */
 const line = (cells: unknown[]): string => stringify([cells], { quoted_match: /\r/ });
 
 const json = (value: unknown): string => (value === undefined ? "" : JSON.stringify(value));
@@ -65,8 +66,8 @@ const field = (name: string, of = name): Column => ({ name, cell: (row) => row[o
 const jsonField = (name: string, of = name): Column => ({ name, cell: (row) => json(row[of]) });
 
 /**
- * A header, then a line a row. The columns of scores come from the statistics of the experiment, so that the rows need not be
- * known. Objects are one cell of JSON each: which keys they have differs from row to row.
+ * A header, then one line per row. The score columns come from the statistics of the experiment, so the rows can be streamed. An object
+ * is one cell of JSON, because its keys differ between rows.
  */
 async function* csvText({ session, rows }: Exported): AsyncGenerator<string> {
   const parts = scoreColumns(session.feedback_stats ?? {});
@@ -86,7 +87,7 @@ async function* csvText({ session, rows }: Exported): AsyncGenerator<string> {
   const names = new Set(columns.map(({ name }) => name));
   yield line(columns.map(({ name }) => name));
   for await (const row of rows) {
-    const { scores, rest } = columnsAndRest((row.evaluation_scores ?? []) as JsonObject[], names);
+    const { scores, rest } = splitScores((row.evaluation_scores ?? []) as JsonObject[], names);
     yield line(columns.map(({ cell }) => cell(row, scores, rest)));
   }
 }
@@ -102,8 +103,8 @@ function scoreColumns(stats: FeedbackStats): [part: ScorePart, key: string][] {
   });
 }
 
-/** The first score of each key goes into columns when they can hold all that it says; the others stay whole. */
-function columnsAndRest(all: JsonObject[], names: ReadonlySet<string>) {
+/** For each key, the first score whose fields all fit the columns of the key goes into them; the others go into `rest`. */
+function splitScores(all: JsonObject[], names: ReadonlySet<string>) {
   const scores = new Map<string, JsonObject>();
   const rest: JsonObject[] = [];
   for (const score of all) {
@@ -114,11 +115,11 @@ function columnsAndRest(all: JsonObject[], names: ReadonlySet<string>) {
   return { scores, rest };
 }
 
-/** When a score was given and by whom, a CSV file does not keep. */
-const NOT_KEPT = ["key", "feedback_source", "created_at", "modified_at"];
+/** Fields of a score that CSV omits. */
+const OMITTED = ["key", "feedback_source", "created_at", "modified_at"];
 
 function fitsColumns(score: JsonObject, names: ReadonlySet<string>): boolean {
-  const parts = Object.keys(score).filter((part) => !NOT_KEPT.includes(part));
+  const parts = Object.keys(score).filter((part) => !OMITTED.includes(part));
   const isCell = (part: string) =>
     names.has(`${part}.${score.key}`) && (part === "score" || (typeof score[part] === "string" && score[part] !== ""));
   return parts.length > 0 && parts.every(isCell);

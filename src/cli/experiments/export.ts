@@ -3,37 +3,43 @@ import { rename, rm } from "node:fs/promises";
 import { extname } from "node:path";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
+import type { ExampleWithRuns } from "../../experiments/contract/comparison.ts";
+import type { Dataset } from "../../experiments/contract/datasets.ts";
+import type { Feedback } from "../../experiments/contract/feedback.ts";
+import type { Session } from "../../experiments/contract/sessions.ts";
 import { isUuid } from "../../platform/lib/ids.ts";
-import type { Target } from "./api.ts";
-import { CommandError } from "./command-error.ts";
+import { isObject, type JsonObject } from "../../platform/lib/json/json.ts";
+import { CommandError, type Target } from "../command.ts";
+import { describeFailure, jsonOf, requestExperiments, requestExperimentsJson } from "../service-client.ts";
 import { type Exported, WRITERS } from "./export-formats.ts";
-import { count, Progress } from "./progress.ts";
-import { datasetOf, findByName, findExperiment, rowsOf, summaryOf } from "./read-back.ts";
+import { countOf, Progress } from "./progress.ts";
 
 export interface ExportFlags {
   format?: keyof typeof WRITERS;
-  /** A file; standard output without it. */
+  /** Path of a file; undefined for standard output. */
   output?: string;
 }
 
+/** Records per request; the maximum of every route. */
+const PAGE = 100;
+
 /**
- * Writes an experiment to a file that `experiments upload` takes again: the same rows with the same ids, times and scores. Only
- * JSON has the experiment's own fields and scores, too; CSV keeps key, score, label and comment of a score, and the rest as
- * JSON in a column of its own.
+ * Writes an experiment to a file that `experiments upload` accepts: the same rows with the same IDs, times and scores. Only JSON
+ * includes the fields and scores of the experiment itself. CSV has columns for the key, score, label and comment of a score, and one
+ * column with JSON for the rest.
  *
- * @throws CommandError when there is no such experiment, or the file cannot be written; then no file is there
+ * @throws CommandError when the experiment does not exist or the file cannot be written; a failed export leaves no partial file
  */
 export async function exportExperiment(experiment: string, flags: ExportFlags, target: Target): Promise<void> {
   const format = flags.format ?? formatOf(flags.output);
   const session =
-    (isUuid(experiment) ? await findExperiment(target, experiment) : undefined) ??
-    (await findByName(target, experiment));
-  // Both on one terminal would write over each other.
+    (isUuid(experiment) ? await findById(target, experiment) : undefined) ?? (await findByName(target, experiment));
+  // On one terminal, progress and output would overwrite each other.
   const isShared = flags.output === undefined && process.stdout.isTTY;
   const progress = new Progress(isShared ? { write: () => true } : process.stderr);
   const total = session.run_count ?? 0;
   let rows = 0;
-  const step = () => ({ done: total === 0 ? undefined : Math.min(1, rows / total), rows });
+  const step = () => ({ fraction: total === 0 ? undefined : Math.min(1, rows / total), rows });
   const onRows = (n: number) => {
     rows += n;
     progress.show(step());
@@ -41,13 +47,13 @@ export async function exportExperiment(experiment: string, flags: ExportFlags, t
   try {
     const exported: Exported = {
       session,
-      dataset: await datasetOf(target, session),
-      summary: await summaryOf(target, session),
-      rows: rowsOf(target, session, onRows),
+      dataset: await readDataset(target, session),
+      summary: await readSummaryScores(target, session),
+      rows: readRows(target, session, onRows),
     };
     await write(WRITERS[format](exported), flags.output);
     progress.end(step());
-    if (flags.output !== undefined) process.stderr.write(`Wrote ${count(rows, "row")} to ${flags.output}.\n`);
+    if (flags.output !== undefined) process.stderr.write(`Wrote ${countOf(rows, "row")} to ${flags.output}.\n`);
   } catch (error) {
     progress.clear();
     throw error;
@@ -59,7 +65,7 @@ function formatOf(output = ""): keyof typeof WRITERS {
   return extension === "jsonl" || extension === "csv" ? extension : "json";
 }
 
-/** A file has its name only once it is whole. */
+/** Writes to a temporary file and renames it once it is complete. */
 async function write(text: AsyncIterable<string>, output: string | undefined): Promise<void> {
   try {
     if (output === undefined) {
@@ -76,11 +82,92 @@ async function write(text: AsyncIterable<string>, output: string | undefined): P
     }
   } catch (error) {
     const { code, syscall } = error as NodeJS.ErrnoException;
-    // Whoever reads the output has seen enough.
+    // The reader of the pipe, such as `head`, has closed it.
     if (code === "EPIPE") return;
     if (!syscall) throw error;
-    throw new CommandError(
-      `${output ?? "The output"} cannot be written (${code}). Choose another place with --output.`,
-    );
+    throw new CommandError(`Cannot write ${output ?? "standard output"} (${code}). Choose another file with --output.`);
   }
 }
+
+/** The experiment with its statistics; undefined when there is none with this ID. */
+async function findById(target: Target, id: string): Promise<Session | undefined> {
+  const answer = await requestExperiments(target, "GET", `/sessions/${id}?include_stats=true`);
+  if (answer.status === 404) return undefined;
+  if (answer.status !== 200) throw new CommandError(describeFailure(target, answer));
+  return jsonOf(target, answer) as Session;
+}
+
+/** The experiment with its statistics. @throws CommandError when there is none with this name */
+async function findByName(target: Target, name: string): Promise<Session> {
+  const query = new URLSearchParams({ name, include_stats: "true" });
+  const [session] = (await requestExperimentsJson(target, "GET", `/sessions?${query}`)) as Session[];
+  if (session) return session;
+  throw new CommandError(
+    `There is no experiment "${name}" at ${target.url}: pass the name or ID of an existing experiment.`,
+  );
+}
+
+async function readDataset(target: Target, { name, reference_dataset_id }: Session): Promise<Dataset> {
+  if (reference_dataset_id === null)
+    throw new CommandError(`The experiment "${name}" has no dataset, so it has no rows to export.`);
+  return (await requestExperimentsJson(target, "GET", `/datasets/${reference_dataset_id}`)) as Dataset;
+}
+
+/** The scores of the experiment as a whole, in the form of an upload. */
+async function readSummaryScores(target: Target, { id }: Session): Promise<JsonObject[]> {
+  const scores: JsonObject[] = [];
+  for (let offset = 0; ; offset += PAGE) {
+    const query = new URLSearchParams({ session: id, level: "session", limit: `${PAGE}`, offset: `${offset}` });
+    const page = (await requestExperimentsJson(target, "GET", `/feedback?${query}`)) as Feedback[];
+    scores.push(...page.map(scoreOf));
+    if (page.length < PAGE) return scores;
+  }
+}
+
+/** The rows of an experiment in the form of an upload, page by page. */
+async function* readRows(
+  target: Target,
+  { id, reference_dataset_id }: Session,
+  onRows: (n: number) => void,
+): AsyncGenerator<JsonObject> {
+  const path = `/datasets/${reference_dataset_id}/runs`;
+  for (let offset = 0; ; offset += PAGE) {
+    const body = { session_ids: [id], offset, limit: PAGE };
+    const page = (await requestExperimentsJson(target, "POST", path, body)) as ExampleWithRuns[];
+    const rows = page.flatMap(rowsOfExample);
+    yield* rows;
+    onRows(rows.length);
+    if (page.length < PAGE) return;
+  }
+}
+
+/** One row per run of the example. */
+function rowsOfExample({ id, inputs, outputs, runs }: ExampleWithRuns): JsonObject[] {
+  return runs.map((run) => {
+    const metadata = run.extra?.metadata;
+    return withoutNulls({
+      row_id: id,
+      inputs: run.inputs ?? inputs,
+      expected_outputs: outputs,
+      actual_outputs: run.outputs,
+      evaluation_scores: run.feedbacks.length > 0 ? run.feedbacks.map(scoreOf) : null,
+      start_time: run.start_time,
+      end_time: run.end_time,
+      run_name: run.name,
+      error: run.error,
+      run_metadata: isObject(metadata) && Object.keys(metadata).length > 0 ? metadata : null,
+    });
+  });
+}
+
+/** Omits the IDs of the feedback and of its comparison, which belong to the stored experiment. */
+function scoreOf(feedback: Feedback): JsonObject {
+  const { key, score, value, comment, correction, feedback_source, feedback_group_id, extra, created_at, modified_at } =
+    feedback;
+  const source = typeof feedback_source?.type === "string" ? feedback_source : null;
+  const content = { key, score, value, comment, correction, feedback_source: source, feedback_group_id, extra };
+  return withoutNulls({ ...content, created_at, modified_at });
+}
+
+const withoutNulls = (fields: JsonObject): JsonObject =>
+  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null && value !== undefined));

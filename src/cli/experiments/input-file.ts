@@ -1,40 +1,40 @@
 import { createReadStream, statSync } from "node:fs";
 import { basename, extname } from "node:path";
-import { CommandError } from "./command-error.ts";
+import { CommandError } from "../command.ts";
 
 const CHUNK_BYTES = 256 * 1024;
 
-/** A file that is read in chunks, once or several times, and never held whole. */
+/** A file that is read in chunks, in one or several passes. */
 export class InputFile {
   readonly path: string;
   readonly size: number;
-  /** Bytes read so far in the present pass. */
+  /** Bytes read in the current pass. */
   read = 0;
-  /** Is called after each chunk. */
+  /** Called after each chunk. */
   onRead: () => void = () => undefined;
 
-  /** @throws CommandError when there is no such file */
+  /** @throws CommandError when the file does not exist */
   constructor(path: string) {
     this.path = path;
     this.size = sizeOf(path);
   }
 
-  /** The name without folders. */
+  /** The file name. */
   get name(): string {
     return basename(this.path);
   }
 
-  /** The name without folders and extension. */
+  /** The file name without extension. */
   get stem(): string {
     return basename(this.path, extname(this.path));
   }
 
-  /** Lower case, with its dot. */
+  /** In lower case, with the dot. */
   get extension(): string {
     return extname(this.path).toLowerCase();
   }
 
-  /** The bytes from the beginning on, without a byte order mark. */
+  /** The content from the start, without a byte order mark. */
   async *chunks(): AsyncGenerator<Buffer> {
     this.read = 0;
     const stream = createReadStream(this.path, { highWaterMark: CHUNK_BYTES });
@@ -42,26 +42,26 @@ export class InputFile {
       const isFirst = this.read === 0;
       this.read += chunk.length;
       this.onRead();
-      yield isFirst ? this.#withoutMark(chunk) : chunk;
+      yield isFirst ? this.#withoutByteOrderMark(chunk) : chunk;
     }
   }
 
-  /** Tells where something is wrong, for example `results.jsonl, line 5: ...`. */
-  wrong(where: string, problem: string): CommandError {
-    return new CommandError(`${this.name}${where ? `, ${where}` : ""}: ${problem}`);
+  /** An error with its position, for example `results.jsonl, line 5: ...`; an empty position means the whole file. */
+  error(position: string, problem: string): CommandError {
+    return new CommandError(`${this.name}${position ? `, ${position}` : ""}: ${problem}`);
   }
 
-  #withoutMark(chunk: Buffer): Buffer {
+  #withoutByteOrderMark(chunk: Buffer): Buffer {
     const mark = chunk.toString("latin1", 0, 3);
     if (mark.startsWith("\xff\xfe") || mark.startsWith("\xfe\xff"))
-      throw this.wrong("", "is in UTF-16, which cannot be read. Save it as UTF-8.");
+      throw this.error("", "UTF-16 is not supported. Save the file as UTF-8.");
     return mark === "\xef\xbb\xbf" ? chunk.subarray(3) : chunk;
   }
 }
 
 function sizeOf(path: string): number {
   const stats = statSync(path, { throwIfNoEntry: false });
-  if (!stats) throw new CommandError(`There is no file ${path}.`);
-  if (!stats.isFile()) throw new CommandError(`${path} is not a file.`);
+  if (!stats) throw new CommandError(`File not found: ${path}.`);
+  if (!stats.isFile()) throw new CommandError(`Not a file: ${path}.`);
   return stats.size;
 }

@@ -1,7 +1,6 @@
-/** How far a command is. */
-export interface Step {
-  /** From 0 to 1; undefined when nobody knows the end. */
-  done?: number;
+export interface ProgressStep {
+  /** From 0 to 1; undefined when the total is unknown. */
+  fraction?: number;
   rows: number;
 }
 
@@ -9,62 +8,62 @@ type Output = Pick<NodeJS.WriteStream, "write"> & { isTTY?: boolean; columns?: n
 
 const BAR_CHARS = 24;
 
-/** A terminal's line is renewed this often; elsewhere, as in a log, a line each is enough. */
-const TERMINAL_MS = 100;
-const LOG_MS = 5_000;
+/** Intervals of updates: a terminal redraws its line, a log gets one line each. */
+const TERMINAL_INTERVAL_MS = 100;
+const LOG_INTERVAL_MS = 5_000;
 
 /** The escape sequence that clears the rest of a line. */
 const CLEAR = "\x1b[K";
 
-/** Tells how far a command is: a bar on a terminal, and otherwise now and then a line. */
+/** Shows the progress of a command: a bar on a terminal, a line every few seconds in a log. */
 export class Progress {
   readonly #output: Output;
   readonly #now: () => number;
-  readonly #begun: number;
-  #shown: number;
+  readonly #started_at: number;
+  #shown_at: number;
 
   /** @param now milliseconds of any clock */
   constructor(output: Output, now: () => number = () => performance.now()) {
     this.#output = output;
     this.#now = now;
-    this.#begun = now();
-    this.#shown = this.#begun;
+    this.#started_at = now();
+    this.#shown_at = this.#started_at;
   }
 
-  /** Shows the step, unless another was shown a moment ago. */
-  show(step: Step): void {
+  /** Shows the step, unless the interval since the last one has not passed. */
+  show(step: ProgressStep): void {
     const now = this.#now();
-    if (now - this.#shown < (this.#output.isTTY ? TERMINAL_MS : LOG_MS)) return;
-    this.#shown = now;
-    if (this.#output.isTTY) this.#rewrite(`${bar(step)} ${this.#words(step)}`);
-    else this.#write(`${this.#words(step)}\n`);
+    if (now - this.#shown_at < (this.#output.isTTY ? TERMINAL_INTERVAL_MS : LOG_INTERVAL_MS)) return;
+    this.#shown_at = now;
+    if (this.#output.isTTY) this.#redraw(`${bar(step)} ${this.#format(step)}`);
+    else this.#write(`${this.#format(step)}\n`);
   }
 
-  /** On a terminal, shows what is waited for when there is no more to count. */
-  await(step: Step, what: string): void {
-    if (this.#output.isTTY) this.#rewrite(`${count(step.rows, "row")}: ${what}`);
+  /** On a terminal, shows what the command waits for. */
+  showWait(step: ProgressStep, reason: string): void {
+    if (this.#output.isTTY) this.#redraw(`${countOf(step.rows, "row")}: ${reason}`);
   }
 
-  /** Shows the last step in any case: where it is no terminal, the log has it. */
-  end(step: Step): void {
+  /** Clears the bar on a terminal; writes the last step to a log. */
+  end(step: ProgressStep): void {
     if (this.#output.isTTY) this.clear();
-    else this.#write(`${this.#words(step)}\n`);
+    else this.#write(`${this.#format(step)}\n`);
   }
 
-  /** On a terminal, frees the line for what comes next. */
+  /** On a terminal, clears the line. */
   clear(): void {
     if (this.#output.isTTY) this.#write(`\r${CLEAR}`);
   }
 
-  #words({ done, rows }: Step): string {
-    const seconds = (this.#now() - this.#begun) / 1000;
+  #format({ fraction, rows }: ProgressStep): string {
+    const seconds = (this.#now() - this.#started_at) / 1000;
     const rate = seconds > 0 ? Math.round(rows / seconds) : 0;
-    const percent = done === undefined ? "" : `${Math.floor(done * 100)} %, `;
-    return `${percent}${count(rows, "row")}, ${count(rate, "row")}/s`;
+    const percent = fraction === undefined ? "" : `${Math.floor(fraction * 100)} %, `;
+    return `${percent}${countOf(rows, "row")}, ${countOf(rate, "row")}/s`;
   }
 
-  /** Writes over the line, which must not be broken: only its last part could be written over. */
-  #rewrite(line: string): void {
+  /** Redraws the line, cut to the width of the terminal: only the last line of wrapped text could be redrawn. */
+  #redraw(line: string): void {
     this.#write(`\r${line.slice(0, Math.max(0, (this.#output.columns ?? 80) - 1))}${CLEAR}`);
   }
 
@@ -73,11 +72,11 @@ export class Progress {
   }
 }
 
-function bar({ done }: Step): string {
-  if (done === undefined) return "";
-  const full = Math.round(done * BAR_CHARS);
+function bar({ fraction }: ProgressStep): string {
+  if (fraction === undefined) return "";
+  const full = Math.round(fraction * BAR_CHARS);
   return `${"█".repeat(full)}${"░".repeat(BAR_CHARS - full)}`;
 }
 
 /** `1,234 rows`, `1 row`. */
-export const count = (n: number, noun: string): string => `${n.toLocaleString("en")} ${noun}${n === 1 ? "" : "s"}`;
+export const countOf = (n: number, noun: string): string => `${n.toLocaleString("en")} ${noun}${n === 1 ? "" : "s"}`;

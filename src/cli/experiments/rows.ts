@@ -2,97 +2,115 @@ import { UploadRow } from "../../experiments/contract/upload.ts";
 import { idOfName } from "../../platform/lib/ids.ts";
 import { isObject, type JsonObject } from "../../platform/lib/json/json.ts";
 import { isoOfMicroseconds, microsecondsOf } from "../../platform/lib/times.ts";
+import { CommandError } from "../command.ts";
 import type { InputFile } from "./input-file.ts";
 
-/** A row as it is sent: JSON text. `place` says where it came from: a line, from 1, or an element of a list, from 0. */
-export interface ReadRow {
-  text: string;
-  place: number;
+export interface ReadOptions {
+  /** ID of the dataset, or else its name. */
+  dataset?: string;
+  /** Select one of several experiments in a file. */
+  provider?: string;
+  prompt?: string;
 }
 
-/** What {@link ReadRow.place} counts. */
-export type PlaceUnit = "line" | "element";
+/** Reads files of one format. Rows are read during their iteration, everything else before it. */
+export type ReadFormat = (file: InputFile, options: ReadOptions) => Results | Promise<Results>;
 
-/** What a file holds: the results of one experiment. */
+/** @throws CommandError when no dataset is set */
+export function requireDataset({ dataset }: ReadOptions): string {
+  if (dataset !== undefined) return dataset;
+  throw new CommandError(
+    "No dataset is set: pass --dataset NAME or --dataset-id ID. Experiments are compared within a dataset.",
+  );
+}
+
+/** A row of the upload as JSON text, and its position in the file. */
+export interface ReadRow {
+  text: string;
+  /** Line number, from 1, or index in a list, from 0; see {@link PositionUnit}. */
+  position: number;
+}
+
+export type PositionUnit = "line" | "element";
+
+/** The results of one experiment in a file. */
 export interface Results {
-  /** Can be gone through once. */
+  /** Can be iterated once. */
   rows: AsyncIterable<ReadRow>;
-  unit: PlaceUnit;
-  /** What the file says of the experiment as a whole; to be asked for after its rows. */
+  unit: PositionUnit;
+  /** Fields of the experiment as a whole; complete after the iteration of the rows. */
   head(): JsonObject;
-  /** Fields of rows that mean nothing here, and so are lost; after the rows, too. */
+  /** Fields of rows that the service does not store; complete after the iteration of the rows. */
   unknown(): ReadonlySet<string>;
 }
 
-/** Ids of examples that were not given one are made of this and their content, the same everywhere and always. */
+/** The namespace of generated example IDs. It must never change: equal content must have equal IDs across uploads. */
 const NAMESPACE = "6f0c2d4e-6d1b-5c8a-9d0e-2b7f3f1a8c55";
 
-/** Seconds; more is a mistake, such as a time of day. */
-const MAX_LATENCY = 1e9;
+/** Larger values are errors, such as a timestamp. */
+const MAX_LATENCY_S = 1e9;
 
 const KNOWN = new Set([...Object.keys(UploadRow.shape), "latency"]);
 
 /**
- * Gives rows what the service needs and files often do not have.
+ * Adds the fields that the service requires and files often omit.
  *
- * - `row_id`: the UUID (version 5) of the dataset, its id or else its name, and of the inputs with their keys in order. So the
- *   same inputs are the same example in each upload. Where one file has them with several expected outputs, these are
- *   examples of their own.
- * - `start_time` and `end_time`: a row without times starts now, which is when the upload begins, and ends after its `latency`
- *   (seconds; 0 when it is unknown). One that has only a start ends after its latency; one that has only an end started its
- *   latency before that.
+ * - `row_id`: a UUID (version 5) of the dataset (its ID or else its name) and the inputs with sorted keys, so equal inputs are the same
+ *   example in each upload. If a file has the same inputs with different expected outputs, each combination is its own example.
+ * - `start_time` and `end_time`: a row without times starts when the upload begins and ends after its `latency` (seconds; 0 when
+ *   unknown). A missing end is the start plus the latency; a missing start is the end minus the latency.
  *
  * `latency` itself is not sent.
  */
 export class RowCompleter {
   readonly #file: InputFile;
-  readonly #unit: PlaceUnit;
+  readonly #unit: PositionUnit;
   readonly #namespace: string;
   readonly #now_us = Date.now() * 1000;
   #first_us = Number.POSITIVE_INFINITY;
   #last_us = Number.NEGATIVE_INFINITY;
-  /** By id of the inputs alone: the id with the expected outputs that came first. */
+  /** By ID of the inputs: the ID of the inputs with their first expected outputs. */
   readonly #ids = new Map<string, string>();
   readonly #unknown = new Set<string>();
 
-  constructor(file: InputFile, unit: PlaceUnit, dataset: string) {
+  constructor(file: InputFile, unit: PositionUnit, dataset: string) {
     this.#file = file;
     this.#unit = unit;
     this.#namespace = idOfName(dataset, NAMESPACE);
   }
 
-  /** @throws CommandError for what is no object, and for a latency that is none */
-  complete(given: unknown, place: number): ReadRow {
-    if (!isObject(given)) throw this.#file.wrong(`${this.#unit} ${place}`, "must be an object: a row has fields.");
+  /** @throws CommandError for a row that is not an object or has an invalid latency */
+  complete(given: unknown, position: number): ReadRow {
+    if (!isObject(given)) throw this.#file.error(`${this.#unit} ${position}`, "a row must be an object.");
     for (const name of Object.keys(given)) if (!KNOWN.has(name)) this.#unknown.add(name);
     const { latency, ...row } = given;
     row.row_id ??= this.#idOf(row);
-    this.#setTimes(row, this.#microseconds(latency, place));
-    return { text: JSON.stringify(row), place };
+    this.#setTimes(row, this.#microseconds(latency, position));
+    return { text: JSON.stringify(row), position };
   }
 
-  /** What a file of such rows holds. `head` is what is known of the experiment besides its time. */
+  /** @param head fields of the experiment except its start and end time, which come from the rows */
   results(rows: AsyncIterable<ReadRow>, head: JsonObject): Results {
     return {
-      rows: this.#some(rows),
+      rows: this.#requireRows(rows),
       unit: this.#unit,
-      head: () => ({ ...head, ...this.#window() }),
+      head: () => ({ ...head, ...this.#times() }),
       unknown: () => this.#unknown,
     };
   }
 
-  /** No rows at all are most likely the wrong file. */
-  async *#some(rows: AsyncIterable<ReadRow>): AsyncGenerator<ReadRow> {
+  /** A file without rows is most likely the wrong file. */
+  async *#requireRows(rows: AsyncIterable<ReadRow>): AsyncGenerator<ReadRow> {
     let isEmpty = true;
     for await (const row of rows) {
       isEmpty = false;
       yield row;
     }
-    if (isEmpty) throw this.#file.wrong("", "holds no rows, so there is nothing to upload.");
+    if (isEmpty) throw this.#file.error("", "there are no rows to upload.");
   }
 
-  /** The time of the experiment: it covers all rows so far. */
-  #window(): JsonObject {
+  /** Start and end of the experiment: those of all rows so far. */
+  #times(): JsonObject {
     const hasRows = this.#first_us <= this.#last_us;
     return {
       experiment_start_time: isoOfMicroseconds(hasRows ? this.#first_us : this.#now_us),
@@ -111,7 +129,7 @@ export class RowCompleter {
 
   #setTimes(row: JsonObject, latency_us: number): void {
     const given = { start: timeOf(row.start_time), end: timeOf(row.end_time) };
-    // A time that cannot be read stays, and the service says what is wrong with it.
+    // The service reports an invalid time.
     if (Number.isNaN(given.start) || Number.isNaN(given.end)) return;
     const start_us = given.start ?? (given.end ?? this.#now_us + latency_us) - latency_us;
     const end_us = given.end ?? start_us + latency_us;
@@ -121,21 +139,21 @@ export class RowCompleter {
     this.#last_us = Math.max(this.#last_us, start_us, end_us);
   }
 
-  #microseconds(latency: unknown, place: number): number {
+  #microseconds(latency: unknown, position: number): number {
     if (latency === undefined || latency === null) return 0;
-    if (typeof latency === "number" && latency >= 0 && latency < MAX_LATENCY) return Math.round(latency * 1e6);
-    const problem = `the latency is ${JSON.stringify(latency)}, but must be a number of seconds, 0 or more.`;
-    throw this.#file.wrong(`${this.#unit} ${place}`, problem);
+    if (typeof latency === "number" && latency >= 0 && latency < MAX_LATENCY_S) return Math.round(latency * 1e6);
+    const problem = `latency must be a number of seconds, 0 or more, not ${JSON.stringify(latency)}.`;
+    throw this.#file.error(`${this.#unit} ${position}`, problem);
   }
 }
 
-/** Microseconds since the epoch; undefined for no time, and NaN for something else. */
+/** Microseconds since the epoch; undefined for null, NaN for an invalid time. */
 function timeOf(value: unknown): number | undefined {
   if (value === undefined || value === null) return undefined;
   return (typeof value === "string" ? microsecondsOf(value) : undefined) ?? Number.NaN;
 }
 
-/** JSON with the keys of all objects in order: the same for the same content. */
+/** JSON with sorted keys: equal for equal content. */
 function canonical(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(canonical).join(",")}]`;
   if (!isObject(value)) return JSON.stringify(value);

@@ -1,20 +1,13 @@
 import type { UploadResult } from "../../experiments/contract/upload.ts";
-import type { JsonObject } from "../../platform/lib/json/json.ts";
-import { type Answer, ask, detailOf, jsonOf, refusal, type Target } from "./api.ts";
-import { CommandError } from "./command-error.ts";
-import { readCsv } from "./formats/csv.ts";
-import { detectFormat, type Format } from "./formats/detect.ts";
-import type { ReadFormat } from "./formats/format.ts";
-import { readJson } from "./formats/json.ts";
-import { readJsonl } from "./formats/jsonl.ts";
-import { readLmEval } from "./formats/lm-eval.ts";
-import { readPromptfoo } from "./formats/promptfoo.ts";
+import { isObject, type JsonObject } from "../../platform/lib/json/json.ts";
+import { CommandError, type Target } from "../command.ts";
+import { type Answer, describeFailure, detailOf, jsonOf, requestExperiments } from "../service-client.ts";
+import { detectFormat, type Format, READERS } from "./formats/formats.ts";
 import { InputFile } from "./input-file.ts";
-import { count, Progress } from "./progress.ts";
-import { refusedRows } from "./refused-rows.ts";
+import { countOf, Progress } from "./progress.ts";
 import type { Results } from "./rows.ts";
 
-/** What the command line says; each of the head's fields goes before what the file says. */
+/** The fields of the experiment that are set here override those in the file. */
 export interface UploadFlags {
   format: "auto" | Format;
   name?: string;
@@ -24,91 +17,84 @@ export interface UploadFlags {
   metadata?: JsonObject;
   provider?: string;
   prompt?: string;
-  /** Print the service's answer. */
+  /** Print the response of the service. */
   json?: boolean;
 }
 
-const FORMATS: Record<Format, ReadFormat> = {
-  json: readJson,
-  jsonl: readJsonl,
-  csv: readCsv,
-  "lm-eval": readLmEval,
-  promptfoo: readPromptfoo,
-};
-
-/** The body is sent in parts of about so many characters. */
-const PART_CHARS = 64 * 1024;
+/** Characters per chunk of the request body. */
+const CHUNK_CHARS = 64 * 1024;
 
 /**
- * Sends the results in a file to the service, in one request and without ever holding all of them, and prints what became of
- * them. All are stored, or none.
+ * Uploads the results in a file in one streamed request, and prints the stored experiment. The service stores all rows or none.
  *
- * @throws CommandError with a sentence, or a list of what is wrong where
+ * @throws CommandError with the reason, or with a list of errors and their positions in the file
  */
 export async function uploadExperiment(path: string, flags: UploadFlags, target: Target): Promise<void> {
   const file = new InputFile(path);
-  const sending: Sending = { head: headOf(flags), places: [] };
+  const upload: Upload = { overrides: overridesOf(flags), positions: [] };
   const progress = new Progress(process.stderr);
-  const step = () => ({ done: file.size === 0 ? 1 : file.read / file.size, rows: sending.places.length });
+  const step = () => ({ fraction: file.size === 0 ? 1 : file.read / file.size, rows: upload.positions.length });
   const format = flags.format === "auto" ? await detectFormat(file) : flags.format;
   file.onRead = () => progress.show(step());
   try {
-    const results = await FORMATS[format](file, { ...flags, dataset: flags.datasetId ?? flags.dataset });
-    const body = bodyOf(file, results, sending);
-    // What is wrong from the start is told before anything is sent.
+    const results = await READERS[format](file, { ...flags, dataset: flags.datasetId ?? flags.dataset });
+    const body = bodyOf(file, results, upload);
+    // An error in the first chunk is reported before anything is sent.
     const first = await body.next();
-    const rest = continued(first, body, () => progress.await(step(), "the service stores them"));
-    const answer = await ask(target, "POST", "/datasets/upload-experiment", rest);
+    const chunks = continueFrom(first, body, () => progress.showWait(step(), "waiting for the service to store them"));
+    const answer = await requestExperiments(target, "POST", "/datasets/upload-experiment", chunks);
     progress.end(step());
-    tellUnknown(results.unknown());
-    if (answer.status !== 200) throw new CommandError(whyRefused(file, results, sending, target, answer));
+    warnOfUnknownFields(results.unknown());
+    if (answer.status !== 200) throw new CommandError(describeRejection(file, results, upload, target, answer));
     const stored = jsonOf(target, answer) as UploadResult;
-    process.stdout.write(flags.json ? `${answer.text.trimEnd()}\n` : report(stored, sending.places.length, target));
+    process.stdout.write(
+      flags.json ? `${answer.text.trimEnd()}\n` : summaryOf(stored, upload.positions.length, target),
+    );
   } catch (error) {
     progress.clear();
     throw error;
   }
 }
 
-interface Sending {
-  /** Fields that go before those of the file. */
-  head: JsonObject;
-  /** Where each row that was sent came from. */
-  places: number[];
+interface Upload {
+  /** Fields of the experiment that override those in the file. */
+  overrides: JsonObject;
+  /** The position in the file of each row that was sent. */
+  positions: number[];
 }
 
-/** An upload that names a dataset by one means means that one, whatever the file says by the other. */
-function headOf({ name, dataset, datasetId, description, metadata }: UploadFlags): JsonObject {
-  const isNamed = dataset !== undefined || datasetId !== undefined;
+/** A dataset that is set by name or by ID overrides both fields of the file. */
+function overridesOf({ name, dataset, datasetId, description, metadata }: UploadFlags): JsonObject {
+  const hasDataset = dataset !== undefined || datasetId !== undefined;
   return {
     ...(name !== undefined && { experiment_name: name }),
-    ...(isNamed && { dataset_name: dataset, dataset_id: datasetId }),
+    ...(hasDataset && { dataset_name: dataset, dataset_id: datasetId }),
     ...(description !== undefined && { experiment_description: description }),
     ...(metadata !== undefined && { experiment_metadata: metadata }),
   };
 }
 
-/** The rows go first: when the experiment began and ended is only known once they have been read. */
-async function* bodyOf(file: InputFile, results: Results, { head, places }: Sending): AsyncGenerator<string> {
+/** The rows come first, because the start and end of the experiment are known only after all rows are read. */
+async function* bodyOf(file: InputFile, results: Results, { overrides, positions }: Upload): AsyncGenerator<string> {
   let text = '{"results":[';
-  for await (const { text: row, place } of results.rows) {
-    text += places.length === 0 ? `\n${row}` : `,\n${row}`;
-    places.push(place);
-    if (text.length < PART_CHARS) continue;
+  for await (const { text: row, position } of results.rows) {
+    text += positions.length === 0 ? `\n${row}` : `,\n${row}`;
+    positions.push(position);
+    if (text.length < CHUNK_CHARS) continue;
     yield text;
     text = "";
   }
-  yield `${text}\n],${JSON.stringify(membersOf(file, results, head)).slice(1)}`;
+  yield `${text}\n],${JSON.stringify(fieldsOf(file, results, overrides)).slice(1)}`;
 }
 
-/** All but the rows. An experiment that nobody named is called as its file. */
-const membersOf = (file: InputFile, results: Results, head: JsonObject): JsonObject => ({
+/** All fields of the upload but the rows. The default name of the experiment is the name of the file. */
+const fieldsOf = (file: InputFile, results: Results, overrides: JsonObject): JsonObject => ({
   experiment_name: file.stem,
   ...results.head(),
-  ...head,
+  ...overrides,
 });
 
-async function* continued(
+async function* continueFrom(
   first: IteratorResult<string>,
   rest: AsyncGenerator<string>,
   onEnd: () => void,
@@ -118,46 +104,93 @@ async function* continued(
   onEnd();
 }
 
-function tellUnknown(unknown: ReadonlySet<string>): void {
+function warnOfUnknownFields(unknown: ReadonlySet<string>): void {
   if (unknown.size === 0) return;
   const names = [...unknown].map((name) => `"${name}"`).join(", ");
-  process.stderr.write(`Warning: fields of rows that mean nothing here are not stored: ${names}.\n`);
+  process.stderr.write(`warning: unknown fields of rows are not stored: ${names}.\n`);
 }
 
-function whyRefused(
+function describeRejection(
   file: InputFile,
   results: Results,
-  { places, head }: Sending,
+  { positions, overrides }: Upload,
   target: Target,
   answer: Answer,
 ): string {
   if (answer.status === 422) {
-    const placeOf = (row: number) => (results.unit === "line" ? `line ${places[row]}` : differing(places[row], row));
-    const reasons = refusedRows(answer, placeOf);
-    if (reasons) return `${file.name} was refused, and nothing was stored:\n${reasons}`;
+    const describe = (row: number) =>
+      results.unit === "line" ? `line ${positions[row]}` : elementUnlessSame(positions[row], row);
+    const errors = listErrors(answer, describe);
+    if (errors) return `The service rejected ${file.name}; nothing was stored:\n${errors}`;
   }
   if (answer.status === 409) {
     const detail = detailOf(answer) ?? "conflict";
-    const name = membersOf(file, results, head).experiment_name;
-    if (/^session already exists/i.test(detail)) return nameTaken(String(name));
+    const name = String(fieldsOf(file, results, overrides).experiment_name);
+    if (/^session already exists/i.test(detail))
+      return `Experiment "${name}" already exists; nothing was stored. Choose another name with --name.`;
     return `Nothing was stored: ${detail}`;
   }
-  return refusal(target, answer);
+  return describeFailure(target, answer);
 }
 
-const nameTaken = (name: string): string =>
-  `There is an experiment "${name}" already, so nothing was stored. Choose another name with --name.`;
+/** The position in the file when it differs from the index in the upload. */
+const elementUnlessSame = (position: number | undefined, row: number): string | undefined =>
+  position === row ? undefined : `element ${position}`;
 
-/** The place in the file, where it is not the index that the service names. */
-const differing = (place: number | undefined, row: number): string | undefined =>
-  place === row ? undefined : `element ${place}`;
+/** A validation error: `loc` is for example `["body", "results", 3, "start_time"]`. */
+interface ValidationError {
+  loc: (string | number)[];
+  msg: string;
+  input?: unknown;
+}
 
-function report({ dataset, experiment }: UploadResult, rows: number, { url }: Target): string {
+type DescribePosition = (row: number) => string | undefined;
+
+/**
+ * The errors of a 422, one per line, with the position in the file and in the upload: `line 5 (results[3]) start_time: Field
+ * required`. Undefined when the response has no list of errors.
+ */
+function listErrors({ text }: Answer, describe: DescribePosition): string | undefined {
+  const errors = errorsOf(text);
+  if (!errors || errors.length === 0) return undefined;
+  const lines = errors.map(({ loc, msg, input }) => `  ${locationOf(loc, describe)}: ${msg}${shortInput(input)}`);
+  return lines.join("\n");
+}
+
+function errorsOf(text: string): ValidationError[] | undefined {
+  try {
+    const body: unknown = JSON.parse(text);
+    return isObject(body) && Array.isArray(body.detail) ? (body.detail as ValidationError[]) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function locationOf([, ...loc]: ValidationError["loc"], describe: DescribePosition): string {
+  const [list, row, ...field] = loc;
+  if (list !== "results" || typeof row !== "number") return fieldPath(loc) || "the upload";
+  const position = describe(row);
+  const inUpload = `results[${row}]`;
+  return `${position === undefined ? inUpload : `${position} (${inUpload})`} ${fieldPath(field)}`.trimEnd();
+}
+
+/** `evaluation_scores[0].key` */
+const fieldPath = (loc: ValidationError["loc"]): string =>
+  loc.map((part, index) => (typeof part === "number" ? `[${part}]` : index > 0 ? `.${part}` : part)).join("");
+
+/** The offending value, unless it is long. */
+function shortInput(input: unknown): string {
+  if (input === undefined || input === null || typeof input === "object") return "";
+  const text = JSON.stringify(input);
+  return text.length > 60 ? "" : `, not ${text}`;
+}
+
+function summaryOf({ dataset, experiment }: UploadResult, rows: number, { url }: Target): string {
   const page = `${url}/o/${dataset.tenant_id}/datasets/${dataset.id}/compare?selectedSessions=${experiment.id}`;
-  return `Uploaded ${count(rows, "row")}.
+  return `Uploaded ${countOf(rows, "row")}.
 
   Experiment  ${experiment.name} (${experiment.id})
   Dataset     ${dataset.name} (${dataset.id})
-  Page        ${page}
+  View        ${page}
 `;
 }

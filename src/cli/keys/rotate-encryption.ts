@@ -1,86 +1,83 @@
-import { setTimeout as wait } from "node:timers/promises";
-import { newEncryptionKey } from "../../access/encryption/encryption-key.ts";
+import { setTimeout as sleep } from "node:timers/promises";
+import { generateEncryptionKey } from "../../access/encryption/encryption-key.ts";
 import { KeyFile } from "../../access/encryption/key-file.ts";
 import type { KeyRing } from "../../access/encryption/key-ring.ts";
 import { KEYS_VARIABLE, type KeySource, keySourceOf } from "../../access/encryption/key-source.ts";
 import { checkKeys, openKeyRing } from "../../access/encryption/open-key-ring.ts";
-import { countByKey, isUnfinished, resealAll, retireUnused } from "../../access/encryption/rotation.ts";
-import { MIGRATIONS } from "../../app/compose/migrations.ts";
-import { openDatabase } from "../../app/compose/open-data.ts";
+import { countByKey, isRotationPending, resealAll, retireUnused } from "../../access/encryption/rotation.ts";
 import { type Flags, readStorageConfig } from "../../config/config.ts";
 import type { Database } from "../../platform/database/database.ts";
-import { migrate } from "../../platform/database/migrate.ts";
 import { lockFile } from "../../platform/database/sqlite/folder-lock.ts";
-import { createLog } from "../../platform/lib/log.ts";
+import { withSharedDatabase } from "../shared-database.ts";
 
 export interface RotateFlags extends Flags {
   retire?: boolean;
 }
 
-/** A process that sealed a text just before the new key came has stored it within this time, or never will. */
-const SETTLED_MS = 5_000;
+/** A process that encrypted a secret just before the new key was added has stored it within this time, or never stores it. */
+const SETTLE_MS = 5_000;
 
-/** Works beside services, and continues where another was ended. */
+/** Encrypts all secrets with a new key while services run. Continues a rotation that was interrupted. */
 export async function rotateEncryption({ retire = false, ...flags }: RotateFlags): Promise<void> {
-  const config = readStorageConfig(flags, process.env);
-  const source = keySourceOf(config);
-  const log = createLog(config.log_level);
-  const database = openDatabase(config, "full", log);
-  let unlock: (() => void) | undefined;
-  try {
-    await migrate(database, MIGRATIONS.agents);
-    if (source.kind === "file" && new KeyFile(source.path).isReplaceable()) unlock = lockFile(source.path);
-    // A key that was lost and has sealed nothing that is left keeps nobody from starting.
-    if (retire) await retireUnused(database);
-    const ring = await openKeyRing(database, source, log);
-    if (source.kind === "file") await addKey(database, ring, new KeyFile(source.path));
-    const left = await reseal(database, ring);
-    if (retire) await retireKeys(database, ring, source);
-    else await tellIdle(database, ring, source);
-    if (left > 0) process.exitCode = 1;
-  } finally {
-    unlock?.();
-    await database.close();
-  }
+  const source = keySourceOf(readStorageConfig(flags, process.env));
+  await withSharedDatabase(flags, async (database, log) => {
+    let unlock: (() => void) | undefined;
+    try {
+      if (source.kind === "file" && new KeyFile(source.path).isReplaceable()) unlock = lockFile(source.path);
+      // First, so that a lost key that encrypts nothing does not prevent the key ring from opening.
+      if (retire) await retireUnused(database);
+      const ring = await openKeyRing(database, source, log);
+      if (source.kind === "file") await addKey(database, ring, new KeyFile(source.path));
+      const failures = await encryptAll(database, ring);
+      if (retire) await retireKeys(database, ring, source);
+      else await printUnusedKeys(database, ring, source);
+      if (failures > 0) process.exitCode = 1;
+    } finally {
+      unlock?.();
+    }
+  });
 }
 
-/** Unless a rotation before this one put a new key in front and was ended before it was done. */
+/** Adds a new key, unless an interrupted rotation has added it already. */
 async function addKey(database: Database, ring: KeyRing, file: KeyFile): Promise<void> {
-  if (await isUnfinished(database, ring)) {
-    console.log(`Going on with ${ring.first.key_id}, which has not sealed everything yet.`);
+  if (await isRotationPending(database, ring)) {
+    console.log(`Continuing the interrupted rotation to ${ring.first.key_id}.`);
     return;
   }
-  // The file comes first: what the database knows and no file has would keep everybody from starting.
-  file.prepend(newEncryptionKey());
-  ring.followFile();
+  // File first: a key that is in the database but in no file prevents every service from starting.
+  file.prepend(generateEncryptionKey());
+  ring.reloadIfChanged();
   await checkKeys(database, ring.keys, file.path);
-  console.log(`Added the key ${ring.first.key_id} in front of ${file.path}.`);
+  console.log(`Added key ${ring.first.key_id} at the top of ${file.path}.`);
 }
 
-async function reseal(database: Database, ring: KeyRing): Promise<number> {
-  const refused = await resealAll(database, ring, ({ table, texts }) => console.log(`${table}: ${texts} sealed anew.`));
-  for (const { message } of refused) console.error(message);
-  if (refused.length === 0) console.log(`Everything is sealed with ${ring.first.key_id}.`);
-  return refused.length;
+/** @returns the number of secrets that could not be encrypted again */
+async function encryptAll(database: Database, ring: KeyRing): Promise<number> {
+  const failures = await resealAll(database, ring, ({ table, texts }) =>
+    console.log(`${table}: ${texts} secrets encrypted`),
+  );
+  for (const { message } of failures) console.error(`error: ${message}`);
+  if (failures.length === 0) console.log(`All secrets are encrypted with ${ring.first.key_id}.`);
+  return failures.length;
 }
 
-async function tellIdle(database: Database, ring: KeyRing, source: KeySource): Promise<void> {
+async function printUnusedKeys(database: Database, ring: KeyRing, source: KeySource): Promise<void> {
   const used = await countByKey(database);
-  const idle = ring.keys.map(({ key_id }) => key_id).filter((id) => id !== ring.first.key_id && !used.has(id));
-  if (idle.length === 0) return;
+  const unused = ring.keys.map(({ key_id }) => key_id).filter((id) => id !== ring.first.key_id && !used.has(id));
+  if (unused.length === 0) return;
   const where = source.kind === "file" ? source.path : KEYS_VARIABLE;
-  console.log(`Nothing is sealed with ${idle.join(", ")} any more: --retire lets them go from ${where}.`);
+  console.log(`No longer in use: ${unused.join(", ")}. Run again with --retire to remove them from ${where}.`);
 }
 
 async function retireKeys(database: Database, ring: KeyRing, source: KeySource): Promise<void> {
   if (source.kind === "file") {
-    await wait(Math.max(0, new KeyFile(source.path).changedAt() + SETTLED_MS - Date.now()));
+    await sleep(Math.max(0, new KeyFile(source.path).changedAt() + SETTLE_MS - Date.now()));
     await resealAll(database, ring, () => undefined);
   }
   const unused = new Set(await retireUnused(database, ring.first.key_id));
   const retired = ring.keys.map(({ key_id }) => key_id).filter((id) => unused.has(id));
-  if (retired.length === 0) return console.log("There is no key to retire.");
+  if (retired.length === 0) return console.log("There are no keys to retire.");
   if (source.kind === "file") new KeyFile(source.path).remove(unused);
-  const where = source.kind === "file" ? `they are gone from ${source.path}` : `remove them from ${KEYS_VARIABLE}`;
-  console.log(`Retired ${retired.join(", ")}: ${where}.`);
+  const where = source.kind === "file" ? `Removed from ${source.path}.` : `Remove them from ${KEYS_VARIABLE}.`;
+  console.log(`Retired ${retired.join(", ")}. ${where}`);
 }

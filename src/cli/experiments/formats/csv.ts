@@ -1,35 +1,32 @@
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { type CsvError, type Info, parse } from "csv-parse";
-import type { JsonObject } from "../../../platform/lib/json/json.ts";
+import { isObject, type JsonObject } from "../../../platform/lib/json/json.ts";
 import type { InputFile } from "../input-file.ts";
-import { type ReadRow, type Results, RowCompleter } from "../rows.ts";
-import { CellError, type Column, columnOf, emptyDraft, KNOWN_COLUMNS, rowOf } from "./csv-columns.ts";
-import { datasetOf, type ReadOptions } from "./format.ts";
+import { type ReadOptions, type ReadRow, type Results, RowCompleter, requireDataset } from "../rows.ts";
 
 /**
- * Reads a CSV file with a header; csv-columns.ts says what the columns mean. Cells may hold line breaks within quotes.
- * {@link RowCompleter} says what becomes of missing ids and times.
+ * Reads a CSV file with a header; {@link columnOf} defines the columns. Quoted cells may contain line breaks. {@link RowCompleter} adds
+ * missing IDs and times.
  */
 export function readCsv(file: InputFile, options: ReadOptions): Results {
-  const completer = new RowCompleter(file, "line", datasetOf(options));
+  const completer = new RowCompleter(file, "line", requireDataset(options));
   const rows = async function* (): AsyncGenerator<ReadRow> {
     let columns: Column[] | undefined;
     for await (const { cells, line } of recordsOf(file)) {
       if (columns) yield completer.complete(readCells(file, columns, cells, line), line);
       else columns = columnsOf(file, cells);
     }
-    if (!columns) throw file.wrong("", "is empty.");
+    if (!columns) throw file.error("", "is empty.");
   };
   return completer.results(rows(), {});
 }
 
-/** The records, header first, each with the number of the line on which it begins. */
+/** The records, header first, with the number of the line on which each begins. */
 async function* recordsOf(file: InputFile): AsyncGenerator<{ cells: string[]; line: number }> {
   const parser = parse({ info: true, skip_empty_lines: true });
-  const fed = pipeline(Readable.from(file.chunks()), parser);
-  // It is told by the loop below.
-  fed.catch(() => undefined);
+  // The loop below throws the error, too.
+  pipeline(Readable.from(file.chunks()), parser).catch(() => undefined);
   try {
     for await (const { record, info } of parser as AsyncIterable<{ record: string[]; info: Info }>) {
       const breaks = record.join("").match(/\r\n|\n|\r/g)?.length ?? 0;
@@ -37,7 +34,7 @@ async function* recordsOf(file: InputFile): AsyncGenerator<{ cells: string[]; li
     }
   } catch (error) {
     if (!(error as CsvError).code?.startsWith("CSV_")) throw error;
-    throw file.wrong("", `cannot be read as CSV: ${(error as CsvError).message}.`);
+    throw file.error("", `is not valid CSV: ${(error as CsvError).message}.`);
   }
 }
 
@@ -45,26 +42,142 @@ function columnsOf(file: InputFile, names: string[]): Column[] {
   const columns = names.map((name) => {
     const column = columnOf(name.trimStart());
     if (column) return column;
-    throw file.wrong("line 1", `the column "${name}" means nothing here. ${KNOWN_COLUMNS}`);
+    throw file.error("line 1", `unknown column "${name}". ${KNOWN_COLUMNS}`);
   });
-  const twice = names.find((name, index) => names.indexOf(name) !== index);
-  if (twice !== undefined) throw file.wrong("line 1", `there are two columns "${twice}".`);
-  if (!columns.some(({ group }) => group === "inputs"))
-    throw file.wrong("line 1", 'no column holds inputs: name one "input", or several "inputs.question" and the like.');
+  const duplicate = names.find((name, index) => names.indexOf(name) !== index);
+  if (duplicate !== undefined) throw file.error("line 1", `duplicate column "${duplicate}".`);
+  if (!columns.some(({ field }) => field === "inputs"))
+    throw file.error("line 1", 'there is no column for inputs: add "input", or one per key such as "inputs.question".');
   return columns;
 }
 
 function readCells(file: InputFile, columns: Column[], cells: string[], line: number): JsonObject {
-  const draft = emptyDraft();
+  const draft: Draft = { row: {}, scores: new Map(), more_scores: [] };
   columns.forEach((column, index) => {
     const cell = cells[index] as string;
     if (cell === "") return;
     try {
-      column.take(draft, cell);
+      column.add(draft, cell);
     } catch (error) {
       if (!(error instanceof CellError)) throw error;
-      throw file.wrong(`line ${line}`, `the column "${column.name}" ${error.message}`);
+      throw file.error(`line ${line}`, `column "${column.name}" ${error.message}`);
     }
   });
   return rowOf(draft);
 }
+
+/** A row that is being built from its cells. */
+interface Draft {
+  row: JsonObject;
+  /** By feedback key. */
+  scores: Map<string, JsonObject>;
+  /** The scores of the column `evaluation_scores`. */
+  more_scores: unknown[];
+}
+
+interface Column {
+  name: string;
+  /** The field of the row that the column sets. */
+  field: string;
+  /** Adds a cell that is not empty to the row. @throws CellError for an invalid cell */
+  add(draft: Draft, cell: string): void;
+}
+
+/** An invalid cell; the message follows the name of the column. */
+class CellError extends Error {}
+
+const KNOWN_COLUMNS =
+  "Valid columns: row_id, input or inputs.*, expected or expected_outputs.*, output or actual_outputs.*, score.* (numbers), " +
+  "value.* (labels), comment.*, latency (seconds), start_time, end_time, run_name, error, metadata.*; and with JSON in " +
+  "their cells: inputs, expected_outputs, actual_outputs, metadata, evaluation_scores.";
+
+function rowOf({ row, scores, more_scores }: Draft): JsonObject {
+  const evaluation_scores = [...scores.values(), ...more_scores];
+  return evaluation_scores.length > 0 ? { ...row, evaluation_scores } : row;
+}
+
+/** Fields whose value is the text of the cell. */
+const TEXT_FIELDS = ["row_id", "start_time", "end_time", "run_name", "error"];
+
+/** Columns of a single text: the field of the row, and the key in it. Expected and actual outputs have the same key. */
+const TEXT_COLUMNS: Record<string, [field: string, key: string]> = {
+  input: ["inputs", "input"],
+  expected: ["expected_outputs", "output"],
+  output: ["actual_outputs", "output"],
+};
+
+/** Columns of objects: one per key, as in `inputs.question`, or one for the object as JSON. */
+const OBJECT_COLUMNS: Record<string, string> = {
+  inputs: "inputs",
+  expected_outputs: "expected_outputs",
+  actual_outputs: "actual_outputs",
+  metadata: "run_metadata",
+};
+
+/** The column of a name; undefined for an unknown name. */
+function columnOf(name: string): Column | undefined {
+  const column = (field: string, add: Column["add"]): Column => ({ name, field, add });
+  const set = (field: string, read: (cell: string) => unknown) =>
+    column(field, ({ row }, cell) => Object.assign(row, { [field]: read(cell) }));
+  if (TEXT_FIELDS.includes(name)) return set(name, (cell) => cell);
+  if (name === "latency") return set(name, numberOf);
+  if (name === "evaluation_scores") return column(name, (draft, cell) => draft.more_scores.push(...listOf(cell)));
+  const text = Object.hasOwn(TEXT_COLUMNS, name) ? TEXT_COLUMNS[name] : undefined;
+  if (text) return column(text[0], ({ row }, cell) => addFields(row, text[0], { [text[1]]: cell }));
+  const [, prefix = name, key] = /^([a-z_]+)\.(.+)$/s.exec(name) ?? [];
+  const field = Object.hasOwn(OBJECT_COLUMNS, prefix) ? OBJECT_COLUMNS[prefix] : undefined;
+  if (field !== undefined)
+    return column(field, ({ row }, cell) =>
+      addFields(row, field, key === undefined ? objectOf(cell) : { [key]: contentOf(cell) }),
+    );
+  if (key === undefined) return undefined;
+  if (prefix === "score") return column(prefix, (draft, cell) => addScore(draft, key, { score: numberOf(cell) }));
+  if (prefix === "value" || prefix === "comment")
+    return column(prefix, (draft, cell) => addScore(draft, key, { [prefix]: cell }));
+  return undefined;
+}
+
+function addFields(row: JsonObject, field: string, members: JsonObject): void {
+  row[field] = { ...(row[field] as JsonObject | undefined), ...members };
+}
+
+function addScore({ scores }: Draft, key: string, part: JsonObject): void {
+  scores.set(key, { key, ...scores.get(key), ...part });
+}
+
+/** Parses a cell that is a JSON list or object. Everything else stays text, numbers too: an ID such as 007 must not change. */
+function contentOf(cell: string): unknown {
+  if (!/^\s*[[{]/.test(cell)) return cell;
+  const value = parsed(cell);
+  return value === undefined ? cell : value;
+}
+
+function objectOf(cell: string): JsonObject {
+  const value = parsed(cell);
+  if (isObject(value)) return value;
+  throw new CellError(`must be a JSON object, not ${shortened(cell)}.`);
+}
+
+function listOf(cell: string): unknown[] {
+  const value = parsed(cell);
+  if (Array.isArray(value)) return value;
+  throw new CellError(`must be a JSON list, not ${shortened(cell)}.`);
+}
+
+function numberOf(cell: string): number {
+  const text = cell.trim().toLowerCase();
+  if (text === "true" || text === "false") return Number(text === "true");
+  const number = text === "" ? Number.NaN : Number(text);
+  if (Number.isFinite(number)) return number;
+  throw new CellError(`must be a number, not ${shortened(cell)}. Put labels into a column "value.…".`);
+}
+
+function parsed(cell: string): unknown {
+  try {
+    return JSON.parse(cell);
+  } catch {
+    return undefined;
+  }
+}
+
+const shortened = (cell: string): string => JSON.stringify(cell.length > 40 ? `${cell.slice(0, 40)}…` : cell);

@@ -3,23 +3,23 @@ import { isSpace, JsonValueScanner } from "../../../platform/lib/json/json-value
 import type { InputFile } from "../input-file.ts";
 
 /** A value of a document. */
-export interface Part {
-  /** Keys from the outside in; `*` stands for an element of a list. */
+export interface PathValue {
+  /** Keys from the root; `*` stands for an element of a list. */
   path: string[];
-  /** Of an element in its list. */
+  /** Index of an element in its list. */
   index: number;
   value: unknown;
   text: string;
 }
 
 /**
- * What to do with a value: `enter` a list or an object to meet what is in it, `take` it whole, `skip` it, or `stop` reading.
- * `first` is its first character.
+ * Decides about a value: `enter` visits the values in a list or an object, `take` yields the value, `skip` ignores it, and `stop` ends
+ * the walk. `first` is the first character of the value.
  */
 export type Visit = (path: string[], first: string) => "enter" | "take" | "skip" | "stop";
 
-/** Goes through a JSON file of any size in one pass. Holds one taken value at a time. Stops early when nobody reads on. */
-export async function* partsOf(file: InputFile, visit: Visit): AsyncGenerator<Part> {
+/** Walks a JSON file of any size in one pass, with one taken value in memory at a time. */
+export async function* valuesOf(file: InputFile, visit: Visit): AsyncGenerator<PathValue> {
   const walk = new JsonWalk(file, visit);
   for await (const chunk of file.chunks()) {
     yield* walk.push(chunk);
@@ -31,7 +31,7 @@ export async function* partsOf(file: InputFile, visit: Visit): AsyncGenerator<Pa
 interface Frame {
   path: string[];
   isList: boolean;
-  /** Elements that ended. */
+  /** Number of finished elements. */
   index: number;
 }
 
@@ -42,31 +42,31 @@ class JsonWalk {
   readonly #file: InputFile;
   readonly #visit: Visit;
   readonly #scanner = new JsonValueScanner();
-  readonly #held = new GrowingBytes();
+  readonly #buffered = new GrowingBytes();
   readonly #frames: Frame[] = [];
   #expected: Expected = "a value";
   #path: string[] = [];
-  /** The value that is being passed, if any. */
+  /** Set inside a key or a value that is taken or skipped. */
   #reading: "key" | "take" | "skip" | undefined;
-  /** Bytes before this chunk, and those before the value. */
+  /** Offset of the chunk in the file, and of the value. */
   #offset = 0;
-  #from = 0;
+  #value_offset = 0;
 
   constructor(file: InputFile, visit: Visit) {
     this.#file = file;
     this.#visit = visit;
   }
 
-  *push(bytes: Buffer): Generator<Part> {
+  *push(bytes: Buffer): Generator<PathValue> {
     let at = 0;
     while (at < bytes.length && !this.isStopped) {
       if (this.#reading) {
         const end = this.#scanner.scan(bytes, at);
-        if (this.#reading !== "skip") this.#held.append(bytes.subarray(at, end === -1 ? bytes.length : end));
+        if (this.#reading !== "skip") this.#buffered.append(bytes.subarray(at, end === -1 ? bytes.length : end));
         at = end === -1 ? bytes.length : end;
         if (end === -1) break;
-        const part = this.#finish();
-        if (part) yield part;
+        const value = this.#finish();
+        if (value) yield value;
       } else if (isSpace(bytes[at] as number)) at++;
       else at = this.#step(String.fromCharCode(bytes[at] as number), at);
     }
@@ -74,10 +74,10 @@ class JsonWalk {
   }
 
   end(): void {
-    if (this.#expected !== "nothing more") throw this.#file.wrong("", "is cut off: its JSON does not end.");
+    if (this.#expected !== "nothing more") throw this.#file.error("", "is not valid JSON: the file is cut off.");
   }
 
-  /** Takes a character between values. Returns where to go on: at the same place when a value or a key begins there. */
+  /** Handles a character between values. Returns the next position: the same one when a value or a key begins there. */
   #step(char: string, at: number): number {
     const frame = this.#frames.at(-1);
     if (char === '"' && this.#expected.startsWith("a key")) return this.#read("key", at);
@@ -89,15 +89,15 @@ class JsonWalk {
       this.#expected = frame?.isList ? "a value" : "a key";
       if (frame?.isList) this.#path = [...frame.path, "*"];
     } else if (this.#expected.startsWith("a value") && '{["-0123456789tfn'.includes(char)) return this.#begin(char, at);
-    else throw this.#refusal(this.#offset + at, `expected ${this.#expected}`);
+    else throw this.#syntaxError(this.#offset + at, `expected ${this.#expected}`);
     return at + 1;
   }
 
   #begin(char: string, at: number): number {
-    const todo = this.#visit(this.#path, char);
-    if (todo === "stop") this.isStopped = true;
-    else if (todo !== "enter" || (char !== "{" && char !== "["))
-      return this.#read(todo === "enter" ? "take" : todo, at);
+    const action = this.#visit(this.#path, char);
+    if (action === "stop") this.isStopped = true;
+    else if (action !== "enter" || (char !== "{" && char !== "["))
+      return this.#read(action === "enter" ? "take" : action, at);
     const isList = char === "[";
     this.#frames.push({ path: this.#path, isList, index: 0 });
     this.#expected = isList ? "a value or ]" : "a key or }";
@@ -105,30 +105,30 @@ class JsonWalk {
     return at + 1;
   }
 
-  #read(what: "key" | "take" | "skip", at: number): number {
-    this.#reading = what;
-    this.#from = this.#offset + at;
+  #read(kind: "key" | "take" | "skip", at: number): number {
+    this.#reading = kind;
+    this.#value_offset = this.#offset + at;
     return at;
   }
 
-  #finish(): Part | undefined {
-    const what = this.#reading;
+  #finish(): PathValue | undefined {
+    const kind = this.#reading;
     this.#reading = undefined;
     const frame = this.#frames.at(-1);
-    if (what === "skip") {
+    if (kind === "skip") {
       this.#afterValue();
       return undefined;
     }
-    const text = this.#held.takeText();
+    const text = this.#buffered.takeText();
     const value = this.#parse(text);
-    if (what === "key") {
+    if (kind === "key") {
       this.#path = [...(frame as Frame).path, value as string];
       this.#expected = ":";
       return undefined;
     }
-    const part = { path: this.#path, index: frame?.index ?? 0, value, text };
+    const found = { path: this.#path, index: frame?.index ?? 0, value, text };
     this.#afterValue();
-    return part;
+    return found;
   }
 
   #afterValue(): void {
@@ -141,13 +141,13 @@ class JsonWalk {
     try {
       return JSON.parse(text);
     } catch (error) {
-      throw this.#refusal(this.#from, (error as Error).message);
+      throw this.#syntaxError(this.#value_offset, (error as Error).message);
     }
   }
 
-  #refusal(byte: number, reason: string): Error {
+  #syntaxError(byte: number, reason: string): Error {
     const frame = this.#frames.findLast(({ isList }) => isList);
-    const where = frame ? `element ${frame.index} of ${frame.path.join(".") || "the list"}, ` : "";
-    return this.#file.wrong(`${where}byte ${byte}`, `is not valid JSON: ${reason}.`);
+    const list = frame ? `element ${frame.index} of ${frame.path.join(".") || "the list"}, ` : "";
+    return this.#file.error(`${list}byte ${byte}`, `is not valid JSON: ${reason}.`);
   }
 }

@@ -1,18 +1,17 @@
 import type { JsonObject } from "../../../platform/lib/json/json.ts";
 import type { InputFile } from "../input-file.ts";
-import { type ReadRow, type Results, RowCompleter } from "../rows.ts";
-import { datasetOf, type ReadOptions } from "./format.ts";
-import { partsOf, type Visit } from "./json-walk.ts";
+import { type ReadOptions, type ReadRow, type Results, RowCompleter, requireDataset } from "../rows.ts";
+import { type Visit, valuesOf } from "./json-walk.ts";
 
 /**
- * Reads the body of an upload, `{"experiment_name": …, "results": [{…}, …], …}`, whose rows and other fields are passed on as
- * they are, or a bare list of rows, which are completed as those of JSONL are.
+ * Reads the body of an upload, `{"experiment_name": …, "results": [{…}, …], …}`, and sends its rows and fields unchanged; or a list of
+ * rows, whose missing IDs and times {@link RowCompleter} adds.
  */
 export async function readJson(file: InputFile, options: ReadOptions): Promise<Results> {
   const first = await firstCharacter(file);
   if (first === "[") return readList(file, options);
   if (first === "{") return readUpload(file);
-  throw file.wrong("", 'must be an object with "results", or a list of rows.');
+  throw file.error("", 'must be an object with "results", or a list of rows.');
 }
 
 async function firstCharacter(file: InputFile): Promise<string> {
@@ -21,10 +20,10 @@ async function firstCharacter(file: InputFile): Promise<string> {
 }
 
 function readList(file: InputFile, options: ReadOptions): Results {
-  const completer = new RowCompleter(file, "element", datasetOf(options));
+  const completer = new RowCompleter(file, "element", requireDataset(options));
   const rows = async function* (): AsyncGenerator<ReadRow> {
-    const parts = partsOf(file, (path) => (path.length === 0 ? "enter" : "take"));
-    for await (const { index, value } of parts) yield completer.complete(value, index);
+    const values = valuesOf(file, (path) => (path.length === 0 ? "enter" : "take"));
+    for await (const { index, value } of values) yield completer.complete(value, index);
   };
   return completer.results(rows(), {});
 }
@@ -34,16 +33,68 @@ function readUpload(file: InputFile): Results {
   let hasResults = false;
   const visit: Visit = (path, first) => {
     const isResults = path.length === 1 && path[0] === "results";
-    if (isResults && (hasResults || first !== "[")) throw file.wrong("", 'must have one list "results".');
+    if (isResults && (hasResults || first !== "[")) throw file.error("", 'must have exactly one list "results".');
     hasResults ||= isResults;
     return path.length === 0 || isResults ? "enter" : "take";
   };
   const rows = async function* (): AsyncGenerator<ReadRow> {
-    for await (const { path, index, value, text } of partsOf(file, visit)) {
-      if (path.length === 2) yield { text, place: index };
+    for await (const { path, index, value, text } of valuesOf(file, visit)) {
+      if (path.length === 2) yield { text, position: index };
       else head[path[0] as string] = value;
     }
-    if (!hasResults) throw file.wrong("", 'has no list "results", which is where the rows are.');
+    if (!hasResults) throw file.error("", 'has no list "results" with the rows.');
   };
   return { rows: rows(), unit: "element", head: () => head, unknown: () => new Set() };
 }
+
+export interface Line {
+  text: string;
+  /** From 1. */
+  number: number;
+}
+
+/**
+ * Reads one row per line: an object with the fields of a row of an upload, of which only `inputs` is required, and optionally
+ * `latency` in seconds. {@link RowCompleter} adds missing IDs and times.
+ */
+export function readJsonl(file: InputFile, options: ReadOptions): Results {
+  const completer = new RowCompleter(file, "line", requireDataset(options));
+  const rows = async function* (): AsyncGenerator<ReadRow> {
+    for await (const line of linesOf(file)) yield completer.complete(parseLine(file, line), line.number);
+  };
+  return completer.results(rows(), {});
+}
+
+/** @throws CommandError with the line number */
+export function parseLine(file: InputFile, { text, number }: Line): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw file.error(`line ${number}`, `is not valid JSON: ${(error as Error).message}.`);
+  }
+}
+
+const NEWLINE = 0x0a;
+
+/** The lines of a file that are not blank. Only a newline ends a line: JSON texts may contain U+2028, a line separator elsewhere. */
+export async function* linesOf(file: InputFile): AsyncGenerator<Line> {
+  let buffered: Buffer[] = [];
+  let number = 0;
+  for await (const chunk of file.chunks()) {
+    let start = 0;
+    for (let end = chunk.indexOf(NEWLINE); end !== -1; end = chunk.indexOf(NEWLINE, start)) {
+      buffered.push(chunk.subarray(start, end));
+      const text = decode(buffered);
+      buffered = [];
+      start = end + 1;
+      number++;
+      if (text !== "") yield { text, number };
+    }
+    buffered.push(chunk.subarray(start));
+  }
+  const last = decode(buffered);
+  if (last !== "") yield { text: last, number: number + 1 };
+}
+
+const decode = (chunks: Buffer[]): string =>
+  (chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)).toString().trim();

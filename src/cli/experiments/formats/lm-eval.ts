@@ -1,28 +1,25 @@
 import { isObject, type JsonObject } from "../../../platform/lib/json/json.ts";
 import type { InputFile } from "../input-file.ts";
-import { type ReadRow, type Results, RowCompleter } from "../rows.ts";
-import type { ReadOptions } from "./format.ts";
-import { parseLine } from "./jsonl.ts";
-import { type Line, linesOf } from "./lines.ts";
-import { outputsOf, promptOf, type Sample } from "./lm-eval-outputs.ts";
+import { type ReadOptions, type ReadRow, type Results, RowCompleter } from "../rows.ts";
+import { type Line, linesOf, parseLine } from "./json.ts";
 
-/** Fields that are no metrics, for older versions, which do not name theirs in `metrics`. */
+/** Fields that are not metrics: older versions do not list the metrics in `metrics`. */
 const FIXED = new Set(
   "doc_id doc target arguments resps filtered_resps filter metrics doc_hash prompt_hash target_hash".split(" "),
 );
 
 /**
- * Reads `samples_{task}_{time}.jsonl` of lm-evaluation-harness, which it writes with --log_samples.
+ * Reads `samples_{task}_{time}.jsonl`, which lm-evaluation-harness writes with --log_samples.
  *
- * A document is an example, its `target` what is expected. A task with several filters has each document once for each of
- * them: that is one run, with the outputs of the first filter and the scores of all, called `metric,filter` as there. Metrics
- * that are not a number (a pair that only counts in the aggregate) are kept in the run's metadata. The harness keeps no
- * times. Without --dataset the dataset is called as the task is.
+ * A document is an example, and its `target` the expected output. A task with several filters has each document once per filter: they
+ * become one run with the outputs of the first filter and the scores of all, named `metric,filter` as in the harness. Metrics that are
+ * not numbers (pairs that only count in the aggregate) go into the metadata of the run. The harness records no times. The default name
+ * of the dataset is the name of the task.
  */
 export async function readLmEval(file: InputFile, options: ReadOptions): Promise<Results> {
   const task = taskOf(file);
   const dataset = options.dataset ?? task;
-  const { first, others } = await surveyFilters(file);
+  const { first, others } = await readFilters(file);
   const completer = new RowCompleter(file, "line", dataset);
   const rows = async function* (): AsyncGenerator<ReadRow> {
     for await (const line of linesOf(file)) {
@@ -41,12 +38,12 @@ export async function readLmEval(file: InputFile, options: ReadOptions): Promise
   });
 }
 
-/** `samples_gsm8k_2026-03-01T10-20-30.123456.jsonl` is of the task `gsm8k`. */
+/** `samples_gsm8k_2026-03-01T10-20-30.123456.jsonl` has the task `gsm8k`. */
 const taskOf = (file: InputFile): string =>
   /^samples_(.+)_\d{4}-\d\d-\d\dT[\d.-]+$/.exec(file.stem)?.[1] ?? file.stem.replace(/^samples_/, "");
 
-/** The filter that comes first, and the scores of all others by document; undefined when there is only one filter. */
-async function surveyFilters(file: InputFile) {
+/** The first filter, and the scores of the other filters by document; undefined if there is only one filter. */
+async function readFilters(file: InputFile) {
   let first: string | undefined;
   let others: Map<string, JsonObject[]> | undefined;
   for await (const line of linesOf(file)) {
@@ -61,7 +58,7 @@ async function surveyFilters(file: InputFile) {
   return { first: first ?? "none", others };
 }
 
-/** Python writes NaN and Infinity, which JSON does not have. */
+/** Python writes NaN and Infinity, which are not valid JSON. */
 const NOT_JSON = /"(?:[^"\\]|\\.)*"|-?\bInfinity\b|\bNaN\b/g;
 
 function sampleOf(file: InputFile, line: Line): Sample {
@@ -70,7 +67,7 @@ function sampleOf(file: InputFile, line: Line): Sample {
     : line.text;
   const sample = parseLine(file, { text, number: line.number });
   if (isObject(sample) && "doc" in sample) return sample;
-  throw file.wrong(`line ${line.number}`, 'has no field "doc": it is no sample of lm-evaluation-harness.');
+  throw file.error(`line ${line.number}`, 'has no field "doc": not a sample of lm-evaluation-harness.');
 }
 
 const filterOf = ({ filter }: Sample): string => (typeof filter === "string" ? filter : "none");
@@ -82,7 +79,7 @@ const metricsOf = (sample: Sample): string[] =>
 
 const isScore = (value: unknown): boolean => typeof value === "number" || typeof value === "boolean";
 
-/** @param filter is added to the names when given */
+/** @param filter appended to the names of the scores */
 function scoresOf(sample: Sample, filter?: string): JsonObject[] {
   return metricsOf(sample)
     .filter((name) => isScore(sample[name]))
@@ -109,3 +106,80 @@ function rowOf(sample: Sample, scores = scoresOf(sample)): JsonObject {
     },
   };
 }
+
+/** A line of the file: a document of the task with one filter. Its metrics are additional fields. */
+interface Sample extends JsonObject {
+  doc_id?: unknown;
+  doc?: unknown;
+  target?: unknown;
+  /** One entry per request, `{gen_args_0: {arg_0: prompt, arg_1: …}, …}`; older versions write lists of lists. */
+  arguments?: unknown;
+  /** By request and repeat. */
+  resps?: unknown;
+  /** By request. */
+  filtered_resps?: unknown;
+}
+
+/** The log-likelihood of a continuation, and whether greedy decoding produces it. Newer versions write strings. */
+type Likelihood = [likelihood: number | string, is_greedy: boolean | string];
+
+/**
+ * The expected and actual outputs of a sample, both under `output`. For a multiple choice, the actual output is the index of the choice
+ * with the highest log-likelihood. For generated text it is the filtered text; `response` has the unfiltered text if it differs.
+ */
+function outputsOf(sample: Sample): { expected: JsonObject; actual: JsonObject } {
+  const filtered = Array.isArray(sample.filtered_resps) ? sample.filtered_resps : [];
+  const expected = { output: sample.target };
+  if (!filtered.every(isLikelihood) || filtered.length === 0) return { expected, actual: generated(sample, filtered) };
+  const all = filtered.map(([likelihood]) => Number(likelihood));
+  const [only] = filtered;
+  if (filtered.length === 1 && only) return { expected, actual: { loglikelihood: all[0], is_greedy: isTrue(only[1]) } };
+  // With this metric the harness requests each choice twice, the second time without the question.
+  const loglikelihoods = "acc_mutual_info" in sample ? all.slice(0, all.length / 2) : all;
+  const best = loglikelihoods.indexOf(Math.max(...loglikelihoods));
+  const choices = requestsOf(sample).map((request) => request[1]);
+  return {
+    expected: { output: String(indexOf(sample.target, choices)) },
+    actual: { output: String(best), choice: choices[best], loglikelihoods },
+  };
+}
+
+function generated(sample: Sample, filtered: unknown[]): JsonObject {
+  const output = filtered.length === 1 ? filtered[0] : filtered;
+  const resps = (Array.isArray(sample.resps) ? sample.resps.flat(1) : []) as unknown[];
+  const response = resps.length === 1 ? resps[0] : resps;
+  return JSON.stringify(output) === JSON.stringify(response) ? { output } : { output, response };
+}
+
+/** A target is the index of the right choice, or its text. */
+function indexOf(target: unknown, choices: unknown[]): unknown {
+  const index = choices.findIndex((choice) => String(choice).trim() === String(target).trim());
+  return index === -1 ? target : index;
+}
+
+/** The prompt, and for generated text the arguments of the generation. */
+function promptOf(sample: Sample): JsonObject {
+  const requests = requestsOf(sample);
+  const [first] = requests;
+  if (!first) return {};
+  const isSame = requests.every(([prompt]) => prompt === first[0]);
+  const prompt = isSame ? first[0] : requests.map((request) => request[0]);
+  return isObject(first[1]) ? { prompt, generation: first[1] } : { prompt };
+}
+
+/** The arguments of each request to the model. */
+function requestsOf({ arguments: given }: Sample): unknown[][] {
+  const requests = isObject(given) ? Object.values(given) : Array.isArray(given) ? given : [];
+  return requests.map((request) => (isObject(request) ? Object.values(request) : [request].flat(1)));
+}
+
+function isLikelihood(given: unknown): given is Likelihood {
+  return (
+    Array.isArray(given) &&
+    given.length === 2 &&
+    !Number.isNaN(Number(given[0])) &&
+    /^(true|false)$/i.test(String(given[1]))
+  );
+}
+
+const isTrue = (given: boolean | string): boolean => /^true$/i.test(String(given));

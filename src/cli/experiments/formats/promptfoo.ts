@@ -1,48 +1,47 @@
-import { isObject } from "../../../platform/lib/json/json.ts";
-import { CommandError } from "../command-error.ts";
+import { isObject, type JsonObject } from "../../../platform/lib/json/json.ts";
+import { CommandError } from "../../command.ts";
 import type { InputFile } from "../input-file.ts";
-import { type ReadRow, type Results, RowCompleter } from "../rows.ts";
-import type { ReadOptions } from "./format.ts";
-import { partsOf, type Visit } from "./json-walk.ts";
-import { parseLine } from "./jsonl.ts";
-import { linesOf } from "./lines.ts";
-import { type PromptfooResult, promptfooRow } from "./promptfoo-row.ts";
+import { type ReadOptions, type ReadRow, type Results, RowCompleter } from "../rows.ts";
+import { linesOf, parseLine } from "./json.ts";
+import { type Visit, valuesOf } from "./json-walk.ts";
 
-/** A provider with a prompt: what promptfoo shows as a column of its table, and here is an experiment. */
-interface Pair {
-  /** The label of the provider, or its id where it has none. */
+/** A provider and a prompt: a column in the table of promptfoo, an experiment in Threadmill. */
+interface Variant {
+  /** The label of the provider, or else its ID. */
   provider: string;
   provider_id: string;
   prompt: string;
 }
 
 /**
- * Reads what `promptfoo eval --output` writes as .json or .jsonl, and what its function `evaluate` returns: the list of results
- * under `results.results`, under `results`, or alone. Results of the same `vars` are the same example. Where there are several
- * providers or prompts, `--provider` and `--prompt` choose one of each. Without --dataset the dataset is called as the
- * evaluation is described, or else as the file.
+ * Reads the .json or .jsonl output of `promptfoo eval --output`, and the return value of its function `evaluate`: a list of results
+ * under `results.results`, under `results`, or at the root. Results with the same `vars` are the same example. With several providers
+ * or prompts, `--provider` and `--prompt` select one of each. The default name of the dataset is the description of the evaluation, or
+ * else the file name.
  */
 export async function readPromptfoo(file: InputFile, options: ReadOptions): Promise<Results> {
-  const { pairs, description } = await survey(file);
-  const pair = choose(file, pairs, options);
+  const { variants, description } = await readVariants(file);
+  const variant = selectVariant(file, variants, options);
   const dataset = options.dataset ?? description ?? file.stem;
   const unit = isLines(file) ? "line" : "element";
   const completer = new RowCompleter(file, unit, dataset);
   const rows = async function* (): AsyncGenerator<ReadRow> {
-    for await (const { result, place } of itemsOf(file))
-      if (result && keyOf(pairOf(result)) === keyOf(pair))
-        yield completer.complete(promptfooRow(result, pair.provider), place);
+    for await (const { result, position } of itemsOf(file))
+      if (result && keyOf(variantOf(result)) === keyOf(variant))
+        yield completer.complete(promptfooRow(result, variant.provider), position);
   };
   return completer.results(rows(), {
-    experiment_name: [file.stem, ...(pairs.length > 1 ? [pair.provider, cut(pair.prompt, 60)] : [])].join(" "),
+    experiment_name: [file.stem, ...(variants.length > 1 ? [variant.provider, truncate(variant.prompt, 60)] : [])].join(
+      " ",
+    ),
     dataset_name: dataset,
-    experiment_metadata: { source: "promptfoo", provider: pair.provider_id, prompt: pair.prompt },
+    experiment_metadata: { source: "promptfoo", provider: variant.provider_id, prompt: variant.prompt },
   });
 }
 
 const isLines = (file: InputFile): boolean => file.extension === ".jsonl" || file.extension === ".ndjson";
 
-/** Takes each result, and the description of the configuration. */
+/** Takes each result and the description of the configuration. */
 const visit: Visit = (path) => {
   const [at, isList] = [path.join("."), path.at(-1) === "*"];
   if (at === "" || at === "results" || at === "results.results" || at === "config") return "enter";
@@ -51,40 +50,40 @@ const visit: Visit = (path) => {
 
 interface Item {
   result?: PromptfooResult;
-  place: number;
+  position: number;
   description?: string;
 }
 
 async function* itemsOf(file: InputFile): AsyncGenerator<Item> {
-  const resultOf = (value: unknown, where: string): PromptfooResult => {
+  const resultOf = (value: unknown, position: string): PromptfooResult => {
     if (isObject(value) && ("vars" in value || "testCase" in value)) return value;
-    throw file.wrong(where, 'has no field "vars": it is no result of promptfoo.');
+    throw file.error(position, 'has no field "vars": not a result of promptfoo.');
   };
   if (isLines(file)) {
     for await (const line of linesOf(file))
-      yield { result: resultOf(parseLine(file, line), `line ${line.number}`), place: line.number };
+      yield { result: resultOf(parseLine(file, line), `line ${line.number}`), position: line.number };
     return;
   }
-  for await (const { path, index, value } of partsOf(file, visit)) {
-    if (path.at(-1) === "*") yield { result: resultOf(value, `element ${index}`), place: index };
-    else if (typeof value === "string" && value !== "") yield { description: value, place: index };
+  for await (const { path, index, value } of valuesOf(file, visit)) {
+    if (path.at(-1) === "*") yield { result: resultOf(value, `element ${index}`), position: index };
+    else if (typeof value === "string" && value !== "") yield { description: value, position: index };
   }
 }
 
-async function survey(file: InputFile): Promise<{ pairs: Pair[]; description?: string }> {
-  const pairs = new Map<string, Pair>();
+async function readVariants(file: InputFile): Promise<{ variants: Variant[]; description?: string }> {
+  const variants = new Map<string, Variant>();
   let description: string | undefined;
   for await (const item of itemsOf(file)) {
     description ??= item.description;
     if (!item.result) continue;
-    const pair = pairOf(item.result);
-    pairs.set(keyOf(pair), pair);
+    const variant = variantOf(item.result);
+    variants.set(keyOf(variant), variant);
   }
-  return { pairs: [...pairs.values()], description };
+  return { variants: [...variants.values()], description };
 }
 
-/** The label of a prompt is its template. A `raw` one is filled in, and so another for each result. */
-function pairOf({ provider, prompt, promptId, promptIdx }: PromptfooResult): Pair {
+/** The label of a prompt is its template. `raw` is the rendered prompt, which differs between results. */
+function variantOf({ provider, prompt, promptId, promptIdx }: PromptfooResult): Variant {
   const { id, label } = isObject(provider) ? provider : { id: provider, label: undefined };
   const template = isObject(prompt) ? (prompt.label ?? prompt.display) : undefined;
   return {
@@ -94,25 +93,114 @@ function pairOf({ provider, prompt, promptId, promptIdx }: PromptfooResult): Pai
   };
 }
 
-const keyOf = ({ provider, prompt }: Pair): string => JSON.stringify([provider, prompt]);
+const keyOf = ({ provider, prompt }: Variant): string => JSON.stringify([provider, prompt]);
 
-function choose(file: InputFile, pairs: Pair[], { provider, prompt }: ReadOptions): Pair {
-  if (pairs.length === 0) throw file.wrong("", "holds no results of promptfoo.");
-  const ofProvider = pairs.filter(
-    (pair) => provider === undefined || [pair.provider, pair.provider_id].includes(provider),
+function selectVariant(file: InputFile, variants: Variant[], { provider, prompt }: ReadOptions): Variant {
+  if (variants.length === 0) throw file.error("", "there are no results of promptfoo.");
+  const ofProvider = variants.filter(
+    (variant) => provider === undefined || [variant.provider, variant.provider_id].includes(provider),
   );
-  const exact = ofProvider.filter((pair) => prompt === undefined || pair.prompt === prompt);
-  const found = exact.length > 0 ? exact : ofProvider.filter((pair) => pair.prompt.startsWith(prompt ?? ""));
-  if (found.length === 1) return found[0] as Pair;
-  const listed = found.length === 0 ? pairs : found;
-  const problem = found.length === 0 ? "has no such results" : `holds ${found.length} experiments`;
-  const lines = listed.map((pair) => `  --provider ${quoted(pair.provider)} --prompt ${quoted(cut(pair.prompt, 80))}`);
+  const exact = ofProvider.filter((variant) => prompt === undefined || variant.prompt === prompt);
+  const found = exact.length > 0 ? exact : ofProvider.filter((variant) => variant.prompt.startsWith(prompt ?? ""));
+  if (found.length === 1) return found[0] as Variant;
+  const listed = found.length === 0 ? variants : found;
+  const problem =
+    found.length === 0 ? "has no results for this provider and prompt" : `has ${found.length} experiments`;
+  const lines = listed.map(
+    (variant) => `  --provider ${quote(variant.provider)} --prompt ${quote(truncate(variant.prompt, 80))}`,
+  );
   throw new CommandError(
-    `${file.name} ${problem}. Choose one with --provider and --prompt (its label, or the beginning of it):\n${lines.join("\n")}`,
+    `${file.name} ${problem}. Select one with --provider and --prompt (the label of the prompt, or its start):\n${lines.join("\n")}`,
   );
 }
 
-/** The beginning of the first line. */
-const cut = (text: string, chars: number): string => (text.split("\n")[0] as string).slice(0, chars).toWellFormed();
+/** The start of the first line. */
+const truncate = (text: string, chars: number): string =>
+  (text.split("\n")[0] as string).slice(0, chars).toWellFormed();
 
-const quoted = (text: string): string => (/^[\w:./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`);
+/** Quotes an argument for a POSIX shell. */
+const quote = (text: string): string => (/^[\w:./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`);
+
+/** A result of promptfoo. The set of fields depends on its version. */
+interface PromptfooResult extends JsonObject {
+  vars?: unknown;
+  testCase?: unknown;
+  /** An ID, or `{id, label}`; the label may be empty. */
+  provider?: unknown;
+  /** The rendered text, or `{raw, label}`; `{raw, display}` in old versions. */
+  prompt?: unknown;
+  /** `{output, error?, tokenUsage?, cost?, cached?}`. */
+  response?: unknown;
+  /** `{pass, score, reason, …}`; null without grading. */
+  gradingResult?: unknown;
+  /** 0 none, 1 assertion, 2 error; missing in old versions. */
+  failureReason?: unknown;
+  /** Also set when an assertion failed. */
+  error?: unknown;
+}
+
+const ERROR = 2;
+
+/** Assertions whose value is an expected answer. The values of other types are rules or code. */
+const WITH_ANSWER = /^(equals|similar|levenshtein|rouge-n|bleu|gleu|meteor|factuality|model-graded-factuality)(:|$)/;
+
+/**
+ * Converts a result to a row. The inputs are `vars`, or else the prompt; the expected output is the value of an assertion with an
+ * expected answer; the scores are `score`, `pass` and the named scores. A result with an error has no scores: promptfoo counts errors
+ * separately from failures.
+ */
+function promptfooRow(result: PromptfooResult, run_name: string): JsonObject {
+  const response = isObject(result.response) ? result.response : {};
+  const testCase = isObject(result.testCase) ? result.testCase : {};
+  const error = errorOf(result, response);
+  const answer = answerOf(testCase);
+  return {
+    inputs: inputsOf(result, testCase),
+    ...(answer !== undefined && { expected_outputs: { output: answer } }),
+    ...(response.output !== undefined && { actual_outputs: { output: response.output } }),
+    ...(error !== undefined && { error }),
+    evaluation_scores: error === undefined ? scoresOf(result) : [],
+    latency: typeof result.latencyMs === "number" ? result.latencyMs / 1000 : undefined,
+    run_name,
+    run_metadata: {
+      test: testCase.description ?? result.description,
+      test_index: result.testIdx,
+      cost: result.cost ?? response.cost,
+      tokens: response.tokenUsage ?? result.tokenUsage,
+      cached: response.cached,
+      metadata: result.metadata,
+    },
+  };
+}
+
+function inputsOf({ vars, prompt }: PromptfooResult, testCase: JsonObject): JsonObject {
+  const given = isObject(vars) ? vars : testCase.vars;
+  if (isObject(given) && Object.keys(given).length > 0) return given;
+  return { prompt: isObject(prompt) ? prompt.raw : prompt };
+}
+
+function errorOf({ failureReason, error }: PromptfooResult, response: JsonObject): string | undefined {
+  const hasFailed = failureReason === undefined ? response.output === undefined : failureReason === ERROR;
+  const reason = (hasFailed ? error : undefined) ?? response.error;
+  if (reason !== undefined && reason !== null) return typeof reason === "string" ? reason : JSON.stringify(reason);
+  return failureReason === ERROR ? "The provider failed." : undefined;
+}
+
+function answerOf(testCase: JsonObject): unknown {
+  const assertions = Array.isArray(testCase.assert) ? testCase.assert.filter(isObject) : [];
+  return assertions.find(({ type, value }) => WITH_ANSWER.test(String(type)) && value !== undefined)?.value;
+}
+
+function scoresOf({ score, success, namedScores, gradingResult }: PromptfooResult): JsonObject[] {
+  const grading = isObject(gradingResult) ? gradingResult : {};
+  const named = isObject(namedScores) ? namedScores : grading.namedScores;
+  const scores: Record<string, unknown> = { score, pass: success, ...(isObject(named) ? named : {}) };
+  const isScore = (value: unknown) => typeof value === "number" || typeof value === "boolean";
+  return Object.entries(scores)
+    .filter(([, value]) => isScore(value))
+    .map(([key, value]) => ({
+      key,
+      score: Number(value),
+      ...(key === "pass" && typeof grading.reason === "string" && { comment: grading.reason }),
+    }));
+}

@@ -1,0 +1,44 @@
+import { Access } from "../../access/access.ts";
+import type { Seal } from "../../access/encryption/seal.ts";
+import { hasApiKeys } from "../../access/storage/api-keys.ts";
+import type { Vault } from "../../access/vault.ts";
+import type { Config } from "../../config/config.ts";
+import type { Database } from "../../platform/database/database.ts";
+import { ConfigError } from "../../platform/errors.ts";
+import { systemClock } from "../../platform/lib/clock.ts";
+import type { Log } from "../../platform/lib/log.ts";
+import { isLoopback } from "../../platform/lib/safe-fetch/addresses.ts";
+import { createSafeFetch } from "../../platform/lib/safe-fetch/safe-fetch.ts";
+
+/** Response size of an OAuth provider. The largest responses are discovery documents of a few KB. */
+const MAX_PROVIDER_BYTES = 1_000_000;
+
+/** Imports the vault while the graph hosts load the graphs on another core. */
+export async function openVault(config: Config, database: Database, seal: Seal, log: Log): Promise<Vault> {
+  const { createVault } = await import("../../access/vault.ts");
+  const fetch_rules = { allow_loopback: config.allow_loopback_oauth };
+  const limits = { timeout_ms: config.provider_timeout_ms, max_bytes: MAX_PROVIDER_BYTES };
+  const fetch = createSafeFetch(fetch_rules, limits);
+  return createVault({ database, seal, fetch, fetch_rules, clock: systemClock, log, settings: config });
+}
+
+/** The length of 16 random bytes in hexadecimal, which cannot be guessed. */
+const MIN_KEY_LENGTH = 32;
+
+export async function createAccess({ api_keys, oidc, host }: Config, database: Database, log: Log): Promise<Access> {
+  const weak = api_keys.filter((key) => key.length < MIN_KEY_LENGTH).length;
+  if (weak > 0) log.warn({ keys: weak, min_length: MIN_KEY_LENGTH }, "API_KEYS contains keys that can be guessed");
+  const issuer = oidc && new (await import("../../access/oidc-issuer.ts")).OidcIssuer(oidc);
+  return new Access({ database, log, api_keys, issuer, is_loopback: isLoopback(host) });
+}
+
+/** @throws ConfigError when the address is not a loopback address and no authentication is configured */
+export async function requireAuthentication(
+  { command, host, api_keys, oidc }: Config,
+  database: Database,
+): Promise<void> {
+  if (isLoopback(host) || api_keys.length > 0 || oidc || (await hasApiKeys(database.read))) return;
+  throw new ConfigError(
+    `${command} would accept requests without authentication on ${host}: create a key with "threadmill keys create", set API_KEYS to one or more keys (comma-separated), or listen on 127.0.0.1 with --host.`,
+  );
+}

@@ -1,0 +1,91 @@
+import { fileURLToPath } from "node:url";
+import type { Config } from "../../config/config.ts";
+import { type Control, type ControlContext, createControl } from "../../control-plane/control.ts";
+import { createDockerDriver } from "../../control-plane/drivers/docker/driver.ts";
+import type { Drivers } from "../../control-plane/drivers/driver.ts";
+import { driversBySource } from "../../control-plane/drivers/driver.ts";
+import { createProcessDriver } from "../../control-plane/drivers/process/driver.ts";
+import { activateOverHttp, checkReadyOverHttp } from "../../control-plane/reconcile/instance-client.ts";
+import { GRACE_MS } from "../../control-plane/reconcile/instance-step.ts";
+import { Reconciler } from "../../control-plane/reconcile/reconciler.ts";
+import { reconcilerSettings } from "../../control-plane/reconcile/reconciler-context.ts";
+import { DeploymentRouter } from "../../control-plane/router/deployment-router.ts";
+import type { Uploads } from "../../control-plane/uploads.ts";
+import { realWait, systemClock } from "../../platform/lib/clock.ts";
+
+/** Time limit of an instance to answer /ok. */
+const HEALTH_TIMEOUT_MS = 2_000;
+/** Successful health checks in a row after which an instance is ready. */
+const READY_PROBES = 3;
+/** Time limit of an instance to take over the runs of its deployment. */
+const ACTIVATION_TIMEOUT_MS = 10_000;
+
+/** The control plane with its reconciler and router. */
+export interface ControlPlane {
+  control: Control;
+  router: DeploymentRouter;
+  start(): void;
+  /** With `dev`, also stops the processes of deployments. With `serve` they keep running, and the next start adopts them. */
+  stop(): Promise<void>;
+}
+
+/** With `--only agents` the caller starts none of the services: the instance of a deployment has no deployments. */
+export async function openControlPlane(
+  config: Config,
+  context: Omit<ControlContext, "settings">,
+): Promise<ControlPlane> {
+  const control = createControl({ ...context, settings: config });
+  const router = new DeploymentRouter({ ...context, clock: systemClock, wait: realWait, settings: config });
+  const drivers = config.only === undefined && config.reconciles ? await openDrivers(config, context) : undefined;
+  const reconciler = drivers && createReconciler(config, context, { drivers, router, uploads: control.uploads });
+  const services = [...control.maintenance, ...(reconciler ? [reconciler] : [])];
+  return {
+    control,
+    router,
+    start() {
+      // Before the reconciler, which pushes newer routes to the router.
+      router.start();
+      for (const service of services) service.start();
+    },
+    async stop() {
+      // Requests get the grace period of runs. Then their connections close, and clients resume streams on another instance.
+      const stopped = Promise.all(services.map((service) => service.stop()));
+      // In parallel with the requests, so that `dev` signals its instances before the grace period ends.
+      const closed = stopped.then(() => Promise.all((drivers?.all ?? []).map((driver) => driver.close?.())));
+      await Promise.all([closed, router.settle(config.shutdown_grace_ms)]);
+      await router.stop();
+    },
+  };
+}
+
+const openDrivers = async (
+  config: Config,
+  { database, log }: Pick<ControlContext, "database" | "log">,
+): Promise<Drivers> =>
+  driversBySource({
+    process: await createProcessDriver({
+      ...config,
+      program: fileURLToPath(new URL("../../../bin/threadmill.js", import.meta.url)),
+      git_protocols: config.deploy_git_protocols,
+      git_hosts: config.deploy_git_hosts,
+      stop_grace_ms: config.command === "dev" ? GRACE_MS : undefined,
+      database,
+      log,
+    }),
+    docker: createDockerDriver({ ...config, database, log }),
+  });
+
+const createReconciler = (
+  config: Config,
+  context: Omit<ControlContext, "settings">,
+  parts: { drivers: Drivers; router: DeploymentRouter; uploads: Uploads },
+): Reconciler =>
+  new Reconciler({
+    ...context,
+    ...parts,
+    checkReady: checkReadyOverHttp(HEALTH_TIMEOUT_MS),
+    activate: activateOverHttp(ACTIVATION_TIMEOUT_MS),
+    clock: systemClock,
+    wait: realWait,
+    settings: reconcilerSettings({ ...config, deploy_probes: READY_PROBES }),
+  });

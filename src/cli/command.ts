@@ -1,0 +1,75 @@
+import { type Command, InvalidArgumentError, Option } from "commander";
+
+/** The reason why a command failed, for the terminal: what happened, the offending value, what to do. */
+export class CommandError extends Error {}
+
+/** The service that a command calls. */
+export interface Target {
+  /** Without a trailing slash. */
+  url: string;
+  api_key?: string;
+}
+
+export interface TargetFlags {
+  url: string;
+  apiKey?: string;
+}
+
+export const JSON_OPTION = new Option("--json", "print the result as JSON");
+
+export const WAIT_OPTIONS = [
+  new Option("--no-wait", "return without waiting for the revision to serve traffic"),
+  new Option("--timeout <seconds>", "stop waiting after this time").default(900).argParser(wholeNumber(1, 86_400)),
+];
+
+const TARGET_OPTIONS = [
+  new Option("--url <url>", "address of the service").default("http://127.0.0.1:2024").argParser(serviceUrl),
+  new Option("--api-key <key>", "API key (or THREADMILL_API_KEY, or LANGSMITH_API_KEY)"),
+];
+
+export function addOptions(command: Command, options: readonly Option[]): Command {
+  for (const option of options) command.addOption(option);
+  return command;
+}
+
+export const addTargetOptions = (command: Command): Command => addOptions(command, TARGET_OPTIONS);
+
+export const targetOf = ({ url, apiKey }: TargetFlags): Target => ({
+  url,
+  api_key: apiKey || process.env.THREADMILL_API_KEY || process.env.LANGSMITH_API_KEY || undefined,
+});
+
+/** Runs a command. A {@link CommandError} is printed without a stack trace, and the process exits with status 1. */
+export async function runCommand(work: () => Promise<void>): Promise<void> {
+  try {
+    await work();
+  } catch (error) {
+    if (!(error instanceof CommandError)) throw error;
+    printError(error.message);
+    process.exitCode = 1;
+  }
+}
+
+export const printError = (message: string): void => console.error(`error: ${message}`);
+
+/** Removes `/api/v1`, which clients of the API have in their address. */
+function serviceUrl(text: string): string {
+  const url = URL.parse(text);
+  if (!url || !/^https?:$/.test(url.protocol)) throw new InvalidArgumentError("Use the form http://127.0.0.1:2024.");
+  return `${url.origin}${url.pathname}`.replace(/\/+$/, "").replace(/\/api\/v1$/, "");
+}
+
+export function wholeNumber(min: number, max: number): (text: string) => number {
+  return (text) => {
+    const n = Number(text);
+    if (/^\d+$/.test(text) && n >= min && n <= max) return n;
+    throw new InvalidArgumentError(`It must be a whole number from ${min} to ${max}.`);
+  };
+}
+
+/** Aligns the columns of a table, whose first row is the header. */
+export function formatTable(rows: readonly string[][]): string {
+  const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
+  const lines = rows.map((row) => row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join("  "));
+  return lines.map((line) => line.trimEnd()).join("\n");
+}

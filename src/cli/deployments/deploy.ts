@@ -1,0 +1,111 @@
+import { openAsBlob } from "node:fs";
+import type { Deployment } from "../../control-plane/contract/records.ts";
+import { CommandError, type Target } from "../command.ts";
+import { requestControlPlane } from "../service-client.ts";
+import { checkDeployed, findByName, getRevision, printProgress, waitForRevision } from "./deployments.ts";
+import { BuildLog, readLastLines } from "./logs.ts";
+import { createArchive, listSource, type Project, readDeployProject, type SourceArchive } from "./project.ts";
+
+export interface DeployFlags {
+  config?: string;
+  name?: string;
+  deploymentType: "dev_free" | "dev" | "prod";
+  installCommand?: string;
+  buildCommand?: string;
+  wait: boolean;
+  timeout: number;
+  json?: boolean;
+}
+
+const MEGABYTE = 2 ** 20;
+const LARGE_BYTES = 50 * MEGABYTE;
+
+/**
+ * Uploads a folder as a new revision of its deployment, and waits until the revision serves traffic.
+ *
+ * @throws CommandError when the revision is not deployed
+ */
+export async function deploy(folder: string, flags: DeployFlags, target: Target): Promise<void> {
+  const project = await readDeployProject(folder, flags, process.env);
+  if (project.reserved.length > 0)
+    printProgress(`Not sent as secrets, because the service sets them: ${project.reserved.join(", ")}.`);
+  const archive = await archiveProject(project);
+  let deployment: Deployment;
+  try {
+    const { id } = await findOrCreate(project, flags, target);
+    deployment = await createRevision(archive, id, project, flags, target);
+  } finally {
+    await archive.remove();
+  }
+  const key = { deployment_id: deployment.id, revision_id: deployment.latest_revision_id as string };
+  const { status } = await (flags.wait ? followDeployment(key, flags, target) : getRevision(target, key));
+  const url = deployment.source_config.custom_url ?? "";
+  if (flags.json) console.log(JSON.stringify({ ...key, name: project.name, status, url }));
+  else if (flags.wait) console.log(`Deployed "${project.name}": ${url}`);
+  else console.log(`Deploying revision ${key.revision_id} of "${project.name}": ${url}`);
+}
+
+async function archiveProject({ folder }: Project): Promise<SourceArchive> {
+  const { paths, links } = await listSource(folder);
+  if (links.length > 0)
+    printProgress(`Skipped symbolic links: ${links.slice(0, 5).join(", ")}${links.length > 5 ? " ..." : ""}.`);
+  const archive = await createArchive(folder, paths);
+  printProgress(`Packed ${paths.length} files of ${folder} (${(archive.bytes / MEGABYTE).toFixed(1)} MB).`);
+  if (archive.bytes > LARGE_BYTES) printProgress("The upload is large: exclude files with a .dockerignore.");
+  return archive;
+}
+
+async function findOrCreate({ name }: Project, { deploymentType }: DeployFlags, target: Target): Promise<Deployment> {
+  const found = await findByName(target, name);
+  if (found) return found;
+  printProgress(`Creating deployment "${name}".`);
+  const source_config = { deployment_type: deploymentType };
+  const body = { name, source: "internal_source", source_config, source_revision_config: {}, secrets: [] };
+  return (await requestControlPlane(target, "POST", "/v2/deployments", body)) as Deployment;
+}
+
+/** Uploads the source and creates a revision from it. */
+async function createRevision(
+  archive: SourceArchive,
+  id: string,
+  project: Project,
+  flags: DeployFlags,
+  target: Target,
+): Promise<Deployment> {
+  const granted = await requestControlPlane(target, "POST", `/v2/deployments/${id}/upload-url`);
+  const { upload_url, object_path } = granted as { upload_url: string; object_path: string };
+  await upload(archive, upload_url);
+  const { installCommand: install_command, buildCommand: build_command } = flags;
+  const commands = { ...(install_command && { install_command }), ...(build_command && { build_command }) };
+  return (await requestControlPlane(target, "PATCH", `/v2/deployments/${id}`, {
+    revision_source: "internal_source",
+    source_revision_config: { source_tarball_path: object_path, langgraph_config_path: project.config_path },
+    ...(Object.keys(commands).length > 0 && { source_config: commands }),
+    ...(project.secrets && { secrets: project.secrets }),
+  })) as Deployment;
+}
+
+async function upload({ file }: SourceArchive, url: string): Promise<void> {
+  const headers = { "content-type": "application/gzip" };
+  const answer = await fetch(url, { method: "PUT", headers, body: await openAsBlob(file) }).catch((error: Error) => {
+    throw new CommandError(`The source upload failed: ${(error.cause as Error)?.message ?? error.message}.`);
+  });
+  if (!answer.ok)
+    throw new CommandError(`The service rejected the source upload (${answer.status}: ${await answer.text()}).`);
+}
+
+/** Prints the build log and each new status until the revision serves traffic. */
+async function followDeployment(
+  key: { deployment_id: string; revision_id: string },
+  { timeout }: DeployFlags,
+  target: Target,
+) {
+  const log = new BuildLog(target, key);
+  const revision = await waitForRevision(target, key, timeout, async () => {
+    for (const { message } of await log.readNew()) printProgress(`  ${message}`);
+  });
+  if (revision.status === "DEPLOY_FAILED")
+    for (const { message } of await readLastLines(target, key, "deploy_logs")) printProgress(`  ${message}`);
+  checkDeployed(revision);
+  return revision;
+}

@@ -1,0 +1,140 @@
+import v8 from "node:v8";
+import { type Config, type Flags, readConfig } from "../config/config.ts";
+import type { Threadmill } from "../main.ts";
+import { ConfigError } from "../platform/errors.ts";
+import { STUDIO_ORIGIN } from "../platform/lib/cors.ts";
+import { createLog, type Log } from "../platform/lib/log.ts";
+
+/** Runs `dev` or `serve`. Resolves when the service accepts requests; it then runs until a signal arrives. */
+export async function serve(command: Config["command"], flags: Flags): Promise<void> {
+  const started_at = performance.now();
+  const config = readConfig(command, flags, process.env);
+  if (config.inline) exposeToGraphs(config.graph_env);
+  const log = createLog(config.log_level);
+  if (config.ignored_fields.length > 0)
+    console.error(`warning: ${config.config_file}: these fields have no effect: ${config.ignored_fields.join(", ")}.`);
+  if (config.unknown_variables.length > 0)
+    console.error(
+      `warning: ${config.unknown_variables.join(", ")}: no such setting in this version; see docs/configuration.md.`,
+    );
+  // Loaded after the configuration: a configuration error is reported in half the time.
+  const { listen, startThreadmill } = await import("../main.ts");
+  const dev = command === "dev" ? await import("./watch-graphs.ts") : undefined;
+  const service = await startThreadmill(config, log);
+  const loaded = service.loaded.catch((error: Error) => ({ "(all)": error.message }));
+  if (command === "serve") rejectLoadFailures(await loaded, config);
+  const listening = await listen(config, service);
+  // With --inline the graphs are modules of the serving thread, which cannot be unloaded.
+  const watcher = config.inline ? undefined : await dev?.watchGraphs(config, flags, service, log);
+  // Installed before the banner: a program that waits for the banner may send a signal at once.
+  stopOnSignals(log, async () => {
+    await watcher?.close();
+    await listening.stop();
+  });
+  const duration_ms = Math.round(performance.now() - started_at);
+  printBanner(config, service, listening.url, duration_ms);
+  logStart(config, service, listening.url, duration_ms, log);
+  void loaded.then(growYoungGeneration);
+  if (dev) void loaded.then(dev.printLoadFailures);
+  if (config.control_plane_file !== undefined) void stopWithoutControlPlane(config, config.control_plane_file, log);
+}
+
+function printBanner(config: Config, service: Threadmill, url: string, duration_ms: number): void {
+  const headline = `Threadmill ${config.threadmill_version} is up (${duration_ms} ms)`;
+  // Users of a deployment read the output of its processes, and must not learn the paths of the service.
+  if (config.only) console.log(headline);
+  else
+    console.log(`
+  ${headline}
+
+  Web app   ${url}/app
+  API       ${url}
+  API docs  ${url}/docs${config.cors.studio ? `\n  Studio    ${studioUrl(url)}` : ""}
+  Graphs    ${config.graphs.map((graph) => graph.graph_id).join(", ")}
+  Database  ${service.database}
+`);
+}
+
+const studioUrl = (url: string): string => `${STUDIO_ORIGIN}/studio/?${new URLSearchParams({ baseUrl: url })}`;
+
+function logStart(config: Config, service: Threadmill, url: string, duration_ms: number, log: Log): void {
+  const { command, threadmill_version: version, only, changed_settings: settings } = config;
+  log.info(
+    { command, version, settings, ...(!only && { url, database: service.database }), duration_ms },
+    "service started",
+  );
+}
+
+/** The first signal drains the runs and stops the service. The second exits at once; expired leases requeue the runs. */
+function stopOnSignals(log: Log, stop: () => Promise<void>): void {
+  let stopping_since: number | undefined;
+  for (const signal of ["SIGINT", "SIGTERM"] as const) {
+    process.on(signal, () => {
+      if (stopping_since !== undefined) process.exit(1);
+      const began = performance.now();
+      stopping_since = began;
+      if (process.stdout.isTTY)
+        console.log("\n  Stopping: waiting for runs to finish or return to the queue. Press Ctrl+C again to exit now.");
+      stop().then(
+        () => {
+          log.info({ reason: signal, duration_ms: Math.round(performance.now() - began) }, "service stopped");
+          process.exit(0);
+        },
+        (error) => {
+          console.error(error);
+          process.exit(1);
+        },
+      );
+    });
+  }
+}
+
+/** Stops an instance of a deployment whose control plane no longer touches `heartbeat_file`, with the processes of its graphs. */
+async function stopWithoutControlPlane(config: Config, heartbeat_file: string, log: Log): Promise<void> {
+  const [{ waitUntilOrphaned }, { killGroup }] = await Promise.all([
+    import("../control-plane/drivers/process/heartbeat.ts"),
+    import("../control-plane/drivers/process/process-identity.ts"),
+  ]);
+  log.warn({ reason: await waitUntilOrphaned({ ...config, heartbeat_file }) }, "control plane lost, instance stops");
+  process.on("exit", () => killGroup(process.pid));
+  process.kill(process.pid, "SIGTERM");
+}
+
+/** Graphs on the serving thread share the environment of the process, so it is replaced by theirs. */
+function exposeToGraphs(graph_env: Config["graph_env"]): void {
+  for (const name of Object.keys(process.env)) if (!(name in graph_env)) delete process.env[name];
+  Object.assign(process.env, graph_env);
+}
+
+/** @throws ConfigError when a graph could not be loaded */
+function rejectLoadFailures(failures: Record<string, string>, config: Config): void {
+  const reasons = Object.entries(failures).map(
+    ([graph_id, reason]) => `graphs.${graph_id} could not be loaded (${reason})`,
+  );
+  if (reasons.length === 0) return;
+  throw new ConfigError(
+    `${config.config_file}: ${reasons.join("; ")}. Correct it, or use "threadmill dev" to start without it.`,
+  );
+}
+
+/**
+ * V8 doubles its young generation under load, up to 134 MB, and never shrinks it. With this limit the service uses 150 MB less after
+ * a load and executes as many runs.
+ */
+const MAX_YOUNG_GENERATION_BYTES = 16 * 1024 * 1024;
+const CHECK_INTERVAL_MS = 200;
+
+/**
+ * Removes the limit on young generations that bin/threadmill.js sets while modules are loaded, and sets it again once the young
+ * generation of the serving thread is large enough. Graph hosts have a limit of their own.
+ */
+function growYoungGeneration(): void {
+  // The default factor of V8.
+  v8.setFlagsFromString("--semi-space-growth-factor=2");
+  const timer = setInterval(() => {
+    const young = v8.getHeapSpaceStatistics().find(({ space_name }) => space_name === "new_space");
+    if (young && young.space_size < MAX_YOUNG_GENERATION_BYTES) return;
+    v8.setFlagsFromString("--semi-space-growth-factor=1");
+    clearInterval(timer);
+  }, CHECK_INTERVAL_MS).unref();
+}

@@ -1,0 +1,44 @@
+import { once } from "node:events";
+import { relative } from "node:path";
+import { type FSWatcher, watch } from "chokidar";
+import { type Config, type Flags, readConfig } from "../config/config.ts";
+import type { Threadmill } from "../main.ts";
+import type { Log } from "../platform/lib/log.ts";
+import { printError } from "./command.ts";
+
+/** Editors save a file in several steps; changes within this time count as one. */
+const DEBOUNCE_MS = 150;
+
+const SOURCE = /\.([cm]?[jt]sx?|json)$|(^|\/)\.env[^/]*$/;
+const IGNORED = /(^|[\\/])(node_modules|dist|\.git|\.threadmill)([\\/]|$)/;
+
+/** Reloads the graphs when a source file of the project changes. Active runs finish with the old graphs. Resolves when the watcher is ready. */
+export async function watchGraphs(config: Config, flags: Flags, service: Threadmill, log: Log): Promise<FSWatcher> {
+  let timer: NodeJS.Timeout | undefined;
+  const reload = async () => {
+    try {
+      const failures = await service.reload(readConfig("dev", flags, process.env));
+      if (Object.keys(failures).length === 0) console.log("Graphs reloaded.");
+      else printLoadFailures(failures);
+    } catch (error) {
+      // A half-written langgraph.json: the loaded graphs stay in use.
+      log.error({ error: (error as Error).message }, "graph reload failed");
+    }
+  };
+  const watcher = watch(config.project_dir, {
+    ignoreInitial: true,
+    ignored: (path, stats) =>
+      IGNORED.test(relative(config.project_dir, path)) || (stats?.isFile() === true && !SOURCE.test(path)),
+  });
+  watcher.on("all", () => {
+    clearTimeout(timer);
+    timer = setTimeout(() => void reload(), DEBOUNCE_MS);
+  });
+  await once(watcher, "ready");
+  return watcher;
+}
+
+export function printLoadFailures(failures: Record<string, string>): void {
+  for (const [graph_id, reason] of Object.entries(failures))
+    printError(`The graph "${graph_id}" could not be loaded: ${reason}. Its runs are rejected until it loads.`);
+}

@@ -1,0 +1,137 @@
+import { ConfigError } from "../../platform/errors.ts";
+
+/** Variables of the environment, by name. */
+export type Env = Readonly<Record<string, string | undefined>>;
+
+/**
+ * `public`: in the README. `advanced`: in docs/configuration.md alone. `internal`: the control plane sets it in the instances that it
+ * starts; it is documented nowhere else.
+ */
+export type Visibility = "public" | "advanced" | "internal";
+
+/** Turns the text of a setting into its value. `name` is the name that an error shows. Throws a ConfigError. */
+export type Read<T> = (text: string, name: string) => T;
+
+interface Description {
+  /** Variables of the environment. The first one that is set is used; empty means the default. */
+  env?: readonly string[];
+  /** As commander declares it: `--port <number>`. A flag takes precedence over the environment. */
+  flag?: string;
+  visibility: Visibility;
+  /** Markdown with links relative to docs/. The first sentence is the text of `--help` and of the README. */
+  meaning: string;
+  /** The value is left out of the log. */
+  secret?: true;
+}
+
+export interface Setting<T> extends Description {
+  /** In the form that is read; undefined when the setting has no value by default. */
+  default: string | undefined;
+  /** What documents show instead of the default. */
+  shown_default?: string;
+  read: (text: string | undefined, name: string) => T;
+}
+
+/** The first sentence of its meaning, without links and without its full stop. */
+export const summaryOf = ({ meaning }: Pick<Setting<unknown>, "meaning">): string =>
+  (/^.*?(?=\.(?: |$))/.exec(meaning)?.[0] ?? meaning).replaceAll(/\[([^\]]*)\]\([^)]*\)/g, "$1");
+
+/** A setting that always has a value. */
+export const setting = <T>(
+  definition: Description & { default: string; shown_default?: string; read: Read<T> },
+): Setting<T> => ({
+  ...definition,
+  read: (text, name) => definition.read(text ?? definition.default, name),
+});
+
+/** A setting without a default. */
+export const optional = <T>(
+  definition: Description & { shown_default?: string; read: Read<T> },
+): Setting<T | undefined> => ({
+  ...definition,
+  default: undefined,
+  read: (text, name) => (text === undefined ? undefined : definition.read(text, name)),
+});
+
+export const text: Read<string> = (value) => value;
+
+/** A switch: `1` in the environment, or the flag without a value. */
+export const enabled: Read<boolean> = (value, name) => {
+  if (value === "1" || value === "0") return value === "1";
+  throw new ConfigError(`${name} must be 1 or 0, but is "${value}".`);
+};
+
+/** Comma-separated. */
+export const list: Read<readonly string[]> = (value) =>
+  value
+    .split(",")
+    .map((item) => item.trim())
+    .filter(Boolean);
+
+export const integer =
+  (min: number, max: number): Read<number> =>
+  (value, name) => {
+    const number = Number(value);
+    if (Number.isInteger(number) && number >= min && number <= max) return number;
+    throw new ConfigError(`${name} must be a whole number from ${min} to ${max}, but is "${value}".`);
+  };
+
+export const oneOf =
+  <const T extends string>(allowed: readonly T[]): Read<T> =>
+  (value, name) => {
+    const found = allowed.find((choice) => choice === value.toLowerCase());
+    if (found !== undefined) return found;
+    throw new ConfigError(`${name} must be one of ${allowed.join(", ")}, but is "${value}".`);
+  };
+
+const MS_BY_UNIT: Record<string, number> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+
+/** Node keeps timers in 31 bits (24.8 days). Retention periods are compared with dates and may be longer. */
+const MAX_TIMER_MS = 24 * 86_400_000;
+
+/** `500ms`, `30s`, `1.5m`, `24h` or `7d`; the value is in milliseconds. */
+export const duration =
+  (min_ms = 1, max_ms = MAX_TIMER_MS): Read<number> =>
+  (value, name) => {
+    const [, amount, unit = ""] = /^(\d+(?:\.\d+)?)(ms|s|m|h|d)$/.exec(value) ?? [];
+    const ms = Math.round(Number(amount) * (MS_BY_UNIT[unit] ?? Number.NaN));
+    if (ms >= min_ms && ms <= max_ms) return ms;
+    throw new ConfigError(
+      `${name} must be a duration from ${durationText(min_ms)} to ${durationText(max_ms)}, such as 500ms, 30s or 5m, but is "${value}".`,
+    );
+  };
+
+/** The largest unit in which a duration is a whole number. */
+export function durationText(ms: number): string {
+  const [unit, size] = Object.entries(MS_BY_UNIT).findLast(([, unit_ms]) => ms % unit_ms === 0) as [string, number];
+  return `${ms / size}${unit}`;
+}
+
+/** Seconds as a plain number, which may have a fraction, in settings whose name comes from the LangGraph server; in ms. */
+export const seconds: Read<number> = (value, name) => {
+  const number = Number(value);
+  if (Number.isFinite(number) && number >= 0 && number < 2_000_000) return Math.round(number * 1000);
+  throw new ConfigError(`${name} must be a number of seconds, but is "${value}".`);
+};
+
+const BYTES_BY_UNIT: Record<string, number> = {
+  B: 1,
+  KB: 1e3,
+  MB: 1e6,
+  GB: 1e9,
+  KIB: 2 ** 10,
+  MIB: 2 ** 20,
+  GIB: 2 ** 30,
+};
+
+/** `50MB` (10^6), `200MiB` (2^20) or a plain number of bytes; the value is in bytes. */
+export const size =
+  (min: number, max: number): Read<number> =>
+  (value, name) => {
+    const [, amount, unit = ""] = /^(\d+(?:\.\d+)?)([KMG]I?B|B)?$/i.exec(value) ?? [];
+    const bytes = Math.round(Number(amount) * (BYTES_BY_UNIT[unit.toUpperCase() || "B"] ?? Number.NaN));
+    if (bytes >= min && bytes <= max) return bytes;
+    throw new ConfigError(
+      `${name} must be a size from ${min} to ${max} bytes, such as 50MB or 200MiB, but is "${value}".`,
+    );
+  };
