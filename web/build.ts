@@ -5,48 +5,49 @@ import { brotliCompressSync, gzipSync } from "node:zlib";
 const ROOT = join(import.meta.dirname, "..");
 const OUT = join(ROOT, "dist/web");
 
-/** What a browser may have to load before it shows the first page, in bytes of gzip. */
+/** The limit of the JavaScript of the first page, in bytes of gzip. */
 const FIRST_LOAD_LIMIT_BYTES = 250_000;
 
-/** What the build reads. */
+/** The inputs of the build. */
 const SOURCES = ["web/**/*.{ts,tsx,css,html,js}", "src/*/contract/**/*.ts", "package-lock.json"];
 
 /**
- * Builds the web app into dist/web, unless what is there is newer than all of its sources (`--force` builds anyway). It is built
- * beside and then moved, so that whoever reads dist/web meanwhile finds a whole one.
+ * Builds the web app into dist/web, unless the output is newer than all inputs (`--force` always builds). It builds into a temporary
+ * folder and renames it, so that a server that reads dist/web never finds a partial build.
  */
 async function build(): Promise<void> {
   if (!process.argv.includes("--force") && isFresh()) return;
   const vite = await import("vite").catch(() => undefined);
-  // An installation without development dependencies: the package brings the app, and a server without it says so.
-  if (!vite) return console.warn("The web app is not built: that needs the development dependencies.");
-  // In a test it is another one, and React would come with its warnings and three times the size.
+  // An installation without development dependencies: the npm package contains the built app.
+  if (!vite)
+    return console.warn("The web app was not built: install the development dependencies (npm install --include=dev).");
+  // Tests set another value, with which React is three times as large and logs warnings.
   process.env.NODE_ENV = "production";
-  const beside = `${OUT}-${process.pid}`;
+  const staging = `${OUT}-${process.pid}`;
   try {
     await vite.build({
       configFile: join(import.meta.dirname, "vite.config.ts"),
       logLevel: "warn",
-      build: { outDir: beside },
+      build: { outDir: staging },
     });
-    const bytes = firstLoadBytes(beside);
+    const bytes = firstLoadBytes(staging);
     if (bytes > FIRST_LOAD_LIMIT_BYTES)
       throw new Error(
         `The first page loads ${bytes} bytes of JavaScript (gzip); at most ${FIRST_LOAD_LIMIT_BYTES} are allowed.`,
       );
-    compress(beside);
-    putInPlace(beside);
+    compress(staging);
+    publish(staging);
     console.log(`Built the web app: ${Math.round(bytes / 1000)} KB of JavaScript (gzip) for the first page.`);
   } finally {
-    rmSync(beside, { recursive: true, force: true });
+    rmSync(staging, { recursive: true, force: true });
   }
 }
 
-/** Several may build at once, as suites of tests do: they build the same, so whoever comes first is as good as the last. */
-function putInPlace(beside: string): void {
+/** Concurrent builds, as of test suites, have the same output: the first rename wins. */
+function publish(staging: string): void {
   rmSync(OUT, { recursive: true, force: true });
   try {
-    renameSync(beside, OUT);
+    renameSync(staging, OUT);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "ENOTEMPTY") throw error;
   }
@@ -65,7 +66,7 @@ interface Chunk {
   imports?: string[];
 }
 
-/** The entry and what it imports; what is imported later, page by page, does not count. */
+/** The size of the entry and its static imports. Lazily loaded pages do not count. */
 function firstLoadBytes(folder: string): number {
   const manifest = JSON.parse(readFileSync(join(folder, "manifest.json"), "utf8")) as Record<string, Chunk>;
   const needed = new Set(Object.keys(manifest).filter((name) => manifest[name]?.isEntry));
@@ -76,7 +77,7 @@ function firstLoadBytes(folder: string): number {
 
 const COMPRESSIBLE = new Set([".js", ".css", ".svg"]);
 
-/** Compressed once here, not with each request. */
+/** Compresses files at build time instead of per request. */
 function compress(folder: string): void {
   for (const file of globSync("**/*", { cwd: folder })) {
     if (!COMPRESSIBLE.has(extname(file))) continue;

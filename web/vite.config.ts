@@ -4,17 +4,17 @@ import { defineConfig } from "vite";
 
 export default defineConfig({
   root: import.meta.dirname,
-  // The server puts its path in front: it knows below which prefix it is mounted. <base> would have to be allowed to pages.
+  // The server adds its path, which depends on the mount prefix. A <base> element would need a wider content security policy.
   base: "./",
-  // The server puts a new one in its place with each page: scripts without it are not executed.
+  // The server replaces the nonce in each response. The browser executes scripts with the nonce only.
   html: { cspNonce: "NONCE" },
   plugins: [react(), tailwindcss()],
   build: {
     target: "es2022",
     emptyOutDir: true,
-    // build.ts reads from it what is loaded at first.
+    // Read by build.ts to compute the size of the first page.
     manifest: "manifest.json",
-    // Fonts as data: would be refused by the page's own policy.
+    // The content security policy rejects fonts as data: URLs.
     assetsInlineLimit: 0,
   },
 });

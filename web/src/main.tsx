@@ -2,29 +2,36 @@ import { QueryClientProvider } from "@tanstack/react-query";
 import { RouterProvider } from "@tanstack/react-router";
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
-import { createQueryClient } from "./api/query-client.ts";
 import { SignInGate } from "./frame/sign-in.tsx";
 import { followTheme } from "./frame/theme.ts";
 import { createAppRouter } from "./router.tsx";
 import "./theme.css";
-import { Toasts } from "./ui/toast.tsx";
-import { TooltipProvider } from "./ui/tooltip.tsx";
+import { QueryClient } from "@tanstack/react-query";
+import { RequestError } from "./api/request.ts";
+import { Toasts } from "./ui/overlay/toast.tsx";
 
 followTheme();
-const client = createQueryClient();
+
+/** Retries requests that found no server. A request that the server rejected would be rejected again. */
+const isRetryable = (error: Error): boolean =>
+  error instanceof RequestError && (error.status === 0 || error.status === 503);
+
+const client = new QueryClient({
+  defaultOptions: {
+    queries: { retry: (failures, error) => failures < 3 && isRetryable(error), staleTime: 5_000 },
+  },
+});
 const router = createAppRouter(client);
-// The page's code is fetched while the server is asked who looks; until it has said that nothing is shown.
+// Loads the code of the page in parallel with the session. Nothing is shown before the session has loaded.
 void router.load();
 
 createRoot(document.getElementById("root") as HTMLElement).render(
   <StrictMode>
     <QueryClientProvider client={client}>
-      <TooltipProvider>
-        <SignInGate>
-          <RouterProvider router={router} />
-        </SignInGate>
-        <Toasts />
-      </TooltipProvider>
+      <SignInGate>
+        <RouterProvider router={router} />
+      </SignInGate>
+      <Toasts />
     </QueryClientProvider>
   </StrictMode>,
 );

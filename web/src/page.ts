@@ -3,37 +3,37 @@ import { type AnyRoute, createRootRouteWithContext } from "@tanstack/react-route
 import type { LucideIcon } from "lucide-react";
 import type { Scope } from "../../src/platform/contract/caller.ts";
 
-/** The route that all pages are below of: the frame (frame/frame.tsx). Routes may ask for data before their page is loaded. */
+/** The parent route of all pages; it renders frame/frame.tsx. Routes may prefetch data before their page is loaded. */
 export const rootRoute = createRootRouteWithContext<{ client: QueryClient }>()();
 
-/** A place to go, in the palette. */
+/** A search result in the palette. */
 export interface Destination {
   label: string;
-  /** What it is, in a word, and what else is known of it. */
+  /** A short description. */
   hint?: string;
-  /** Below /app: `/threads/3f2a...`. */
+  /** The path below /app: `/threads/3f2a...`. */
   to: string;
 }
 
-/** What the palette finds besides the pages. */
+/** A source of search results in the palette. */
 export interface PaletteSource {
-  /** Head of the group: "Threads". */
+  /** The heading of the group: "Threads". */
   group: string;
-  /** @param text what was typed; empty at first. At most about ten are shown. */
+  /** @param text the query; empty at first. Return about ten results at most. */
   find(text: string, signal: AbortSignal): Promise<Destination[]>;
 }
 
-/** One of the pages that the side bar leads to, with everything below it. */
+/** A page of the side bar with its subpages. */
 export interface Page {
   nav: {
     label: string;
-    /** Below /app: "/threads". */
+    /** The path below /app: "/threads". */
     to: string;
     icon: LucideIcon;
-    /** What the page needs; without it the entry is not shown. */
+    /** The scope that the page requires; the entry is hidden without it. */
     scope?: Scope;
   };
-  /** All have {@link rootRoute} as their parent, or each other. Components are loaded lazily (`lazyRouteComponent`). */
+  /** Routes below {@link rootRoute}. Components are loaded lazily (`lazyRouteComponent`). */
   routes: readonly AnyRoute[];
   palette?: readonly PaletteSource[];
 }

@@ -1,12 +1,13 @@
 import type { QueryClient } from "@tanstack/react-query";
-import { createRouter } from "@tanstack/react-router";
-import { APP_PATH } from "./api/base.ts";
+import { createRouter, Link } from "@tanstack/react-router";
+import { APP_PATH } from "./api/request.ts";
 import { Frame } from "./frame/frame.tsx";
-import { NoSuchPage } from "./frame/no-such-page.tsx";
+import { Page } from "./frame/header.tsx";
 import { rootRoute } from "./page.ts";
 import { startRoute } from "./pages/start/page.ts";
 import { pages } from "./pages.ts";
-import { ErrorState } from "./ui/states.tsx";
+import { Button } from "./ui/button.tsx";
+import { EmptyState, ErrorState } from "./ui/states.tsx";
 
 export const createAppRouter = (client: QueryClient) =>
   createRouter({
@@ -17,6 +18,23 @@ export const createAppRouter = (client: QueryClient) =>
     context: { client },
     defaultPreload: "intent",
     defaultErrorComponent: ({ error, reset }) => <ErrorState error={error as Error} retry={reset} />,
-    // Data is React Query's; the router keeps none.
+    // React Query caches the data.
     defaultPreloadStaleTime: 0,
   });
+
+function NoSuchPage() {
+  return (
+    <Page title="Page not found">
+      <EmptyState
+        title="Nothing was found at this URL"
+        action={
+          <Button asChild>
+            <Link to="/">Go to the start page</Link>
+          </Button>
+        }
+      >
+        The resource may have been deleted, or the URL is incomplete.
+      </EmptyState>
+    </Page>
+  );
+}

@@ -1,11 +1,11 @@
 import { useSyncExternalStore } from "react";
 
-/** What requests show of who calls. The key is in no address, no cookie and no log: only in this browser's storage. */
+/** The credentials of requests. The key is stored in the browser only, never in a URL, a cookie or a log. */
 export interface Credentials {
   key: string | undefined;
-  /** The workspace that was chosen; undefined for the key's own. */
+  /** The selected workspace; undefined for the default workspace of the key. */
   tenant_id: string | undefined;
-  /** The server refused what it was shown: the sign-in page is up. */
+  /** The server rejected the credentials: the sign-in page is shown. */
   refused: boolean;
 }
 
@@ -26,29 +26,29 @@ function change(changed: Partial<Credentials>): void {
 
 export const credentials = (): Credentials => current;
 
-/** @param keep in this browser beyond this tab */
+/** @param keep stores the key beyond the session of this tab */
 export function signIn(key: string, keep: boolean): void {
   (keep ? localStorage : sessionStorage).setItem(KEY, key);
   localStorage.removeItem(TENANT);
   change({ key, tenant_id: undefined, refused: false });
 }
 
-/** Forgets the key. The caller resets the queries, so that nothing is left of what was seen with it. */
+/** Removes the key. The caller resets the queries, so that no data of the user is left. */
 export function signOut(): void {
   for (const storage of [sessionStorage, localStorage]) storage.removeItem(KEY);
   localStorage.removeItem(TENANT);
-  // Whether it lets people in without a key the server says, when it is asked next.
+  // The next request shows whether the server requires a key.
   change({ key: undefined, tenant_id: undefined, refused: false });
 }
 
-/** @param tenant_id undefined for the key's own */
+/** @param tenant_id undefined for the default workspace of the key */
 export function chooseWorkspace(tenant_id: string | undefined): void {
   if (tenant_id) localStorage.setItem(TENANT, tenant_id);
   else localStorage.removeItem(TENANT);
   change({ tenant_id });
 }
 
-/** Called with the credentials of a request that was answered 401: newer ones are not refused by an old answer. */
+/** Called with the credentials of a request that failed with 401. An old response does not reject newer credentials. */
 export function refuse(refused: Credentials): void {
   if (refused.key === current.key && !current.refused) change({ refused: true });
 }

@@ -1,6 +1,6 @@
 /**
- * Waits so long, or until it is aborted, which it does not say: whoever aborted is told by what comes next. Nothing of it is left
- * behind, neither a timer nor a listener, however often a signal is waited with.
+ * Resolves after the given time, or when the signal is aborted. It never rejects: the next operation with the signal does. It leaves no
+ * timer and no listener behind.
  */
 export const pause = (pause_ms: number, signal: AbortSignal): Promise<void> =>
   new Promise((resolve) => {

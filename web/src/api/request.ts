@@ -1,103 +1,115 @@
-import { API_PATH } from "./base.ts";
 import { credentials, refuse } from "./credentials.ts";
 
-/** One of the things that are wrong with a request: `loc` is `["body", "results", 3, "start_time"]` or the like. */
-export interface Reason {
+/** The path of the web app with a trailing slash. The server writes it into this element, including a mount prefix. */
+export const APP_PATH = document.querySelector<HTMLMetaElement>("meta[name=threadmill-path]")?.content ?? "/app/";
+
+/** The path of the API without a trailing slash; empty at the root of the host. */
+export const API_PATH = APP_PATH.replace(/\/app\/$/, "");
+
+/** The URL of the API, for commands and clients. */
+export const API_URL = `${location.origin}${API_PATH}`;
+
+/** A validation error: `loc` is a path such as `["body", "results", 3, "start_time"]`. */
+export interface ValidationIssue {
   loc?: (string | number)[];
   msg?: string;
   input?: unknown;
 }
 
-/** An answer that is not 2xx, or none at all (status 0). The message is the server's `detail`, written for people. */
+/** A response that is not 2xx, or no response (status 0). The message is the `detail` of the server. */
 export class RequestError extends Error {
   readonly status: number;
-  /** Where the server lists what is wrong; empty where it says it in a sentence. */
-  readonly reasons: readonly Reason[];
-  constructor(status: number, detail: string, reasons: readonly Reason[] = []) {
+  /** The validation errors; empty for other errors. */
+  readonly issues: readonly ValidationIssue[];
+  constructor(status: number, detail: string, issues: readonly ValidationIssue[] = []) {
     super(detail);
     this.status = status;
-    this.reasons = reasons;
+    this.issues = issues;
   }
 }
 
 type QueryValue = string | number | boolean | null | undefined;
 
 export interface RequestOptions {
-  /** Undefined and null are left out; lists are repeated. */
+  /** Undefined and null are omitted; lists become repeated parameters. */
   query?: Record<string, QueryValue | readonly QueryValue[]>;
-  /** Sent as JSON. A FormData or Blob is sent as it is. */
+  /** Sent as JSON, except FormData and Blob. */
   body?: unknown;
   headers?: Record<string, string>;
-  /** Instead of the workspace that was chosen; null for the key's own. */
+  /** Overrides the selected workspace; null for the default workspace of the key. */
   tenant_id?: string | null;
   signal?: AbortSignal;
 }
 
 /**
- * Sends a request with the key and workspace of this browser.
+ * Sends a request with the stored credentials.
  *
  * @param path from the root of the API: `/threads/search`
- * @throws RequestError for everything that is not 2xx
+ * @throws RequestError for responses that are not 2xx
  */
 export async function send(method: string, path: string, options: RequestOptions = {}): Promise<Response> {
-  const shown = credentials();
-  const { body, tenant_id = shown.tenant_id } = options;
+  const sender = credentials();
+  const { body, tenant_id = sender.tenant_id } = options;
   const isRaw = body instanceof FormData || body instanceof Blob;
-  const response = await fetch(addressOf(path, options.query), {
+  const response = await fetch(urlOf(path, options.query), {
     method,
     body: body === undefined ? undefined : isRaw ? body : JSON.stringify(body),
-    headers: { ...headersOf(shown.key, tenant_id), ...(body !== undefined && !isRaw && JSON_BODY), ...options.headers },
+    headers: {
+      ...headersOf(sender.key, tenant_id),
+      ...(body !== undefined && !isRaw && JSON_BODY),
+      ...options.headers,
+    },
     signal: options.signal,
     credentials: "omit",
   }).catch((error: Error) => {
     if (error.name === "AbortError") throw error;
-    throw new RequestError(0, NO_ANSWER);
+    throw new RequestError(0, NO_RESPONSE);
   });
-  if (response.status === 401) refuse(shown);
+  if (response.status === 401) refuse(sender);
   if (!response.ok) throw errorOf(response.status, response.statusText, await response.text().catch(() => ""));
   return response;
 }
 
 /**
- * Sends a file as JSON, as it is on the disk, and tells how many bytes of it are sent, which fetch cannot.
+ * Sends a JSON file and reports the upload progress, which fetch cannot.
  *
- * @param onProgress bytes sent so far
- * @throws RequestError as {@link send}, and a DOMException named AbortError once it is aborted
+ * @param onProgress called with the number of sent bytes
+ * @throws RequestError like {@link send}, or a DOMException named AbortError after an abort
  */
 export function sendFile<T>(
   path: string,
   file: Blob,
   { onProgress, signal }: { onProgress(sent_bytes: number): void; signal: AbortSignal },
 ): Promise<T> {
-  const shown = credentials();
+  const sender = credentials();
   const request = new XMLHttpRequest();
-  request.open("POST", addressOf(path));
-  for (const [name, value] of Object.entries({ ...headersOf(shown.key, shown.tenant_id), ...JSON_BODY }))
+  request.open("POST", urlOf(path));
+  for (const [name, value] of Object.entries({ ...headersOf(sender.key, sender.tenant_id), ...JSON_BODY }))
     request.setRequestHeader(name, value);
   request.upload.onprogress = ({ loaded }) => onProgress(loaded);
   return new Promise((resolve, reject) => {
     request.onload = () => {
       const { status, statusText, responseText } = request;
-      if (status === 401) refuse(shown);
+      if (status === 401) refuse(sender);
       if (status >= 200 && status < 300) resolve(JSON.parse(responseText) as T);
       else reject(errorOf(status, statusText, responseText));
     };
-    request.onerror = () => reject(new RequestError(0, NO_ANSWER));
-    request.onabort = () => reject(new DOMException("It was cancelled.", "AbortError"));
+    request.onerror = () => reject(new RequestError(0, NO_RESPONSE));
+    request.onabort = () => reject(new DOMException("Upload cancelled", "AbortError"));
     signal.addEventListener("abort", () => request.abort(), { once: true });
     request.send(file);
   });
 }
 
-const NO_ANSWER = "The server does not answer. Is it running?";
+const NO_RESPONSE = "The server does not respond. Check that it is running and try again.";
 
-/** Sends a request and reads its JSON. An answer without a body is undefined. */
+/** Sends a request and parses the JSON response. Returns undefined for an empty body. */
 async function json<T>(method: string, path: string, options?: RequestOptions): Promise<T> {
   const text = await (await send(method, path, options)).text();
   return (text === "" ? undefined : JSON.parse(text)) as T;
 }
 
-/** The APIs, typed by what the caller expects: a type of src/contract. */
+/** The HTTP methods. `T` is the type of the response, usually from a `contract` folder in src/. */
 export const api = {
   get: <T>(path: string, options?: RequestOptions) => json<T>("GET", path, options),
   post: <T>(path: string, body?: unknown, options?: RequestOptions) => json<T>("POST", path, { ...options, body }),
@@ -114,7 +126,7 @@ const headersOf = (key: string | undefined, tenant_id: string | null | undefined
   ...(tenant_id && { "x-tenant-id": tenant_id }),
 });
 
-function addressOf(path: string, query: RequestOptions["query"] = {}): string {
+function urlOf(path: string, query: RequestOptions["query"] = {}): string {
   const search = new URLSearchParams();
   for (const [name, given] of Object.entries(query))
     for (const value of [given].flat()) if (value !== undefined && value !== null) search.append(name, String(value));
@@ -122,17 +134,17 @@ function addressOf(path: string, query: RequestOptions["query"] = {}): string {
   return `${API_PATH}${path}${text && `?${text}`}`;
 }
 
-/** `detail` is a sentence, or a list of reasons with their places. */
+/** `detail` is a message or a list of validation errors. */
 function errorOf(status: number, statusText: string, text: string): RequestError {
   const body = parsed(text) as { detail?: unknown; error?: unknown; message?: unknown } | null | undefined;
   const detail = body?.detail ?? body?.error ?? body?.message;
   if (typeof detail === "string") return new RequestError(status, detail);
-  if (!Array.isArray(detail)) return new RequestError(status, `The server answered ${status} ${statusText}.`);
-  const reasons = detail as Reason[];
-  const sentences = reasons.map(
+  if (!Array.isArray(detail)) return new RequestError(status, `Request failed: ${status} ${statusText}`);
+  const issues = detail as ValidationIssue[];
+  const sentences = issues.map(
     ({ loc = [], msg = "" }) => `${loc.slice(1).join(".")}${loc.length > 1 ? ": " : ""}${msg}`,
   );
-  return new RequestError(status, sentences.join("; "), reasons);
+  return new RequestError(status, sentences.join("; "), issues);
 }
 
 function parsed(text: string): unknown {

@@ -4,14 +4,14 @@ import { mayUse, type Scope } from "../../../src/platform/contract/caller.ts";
 import { chooseWorkspace, credentials } from "./credentials.ts";
 import { api, RequestError } from "./request.ts";
 
-/** Who looks at the pages. */
+/** The user and the scopes of the credentials. */
 export const sessionQuery = queryOptions({
   queryKey: ["session"],
   queryFn: async ({ signal }) => {
     try {
       return await api.get<Session>("/app/api/session", { signal });
     } catch (error) {
-      // The workspace that was chosen is gone, or not this key's any more.
+      // The selected workspace was deleted, or the key has no access to it any more.
       if (!(error instanceof RequestError && error.status === 403 && credentials().tenant_id)) throw error;
       chooseWorkspace(undefined);
       return await api.get<Session>("/app/api/session", { signal });
@@ -20,7 +20,7 @@ export const sessionQuery = queryOptions({
   staleTime: 60_000,
 });
 
-/** Whether the caller may use what needs the scope; undefined while that is not known yet. */
+/** Whether the credentials have a scope; undefined while the session is loading. */
 export function useMay(scope: Scope): boolean | undefined {
   const { data } = useQuery(sessionQuery);
   return data && mayUse(data, scope);

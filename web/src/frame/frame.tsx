@@ -8,16 +8,16 @@ import { SideBar } from "./side-bar.tsx";
 const loadPalette = () => import("./palette.tsx");
 const Palette = lazy(loadPalette);
 
-/** What all pages have around them. */
+/** The layout around all pages: side bar, palette, keyboard shortcuts. */
 export function Frame() {
   const [open, setOpen] = useState<"palette" | "keys">();
   const close = () => setOpen(undefined);
   useKeyboard();
-  // Loaded after the page, so that it is there at once when it is asked for: people type on while it opens.
+  // Preloaded after the page, so that it opens without delay and no keystroke is lost.
   useEffect(() => void loadPalette(), []);
   useKeys({
-    "mod+k": { does: "Find a page, or anything else by its name", run: () => setOpen("palette") },
-    "?": { does: "Show these keys", run: () => setOpen("keys") },
+    "mod+k": { does: "Search pages, agents, threads and experiments", run: () => setOpen("palette") },
+    "?": { does: "Show keyboard shortcuts", run: () => setOpen("keys") },
   });
   return (
     <PaletteOpener value={() => setOpen("palette")}>

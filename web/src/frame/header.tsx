@@ -2,7 +2,7 @@ import { Link } from "@tanstack/react-router";
 import { ChevronRight, Search } from "lucide-react";
 import { createContext, type ReactNode, useContext, useEffect } from "react";
 import { Button } from "../ui/button.tsx";
-import { classes } from "../ui/classes.ts";
+import { classes } from "../ui/layout.tsx";
 import { MOD } from "./key-list.tsx";
 
 /** Opens the palette. */
@@ -15,17 +15,17 @@ export interface Crumb {
 
 export interface PageProps {
   title: string;
-  /** The pages above this one. */
+  /** The parent pages. */
   crumbs?: readonly Crumb[];
-  /** Beside the title: a status, an id. */
+  /** Shown beside the title: a status, an ID. */
   beside?: ReactNode;
   actions?: ReactNode;
-  /** The content fills the height and scrolls within itself, as a table does, without a margin. */
+  /** The content fills the height without a margin and scrolls itself, like a table. */
   fill?: boolean;
   children: ReactNode;
 }
 
-/** A page: the header with breadcrumb, title and actions, and what is below. Every page is one. */
+/** The frame of every page: a header with breadcrumb, title and actions, and the content. */
 export function Page({ title, crumbs = [], beside, actions, fill, children }: PageProps) {
   const openPalette = useContext(PaletteOpener);
   useEffect(() => {
@@ -56,7 +56,7 @@ export function Page({ title, crumbs = [], beside, actions, fill, children }: Pa
           {actions}
           <Button look="quiet" aria-keyshortcuts="Meta+K Control+K" onClick={openPalette}>
             <Search size={15} aria-hidden />
-            <span className="sr-only">Find</span>
+            <span className="sr-only">Search</span>
             <kbd className="max-sm:hidden">{MOD === "⌘" ? "⌘K" : "Ctrl K"}</kbd>
           </Button>
         </div>

@@ -1,13 +1,13 @@
-import { Dialog } from "../ui/dialog.tsx";
+import { Dialog } from "../ui/overlay/dialog.tsx";
 import { activeKeys } from "./keys.ts";
 
 const isMac = /Mac|iPhone|iPad/.test(navigator.userAgent);
 export const MOD = isMac ? "⌘" : "Ctrl";
 
-/** What the keys of this page do. */
+/** The keyboard shortcuts of the page. */
 export function KeyList({ open, onClose }: { open: boolean; onClose(): void }) {
   return (
-    <Dialog open={open} onClose={onClose} title="Keys on this page">
+    <Dialog open={open} onClose={onClose} title="Keyboard shortcuts">
       <dl className="grid grid-cols-[auto_1fr] items-center gap-x-6 gap-y-2 text-body">
         {Object.entries(open ? activeKeys() : {}).map(([key, { does }]) => (
           <div key={key} className="contents">
@@ -20,7 +20,7 @@ export function KeyList({ open, onClose }: { open: boolean; onClose(): void }) {
         <dt>
           <KeyCap name="Esc" />
         </dt>
-        <dd>Close what is open</dd>
+        <dd>Close</dd>
       </dl>
     </Dialog>
   );

@@ -1,18 +1,18 @@
 import { useEffect, useRef } from "react";
 
 export interface Key {
-  /** What it does, for the list that `?` opens: "Next row". */
+  /** The description in the list of shortcuts: "Next row". */
   does: string;
   run(): void;
 }
 
-/** By the key as the browser names it (`j`, `Enter`, `?`), or with ⌘ or Ctrl as `mod+k`. */
+/** By the name of the key in the browser (`j`, `Enter`, `?`), or `mod+k` for ⌘ or Ctrl. */
 export type Keys = Record<string, Key>;
 
-/** What holds now; the last one comes first. */
+/** The registered shortcuts; the last registration wins. */
 const active: { current: Keys }[] = [];
 
-/** Keys of the page while the component is there. A key of a component that came later hides the same of an earlier one. */
+/** Registers shortcuts while the component is mounted. A later component overrides the same key of an earlier one. */
 export function useKeys(keys: Keys): void {
   const entry = useRef(keys);
   entry.current = keys;
@@ -22,19 +22,19 @@ export function useKeys(keys: Keys): void {
   }, []);
 }
 
-/** All that hold now, each once. */
+/** The shortcuts that apply now. */
 export const activeKeys = (): Keys => Object.assign({}, ...active.map((entry) => entry.current));
 
-/** Where letters are written; their keys are no commands. */
+/** In text inputs and lists, keys are not shortcuts. */
 const isWriting = (target: EventTarget | null): boolean =>
   target instanceof Element &&
   target.closest("input, textarea, select, [contenteditable], [role=menu], [role=listbox]") !== null;
 
-/** In these Enter and the space bar do something of their own. */
+/** These elements handle Enter and Space themselves. */
 const isPressed = (target: EventTarget | null): boolean =>
   target instanceof Element && target.closest("button, a, summary, [role=tab]") !== null;
 
-/** Listens for all keys; once in the app. */
+/** Handles the shortcuts; used once in the app. */
 export function useKeyboard(): void {
   useEffect(() => {
     const listener = (event: KeyboardEvent) => {

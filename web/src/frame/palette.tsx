@@ -12,19 +12,19 @@ const ITEM = "flex cursor-default items-center gap-3 rounded-md px-2.5 py-1.5 te
 const GROUP =
   "[&_[cmdk-group-heading]]:px-2.5 [&_[cmdk-group-heading]]:pt-2 [&_[cmdk-group-heading]]:pb-1 [&_[cmdk-group-heading]]:text-table [&_[cmdk-group-heading]]:text-text-3";
 
-/** Finds a page, and what the pages' own sources know, by its name. */
+/** The command palette: searches pages and the sources that pages register. */
 export default function Palette({ onClose }: { onClose(): void }) {
   const [text, setText] = useState("");
   const [chosen, setChosen] = useState("");
-  const asked = useDeferredValue(text.trim());
+  const query = useDeferredValue(text.trim());
   const navigate = useNavigate();
   const { data: session } = useQuery(sessionQuery);
   const shown = pages.filter(({ nav }) => !nav.scope || !session || mayUse(session, nav.scope));
   const sources = shown.flatMap((page) => page.palette ?? []);
   const found = useQueries({
     queries: sources.map((source) => ({
-      queryKey: ["palette", source.group, asked],
-      queryFn: ({ signal }: { signal: AbortSignal }) => source.find(asked, signal),
+      queryKey: ["palette", source.group, query],
+      queryFn: ({ signal }: { signal: AbortSignal }) => source.find(query, signal),
       retry: false,
     })),
   });
@@ -35,12 +35,12 @@ export default function Palette({ onClose }: { onClose(): void }) {
   const ownPages = shown
     .map(({ nav }): Destination => ({ label: nav.label, to: nav.to }))
     .concat({ label: "Start", to: "/" })
-    .filter(({ label }) => label.toLowerCase().includes(asked.toLowerCase()));
+    .filter(({ label }) => label.toLowerCase().includes(query.toLowerCase()));
   const groups = [
     { heading: "Pages", destinations: ownPages },
     ...sources.map(({ group }, index) => ({ heading: group, destinations: found[index]?.data ?? [] })),
   ];
-  // What was chosen may have gone from the list with the next letter; Enter is then for what stands first.
+  // A keystroke may remove the selected item from the list; Enter then opens the first one.
   const values = groups.flatMap(({ heading, destinations }) => destinations.map((each) => itemOf(heading, each)));
   const value = values.includes(chosen) ? chosen : (values[0] ?? "");
   return (
@@ -51,18 +51,18 @@ export default function Palette({ onClose }: { onClose(): void }) {
           aria-describedby={undefined}
           className="fixed top-[12vh] left-1/2 z-50 w-[min(560px,calc(100vw-24px))] -translate-x-1/2 animate-appear overflow-hidden rounded-xl border border-line bg-raised shadow-float"
         >
-          <Dialog.Title className="sr-only">Find</Dialog.Title>
-          {/* Each source finds by itself, so nothing is filtered here. */}
-          <Command shouldFilter={false} label="Find" value={value} onValueChange={setChosen}>
+          <Dialog.Title className="sr-only">Search</Dialog.Title>
+          {/* The sources search themselves: no filtering here. */}
+          <Command shouldFilter={false} label="Search" value={value} onValueChange={setChosen}>
             <Command.Input
               value={text}
               onValueChange={setText}
-              placeholder="Find a page, an agent, a thread, an experiment …"
+              placeholder="Search pages, agents, threads, experiments …"
               className="h-11 w-full border-line border-b bg-transparent px-4 text-body outline-none"
             />
             <Command.List className="max-h-[50vh] overflow-y-auto p-1.5">
               <Command.Empty className="px-2.5 py-6 text-center text-text-2">
-                {found.some((source) => source.isFetching) ? "Looking …" : "Nothing has this name."}
+                {found.some((source) => source.isFetching) ? "Searching …" : "No results"}
               </Command.Empty>
               {groups.map(({ heading, destinations }) => (
                 <Group key={heading} heading={heading} destinations={destinations} onGo={go} />
@@ -75,7 +75,7 @@ export default function Palette({ onClose }: { onClose(): void }) {
   );
 }
 
-/** Two groups may lead to the same page. */
+/** Unique per group: two groups may contain the same page. */
 const itemOf = (heading: string, { label, to }: Destination): string => `${heading} ${label} ${to}`;
 
 function Group({

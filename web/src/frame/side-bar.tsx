@@ -1,12 +1,12 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { mayUse } from "../../../src/platform/contract/caller.ts";
-import { APP_PATH } from "../api/base.ts";
+import { APP_PATH } from "../api/request.ts";
 import { sessionQuery } from "../api/session.ts";
 import { pages } from "../pages.ts";
-import { classes } from "../ui/classes.ts";
+import { classes } from "../ui/layout.tsx";
 
-/** The pages that the caller may use: at the left, on narrow screens at the bottom. */
+/** The pages that the user has access to. At the left, on narrow screens at the bottom. */
 export function SideBar() {
   const { data: session } = useQuery(sessionQuery);
   const shown = pages.filter(({ nav }) => !nav.scope || !session || mayUse(session, nav.scope));
@@ -38,7 +38,7 @@ export function SideBar() {
           {({ isActive }) => (
             <>
               <Icon className="size-4 max-sm:size-5" aria-hidden />
-              {/* Seven labels are wider than a phone: there the icons stand alone, but for the page that is open. */}
+              {/* Seven labels are too wide for a phone: only the open page has its label there. */}
               <span className={classes(!isActive && "max-sm:sr-only")}>{label}</span>
             </>
           )}

@@ -1,14 +1,14 @@
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { type FormEvent, type ReactNode, useState } from "react";
-import { APP_PATH } from "../api/base.ts";
 import { signIn, useCredentials } from "../api/credentials.ts";
+import { APP_PATH } from "../api/request.ts";
 import { sessionQuery } from "../api/session.ts";
 import { Button } from "../ui/button.tsx";
 import { CodeBlock } from "../ui/code-block.tsx";
-import { Checkbox, Field, Input } from "../ui/field.tsx";
+import { Checkbox, Field, Input } from "../ui/form/field.tsx";
 import { ErrorState } from "../ui/states.tsx";
 
-/** Shows the pages once the server has said who calls, and asks for a key when it lets nobody in without one. */
+/** Shows the app after the session has loaded, or the sign-in form if the server requires an API key. */
 export function SignInGate({ children }: { children: ReactNode }) {
   const { refused, key } = useCredentials();
   const session = useQuery({ ...sessionQuery, enabled: !refused });
@@ -24,7 +24,7 @@ function SignIn({ wasRefused }: { wasRefused: boolean }) {
   const [keep, setKeep] = useState(false);
   const submit = (event: FormEvent) => {
     event.preventDefault();
-    // What was fetched was for somebody else, or refused.
+    // Drops cached data of the previous credentials.
     client.clear();
     signIn(key.trim(), keep);
   };
@@ -40,12 +40,8 @@ function SignIn({ wasRefused }: { wasRefused: boolean }) {
         </div>
         <Field
           label="API key"
-          error={
-            wasRefused
-              ? "The server does not take this key. It may have been revoked, or not be copied whole."
-              : undefined
-          }
-          hint="It stays in this browser and goes to this server alone."
+          error={wasRefused ? "Invalid key. It may be revoked or incomplete." : undefined}
+          hint="Stored in this browser and sent to this server only."
         >
           {(props) => (
             <Input
@@ -62,7 +58,7 @@ function SignIn({ wasRefused }: { wasRefused: boolean }) {
         </Field>
         <Checkbox
           label="Stay signed in on this computer"
-          hint="Otherwise until this tab is closed."
+          hint="Otherwise you are signed out when this tab closes."
           checked={keep}
           onChange={(event) => setKeep(event.target.checked)}
         />
@@ -70,8 +66,8 @@ function SignIn({ wasRefused }: { wasRefused: boolean }) {
           Sign in
         </Button>
         <details className="text-table text-text-2">
-          <summary className="cursor-pointer">Where do I get a key?</summary>
-          <p className="my-2">Whoever runs the server makes one, where its data are:</p>
+          <summary className="cursor-pointer">How do I get a key?</summary>
+          <p className="my-2">Create a key on the server with the CLI:</p>
           <CodeBlock code="npx threadmill keys create --name browser --user me" />
         </details>
       </form>

@@ -3,7 +3,7 @@ import { useSyncExternalStore } from "react";
 export const THEMES = ["system", "light", "dark"] as const;
 export type Theme = (typeof THEMES)[number];
 
-/** Read by public/theme.js as well, before anything is drawn. */
+/** Also read by public/theme.js before the first paint. */
 const KEY = "threadmill.theme";
 const DARK = "(prefers-color-scheme: dark)";
 const listeners = new Set<() => void>();
@@ -26,13 +26,13 @@ export function chooseTheme(theme: Theme): void {
   apply();
 }
 
-/** From now on the pages follow the system, and what is chosen in another tab. Once, at the start. */
+/** Follows changes of the system theme and of other tabs. Called once at startup. */
 export function followTheme(): void {
   matchMedia(DARK).addEventListener("change", apply);
   window.addEventListener("storage", apply);
 }
 
-/** The theme that was chosen, in this tab or another. */
+/** The selected theme. Updates when another tab changes it. */
 export const useTheme = (): Theme =>
   useSyncExternalStore((listener) => {
     listeners.add(listener);

@@ -1,12 +1,12 @@
 import { Slot } from "radix-ui";
 import type { ComponentProps } from "react";
-import { classes } from "./classes.ts";
+import { classes } from "./layout.tsx";
 
 const LOOKS = {
-  /** What the page is for; one a view. */
+  /** The main action; one per view. */
   primary: "bg-accent text-on-accent hover:not-disabled:bg-accent-hover",
   plain: "border border-line-strong bg-raised text-text hover:not-disabled:bg-hover",
-  /** In rows and tool bars. */
+  /** For rows and toolbars. */
   quiet: "text-text-2 hover:not-disabled:bg-hover hover:not-disabled:text-text",
   danger: "border border-line-strong bg-raised text-error hover:not-disabled:bg-error-bg",
 } as const;
@@ -15,9 +15,9 @@ export interface ButtonProps extends ComponentProps<"button"> {
   look?: keyof typeof LOOKS;
   /** 24 px high, in table rows. */
   small?: boolean;
-  /** An icon alone: give it an aria-label. */
+  /** An icon without text; requires an aria-label. */
   square?: boolean;
-  /** Its child is the element: a link that looks like a button. */
+  /** Renders the child element, for example a link, as a button. */
   asChild?: boolean;
 }
 

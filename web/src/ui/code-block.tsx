@@ -2,15 +2,15 @@ import { Check, Copy as CopyIcon } from "lucide-react";
 import { useEffect, useState } from "react";
 import { Button } from "./button.tsx";
 
-/** How long the tick is shown, in ms. */
-const SHOWN_MS = 1_500;
+/** How long the confirmation is shown. */
+const CONFIRMATION_MS = 1_500;
 
-/** Copies a text to the clipboard, and says that it did. */
+/** Copies a text to the clipboard and shows a confirmation. */
 export function Copy({ text, label = "Copy" }: { text: string; label?: string }) {
   const [copied, setCopied] = useState(false);
   useEffect(() => {
     if (!copied) return;
-    const timer = setTimeout(() => setCopied(false), SHOWN_MS);
+    const timer = setTimeout(() => setCopied(false), CONFIRMATION_MS);
     return () => clearTimeout(timer);
   }, [copied]);
   return (
@@ -26,7 +26,7 @@ export function Copy({ text, label = "Copy" }: { text: string; label?: string })
   );
 }
 
-/** A command, or any text as it is, with a button that copies it. */
+/** A preformatted text with a copy button. */
 export function CodeBlock({ code, label }: { code: string; label?: string }) {
   return (
     <div className="flex items-start gap-2 rounded-lg border border-line bg-sunken py-1.5 pr-1.5 pl-3">
@@ -36,12 +36,12 @@ export function CodeBlock({ code, label }: { code: string; label?: string }) {
   );
 }
 
-/** An id: its last eight characters, as those that were made at the same time begin alike; all of it on hover and to copy. */
+/** An ID: its last eight characters, because IDs begin with a timestamp. Hover and copy give the complete ID. */
 export function Id({ id }: { id: string }) {
   return (
     <span className="inline-flex items-center gap-0.5 font-mono text-table" title={id}>
       {id.slice(-8)}
-      <Copy text={id} label={`Copy the id ${id}`} />
+      <Copy text={id} label={`Copy ID ${id}`} />
     </span>
   );
 }

@@ -1,4 +1,4 @@
-/** Numbers and times as all pages write them. What is missing is a dash, never 0. */
+/** Formats of numbers and times. A missing value is a dash, never 0. */
 
 export const DASH = "–";
 const MINUS = "−";
@@ -12,9 +12,8 @@ const withMinus = (text: string) => text.replace("-", MINUS);
 const THREE_DIGITS = new Intl.NumberFormat("en-US", { maximumSignificantDigits: 3, minimumSignificantDigits: 3 });
 const INTEGER = new Intl.NumberFormat("en-US", { maximumFractionDigits: 0 });
 const ONE_DECIMAL = new Intl.NumberFormat("en-US", { maximumFractionDigits: 1 });
-const PLAIN = new Intl.NumberFormat("en-US", { maximumFractionDigits: 20 });
 
-/** Three significant digits, thousands separated: `0.812`, `12.3`, `1,230`. What is whole stays whole: `1`, `1,234`. */
+/** Three significant digits with thousands separators: `0.812`, `12.3`, `1,230`. Integers stay integers: `1`, `1,234`. */
 export function number(value: Maybe): string {
   if (isMissing(value)) return DASH;
   if (Number.isInteger(value)) return withMinus(INTEGER.format(value));
@@ -25,39 +24,23 @@ export function number(value: Maybe): string {
 
 const TWO_DIGITS = new Intl.NumberFormat("en-US", { maximumSignificantDigits: 2 });
 
-/** Two significant digits, for a difference beside the whole number: `0.57`, `12`. */
+/** Two significant digits, for a difference beside the exact number: `0.57`, `12`. */
 export const rough = (value: Maybe): string =>
   isMissing(value) ? DASH : Math.abs(value) < 100 ? withMinus(TWO_DIGITS.format(value)) : number(value);
 
-/** With so many decimals, for numbers that are read beside each other: `−0.020`. */
+/** A fixed number of decimals, for numbers in a column: `−0.020`. */
 export const fixed = (value: Maybe, decimals: number): string =>
   isMissing(value) ? DASH : withMinus(value.toFixed(decimals));
 
-/** How many: `1,234`. */
+/** A count: `1,234`. */
 export const count = (value: Maybe): string => (isMissing(value) ? DASH : INTEGER.format(value));
 
-/** A difference, always with its sign: `+0.035`, `−0.022`, `±0`. */
+/** A difference with its sign: `+0.035`, `−0.022`, `±0`. */
 export function delta(value: Maybe, format: (value: Maybe) => string = number): string {
   if (isMissing(value)) return DASH;
   if (value === 0) return "±0";
   return `${value > 0 ? "+" : MINUS}${format(Math.abs(value))}`;
 }
-
-/** A mean with half the width of its interval: `0.820 ± 0.030`, both to the same decimal. */
-export function plusMinus(value: Maybe, half: Maybe): string {
-  if (isMissing(value) || isMissing(half)) return number(value);
-  const decimals = decimalsOf(value);
-  return `${withMinus(value.toFixed(decimals))} ± ${half.toFixed(decimals)}`;
-}
-
-/** The bounds of an interval: `[0.012, 0.058]`. */
-export const interval = (low: Maybe, high: Maybe): string =>
-  isMissing(low) || isMissing(high) ? DASH : `[${number(low)}, ${number(high)}]`;
-
-const decimalsOf = (value: number): number => {
-  const size = Math.abs(value);
-  return size >= 100 ? 0 : size >= 10 ? 1 : size >= 1 ? 2 : 3;
-};
 
 /** A share of 1: `0.4 %`, `12.3 %`, `100 %`. */
 export const percent = (share: Maybe): string =>
@@ -94,9 +77,6 @@ export function bytes(value: Maybe): string {
   return `${number(value / 1_000 ** power)} ${BYTE_UNITS[power]}`;
 }
 
-/** A value as it was given, with all its digits: for exports and details. */
-export const exact = (value: Maybe): string => (isMissing(value) ? DASH : withMinus(PLAIN.format(value)));
-
 const STEPS: readonly (readonly [limit_s: number, size_s: number, unit: Intl.RelativeTimeFormatUnit])[] = [
   [60, 1, "second"],
   [3_600, 60, "minute"],
@@ -121,5 +101,5 @@ const EXACT_TIME = new Intl.DateTimeFormat("en-CA", {
   hourCycle: "h23",
 });
 
-/** The time in this browser's zone, to the second. */
+/** The time in the time zone of the browser, to the second. */
 export const exactTime = (time: Date): string => EXACT_TIME.format(time);

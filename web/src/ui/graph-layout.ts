@@ -3,26 +3,30 @@ import { Graph, layout } from "@dagrejs/dagre";
 export interface GraphNode {
   id: string;
   label: string;
-  /** Where it begins or ends: drawn small. */
+  /** The start or the end of the graph; drawn smaller. */
   isEnd: boolean;
 }
 
 export interface GraphEdge {
   source: string;
   target: string;
-  /** Taken only sometimes: drawn dashed. */
+  /** Drawn dashed. */
   conditional: boolean;
   label?: string;
 }
 
-/** Where everything is, in pixels. */
-export interface Layout {
-  /** What holds all of it; edges may go beside the nodes, to the left of 0. */
-  left: number;
-  width: number;
+/** An edge with its SVG path and the position of its label. */
+export interface PlacedEdge extends GraphEdge {
+  key: string;
+  path: string;
+  middle: Point;
+}
+
+/** The positions in pixels. Nodes have their centre. */
+interface Layout {
   height: number;
   nodes: (GraphNode & { x: number; y: number; width: number; height: number })[];
-  edges: (GraphEdge & { key: string; path: string; middle: Point })[];
+  edges: PlacedEdge[];
 }
 
 interface Point {
@@ -30,13 +34,13 @@ interface Point {
   y: number;
 }
 
-/** Of a letter of 13 px Inter, on average; names are set in it. */
+/** The average width of a letter in Inter at 13 px, the font of labels. */
 const LETTER_PX = 7.4;
 const MARGIN_PX = 12;
 const NODE_HEIGHT_PX = 34;
 const END_HEIGHT_PX = 24;
 
-/** Places nodes in layers from top to bottom, so that edges cross little; the method is Sugiyama's, by dagre. */
+/** Lays out nodes in layers from top to bottom with few edge crossings (Sugiyama method, by dagre). */
 export function layoutOf(nodes: readonly GraphNode[], edges: readonly GraphEdge[]): Layout {
   const graph = new Graph({ multigraph: true });
   graph.setGraph({ rankdir: "TB", nodesep: 36, ranksep: 44, edgesep: 18, marginx: MARGIN_PX, marginy: MARGIN_PX });
@@ -56,27 +60,15 @@ export function layoutOf(nodes: readonly GraphNode[], edges: readonly GraphEdge[
   });
   const drawn = edges.map((edge, index) => {
     const { points } = graph.edge(edge.source, edge.target, String(index)) as { points: Point[] };
-    return { ...edge, key: String(index), points, path: pathOf(points), middle: points[points.length >> 1] as Point };
+    return { ...edge, key: String(index), path: pathOf(points), middle: points[points.length >> 1] as Point };
   });
-  // dagre's own size leaves edges out that go back beside the nodes.
-  const xs = [
-    ...placed.flatMap(({ x, width }) => [x - width / 2, x + width / 2]),
-    ...drawn.flatMap(({ points }) => points.map(({ x }) => x)),
-  ];
-  const left = Math.min(...xs) - MARGIN_PX;
-  return {
-    left,
-    width: Math.max(...xs) + MARGIN_PX - left,
-    height: (graph.graph() as { height?: number }).height ?? 0,
-    nodes: placed,
-    edges: drawn,
-  };
+  return { height: (graph.graph() as { height?: number }).height ?? 0, nodes: placed, edges: drawn };
 }
 
 const sizeOf = (label: string | undefined) =>
   label ? { width: label.length * LETTER_PX, height: 18, labelpos: "c" as const } : {};
 
-/** A curve through the points: through the middles between them, with the points themselves as handles. */
+/** A smooth curve through the midpoints of the points, with the points as control points. */
 function pathOf(points: readonly Point[]): string {
   const [first, ...others] = points as [Point, ...Point[]];
   const last = others.at(-1) ?? first;

@@ -1,62 +1,76 @@
+import "@xyflow/react/dist/base.css";
+import {
+  BaseEdge,
+  Controls,
+  type Edge,
+  EdgeLabelRenderer,
+  type EdgeProps,
+  Handle,
+  MarkerType,
+  type Node,
+  type NodeProps,
+  Position,
+  ReactFlow,
+} from "@xyflow/react";
 import { useMemo } from "react";
-import { classes } from "./classes.ts";
-import { type GraphEdge, type GraphNode, type Layout, layoutOf } from "./graph-layout.ts";
+import { type GraphEdge, type GraphNode, layoutOf, type PlacedEdge } from "./graph-layout.ts";
+import { classes } from "./layout.tsx";
 
-/** What a node is doing: `running` pulses, `next` is where it would go on. */
+/** The state of a node: `running`, or `next` for a node that a thread continues with. */
 export type NodeState = "running" | "next";
 
-/**
- * Nodes and edges as a drawing of layers, as wide as its place at most. Dashed edges are taken only sometimes.
- *
- * @param label what a screen reader says of it, before the nodes and where they lead
- */
-export function GraphDrawing({
-  nodes,
-  edges,
-  label,
-  stateOf = () => undefined,
-}: {
+export interface GraphDrawingProps {
   nodes: readonly GraphNode[];
   edges: readonly GraphEdge[];
+  /** The accessible name. */
   label: string;
   stateOf?: (id: string) => NodeState | undefined;
-}) {
-  const drawn = useMemo(() => layoutOf(nodes, edges), [nodes, edges]);
+}
+
+type DrawnNode = Node<GraphNode & { state: NodeState | undefined } & Record<string, unknown>, "graph">;
+type DrawnEdge = Edge<PlacedEdge & Record<string, unknown>, "graph">;
+
+const MIN_HEIGHT_PX = 160;
+
+/** A graph with zoom and pan. Conditional edges are dashed. A hidden list describes the nodes and edges for screen readers. */
+export default function GraphDrawing({ nodes, edges, label, stateOf = () => undefined }: GraphDrawingProps) {
+  const layout = useMemo(() => layoutOf(nodes, edges), [nodes, edges]);
+  const drawnEdges = useMemo(() => layout.edges.map(drawnEdge), [layout]);
+  const drawnNodes = layout.nodes.map(
+    ({ x, y, width, height, ...node }): DrawnNode => ({
+      id: node.id,
+      type: "graph",
+      position: { x: x - width / 2, y: y - height / 2 },
+      width,
+      height,
+      data: { ...node, state: stateOf(node.id) },
+    }),
+  );
   return (
     <figure className="m-0">
-      <svg
-        role="img"
-        aria-label={label}
-        viewBox={`${drawn.left} 0 ${drawn.width} ${drawn.height}`}
-        style={{ width: drawn.width, maxWidth: "100%" }}
-        className="mx-auto block h-auto"
-      >
-        <defs>
-          <marker id="arrow" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto">
-            <path d="M0 0L8 4L0 8Z" className="fill-text-3" />
-          </marker>
-        </defs>
-        {drawn.edges.map((edge) => (
-          <g key={edge.key}>
-            <path
-              d={edge.path}
-              fill="none"
-              markerEnd="url(#arrow)"
-              strokeDasharray={edge.conditional ? "4 4" : undefined}
-              className="stroke-text-3"
-              strokeWidth={1.25}
-            />
-            {edge.label && (
-              <text x={edge.middle.x} y={edge.middle.y} textAnchor="middle" className="fill-text-2 text-table">
-                {edge.label}
-              </text>
-            )}
-          </g>
-        ))}
-        {drawn.nodes.map((node) => (
-          <Node key={node.id} node={node} state={stateOf(node.id)} />
-        ))}
-      </svg>
+      <div style={{ height: `min(${Math.max(layout.height, MIN_HEIGHT_PX)}px, 70vh)` }}>
+        <ReactFlow
+          aria-label={label}
+          nodes={drawnNodes}
+          edges={drawnEdges}
+          nodeTypes={NODE_TYPES}
+          edgeTypes={EDGE_TYPES}
+          fitView
+          fitViewOptions={FIT}
+          minZoom={0.2}
+          maxZoom={2}
+          nodesDraggable={false}
+          nodesConnectable={false}
+          nodesFocusable={false}
+          edgesFocusable={false}
+          elementsSelectable={false}
+          zoomOnScroll={false}
+          preventScrolling={false}
+          disableKeyboardA11y
+        >
+          <Controls showInteractive={false} fitViewOptions={FIT} />
+        </ReactFlow>
+      </div>
       <figcaption className="sr-only">
         <ul>
           {nodes.map(({ id, label: name }) => (
@@ -64,7 +78,7 @@ export function GraphDrawing({
               {name}
               {stateOf(id) === "running" && ", running"}
               {stateOf(id) === "next" && ", next"}
-              {leadingTo(id, nodes, edges)}
+              {targetsText(id, nodes, edges)}
             </li>
           ))}
         </ul>
@@ -73,7 +87,9 @@ export function GraphDrawing({
   );
 }
 
-function leadingTo(id: string, nodes: readonly GraphNode[], edges: readonly GraphEdge[]): string {
+const FIT = { maxZoom: 1, padding: 0.05 };
+
+function targetsText(id: string, nodes: readonly GraphNode[], edges: readonly GraphEdge[]): string {
   const targets = edges
     .filter(({ source }) => source === id)
     .map(({ target }) => nodes.find((node) => node.id === target)?.label ?? target);
@@ -81,29 +97,64 @@ function leadingTo(id: string, nodes: readonly GraphNode[], edges: readonly Grap
 }
 
 const LOOKS = {
-  running: { box: "fill-selected stroke-accent-text", text: "fill-accent-text font-semibold" },
-  next: { box: "fill-bg stroke-interrupted", text: "fill-interrupted font-semibold" },
-  still: { box: "fill-raised stroke-line-strong", text: "fill-text" },
-  end: { box: "fill-sunken stroke-line", text: "fill-text-3" },
+  running: "animate-pulse-slow border-2 border-accent-text bg-selected font-semibold text-accent-text",
+  next: "border-2 border-interrupted bg-bg font-semibold text-interrupted",
+  plain: "border border-line-strong bg-raised text-text",
+  end: "border border-line bg-sunken text-text-3",
 } as const;
 
-function Node({ node, state }: { node: Layout["nodes"][number]; state: NodeState | undefined }) {
-  const look = LOOKS[state ?? (node.isEnd ? "end" : "still")];
-  const { x, y, width, height } = node;
+function NodeBox({ data: { id, label, isEnd, state } }: NodeProps<DrawnNode>) {
   return (
-    <g data-node={node.id} data-state={state}>
-      <rect
-        x={x - width / 2}
-        y={y - height / 2}
-        width={width}
-        height={height}
-        rx={node.isEnd ? height / 2 : 8}
-        strokeWidth={state ? 2 : 1}
-        className={classes(look.box, state === "running" && "animate-pulse-slow")}
-      />
-      <text x={x} y={y} dy="0.35em" textAnchor="middle" className={classes("text-table", look.text)}>
-        {node.label}
-      </text>
-    </g>
+    <div
+      data-node={id}
+      data-state={state}
+      className={classes(
+        "flex size-full items-center justify-center whitespace-nowrap text-table",
+        isEnd ? "rounded-full" : "rounded-lg",
+        LOOKS[state ?? (isEnd ? "end" : "plain")],
+      )}
+    >
+      <Handle type="target" position={Position.Top} className="invisible" />
+      {label}
+      <Handle type="source" position={Position.Bottom} className="invisible" />
+    </div>
   );
 }
+
+const drawnEdge = (edge: PlacedEdge): DrawnEdge => ({
+  id: edge.key,
+  type: "graph",
+  source: edge.source,
+  target: edge.target,
+  data: { ...edge },
+  markerEnd: { type: MarkerType.ArrowClosed, color: "var(--text-3)" },
+});
+
+/** An edge along the path of the layout. */
+function EdgePath({ id, data, markerEnd }: EdgeProps<DrawnEdge>) {
+  if (!data) return null;
+  const { path, label, conditional, middle } = data;
+  return (
+    <>
+      <BaseEdge
+        id={id}
+        path={path}
+        markerEnd={markerEnd}
+        style={{ stroke: "var(--text-3)", strokeWidth: 1.25, strokeDasharray: conditional ? "4 4" : undefined }}
+      />
+      {label && (
+        <EdgeLabelRenderer>
+          <span
+            className="absolute bg-bg px-1 text-table text-text-2"
+            style={{ transform: `translate(-50%, -50%) translate(${middle.x}px, ${middle.y}px)` }}
+          >
+            {label}
+          </span>
+        </EdgeLabelRenderer>
+      )}
+    </>
+  );
+}
+
+const NODE_TYPES = { graph: NodeBox };
+const EDGE_TYPES = { graph: EdgePath };

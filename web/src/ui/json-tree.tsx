@@ -3,15 +3,15 @@ import { useState } from "react";
 import { Button } from "./button.tsx";
 import { count } from "./format.ts";
 
-/** How many children are drawn at first; the rest on request, as a list may have 100,000. */
-const FIRST = 100;
-/** A text longer than this is cut until it is asked for. */
-const LONG_TEXT = 400;
+/** The number of children that are shown at first: a list may have 100,000. */
+const INITIAL_CHILDREN = 100;
+/** Longer strings are truncated until they are expanded. */
+const MAX_TEXT_LENGTH = 400;
 
 /**
- * A JSON value as a tree, one key a line.
+ * A JSON value as a tree, one key per line.
  *
- * @param open how many levels are open at first
+ * @param open the number of levels that are expanded at first
  */
 export function JsonTree({ value, name, open = 1 }: { value: unknown; name?: string; open?: number }) {
   return (
@@ -34,7 +34,7 @@ function Node({ value, name, open }: { value: unknown; name?: string; open: numb
 
 function Branch({ value, name, open }: { value: object; name?: string; open: number }) {
   const [isOpen, setOpen] = useState(open > 0);
-  const [limit, setLimit] = useState(FIRST);
+  const [limit, setLimit] = useState(INITIAL_CHILDREN);
   const isList = Array.isArray(value);
   const entries = Object.entries(value);
   const size = `${count(entries.length)} ${isList ? "item" : "key"}${entries.length === 1 ? "" : "s"}`;
@@ -61,7 +61,7 @@ function Branch({ value, name, open }: { value: object; name?: string; open: num
             <Node key={key} name={key} value={child} open={open - 1} />
           ))}
           {entries.length > limit && (
-            <Button small look="quiet" onClick={() => setLimit(limit + 10 * FIRST)}>
+            <Button small look="quiet" onClick={() => setLimit(limit + 10 * INITIAL_CHILDREN)}>
               {count(entries.length - limit)} more
             </Button>
           )}
@@ -75,15 +75,15 @@ const Name = ({ name }: { name: string | undefined }) =>
   name === undefined ? null : <span className="mr-2 shrink-0 text-accent-text">{name}:</span>;
 
 function Leaf({ value }: { value: unknown }) {
-  const [isWhole, setWhole] = useState(false);
+  const [isExpanded, setExpanded] = useState(false);
   if (typeof value !== "string") return <span className="text-worse">{String(value)}</span>;
-  const isCut = value.length > LONG_TEXT && !isWhole;
+  const isCut = value.length > MAX_TEXT_LENGTH && !isExpanded;
   return (
     <span className="min-w-0 whitespace-pre-wrap break-words text-success">
-      {isCut ? value.slice(0, LONG_TEXT) : value}
+      {isCut ? value.slice(0, MAX_TEXT_LENGTH) : value}
       {isCut && (
-        <Button small look="quiet" onClick={() => setWhole(true)}>
-          … {count(value.length - LONG_TEXT)} more characters
+        <Button small look="quiet" onClick={() => setExpanded(true)}>
+          … {count(value.length - MAX_TEXT_LENGTH)} more characters
         </Button>
       )}
     </span>

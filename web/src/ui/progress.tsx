@@ -2,7 +2,7 @@ import { Progress as Radix } from "radix-ui";
 import { Button } from "./button.tsx";
 import { count } from "./format.ts";
 
-/** Long work, with counts, and a way to stop it. */
+/** A progress bar with counts and a cancel button. */
 export function Progress({
   label,
   done,
@@ -13,7 +13,7 @@ export function Progress({
   label: string;
   done: number;
   total: number;
-  /** How the counts are written: `bytes` of format.ts for uploads. */
+  /** The format of the counts: `bytes` of format.ts for uploads. */
   format?: (value: number) => string;
   onCancel?: () => void;
 }) {

@@ -1,7 +1,7 @@
 import { useSyncExternalStore } from "react";
 import { DASH, exactTime, relativeTime } from "./format.ts";
 
-/** All times of a page are told anew together. */
+/** All times of a page update together. */
 const TICK_MS = 15_000;
 let now = new Date();
 const listeners = new Set<() => void>();
@@ -22,16 +22,16 @@ function subscribe(listener: () => void): () => void {
 }
 
 const nowOfPage = (): Date => {
-  // Nobody listened for a while: what is drawn first is not to be old.
+  // Without subscribers the clock does not tick: update it for the first render.
   if (listeners.size === 0 && Date.now() - now.getTime() > TICK_MS) now = new Date();
   return now;
 };
 
 /**
- * A time as people say it, with the exact one on hover. What has happened is never said to come: the server's clock may be ahead of
- * this one, and what is drawn now is compared with a time that is up to {@link TICK_MS} old.
+ * A relative time with the exact time on hover. A past time never reads as a future one: the clock of the server may be ahead of the
+ * clock of the browser, and the current time is up to {@link TICK_MS} old.
  *
- * @param isAhead it may lie in the future: the end of a token, the start of a run
+ * @param isAhead the time may be in the future: the expiry of a token, the start of a run
  */
 export function RelativeTime({ time, isAhead = false }: { time: string | null | undefined; isAhead?: boolean }) {
   const current = useSyncExternalStore(subscribe, nowOfPage);

@@ -1,10 +1,10 @@
 import { CircleAlert, RotateCw } from "lucide-react";
 import type { ReactNode } from "react";
 import { Button } from "./button.tsx";
-import { classes } from "./classes.ts";
 import { CodeBlock } from "./code-block.tsx";
+import { classes } from "./layout.tsx";
 
-/** Nothing is here yet: what to do about it, with a command to copy. */
+/** An empty page or list: what to do next, with a command to copy. */
 export function EmptyState({
   title,
   children,
@@ -30,7 +30,7 @@ export function EmptyState({
   );
 }
 
-/** What the server said, and a way to ask again. */
+/** An error message with a retry button. */
 export function ErrorState({ error, retry }: { error: Error; retry?: () => void }) {
   return (
     <div
@@ -48,12 +48,12 @@ export function ErrorState({ error, retry }: { error: Error; retry?: () => void 
   );
 }
 
-/** A place that is being filled, of the size of what will be there. */
+/** A placeholder with the size of the content that is loading. */
 export const Skeleton = ({ className }: { className?: string }) => (
   <span aria-hidden className={classes("block h-3.5 animate-pulse-slow rounded bg-line", className)} />
 );
 
-/** Rows of a table that is being fetched, and, after a second, what is waited for. */
+/** Placeholder rows of a table. The label appears after a second. */
 export function SkeletonRows({ rows = 6, height = 32, label }: { rows?: number; height?: 32 | 56; label: string }) {
   return (
     <div role="status" aria-label={label}>

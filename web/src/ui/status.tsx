@@ -1,6 +1,6 @@
 import { Ban, CircleCheck, CircleDot, CirclePause, CircleX, Clock, type LucideIcon } from "lucide-react";
 import type { ReactNode } from "react";
-import { classes } from "./classes.ts";
+import { classes } from "./layout.tsx";
 
 const KINDS = {
   pending: { icon: Clock, color: "text-pending" },
@@ -13,7 +13,7 @@ const KINDS = {
 
 export type StatusKind = keyof typeof KINDS;
 
-/** Statuses of all APIs by the kind that they look like. */
+/** The appearance of statuses that are not kinds themselves. */
 const KIND_OF: Record<string, StatusKind> = {
   busy: "running",
   idle: "success",
@@ -22,7 +22,7 @@ const KIND_OF: Record<string, StatusKind> = {
   active: "success",
 };
 
-/** Where something stands: its word with an icon in its colour. What runs pulses slowly. */
+/** A status with an icon in its colour. Running statuses pulse slowly. */
 export function Status({ status, kind }: { status: string; kind?: StatusKind }) {
   const shown = kind ?? KIND_OF[status] ?? (status in KINDS ? (status as StatusKind) : "pending");
   const { icon: Icon, color } = KINDS[shown];
@@ -34,7 +34,7 @@ export function Status({ status, kind }: { status: string; kind?: StatusKind }) 
   );
 }
 
-/** A word about something: a tag, a scope, a version. */
+/** A short label: a tag, a scope, a version. */
 export function Badge({ children, mono }: { children: ReactNode; mono?: boolean }) {
   return (
     <span

@@ -1,8 +1,8 @@
 import { Tabs as Radix } from "radix-ui";
 import type { ReactNode } from "react";
-import { classes } from "./classes.ts";
+import { classes } from "./layout.tsx";
 
-/** Views of the same thing. The chosen one belongs into the URL. */
+/** Tabs. The caller stores the selected tab in the URL. */
 export function Tabs<Value extends string>({
   value,
   onChange,
@@ -14,7 +14,7 @@ export function Tabs<Value extends string>({
   onChange(value: Value): void;
   tabs: readonly { value: Value; label: ReactNode; content: ReactNode }[];
   label: string;
-  /** In a page that fills the height: the content has what is left of it, without a margin. */
+  /** The content takes the remaining height of the page, without a margin. */
   fill?: boolean;
 }) {
   return (

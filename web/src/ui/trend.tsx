@@ -2,19 +2,19 @@ import type { ReactNode } from "react";
 
 export interface TrendPoint {
   id: string;
-  /** What it is the value of. */
+  /** The name of the measured item. */
   label: string;
   value: number;
 }
 
 const WIDTH = 148;
 const HEIGHT = 32;
-/** Room for the points at the edges. */
+/** Padding for the points at the edges. */
 const EDGE = 4;
-/** Of a longer series its end is drawn: more points than this could not be told apart. */
-const MOST = 60;
+/** Longer series show their last points only: more points than this would overlap. */
+const MAX_POINTS = 60;
 
-/** A value over time, the newest at the right: its name, the newest value, how far that is from another one, and the line. */
+/** A value over time: name, newest value, change and a line with the newest value at the right. */
 export function Trend({
   name,
   points,
@@ -22,16 +22,16 @@ export function Trend({
   change,
 }: {
   name: string;
-  /** The oldest first; not empty. */
+  /** Oldest first; not empty. */
   points: readonly TrendPoint[];
   format(value: number): string;
-  /** How far the newest is off. */
+  /** The change of the newest value. */
   change?: ReactNode;
 }) {
-  const drawn = points.slice(-MOST);
+  const drawn = points.slice(-MAX_POINTS);
   const last = drawn.at(-1) as TrendPoint;
   const places = placesOf(drawn);
-  const told = drawn.map((point) => `${point.label}: ${format(point.value)}`).join(", ");
+  const label = drawn.map((point) => `${point.label}: ${format(point.value)}`).join(", ");
   return (
     <figure aria-label={name} className="grid shrink-0 gap-1 border-line border-r px-4 py-2 last:border-r-0">
       <figcaption className="flex items-baseline gap-2 text-table">
@@ -41,7 +41,7 @@ export function Trend({
         <span className="ml-auto font-mono font-medium">{format(last.value)}</span>
         {change}
       </figcaption>
-      <svg width={WIDTH} height={HEIGHT} role="img" aria-label={told}>
+      <svg width={WIDTH} height={HEIGHT} role="img" aria-label={label}>
         <polyline
           points={places.map(({ x, y }) => `${x},${y}`).join(" ")}
           className="fill-transparent stroke-text-3"
@@ -52,7 +52,7 @@ export function Trend({
           return (
             <g key={point.id} className="group/point">
               <title>{`${point.label}: ${format(point.value)}`}</title>
-              {/* Wider than its point, to be hit. */}
+              {/* Wider than the point, as a hover target. */}
               <rect x={x - 5} y={0} width={10} height={HEIGHT} className="fill-transparent" />
               <circle
                 cx={x}

@@ -7,12 +7,12 @@ import { send } from "../../api/request.ts";
 import { Page } from "../../frame/header.tsx";
 import { Button } from "../../ui/button.tsx";
 import { Id } from "../../ui/code-block.tsx";
-import { Confirm } from "../../ui/confirm.tsx";
-import { Checkbox } from "../../ui/field.tsx";
+import { Checkbox } from "../../ui/form/field.tsx";
+import { Confirm } from "../../ui/overlay/confirm.tsx";
+import { toast } from "../../ui/overlay/toast.tsx";
 import { ErrorState, SkeletonRows } from "../../ui/states.tsx";
 import { Badge } from "../../ui/status.tsx";
 import { Tabs } from "../../ui/tabs.tsx";
-import { toast } from "../../ui/toast.tsx";
 import { Configuration } from "./configuration.tsx";
 import { AssistantDrawing } from "./drawing.tsx";
 import { type AgentView, agentRoute, type Section } from "./page.ts";
@@ -21,7 +21,7 @@ import { Versions } from "./versions.tsx";
 
 const CRUMBS = [{ label: "Agents", to: "/agents" }];
 
-/** One assistant: its graph, its configuration, its versions. */
+/** The page of an assistant: graph, configuration, versions. */
 export function AgentPage() {
   const { assistant_id } = agentRoute.useParams();
   const { section = "graph" } = agentRoute.useSearch();
@@ -36,7 +36,7 @@ export function AgentPage() {
   if (!assistant)
     return (
       <Page title="…" crumbs={CRUMBS}>
-        <SkeletonRows label="Fetching the assistant" />
+        <SkeletonRows label="Loading assistant" />
       </Page>
     );
   return (
@@ -81,7 +81,7 @@ function GraphSection({ assistant_id }: { assistant_id: string }) {
   return (
     <>
       <Checkbox
-        label="Show what is inside of subgraphs"
+        label="Expand subgraphs"
         checked={xray}
         onChange={({ target }) =>
           void navigate({
@@ -106,26 +106,26 @@ function Actions({ assistant: { assistant_id, metadata, name } }: { assistant: A
           <MessageSquarePlus size={15} aria-hidden /> New thread
         </Link>
       </Button>
-      {/* The server keeps the assistant that each graph has from the start. */}
+      {/* The default assistant of a graph cannot be deleted. */}
       {metadata.created_by !== "system" && (
-        <Button look="danger" square aria-label="Delete the assistant" onClick={() => setDeleting(true)}>
+        <Button look="danger" square aria-label="Delete assistant" onClick={() => setDeleting(true)}>
           <Trash2 size={15} />
         </Button>
       )}
       <Confirm
         open={deleting}
         onClose={() => setDeleting(false)}
-        title={`Delete the assistant “${name}”?`}
+        title={`Delete assistant “${name}”?`}
         action="Delete"
         onConfirm={async () => {
           await send("DELETE", `/assistants/${assistant_id}`);
           await navigate({ to: "/agents", search: {} });
           client.removeQueries(assistantQuery(assistant_id));
           await client.invalidateQueries(assistantsQuery);
-          toast(`“${name}” is deleted.`);
+          toast(`“${name}” deleted`);
         }}
       >
-        Its versions go with it, and its runs are stopped. Threads that it worked on stay. This cannot be undone.
+        Its versions are deleted and its active runs are stopped. Its threads are kept. This cannot be undone.
       </Confirm>
     </>
   );

@@ -6,41 +6,41 @@ import type { Assistant } from "../../../../src/agent-server/contract/records.ts
 import { Page } from "../../frame/header.tsx";
 import { useKeys } from "../../frame/keys.ts";
 import { Button } from "../../ui/button.tsx";
-import { Input } from "../../ui/field.tsx";
+import { Input } from "../../ui/form/field.tsx";
+import { Select } from "../../ui/form/select.tsx";
 import { RelativeTime } from "../../ui/relative-time.tsx";
-import { Select } from "../../ui/select.tsx";
 import { EmptyState, ErrorState, SkeletonRows } from "../../ui/states.tsx";
 import { Badge } from "../../ui/status.tsx";
-import { Table } from "../../ui/table.tsx";
-import type { Column } from "../../ui/table-columns.ts";
+import type { Column } from "../../ui/table/columns.ts";
+import { Table } from "../../ui/table/table.tsx";
 import { NewAssistant } from "./new-assistant.tsx";
 import { type AgentsSearch, agentsRoute } from "./page.ts";
 import { assistantsQuery } from "./queries.ts";
 
 const ALL = "*";
 
-/** The assistants, graph by graph. */
+/** The assistants, grouped by graph. */
 export function AgentsPage() {
   const { graph, q = "" } = agentsRoute.useSearch();
   const navigate = agentsRoute.useNavigate();
-  const [making, setMaking] = useState(false);
+  const [isCreating, setCreating] = useState(false);
   const { data: assistants, error, refetch } = useQuery(assistantsQuery);
-  useKeys({ n: { does: "New assistant", run: () => setMaking(true) } });
+  useKeys({ n: { does: "New assistant", run: () => setCreating(true) } });
   const graphs = [...new Set(assistants?.map(({ graph_id }) => graph_id))].sort();
   return (
     <Page
       fill
       title="Agents"
       actions={
-        <Button look="primary" onClick={() => setMaking(true)}>
+        <Button look="primary" onClick={() => setCreating(true)}>
           <Plus size={15} aria-hidden /> New assistant
         </Button>
       }
     >
       <div className="flex flex-wrap items-center gap-2 border-line border-b px-6 py-2 max-sm:px-4">
         <Input
-          aria-label="Find an assistant"
-          placeholder="Name or description"
+          aria-label="Search assistants"
+          placeholder="Search name or description"
           className="max-w-64"
           value={q}
           onChange={({ target }) =>
@@ -62,7 +62,7 @@ export function AgentsPage() {
         />
       </div>
       {error && <ErrorState error={error} retry={() => void refetch()} />}
-      {!error && !assistants && <SkeletonRows label="Fetching the assistants" height={56} />}
+      {!error && !assistants && <SkeletonRows label="Loading assistants" height={56} />}
       {assistants && (
         <Table
           name="Assistants"
@@ -74,28 +74,28 @@ export function AgentsPage() {
           onOpen={({ assistant_id }) => void navigate({ to: "/agents/$assistant_id", params: { assistant_id } })}
           empty={
             assistants.length > 0 ? (
-              <EmptyState title="No assistant has this name" />
+              <EmptyState title="No assistants match" />
             ) : (
               <EmptyState title="No agents yet" command="npx threadmill dev --config langgraph.json">
-                Each graph of the project's <code>langgraph.json</code> is an assistant from the start.
+                Each graph in the <code>langgraph.json</code> of a project has a default assistant.
               </EmptyState>
             )
           }
         />
       )}
-      <NewAssistant open={making} graph_id={graph} graphs={graphs} onClose={() => setMaking(false)} />
+      <NewAssistant open={isCreating} graph_id={graph} graphs={graphs} onClose={() => setCreating(false)} />
     </Page>
   );
 }
 
 const isDefault = ({ metadata }: Assistant) => metadata.created_by === "system";
 
-/** Those that fit, graph by graph, each with its own assistant first. */
+/** The assistants that match the filters, grouped by graph, the default assistant of each graph first. */
 function byGraph(assistants: readonly Assistant[], graph: string | undefined, q: string): Assistant[] {
-  const wanted = q.toLowerCase();
+  const query = q.toLowerCase();
   return assistants
     .filter(({ graph_id }) => graph === undefined || graph_id === graph)
-    .filter(({ name, description }) => `${name}\n${description ?? ""}`.toLowerCase().includes(wanted))
+    .filter(({ name, description }) => `${name}\n${description ?? ""}`.toLowerCase().includes(query))
     .sort(
       (a, b) =>
         a.graph_id.localeCompare(b.graph_id) ||
@@ -128,12 +128,12 @@ const COLUMNS: Column<Assistant>[] = [
   {
     id: "kind",
     header: "Kind",
-    cell: (assistant) => (isDefault(assistant) ? "the graph's own" : "made by people"),
+    cell: (assistant) => (isDefault(assistant) ? "Default" : "Custom"),
     width: 150,
     card: "hidden",
   },
   { id: "version", header: "Version", cell: ({ version }) => version, numeric: true, width: 90 },
-  { id: "updated", header: "Changed", cell: ({ updated_at }) => <RelativeTime time={updated_at} />, width: 120 },
+  { id: "updated", header: "Updated", cell: ({ updated_at }) => <RelativeTime time={updated_at} />, width: 120 },
   {
     id: "thread",
     header: "",

@@ -3,15 +3,15 @@ import { type FormEvent, useState } from "react";
 import type { Assistant } from "../../../../src/agent-server/contract/records.ts";
 import { api } from "../../api/request.ts";
 import { Button } from "../../ui/button.tsx";
-import { Field, Input } from "../../ui/field.tsx";
-import { toast } from "../../ui/toast.tsx";
+import { Field, Input } from "../../ui/form/field.tsx";
+import { toast } from "../../ui/overlay/toast.tsx";
 import { assistantQuery, assistantsQuery, schemasQuery } from "./queries.ts";
 import { SchemaSection } from "./schema-section.tsx";
 
-/** What a new version can change; the rest is the graph's. */
+/** The fields that a new version can change. */
 type Draft = Pick<Assistant, "name" | "description" | "config" | "context" | "metadata">;
 
-/** The assistant's fields, by the graph's own schemas where it has some. What is saved is a new version, in force at once. */
+/** Edits the fields of an assistant, with forms for the schemas of its graph. Saving creates and activates a new version. */
 export function Configuration({ assistant }: { assistant: Assistant }) {
   const { assistant_id } = assistant;
   const client = useQueryClient();
@@ -22,7 +22,7 @@ export function Configuration({ assistant }: { assistant: Assistant }) {
   const saving = useMutation({
     mutationFn: () => api.patch<Assistant>(`/assistants/${assistant_id}`, changesOf(draft, assistant)),
     onSuccess: async (saved) => {
-      toast(`Saved as version ${saved.version}.`);
+      toast(`Saved as version ${saved.version}`);
       client.setQueryData(assistantQuery(assistant_id).queryKey, saved);
       await client.invalidateQueries(assistantsQuery);
     },
@@ -51,21 +51,21 @@ export function Configuration({ assistant }: { assistant: Assistant }) {
       </div>
       <SchemaSection
         title="Context"
-        hint="What the graph is told with each run."
+        hint="Passed to the graph with each run."
         schema={schemas?.context_schema}
         value={draft.context}
         onChange={(context) => change("context", context)}
       />
       <SchemaSection
         title="Config"
-        hint="Settings of the graph (configurable), how many steps a run may take (recursion_limit), and tags."
+        hint="Settings of the graph (configurable), maximum number of steps (recursion_limit) and tags."
         schema={schemas && CONFIG_SCHEMA}
         value={draft.config}
         onChange={(config) => change("config", config)}
       />
       <SchemaSection
         title="Metadata"
-        hint="Yours: threads and runs are found by it. A key that is left out stays as it was."
+        hint="Custom keys to filter threads and runs by. Keys that you remove here keep their value."
         schema={null}
         value={draft.metadata}
         onChange={(metadata) => change("metadata", metadata)}
@@ -79,24 +79,26 @@ export function Configuration({ assistant }: { assistant: Assistant }) {
         <Button type="submit" look="primary" disabled={saving.isPending}>
           Save as version {assistant.version + 1}
         </Button>
-        <span className="text-table text-text-3">New runs use it; those that wait or run keep what they have.</span>
+        <span className="text-table text-text-3">
+          Applies to new runs. Pending and running runs keep their configuration.
+        </span>
       </div>
     </form>
   );
 }
 
-/** What all graphs have. */
+/** The config fields that all graphs support. */
 const CONFIG_SCHEMA = {
   type: "object",
   properties: {
-    configurable: { title: "configurable", description: "JSON: the graph's own settings." },
+    configurable: { title: "configurable", description: "JSON: settings of the graph." },
     recursion_limit: {
       type: "integer",
       title: "recursion_limit",
       minimum: 1,
-      description: "Most steps a run may take.",
+      description: "Recursion limit: the maximum number of steps of a run.",
     },
-    tags: { title: "tags", description: "JSON: a list of words." },
+    tags: { title: "tags", description: "JSON: a list of strings." },
   },
 };
 

@@ -1,13 +1,16 @@
 import { useQuery } from "@tanstack/react-query";
-import { useMemo } from "react";
+import { lazy, Suspense, useMemo } from "react";
 import type { GraphDrawing as Drawing } from "../../../../src/agent-server/contract/records.ts";
-import { GraphDrawing, type NodeState } from "../../ui/graph.tsx";
+import type { NodeState } from "../../ui/graph.tsx";
 import { ErrorState, Skeleton } from "../../ui/states.tsx";
 import { drawingQuery } from "./queries.ts";
 
+/** Loaded on demand: it contains the graph library. */
+const GraphDrawing = lazy(() => import("../../ui/graph.tsx"));
+
 const ENDS: Record<string, string> = { __start__: "start", __end__: "end" };
 
-/** The graph of an assistant. @param xray with what is inside of subgraphs */
+/** The graph of an assistant. @param xray expands subgraphs */
 export function AssistantDrawing({
   assistant_id,
   xray = false,
@@ -20,16 +23,21 @@ export function AssistantDrawing({
   const { data, error, refetch } = useQuery(drawingQuery(assistant_id, xray));
   const drawn = useMemo(() => data && partsOf(data), [data]);
   if (error) return <ErrorState error={error} retry={() => void refetch()} />;
-  if (!drawn)
-    return (
-      <div role="status" aria-label="Fetching the graph" className="grid justify-items-center gap-8 py-6">
-        {["w-16", "w-28", "w-36", "w-20"].map((width) => (
-          <Skeleton key={width} className={`h-8 ${width}`} />
-        ))}
-      </div>
-    );
-  return <GraphDrawing {...drawn} label="The graph's nodes and where they lead" stateOf={stateOf} />;
+  if (!drawn) return <GraphSkeleton />;
+  return (
+    <Suspense fallback={<GraphSkeleton />}>
+      <GraphDrawing {...drawn} label="Graph nodes and edges" stateOf={stateOf} />
+    </Suspense>
+  );
 }
+
+const GraphSkeleton = () => (
+  <div role="status" aria-label="Loading graph" className="grid justify-items-center gap-8 py-6">
+    {["w-16", "w-28", "w-36", "w-20"].map((width) => (
+      <Skeleton key={width} className={`h-8 ${width}`} />
+    ))}
+  </div>
+);
 
 const partsOf = ({ nodes, edges }: Drawing) => ({
   nodes: nodes.map(({ id }) => ({ id: String(id), label: ENDS[id] ?? String(id), isEnd: id in ENDS })),

@@ -4,31 +4,31 @@ import { type FormEvent, useState } from "react";
 import type { Assistant } from "../../../../src/agent-server/contract/records.ts";
 import { api } from "../../api/request.ts";
 import { Button } from "../../ui/button.tsx";
-import { Dialog } from "../../ui/dialog.tsx";
-import { Field, Input } from "../../ui/field.tsx";
-import { Select } from "../../ui/select.tsx";
+import { Field, Input } from "../../ui/form/field.tsx";
+import { Select } from "../../ui/form/select.tsx";
+import { Dialog } from "../../ui/overlay/dialog.tsx";
 import { assistantsQuery } from "./queries.ts";
 
 interface NewAssistantProps {
   open: boolean;
-  /** The one to offer first. */
+  /** The preselected graph. */
   graph_id: string | undefined;
   graphs: readonly string[];
   onClose(): void;
 }
 
-/** Makes an assistant and leads to its configuration. */
+/** Creates an assistant and opens its configuration. */
 export function NewAssistant(props: NewAssistantProps) {
   return props.open ? <NewAssistantDialog {...props} /> : null;
 }
 
-function NewAssistantDialog({ graph_id: offered, graphs, onClose }: NewAssistantProps) {
+function NewAssistantDialog({ graph_id: preselected, graphs, onClose }: NewAssistantProps) {
   const client = useQueryClient();
   const navigate = useNavigate();
-  const [graph_id, setGraph] = useState(offered ?? graphs[0]);
+  const [graph_id, setGraph] = useState(preselected ?? graphs[0]);
   const [name, setName] = useState("");
   const [description, setDescription] = useState("");
-  const making = useMutation({
+  const creating = useMutation({
     mutationFn: () => api.post<Assistant>("/assistants", { graph_id, name, description: description || null }),
     onSuccess: async ({ assistant_id }) => {
       await client.invalidateQueries(assistantsQuery);
@@ -42,19 +42,19 @@ function NewAssistantDialog({ graph_id: offered, graphs, onClose }: NewAssistant
   });
   const submit = (event: FormEvent) => {
     event.preventDefault();
-    making.mutate();
+    creating.mutate();
   };
   return (
     <Dialog
       open
       onClose={onClose}
       title="New assistant"
-      description="A graph with a configuration of its own, under a name."
+      description="A named configuration of a graph."
       footer={
         <>
           <Button onClick={onClose}>Cancel</Button>
-          <Button form="new-assistant" type="submit" look="primary" disabled={making.isPending || !graph_id}>
-            Make the assistant
+          <Button form="new-assistant" type="submit" look="primary" disabled={creating.isPending || !graph_id}>
+            Create assistant
           </Button>
         </>
       }
@@ -75,12 +75,12 @@ function NewAssistantDialog({ graph_id: offered, graphs, onClose }: NewAssistant
             />
           )}
         </Field>
-        <Field label="Description" hint="For people: what it is for.">
+        <Field label="Description" hint="Optional. Shown in the list of assistants.">
           {(props) => <Input {...props} value={description} onChange={({ target }) => setDescription(target.value)} />}
         </Field>
-        {making.error && (
+        {creating.error && (
           <p role="alert" className="text-error text-table">
-            {making.error.message}
+            {creating.error.message}
           </p>
         )}
       </form>

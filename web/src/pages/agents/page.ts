@@ -3,10 +3,10 @@ import { Bot } from "lucide-react";
 import { type Page, rootRoute } from "../../page.ts";
 import { findAssistants } from "./queries.ts";
 
-/** Which assistants are listed. */
+/** The filters of the list of assistants. */
 export interface AgentsSearch {
   graph?: string;
-  /** A part of the name or the description. */
+  /** Part of the name or description. */
   q?: string;
 }
 
@@ -24,11 +24,11 @@ export const SECTIONS = ["graph", "configuration", "versions"] as const;
 export type Section = (typeof SECTIONS)[number];
 
 export interface AgentView {
-  /** The graph when it is left out. */
+  /** Default: the graph. */
   section?: Section;
-  /** The version that is looked at. */
+  /** The version that is open. */
   version?: number;
-  /** With what is inside of subgraphs. */
+  /** Expands subgraphs. */
   xray?: boolean;
 }
 

@@ -7,9 +7,9 @@ import type {
   GraphSchemas,
 } from "../../../../src/agent-server/contract/records.ts";
 import { api } from "../../api/request.ts";
-import type { JsonSchema } from "../../ui/json-schema.ts";
+import type { JsonSchema } from "../../ui/form/json-schema.ts";
 
-/** Most that one search answers. */
+/** The maximum page size of a search. */
 const LIMIT = 1_000;
 
 export const findAssistants = (filter: AssistantFilter & { limit?: number }, signal?: AbortSignal) =>
@@ -19,7 +19,7 @@ export const findAssistants = (filter: AssistantFilter & { limit?: number }, sig
     { signal },
   );
 
-/** All assistants, by name; people have tens of them. */
+/** All assistants, by name. A workspace has tens of them. */
 export const assistantsQuery = queryOptions({
   queryKey: ["assistants"],
   queryFn: ({ signal }) => findAssistants({}, signal),
@@ -38,10 +38,10 @@ export const versionsQuery = (assistant_id: string) =>
       api.post<AssistantVersion[]>(`/assistants/${assistant_id}/versions`, { limit: LIMIT }, { signal }),
   });
 
-/** JSON Schemas as forms read them. */
+/** The JSON Schemas of a graph. */
 export type Schemas = { [Part in Exclude<keyof GraphSchemas, "graph_id">]?: JsonSchema | null };
 
-/** @param graph an assistant's id, or the name of a graph. Graphs change when they are deployed anew, so for some minutes they do not. */
+/** @param graph an assistant ID or a graph name. Cached for minutes: graphs change with a deployment only. */
 export const schemasQuery = (graph: string) =>
   queryOptions({
     queryKey: ["schemas", graph],

@@ -1,12 +1,12 @@
 import { useState } from "react";
-import { JsonEditor } from "../../ui/json-editor.tsx";
-import { fieldsOf, type JsonSchema } from "../../ui/json-schema.ts";
-import { SchemaForm } from "../../ui/schema-form.tsx";
-import { Segmented } from "../../ui/segmented.tsx";
+import { JsonEditor } from "../../ui/form/json-editor.tsx";
+import { fieldsOf, type JsonSchema } from "../../ui/form/json-schema.ts";
+import { SchemaForm } from "../../ui/form/schema-form.tsx";
+import { Segmented } from "../../ui/form/segmented.tsx";
 
 type Value = Record<string, unknown>;
 
-/** A part of a configuration: a form where the graph has a schema for it, and always as JSON. */
+/** Edits a section of a configuration as a form, if the graph has a schema for it, or as JSON. */
 export function SchemaSection({
   title,
   hint,
@@ -21,8 +21,8 @@ export function SchemaSection({
   onChange(value: Value): void;
 }) {
   const hasForm = fieldsOf(schema).length > 0;
-  const [wanted, setView] = useState<"form" | "json">();
-  const view = wanted ?? (hasForm ? "form" : "json");
+  const [selected, setView] = useState<"form" | "json">();
+  const view = selected ?? (hasForm ? "form" : "json");
   return (
     <section aria-label={title} className="grid gap-3 border-line border-t pt-4">
       <div className="flex items-start justify-between gap-4">
@@ -32,7 +32,7 @@ export function SchemaSection({
         </div>
         {hasForm && (
           <Segmented<"form" | "json">
-            label={`${title} as`}
+            label={`${title} format`}
             value={view}
             options={[
               { value: "form", label: "Form" },
@@ -45,7 +45,7 @@ export function SchemaSection({
       {view === "form" && schema ? (
         <SchemaForm schema={schema} value={value} onChange={onChange} />
       ) : (
-        <JsonEditor isObject label={`${title} as JSON`} value={value} onChange={(given) => onChange(given as Value)} />
+        <JsonEditor isObject label={`${title} (JSON)`} value={value} onChange={(given) => onChange(given as Value)} />
       )}
     </section>
   );

@@ -3,23 +3,23 @@ import { useMemo } from "react";
 import type { Assistant, AssistantVersion } from "../../../../src/agent-server/contract/records.ts";
 import { api } from "../../api/request.ts";
 import { Button } from "../../ui/button.tsx";
-import { Sheet } from "../../ui/dialog.tsx";
 import { JsonTree } from "../../ui/json-tree.tsx";
+import { Sheet } from "../../ui/overlay/dialog.tsx";
+import { toast } from "../../ui/overlay/toast.tsx";
 import { RelativeTime } from "../../ui/relative-time.tsx";
 import { ErrorState, SkeletonRows } from "../../ui/states.tsx";
 import { Status } from "../../ui/status.tsx";
-import { Table } from "../../ui/table.tsx";
-import type { Column } from "../../ui/table-columns.ts";
-import { toast } from "../../ui/toast.tsx";
+import type { Column } from "../../ui/table/columns.ts";
+import { Table } from "../../ui/table/table.tsx";
 import { type AgentView, agentRoute } from "./page.ts";
 import { assistantQuery, assistantsQuery, versionsQuery } from "./queries.ts";
 
-/** A version with what it changed of the one before it. */
+/** A version with its changes from the previous version. */
 interface Row extends AssistantVersion {
   changed: string;
 }
 
-/** What the assistant was, and which of it is in force. */
+/** The versions of an assistant and the active version. */
 export function Versions({ assistant }: { assistant: Assistant }) {
   const { assistant_id, version: current } = assistant;
   const { version: shown } = agentRoute.useSearch();
@@ -28,20 +28,20 @@ export function Versions({ assistant }: { assistant: Assistant }) {
   const { data, error, refetch } = useQuery(versionsQuery(assistant_id));
   const show = (version: number | undefined) =>
     void navigate({ search: (before: AgentView) => ({ ...before, version }), replace: shown !== undefined });
-  const choosing = useMutation({
+  const activating = useMutation({
     mutationFn: (version: number) => api.post<Assistant>(`/assistants/${assistant_id}/latest`, { version }),
     onSuccess: async (saved) => {
       client.setQueryData(assistantQuery(assistant_id).queryKey, saved);
-      toast(`Version ${saved.version} is in force.`);
+      toast(`Version ${saved.version} is active`);
       await client.invalidateQueries(assistantsQuery);
     },
     onError: ({ message }) => toast(message, { error: true }),
   });
-  const { mutate } = choosing;
+  const { mutate } = activating;
   const rows = useMemo(() => data && rowsOf(data), [data]);
   const columns = useMemo(() => columnsWith(current, mutate), [current, mutate]);
   if (error) return <ErrorState error={error} retry={() => void refetch()} />;
-  if (!rows) return <SkeletonRows label="Fetching the versions" rows={3} />;
+  if (!rows) return <SkeletonRows label="Loading versions" rows={3} />;
   const opened = rows.find(({ version }) => version === shown);
   return (
     <>
@@ -65,7 +65,7 @@ export function Versions({ assistant }: { assistant: Assistant }) {
         actions={
           opened && opened.version !== current ? (
             <Button small onClick={() => mutate(opened.version)}>
-              Put in force
+              Activate
             </Button>
           ) : undefined
         }
@@ -84,12 +84,12 @@ const contentOf = (version: AssistantVersion) => Object.fromEntries(PARTS.map((p
 const rowsOf = (versions: readonly AssistantVersion[]): Row[] =>
   versions.map((version, index) => {
     const before = versions[index + 1];
-    if (!before) return { ...version, changed: "as it was made" };
+    if (!before) return { ...version, changed: "Initial version" };
     const parts = PARTS.filter((part) => JSON.stringify(version[part]) !== JSON.stringify(before[part]));
-    return { ...version, changed: parts.length > 0 ? `changed ${parts.join(", ")}` : "changed nothing" };
+    return { ...version, changed: parts.length > 0 ? `Changed ${parts.join(", ")}` : "No changes" };
   });
 
-const columnsWith = (current: number, choose: (version: number) => void): Column<Row>[] => [
+const columnsWith = (current: number, activate: (version: number) => void): Column<Row>[] => [
   {
     id: "version",
     header: "Version",
@@ -97,17 +97,17 @@ const columnsWith = (current: number, choose: (version: number) => void): Column
     width: 120,
     card: "title",
   },
-  { id: "changed", header: "What changed", cell: ({ changed }) => changed, width: 280, grow: true },
-  { id: "made", header: "Made", cell: ({ created_at }) => <RelativeTime time={created_at} />, width: 120 },
+  { id: "changed", header: "Changes", cell: ({ changed }) => changed, width: 280, grow: true },
+  { id: "created", header: "Created", cell: ({ created_at }) => <RelativeTime time={created_at} />, width: 120 },
   {
-    id: "force",
-    header: "In force",
+    id: "active",
+    header: "Status",
     cell: ({ version }) =>
       version === current ? (
-        <Status status="in force" kind="success" />
+        <Status status="active" />
       ) : (
-        <Button small aria-label={`Put version ${version} in force`} onClick={() => choose(version)}>
-          Put in force
+        <Button small aria-label={`Activate version ${version}`} onClick={() => activate(version)}>
+          Activate
         </Button>
       ),
     width: 130,

@@ -3,12 +3,12 @@ import { ExternalLink } from "lucide-react";
 import { type FormEvent, useEffect, useRef, useState } from "react";
 import type { OAuthProvider } from "../../../../src/access/contract/records.ts";
 import { Button } from "../../ui/button.tsx";
-import { Dialog } from "../../ui/dialog.tsx";
-import { Checkbox, Field, Input } from "../../ui/field.tsx";
-import { toast } from "../../ui/toast.tsx";
-import { beginFlow, connectionsKey, waitForFlow } from "./queries.ts";
+import { Checkbox, Field, Input } from "../../ui/form/field.tsx";
+import { Dialog } from "../../ui/overlay/dialog.tsx";
+import { toast } from "../../ui/overlay/toast.tsx";
+import { connectionsKey, startFlow, waitForFlow } from "./queries.ts";
 
-/** Sends the user to the provider, in a tab of its own, and waits until they are back. */
+/** Opens the authorization page of a provider in a new tab and waits for the result. */
 export function Connect({ provider, onClose }: { provider: OAuthProvider; onClose(): void }) {
   const { provider_id, name } = provider;
   const client = useQueryClient();
@@ -26,7 +26,7 @@ export function Connect({ provider, onClose }: { provider: OAuthProvider; onClos
   const connect = async (tab: Window | null) => {
     const { signal } = abort.current;
     try {
-      const flow = await beginFlow(provider_id, { scopes: scopes.split(/[\s,]+/).filter(Boolean), is_default });
+      const flow = await startFlow(provider_id, { scopes: scopes.split(/[\s,]+/).filter(Boolean), is_default });
       setUrl(flow.url);
       if (tab) {
         tab.opener = null;
@@ -35,8 +35,8 @@ export function Connect({ provider, onClose }: { provider: OAuthProvider; onClos
       const isConnected = await waitForFlow(flow.auth_id, signal);
       await client.invalidateQueries({ queryKey: connectionsKey });
       setUrl(undefined);
-      if (!isConnected) return setError(`${name} gave no access, or too much time has passed.`);
-      toast(`The account at ${name} is connected.`);
+      if (!isConnected) return setError(`${name} denied access, or the request timed out. Try again.`);
+      toast(`${name} account connected`);
       onClose();
     } catch (failure) {
       tab?.close();
@@ -47,25 +47,25 @@ export function Connect({ provider, onClose }: { provider: OAuthProvider; onClos
   const submit = (event: FormEvent) => {
     event.preventDefault();
     setError(undefined);
-    // Opened by the click itself: browsers stop tabs that open later.
+    // Opened synchronously: browsers block tabs that open after the click event.
     void connect(window.open("", "_blank"));
   };
   return (
     <Dialog
       open
       onClose={onClose}
-      title={`Connect an account at ${name}`}
+      title={`Connect ${name} account`}
       footer={
         <>
           <Button onClick={onClose}>Cancel</Button>
           <Button form="connect" type="submit" look="primary" disabled={url !== undefined}>
-            <ExternalLink size={14} aria-hidden /> {url ? "Waiting …" : "Go there"}
+            <ExternalLink size={14} aria-hidden /> {url ? "Waiting …" : `Continue to ${name}`}
           </Button>
         </>
       }
     >
       <form id="connect" onSubmit={submit} className="grid gap-4">
-        <Field label="Scopes" hint="With spaces between them; empty for what the provider gives by itself.">
+        <Field label="Scopes" hint="Separated by spaces. Leave empty for the default scopes of the provider.">
           {(props) => (
             <Input
               {...props}
@@ -78,17 +78,17 @@ export function Connect({ provider, onClose }: { provider: OAuthProvider; onClos
           )}
         </Field>
         <Checkbox
-          label="Make it the default"
-          hint="Agents get this account where they ask for no other."
+          label="Use as default"
+          hint="Agents use this account unless they request another one."
           checked={is_default}
           disabled={url !== undefined}
           onChange={({ target }) => setDefault(target.checked)}
         />
         {url && (
           <p role="status" className="text-body text-text-2">
-            Waiting until you have agreed in the other tab.{" "}
+            Waiting for authorization in the other tab.{" "}
             <a href={url} target="_blank" rel="noreferrer" className="rounded text-accent-text underline">
-              Open it again
+              Open again
             </a>
           </p>
         )}

@@ -5,9 +5,9 @@ import type { OAuthProvider, OAuthTokenSummary } from "../../../../src/access/co
 import { Page } from "../../frame/header.tsx";
 import { useKeys } from "../../frame/keys.ts";
 import { Button } from "../../ui/button.tsx";
-import { Confirm } from "../../ui/confirm.tsx";
+import { Confirm } from "../../ui/overlay/confirm.tsx";
+import { toast } from "../../ui/overlay/toast.tsx";
 import { EmptyState, ErrorState, SkeletonRows } from "../../ui/states.tsx";
-import { toast } from "../../ui/toast.tsx";
 import { Connect } from "./connect.tsx";
 import { connectionsRoute } from "./page.ts";
 import { ProviderForm } from "./provider-form.tsx";
@@ -22,13 +22,13 @@ import {
   tokensQuery,
 } from "./queries.ts";
 
-/** What is to be deleted, once it was confirmed. */
+/** The deletion that waits for confirmation. */
 type Deletion =
   | { of: "provider"; provider: OAuthProvider }
   | { of: "tokens"; provider: OAuthProvider }
   | { of: "token"; provider: OAuthProvider; token: OAuthTokenSummary };
 
-/** OAuth providers, and the accounts at them that the user's agents may act for. */
+/** OAuth providers and the connected accounts of the user. */
 export function ConnectionsPage() {
   const { create, connect } = connectionsRoute.useSearch();
   const navigate = connectionsRoute.useNavigate();
@@ -37,7 +37,7 @@ export function ConnectionsPage() {
   const tokens = useQuery(tokensQuery);
   const [deletion, setDeletion] = useState<Deletion>();
   const refresh = () => client.invalidateQueries({ queryKey: connectionsKey });
-  const preferring = useMutation({
+  const settingDefault = useMutation({
     mutationFn: (token: OAuthTokenSummary) => makeDefault(token.id),
     onError: (error) => toast(error.message, { error: true }),
     onSettled: refresh,
@@ -59,7 +59,7 @@ export function ConnectionsPage() {
         {error && !(providers.data && tokens.data) ? (
           <ErrorState error={error} retry={() => void refresh()} />
         ) : !(providers.data && tokens.data) ? (
-          <SkeletonRows label="Fetching the providers" height={56} rows={3} />
+          <SkeletonRows label="Loading providers" height={56} rows={3} />
         ) : providers.data.length === 0 ? (
           <NoProviders />
         ) : (
@@ -69,7 +69,7 @@ export function ConnectionsPage() {
               provider={provider}
               tokens={(tokens.data ?? []).filter(({ provider_id }) => provider_id === provider.provider_id)}
               onConnect={() => show({ connect: provider.provider_id })}
-              onPrefer={(token) => preferring.mutate(token)}
+              onMakeDefault={(token) => settingDefault.mutate(token)}
               onDelete={(of, token) =>
                 setDeletion(of === "token" && token ? { of, provider, token } : { of: of as "provider", provider })
               }
@@ -89,8 +89,8 @@ const NoProviders = () => (
     title="No providers yet"
     command={`import { getToken } from "threadmill/graph";\nconst token = await getToken("github", { scopes: ["repo"] });`}
   >
-    A provider is a service like GitHub or Google that gives out OAuth tokens. Once one is here, agents can act for
-    their users there: a node asks for the token, and the run waits while the user agrees.
+    A provider is a service that issues OAuth tokens, such as GitHub or Google. With a provider, agents can act on
+    behalf of their users: a node requests a token, and the run pauses until the user authorizes access.
   </EmptyState>
 );
 
@@ -104,38 +104,38 @@ function ConfirmDeletion({
   onDone(): Promise<unknown>;
 }) {
   const name = deletion?.provider.name;
-  const words = {
+  const texts = {
     provider: {
-      title: `Delete the provider “${name}”?`,
-      text: "The tokens of all users at it are revoked and deleted with it. Agents that need one will fail.",
-      done: "The provider is deleted.",
+      title: `Delete provider “${name}”?`,
+      text: "The tokens of all users are revoked and deleted. Agents that need a token will fail.",
+      done: "Provider deleted",
     },
     tokens: {
-      title: `Revoke all your accounts at “${name}”?`,
-      text: "All of your tokens at this provider are revoked and deleted, for all agents. Flows under way are cancelled.",
-      done: "All of your tokens there are deleted.",
+      title: `Revoke all your “${name}” accounts?`,
+      text: "All your tokens for this provider are revoked and deleted, for all agents. Pending authorizations are cancelled.",
+      done: "All your tokens for this provider are deleted",
     },
     token: {
       title: "Disconnect this account?",
-      text: "Its token is revoked and deleted. Agents ask for another the next time they need one.",
-      done: "The account is disconnected.",
+      text: "Its token is revoked and deleted. Agents ask for authorization the next time they need a token.",
+      done: "Account disconnected",
     },
   }[deletion?.of ?? "token"];
   return (
     <Confirm
       open={deletion !== undefined}
       onClose={onClose}
-      title={words.title}
+      title={texts.title}
       action={deletion?.of === "provider" ? "Delete" : "Revoke"}
       onConfirm={async () => {
         if (deletion?.of === "provider") await deleteProvider(deletion.provider.provider_id);
         else if (deletion?.of === "tokens") await deleteTokens(deletion.provider.provider_id);
         else if (deletion) await deleteToken(deletion.token.id);
         await onDone();
-        toast(words.done);
+        toast(texts.done);
       }}
     >
-      {words.text}
+      {texts.text}
     </Confirm>
   );
 }

@@ -3,9 +3,9 @@ import { Plug } from "lucide-react";
 import { type Page, rootRoute } from "../../page.ts";
 
 export interface ConnectionsSearch {
-  /** The form for another provider is open. */
+  /** The form for a new provider is open. */
   create?: true;
-  /** The provider at which an account is being connected. */
+  /** The ID of the provider to connect an account to. */
   connect?: string;
 }
 

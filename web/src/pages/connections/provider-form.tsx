@@ -1,27 +1,27 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { type FormEvent, useState } from "react";
-import { API_URL } from "../../api/base.ts";
+import { API_URL } from "../../api/request.ts";
 import { Button } from "../../ui/button.tsx";
 import { CodeBlock } from "../../ui/code-block.tsx";
-import { Dialog } from "../../ui/dialog.tsx";
-import { Checkbox, Field, Input } from "../../ui/field.tsx";
-import { Select } from "../../ui/select.tsx";
-import { toast } from "../../ui/toast.tsx";
+import { Checkbox, Field, Input } from "../../ui/form/field.tsx";
+import { Select } from "../../ui/form/select.tsx";
+import { Dialog } from "../../ui/overlay/dialog.tsx";
+import { toast } from "../../ui/overlay/toast.tsx";
 import { connectionsKey, createProvider, discoverProvider } from "./queries.ts";
 
-type Way = "client" | "mcp";
+type SetupMethod = "client" | "mcp";
 
-const WAYS: readonly { way: Way; label: string }[] = [
-  { way: "client", label: "With a client registered there" },
-  { way: "mcp", label: "From an MCP server" },
+const SETUP_METHODS: readonly { method: SetupMethod; label: string }[] = [
+  { method: "client", label: "Registered OAuth client" },
+  { method: "mcp", label: "Discover from an MCP server" },
 ];
 
-const METHODS = [
-  { value: "client_secret_post", label: "In the body" },
-  { value: "client_secret_basic", label: "In a header" },
-  { value: "none", label: "No secret" },
+const AUTH_METHODS = [
+  { value: "client_secret_post", label: "Request body (client_secret_post)" },
+  { value: "client_secret_basic", label: "Header (client_secret_basic)" },
+  { value: "none", label: "None" },
 ] as const;
-type Method = (typeof METHODS)[number]["value"];
+type AuthMethod = (typeof AUTH_METHODS)[number]["value"];
 
 const EMPTY = {
   provider_id: "",
@@ -33,16 +33,16 @@ const EMPTY = {
   revocation_url: "",
   mcp_server_url: "",
   uses_pkce: true,
-  token_endpoint_auth_method: "client_secret_post" as Method,
+  token_endpoint_auth_method: "client_secret_post" as AuthMethod,
 };
 type Draft = typeof EMPTY;
 type TextField = {
-  [K in keyof Draft]: Draft[K] extends Method ? never : Draft[K] extends string ? K : never;
+  [K in keyof Draft]: Draft[K] extends AuthMethod ? never : Draft[K] extends string ? K : never;
 }[keyof Draft];
 
-function make({ mcp_server_url, client_secret, revocation_url, ...draft }: Draft, way: Way) {
+function createFrom({ mcp_server_url, client_secret, revocation_url, ...draft }: Draft, setup: SetupMethod) {
   const { provider_id, name } = draft;
-  if (way === "mcp") return discoverProvider({ provider_id, name, mcp_server_url });
+  if (setup === "mcp") return discoverProvider({ provider_id, name, mcp_server_url });
   return createProvider({
     ...draft,
     client_secret: client_secret || null,
@@ -50,37 +50,37 @@ function make({ mcp_server_url, client_secret, revocation_url, ...draft }: Draft
   });
 }
 
-/** Makes a provider, by what its settings say or by what an MCP server says of itself. */
+/** Creates a provider from OAuth settings or from the metadata of an MCP server. */
 export function ProviderForm({ onClose }: { onClose(): void }) {
   const client = useQueryClient();
   const [draft, setDraft] = useState(EMPTY);
-  const [way, setWay] = useState<Way>("client");
+  const [method, setMethod] = useState<SetupMethod>("client");
   const change = (changed: Partial<Draft>) => setDraft({ ...draft, ...changed });
-  const making = useMutation({
-    mutationFn: () => make(draft, way),
+  const creating = useMutation({
+    mutationFn: () => createFrom(draft, method),
     onSuccess: async () => {
       await client.invalidateQueries({ queryKey: connectionsKey });
-      toast(`The provider “${draft.name}” is there.`);
+      toast(`Provider “${draft.name}” created`);
       onClose();
     },
   });
   const submit = (event: FormEvent) => {
     event.preventDefault();
-    making.mutate();
+    creating.mutate();
   };
   const text = (
     field: TextField,
     label: string,
-    more: { hint?: string; placeholder?: string; optional?: true } = {},
+    options: { hint?: string; placeholder?: string; optional?: true } = {},
   ) => (
-    <Field label={label} hint={more.hint} isRequired={!more.optional}>
+    <Field label={label} hint={options.hint} isRequired={!options.optional}>
       {(props) => (
         <Input
           {...props}
-          required={!more.optional}
+          required={!options.optional}
           type={field === "client_secret" ? "password" : "text"}
           autoComplete={field === "client_secret" ? "new-password" : "off"}
-          placeholder={more.placeholder}
+          placeholder={options.placeholder}
           value={draft[field]}
           onChange={({ target }) => change({ [field]: target.value.trimStart() })}
         />
@@ -95,53 +95,51 @@ export function ProviderForm({ onClose }: { onClose(): void }) {
       footer={
         <>
           <Button onClick={onClose}>Cancel</Button>
-          <Button form="provider" type="submit" look="primary" disabled={making.isPending}>
-            Make the provider
+          <Button form="provider" type="submit" look="primary" disabled={creating.isPending}>
+            Create provider
           </Button>
         </>
       }
     >
       <form id="provider" onSubmit={submit} className="grid grid-cols-1 gap-4">
         <fieldset className="flex flex-wrap gap-x-5 gap-y-1">
-          <legend className="sr-only">How</legend>
-          {WAYS.map((one) => (
-            <label key={one.way} className="flex items-center gap-2 text-body">
+          <legend className="sr-only">Method</legend>
+          {SETUP_METHODS.map((option) => (
+            <label key={option.method} className="flex items-center gap-2 text-body">
               <input
                 type="radio"
-                name="way"
+                name="method"
                 className="size-3.5 accent-accent"
-                checked={way === one.way}
-                onChange={() => setWay(one.way)}
+                checked={method === option.method}
+                onChange={() => setMethod(option.method)}
               />
-              {one.label}
+              {option.label}
             </label>
           ))}
         </fieldset>
         <p className="text-table text-text-3">
-          What is marked with <span className="text-error">*</span> is needed.
+          <span className="text-error">*</span> Required
         </p>
         <div className="grid grid-cols-2 gap-3">
           {text("name", "Name", { placeholder: "GitHub" })}
-          {text("provider_id", "Id", { placeholder: "github", hint: "Agents ask for it by this." })}
+          {text("provider_id", "ID", { placeholder: "github", hint: "The name that agents use." })}
         </div>
-        {way === "mcp" && text("mcp_server_url", "MCP server", { placeholder: "https://mcp.example.com/mcp" })}
-        {way === "client" && (
+        {method === "mcp" && text("mcp_server_url", "MCP server", { placeholder: "https://mcp.example.com/mcp" })}
+        {method === "client" && (
           <>
             <div className="grid grid-cols-1 gap-1 text-table">
-              <p className="text-text-3">
-                Register this address there first, as the redirect (callback) URL of your client:
-              </p>
+              <p className="text-text-3">Redirect (callback) URL to register for your client:</p>
               <CodeBlock code={`${API_URL}/v2/auth/callback/${draft.provider_id || "…"}`} />
             </div>
-            {text("client_id", "Client id")}
+            {text("client_id", "Client ID")}
             <div className="grid grid-cols-2 gap-3">
-              {text("client_secret", "Client secret", { optional: true, hint: "Kept encrypted, shown nowhere." })}
-              <Field label="How the secret is sent">
+              {text("client_secret", "Client secret", { optional: true, hint: "Encrypted, never shown again" })}
+              <Field label="Client authentication">
                 {({ id }) => (
                   <Select
                     id={id}
                     value={draft.token_endpoint_auth_method}
-                    options={METHODS}
+                    options={AUTH_METHODS}
                     onChange={(token_endpoint_auth_method) => change({ token_endpoint_auth_method })}
                   />
                 )}
@@ -149,18 +147,18 @@ export function ProviderForm({ onClose }: { onClose(): void }) {
             </div>
             {text("auth_url", "Authorization URL", { placeholder: "https://github.com/login/oauth/authorize" })}
             {text("token_url", "Token URL", { placeholder: "https://github.com/login/oauth/access_token" })}
-            {text("revocation_url", "Revocation URL", { optional: true, hint: "Deleted tokens are revoked there." })}
+            {text("revocation_url", "Revocation URL", { optional: true, hint: "Called when a token is deleted." })}
             <Checkbox
               label="PKCE"
-              hint="Most providers know it by now, and all should."
+              hint="Recommended; most providers support PKCE."
               checked={draft.uses_pkce}
               onChange={({ target }) => change({ uses_pkce: target.checked })}
             />
           </>
         )}
-        {making.error && (
+        {creating.error && (
           <p role="alert" className="text-error text-table">
-            {making.error.message}
+            {creating.error.message}
           </p>
         )}
       </form>

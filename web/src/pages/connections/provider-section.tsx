@@ -2,22 +2,22 @@ import { MoreHorizontal } from "lucide-react";
 import type { OAuthProvider, OAuthTokenSummary } from "../../../../src/access/contract/records.ts";
 import { Button } from "../../ui/button.tsx";
 import { DASH } from "../../ui/format.ts";
-import { Menu } from "../../ui/menu.tsx";
+import { Menu } from "../../ui/overlay/menu.tsx";
 import { RelativeTime } from "../../ui/relative-time.tsx";
 import { Badge } from "../../ui/status.tsx";
 
-/** A provider, with the user's accounts there. */
+/** A provider and the connected accounts of the user. */
 export function ProviderSection({
   provider,
   tokens,
   onConnect,
-  onPrefer,
+  onMakeDefault,
   onDelete,
 }: {
   provider: OAuthProvider;
   tokens: readonly OAuthTokenSummary[];
   onConnect(): void;
-  onPrefer(token: OAuthTokenSummary): void;
+  onMakeDefault(token: OAuthTokenSummary): void;
   onDelete(of: "provider" | "tokens" | "token", token?: OAuthTokenSummary): void;
 }) {
   const { name, provider_id, auth_url, mcp_server_url } = provider;
@@ -28,39 +28,39 @@ export function ProviderSection({
         <Badge mono>{provider_id}</Badge>
         <span className="min-w-0 flex-1 truncate text-table text-text-3">{mcp_server_url ?? hostOf(auth_url)}</span>
         <span className="flex gap-2">
-          <Button small onClick={onConnect} aria-label={`Connect an account at ${name}`}>
+          <Button small onClick={onConnect} aria-label={`Connect ${name} account`}>
             Connect
           </Button>
           <Menu
             items={[
               {
                 label: "Revoke all",
-                hint: "All of your accounts at this provider.",
+                hint: "Revokes all your accounts for this provider.",
                 danger: true,
                 disabled: tokens.length === 0,
                 onSelect: () => onDelete("tokens"),
               },
               {
-                label: "Delete the provider",
-                hint: "With the tokens of all users at it.",
+                label: "Delete provider",
+                hint: "Deletes the tokens of all users, too.",
                 danger: true,
                 onSelect: () => onDelete("provider"),
               },
             ]}
           >
-            <Button small square aria-label={`More about ${name}`}>
+            <Button small square aria-label={`Actions for ${name}`}>
               <MoreHorizontal size={14} aria-hidden />
             </Button>
           </Menu>
         </span>
       </header>
-      {tokens.length === 0 && <p className="px-4 py-3 text-table text-text-3">You have connected no account here.</p>}
+      {tokens.length === 0 && <p className="px-4 py-3 text-table text-text-3">No accounts connected</p>}
       <ul className="divide-y divide-line">
         {tokens.map((token) => (
           <Account
             key={token.id}
             token={token}
-            onPrefer={() => onPrefer(token)}
+            onMakeDefault={() => onMakeDefault(token)}
             onDelete={() => onDelete("token", token)}
           />
         ))}
@@ -69,7 +69,15 @@ export function ProviderSection({
   );
 }
 
-function Account({ token, onPrefer, onDelete }: { token: OAuthTokenSummary; onPrefer(): void; onDelete(): void }) {
+function Account({
+  token,
+  onMakeDefault,
+  onDelete,
+}: {
+  token: OAuthTokenSummary;
+  onMakeDefault(): void;
+  onDelete(): void;
+}) {
   const { provider_account_label, scopes, expires_at, is_default, created_at, id } = token;
   const account = provider_account_label ?? `Account ${id.slice(-8)}`;
   return (
@@ -83,17 +91,20 @@ function Account({ token, onPrefer, onDelete }: { token: OAuthTokenSummary; onPr
             {scope}
           </Badge>
         ))}
-        {scopes.length === 0 && <span className="text-text-3">no scopes</span>}
+        {scopes.length === 0 && <span className="text-text-3">No scopes</span>}
       </span>
       <span className="text-text-2">
         connected <RelativeTime time={created_at} />
       </span>
-      <span className="text-text-2" title="Access tokens that can be refreshed are, whenever an agent needs one.">
+      <span
+        className="text-text-2"
+        title="Refreshed automatically when an agent needs it, if the provider supports it."
+      >
         expires {expires_at ? <RelativeTime time={expires_at} isAhead /> : DASH}
       </span>
       <span className="flex justify-end gap-2 max-sm:col-span-2 max-sm:justify-start">
         {!is_default && (
-          <Button small onClick={onPrefer} aria-label={`Make default: ${account}`}>
+          <Button small onClick={onMakeDefault} aria-label={`Make default: ${account}`}>
             Make default
           </Button>
         )}

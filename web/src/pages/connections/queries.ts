@@ -10,7 +10,7 @@ export const providersQuery = queryOptions({
   queryFn: ({ signal }) => api.get<OAuthProvider[]>("/v2/auth/providers", { signal }),
 });
 
-/** Those of whoever looks. */
+/** The tokens of the signed-in user. */
 export const tokensQuery = queryOptions({
   queryKey: [...connectionsKey, "tokens"],
   queryFn: ({ signal }) => api.get<OAuthTokenSummary[]>("/v2/auth/tokens", { signal }),
@@ -29,28 +29,28 @@ export const makeDefault = (token_id: string): Promise<OAuthTokenSummary> =>
 
 export const deleteToken = (token_id: string): Promise<void> => api.delete(`/v2/auth/tokens/${token_id}`);
 
-/** All of the caller's at the provider. */
+/** Deletes all tokens of the signed-in user for a provider. */
 export const deleteTokens = (provider_id: string): Promise<void> =>
   api.delete("/v2/auth/tokens", { query: { provider_id } });
 
-/** Begins a flow for another account, whatever is there; answers where to send the user. */
-export async function beginFlow(
+/** Starts an OAuth flow for an additional account. @returns the authorization URL and the ID of the flow */
+export async function startFlow(
   provider: string,
-  wishes: { scopes: string[]; is_default: boolean },
+  options: { scopes: string[]; is_default: boolean },
 ): Promise<{ url: string; auth_id: string }> {
   const { url, auth_id } = await api.post<AuthenticateAnswer>("/v2/auth/authenticate", {
     provider,
     force_new: true,
-    ...wishes,
+    ...options,
   });
-  if (!url || !auth_id) throw new Error("The server began no flow.");
+  if (!url || !auth_id) throw new Error("The server did not return an authorization URL. Try again.");
   return { url, auth_id };
 }
 
-/** How long one wait may take, in seconds: proxies in between end longer ones. */
+/** Long poll timeout in seconds. Proxies may close longer requests. */
 const WAIT_S = 25;
 
-/** Whether the flow ended with a token. Waits until it ends. */
+/** Waits for the end of an OAuth flow. @returns whether it ended with a token */
 export async function waitForFlow(auth_id: string, signal: AbortSignal): Promise<boolean> {
   for (;;) {
     const { status } = await api.get<WaitAnswer>(`/v2/auth/wait/${encodeURIComponent(auth_id)}`, {

@@ -3,12 +3,12 @@ import { useNavigate } from "@tanstack/react-router";
 import { type FormEvent, useState } from "react";
 import type { Deployment } from "../../../../src/control-plane/contract/records.ts";
 import { Button } from "../../ui/button.tsx";
-import { Dialog } from "../../ui/dialog.tsx";
-import { Field, Input } from "../../ui/field.tsx";
-import { toast } from "../../ui/toast.tsx";
+import { Field, Input } from "../../ui/form/field.tsx";
+import { Dialog } from "../../ui/overlay/dialog.tsx";
+import { toast } from "../../ui/overlay/toast.tsx";
 import { deploymentsKey, removeDeployment } from "./queries.ts";
 
-/** Deletes a deployment once its name was typed. */
+/** Deletes a deployment. The user confirms by typing its name. */
 export function DeleteDeployment({ deployment, onClose }: { deployment: Deployment; onClose(): void }) {
   const { id, name } = deployment;
   const client = useQueryClient();
@@ -17,7 +17,7 @@ export function DeleteDeployment({ deployment, onClose }: { deployment: Deployme
   const deleting = useMutation({
     mutationFn: () => removeDeployment(id),
     onSuccess: async () => {
-      toast(`“${name}” is being deleted.`);
+      toast(`Deleting “${name}”`);
       await navigate({ to: "/deployments" });
       await client.invalidateQueries({ queryKey: [...deploymentsKey, "list"] });
     },
@@ -31,7 +31,7 @@ export function DeleteDeployment({ deployment, onClose }: { deployment: Deployme
       open
       onClose={onClose}
       title={`Delete “${name}”?`}
-      description="What runs of it is stopped, and its threads, logs and secrets are deleted. This cannot be undone."
+      description="All running instances are stopped, and all threads, logs and secrets are deleted. This cannot be undone."
       footer={
         <>
           <Button onClick={onClose}>Cancel</Button>

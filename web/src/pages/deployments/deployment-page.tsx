@@ -12,13 +12,13 @@ import { Logs } from "./logs.tsx";
 import { NewRevision } from "./new-revision.tsx";
 import { type DeploymentSearch, deploymentRoute } from "./page.ts";
 import { deploymentQuery } from "./queries.ts";
-import { ServingState } from "./revision-status.tsx";
+import { DeploymentStatus } from "./revision-status.tsx";
 import { Revisions } from "./revisions.tsx";
 import { Secrets } from "./secrets.tsx";
 
 const CRUMBS = [{ label: "Deployments", to: "/deployments" }];
 
-/** One deployment: its revisions, what they write, its secrets. */
+/** The page of a deployment: revisions, logs, secrets. */
 export function DeploymentPage() {
   const { id } = deploymentRoute.useParams();
   const { data: deployment, error, refetch } = useQuery(deploymentQuery(id));
@@ -32,7 +32,7 @@ export function DeploymentPage() {
         ) : (
           <>
             <Skeleton className="mb-4 w-1/2" />
-            <SkeletonRows label="Fetching the deployment" height={56} />
+            <SkeletonRows label="Loading deployment" height={56} />
           </>
         )}
       </Page>
@@ -41,13 +41,13 @@ export function DeploymentPage() {
     <Page
       title={deployment.name}
       crumbs={CRUMBS}
-      beside={<ServingState {...deployment} />}
+      beside={<DeploymentStatus {...deployment} />}
       actions={
         <>
           <Button look="primary" onClick={() => setOpen("revision")}>
             <Plus size={15} aria-hidden /> New revision
           </Button>
-          <Button look="danger" aria-label="Delete the deployment" onClick={() => setOpen("delete")}>
+          <Button look="danger" aria-label="Delete deployment" onClick={() => setOpen("delete")}>
             <Trash2 size={15} aria-hidden /> <span className="max-sm:hidden">Delete</span>
           </Button>
         </>
@@ -68,7 +68,7 @@ function Address({ deployment: { source_config } }: { deployment: Deployment }) 
       <span className="flex min-w-0 items-center gap-1">
         <span className="text-text-3">URL</span>
         <code className="min-w-0 break-all">{custom_url}</code>
-        {custom_url && <Copy text={custom_url} label="Copy the URL" />}
+        {custom_url && <Copy text={custom_url} label="Copy URL" />}
       </span>
       {repo_url && (
         <span className="min-w-0">

@@ -5,23 +5,24 @@ import type { Deployment } from "../../../../src/control-plane/contract/records.
 import { Page } from "../../frame/header.tsx";
 import { useKeys } from "../../frame/keys.ts";
 import { Button } from "../../ui/button.tsx";
-import { Input } from "../../ui/field.tsx";
+import { Input } from "../../ui/form/field.tsx";
 import { DASH } from "../../ui/format.ts";
 import { RelativeTime } from "../../ui/relative-time.tsx";
 import { EmptyState, ErrorState, SkeletonRows } from "../../ui/states.tsx";
-import { Table } from "../../ui/table.tsx";
-import type { Column } from "../../ui/table-columns.ts";
+import type { Column } from "../../ui/table/columns.ts";
+import { Table } from "../../ui/table/table.tsx";
 import { CreateDeployment } from "./create-deployment.tsx";
 import { deploymentsRoute } from "./page.ts";
 import { deploymentsQuery, revisionQuery } from "./queries.ts";
-import { RevisionState, ServingState } from "./revision-status.tsx";
+import { DeploymentStatus, RevisionStatusLabel } from "./revision-status.tsx";
 
-/** The workspace's deployments: what serves, and what is about to. */
+/** The deployments of the workspace. */
 export function DeploymentsPage() {
   const { name, create } = deploymentsRoute.useSearch();
   const navigate = deploymentsRoute.useNavigate();
   const list = useInfiniteQuery(deploymentsQuery(name));
-  const open = (is: true | undefined) => void navigate({ search: { name, create: is }, replace: is === undefined });
+  const open = (isOpen: true | undefined) =>
+    void navigate({ search: { name, create: isOpen }, replace: isOpen === undefined });
   useKeys({ n: { does: "New deployment", run: () => open(true) } });
   const deployments = list.data?.pages.flatMap(({ resources }) => resources);
   return (
@@ -37,7 +38,7 @@ export function DeploymentsPage() {
       <search className="px-6 py-2 max-sm:px-4">
         <Input
           aria-label="Name"
-          placeholder="A part of the name"
+          placeholder="Filter by name"
           value={name ?? ""}
           onChange={({ target }) => void navigate({ search: { name: target.value || undefined }, replace: true })}
           className="!w-72"
@@ -46,7 +47,7 @@ export function DeploymentsPage() {
       {list.error && !deployments ? (
         <ErrorState error={list.error} retry={() => void list.refetch()} />
       ) : deployments === undefined ? (
-        <SkeletonRows label="Fetching the deployments" height={56} />
+        <SkeletonRows label="Loading deployments" height={56} />
       ) : (
         <Table
           name="Deployments"
@@ -58,11 +59,11 @@ export function DeploymentsPage() {
           onEnd={() => void (list.hasNextPage && !list.isFetchingNextPage && list.fetchNextPage())}
           empty={
             name ? (
-              <EmptyState title="No deployment is called so" />
+              <EmptyState title="No deployments match" />
             ) : (
               <EmptyState title="No deployments yet" command="npx threadmill deploy ./my-agent">
-                A deployment runs an agent project beside the others, with its own database and secrets. Make one here,
-                or from the folder of the project:
+                A deployment runs an agent project with its own database and secrets. Create one here or with the CLI in
+                the project folder:
               </EmptyState>
             )
           }
@@ -86,7 +87,13 @@ const COLUMNS: Column<Deployment>[] = [
       </Link>
     ),
   },
-  { id: "status", header: "Status", width: 130, card: "first", cell: (deployment) => <ServingState {...deployment} /> },
+  {
+    id: "status",
+    header: "Status",
+    width: 130,
+    card: "first",
+    cell: (deployment) => <DeploymentStatus {...deployment} />,
+  },
   {
     id: "revision",
     header: "Latest revision",
@@ -102,14 +109,18 @@ const COLUMNS: Column<Deployment>[] = [
     grow: true,
     cell: ({ source_config: { custom_url } }) => <code>{custom_url}</code>,
   },
-  { id: "source", header: "Source", width: 120, cell: ({ source }) => sourceWords(source) },
-  { id: "changed", header: "Changed", width: 110, cell: ({ updated_at }) => <RelativeTime time={updated_at} /> },
+  { id: "source", header: "Source", width: 120, cell: ({ source }) => SOURCE_LABELS[source] },
+  { id: "changed", header: "Updated", width: 110, cell: ({ updated_at }) => <RelativeTime time={updated_at} /> },
 ];
 
-const sourceWords = (source: Deployment["source"]): string =>
-  ({ internal_source: "folder", github: "git", internal_docker: "image", external_docker: "image" })[source];
+const SOURCE_LABELS: Record<Deployment["source"], string> = {
+  internal_source: "folder",
+  github: "git",
+  internal_docker: "image",
+  external_docker: "image",
+};
 
 function LatestRevision({ id, revision_id }: { id: string; revision_id: string }) {
   const { data } = useQuery(revisionQuery(id, revision_id));
-  return data ? <RevisionState revision={data} /> : <span className="text-text-3">{DASH}</span>;
+  return data ? <RevisionStatusLabel revision={data} /> : <span className="text-text-3">{DASH}</span>;
 }

@@ -4,7 +4,7 @@ import { pause } from "../../api/pause.ts";
 import { api } from "../../api/request.ts";
 import type { Level } from "./page.ts";
 
-/** Which lines. */
+/** The filters of a log. */
 export interface LogSelection {
   deployment_id: string;
   revision_id: string;
@@ -13,30 +13,30 @@ export interface LogSelection {
   text: string | undefined;
 }
 
-/** Lines that are kept at most; the oldest go first. */
+/** The maximum number of lines in memory; the oldest are dropped first. */
 const MAX_LINES = 5_000;
 const PAGE = 500;
-/** How long to wait until the next look, in ms; five times as long when nobody sees the page. */
-const PAUSE_MS = 1_000;
+/** Poll interval; five times as long while the page is hidden. */
+const POLL_MS = 1_000;
 
-export interface Followed {
-  /** Undefined until the first answer. */
+export interface LogState {
+  /** Undefined until the first response. */
   lines: readonly LogLine[] | undefined;
   error: Error | undefined;
-  /** Older lines were left out. */
+  /** Older lines are not loaded. */
   isCut: boolean;
 }
 
-const NOTHING: Followed = { lines: undefined, error: undefined, isCut: false };
+const EMPTY: LogState = { lines: undefined, error: undefined, isCut: false };
 
 /**
- * The last lines of a log, and, while it is followed, those that come. A look begins at the time of the last line that is known,
- * since several may be of the same millisecond; their ids tell which are new.
+ * Loads the last lines of a log and polls for new lines while the log is followed. Each poll starts at the timestamp of the last known
+ * line, because several lines may have the same millisecond. Known lines are dropped by ID.
  */
-export function useLogs(selection: LogSelection | undefined, isFollowing: boolean): Followed {
-  const [followed, setFollowed] = useState(NOTHING);
+export function useLogs(selection: LogSelection | undefined, isFollowing: boolean): LogState {
+  const [state, setState] = useState(EMPTY);
   const key = JSON.stringify(selection);
-  useEffect(() => setFollowed((before) => (key === undefined ? before : NOTHING)), [key]);
+  useEffect(() => setState((before) => (key === undefined ? before : EMPTY)), [key]);
   useEffect(() => {
     if (key === undefined) return;
     const abort = new AbortController();
@@ -50,18 +50,18 @@ export function useLogs(selection: LogSelection | undefined, isFollowing: boolea
           const isNew = lines !== known;
           known = lines;
           if (isNew)
-            setFollowed((before) => ({ lines, error: undefined, isCut: isCut || (known === lines && before.isCut) }));
-          else setFollowed((before) => (before.error ? { ...before, error: undefined } : before));
+            setState((before) => ({ lines, error: undefined, isCut: isCut || (known === lines && before.isCut) }));
+          else setState((before) => (before.error ? { ...before, error: undefined } : before));
         } catch (error) {
-          if (!signal.aborted) setFollowed((before) => ({ ...before, error: error as Error }));
+          if (!signal.aborted) setState((before) => ({ ...before, error: error as Error }));
         }
         if (!isFollowing) return;
-        await pause(document.hidden ? 5 * PAUSE_MS : PAUSE_MS, signal);
+        await pause(document.hidden ? 5 * POLL_MS : POLL_MS, signal);
       }
     })();
     return () => abort.abort();
   }, [key, isFollowing]);
-  return followed;
+  return state;
 }
 
 interface Lines {
@@ -84,18 +84,18 @@ async function lastLines(selection: LogSelection, signal: AbortSignal): Promise<
   return { lines: logs.reverse(), isCut: next_offset !== null };
 }
 
-/** The same list when nothing has come. */
+/** Loads the lines after the known ones. Returns the same list if there are none. */
 async function linesAfter(selection: LogSelection, known: readonly LogLine[], signal: AbortSignal): Promise<Lines> {
   const last = known.at(-1);
   const seen = new Set(known.filter(({ timestamp }) => timestamp === last?.timestamp).map(({ id }) => id));
-  const come: LogLine[] = [];
+  const added: LogLine[] = [];
   let offset: string | undefined;
   do {
     const { logs, next_offset } = await page(selection, { order: "asc", start_time: last?.timestamp, offset }, signal);
-    come.push(...logs.filter(({ id }) => !seen.has(id)));
+    added.push(...logs.filter(({ id }) => !seen.has(id)));
     offset = next_offset ?? undefined;
-  } while (offset !== undefined && come.length < MAX_LINES);
-  if (come.length === 0) return { lines: known, isCut: false };
-  const all = [...known, ...come];
+  } while (offset !== undefined && added.length < MAX_LINES);
+  if (added.length === 0) return { lines: known, isCut: false };
+  const all = [...known, ...added];
   return { lines: all.slice(-MAX_LINES), isCut: all.length > MAX_LINES };
 }

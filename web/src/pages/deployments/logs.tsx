@@ -2,15 +2,15 @@ import { useInfiniteQuery } from "@tanstack/react-query";
 import { useEffect, useRef, useState } from "react";
 import type { LogLine } from "../../../../src/control-plane/contract/logs.ts";
 import type { Deployment, Revision } from "../../../../src/control-plane/contract/records.ts";
-import { classes } from "../../ui/classes.ts";
-import { Checkbox, Input } from "../../ui/field.tsx";
+import { Checkbox, Input } from "../../ui/form/field.tsx";
+import { Select } from "../../ui/form/select.tsx";
 import { count, relativeTime } from "../../ui/format.ts";
-import { Select } from "../../ui/select.tsx";
+import { classes } from "../../ui/layout.tsx";
 import { EmptyState, ErrorState, SkeletonRows } from "../../ui/states.tsx";
 import { useLogs } from "./follow-logs.ts";
 import { type DeploymentSearch, deploymentRoute, LEVELS } from "./page.ts";
 import { revisionsQuery } from "./queries.ts";
-import { words } from "./revision-status.tsx";
+import { statusLabel } from "./revision-status.tsx";
 
 const ANY = "any";
 const KINDS = [
@@ -22,7 +22,7 @@ const LEVEL_OPTIONS = [
   ...LEVELS.slice(1).map((level) => ({ value: level, label: `${level.toLowerCase()} and above` })),
 ] as const;
 
-/** What the build of a revision has written, or what runs of it writes, as it comes. */
+/** The build log or the server log of a revision, updated as lines arrive. */
 export function Logs({ deployment }: { deployment: Deployment }) {
   const search = deploymentRoute.useSearch();
   const navigate = deploymentRoute.useNavigate();
@@ -39,7 +39,8 @@ export function Logs({ deployment }: { deployment: Deployment }) {
   );
   const change = (changed: DeploymentSearch) =>
     void navigate({ search: (before: DeploymentSearch) => ({ ...before, ...changed }), replace: true });
-  if (revision_id === undefined) return <EmptyState title="No revision yet">Nothing has written anything.</EmptyState>;
+  if (revision_id === undefined)
+    return <EmptyState title="No logs yet">Logs appear when the first revision is created.</EmptyState>;
   return (
     <div className="flex h-[calc(100vh-210px)] min-h-72 flex-col max-sm:h-[64vh]">
       <search className="mb-2 flex flex-wrap items-center gap-2">
@@ -65,8 +66,8 @@ export function Logs({ deployment }: { deployment: Deployment }) {
           className="w-44 max-sm:w-[calc(50%-4px)]"
         />
         <Input
-          aria-label="Text"
-          placeholder="A part of the line"
+          aria-label="Filter lines"
+          placeholder="Filter lines"
           value={search.text ?? ""}
           onChange={({ target }) => change({ text: target.value || undefined })}
           className="!w-52 max-sm:!w-[calc(50%-4px)]"
@@ -74,7 +75,7 @@ export function Logs({ deployment }: { deployment: Deployment }) {
         <Checkbox label="Follow" checked={isFollowing} onChange={({ target }) => setFollowing(target.checked)} />
       </search>
       {error && <ErrorState error={error} />}
-      {lines === undefined && !error && <SkeletonRows label="Fetching the lines" />}
+      {lines === undefined && !error && <SkeletonRows label="Loading logs" />}
       {lines && <Lines lines={lines} isCut={isCut} isFollowing={isFollowing} />}
     </div>
   );
@@ -84,13 +85,13 @@ const revisionOptions = (revisions: readonly Revision[], chosen: string) => {
   const now = new Date();
   const known = revisions.map(({ id, status, created_at }) => ({
     value: id,
-    label: `${id.slice(-8)} ${words(status)}`,
+    label: `${id.slice(-8)} ${statusLabel(status)}`,
     hint: relativeTime(new Date(created_at), now),
   }));
   return known.some(({ value }) => value === chosen) ? known : [...known, { value: chosen, label: chosen.slice(-8) }];
 };
 
-/** Lines in a box of its own, which stays at its end while they are followed. */
+/** The lines in a scrollable region that stays at its end while the log is followed. */
 function Lines({ lines, isCut, isFollowing }: { lines: readonly LogLine[]; isCut: boolean; isFollowing: boolean }) {
   const box = useRef<HTMLDivElement>(null);
   const newest = lines.at(-1)?.id;
@@ -100,13 +101,13 @@ function Lines({ lines, isCut, isFollowing }: { lines: readonly LogLine[]; isCut
   return (
     <section
       ref={box}
-      aria-label="Lines"
-      // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls is to be scrolled by keyboard, too
+      aria-label="Log lines"
+      // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable region must be reachable by keyboard
       tabIndex={0}
       className="min-h-0 flex-1 overflow-auto rounded-lg border border-line bg-sunken py-2 font-mono text-table"
     >
-      {isCut && <p className="px-3 pb-2 text-text-3">Older lines are left out: a text finds them.</p>}
-      {lines.length === 0 && <p className="px-3 text-text-3">No lines{isFollowing ? " yet" : ""}.</p>}
+      {isCut && <p className="px-3 pb-2 text-text-3">Older lines are hidden; search to find them.</p>}
+      {lines.length === 0 && <p className="px-3 text-text-3">No lines{isFollowing ? " yet" : ""}</p>}
       {lines.map((line) => (
         <div key={line.id} className="flex gap-3 px-3 [contain-intrinsic-size:auto_18px] [content-visibility:auto]">
           <time dateTime={line.timestamp} className="shrink-0 text-text-3">

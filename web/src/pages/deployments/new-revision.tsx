@@ -1,10 +1,10 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import type { Deployment } from "../../../../src/control-plane/contract/records.ts";
-import { toast } from "../../ui/toast.tsx";
-import { bringFolder, revisionConfigOf } from "./bring-source.ts";
+import { toast } from "../../ui/overlay/toast.tsx";
+import { deployFolder, revisionConfigOf } from "./deploy-folder.ts";
 import { deploymentsKey, newRevision } from "./queries.ts";
-import { type Reporting, SourceDialog } from "./source-dialog.tsx";
+import { SourceDialog, type SubmitOptions } from "./source-dialog.tsx";
 import { NO_SOURCE, type SourceKind } from "./source-fields.tsx";
 
 const KIND_OF: Record<Deployment["source"], SourceKind> = {
@@ -14,7 +14,7 @@ const KIND_OF: Record<Deployment["source"], SourceKind> = {
   external_docker: "image",
 };
 
-/** Makes another revision, beginning with what the latest was made of. */
+/** Creates a revision, starting from the source of the latest one. */
 export function NewRevision({ deployment, onClose }: { deployment: Deployment; onClose(): void }) {
   const client = useQueryClient();
   const { source, source_revision_config: last } = deployment;
@@ -25,11 +25,11 @@ export function NewRevision({ deployment, onClose }: { deployment: Deployment; o
     repo_ref: last.repo_ref ?? "",
     image_uri: last.image_uri ?? "",
   });
-  const submit = async (reporting: Reporting) => {
-    if (draft.kind === "folder") await bringFolder(deployment.id, draft, reporting);
+  const submit = async (options: SubmitOptions) => {
+    if (draft.kind === "folder") await deployFolder(deployment.id, draft, options);
     else await newRevision(deployment.id, revisionConfigOf(draft));
     await client.invalidateQueries({ queryKey: deploymentsKey });
-    toast("The revision is under way. What serves goes on until it is ready.");
+    toast("Deploying the revision. The current revision keeps serving until it is ready.");
     onClose();
   };
   return (

@@ -7,9 +7,9 @@ import { type Page, rootRoute } from "../../page.ts";
 const text = (value: unknown): string | undefined => (typeof value === "string" && value !== "" ? value : undefined);
 
 export interface DeploymentsSearch {
-  /** A part of the name. */
+  /** Part of the name. */
   name?: string;
-  /** The form for another one is open. */
+  /** The form for a new deployment is open. */
   create?: true;
 }
 
@@ -31,12 +31,12 @@ export type Level = (typeof LEVELS)[number];
 
 export interface DeploymentSearch {
   tab?: Tab;
-  /** Whose lines are shown; the latest revision's when it is left out. */
+  /** The revision whose logs are shown. Default: the latest. */
   revision?: string;
-  /** What it writes while it runs; otherwise what its build wrote. */
+  /** `deploy`: the server log. Default: the build log. */
   logs?: "build" | "deploy";
   level?: Level;
-  /** A part of the lines. */
+  /** Part of the line. */
   text?: string;
 }
 

@@ -7,11 +7,11 @@ import type {
   Secret,
 } from "../../../../src/control-plane/contract/records.ts";
 import { api } from "../../api/request.ts";
-import { isUnderWay } from "./revision-status.tsx";
+import { isInProgress } from "./revision-status.tsx";
 
-/** How often is looked while something is under way, and while nothing is, in ms. */
-const SOON_MS = 1_000;
-const LATER_MS = 10_000;
+/** Poll intervals with and without a revision in progress. */
+const ACTIVE_POLL_MS = 1_000;
+const IDLE_POLL_MS = 10_000;
 const PAGE = 50;
 
 export const deploymentsKey = ["deployments"] as const;
@@ -28,7 +28,7 @@ export const deploymentsQuery = (name: string | undefined) =>
       }),
     initialPageParam: 0,
     getNextPageParam: ({ resources, offset }) => (resources.length === PAGE ? offset : undefined),
-    refetchInterval: LATER_MS,
+    refetchInterval: IDLE_POLL_MS,
     placeholderData: keepPreviousData,
   });
 
@@ -36,7 +36,7 @@ export const deploymentQuery = (id: string) =>
   queryOptions({
     queryKey: [...deploymentsKey, "one", id],
     queryFn: ({ signal }) => api.get<Deployment>(pathOf(id), { signal }),
-    refetchInterval: 2 * SOON_MS,
+    refetchInterval: 2 * ACTIVE_POLL_MS,
   });
 
 export const revisionsQuery = (id: string) =>
@@ -47,17 +47,17 @@ export const revisionsQuery = (id: string) =>
     initialPageParam: 0,
     getNextPageParam: ({ resources, offset }) => (resources.length === PAGE ? offset : undefined),
     refetchInterval: ({ state }) =>
-      state.data?.pages.some(({ resources }) => resources.some(isUnderWay)) ? SOON_MS : LATER_MS,
+      state.data?.pages.some(({ resources }) => resources.some(isInProgress)) ? ACTIVE_POLL_MS : IDLE_POLL_MS,
   });
 
 export const revisionQuery = (id: string, revision_id: string) =>
   queryOptions({
     queryKey: [...deploymentsKey, "revision", id, revision_id],
     queryFn: ({ signal }) => api.get<Revision>(`${pathOf(id)}/revisions/${revision_id}`, { signal }),
-    refetchInterval: ({ state }) => (state.data && isUnderWay(state.data) ? SOON_MS : LATER_MS),
+    refetchInterval: ({ state }) => (state.data && isInProgress(state.data) ? ACTIVE_POLL_MS : IDLE_POLL_MS),
   });
 
-/** Makes a revision of what the one before was made of, or of what is given in its place. */
+/** Creates a revision. Fields that are not given are taken from the previous revision. */
 export const newRevision = (id: string, source_revision_config: object): Promise<Revision> =>
   api.post(`${pathOf(id)}/revisions`, { source_revision_config });
 

@@ -20,28 +20,28 @@ const KINDS: Record<RevisionStatus, StatusKind> = {
 };
 
 /**
- * What can be deployed again, as it was built. Whether one that failed or was interrupted has ever been deployed is not told: where
- * it has not, the server refuses it in words.
+ * Statuses from which a revision may be redeployed. The record does not show whether a failed or interrupted revision was ever
+ * deployed; if it was not, the server rejects the request.
  */
-const BUILT: readonly RevisionStatus[] = ["DEPLOYED", "DEPLOY_FAILED", "INTERRUPTED"];
+const REDEPLOYABLE: readonly RevisionStatus[] = ["DEPLOYED", "DEPLOY_FAILED", "INTERRUPTED"];
 
-export const isUnderWay = ({ status }: Revision): boolean => ["pending", "running"].includes(KINDS[status]);
-export const mayBeRedeployed = ({ status }: Revision): boolean => BUILT.includes(status);
+export const isInProgress = ({ status }: Revision): boolean => ["pending", "running"].includes(KINDS[status]);
+export const canRedeploy = ({ status }: Revision): boolean => REDEPLOYABLE.includes(status);
 
-/** `BUILD_FAILED` as people write it. */
-export const words = (status: string): string => status.toLowerCase().replaceAll("_", " ");
+/** Formats a status such as `BUILD_FAILED` as `build failed`. */
+export const statusLabel = (status: string): string => status.toLowerCase().replaceAll("_", " ");
 
-export const RevisionState = ({ revision }: { revision: Revision }) => (
-  <Status status={words(revision.status)} kind={KINDS[revision.status]} />
+export const RevisionStatusLabel = ({ revision }: { revision: Revision }) => (
+  <Status status={statusLabel(revision.status)} kind={KINDS[revision.status]} />
 );
 
-/** Whether it serves: a revision is active, whatever becomes of the latest one. */
-export function ServingState({ status, active_revision_id }: Pick<Deployment, "status" | "active_revision_id">) {
-  if (status === "AWAITING_DELETE") return <Status status="being deleted" kind="interrupted" />;
-  if (active_revision_id) return <Status status="serves" kind="success" />;
+/** The status of a deployment: live if a revision is active, whatever the status of the latest one. */
+export function DeploymentStatus({ status, active_revision_id }: Pick<Deployment, "status" | "active_revision_id">) {
+  if (status === "AWAITING_DELETE") return <Status status="deleting" kind="interrupted" />;
+  if (active_revision_id) return <Status status="Live" kind="success" />;
   return status === "READY" ? (
-    <Status status="not yet" kind="pending" />
+    <Status status="Not deployed" kind="pending" />
   ) : (
-    <Status status={words(status)} kind="pending" />
+    <Status status={statusLabel(status)} kind="pending" />
   );
 }

@@ -3,35 +3,35 @@ import { useState } from "react";
 import type { Deployment, Revision } from "../../../../src/control-plane/contract/records.ts";
 import { Button } from "../../ui/button.tsx";
 import { Id } from "../../ui/code-block.tsx";
-import { Confirm } from "../../ui/confirm.tsx";
 import { DASH } from "../../ui/format.ts";
+import { Confirm } from "../../ui/overlay/confirm.tsx";
+import { toast } from "../../ui/overlay/toast.tsx";
 import { RelativeTime } from "../../ui/relative-time.tsx";
 import { EmptyState, ErrorState, SkeletonRows } from "../../ui/states.tsx";
 import { Badge } from "../../ui/status.tsx";
-import { Table } from "../../ui/table.tsx";
-import type { Column } from "../../ui/table-columns.ts";
-import { toast } from "../../ui/toast.tsx";
+import type { Column } from "../../ui/table/columns.ts";
+import { Table } from "../../ui/table/table.tsx";
 import { deploymentRoute } from "./page.ts";
 import { deploymentsKey, interrupt, redeploy, revisionsQuery } from "./queries.ts";
-import { isUnderWay, mayBeRedeployed, RevisionState } from "./revision-status.tsx";
+import { canRedeploy, isInProgress, RevisionStatusLabel } from "./revision-status.tsx";
 
-/** What the deployment was, is and is about to be made of. */
+/** The revisions of a deployment. */
 export function Revisions({ deployment }: { deployment: Deployment }) {
   const { id, active_revision_id } = deployment;
   const client = useQueryClient();
   const navigate = deploymentRoute.useNavigate();
   const list = useInfiniteQuery(revisionsQuery(id));
-  const [returning, setReturning] = useState<Revision>();
+  const [redeploying, setRedeploying] = useState<Revision>();
   const refresh = () => client.invalidateQueries({ queryKey: deploymentsKey });
   const interrupting = useMutation({
     mutationFn: (revision: Revision) => interrupt(id, revision.id),
     onError: (error) => toast(error.message, { error: true }),
-    onSuccess: () => toast("It ends soon. What serves is not touched."),
+    onSuccess: () => toast("Stopping. The live revision is not affected."),
     onSettled: refresh,
   });
   const revisions = list.data?.pages.flatMap(({ resources }) => resources);
   if (list.error && !revisions) return <ErrorState error={list.error} retry={() => void list.refetch()} />;
-  if (!revisions) return <SkeletonRows label="Fetching the revisions" height={56} rows={3} />;
+  if (!revisions) return <SkeletonRows label="Loading revisions" height={56} rows={3} />;
   return (
     <>
       <Table
@@ -40,9 +40,9 @@ export function Revisions({ deployment }: { deployment: Deployment }) {
         rowHeight={56}
         columns={columnsFor({
           active: active_revision_id,
-          isBusy: revisions.some(isUnderWay),
+          isBusy: revisions.some(isInProgress),
           interrupt: (revision) => interrupting.mutate(revision),
-          redeploy: setReturning,
+          redeploy: setRedeploying,
           showLogs: ({ id: revision, status }) => {
             const logs = status === "DEPLOYED" || status === "DEPLOY_FAILED" ? "deploy" : "build";
             void navigate({ search: { tab: "logs", revision, logs } });
@@ -51,25 +51,21 @@ export function Revisions({ deployment }: { deployment: Deployment }) {
         keyOf={(revision) => revision.id}
         onEnd={() => void (list.hasNextPage && !list.isFetchingNextPage && list.fetchNextPage())}
         className="max-h-[65vh] rounded-lg border border-line"
-        empty={
-          <EmptyState title="No revisions yet">
-            Nothing was brought to this deployment so far: “New revision” brings a folder.
-          </EmptyState>
-        }
+        empty={<EmptyState title="No revisions yet">Create a revision to deploy the first version.</EmptyState>}
       />
       <Confirm
-        open={returning !== undefined}
-        onClose={() => setReturning(undefined)}
-        title={returning?.id === active_revision_id ? "Deploy this revision again?" : "Roll back to this revision?"}
-        action={returning?.id === active_revision_id ? "Deploy again" : "Roll back"}
+        open={redeploying !== undefined}
+        onClose={() => setRedeploying(undefined)}
+        title={redeploying?.id === active_revision_id ? "Redeploy this revision?" : "Roll back to this revision?"}
+        action={redeploying?.id === active_revision_id ? "Redeploy" : "Roll back"}
         onConfirm={async () => {
-          await redeploy(id, returning?.id ?? "");
+          await redeploy(id, redeploying?.id ?? "");
           await refresh();
-          toast("It is being deployed as it was built.");
+          toast("Deploying the revision");
         }}
       >
-        It is started as it was built, with the secrets it had then. The traffic goes to it once it is ready; until then
-        what serves goes on.
+        The revision starts from its existing build, with the secrets it had then. It receives traffic once it is ready;
+        the current revision keeps serving until then.
       </Confirm>
     </>
   );
@@ -77,7 +73,7 @@ export function Revisions({ deployment }: { deployment: Deployment }) {
 
 interface RevisionActions {
   active: string | null;
-  /** A revision is under way: no other can be deployed again. */
+  /** A revision is in progress: no other revision can be redeployed. */
   isBusy: boolean;
   interrupt(revision: Revision): void;
   redeploy(revision: Revision): void;
@@ -93,7 +89,7 @@ const columnsFor = ({ active, isBusy, interrupt, redeploy, showLogs }: RevisionA
     cell: ({ id }) => (
       <span className="flex items-center gap-1">
         <Id id={id} />
-        {id === active && <Badge>serves</Badge>}
+        {id === active && <Badge>Live</Badge>}
       </span>
     ),
   },
@@ -102,7 +98,7 @@ const columnsFor = ({ active, isBusy, interrupt, redeploy, showLogs }: RevisionA
     header: "Status",
     width: 150,
     card: "first",
-    cell: (revision) => <RevisionState revision={revision} />,
+    cell: (revision) => <RevisionStatusLabel revision={revision} />,
   },
   {
     id: "message",
@@ -115,26 +111,26 @@ const columnsFor = ({ active, isBusy, interrupt, redeploy, showLogs }: RevisionA
       </span>
     ),
   },
-  { id: "of", header: "Made of", width: 180, cell: (revision) => <code>{madeOf(revision)}</code> },
-  { id: "made", header: "Made", width: 110, cell: ({ created_at }) => <RelativeTime time={created_at} /> },
+  { id: "source", header: "Source", width: 180, cell: (revision) => <code>{sourceLabel(revision)}</code> },
+  { id: "created", header: "Created", width: 110, cell: ({ created_at }) => <RelativeTime time={created_at} /> },
   {
     id: "actions",
     header: <span className="sr-only">Actions</span>,
     width: 200,
     cell: (revision) => (
       <span className="flex gap-2">
-        <Button small aria-label={`Logs of the revision ${revision.id}`} onClick={() => showLogs(revision)}>
+        <Button small aria-label={`Logs of revision ${revision.id}`} onClick={() => showLogs(revision)}>
           Logs
         </Button>
-        {isUnderWay(revision) && (
+        {isInProgress(revision) && (
           <Button small look="danger" onClick={() => interrupt(revision)}>
             Interrupt
           </Button>
         )}
-        {mayBeRedeployed(revision) && !isBusy && (
+        {canRedeploy(revision) && !isBusy && (
           <Button
             small
-            aria-label={`${revision.id === active ? "Redeploy" : "Roll back to"} the revision ${revision.id}`}
+            aria-label={`${revision.id === active ? "Redeploy" : "Roll back to"} revision ${revision.id}`}
             onClick={() => redeploy(revision)}
           >
             {revision.id === active ? "Redeploy" : "Roll back"}
@@ -145,8 +141,8 @@ const columnsFor = ({ active, isBusy, interrupt, redeploy, showLogs }: RevisionA
   },
 ];
 
-function madeOf({ source_revision_config: made }: Revision): string {
-  if (made.image_uri) return made.image_uri;
-  if (made.repo_commit_sha) return `${made.repo_ref ?? ""} ${made.repo_commit_sha.slice(0, 8)}`.trim();
-  return made.repo_ref ?? made.langgraph_config_path ?? "folder";
+function sourceLabel({ source_revision_config: source }: Revision): string {
+  if (source.image_uri) return source.image_uri;
+  if (source.repo_commit_sha) return `${source.repo_ref ?? ""} ${source.repo_commit_sha.slice(0, 8)}`.trim();
+  return source.repo_ref ?? source.langgraph_config_path ?? "folder";
 }

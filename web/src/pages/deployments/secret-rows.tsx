@@ -1,9 +1,9 @@
 import { Plus, Trash2 } from "lucide-react";
 import type { Secret } from "../../../../src/control-plane/contract/records.ts";
 import { Button } from "../../ui/button.tsx";
-import { Input } from "../../ui/field.tsx";
+import { Input } from "../../ui/form/field.tsx";
 
-/** Names and values of secrets. Values are written here and shown nowhere. */
+/** Edits names and values of secrets. Stored values are never shown. */
 export function SecretRows({
   secrets,
   onChange,
@@ -16,7 +16,7 @@ export function SecretRows({
   return (
     <div className="grid gap-2">
       {secrets.map(({ name, value }, i) => (
-        // biome-ignore lint/suspicious/noArrayIndexKey: a row is its place; its name changes while it is typed
+        // biome-ignore lint/suspicious/noArrayIndexKey: rows are identified by position; the name changes while it is typed
         <div key={i} className="flex gap-2">
           <Input
             aria-label={`Name of secret ${i + 1}`}
@@ -39,7 +39,7 @@ export function SecretRows({
           <Button
             look="quiet"
             square
-            aria-label={`Leave out ${name || `secret ${i + 1}`}`}
+            aria-label={`Remove ${name || `secret ${i + 1}`}`}
             onClick={() => onChange(secrets.filter((_, other) => other !== i))}
           >
             <Trash2 size={14} aria-hidden />
@@ -48,7 +48,7 @@ export function SecretRows({
       ))}
       <div>
         <Button small onClick={() => onChange([...secrets, { name: "", value: "" }])}>
-          <Plus size={13} aria-hidden /> Add a secret
+          <Plus size={13} aria-hidden /> Add secret
         </Button>
       </div>
     </div>

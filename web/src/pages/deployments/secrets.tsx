@@ -2,12 +2,12 @@ import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { type FormEvent, useState } from "react";
 import type { Deployment, Secret } from "../../../../src/control-plane/contract/records.ts";
 import { Button } from "../../ui/button.tsx";
+import { toast } from "../../ui/overlay/toast.tsx";
 import { EmptyState } from "../../ui/states.tsx";
-import { toast } from "../../ui/toast.tsx";
 import { deploymentsKey, replaceSecrets } from "./queries.ts";
 import { SecretRows } from "./secret-rows.tsx";
 
-/** Names of the secrets; they are replaced, all of them, and never shown. */
+/** The names of the secrets. All secrets are replaced at once; values are never shown. */
 export function Secrets({ deployment }: { deployment: Deployment }) {
   const [draft, setDraft] = useState<readonly Secret[]>();
   const names = deployment.secrets.map(({ name }) => name);
@@ -18,22 +18,22 @@ export function Secrets({ deployment }: { deployment: Deployment }) {
         setDraft(names.length > 0 ? names.map((name) => ({ name, value: "" })) : [{ name: "", value: "" }])
       }
     >
-      {names.length > 0 ? "Replace them …" : "Add secrets …"}
+      {names.length > 0 ? "Replace secrets …" : "Add secrets …"}
     </Button>
   );
   if (names.length === 0)
     return (
       <EmptyState title="No secrets" action={replace}>
-        Secrets are environment variables of the deployment, kept encrypted.
+        Secrets are environment variables of the deployment, stored encrypted.
       </EmptyState>
     );
   return (
     <div className="grid max-w-2xl gap-3">
-      <ul aria-label="Names of the secrets" className="divide-y divide-line rounded-lg border border-line">
+      <ul aria-label="Secrets" className="divide-y divide-line rounded-lg border border-line">
         {names.map((name) => (
           <li key={name} className="flex justify-between gap-4 px-3 py-1.5 font-mono text-table">
             <span className="truncate">{name}</span>
-            <span role="img" className="text-text-3" aria-label="not shown">
+            <span role="img" className="text-text-3" aria-label="hidden">
               ••••••••
             </span>
           </li>
@@ -60,7 +60,7 @@ function Replace({
     mutationFn: () => replaceSecrets(id, draft),
     onSuccess: async () => {
       await client.invalidateQueries({ queryKey: deploymentsKey });
-      toast("The secrets are replaced. A revision with them is under way.");
+      toast("Secrets replaced. Deploying a revision with the new secrets.");
       onDone();
     },
   });
@@ -71,8 +71,8 @@ function Replace({
   return (
     <form onSubmit={submit} className="grid max-w-2xl gap-4">
       <p className="text-body text-text-2">
-        What you save takes the place of all secrets: a name that you leave out is gone, and each needs its value anew,
-        as values are not shown. A new revision with them is deployed at once.
+        Saving replaces all secrets: names that are not listed are deleted, and each secret needs its value again
+        because values are never shown. A new revision is deployed immediately.
       </p>
       <SecretRows secrets={draft} onChange={onChange} />
       {replacing.error && (

@@ -1,10 +1,10 @@
 import { type FormEvent, type ReactNode, useRef, useState } from "react";
 import { Button } from "../../ui/button.tsx";
-import { Dialog } from "../../ui/dialog.tsx";
 import { bytes } from "../../ui/format.ts";
+import { Dialog } from "../../ui/overlay/dialog.tsx";
 import { Progress } from "../../ui/progress.tsx";
-import type { Stage } from "./bring-source.ts";
-import { type SourceDraft, SourceFields, type SourceKind, whyNoProject } from "./source-fields.tsx";
+import type { UploadStage } from "./deploy-folder.ts";
+import { projectError, type SourceDraft, SourceFields, type SourceKind } from "./source-fields.tsx";
 
 const KINDS: readonly { kind: SourceKind; label: string }[] = [
   { kind: "folder", label: "Folder" },
@@ -12,13 +12,13 @@ const KINDS: readonly { kind: SourceKind; label: string }[] = [
   { kind: "image", label: "Image" },
 ];
 
-/** How the work of a submitted form is reported, and ended before its time. */
-export interface Reporting {
-  onStage(stage: Stage): void;
+/** Reports the progress of a submitted form and aborts it. */
+export interface SubmitOptions {
+  onStage(stage: UploadStage): void;
   signal: AbortSignal;
 }
 
-/** A form for a source, which stays with the reason when what it asks for fails. */
+/** A form for the source of a revision. It stays open and shows the error if the request fails. */
 export function SourceDialog({
   title,
   action,
@@ -32,7 +32,7 @@ export function SourceDialog({
   onClose,
 }: {
   title: string;
-  /** The verb on the button. */
+  /** The label of the submit button. */
   action: string;
   draft: SourceDraft;
   onChange(draft: SourceDraft): void;
@@ -40,10 +40,10 @@ export function SourceDialog({
   isNew?: boolean;
   before?: ReactNode;
   children?: ReactNode;
-  onSubmit(reporting: Reporting): Promise<void>;
+  onSubmit(options: SubmitOptions): Promise<void>;
   onClose(): void;
 }) {
-  const [state, setState] = useState<{ isBusy?: boolean; stage?: Stage; error?: string }>({});
+  const [state, setState] = useState<{ isBusy?: boolean; stage?: UploadStage; error?: string }>({});
   const abort = useRef<AbortController>(undefined);
   const submit = async (event: FormEvent) => {
     event.preventDefault();
@@ -60,7 +60,7 @@ export function SourceDialog({
     abort.current?.abort();
     onClose();
   };
-  const cannot = draft.kind === "folder" && (draft.files.length === 0 || whyNoProject(draft) !== undefined);
+  const isInvalid = draft.kind === "folder" && (draft.files.length === 0 || projectError(draft) !== undefined);
   return (
     <Dialog
       open
@@ -69,7 +69,7 @@ export function SourceDialog({
       footer={
         <>
           <Button onClick={close}>Cancel</Button>
-          <Button form="source" type="submit" look="primary" disabled={state.isBusy || cannot}>
+          <Button form="source" type="submit" look="primary" disabled={state.isBusy || isInvalid}>
             {action}
           </Button>
         </>

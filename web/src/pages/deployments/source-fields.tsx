@@ -1,15 +1,22 @@
 import { useState } from "react";
 import { NEVER_DEPLOYED } from "../../../../src/control-plane/contract/ignore-rules.ts";
-import { Field, Input } from "../../ui/field.tsx";
+import { Field, Input } from "../../ui/form/field.tsx";
 import { bytes, count } from "../../ui/format.ts";
 import { type SourceFile, sourceOf } from "./source-folder.ts";
 
+declare module "react" {
+  interface InputHTMLAttributes<T> {
+    /** Selects a folder instead of files. All browsers support it, and React passes it through. */
+    webkitdirectory?: "";
+  }
+}
+
 export type SourceKind = "folder" | "git" | "image";
 
-/** What a revision is to be made of, as far as it has been said. */
+/** The source of a revision, as edited in the form. */
 export interface SourceDraft {
   kind: SourceKind;
-  /** Of a folder: what of it is deployed. */
+  /** The files of a folder that are deployed. */
   files: readonly SourceFile[];
   config_path: string;
   repo_url: string;
@@ -30,14 +37,14 @@ const CONFIG = "langgraph.json";
 
 export const sizeOf = (files: readonly SourceFile[]): number => files.reduce((sum, { file }) => sum + file.size, 0);
 
-/** Why nothing can be deployed of this folder; undefined when it can, or none was chosen. */
-export function whyNoProject({ files, config_path }: SourceDraft): string | undefined {
+/** The reason why the folder cannot be deployed; undefined if it can, or if no folder is selected. */
+export function projectError({ files, config_path }: SourceDraft): string | undefined {
   const wanted = config_path.replace(/^\.\//, "") || CONFIG;
   if (files.length === 0 || files.some(({ path }) => path === wanted)) return undefined;
-  return `There is no ${wanted} in it: choose the folder that has it, or say below where it is.`;
+  return `No ${wanted} found. Select the folder that contains it, or enter its path below.`;
 }
 
-/** Fields for what a revision is made of, by the kind of its source. */
+/** The fields of a source, by its kind. */
 export function SourceFields({
   draft,
   onChange,
@@ -45,7 +52,7 @@ export function SourceFields({
 }: {
   draft: SourceDraft;
   onChange(draft: SourceDraft): void;
-  /** The repository is chosen once, for all revisions. */
+  /** Whether the deployment is being created: its repository cannot be changed afterwards. */
   isNew: boolean;
 }) {
   const text = (name: "config_path" | "repo_url" | "repo_ref" | "image_uri") => ({
@@ -53,16 +60,13 @@ export function SourceFields({
     onChange: ({ target }: { target: { value: string } }) => onChange({ ...draft, [name]: target.value }),
   });
   const configPath = (
-    <Field label="Path of the configuration" hint={`Where ${CONFIG} is, relative to the root; may be left empty.`}>
+    <Field label="Configuration path" hint={`Path of ${CONFIG}, relative to the root. Optional.`}>
       {(props) => <Input {...props} {...text("config_path")} placeholder={CONFIG} className="font-mono" />}
     </Field>
   );
   if (draft.kind === "image")
     return (
-      <Field
-        label="Image"
-        hint="An agent server that was built elsewhere. The service needs Docker to run it (docs/deploy.md)."
-      >
+      <Field label="Image" hint="A prebuilt agent server image. Requires Docker on the server (docs/deploy.md).">
         {(props) => (
           <Input
             {...props}
@@ -84,7 +88,7 @@ export function SourceFields({
   return (
     <>
       {isNew && (
-        <Field label="Repository" hint="Any that the server's git can fetch without a password.">
+        <Field label="Repository" hint="A repository that git on the server can fetch without a password.">
           {(props) => (
             <Input
               {...props}
@@ -96,7 +100,7 @@ export function SourceFields({
           )}
         </Field>
       )}
-      <Field label="Branch or tag" hint="The default branch when it is left empty; a tag as refs/tags/v1.">
+      <Field label="Branch or tag" hint="Default: the default branch. Write a tag as refs/tags/v1.">
         {(props) => <Input {...props} {...text("repo_ref")} placeholder="main" className="font-mono" />}
       </Field>
       {configPath}
@@ -105,22 +109,24 @@ export function SourceFields({
 }
 
 function Folder({ draft, onChange }: { draft: SourceDraft; onChange(draft: SourceDraft): void }) {
-  const [left, setLeft] = useState(0);
+  const [excluded, setExcluded] = useState(0);
   const choose = async (chosen: readonly File[]) => {
     const files = await sourceOf(chosen);
-    // The folders that never are deployed would make this number tell nothing.
+    // Does not count folders that are never deployed.
     const own = chosen.filter((file) => !file.webkitRelativePath.split("/").some((name) => NEVER_DEPLOYED.test(name)));
-    setLeft(own.length - files.length);
+    setExcluded(own.length - files.length);
     onChange({ ...draft, files });
   };
   const { files } = draft;
-  const found = `${count(files.length)} files, ${bytes(sizeOf(files))}${left > 0 ? `; ${count(left)} left out by .gitignore or .dockerignore` : ""}.`;
+  const found = `${count(files.length)} files, ${bytes(sizeOf(files))}${excluded > 0 ? `; ${count(excluded)} excluded by .gitignore or .dockerignore` : ""}`;
   return (
     <Field
       label="Folder"
-      error={whyNoProject(draft)}
+      error={projectError(draft)}
       hint={
-        files.length > 0 ? found : "A project with a langgraph.json. What .gitignore and .env files hold is not sent."
+        files.length > 0
+          ? found
+          : "A project with a langgraph.json. Files that .gitignore or .dockerignore exclude, and .env files, are not uploaded."
       }
     >
       {(props) => (

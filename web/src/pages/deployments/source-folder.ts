@@ -5,28 +5,28 @@ import {
   readIgnoreRules,
 } from "../../../../src/control-plane/contract/ignore-rules.ts";
 
-/** A file of a folder that somebody chose. */
+/** A file of the selected folder. */
 export interface SourceFile {
-  /** Relative to the folder, with `/`. */
+  /** Relative to the folder, with `/` as the separator. */
   path: string;
   file: File;
 }
 
 interface Rules {
   rules: IgnoreRules;
-  /** The folder that they are for, with a `/` at its end; empty for the root. */
+  /** The folder that the rules apply to, with a trailing `/`; empty for the root. */
   below: string;
 }
 
-/** What is deployed of a chosen folder: all but what .gitignore and .dockerignore leave out, as `threadmill deploy` has it. */
+/** The files of a folder that are deployed: all except those that .gitignore and .dockerignore exclude, like `threadmill deploy`. */
 export async function sourceOf(chosen: readonly File[]): Promise<SourceFile[]> {
   // The first part of the path is the name of the folder itself.
   const files = chosen.map((file) => ({ path: file.webkitRelativePath.split("/").slice(1).join("/"), file }));
   const rules = await rulesIn(files);
-  return files.filter(({ path }) => !isLeftOut(path, rules)).sort((a, b) => (a.path < b.path ? -1 : 1));
+  return files.filter(({ path }) => !isExcluded(path, rules)).sort((a, b) => (a.path < b.path ? -1 : 1));
 }
 
-/** Those of .dockerignore first, then .gitignore from the root downwards: the last that says anything decides. */
+/** The rules of .dockerignore first, then of each .gitignore from the root down. The last rule that matches decides. */
 async function rulesIn(files: readonly SourceFile[]): Promise<Rules[]> {
   const docker = files.filter(({ path }) => path === ".dockerignore");
   const git = files
@@ -40,15 +40,15 @@ async function rulesIn(files: readonly SourceFile[]): Promise<Rules[]> {
   );
 }
 
-/** What is in a folder that is left out is left out with it. */
-function isLeftOut(path: string, rules: readonly Rules[]): boolean {
+/** Excluding a folder excludes its content. */
+function isExcluded(path: string, rules: readonly Rules[]): boolean {
   const names = path.split("/");
   return names.some((name, i) => {
     if (NEVER_DEPLOYED.test(name)) return true;
     const part = names.slice(0, i + 1).join("/");
     let isOut = false;
     for (const { rules: own, below } of rules)
-      if (part.startsWith(below)) isOut = own.leavesOut(part.slice(below.length), i < names.length - 1) ?? isOut;
+      if (part.startsWith(below)) isOut = own.excludes(part.slice(below.length), i < names.length - 1) ?? isOut;
     return isOut;
   });
 }
@@ -56,7 +56,7 @@ function isLeftOut(path: string, rules: readonly Rules[]): boolean {
 /**
  * Packs files into a tar.gz.
  *
- * @param onProgress told how many bytes of the files are packed
+ * @param onProgress called with the number of packed bytes
  */
 export async function pack(
   files: readonly SourceFile[],
@@ -64,7 +64,7 @@ export async function pack(
 ): Promise<Blob> {
   const { readable, controller } = createTarPacker();
   const packed = new Response(readable.pipeThrough(new CompressionStream("gzip"), { signal })).blob();
-  // Reported where it is awaited; until then it is nobody's failure.
+  // Prevents an unhandled rejection: the caller awaits the promise at the end.
   packed.catch(() => undefined);
   let bytes = 0;
   for (const { path, file } of files) {

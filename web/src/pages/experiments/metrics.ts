@@ -1,21 +1,22 @@
 import type { KeyConfig } from "../../../../src/experiments/contract/feedback-configs.ts";
+import type { ExperimentRun } from "../../../../src/experiments/contract/runs.ts";
 import type { KeyStats, Session } from "../../../../src/experiments/contract/sessions.ts";
 import { DASH, delta, duration, number, percent, percentagePoints } from "../../ui/format.ts";
 
-/** Something that experiments are measured by. */
+/** A metric of an experiment. */
 export interface Metric {
   /** `feedback.correctness`, `summary.f1`, `latency`, `error`. */
   id: string;
   name: string;
   isLowerBetter: boolean;
-  /** Null where there is none. */
+  /** Null if missing. */
   valueOf(session: Session): number | null;
   format(value: number | null): string;
-  /** A difference, with its sign. */
+  /** Formats a difference with its sign. */
   formatChange(by: number): string;
 }
 
-/** Feedback on each run by its key, feedback on the whole, then how long it took and how often it failed. */
+/** The metrics of experiments: feedback on runs by key, feedback on the experiment, latency, errors. */
 export function metricsOf(sessions: readonly Session[], configs: readonly KeyConfig[] = []): Metric[] {
   const lower = new Set(
     configs.filter((config) => config.is_lower_score_better).map(({ feedback_key }) => feedback_key),
@@ -61,7 +62,7 @@ const summaryStats: StatsOf = (session) => session.session_feedback_stats;
 export const keysOf = (sessions: readonly Session[], statsOf: StatsOf): string[] =>
   [...new Set(sessions.flatMap((session) => Object.keys(statsOf(session) ?? {})))].sort();
 
-/** What one key adds up to, in a cell: the mean, or the labels that were given most. */
+/** The summary of a feedback key: the mean, or the labels with their counts. */
 export function summaryOf(stats: KeyStats | undefined): string {
   if (!stats) return DASH;
   if (stats.avg !== null) return number(stats.avg);
@@ -69,10 +70,14 @@ export function summaryOf(stats: KeyStats | undefined): string {
   return labels.map(([label, n]) => `${label} ${n}`).join(", ") || DASH;
 }
 
-/** The metadata that was given with an upload. */
+/** The metadata of the upload. */
 export const metadataOf = ({ extra }: Session): [string, unknown][] =>
   Object.entries((extra?.metadata as Record<string, unknown> | undefined) ?? {});
 
-/** The oldest first: in the order of their numbers, and of their starts where they have none. */
+/** Sorts by run number, then by start time; oldest first. */
 export const byAge = (a: Session, b: Session): number =>
   (a.test_run_number ?? 0) - (b.test_run_number ?? 0) || a.start_time.localeCompare(b.start_time);
+
+/** The latency of a run. */
+export const latencyOf = ({ start_time, end_time }: ExperimentRun): string =>
+  end_time === null ? DASH : duration(Date.parse(end_time) - Date.parse(start_time));

@@ -4,20 +4,20 @@ import type { Session } from "../../../../src/experiments/contract/sessions.ts";
 import { api } from "../../api/request.ts";
 import type { Page } from "../../page.ts";
 import { compareRoute } from "./compare/route.ts";
-import { datasetRoute, datasetsRoute, looseSessionsRoute, sessionRoute } from "./routes.ts";
+import { datasetRoute, datasetsRoute, sessionRoute, unassignedSessionsRoute } from "./routes.ts";
 
-/** How many of each the palette shows. */
-const FOUND = 6;
+/** The number of palette results per group. */
+const PALETTE_LIMIT = 6;
 
 /** Datasets and the experiments on them. */
 export const experiments: Page = {
   nav: { label: "Experiments", to: "/experiments", icon: FlaskConical, scope: "experiments" },
-  routes: [datasetsRoute, datasetRoute, looseSessionsRoute, sessionRoute, compareRoute],
+  routes: [datasetsRoute, datasetRoute, unassignedSessionsRoute, sessionRoute, compareRoute],
   palette: [
     {
       group: "Datasets",
       find: async (text, signal) => {
-        const query = { name_contains: text || undefined, limit: FOUND };
+        const query = { name_contains: text || undefined, limit: PALETTE_LIMIT };
         const found = await api.get<Dataset[]>("/api/v1/datasets", { query, signal });
         return found.map(({ id, name }) => ({ label: name, hint: "Dataset", to: `/experiments/datasets/${id}` }));
       },
@@ -25,7 +25,7 @@ export const experiments: Page = {
     {
       group: "Experiments",
       find: async (text, signal) => {
-        const query = { name_contains: text || undefined, limit: FOUND };
+        const query = { name_contains: text || undefined, limit: PALETTE_LIMIT };
         const found = await api.get<Session[]>("/api/v1/sessions", { query, signal });
         return found.map(({ id, name }) => ({ label: name, hint: "Experiment", to: `/experiments/sessions/${id}` }));
       },

@@ -1,9 +1,9 @@
 import { DASH } from "../../ui/format.ts";
 
-/** More than a row can show. */
+/** Longer than a table row can show. */
 const MAX_CHARS = 300;
 
-/** The beginning of inputs or outputs in one line: the text itself where there is but one, as in `{"question": "..."}`. */
+/** A one-line preview of inputs or outputs. An object with a single string, such as `{"question": "..."}`, shows the string. */
 export function previewOf(value: unknown): string {
   if (value === null || value === undefined) return DASH;
   const only = soleText(value);

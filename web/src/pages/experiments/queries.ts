@@ -7,18 +7,18 @@ import type { KeyConfig } from "../../../../src/experiments/contract/feedback-co
 import type { ExperimentRun } from "../../../../src/experiments/contract/runs.ts";
 import type { Session } from "../../../../src/experiments/contract/sessions.ts";
 import { api } from "../../api/request.ts";
-import type { Sort } from "../../ui/table-columns.ts";
+import type { Sort } from "../../ui/table/columns.ts";
 
-/** All that is below this is fetched anew after a change. */
+/** The prefix of all queries that are invalidated after a change. */
 export const EXPERIMENTS = ["experiments"] as const;
 
-/** Records of a page of what may be long. */
+/** Page size. */
 const PAGE = 100;
 
-/** The most experiments of a dataset that are listed: what one answer holds. */
+/** The maximum number of experiments that are listed: the maximum page size of the API. */
 export const MAX_SESSIONS = 1_000;
 
-/** Pages follow one another until one is not full. */
+/** Offset pagination: a page that is not full is the last one. */
 const paged = {
   initialPageParam: 0,
   getNextPageParam: (last: readonly unknown[], pages: readonly unknown[]) =>
@@ -42,7 +42,7 @@ export const datasetQuery = (id: string) =>
     queryFn: ({ signal }) => api.get<Dataset>(`/api/v1/datasets/${encodeURIComponent(id)}`, { signal }),
   });
 
-/** The experiments of a dataset with their statistics, the newest first. */
+/** The experiments of a dataset with statistics, newest first. */
 export const sessionsQuery = (dataset_id: string) =>
   queryOptions({
     queryKey: [...EXPERIMENTS, "sessions", dataset_id],
@@ -53,10 +53,10 @@ export const sessionsQuery = (dataset_id: string) =>
       }),
   });
 
-/** Experiments that belong to no dataset, the newest first. */
-export const looseSessionsQuery = (name_contains: string | undefined) =>
+/** Experiments without a dataset, newest first. */
+export const unassignedSessionsQuery = (name_contains: string | undefined) =>
   infiniteQueryOptions({
-    queryKey: [...EXPERIMENTS, "loose", name_contains],
+    queryKey: [...EXPERIMENTS, "unassigned", name_contains],
     queryFn: ({ pageParam, signal }) =>
       api.get<Session[]>("/api/v1/sessions", {
         query: { reference_free: true, name_contains, limit: PAGE, offset: pageParam },
@@ -71,18 +71,18 @@ export const sessionQuery = (id: string) =>
     queryFn: ({ signal }) => api.get<Session>(`/api/v1/sessions/${encodeURIComponent(id)}`, { signal }),
   });
 
-/** What the feedback keys mean, and which way is up. */
+/** The configuration of feedback keys, including whether lower is better. */
 export const keysQuery = queryOptions({
   queryKey: [...EXPERIMENTS, "keys"],
   queryFn: ({ signal }) => api.get<KeyConfig[]>("/api/v1/feedback-configs", { query: { limit: 1_000 }, signal }),
 });
 
-export const examplesQuery = (dataset_id: string, words: string | undefined) =>
+export const examplesQuery = (dataset_id: string, text: string | undefined) =>
   infiniteQueryOptions({
-    queryKey: [...EXPERIMENTS, "examples", dataset_id, words],
+    queryKey: [...EXPERIMENTS, "examples", dataset_id, text],
     queryFn: ({ pageParam, signal }) =>
       api.get<Example[]>("/api/v1/examples", {
-        query: { dataset: dataset_id, full_text_contains: words, limit: PAGE, offset: pageParam },
+        query: { dataset: dataset_id, full_text_contains: text, limit: PAGE, offset: pageParam },
         signal,
       }),
     ...paged,
@@ -94,7 +94,7 @@ export const exampleQuery = (id: string) =>
     queryFn: ({ signal }) => api.get<Example>(`/api/v1/examples/${encodeURIComponent(id)}`, { signal }),
   });
 
-/** What an experiment made of the examples, without whole inputs and outputs. Its order is that of the examples unless sorted. */
+/** The runs of an experiment with previews of inputs and outputs. Default order: that of the examples. */
 export const rowsQuery = (
   dataset_id: string,
   session_id: string,

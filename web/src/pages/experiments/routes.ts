@@ -1,27 +1,28 @@
 import { createRoute, lazyRouteComponent } from "@tanstack/react-router";
 import { rootRoute } from "../../page.ts";
+import type { Sort } from "../../ui/table/columns.ts";
 
-/** Texts of the address; what is empty or no text is not there. Numbers are read as texts: a name may be one. */
+/** A string parameter; undefined if empty or invalid. Numbers are converted: a name may consist of digits. */
 const text = (value: unknown): string | undefined =>
   typeof value === "string" || typeof value === "number" ? String(value) || undefined : undefined;
 
-/** What every list has: the words that are looked for, and the order. `-` before the name of a column is downwards. */
-const listed = (search: Record<string, unknown>) => ({ q: text(search.q), sort: text(search.sort) });
+/** The parameters of all lists: search text and order. `-` before the name of a column means descending. */
+const listSearch = (search: Record<string, unknown>) => ({ q: text(search.q), sort: text(search.sort) });
 
 export const datasetsRoute = createRoute({
   getParentRoute: () => rootRoute,
   path: "/experiments",
-  validateSearch: (search): { q?: string; sort?: string } => listed(search),
-  component: lazyRouteComponent(() => import("./datasets-page.tsx"), "DatasetsPage"),
+  validateSearch: (search): { q?: string; sort?: string } => listSearch(search),
+  component: lazyRouteComponent(() => import("./datasets/datasets-page.tsx"), "DatasetsPage"),
 });
 
 export interface DatasetSearch {
   q?: string;
   sort?: string;
   tab?: "examples";
-  /** Experiments that are chosen for comparison, with commas. */
+  /** Selected experiments, separated by commas. */
   chosen?: string;
-  /** The example that is open. */
+  /** The ID of the example that is open. */
   example?: string;
 }
 
@@ -31,22 +32,22 @@ export const datasetRoute = createRoute({
   validateSearch: (search): DatasetSearch => {
     const example = text(search.example);
     const isExamples = search.tab === "examples" || (example !== undefined && search.tab === undefined);
-    return { ...listed(search), tab: isExamples ? "examples" : undefined, chosen: text(search.chosen), example };
+    return { ...listSearch(search), tab: isExamples ? "examples" : undefined, chosen: text(search.chosen), example };
   },
-  component: lazyRouteComponent(() => import("./dataset-page.tsx"), "DatasetPage"),
+  component: lazyRouteComponent(() => import("./datasets/dataset-page.tsx"), "DatasetPage"),
 });
 
-/** Experiments that belong to no dataset. */
-export const looseSessionsRoute = createRoute({
+/** Experiments without a dataset. */
+export const unassignedSessionsRoute = createRoute({
   getParentRoute: () => rootRoute,
   path: "/experiments/sessions",
   validateSearch: (search): { q?: string } => ({ q: text(search.q) }),
-  component: lazyRouteComponent(() => import("./loose-sessions-page.tsx"), "LooseSessionsPage"),
+  component: lazyRouteComponent(() => import("./sessions/unassigned-sessions-page.tsx"), "UnassignedSessionsPage"),
 });
 
 export interface SessionSearch {
   sort?: string;
-  /** The run that is open. */
+  /** The ID of the run that is open. */
   run?: string;
   only?: "errors";
 }
@@ -59,5 +60,17 @@ export const sessionRoute = createRoute({
     run: text(search.run),
     only: search.only === "errors" ? "errors" : undefined,
   }),
-  component: lazyRouteComponent(() => import("./session-page.tsx"), "SessionPage"),
+  component: lazyRouteComponent(() => import("./sessions/session-page.tsx"), "SessionPage"),
 });
+
+/** Parses an order from the URL: the column, with a leading `-` for descending. */
+export const sortOf = (text: string | undefined, default_sort: string): Sort => {
+  const given = text ?? default_sort;
+  return given.startsWith("-") ? { by: given.slice(1), descending: true } : { by: given, descending: false };
+};
+
+/** Formats an order for the URL. @returns undefined for the default order */
+export const sortText = ({ by, descending }: Sort, default_sort: string): string | undefined => {
+  const text = descending ? `-${by}` : by;
+  return text === default_sort ? undefined : text;
+};

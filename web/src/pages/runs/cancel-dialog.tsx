@@ -3,34 +3,34 @@ import { useState } from "react";
 import type { RunOverviewItem } from "../../../../src/agent-server/contract/app-runs.ts";
 import type { CancelAction } from "../../../../src/agent-server/contract/records.ts";
 import { Button } from "../../ui/button.tsx";
-import { Dialog } from "../../ui/dialog.tsx";
 import { count } from "../../ui/format.ts";
-import { toast } from "../../ui/toast.tsx";
-import { CANCEL_ACTIONS } from "./cancel-words.ts";
-import { cancelByStatus, cancelThese, runsKey } from "./queries.ts";
+import { Dialog } from "../../ui/overlay/dialog.tsx";
+import { toast } from "../../ui/overlay/toast.tsx";
+import { CANCEL_ACTIONS, cancelByStatus, cancelRuns } from "./cancel-actions.ts";
+import { runsKey } from "./queries.ts";
 
-type Which = "chosen" | "pending" | "running" | "all";
+type Selection = "chosen" | "pending" | "running" | "all";
 
 const BY_STATUS = [
-  { value: "pending", label: "All that wait", hint: "Over all threads, also those that the filters hide." },
-  { value: "running", label: "All that run", hint: "Over all threads, also those that the filters hide." },
-  { value: "all", label: "All that wait or run", hint: "Over all threads, also those that the filters hide." },
+  { value: "pending", label: "Pending", hint: "All threads, including runs hidden by filters." },
+  { value: "running", label: "Running", hint: "All threads, including runs hidden by filters." },
+  { value: "all", label: "Pending and running", hint: "All threads, including runs hidden by filters." },
 ] as const;
 
-/** Asks which runs are to stop, and what becomes of what they have done. */
+/** Cancels the selected runs or all active runs, with interrupt or rollback. */
 export function CancelDialog({ chosen, onClose }: { chosen: readonly RunOverviewItem[]; onClose(): void }) {
   const client = useQueryClient();
-  const [which, setWhich] = useState<Which>(chosen.length > 0 ? "chosen" : "pending");
+  const [selection, setSelection] = useState<Selection>(chosen.length > 0 ? "chosen" : "pending");
   const [action, setAction] = useState<CancelAction>("interrupt");
   const cancelling = useMutation({
-    mutationFn: () => (which === "chosen" ? cancelThese(chosen, action) : cancelByStatus(which, action)),
+    mutationFn: () => (selection === "chosen" ? cancelRuns(chosen, action) : cancelByStatus(selection, action)),
     onSuccess: () => {
-      toast("They stop.");
+      toast("Cancelling runs");
       onClose();
     },
     onSettled: () => client.invalidateQueries({ queryKey: runsKey }),
   });
-  const those = { value: "chosen", label: `The ${count(chosen.length)} chosen`, hint: "" } as const;
+  const selected = { value: "chosen", label: `${count(chosen.length)} selected`, hint: "" } as const;
   return (
     <Dialog
       open
@@ -40,23 +40,23 @@ export function CancelDialog({ chosen, onClose }: { chosen: readonly RunOverview
         <>
           <Button onClick={onClose}>Close</Button>
           <Button look="danger" disabled={cancelling.isPending} onClick={() => cancelling.mutate()}>
-            Cancel the runs
+            Cancel runs
           </Button>
         </>
       }
     >
       <div className="grid gap-4">
-        <Choice<Which>
-          legend="Which"
-          value={which}
-          onChange={setWhich}
-          options={chosen.length > 0 ? [those, ...BY_STATUS] : BY_STATUS}
+        <Choice<Selection>
+          legend="Runs"
+          value={selection}
+          onChange={setSelection}
+          options={chosen.length > 0 ? [selected, ...BY_STATUS] : BY_STATUS}
         />
         <Choice<CancelAction>
-          legend="How"
+          legend="Action"
           value={action}
           onChange={setAction}
-          options={CANCEL_ACTIONS.map((one) => ({ ...one, value: one.action }))}
+          options={CANCEL_ACTIONS.map((option) => ({ ...option, value: option.action }))}
         />
         {cancelling.error && (
           <p role="alert" className="text-error text-table">

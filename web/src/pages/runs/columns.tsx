@@ -4,18 +4,18 @@ import type { RunOverviewItem } from "../../../../src/agent-server/contract/app-
 import type { CancelAction } from "../../../../src/agent-server/contract/records.ts";
 import { Button } from "../../ui/button.tsx";
 import { DASH, duration } from "../../ui/format.ts";
-import { Menu } from "../../ui/menu.tsx";
+import { Menu } from "../../ui/overlay/menu.tsx";
 import { RelativeTime } from "../../ui/relative-time.tsx";
 import { Badge, Status } from "../../ui/status.tsx";
-import type { Column } from "../../ui/table-columns.ts";
-import { CANCEL_ACTIONS } from "./cancel-words.ts";
+import type { Column } from "../../ui/table/columns.ts";
+import { CANCEL_ACTIONS } from "./cancel-actions.ts";
 
 export interface RunActions {
   chosen: ReadonlySet<string>;
-  choose(run_id: string, is: boolean): void;
+  choose(run_id: string, isChosen: boolean): void;
   cancel(run: RunOverviewItem, action: CancelAction): void;
   nameOf(run: RunOverviewItem): string;
-  /** The time for what is not over, in ms since the epoch. */
+  /** The current time in ms since the epoch, for durations of active runs. */
   now: number;
 }
 
@@ -24,16 +24,18 @@ export const isActive = ({ ended_at }: RunOverviewItem): boolean => ended_at ===
 const between = (from: string | null, to: string | null, now: number): number | null =>
   from === null ? null : Math.max(0, (to === null ? now : Date.parse(to)) - Date.parse(from));
 
-/** How long it waited, and how long it has run, in ms. */
-export const waitedOf = (run: RunOverviewItem, now: number): number | null =>
+/** The time that a run waited in the queue, in ms. */
+export const queueTimeOf = (run: RunOverviewItem, now: number): number | null =>
   between(run.created_at, run.started_at ?? run.ended_at, now);
-export const tookOf = (run: RunOverviewItem, now: number): number | null => between(run.started_at, run.ended_at, now);
+/** The execution time of a run, in ms. */
+export const durationOf = (run: RunOverviewItem, now: number): number | null =>
+  between(run.started_at, run.ended_at, now);
 
 export function columnsFor({ chosen, choose, cancel, nameOf, now }: RunActions): Column<RunOverviewItem>[] {
   return [
     {
       id: "choose",
-      header: <span className="sr-only">Chosen</span>,
+      header: <span className="sr-only">Select</span>,
       width: 40,
       card: "hidden",
       cell: (run) =>
@@ -41,7 +43,7 @@ export function columnsFor({ chosen, choose, cancel, nameOf, now }: RunActions):
           <input
             type="checkbox"
             className="block size-3.5 accent-accent"
-            aria-label={`Choose the run ${run.run_id}`}
+            aria-label={`Select run ${run.run_id}`}
             checked={chosen.has(run.run_id)}
             onChange={({ target }) => choose(run.run_id, target.checked)}
           />
@@ -59,7 +61,7 @@ export function columnsFor({ chosen, choose, cancel, nameOf, now }: RunActions):
           className="rounded font-mono text-accent-text hover:underline"
           title={run_id}
         >
-          {/* The end of an id tells more: runs of the same minute begin alike. */}
+          {/* IDs begin with a timestamp: only their end differs between runs of the same minute. */}
           {run_id.slice(-8)}
         </Link>
       ),
@@ -89,9 +91,9 @@ export function columnsFor({ chosen, choose, cancel, nameOf, now }: RunActions):
           </Link>
         ),
     },
-    { id: "waited", header: "Waited", width: 90, numeric: true, cell: (run) => duration(waitedOf(run, now)) },
-    { id: "took", header: "Ran", width: 90, numeric: true, cell: (run) => duration(tookOf(run, now)) },
-    { id: "accepted", header: "Accepted", width: 110, cell: ({ created_at }) => <RelativeTime time={created_at} /> },
+    { id: "queue", header: "Queue time", width: 100, numeric: true, cell: (run) => duration(queueTimeOf(run, now)) },
+    { id: "duration", header: "Duration", width: 90, numeric: true, cell: (run) => duration(durationOf(run, now)) },
+    { id: "created", header: "Created", width: 110, cell: ({ created_at }) => <RelativeTime time={created_at} /> },
     { id: "note", header: "Note", width: 160, grow: true, cell: (run) => <Note run={run} now={now} /> },
     {
       id: "cancel",
@@ -106,7 +108,7 @@ export function columnsFor({ chosen, choose, cancel, nameOf, now }: RunActions):
               onSelect: () => cancel(run, action),
             }))}
           >
-            <Button small look="danger" aria-label={`Cancel the run ${run.run_id}`}>
+            <Button small look="danger" aria-label={`Cancel run ${run.run_id}`}>
               Cancel <ChevronDown size={13} aria-hidden />
             </Button>
           </Menu>
@@ -115,11 +117,11 @@ export function columnsFor({ chosen, choose, cancel, nameOf, now }: RunActions):
   ];
 }
 
-/** Its status, or that it is about to stop. */
+/** The status of a run, or "stopping" while a cancellation is pending. */
 export const RunState = ({ run }: { run: RunOverviewItem }) =>
   run.stopping ? <Status status="stopping" kind="interrupted" /> : <Status status={run.status} />;
 
-/** Why it failed, was cancelled, or waits. */
+/** The error, the cancel reason, the scheduled start or the attempt of a run. */
 export function Note({ run, now }: { run: RunOverviewItem; now: number }) {
   const { error, cancel_reason, attempt, start_at, started_at, ended_at } = run;
   if (error)
@@ -132,8 +134,8 @@ export function Note({ run, now }: { run: RunOverviewItem; now: number }) {
   if (ended_at === null && started_at === null && Date.parse(start_at) > now)
     return (
       <>
-        starts <RelativeTime time={start_at} isAhead />
+        Starts <RelativeTime time={start_at} isAhead />
       </>
     );
-  return attempt > 1 ? `attempt ${attempt}` : "";
+  return attempt > 1 ? `Attempt ${attempt}` : "";
 }

@@ -1,8 +1,8 @@
 import { useQuery } from "@tanstack/react-query";
 import { X } from "lucide-react";
 import { Button } from "../../ui/button.tsx";
-import { Input } from "../../ui/field.tsx";
-import { Select } from "../../ui/select.tsx";
+import { Input } from "../../ui/form/field.tsx";
+import { Select } from "../../ui/form/select.tsx";
 import { type RunsSearch, runsRoute, STATUSES } from "./page.ts";
 import { assistantsQuery } from "./queries.ts";
 
@@ -10,7 +10,7 @@ const ALL = "all";
 
 const STATUS_OPTIONS = [
   { value: ALL, label: "Any status" },
-  { value: "active", label: "waiting or running" },
+  { value: "active", label: "pending and running" },
   ...STATUSES.map((status) => ({ value: status, label: status })),
 ] as const;
 
@@ -22,7 +22,7 @@ const SINCE_OPTIONS = [
   { value: "7d", label: "Last 7 days" },
 ] as const;
 
-/** Which runs are listed; all of it is in the URL. */
+/** The filters of the list of runs, stored in the URL. */
 export function Filters() {
   const search = runsRoute.useSearch();
   const navigate = runsRoute.useNavigate();
@@ -32,7 +32,7 @@ export function Filters() {
   const { status, assistant, thread, since } = search;
   const isFiltered = status ?? assistant ?? thread ?? since;
   return (
-    <search className="flex flex-wrap items-center gap-2 px-6 py-2 max-sm:px-4" aria-label="Which runs">
+    <search className="flex flex-wrap items-center gap-2 px-6 py-2 max-sm:px-4" aria-label="Filters">
       <Select
         aria-label="Status"
         value={status ?? ALL}
@@ -63,7 +63,7 @@ export function Filters() {
       />
       <Input
         aria-label="Thread"
-        placeholder="A thread's id, or a part of it"
+        placeholder="Thread ID or part of it"
         value={thread ?? ""}
         onChange={({ target }) => change({ thread: target.value.trim() || undefined })}
         className="!w-72 font-mono !text-table max-sm:!w-[calc(50%-4px)]"
@@ -73,7 +73,7 @@ export function Filters() {
           look="quiet"
           onClick={() => change({ status: undefined, assistant: undefined, thread: undefined, since: undefined })}
         >
-          <X size={14} aria-hidden /> All runs
+          <X size={14} aria-hidden /> Clear filters
         </Button>
       )}
     </search>

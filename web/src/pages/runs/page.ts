@@ -12,21 +12,21 @@ export const STATUSES = [
   "interrupted",
 ] as const satisfies readonly RunStatus[];
 
-/** How far back the list goes, in minutes. */
+/** Time ranges of the list, in minutes. */
 export const SPANS = { "15m": 15, "1h": 60, "24h": 1_440, "7d": 10_080 } as const;
 export type Span = keyof typeof SPANS;
 
-/** `active`: those that wait or run. */
+/** `active`: pending and running. */
 export type StatusChoice = RunStatus | "active";
 
 export interface RunsSearch {
   status?: StatusChoice;
-  /** An assistant's id. */
+  /** An assistant ID. */
   assistant?: string;
-  /** A thread's id. */
+  /** A thread ID or part of it. */
   thread?: string;
   since?: Span;
-  /** The run that is looked at. */
+  /** The run that is open. */
   run?: string;
 }
 
@@ -53,7 +53,7 @@ export const runs: Page = {
       group: "Runs",
       find: async (asked) =>
         [
-          { label: "Runs that wait or run", hint: "Runs", to: "/runs?status=active" },
+          { label: "Pending and running runs", hint: "Runs", to: "/runs?status=active" },
           { label: "Failed runs", hint: "Runs", to: "/runs?status=error" },
         ].filter(({ label }) => asked !== "" && label.toLowerCase().includes(asked.toLowerCase())),
     },

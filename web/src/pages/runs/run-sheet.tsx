@@ -5,17 +5,17 @@ import type { RunOverviewItem } from "../../../../src/agent-server/contract/app-
 import type { CancelAction } from "../../../../src/agent-server/contract/records.ts";
 import { Button } from "../../ui/button.tsx";
 import { Copy } from "../../ui/code-block.tsx";
-import { Sheet } from "../../ui/dialog.tsx";
 import { duration } from "../../ui/format.ts";
 import { JsonTree } from "../../ui/json-tree.tsx";
+import { Sheet } from "../../ui/overlay/dialog.tsx";
+import { SplitButton } from "../../ui/overlay/split-button.tsx";
 import { RelativeTime } from "../../ui/relative-time.tsx";
-import { SplitButton } from "../../ui/split-button.tsx";
 import { EmptyState, ErrorState, SkeletonRows } from "../../ui/states.tsx";
-import { CANCEL_ACTIONS } from "./cancel-words.ts";
-import { isActive, Note, RunState, tookOf, waitedOf } from "./columns.tsx";
-import { orderQuery, outputQuery, runQuery } from "./queries.ts";
+import { CANCEL_ACTIONS } from "./cancel-actions.ts";
+import { durationOf, isActive, Note, queueTimeOf, RunState } from "./columns.tsx";
+import { outputQuery, runQuery, runRequestQuery } from "./queries.ts";
 
-/** One run: its times, what it was given, and what it answered. The list behind it stays usable. */
+/** The details of a run: times, input and output. The list behind it stays usable. */
 export function RunSheet({
   run_id,
   nameOf,
@@ -28,7 +28,7 @@ export function RunSheet({
   onClose(): void;
 }) {
   const { data: run, error, refetch } = useQuery({ ...runQuery(run_id ?? ""), enabled: run_id !== undefined });
-  const [usual, ...others] = CANCEL_ACTIONS;
+  const [primary, ...others] = CANCEL_ACTIONS;
   return (
     <Sheet
       open={run_id !== undefined}
@@ -41,21 +41,21 @@ export function RunSheet({
         isActive(run) && (
           <SplitButton
             look="danger"
-            menuLabel="Other ways to cancel"
-            title={usual.hint}
-            onClick={() => onCancel(run, usual.action)}
+            menuLabel="Cancel options"
+            title={primary.hint}
+            onClick={() => onCancel(run, primary.action)}
             items={others.map(({ action, label, hint }) => ({ label, hint, onSelect: () => onCancel(run, action) }))}
           >
-            {usual.label}
+            {primary.label}
           </SplitButton>
         )
       }
     >
       {error && <ErrorState error={error} retry={() => void refetch()} />}
-      {run === undefined && !error && <SkeletonRows label="Fetching the run" rows={4} />}
+      {run === undefined && !error && <SkeletonRows label="Loading run" rows={4} />}
       {run === null && (
-        <EmptyState title="This run is not there">
-          It was rolled back, deleted, or it belongs to another workspace.
+        <EmptyState title="Run not found">
+          The run was rolled back or deleted, or it belongs to another workspace.
         </EmptyState>
       )}
       {run && <Detail run={run} />}
@@ -64,11 +64,11 @@ export function RunSheet({
 }
 
 function Detail({ run }: { run: RunOverviewItem }) {
-  const order = useQuery(orderQuery(run));
-  const hasAnswer = !isActive(run) && run.error === null;
-  const output = useQuery({ ...outputQuery(run), enabled: hasAnswer });
+  const request = useQuery(runRequestQuery(run));
+  const hasOutput = !isActive(run) && run.error === null;
+  const output = useQuery({ ...outputQuery(run), enabled: hasOutput });
   const now = Date.now();
-  const { config, input, command, ...rest } = order.data?.kwargs ?? {};
+  const { config, input, command, ...rest } = request.data?.kwargs ?? {};
   return (
     <div className="grid gap-5">
       <dl className="grid grid-cols-[auto_minmax(0,1fr)] items-center gap-x-6 gap-y-1 text-table">
@@ -82,30 +82,30 @@ function Detail({ run }: { run: RunOverviewItem }) {
           <FullId id={run.thread_id} />
           {!run.is_stateless && (
             <Button asChild small look="quiet" className="ml-2">
-              <Link to={`/threads/${run.thread_id}`}>Open the thread</Link>
+              <Link to={`/threads/${run.thread_id}`}>Open thread</Link>
             </Button>
           )}
         </Fact>
-        <Fact name="Accepted">
+        <Fact name="Created">
           <RelativeTime time={run.created_at} />
         </Fact>
-        <Fact name="Waited">
-          <span className="font-mono">{duration(waitedOf(run, now))}</span>
+        <Fact name="Queue time">
+          <span className="font-mono">{duration(queueTimeOf(run, now))}</span>
         </Fact>
-        <Fact name="Ran">
-          <span className="font-mono">{duration(tookOf(run, now))}</span>
+        <Fact name="Duration">
+          <span className="font-mono">{duration(durationOf(run, now))}</span>
         </Fact>
         <Fact name="Attempts">{run.attempt}</Fact>
       </dl>
       <p className="whitespace-pre-wrap break-words text-body empty:hidden">
         <Note run={run} now={now} />
       </p>
-      {order.error && <ErrorState error={order.error} retry={() => void order.refetch()} />}
+      {request.error && <ErrorState error={request.error} retry={() => void request.refetch()} />}
       {command != null && <Json title="Command" value={command} />}
       {input != null && <Json title="Input" value={input} />}
-      {hasAnswer && output.data !== undefined && <Json title="Values at its end" value={output.data} />}
+      {hasOutput && output.data !== undefined && <Json title="Final state" value={output.data} />}
       {output.error && <ErrorState error={output.error} retry={() => void output.refetch()} />}
-      {order.data && <Json title="Settings" value={{ ...rest, config, metadata: order.data.metadata }} open={0} />}
+      {request.data && <Json title="Settings" value={{ ...rest, config, metadata: request.data.metadata }} open={0} />}
     </div>
   );
 }
@@ -120,7 +120,7 @@ const Fact = ({ name, children }: { name: string; children: ReactNode }) => (
 const FullId = ({ id }: { id: string }) => (
   <>
     <code className="min-w-0 truncate">{id}</code>
-    <Copy text={id} label={`Copy the id ${id}`} />
+    <Copy text={id} label={`Copy ID ${id}`} />
   </>
 );
 

@@ -5,18 +5,17 @@ export interface Series {
   label: string;
   /** A class that sets `color`. */
   color: string;
-  /** Drawn as an area, not as a line. */
+  /** Fills the area below the line. */
   filled?: boolean;
   values: readonly number[];
 }
 
-/** The drawing's own units; it is stretched to the width that there is. */
+/** The view box of the drawing, which is stretched to the available width. */
 const WIDTH = 600;
 const HEIGHT = 100;
 
 /**
- * A few series of whole numbers over the same times, one point each. What the pointer is over, or else the last, is told in
- * numbers above.
+ * A chart of integer series over the same points in time. The legend shows the values under the pointer, or the last values.
  *
  * @param times one label for each point
  */
@@ -34,13 +33,13 @@ export function SeriesChart({
   const [at, setAt] = useState<number>();
   const last = times.length - 1;
   const shown = at !== undefined && at <= last ? at : last;
-  const most = Math.max(1, ...series.flatMap(({ values }) => values));
+  const max = Math.max(1, ...series.flatMap(({ values }) => values));
   const point = (event: PointerEvent<SVGSVGElement>) => {
     const { left, width } = event.currentTarget.getBoundingClientRect();
     setAt(Math.round(((event.clientX - left) / width) * last));
   };
   const summary = series
-    .map(({ label, values }) => `${label} ${count(values[last])}, at most ${count(Math.max(0, ...values))}`)
+    .map(({ label, values }) => `${label} ${count(values[last])}, max ${count(Math.max(0, ...values))}`)
     .join("; ");
   return (
     <figure className="min-w-0 flex-1">
@@ -63,8 +62,8 @@ export function SeriesChart({
         onPointerMove={point}
         onPointerLeave={() => setAt(undefined)}
       >
-        {series.map((one) => (
-          <Line key={one.label} {...one} most={most} />
+        {series.map((each) => (
+          <Line key={each.label} {...each} max={max} />
         ))}
         {at !== undefined && (
           <line
@@ -80,17 +79,17 @@ export function SeriesChart({
       <div className="mt-0.5 flex justify-between font-mono text-table text-text-3">
         <span>{times[0]}</span>
         <span>{note}</span>
-        <span>most {count(most)}</span>
+        <span>max {count(max)}</span>
       </div>
     </figure>
   );
 }
 
-function Line({ values, color, filled, most }: Series & { most: number }) {
+function Line({ values, color, filled, max }: Series & { max: number }) {
   const step = WIDTH / Math.max(1, values.length - 1);
-  // A pixel stays free above, for the width of the line.
+  // Leaves room at the top for the width of the line.
   const points = values.map(
-    (value, i) => `${(i * step).toFixed(1)},${(HEIGHT - (value / most) * (HEIGHT - 4)).toFixed(1)}`,
+    (value, i) => `${(i * step).toFixed(1)},${(HEIGHT - (value / max) * (HEIGHT - 4)).toFixed(1)}`,
   );
   return (
     <g className={color}>

@@ -6,7 +6,7 @@ import { type Series, SeriesChart } from "./series-chart.tsx";
 
 const CLOCK = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit" });
 
-/** The last hour: how deep the queue was, and how much went through. */
+/** Queue length and throughput of the last hour. */
 export function Throughput() {
   const { data, error, refetch } = useQuery(throughputQuery);
   if (error && !data) return <ErrorState error={error} retry={() => void refetch()} />;
@@ -14,7 +14,7 @@ export function Throughput() {
     return (
       <div
         role="status"
-        aria-label="Counting the runs"
+        aria-label="Loading charts"
         className="flex gap-8 px-6 py-3 max-sm:flex-col max-sm:gap-3 max-sm:px-4"
       >
         {["queue", "throughput"].map((chart) => (
@@ -31,19 +31,19 @@ export function Throughput() {
   });
   return (
     <section
-      aria-label="The last hour"
+      aria-label="Last hour"
       className="flex shrink-0 gap-8 border-line border-b px-6 py-3 max-sm:flex-col max-sm:gap-3 max-sm:px-4"
     >
       <SeriesChart
         title="Queue"
         times={times}
         series={[
-          { ...series("waiting", "waiting", "text-worse"), filled: true },
+          { ...series("pending", "waiting", "text-worse"), filled: true },
           series("running", "running", "text-running"),
         ]}
       />
       <SeriesChart
-        title="Runs a minute"
+        title="Runs per minute"
         times={times}
         series={[
           { ...series("started", "started", "text-better"), filled: true },

@@ -7,13 +7,13 @@ import { sessionQuery, useMay } from "../../api/session.ts";
 import { chooseTheme, type Theme, useTheme } from "../../frame/theme.ts";
 import { Button } from "../../ui/button.tsx";
 import { Id } from "../../ui/code-block.tsx";
-import { Segmented } from "../../ui/segmented.tsx";
-import { Select } from "../../ui/select.tsx";
+import { Segmented } from "../../ui/form/segmented.tsx";
+import { Select } from "../../ui/form/select.tsx";
+import { toast } from "../../ui/overlay/toast.tsx";
 import { Badge } from "../../ui/status.tsx";
-import { toast } from "../../ui/toast.tsx";
 import { serverQuery, workspacesQuery } from "./queries.ts";
 
-/** How it looks, who looks at it, and what it is. */
+/** Theme, user, workspace and server version. */
 export function General() {
   const { data: session } = useQuery(sessionQuery);
   const { data: server } = useQuery(serverQuery);
@@ -21,15 +21,15 @@ export function General() {
   const client = useQueryClient();
   return (
     <div className="divide-y divide-line">
-      <Row title="Theme" hint="Of this browser.">
+      <Row title="Theme" hint="This browser only">
         <ThemeSwitch />
       </Row>
       <Row
         title="Signed in as"
         hint={
           key
-            ? "The key is kept in this browser."
-            : "This server is open: nobody has made a key yet, so everyone who reaches it may do everything."
+            ? "The API key is stored in this browser."
+            : "No API key exists: anyone who can reach this server has full access."
         }
       >
         <div className="flex flex-wrap items-center gap-2">
@@ -50,10 +50,10 @@ export function General() {
           )}
         </div>
       </Row>
-      <Row title="Workspace" hint="Workspaces see nothing of each other.">
+      <Row title="Workspace" hint="Workspaces are isolated from each other.">
         <WorkspaceChoice tenant_id={session?.tenant_id ?? ""} />
       </Row>
-      <Row title="Server" hint="The API level is what official clients compare.">
+      <Row title="Server" hint="Official clients check the API level.">
         <span className="font-mono text-table">
           Threadmill {server?.threadmill_version} · API level {server?.version}
         </span>
@@ -97,10 +97,10 @@ function ThemeSwitch() {
   );
 }
 
-/** The workspaces that the caller may look into; for all but administrators that is one. */
+/** Selects a workspace. Only administrators have more than one. */
 function WorkspaceChoice({ tenant_id }: { tenant_id: string }) {
   const client = useQueryClient();
-  // A key may belong to one workspace alone: what the server says to the first request decides.
+  // A key may be limited to one workspace: check access before switching.
   const choose = async (chosen: string) => {
     try {
       await api.get("/app/api/session", { tenant_id: chosen });

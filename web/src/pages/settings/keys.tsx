@@ -4,20 +4,20 @@ import { useState } from "react";
 import type { ApiKey } from "../../../../src/access/contract/admin.ts";
 import { api } from "../../api/request.ts";
 import { Button } from "../../ui/button.tsx";
-import { Confirm } from "../../ui/confirm.tsx";
+import { Confirm } from "../../ui/overlay/confirm.tsx";
+import { toast } from "../../ui/overlay/toast.tsx";
 import { RelativeTime } from "../../ui/relative-time.tsx";
 import { EmptyState, ErrorState, SkeletonRows } from "../../ui/states.tsx";
 import { Badge, Status } from "../../ui/status.tsx";
-import { Table } from "../../ui/table.tsx";
-import type { Column } from "../../ui/table-columns.ts";
-import { toast } from "../../ui/toast.tsx";
+import type { Column } from "../../ui/table/columns.ts";
+import { Table } from "../../ui/table/table.tsx";
 import { NewKey } from "./new-key.tsx";
 import { keysQuery } from "./queries.ts";
 
-/** The keys of the workspace: make one, see what they are used for, revoke them. */
+/** The API keys of the workspace: create, list, revoke. */
 export function Keys() {
   const { data: keys, error, refetch } = useQuery(keysQuery);
-  const [making, setMaking] = useState(false);
+  const [isCreating, setCreating] = useState(false);
   const [revoking, setRevoking] = useState<ApiKey>();
   const client = useQueryClient();
   const [columns] = useState(() => columnsWith(setRevoking));
@@ -26,9 +26,9 @@ export function Keys() {
     <>
       <div className="mb-3 flex items-center justify-between gap-4">
         <p className="text-text-2">
-          Programs show a key with each request. With the first one the server is closed to all others.
+          Clients send a key with each request. Once a key exists, requests without a key are rejected.
         </p>
-        <Button look="primary" onClick={() => setMaking(true)}>
+        <Button look="primary" onClick={() => setCreating(true)}>
           <Plus size={15} aria-hidden /> New key
         </Button>
       </div>
@@ -40,27 +40,27 @@ export function Keys() {
           keyOf={(key) => key.id}
           className="max-h-[70vh] rounded-lg border border-line"
           empty={
-            <EmptyState title="No keys yet" command="npx threadmill keys create --name laptop --user me">
-              Make one here or where the server's data are.
+            <EmptyState title="No API keys yet" command="npx threadmill keys create --name laptop --user me">
+              Create a key here or with the CLI on the server.
             </EmptyState>
           }
         />
       ) : (
-        <SkeletonRows label="Fetching the keys" />
+        <SkeletonRows label="Loading API keys" />
       )}
-      <NewKey open={making} onClose={() => setMaking(false)} />
+      <NewKey open={isCreating} onClose={() => setCreating(false)} />
       <Confirm
         open={revoking !== undefined}
         onClose={() => setRevoking(undefined)}
-        title={`Revoke the key “${revoking?.name}”?`}
+        title={`Revoke API key “${revoking?.name}”?`}
         action="Revoke"
         onConfirm={async () => {
           await api.delete(`/admin/keys/${revoking?.id}`);
           await client.invalidateQueries(keysQuery);
-          toast("The key is revoked.");
+          toast("API key revoked");
         }}
       >
-        From then on no request with it is let in. This cannot be undone.
+        Requests with this key will be rejected. This cannot be undone.
       </Confirm>
     </>
   );
@@ -75,7 +75,7 @@ const columnsWith = (revoke: (key: ApiKey) => void): Column<ApiKey>[] => [
     grow: true,
     card: "title",
   },
-  { id: "id", header: "Id", cell: (key) => <code>{key.id}</code>, width: 140 },
+  { id: "id", header: "ID", cell: (key) => <code>{key.id}</code>, width: 140 },
   { id: "user", header: "User", cell: (key) => key.user_id, width: 110 },
   {
     id: "scopes",
@@ -90,7 +90,7 @@ const columnsWith = (revoke: (key: ApiKey) => void): Column<ApiKey>[] => [
     ),
     width: 220,
   },
-  { id: "created", header: "Made", cell: (key) => <RelativeTime time={key.created_at} />, width: 110 },
+  { id: "created", header: "Created", cell: (key) => <RelativeTime time={key.created_at} />, width: 110 },
   { id: "used", header: "Last used", cell: (key) => <RelativeTime time={key.last_used_at} />, width: 110 },
   {
     id: "state",
@@ -99,7 +99,7 @@ const columnsWith = (revoke: (key: ApiKey) => void): Column<ApiKey>[] => [
       key.revoked_at ? (
         <Status status="revoked" />
       ) : (
-        <Button small look="danger" aria-label={`Revoke the key ${key.name}`} onClick={() => revoke(key)}>
+        <Button small look="danger" aria-label={`Revoke ${key.name}`} onClick={() => revoke(key)}>
           Revoke
         </Button>
       ),

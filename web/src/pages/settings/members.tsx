@@ -3,12 +3,12 @@ import { type FormEvent, useState } from "react";
 import type { Member, Workspace } from "../../../../src/access/contract/admin.ts";
 import { api, send } from "../../api/request.ts";
 import { Button } from "../../ui/button.tsx";
-import { Sheet } from "../../ui/dialog.tsx";
-import { Field, Input } from "../../ui/field.tsx";
+import { Field, Input } from "../../ui/form/field.tsx";
+import { Sheet } from "../../ui/overlay/dialog.tsx";
 import { RelativeTime } from "../../ui/relative-time.tsx";
 import { EmptyState, ErrorState, SkeletonRows } from "../../ui/states.tsx";
 
-/** Who may name the workspace with a JWT; keys have theirs. */
+/** The users who may select the workspace with a JWT. An API key belongs to one workspace. */
 export function Members({ workspace, onClose }: { workspace: Workspace | undefined; onClose(): void }) {
   return (
     <Sheet
@@ -16,7 +16,7 @@ export function Members({ workspace, onClose }: { workspace: Workspace | undefin
       onClose={onClose}
       width={480}
       title={`Members of “${workspace?.name}”`}
-      description="Users of the identity provider who may choose this workspace. Keys belong to one workspace and need no membership."
+      description="Users of the identity provider who can access this workspace. API keys belong to one workspace and need no membership."
     >
       {workspace && <MemberList path={`/admin/workspaces/${workspace.tenant_id}/members`} />}
     </Sheet>
@@ -48,7 +48,7 @@ function MemberList({ path }: { path: string }) {
                 {...props}
                 required
                 maxLength={256}
-                placeholder="The sub of their JWT"
+                placeholder="The sub claim of the JWT"
                 value={user}
                 onChange={(event) => setUser(event.target.value)}
               />
@@ -59,8 +59,8 @@ function MemberList({ path }: { path: string }) {
           Add
         </Button>
       </form>
-      {!members.data && <SkeletonRows label="Fetching the members" rows={3} />}
-      {members.data?.length === 0 && <EmptyState title="Nobody yet" />}
+      {!members.data && <SkeletonRows label="Loading members" rows={3} />}
+      {members.data?.length === 0 && <EmptyState title="No members yet" />}
       <ul className="divide-y divide-line">
         {members.data?.map(({ user_id, created_at }) => (
           <li key={user_id} className="flex items-center gap-3 py-1.5 text-table">

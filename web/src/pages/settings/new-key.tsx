@@ -5,21 +5,21 @@ import { DEFAULT_SCOPES, SCOPES, type Scope } from "../../../../src/platform/con
 import { api } from "../../api/request.ts";
 import { Button } from "../../ui/button.tsx";
 import { CodeBlock } from "../../ui/code-block.tsx";
-import { Dialog } from "../../ui/dialog.tsx";
-import { Checkbox, Field, Input } from "../../ui/field.tsx";
+import { Checkbox, Field, Input } from "../../ui/form/field.tsx";
+import { Dialog } from "../../ui/overlay/dialog.tsx";
 import { keysQuery } from "./queries.ts";
 
-const MEANING: Record<Scope, string> = {
-  agents: "Assistants, threads and runs.",
-  experiments: "Datasets, uploads, feedback.",
-  tokens: "The user's own OAuth tokens.",
-  providers: "OAuth providers, to which everybody's tokens are sent.",
-  deployments: "The control plane, which builds and runs code.",
-  service: "To name another user, for programs that act for many.",
-  admin: "All of these, tokens of agents, and keys and workspaces themselves.",
+const SCOPE_HINTS: Record<Scope, string> = {
+  agents: "Assistants, threads and runs",
+  experiments: "Datasets, uploads and feedback",
+  tokens: "The OAuth tokens of the user",
+  providers: "OAuth providers, which receive the tokens of all users",
+  deployments: "The control plane, which builds and runs code",
+  service: "Act on behalf of other users",
+  admin: "All scopes, agent tokens, API keys and workspaces",
 };
 
-/** Makes a key and shows it, this once. */
+/** Creates an API key and shows it once. */
 export function NewKey({ open, onClose }: { open: boolean; onClose(): void }) {
   return open ? <NewKeyDialog onClose={onClose} /> : null;
 }
@@ -29,14 +29,14 @@ function NewKeyDialog({ onClose }: { onClose(): void }) {
   const [name, setName] = useState("");
   const [user_id, setUser] = useState("");
   const [scopes, setScopes] = useState<readonly Scope[]>(DEFAULT_SCOPES);
-  const making = useMutation({
+  const creating = useMutation({
     mutationFn: (body: ApiKeyCreate) => api.post<NewApiKey>("/admin/keys", body),
     onSuccess: () => client.invalidateQueries(keysQuery),
   });
-  if (making.data) return <Made made={making.data} onClose={onClose} />;
+  if (creating.data) return <CreatedKey apiKey={creating.data} onClose={onClose} />;
   const submit = (event: FormEvent) => {
     event.preventDefault();
-    making.mutate({ name, user_id: user_id || undefined, scopes: [...scopes] } as ApiKeyCreate);
+    creating.mutate({ name, user_id: user_id || undefined, scopes: [...scopes] } as ApiKeyCreate);
   };
   return (
     <Dialog
@@ -46,14 +46,14 @@ function NewKeyDialog({ onClose }: { onClose(): void }) {
       footer={
         <>
           <Button onClick={onClose}>Cancel</Button>
-          <Button form="new-key" type="submit" look="primary" disabled={making.isPending || scopes.length === 0}>
-            Make the key
+          <Button form="new-key" type="submit" look="primary" disabled={creating.isPending || scopes.length === 0}>
+            Create key
           </Button>
         </>
       }
     >
       <form id="new-key" onSubmit={submit} className="grid gap-4">
-        <Field label="Name" hint="For people: what it is for.">
+        <Field label="Name" hint="Describes what the key is used for.">
           {(props) => (
             <Input
               {...props}
@@ -65,7 +65,7 @@ function NewKeyDialog({ onClose }: { onClose(): void }) {
             />
           )}
         </Field>
-        <Field label="User" hint="Whose it is. You, when it is left empty.">
+        <Field label="User" hint="Owner (default: you)">
           {(props) => (
             <Input {...props} maxLength={256} value={user_id} onChange={(event) => setUser(event.target.value)} />
           )}
@@ -76,7 +76,7 @@ function NewKeyDialog({ onClose }: { onClose(): void }) {
             <Checkbox
               key={scope}
               label={scope}
-              hint={MEANING[scope]}
+              hint={SCOPE_HINTS[scope]}
               checked={scopes.includes(scope)}
               onChange={({ target }) =>
                 setScopes(SCOPES.filter((each) => (each === scope ? target.checked : scopes.includes(each))))
@@ -84,9 +84,9 @@ function NewKeyDialog({ onClose }: { onClose(): void }) {
             />
           ))}
         </fieldset>
-        {making.error && (
+        {creating.error && (
           <p role="alert" className="text-error text-table">
-            {making.error.message}
+            {creating.error.message}
           </p>
         )}
       </form>
@@ -94,18 +94,18 @@ function NewKeyDialog({ onClose }: { onClose(): void }) {
   );
 }
 
-const Made = ({ made, onClose }: { made: NewApiKey; onClose(): void }) => (
+const CreatedKey = ({ apiKey, onClose }: { apiKey: NewApiKey; onClose(): void }) => (
   <Dialog
     open
     onClose={onClose}
-    title={`The key “${made.name}”`}
-    description="Copy it now: it is shown this once, and the server keeps only what it can be recognised by."
+    title={`API key “${apiKey.name}”`}
+    description="Copy the key now. It is not shown again: the server stores only its hash."
     footer={
       <Button look="primary" onClick={onClose}>
         Done
       </Button>
     }
   >
-    <CodeBlock code={made.key} label="Copy the key" />
+    <CodeBlock code={apiKey.key} label="Copy key" />
   </Dialog>
 );

@@ -8,7 +8,7 @@ export const keysQuery = queryOptions({
   queryFn: ({ signal }) => api.get<ApiKey[]>("/admin/keys", { signal }),
 });
 
-/** All workspaces are seen from the key's own, the default one, alone. */
+/** Only the default workspace of the key can list all workspaces. */
 export const workspacesQuery = queryOptions({
   queryKey: ["admin", "workspaces"],
   queryFn: ({ signal }) => api.get<Workspace[]>("/admin/workspaces", { signal, tenant_id: null }),

@@ -7,14 +7,14 @@ import { Keys } from "./keys.tsx";
 import { settingsRoute } from "./page.ts";
 import { Workspaces } from "./workspaces.tsx";
 
-/** This browser, the keys and the workspaces. */
+/** Settings of this browser, API keys and workspaces. */
 export function SettingsPage() {
   const { section = "general" } = settingsRoute.useSearch();
   const navigate = settingsRoute.useNavigate();
   const mayAdminister = useMay("admin");
-  const forAdministrators = mayAdminister ? undefined : (
-    <EmptyState title="For administrators">
-      A key with the scope <code>admin</code> shows what is here. Whoever runs the server can make one.
+  const adminOnly = mayAdminister ? undefined : (
+    <EmptyState title="Administrators only">
+      This page requires an API key with the scope <code>admin</code>. Ask the operator of the server for one.
     </EmptyState>
   );
   return (
@@ -26,8 +26,8 @@ export function SettingsPage() {
           onChange={(chosen) => void navigate({ search: { section: chosen === "general" ? undefined : chosen } })}
           tabs={[
             { value: "general", label: "General", content: <General /> },
-            { value: "keys", label: "API keys", content: forAdministrators ?? <Keys /> },
-            { value: "workspaces", label: "Workspaces", content: forAdministrators ?? <Workspaces /> },
+            { value: "keys", label: "API keys", content: adminOnly ?? <Keys /> },
+            { value: "workspaces", label: "Workspaces", content: adminOnly ?? <Workspaces /> },
           ]}
         />
       </div>

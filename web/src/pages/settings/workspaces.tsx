@@ -3,21 +3,21 @@ import { type FormEvent, useState } from "react";
 import type { Workspace } from "../../../../src/access/contract/admin.ts";
 import { api } from "../../api/request.ts";
 import { Button } from "../../ui/button.tsx";
-import { Field, Input } from "../../ui/field.tsx";
+import { Field, Input } from "../../ui/form/field.tsx";
 import { RelativeTime } from "../../ui/relative-time.tsx";
 import { ErrorState, SkeletonRows } from "../../ui/states.tsx";
-import { Table } from "../../ui/table.tsx";
-import type { Column } from "../../ui/table-columns.ts";
+import type { Column } from "../../ui/table/columns.ts";
+import { Table } from "../../ui/table/table.tsx";
 import { Members } from "./members.tsx";
 import { workspacesQuery } from "./queries.ts";
 
-/** The workspaces that the caller administers, and who is in them. */
+/** The workspaces and their members. */
 export function Workspaces() {
   const client = useQueryClient();
   const { data: workspaces, error, refetch } = useQuery(workspacesQuery);
   const [shown, setShown] = useState<Workspace>();
   const [name, setName] = useState("");
-  const making = useMutation({
+  const creating = useMutation({
     mutationFn: () => api.post<Workspace>("/admin/workspaces", { name }, { tenant_id: null }),
     onSuccess: () => {
       setName("");
@@ -26,28 +26,28 @@ export function Workspaces() {
   });
   const submit = (event: FormEvent) => {
     event.preventDefault();
-    making.mutate();
+    creating.mutate();
   };
   if (error) return <ErrorState error={error} retry={() => void refetch()} />;
   return (
     <>
       <form onSubmit={submit} className="mb-3 flex items-end gap-2 max-sm:flex-wrap">
         <div className="w-72">
-          <Field label="New workspace" error={making.error?.message}>
+          <Field label="New workspace" error={creating.error?.message}>
             {(props) => (
               <Input
                 {...props}
                 required
                 maxLength={256}
-                placeholder="Its name"
+                placeholder="Name"
                 value={name}
                 onChange={(event) => setName(event.target.value)}
               />
             )}
           </Field>
         </div>
-        <Button type="submit" disabled={making.isPending}>
-          Make it
+        <Button type="submit" disabled={creating.isPending}>
+          Create
         </Button>
       </form>
       {workspaces ? (
@@ -62,7 +62,7 @@ export function Workspaces() {
           className="max-h-[70vh] rounded-lg border border-line"
         />
       ) : (
-        <SkeletonRows label="Fetching the workspaces" rows={3} />
+        <SkeletonRows label="Loading workspaces" rows={3} />
       )}
       <Members workspace={shown} onClose={() => setShown(undefined)} />
     </>
@@ -78,6 +78,6 @@ const COLUMNS: Column<Workspace>[] = [
     grow: true,
     card: "title",
   },
-  { id: "id", header: "Id", cell: ({ tenant_id }) => <code>{tenant_id}</code>, width: 330 },
-  { id: "made", header: "Made", cell: ({ created_at }) => <RelativeTime time={created_at} />, width: 120 },
+  { id: "id", header: "ID", cell: ({ tenant_id }) => <code>{tenant_id}</code>, width: 330 },
+  { id: "created", header: "Created", cell: ({ created_at }) => <RelativeTime time={created_at} />, width: 120 },
 ];

@@ -2,29 +2,29 @@ import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import type { Assistant } from "../../../../src/agent-server/contract/records.ts";
 import { useCredentials } from "../../api/credentials.ts";
-import { classes } from "../../ui/classes.ts";
 import { CodeBlock } from "../../ui/code-block.tsx";
+import { classes } from "../../ui/layout.tsx";
 import { EmptyState, ErrorState, SkeletonRows } from "../../ui/states.tsx";
 import { Badge } from "../../ui/status.tsx";
 import { curlOf } from "./curl.ts";
-import { assistantsQuery, NAMED, schemasQuery } from "./queries.ts";
+import { assistantsQuery, MAX_LISTED, schemasQuery } from "./queries.ts";
 
-/** The assistants of this server, and the command that runs the chosen one. */
+/** The assistants of this server and a command that runs the selected assistant. */
 export function Assistants({ address }: { address: string }) {
   const { data: found, error, refetch } = useQuery(assistantsQuery);
   const [chosen, setChosen] = useState<string>();
-  const assistants = found?.slice(0, NAMED);
+  const assistants = found?.slice(0, MAX_LISTED);
   const at = assistants?.find(({ assistant_id }) => assistant_id === chosen) ?? assistants?.[0];
   return (
     <section aria-label="Agents" className="grid grid-cols-1 gap-3">
-      <h2 className="font-semibold text-body">Agents that run here</h2>
+      <h2 className="font-semibold text-body">Agents</h2>
       {error ? (
         <ErrorState error={error} retry={() => void refetch()} />
       ) : !assistants ? (
-        <SkeletonRows label="Fetching the assistants" rows={4} height={56} />
+        <SkeletonRows label="Loading assistants" rows={4} height={56} />
       ) : !at ? (
-        <EmptyState title="No agent yet" command="npx threadmill dev --config langgraph.json">
-          A project is a folder with a <code>langgraph.json</code> that names its graphs.
+        <EmptyState title="No agents yet" command="npx threadmill dev --config langgraph.json">
+          Start the server with the <code>langgraph.json</code> of a project.
         </EmptyState>
       ) : (
         <>
@@ -38,7 +38,9 @@ export function Assistants({ address }: { address: string }) {
               />
             ))}
           </div>
-          {found && found.length > NAMED && <p className="text-table text-text-3">And more.</p>}
+          {found && found.length > MAX_LISTED && (
+            <p className="text-table text-text-3">More agents are on the Agents page.</p>
+          )}
           <Command assistant={at} address={address} />
         </>
       )}
@@ -69,35 +71,35 @@ function Choice({
         <span className="truncate font-medium">{name}</span>
         {name !== graph_id && <Badge mono>{graph_id}</Badge>}
       </span>
-      <span className="text-table text-text-2">{description ?? "No description."}</span>
+      <span className="text-table text-text-2">{description ?? "No description"}</span>
     </button>
   );
 }
 
-/** Runs it once, with an input as its schema has it. */
+/** A command that runs the assistant once, with an input that fits its schema. */
 function Command({ assistant, address }: { assistant: Assistant; address: string }) {
   const { data: schemas, isPending } = useQuery(schemasQuery(assistant.assistant_id));
   const { key } = useCredentials();
-  const code = curlOf({ address, assistant, schema: schemas?.input_schema, isClosed: key !== undefined });
+  const code = curlOf({ address, assistant, schema: schemas?.input_schema, needsKey: key !== undefined });
   return (
     <div className="grid grid-cols-1 gap-1.5">
       <p className="text-table text-text-2">
         Run <span className="font-medium text-text">{assistant.name}</span> from a terminal:
       </p>
       {isPending ? (
-        // As high as the command will be.
+        // Placeholder with the height of the command.
         <div
           role="status"
-          aria-label="Asking for its schema"
+          aria-label="Loading input schema"
           className="rounded-lg border border-line bg-sunken px-3 py-1.5"
         >
           <pre className="invisible whitespace-pre-wrap break-words py-0.5">{code}</pre>
         </div>
       ) : (
-        <CodeBlock code={code} label="Copy the command" />
+        <CodeBlock code={code} label="Copy command" />
       )}
       <p className="min-h-[18px] text-table text-text-3">
-        {!isPending && !schemas?.input_schema && "The graph does not say what it takes, so the input is a guess."}
+        {!isPending && !schemas?.input_schema && "The graph has no input schema. Adjust the input if needed."}
       </p>
     </div>
   );

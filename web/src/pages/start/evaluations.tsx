@@ -4,19 +4,19 @@ import { Button } from "../../ui/button.tsx";
 import { count } from "../../ui/format.ts";
 import { RelativeTime } from "../../ui/relative-time.tsx";
 import { ErrorState, SkeletonRows } from "../../ui/states.tsx";
-import { SampleButton } from "../experiments/sample-button.tsx";
+import { SampleButton } from "../experiments/sample/sample-button.tsx";
 import { datasetsQuery } from "./queries.ts";
 
-/** The datasets that were last tried, and a sample for who has none. */
+/** The latest datasets and a button that loads a sample dataset. */
 export function Evaluations() {
   const { data: datasets, error, refetch } = useQuery(datasetsQuery);
   return (
     <section aria-label="Experiments" className="grid grid-cols-1 gap-3">
       <h2 className="font-semibold text-body">Experiments</h2>
       <p className="text-text-2">
-        Upload what an evaluation measured, and see what is better, what is worse, and whether that can be chance.
+        Upload evaluation results and see what is better, what is worse, and whether it is statistically significant.
       </p>
-      {/* Above what comes later: it would move away from under the pointer. */}
+      {/* Above the list, so that the buttons do not move when the list loads. */}
       <div className="flex flex-wrap items-start gap-2">
         <SampleButton look={datasets?.length === 0 ? "primary" : "plain"} />
         <Button asChild>
@@ -24,12 +24,12 @@ export function Evaluations() {
         </Button>
       </div>
       <p className="text-table text-text-3">
-        The sample is a dataset of 200 made-up questions with three experiments; it opens in the comparison.
+        The sample dataset has 200 generated questions and three experiments. It opens in the comparison.
       </p>
       {error ? (
         <ErrorState error={error} retry={() => void refetch()} />
       ) : !datasets ? (
-        <SkeletonRows label="Fetching the datasets" rows={2} />
+        <SkeletonRows label="Loading datasets" rows={2} />
       ) : (
         datasets.length > 0 && (
           <ul className="divide-y divide-line rounded-lg border border-line">

@@ -1,7 +1,7 @@
 import { createRoute, lazyRouteComponent } from "@tanstack/react-router";
 import { rootRoute } from "../../page.ts";
 
-/** Where /app leads: what is running here, and what to do with it. */
+/** The start page at /app. */
 export const startRoute = createRoute({
   getParentRoute: () => rootRoute,
   path: "/",

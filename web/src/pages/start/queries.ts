@@ -5,23 +5,23 @@ import type { Dataset } from "../../../../src/experiments/contract/datasets.ts";
 import { api } from "../../api/request.ts";
 import { EXPERIMENTS } from "../experiments/queries.ts";
 
-/** The most assistants and datasets that are named. */
-export const NAMED = 8;
+/** The maximum number of assistants and datasets on the start page. */
+export const MAX_LISTED = 8;
 
-/** One more than is named, to know whether there are more. */
+/** Fetches one more than is listed, to detect that there are more. */
 export const assistantsQuery = queryOptions({
   queryKey: ["start", "assistants"],
   queryFn: ({ signal }) =>
     api.post<Assistant[]>(
       "/assistants/search",
-      { limit: NAMED + 1, sort_by: "created_at", sort_order: "asc" },
+      { limit: MAX_LISTED + 1, sort_by: "created_at", sort_order: "asc" },
       { signal },
     ),
 });
 
 export const datasetsQuery = queryOptions({
   queryKey: [...EXPERIMENTS, "start"],
-  queryFn: ({ signal }) => api.get<Dataset[]>("/api/v1/datasets", { query: { limit: NAMED }, signal }),
+  queryFn: ({ signal }) => api.get<Dataset[]>("/api/v1/datasets", { query: { limit: MAX_LISTED }, signal }),
 });
 
 export const serverQuery = queryOptions({
@@ -29,7 +29,7 @@ export const serverQuery = queryOptions({
   queryFn: ({ signal }) => api.get<ServerInfo>("/info", { signal }),
 });
 
-/** What a graph takes. One that cannot be loaded has none, and is not asked again. */
+/** The input schema of an assistant. Not retried: a graph that cannot be loaded has none. */
 export const schemasQuery = (assistant_id: string) =>
   queryOptions({
     queryKey: ["start", "schemas", assistant_id],

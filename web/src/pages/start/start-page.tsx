@@ -1,13 +1,13 @@
 import { useQuery } from "@tanstack/react-query";
-import { API_URL } from "../../api/base.ts";
 import { useCredentials } from "../../api/credentials.ts";
+import { API_URL } from "../../api/request.ts";
 import { useMay } from "../../api/session.ts";
 import { Page } from "../../frame/header.tsx";
 import { Assistants } from "./assistants.tsx";
 import { Evaluations } from "./evaluations.tsx";
 import { serverQuery } from "./queries.ts";
 
-/** What this is, what is running here, and what to do first. */
+/** The start page: server version, agents and experiments. */
 export function StartPage() {
   const { data: server } = useQuery(serverQuery);
   const { key } = useCredentials();
@@ -17,9 +17,9 @@ export function StartPage() {
     <Page title="Start">
       <div className="grid max-w-4xl grid-cols-1 gap-8">
         <p className="text-text-2">
-          Threadmill{server && ` ${server.threadmill_version}`} runs agents and keeps the results of their experiments.
-          Programs reach it at <code>{API_URL}</code>, also with the LangGraph and langsmith clients.{" "}
-          {/* A link brings no key along, and the page asks for one where the server is closed. */}
+          Threadmill{server && ` ${server.threadmill_version}`} runs agents and stores the results of experiments. The
+          API is at <code>{API_URL}</code>. It works with the LangGraph and LangSmith clients.{" "}
+          {/* A link cannot send the API key that the page requires on a secured server. */}
           {key === undefined && (
             <a href={`${API_URL}/docs`} className="text-accent-text underline">
               API documentation
@@ -29,7 +29,9 @@ export function StartPage() {
         {mayRun && <Assistants address={API_URL} />}
         {mayMeasure && <Evaluations />}
         {mayRun === false && mayMeasure === false && (
-          <p className="text-text-2">Your key opens neither agents nor experiments; the side bar has what it does.</p>
+          <p className="text-text-2">
+            Your key has no access to agents or experiments. The side bar lists the pages that it can access.
+          </p>
         )}
       </div>
     </Page>

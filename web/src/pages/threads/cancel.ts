@@ -1,18 +1,14 @@
 import { useQueryClient } from "@tanstack/react-query";
 import type { CancelAction, RunStatus } from "../../../../src/agent-server/contract/records.ts";
 import { api, send } from "../../api/request.ts";
-import type { MenuItem } from "../../ui/menu.tsx";
-import { toast } from "../../ui/toast.tsx";
+import type { MenuItem } from "../../ui/overlay/menu.tsx";
+import { toast } from "../../ui/overlay/toast.tsx";
+import { CANCEL_ACTIONS } from "../runs/cancel-actions.ts";
 import { threadKey } from "./queries.ts";
 
 export const isActive = ({ status }: { status: RunStatus }): boolean => status === "pending" || status === "running";
 
-const SAYS: Record<CancelAction, { label: string; hint: string }> = {
-  interrupt: { label: "Stop and keep", hint: "Stops the run and keeps the steps that it has made." },
-  rollback: { label: "Stop and undo", hint: "Stops the run and deletes it with its steps, as if it had never been." },
-};
-
-/** Cancels runs of a thread: all that are named, or none. */
+/** Cancels runs of a thread: all of the given runs or none. */
 export function useCancel(thread_id: string) {
   const client = useQueryClient();
   const cancel = async (run_ids: readonly string[], action: CancelAction) => {
@@ -25,10 +21,10 @@ export function useCancel(thread_id: string) {
       toast((error as Error).message, { error: true });
     }
   };
-  /** The two ways, each with what it does. */
   const items = (run_ids: readonly string[]): MenuItem[] =>
-    (["interrupt", "rollback"] as const).map((action) => ({
-      ...SAYS[action],
+    CANCEL_ACTIONS.map(({ action, label, hint }) => ({
+      label,
+      hint,
       danger: action === "rollback",
       onSelect: () => void cancel(run_ids, action),
     }));

@@ -2,38 +2,38 @@ import { useQuery } from "@tanstack/react-query";
 import { SendHorizontal } from "lucide-react";
 import { type FormEvent, type KeyboardEvent, useRef, useState } from "react";
 import { Button } from "../../ui/button.tsx";
-import { TextArea } from "../../ui/field.tsx";
-import { JsonEditor } from "../../ui/json-editor.tsx";
-import { fieldsOf } from "../../ui/json-schema.ts";
-import { SchemaForm } from "../../ui/schema-form.tsx";
-import { Segmented } from "../../ui/segmented.tsx";
-import { Select } from "../../ui/select.tsx";
+import { TextArea } from "../../ui/form/field.tsx";
+import { JsonEditor } from "../../ui/form/json-editor.tsx";
+import { fieldsOf } from "../../ui/form/json-schema.ts";
+import { SchemaForm } from "../../ui/form/schema-form.tsx";
+import { Segmented } from "../../ui/form/segmented.tsx";
+import { Select } from "../../ui/form/select.tsx";
 import { assistantsQuery, schemasQuery } from "../agents/queries.ts";
 
 type Value = Record<string, unknown>;
-type Way = "chat" | "form" | "json";
+type InputMode = "chat" | "form" | "json";
 
-const LABELS: Record<Way, string> = { chat: "Chat", form: "Form", json: "JSON" };
+const LABELS: Record<InputMode, string> = { chat: "Chat", form: "Form", json: "JSON" };
 
 /**
- * What the next run is given: a message where the graph takes messages, else a form by its input schema, and always as JSON.
+ * Edits the input of the next run: as a message if the graph accepts messages, as a form if it has an input schema, or as JSON.
  *
- * @param onSend starts the run; what was written stays when it fails
+ * @param onSend starts the run; the input is kept if it fails
  */
 export function Composer({
   assistant_id,
   onAssistant,
   isChat,
-  isLater = false,
+  hasRuns = false,
   sendLabel,
   onSend,
 }: {
   assistant_id: string | undefined;
   onAssistant(assistant_id: string): void;
-  /** The thread has messages already. */
+  /** The thread already has messages. */
   isChat: boolean;
-  /** The thread has run before: a form is folded until somebody asks for it, as what it led to is read now. */
-  isLater?: boolean;
+  /** The thread has runs. The form is collapsed so that the result stays in view. */
+  hasRuns?: boolean;
   sendLabel: string;
   onSend(input: unknown): Promise<unknown>;
 }) {
@@ -41,23 +41,23 @@ export function Composer({
   const { data: schemas } = useQuery({ ...schemasQuery(assistant_id ?? ""), enabled: assistant_id !== undefined });
   const schema = schemas?.input_schema;
   const fields = fieldsOf(schema);
-  const ways: Way[] = [];
-  if (isChat || fields.some(([name]) => name === "messages")) ways.push("chat");
-  if (fields.length > 0) ways.push("form");
-  ways.push("json");
-  const [wanted, setWay] = useState<Way>();
-  const way = wanted && ways.includes(wanted) ? wanted : (ways[0] as Way);
+  const modes: InputMode[] = [];
+  if (isChat || fields.some(([name]) => name === "messages")) modes.push("chat");
+  if (fields.length > 0) modes.push("form");
+  modes.push("json");
+  const [selected, setMode] = useState<InputMode>();
+  const mode = selected && modes.includes(selected) ? selected : (modes[0] as InputMode);
   const [text, setText] = useState("");
   const [value, setValue] = useState<unknown>({});
   const [state, setState] = useState<{ busy?: boolean; error?: string }>({});
   const [isOpen, setOpen] = useState(false);
-  const isFolded = isLater && !isOpen && way !== "chat";
+  const isCollapsed = hasRuns && !isOpen && mode !== "chat";
   const form = useRef<HTMLFormElement>(null);
   const submit = async (event: FormEvent) => {
     event.preventDefault();
     setState({ busy: true });
     try {
-      await onSend(way === "chat" ? { messages: [{ role: "user", content: text }] } : value);
+      await onSend(mode === "chat" ? { messages: [{ role: "user", content: text }] } : value);
       setText("");
       setState({});
       setOpen(false);
@@ -72,10 +72,10 @@ export function Composer({
   };
   return (
     <form ref={form} aria-label="Input" onSubmit={submit} className="grid gap-2">
-      {way === "chat" && (
+      {mode === "chat" && (
         <TextArea
           aria-label="Message"
-          placeholder="Write a message … (Enter sends, Shift + Enter begins a line)"
+          placeholder="Write a message … (Enter to send, Shift + Enter for a new line)"
           required
           rows={Math.min(Math.max(text.split("\n").length, 2), 8)}
           value={text}
@@ -83,12 +83,12 @@ export function Composer({
           onKeyDown={sendOnEnter}
         />
       )}
-      {way === "form" && schema && !isFolded && (
+      {mode === "form" && schema && !isCollapsed && (
         <div className="max-h-[40vh] overflow-y-auto px-0.5 pb-1">
           <SchemaForm schema={schema} value={value as Value} onChange={setValue} />
         </div>
       )}
-      {way === "json" && !isFolded && <JsonEditor label="Input, as JSON" value={value} onChange={setValue} />}
+      {mode === "json" && !isCollapsed && <JsonEditor label="Input (JSON)" value={value} onChange={setValue} />}
       {state.error && (
         <p role="alert" className="text-error text-table">
           {state.error}
@@ -99,7 +99,7 @@ export function Composer({
           aria-label="Assistant"
           className="max-w-56 max-sm:max-w-28"
           value={assistant_id}
-          placeholder="Choose an assistant"
+          placeholder="Select an assistant"
           options={(assistants ?? []).map((each) => ({
             value: each.assistant_id,
             label: each.name,
@@ -107,15 +107,15 @@ export function Composer({
           }))}
           onChange={onAssistant}
         />
-        {ways.length > 1 && !isFolded && (
-          <Segmented<Way>
-            label="Write the input as"
-            value={way}
-            options={ways.map((each) => ({ value: each, label: LABELS[each] }))}
-            onChange={setWay}
+        {modes.length > 1 && !isCollapsed && (
+          <Segmented<InputMode>
+            label="Input format"
+            value={mode}
+            options={modes.map((each) => ({ value: each, label: LABELS[each] }))}
+            onChange={setMode}
           />
         )}
-        {isFolded ? (
+        {isCollapsed ? (
           <Button key="open" className="ml-auto" disabled={assistant_id === undefined} onClick={() => setOpen(true)}>
             Run again …
           </Button>
@@ -125,7 +125,7 @@ export function Composer({
             type="submit"
             look="primary"
             className="ml-auto"
-            disabled={state.busy || assistant_id === undefined || (way === "chat" && text.trim() === "")}
+            disabled={state.busy || assistant_id === undefined || (mode === "chat" && text.trim() === "")}
           >
             <SendHorizontal size={14} aria-hidden /> {sendLabel}
           </Button>

@@ -1,25 +1,27 @@
 import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
 import type { Thread } from "../../../../src/agent-server/contract/records.ts";
 import { api } from "../../api/request.ts";
 import { Page } from "../../frame/header.tsx";
+import { EmptyState, ErrorState, SkeletonRows } from "../../ui/states.tsx";
+import { Badge } from "../../ui/status.tsx";
 import { AssistantDrawing } from "../agents/drawing.tsx";
 import { assistantsQuery } from "../agents/queries.ts";
-import { ChooseAgent } from "./choose-agent.tsx";
 import { Composer } from "./composer.tsx";
 import { newThreadRoute } from "./page.ts";
-import { startRun } from "./start-run.ts";
+import { startRun } from "./queries.ts";
 
 const CRUMBS = [{ label: "Threads", to: "/threads" }];
 
-/** A thread that is not there before something is sent. */
+/** A new thread. The server creates it when the first input is sent. */
 export function NewThreadPage() {
   const { assistant: assistant_id } = newThreadRoute.useSearch();
   const navigate = newThreadRoute.useNavigate();
   const client = useQueryClient();
   const { data: assistants } = useQuery(assistantsQuery);
   const chosen = assistants?.find((each) => each.assistant_id === assistant_id);
-  const begin = async (input: unknown) => {
-    if (!assistant_id) throw new Error("Choose an assistant first.");
+  const start = async (input: unknown) => {
+    if (!assistant_id) throw new Error("Select an assistant.");
     const { thread_id } = await api.post<Thread>("/threads", {});
     await startRun(client, thread_id, { assistant_id, input });
     await navigate({ to: "/threads/$thread_id", params: { thread_id }, search: {} });
@@ -30,7 +32,7 @@ export function NewThreadPage() {
         {chosen ? (
           <div className="mx-auto grid max-w-3xl gap-4 px-6 max-sm:px-4">
             <p className="text-text-2">
-              {chosen.description ?? `What you send is given to ${chosen.name}, and begins a thread.`}
+              {chosen.description ?? `Send a message to start a thread with ${chosen.name}.`}
             </p>
             <AssistantDrawing assistant_id={chosen.assistant_id} />
           </div>
@@ -46,10 +48,45 @@ export function NewThreadPage() {
             onAssistant={(assistant) => void navigate({ search: { assistant }, replace: true })}
             isChat={false}
             sendLabel="Send"
-            onSend={begin}
+            onSend={start}
           />
         </div>
       )}
     </Page>
+  );
+}
+
+/** Selects the assistant of a new thread. The input form depends on the assistant. */
+function ChooseAgent() {
+  const { data: assistants, error, refetch } = useQuery(assistantsQuery);
+  if (error) return <ErrorState error={error} retry={() => void refetch()} />;
+  if (!assistants) return <SkeletonRows label="Loading agents" height={56} />;
+  if (assistants.length === 0)
+    return (
+      <EmptyState title="No agents yet" command="npx threadmill dev --config langgraph.json">
+        Add a graph to the <code>langgraph.json</code> of a project and start the server.
+      </EmptyState>
+    );
+  return (
+    <section aria-label="Agents" className="mx-auto grid max-w-3xl gap-3 px-6 max-sm:px-4">
+      <h2 className="font-semibold text-body">Select an agent</h2>
+      <ul className="grid grid-cols-2 gap-2 max-sm:grid-cols-1">
+        {assistants.map(({ assistant_id, name, graph_id, description }) => (
+          <li key={assistant_id} className="grid">
+            <Link
+              to="/threads/new"
+              search={{ assistant: assistant_id }}
+              className="grid content-start gap-0.5 rounded-lg border border-line px-3 py-2 hover:bg-hover"
+            >
+              <span className="flex min-w-0 items-center gap-2">
+                <span className="truncate font-medium">{name}</span>
+                {name !== graph_id && <Badge mono>{graph_id}</Badge>}
+              </span>
+              <span className="text-table text-text-2">{description ?? "No description"}</span>
+            </Link>
+          </li>
+        ))}
+      </ul>
+    </section>
   );
 }

@@ -30,13 +30,13 @@ export const SIDES = ["history", "runs", "graph"] as const;
 export type Side = (typeof SIDES)[number];
 
 export interface ThreadView {
-  /** The conversation when it is left out. */
+  /** Default: the conversation. */
   view?: "state";
-  /** What is at the right, on narrow screens over the page; there nothing when it is left out. */
+  /** The side panel. Default: the history; on narrow screens none. */
   side?: Side;
-  /** The state that is shown; the newest when it is left out. */
+  /** The ID of the checkpoint that is shown. Default: the newest. */
   checkpoint?: string;
-  /** Which one the next run is for; that of the last run when it is left out. */
+  /** The assistant of the next run. Default: the assistant of the last run. */
   assistant?: string;
 }
 

@@ -1,20 +1,21 @@
+import type { QueryClient } from "@tanstack/react-query";
 import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
 import type { PartialThread, Run, Thread, ThreadState } from "../../../../src/agent-server/contract/records.ts";
 import { api } from "../../api/request.ts";
-import { readMetadata, type ThreadsSearch } from "./thread-filter.ts";
-import { ASKED_IN } from "./thread-title.ts";
+import { TITLE_KEYS } from "./conversation/messages.ts";
+import { parseMetadata, type ThreadsSearch } from "./thread-filter.ts";
 
-/** How many threads, steps and runs are fetched at a time. */
+/** Page sizes. */
 const PAGE = { threads: 50, steps: 60, runs: 100 };
 
-/** How often a thread is looked at for runs that others start, in ms. */
-const LOOK_MS = 2_500;
+/** Poll interval for runs that other clients start. */
+const POLL_MS = 2_500;
 
 /** A thread in a list. */
 export type ListedThread = Required<
   Pick<PartialThread, "thread_id" | "status" | "created_at" | "updated_at" | "metadata" | "interrupts">
 > & {
-  /** What was said first, or asked. */
+  /** The first message or question, on one line. */
   title?: string;
   last?: string;
 };
@@ -23,10 +24,10 @@ const SELECT = ["thread_id", "status", "created_at", "updated_at", "metadata", "
 const EXTRACT = {
   first: "values.messages[0].content",
   last: "values.messages[-1].content",
-  ...Object.fromEntries(ASKED_IN.map((key) => [key, `values.${key}`])),
+  ...Object.fromEntries(TITLE_KEYS.map((key) => [key, `values.${key}`])),
 };
 
-/** The threads that fit, a page of them. */
+/** Searches threads; returns one page. */
 export async function findThreads(
   { status, q, metadata, sort, order }: ThreadsSearch,
   page: { limit: number; offset?: number },
@@ -36,7 +37,7 @@ export async function findThreads(
     ...page,
     status,
     text: q,
-    metadata: readMetadata(metadata) ?? undefined,
+    metadata: parseMetadata(metadata) ?? undefined,
     sort_by: sort ?? "updated_at",
     sort_order: order ?? "desc",
     select: SELECT,
@@ -49,13 +50,13 @@ export async function findThreads(
   );
   return found.map(({ extracted, ...thread }) => ({
     ...thread,
-    title: [extracted.first, ...ASKED_IN.map((key) => extracted[key])].map(lineOf).find((title) => title),
-    last: lineOf(extracted.last),
+    title: [extracted.first, ...TITLE_KEYS.map((key) => extracted[key])].map(singleLine).find((title) => title),
+    last: singleLine(extracted.last),
   }));
 }
 
 /** The content of a message as one line: text, or the text blocks of a list. */
-function lineOf(content: unknown): string | undefined {
+function singleLine(content: unknown): string | undefined {
   const parts = Array.isArray(content) ? content.map((block) => block?.text) : [content];
   const text = parts.filter((part) => typeof part === "string").join(" ");
   return text.replace(/\s+/g, " ").slice(0, 300) || undefined;
@@ -67,11 +68,11 @@ export const threadsQuery = (search: ThreadsSearch) =>
     queryFn: ({ signal, pageParam: offset }) => findThreads(search, { limit: PAGE.threads, offset }, signal),
     initialPageParam: 0,
     getNextPageParam: (last, all) => (last.length < PAGE.threads ? undefined : all.length * PAGE.threads),
-    refetchInterval: 4 * LOOK_MS,
+    refetchInterval: 4 * POLL_MS,
     placeholderData: (before) => before,
   });
 
-/** All that is known of a thread begins with this, so that it can be renewed at once. */
+/** The prefix of all queries of a thread, for invalidation. */
 export const threadKey = (thread_id: string) => ["thread", thread_id];
 
 export const threadQuery = (thread_id: string) =>
@@ -80,7 +81,7 @@ export const threadQuery = (thread_id: string) =>
     queryFn: ({ signal }) => api.get<Thread>(`/threads/${thread_id}`, { signal }),
   });
 
-/** @param checkpoint_id the newest state when it is undefined */
+/** @param checkpoint_id undefined for the newest state */
 export const stateQuery = (thread_id: string, checkpoint_id: string | undefined) =>
   queryOptions({
     queryKey: [...threadKey(thread_id), "state", checkpoint_id],
@@ -88,7 +89,7 @@ export const stateQuery = (thread_id: string, checkpoint_id: string | undefined)
       api.get<ThreadState>(`/threads/${thread_id}/state${checkpoint_id ? `/${checkpoint_id}` : ""}`, { signal }),
   });
 
-/** A state without its values, which would be the whole conversation at each step. */
+/** A state without its values: they contain the whole conversation at each step. */
 export type StepState = Omit<ThreadState, "values">;
 
 export const historyQuery = (thread_id: string) =>
@@ -121,6 +122,28 @@ export const runsQuery = (thread_id: string) =>
         },
         signal,
       }),
-    // A thread that was deleted is not looked at again.
-    refetchInterval: ({ state }) => (state.status === "error" ? false : LOOK_MS),
+    // Stops after an error: the thread may have been deleted.
+    refetchInterval: ({ state }) => (state.status === "error" ? false : POLL_MS),
   });
+
+/** The request for a run, with either an input or a command. */
+export interface RunRequest {
+  assistant_id: string;
+  input?: unknown;
+  command?: { resume: unknown };
+  /** The checkpoint to start from. Default: the newest. */
+  checkpoint_id?: string;
+}
+
+/** The stream modes that the thread page shows: tokens, the state after each step, running nodes, custom events. */
+const STREAM_OPTIONS = { stream_mode: ["values", "messages-tuple", "tasks", "custom"], stream_subgraphs: true };
+
+/** Starts a run and adds it to the cached list of runs, so that the thread page follows it. */
+export async function startRun(client: QueryClient, thread_id: string, request: RunRequest): Promise<Run> {
+  const run = await api.post<Run>(`/threads/${thread_id}/runs`, { ...STREAM_OPTIONS, ...request });
+  const { queryKey } = runsQuery(thread_id);
+  // A response that is in flight does not contain the new run.
+  await client.cancelQueries({ queryKey });
+  client.setQueryData(queryKey, (runs: Run[] = []) => [run, ...runs.filter(({ run_id }) => run_id !== run.run_id)]);
+  return run;
+}

@@ -1,20 +1,20 @@
 import { PanelRight } from "lucide-react";
 import { Button } from "../../ui/button.tsx";
-import { classes } from "../../ui/classes.ts";
+import { Segmented } from "../../ui/form/segmented.tsx";
 import { JsonTree } from "../../ui/json-tree.tsx";
-import { Segmented } from "../../ui/segmented.tsx";
+import { classes } from "../../ui/layout.tsx";
 import { ErrorState, SkeletonRows } from "../../ui/states.tsx";
-import { Conversation } from "./conversation.tsx";
+import { Conversation } from "./conversation/conversation.tsx";
 import type { ThreadModel } from "./use-thread.ts";
 
-/** The conversation, or the state as it is. */
+/** The conversation or the state of the thread. */
 export function ThreadContent({ model }: { model: ThreadModel }) {
   const { search, show } = model;
   return (
     <>
       <div className="flex items-center justify-between gap-2 border-line border-b px-6 py-1.5 max-sm:px-4">
         <Segmented
-          label="Show"
+          label="View"
           value={search.view ?? "conversation"}
           options={[
             { value: "conversation", label: "Conversation" },
@@ -26,24 +26,24 @@ export function ThreadContent({ model }: { model: ThreadModel }) {
           <PanelRight size={15} aria-hidden /> History
         </Button>
       </div>
-      {/* A conversation is upside down, so that the browser keeps its end in sight while it grows. */}
+      {/* flex-col-reverse keeps the end of the conversation in view while it grows. */}
       <section
         aria-label="Content"
-        // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable region must be reachable by keyboard
         tabIndex={0}
         className={classes("flex min-h-0 flex-1 overflow-y-auto", search.view !== "state" && "flex-col-reverse")}
       >
         <div className="w-full min-w-0 flex-1">
-          <Shown model={model} />
+          <Content model={model} />
         </div>
       </section>
     </>
   );
 }
 
-function Shown({ model: { search, past, isPast, live, state, values, history, thread } }: { model: ThreadModel }) {
+function Content({ model: { search, past, isPast, live, state, values, history, thread } }: { model: ThreadModel }) {
   if (past.error) return <ErrorState error={past.error} retry={() => void past.refetch()} />;
-  if (!state) return <SkeletonRows label="Fetching the state" height={56} />;
+  if (!state) return <SkeletonRows label="Loading state" height={56} />;
   if (search.view !== "state")
     return (
       <Conversation

@@ -2,31 +2,31 @@ import type { ThreadStatus } from "../../../../src/agent-server/contract/records
 
 export const THREAD_STATUSES: readonly ThreadStatus[] = ["idle", "busy", "interrupted", "error"];
 
-/** Which threads are listed, as the URL has it. */
+/** The filters of the thread list, stored in the URL. */
 export interface ThreadsSearch {
   status?: ThreadStatus;
-  /** Words of the state, or an id. */
+  /** Searches the state, or an ID. */
   q?: string;
-  /** `key=value`, several with commas between, or a JSON object. */
+  /** `key=value` pairs, separated by commas, or a JSON object. */
   metadata?: string;
-  /** Last updated when it is left out. */
+  /** Default: `updated_at`. */
   sort?: "created_at";
-  /** Newest first when it is left out. */
+  /** Default: newest first. */
   order?: "asc";
 }
 
 /**
- * Metadata as people write it: `customer=7, tier="gold"`. A value that is JSON is read as it; else it is text.
+ * Parses a metadata filter such as `customer=7, tier="gold"`. A value that is not valid JSON is a string.
  *
- * @returns undefined when nothing is asked for, null when it cannot be read
+ * @returns undefined for an empty filter, null for an invalid filter
  */
-export function readMetadata(written: string | undefined): Record<string, unknown> | null | undefined {
-  if (!written?.trim()) return undefined;
-  if (written.trim().startsWith("{")) {
-    const value = jsonOf(written);
+export function parseMetadata(filter: string | undefined): Record<string, unknown> | null | undefined {
+  if (!filter?.trim()) return undefined;
+  if (filter.trim().startsWith("{")) {
+    const value = jsonOf(filter);
     return typeof value === "object" ? (value as Record<string, unknown>) : null;
   }
-  const pairs = written.split(",").map((pair) => pair.split(/=(.*)/s).map((part) => part.trim()));
+  const pairs = filter.split(",").map((pair) => pair.split(/=(.*)/s).map((part) => part.trim()));
   if (pairs.some(([key, value]) => !key || value === undefined)) return null;
   return Object.fromEntries(pairs.map(([key = "", value = ""]) => [key, jsonOf(value)]));
 }

@@ -1,13 +1,22 @@
 import { useQuery } from "@tanstack/react-query";
 import { Page } from "../../frame/header.tsx";
+import { useKeys } from "../../frame/keys.ts";
+import { Id } from "../../ui/code-block.tsx";
+import { SplitButton } from "../../ui/overlay/split-button.tsx";
 import { ErrorState, SkeletonRows } from "../../ui/states.tsx";
+import { useCancel } from "./cancel.ts";
+import { titleOf } from "./conversation/messages.ts";
 import { threadRoute } from "./page.ts";
 import { runsQuery, stateQuery, threadQuery } from "./queries.ts";
-import { ThreadView } from "./thread-view.tsx";
+import { ThreadSide } from "./side/thread-side.tsx";
+import { ThreadContent } from "./thread-content.tsx";
+import { ThreadFooter } from "./thread-footer.tsx";
+import { ThreadMenu, ThreadStatus } from "./thread-header.tsx";
+import { type ThreadData, useThread } from "./use-thread.ts";
 
 const CRUMBS = [{ label: "Threads", to: "/threads" }];
 
-/** A thread: its conversation or its state, and beside it the history, the runs and the graph. */
+/** The page of a thread: conversation or state, and a side panel with history, runs and graph. */
 export function ThreadPage() {
   const { thread_id } = threadRoute.useParams();
   const thread = useQuery(threadQuery(thread_id));
@@ -23,8 +32,59 @@ export function ThreadPage() {
   if (!thread.data || !runs.data || !state.data)
     return (
       <Page title="…" crumbs={CRUMBS}>
-        <SkeletonRows label="Fetching the thread" height={56} />
+        <SkeletonRows label="Loading thread" height={56} />
       </Page>
     );
   return <ThreadView key={thread_id} thread={thread.data} runs={runs.data} state={state.data} />;
+}
+
+/** A loaded thread: the conversation, the footer with open interrupts and input, and the side panel. */
+function ThreadView(data: ThreadData) {
+  const model = useThread(data);
+  const { thread, active_run, needsInput, search, show } = model;
+  const { graph_id } = thread.metadata;
+  const { cancel, items } = useCancel(thread.thread_id);
+  useKeys({
+    v: {
+      does: "Switch between conversation and state",
+      run: () => show({ view: search.view ? undefined : "state" }, true),
+    },
+  });
+  return (
+    <Page
+      fill
+      title={titleOf(data.state.values) ?? (graph_id ? `Thread of ${graph_id}` : "Thread")}
+      crumbs={CRUMBS}
+      beside={
+        <span className="flex shrink-0 items-center gap-2">
+          <ThreadStatus status={active_run ? "busy" : thread.status} needsInput={needsInput} />
+          <span className="max-sm:hidden">
+            <Id id={thread.thread_id} />
+          </span>
+        </span>
+      }
+      actions={
+        <>
+          {active_run && (
+            <SplitButton
+              menuLabel="Cancel options"
+              items={items([active_run.run_id])}
+              onClick={() => void cancel([active_run.run_id], "interrupt")}
+            >
+              Cancel
+            </SplitButton>
+          )}
+          <ThreadMenu thread_id={thread.thread_id} />
+        </>
+      }
+    >
+      <div className="flex min-h-0 flex-1">
+        <div className="flex min-w-0 flex-1 flex-col">
+          <ThreadContent model={model} />
+          <ThreadFooter model={model} />
+        </div>
+        <ThreadSide model={model} />
+      </div>
+    </Page>
+  );
 }

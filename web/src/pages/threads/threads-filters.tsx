@@ -1,29 +1,29 @@
 import { type Ref, useEffect, useRef, useState } from "react";
 import { useKeys } from "../../frame/keys.ts";
-import { classes } from "../../ui/classes.ts";
-import { Input } from "../../ui/field.tsx";
-import { Select } from "../../ui/select.tsx";
+import { Input } from "../../ui/form/field.tsx";
+import { Select } from "../../ui/form/select.tsx";
+import { classes } from "../../ui/layout.tsx";
 import { threadsRoute } from "./page.ts";
-import { readMetadata, THREAD_STATUSES, type ThreadsSearch } from "./thread-filter.ts";
+import { parseMetadata, THREAD_STATUSES, type ThreadsSearch } from "./thread-filter.ts";
 
 const ANY = "*";
 
-/** How long after the last letter it is looked for, in ms. */
-const REST_MS = 250;
+/** Delay between the last keystroke and the search. */
+const DEBOUNCE_MS = 250;
 
-/** Which threads are listed. What is written goes into the URL. */
+/** The filters of the thread list, stored in the URL. */
 export function ThreadsFilters() {
   const search = threadsRoute.useSearch();
   const navigate = threadsRoute.useNavigate();
-  const words = useRef<HTMLInputElement>(null);
-  useKeys({ "/": { does: "Find threads by words", run: () => words.current?.focus() } });
+  const searchInput = useRef<HTMLInputElement>(null);
+  useKeys({ "/": { does: "Search threads", run: () => searchInput.current?.focus() } });
   const change = (changed: ThreadsSearch, replace = true) =>
     void navigate({ search: (before: ThreadsSearch) => ({ ...before, ...changed }), replace });
   return (
     <search className="flex flex-wrap items-start gap-2 border-line border-b px-6 py-2 max-sm:px-4">
-      <SlowInput
-        ref={words}
-        label="Words of the state, or an id"
+      <DebouncedInput
+        ref={searchInput}
+        label="Search content or ID"
         value={search.q}
         onChange={(q) => change({ q })}
         className="w-72"
@@ -35,28 +35,28 @@ export function ThreadsFilters() {
           { value: ANY, label: "Any status" },
           ...THREAD_STATUSES.map((status) => ({
             value: status,
-            label: status === "interrupted" ? "waits for you, or paused" : status,
+            label: status === "interrupted" ? "interrupted (needs your input, or paused)" : status,
           })),
         ]}
         onChange={(chosen) => change({ status: chosen === ANY ? undefined : chosen }, false)}
       />
-      <SlowInput
-        label="Metadata: customer=7, tier=gold"
+      <DebouncedInput
+        label="Metadata (customer=7, tier=gold)"
         value={search.metadata}
         onChange={(metadata) => change({ metadata })}
-        problem={readMetadata(search.metadata) === null ? "Write key=value, or a JSON object." : undefined}
+        error={parseMetadata(search.metadata) === null ? "Use key=value or a JSON object." : undefined}
         className="w-64"
       />
     </search>
   );
 }
 
-/** An input whose text goes into the URL when the hand rests. */
-function SlowInput({
+/** An input that reports its text after a pause in typing. */
+function DebouncedInput({
   label,
   value = "",
   onChange,
-  problem,
+  error,
   className,
   ref,
 }: {
@@ -64,24 +64,24 @@ function SlowInput({
   label: string;
   value: string | undefined;
   onChange(value: string | undefined): void;
-  problem?: string;
+  error?: string;
   className: string;
 }) {
   const [text, setText] = useState(value);
-  const told = useRef(value);
-  // Another value from outside: the way back in the browser's history.
-  if (told.current !== value) {
-    told.current = value;
+  const reported = useRef(value);
+  // The URL changed, for example by the browser's back button.
+  if (reported.current !== value) {
+    reported.current = value;
     setText(value);
   }
-  const tell = useRef(onChange);
-  tell.current = onChange;
+  const report = useRef(onChange);
+  report.current = onChange;
   useEffect(() => {
-    if (text === told.current) return;
+    if (text === reported.current) return;
     const timer = setTimeout(() => {
-      told.current = text;
-      tell.current(text || undefined);
-    }, REST_MS);
+      reported.current = text;
+      report.current(text || undefined);
+    }, DEBOUNCE_MS);
     return () => clearTimeout(timer);
   }, [text]);
   return (
@@ -89,12 +89,12 @@ function SlowInput({
       <Input
         ref={ref}
         aria-label={label}
-        aria-invalid={problem ? true : undefined}
+        aria-invalid={error ? true : undefined}
         placeholder={label}
         value={text}
         onChange={({ target }) => setText(target.value)}
       />
-      {problem && <p className="text-error text-table">{problem}</p>}
+      {error && <p className="text-error text-table">{error}</p>}
     </div>
   );
 }

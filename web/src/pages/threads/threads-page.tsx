@@ -2,23 +2,23 @@ import { useInfiniteQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { Plus } from "lucide-react";
 import { useState } from "react";
-import { API_URL } from "../../api/base.ts";
+import { API_URL } from "../../api/request.ts";
 import { Page } from "../../frame/header.tsx";
 import { useKeys } from "../../frame/keys.ts";
 import { Button } from "../../ui/button.tsx";
-import { classes } from "../../ui/classes.ts";
+import { classes } from "../../ui/layout.tsx";
 import { RelativeTime } from "../../ui/relative-time.tsx";
 import { EmptyState, ErrorState, SkeletonRows } from "../../ui/states.tsx";
 import { Badge } from "../../ui/status.tsx";
-import { Table } from "../../ui/table.tsx";
-import type { Column } from "../../ui/table-columns.ts";
+import type { Column } from "../../ui/table/columns.ts";
+import { Table } from "../../ui/table/table.tsx";
 import { threadsRoute } from "./page.ts";
 import { type ListedThread, threadsQuery } from "./queries.ts";
 import type { ThreadsSearch } from "./thread-filter.ts";
-import { ThreadStatus } from "./thread-status.tsx";
+import { ThreadStatus } from "./thread-header.tsx";
 import { ThreadsFilters } from "./threads-filters.tsx";
 
-/** All threads, found by status, by words of their state, and by metadata. */
+/** The threads of the workspace, filtered by status, content and metadata. */
 export function ThreadsPage() {
   const search = threadsRoute.useSearch();
   const navigate = threadsRoute.useNavigate();
@@ -42,7 +42,7 @@ export function ThreadsPage() {
     >
       <ThreadsFilters />
       {error && <ErrorState error={error} retry={() => void refetch()} />}
-      {!error && !rows && <SkeletonRows label="Fetching the threads" height={56} />}
+      {!error && !rows && <SkeletonRows label="Loading threads" height={56} />}
       {rows && (
         <Table
           name="Threads"
@@ -67,19 +67,19 @@ export function ThreadsPage() {
           onEnd={() => {
             if (hasNextPage && !isFetchingNextPage) void fetchNextPage();
           }}
-          empty={<Nothing isFiltered={Object.values(search).some((value) => value !== undefined)} />}
+          empty={<NoThreads isFiltered={Object.values(search).some((value) => value !== undefined)} />}
         />
       )}
     </Page>
   );
 }
 
-const Nothing = ({ isFiltered }: { isFiltered: boolean }) =>
+const NoThreads = ({ isFiltered }: { isFiltered: boolean }) =>
   isFiltered ? (
-    <EmptyState title="No thread is like this">
-      Change what is looked for, or{" "}
+    <EmptyState title="No threads match">
+      Change the filters or{" "}
       <Link to="/threads" search={{}} className="text-accent-text underline">
-        see all threads
+        show all threads
       </Link>
       .
     </EmptyState>
@@ -95,7 +95,7 @@ const Nothing = ({ isFiltered }: { isFiltered: boolean }) =>
         </Button>
       }
     >
-      A thread is a conversation: the state that runs leave behind and later runs start from.
+      A thread stores the state of a conversation across runs.
     </EmptyState>
   );
 
@@ -126,7 +126,7 @@ const COLUMNS: Column<ListedThread>[] = [
     cell: ({ status, interrupts }) => (
       <ThreadStatus
         status={status}
-        asks={status === "interrupted" && Object.values(interrupts).some((each) => each.length > 0)}
+        needsInput={status === "interrupted" && Object.values(interrupts).some((each) => each.length > 0)}
       />
     ),
     width: 130,
@@ -147,7 +147,7 @@ const COLUMNS: Column<ListedThread>[] = [
   },
   {
     id: "created",
-    header: "Made",
+    header: "Created",
     sort: "created_at",
     cell: ({ created_at }) => <RelativeTime time={created_at} />,
     width: 130,

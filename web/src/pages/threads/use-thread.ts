@@ -1,44 +1,42 @@
-import { useQuery, useQueryClient } from "@tanstack/react-query";
-import { useEffect } from "react";
-import type { Run, Thread, ThreadState } from "../../../../src/agent-server/contract/records.ts";
-import { toast } from "../../ui/toast.tsx";
+import { useInfiniteQuery, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useEffect, useMemo } from "react";
+import type { Run, Thread, ThreadState, ThreadTask } from "../../../../src/agent-server/contract/records.ts";
+import { toast } from "../../ui/overlay/toast.tsx";
 import { isActive } from "./cancel.ts";
-import { openTasks } from "./open-tasks.ts";
 import { type ThreadView, threadRoute } from "./page.ts";
-import { historyQuery, stateQuery } from "./queries.ts";
-import { type RunOrder, startRun } from "./start-run.ts";
-import type { Step } from "./steps.ts";
+import { historyQuery, type RunRequest, startRun, stateQuery } from "./queries.ts";
+import type { Step } from "./side/steps.ts";
+import { stepsOf, toolDurations } from "./side/steps.ts";
 import { useLiveRun } from "./use-live-run.ts";
-import { useSteps } from "./use-steps.ts";
 
-/** What was fetched of a thread. */
-export interface Fetched {
+/** The loaded data of a thread. */
+export interface ThreadData {
   thread: Thread;
   /** Newest first. */
   runs: readonly Run[];
-  /** The newest. */
+  /** The newest state. */
   state: ThreadState;
 }
 
-/** What the page of a thread shows, and what can be done from it. */
-export function useThread({ thread, runs, state }: Fetched) {
+/** The data and the actions of the thread page. */
+export function useThread({ thread, runs, state }: ThreadData) {
   const { thread_id } = thread;
   const search = threadRoute.useSearch();
   const navigate = threadRoute.useNavigate();
   const client = useQueryClient();
   const active = runs.filter(isActive);
-  /** The run that the thread works on, or the one that is next. */
-  const working = active.find(({ status }) => status === "running") ?? active.at(-1);
+  /** The running run, or the next one in the queue. */
+  const active_run = active.find(({ status }) => status === "running") ?? active.at(-1);
   const ended = runs.find((run) => !isActive(run));
-  const live = useLiveRun(thread_id, working?.run_id, ended?.run_id);
-  // Each state that is told is a step more.
+  const live = useLiveRun(thread_id, active_run?.run_id, ended?.run_id);
+  // Each streamed state is a new step.
   useEffect(() => {
     if (live?.values !== undefined)
       void client.invalidateQueries({ queryKey: historyQuery(thread_id).queryKey }, { cancelRefetch: false });
   }, [client, thread_id, live?.values]);
   const past = useQuery({ ...stateQuery(thread_id, search.checkpoint), enabled: search.checkpoint !== undefined });
-  /** A question is open, whatever state is looked at. */
-  const asks = !working && !live && openTasks(state).some(({ interrupts }) => interrupts.length > 0);
+  /** The newest state has an open interrupt, whichever state is shown. */
+  const needsInput = !active_run && !live && openTasks(state).some(({ interrupts }) => interrupts.length > 0);
   const isPast = search.checkpoint !== undefined;
   const assistant_id = search.assistant ?? runs[0]?.assistant_id ?? textOf(thread.metadata.assistant_id);
 
@@ -46,22 +44,22 @@ export function useThread({ thread, runs, state }: Fetched) {
   const show = (changed: Partial<ThreadView>, replace = false) =>
     void navigate({ search: (before: ThreadView) => ({ ...before, ...changed }), replace });
 
-  /** @throws Error with a sentence for people */
-  const start = async (order: Omit<RunOrder, "assistant_id">) => {
-    if (!assistant_id) throw new Error("Choose an assistant first.");
-    await startRun(client, thread_id, { assistant_id, checkpoint_id: search.checkpoint, ...order });
+  /** @throws Error with a message for the user */
+  const start = async (request: Omit<RunRequest, "assistant_id">) => {
+    if (!assistant_id) throw new Error("Select an assistant.");
+    await startRun(client, thread_id, { assistant_id, checkpoint_id: search.checkpoint, ...request });
     if (isPast) show({ checkpoint: undefined });
   };
 
-  /** Goes on from a step: with what would have come next, or, where the graph was done, with what people write. */
+  /** Continues from a step: runs its next nodes, or asks for a message if the graph has finished there. */
   const fork = async (step: Step) => {
     if (step.next.length === 0) {
       show({ checkpoint: step.checkpoint_id });
-      return toast("The graph was done there: write what it is to go on with.");
+      return toast("The graph has finished here. Send a message to continue.");
     }
     try {
       await start({ input: null, checkpoint_id: step.checkpoint_id });
-      toast(`A run goes on from step ${step.number ?? ""}.`);
+      toast(step.number === undefined ? "Running from the selected step" : `Running from step ${step.number}`);
     } catch (error) {
       toast((error as Error).message, { error: true });
     }
@@ -74,15 +72,15 @@ export function useThread({ thread, runs, state }: Fetched) {
     show,
     start,
     fork,
-    working,
+    active_run,
     live,
     past,
     isPast,
     history: useSteps(thread_id),
     assistant_id,
     newest: state,
-    asks,
-    /** The state that is looked at; undefined while a past one is fetched. */
+    needsInput,
+    /** The state that is shown; undefined while a past state is loading. */
     state: isPast ? past.data : state,
     values: isPast ? past.data?.values : (live?.values ?? state.values),
   };
@@ -91,3 +89,18 @@ export function useThread({ thread, runs, state }: Fetched) {
 export type ThreadModel = ReturnType<typeof useThread>;
 
 const textOf = (value: unknown) => (typeof value === "string" ? value : undefined);
+
+/** The loaded part of the history of a thread, with steps and tool durations. */
+function useSteps(thread_id: string) {
+  const { data, error, isPending, hasNextPage, fetchNextPage, refetch } = useInfiniteQuery(historyQuery(thread_id));
+  const known = useMemo(() => {
+    const states = data?.pages.flat() ?? [];
+    const steps = stepsOf(states);
+    return { steps, durations: toolDurations(states, steps) };
+  }, [data]);
+  return { ...known, error, isPending, hasNextPage, fetchNextPage, refetch };
+}
+
+/** The tasks of a state that have no result. The tasks of a past state may have completed later or been dropped. */
+export const openTasks = ({ tasks }: ThreadState): readonly ThreadTask[] =>
+  tasks.filter(({ result }) => result === undefined || result === null);

@@ -3,28 +3,28 @@ import { useCallback, useMemo, useState } from "react";
 import { Page } from "../../../frame/header.tsx";
 import { useKeys } from "../../../frame/keys.ts";
 import { EmptyState, ErrorState, SkeletonRows } from "../../../ui/states.tsx";
+import { RowDetail } from "./detail/row-detail.tsx";
 import { Candidates, ExperimentsBar } from "./experiments-bar.tsx";
 import { ExportMenu, useExport } from "./export-menu.tsx";
-import { FilterBar } from "./filter-bar.tsx";
-import { Matrix } from "./matrix.tsx";
+import { FilterBar } from "./filters/filter-bar.tsx";
+import { Matrix } from "./matrix/matrix.tsx";
 import { datasetQuery, rowsQuery } from "./queries.ts";
 import { compareRoute } from "./route.ts";
-import { RowDetail } from "./row-detail.tsx";
-import { RowsTable } from "./rows-table.tsx";
+import { RowsTable } from "./rows/rows-table.tsx";
+import type { Slot } from "./rows/slots.ts";
+import { useRows } from "./rows/use-rows.ts";
 import { joined, listOf, narrowingOf, type Search } from "./search.ts";
-import type { Slot } from "./slots.ts";
-import { useRows } from "./use-rows.ts";
 import { Verdict } from "./verdict.tsx";
 import { useView, type View } from "./view.ts";
 
-/** Experiments of a dataset side by side: what differs, whether that is sure, and where. All that is seen is in the address. */
+/** Compares experiments of a dataset: differences, their significance and the examples behind them. The URL has the complete view. */
 export function ComparePage() {
   const { id } = compareRoute.useParams();
   const search = compareRoute.useSearch();
   const change = useChange();
   const dataset = useQuery(datasetQuery(id));
   const { view, ids, error, retry } = useView(id, search);
-  // The first rows are fetched beside what is above them, not after it.
+  // Fetches the first rows in parallel with the statistics.
   useQuery({ ...rowsQuery(id, narrowingOf(search, ids), 0), enabled: ids.length > 0 });
   const isEmpty = view?.shown.length === 0;
   return (
@@ -38,26 +38,26 @@ export function ComparePage() {
       fill
     >
       {error && <ErrorState error={error} retry={retry} />}
-      {!view && !error && <SkeletonRows label="Fetching the experiments and what they add up to" height={56} />}
+      {!view && !error && <SkeletonRows label="Loading experiments and statistics" height={56} />}
       {view && isEmpty && (
         <EmptyState
-          title="Choose experiments to compare"
+          title="Select experiments to compare"
           action={
             <div className="text-left">
               <Candidates dataset_id={id} chosen={listOf(search.experiments)} onChange={change} />
             </div>
           }
         >
-          {view.missing > 0 && <p>Those in the address are gone, or belong to another dataset. </p>}
-          The first one is the baseline that the others are compared with.
+          {view.missing > 0 && <p>The experiments in the URL were deleted or belong to another dataset. </p>}
+          The first experiment is the baseline.
         </EmptyState>
       )}
-      {view && !isEmpty && <Compared view={view} search={search} onChange={change} />}
+      {view && !isEmpty && <Comparison view={view} search={search} onChange={change} />}
     </Page>
   );
 }
 
-/** Changes the address. What is typed letter by letter, and what j and k go through, leaves no trail. */
+/** Changes the URL. Typing and moving with j and k replace the entry in the browser history. */
 function useChange() {
   const navigate = compareRoute.useNavigate();
   return useCallback(
@@ -67,7 +67,7 @@ function useChange() {
   );
 }
 
-function Compared({
+function Comparison({
   view,
   search,
   onChange,
@@ -77,12 +77,12 @@ function Compared({
   onChange(patch: Partial<Search>, options?: { replace?: boolean }): void;
 }) {
   const ids = view.shown.map(({ id }) => id);
-  const asked = JSON.stringify(narrowingOf(search, ids));
-  const narrowing = useMemo(() => JSON.parse(asked) as ReturnType<typeof narrowingOf>, [asked]);
+  const narrowing_json = JSON.stringify(narrowingOf(search, ids));
+  const narrowing = useMemo(() => JSON.parse(narrowing_json) as ReturnType<typeof narrowingOf>, [narrowing_json]);
   const rows = useRows(view.dataset_id, narrowing);
   const [selected, setSelected] = useState(search.row);
   const [lastFocused, setFocused] = useState<string>();
-  // The second one at first: the baseline can neither be hidden nor made the baseline.
+  // Initially the second one: the baseline can neither be hidden nor be set as baseline.
   const focused = lastFocused !== undefined && ids.includes(lastFocused) ? lastFocused : (ids[1] ?? (ids[0] as string));
   const { experiments, hidden } = search;
   const actions = useMemo(
@@ -97,11 +97,11 @@ function Compared({
   const exporting = useExport(view, search, narrowing);
   const go = (by: number) => setFocused(ids[Math.min(Math.max(ids.indexOf(focused) + by, 0), ids.length - 1)]);
   useKeys({
-    h: { does: "Experiment before", run: () => go(-1) },
+    h: { does: "Previous experiment", run: () => go(-1) },
     l: { does: "Next experiment", run: () => go(1) },
-    b: { does: "Make the experiment the baseline", run: () => actions.onBaseline(focused) },
-    x: { does: "Hide the experiment", run: () => focused !== ids[0] && actions.onHide(focused) },
-    e: { does: "Export what is seen as CSV", run: () => void exporting.start("csv") },
+    b: { does: "Set as baseline", run: () => actions.onBaseline(focused) },
+    x: { does: "Hide experiment", run: () => focused !== ids[0] && actions.onHide(focused) },
+    e: { does: "Export current view (CSV)", run: () => void exporting.start("csv") },
   });
   const open = ({ row }: Slot) => {
     setSelected(row?.example_id);

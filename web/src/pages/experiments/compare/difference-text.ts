@@ -1,20 +1,20 @@
 import type { PairComparison } from "../../../../../src/experiments/contract/comparison.ts";
 import { DASH, delta, fixed, number } from "../../../ui/format.ts";
 
-/** As many decimals as tell the ends of the interval apart, to a tenth of its width. */
+/** The number of decimals that resolves a tenth of the width of the interval. */
 function decimalsOf({ ci_low, ci_high }: PairComparison): number {
   const width = ci_low === null || ci_high === null ? 0 : ci_high - ci_low;
   return width > 0 ? Math.min(10, Math.max(0, 1 - Math.floor(Math.log10(width)))) : 3;
 }
 
-/** `.035` instead of `0.035`; `10.5` stays. */
-export const short = (text: string) => text.replaceAll(/(?<!\d)0\./g, ".").replace(", ", ",");
+/** Removes leading zeros: `.035` for `0.035`. `10.5` is unchanged. */
+export const withoutLeadingZeros = (text: string) => text.replaceAll(/(?<!\d)0\./g, ".").replace(", ", ",");
 
-/** With the decimals of the interval, once there is one. */
-export function deltaText(difference: PairComparison, isWhole: boolean, compact: boolean): string {
-  const format = (size: number | null | undefined) => (isWhole ? fixed(size, decimalsOf(difference)) : number(size));
+/** The difference, with the decimals of its interval if there is one. */
+export function deltaText(difference: PairComparison, isTested: boolean, compact: boolean): string {
+  const format = (size: number | null | undefined) => (isTested ? fixed(size, decimalsOf(difference)) : number(size));
   const text = delta(difference.mean_delta, format);
-  return compact ? short(text) : text;
+  return compact ? withoutLeadingZeros(text) : text;
 }
 
 /** `[0.012, 0.058]`, in a narrow column `[.012, .058]`. */
@@ -22,8 +22,8 @@ export function intervalText(difference: PairComparison, compact: boolean): stri
   const { ci_low, ci_high } = difference;
   if (ci_low === null || ci_high === null) return DASH;
   const text = (end: number) => fixed(end, decimalsOf(difference));
-  const written = `[${text(ci_low)}, ${text(ci_high)}]`;
-  return compact ? short(written) : written;
+  const bounds = `[${text(ci_low)}, ${text(ci_high)}]`;
+  return compact ? withoutLeadingZeros(bounds) : bounds;
 }
 
 /** `p 0.02`, `p <0.001`. */

@@ -2,14 +2,14 @@ import { useQuery } from "@tanstack/react-query";
 import { Eye, Plus } from "lucide-react";
 import { useDeferredValue, useState } from "react";
 import { Button } from "../../../ui/button.tsx";
-import { Checkbox, Input } from "../../../ui/field.tsx";
-import { Popover } from "../../../ui/popover.tsx";
+import { Checkbox, Input } from "../../../ui/form/field.tsx";
+import { Select } from "../../../ui/form/select.tsx";
+import { Popover } from "../../../ui/overlay/popover.tsx";
 import { RelativeTime } from "../../../ui/relative-time.tsx";
-import { Select } from "../../../ui/select.tsx";
 import { SkeletonRows } from "../../../ui/states.tsx";
 import { candidatesQuery } from "./queries.ts";
 import { joined, listOf, type Search } from "./search.ts";
-import { MAX_EXPERIMENTS } from "./shown.ts";
+import { MAX_EXPERIMENTS } from "./selected-experiments.ts";
 import type { View } from "./view.ts";
 
 interface BarProps {
@@ -18,7 +18,7 @@ interface BarProps {
   onChange(change: Partial<Search>): void;
 }
 
-/** Which experiments are compared, and with which one. */
+/** Selects the experiments and the baseline. */
 export function ExperimentsBar({ view, search, onChange }: BarProps) {
   const [baseline] = view.shown;
   const all = [...view.shown, ...view.hidden];
@@ -61,7 +61,7 @@ export function ExperimentsBar({ view, search, onChange }: BarProps) {
   );
 }
 
-/** The experiments of the dataset, to choose up to ten. */
+/** The experiments of the dataset; up to ten can be selected. */
 export function Candidates({
   dataset_id,
   chosen,
@@ -76,12 +76,12 @@ export function Candidates({
   return (
     <div className="grid w-80 max-w-full gap-2">
       <Input
-        aria-label="Find by name"
-        placeholder="Find by name"
+        aria-label="Search experiments"
+        placeholder="Search experiments"
         value={name}
         onChange={({ target }) => setName(target.value)}
       />
-      {!found && <SkeletonRows label="Fetching the experiments" rows={3} />}
+      {!found && <SkeletonRows label="Loading experiments" rows={3} />}
       <ul className="max-h-72 overflow-y-auto" aria-label="Experiments of the dataset">
         {found?.map((session) => (
           <li key={session.id} className="flex items-center justify-between gap-3 py-1">
@@ -104,7 +104,7 @@ export function Candidates({
         ))}
       </ul>
       <p className="text-table text-text-3">
-        {chosen.length} of up to {MAX_EXPERIMENTS} are compared.
+        {chosen.length} of {MAX_EXPERIMENTS} selected
       </p>
     </div>
   );

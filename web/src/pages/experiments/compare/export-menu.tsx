@@ -3,11 +3,11 @@ import { useState } from "react";
 import { send } from "../../../api/request.ts";
 import { Button } from "../../../ui/button.tsx";
 import { count } from "../../../ui/format.ts";
-import { Menu } from "../../../ui/menu.tsx";
-import { toast } from "../../../ui/toast.tsx";
-import { keysShown } from "./columns.ts";
-import { csvOf, jsonOf, seenRows } from "./export.ts";
+import { Menu } from "../../../ui/overlay/menu.tsx";
+import { toast } from "../../../ui/overlay/toast.tsx";
+import { csvOf, fetchAllRows, jsonOf } from "./export.ts";
 import type { Narrowing } from "./queries.ts";
+import { visibleKeys } from "./rows/columns.ts";
 import type { Search } from "./search.ts";
 import type { View } from "./view.ts";
 
@@ -18,7 +18,7 @@ interface Exporting {
   start(kind: Kind): Promise<void>;
 }
 
-/** Exports as files: what the table shows, filtered, sorted and with its columns; or all runs with their whole texts. */
+/** Exports the current view of the table, or all runs with their full text. */
 export function useExport(view: View, search: Search, narrowing: Narrowing): Exporting {
   const [isBusy, setBusy] = useState(false);
   const start = async (kind: Kind) => {
@@ -30,13 +30,13 @@ export function useExport(view: View, search: Search, narrowing: Narrowing): Exp
         const path = `/api/v1/datasets/${view.dataset_id}/runs`;
         const response = await send("POST", path, { query: { format: "csv" }, body: { session_ids, filters } });
         save(await response.blob(), "runs.csv");
-        return toast("All runs are in runs.csv.");
+        return toast("Exported all runs to runs.csv");
       }
-      const rows = await seenRows(view.dataset_id, narrowing);
-      const seen = { sessions: view.shown, keys: keysShown(view, search), rows };
-      const text = kind === "csv" ? csvOf(seen) : jsonOf(seen);
+      const rows = await fetchAllRows(view.dataset_id, narrowing);
+      const current = { sessions: view.shown, keys: visibleKeys(view, search), rows };
+      const text = kind === "csv" ? csvOf(current) : jsonOf(current);
       save(new Blob([text], { type: kind === "csv" ? "text/csv" : "application/json" }), `comparison.${kind}`);
-      toast(`${count(rows.length)} examples are in comparison.${kind}.`);
+      toast(`Exported ${count(rows.length)} examples to comparison.${kind}`);
     } catch (error) {
       toast((error as Error).message, { error: true });
     } finally {
@@ -57,13 +57,13 @@ function save(content: Blob, name: string): void {
 export const ExportMenu = ({ exporting: { isBusy, start } }: { exporting: Exporting }) => (
   <Menu
     items={[
-      { label: "What is seen, as CSV", hint: "Key e", onSelect: () => void start("csv") },
-      { label: "What is seen, as JSON", onSelect: () => void start("json") },
-      { label: "All runs with their whole texts, as CSV", onSelect: () => void start("runs") },
+      { label: "Current view (CSV)", hint: "Key e", onSelect: () => void start("csv") },
+      { label: "Current view (JSON)", onSelect: () => void start("json") },
+      { label: "All runs, full text (CSV)", onSelect: () => void start("runs") },
     ]}
   >
     <Button disabled={isBusy}>
-      <Download size={14} aria-hidden /> {isBusy ? "Exporting…" : "Export"}
+      <Download size={14} aria-hidden /> {isBusy ? "Exporting …" : "Export"}
     </Button>
   </Menu>
 );

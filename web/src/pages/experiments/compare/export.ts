@@ -3,17 +3,17 @@ import type { Session } from "../../../../../src/experiments/contract/sessions.t
 import { type Narrowing, readRows } from "./queries.ts";
 import type { Key } from "./view.ts";
 
-/** Rows that are asked for at a time; the most that the server answers. */
+/** The page size: the maximum of the API. */
 const PAGE = 200;
 
-export interface Seen {
+interface CurrentView {
   sessions: readonly Session[];
   keys: readonly Key[];
   rows: readonly ComparedRow[];
 }
 
-/** All rows of the table as it is filtered and sorted, also those that were never scrolled to. */
-export async function seenRows(dataset_id: string, narrowing: Narrowing): Promise<ComparedRow[]> {
+/** Fetches all rows that match the filters, in the order of the table. */
+export async function fetchAllRows(dataset_id: string, narrowing: Narrowing): Promise<ComparedRow[]> {
   const rows: ComparedRow[] = [];
   for (;;) {
     const page = await readRows(dataset_id, { ...narrowing, offset: rows.length, limit: PAGE });
@@ -22,8 +22,8 @@ export async function seenRows(dataset_id: string, narrowing: Narrowing): Promis
   }
 }
 
-/** A line an example; of each experiment its scores, latency in seconds, error and the beginning of its output. */
-export function csvOf({ sessions, keys, rows }: Seen): string {
+/** One line per example; for each experiment its scores, latency in seconds, error and output preview. */
+export function csvOf({ sessions, keys, rows }: CurrentView): string {
   const fields = [...keys.map(({ name }) => name), "latency_s", "error", "output"];
   const head = ["number", "example_id", "input", "expected"];
   const columns = sessions.flatMap(({ name }) => fields.map((field) => `${name}: ${field}`));
@@ -44,18 +44,18 @@ const valuesOf = (cell: ComparedCell | undefined, keys: readonly Key[]) => [
   cell?.outputs_preview,
 ];
 
-/** A spreadsheet takes a text that begins like this for a formula, and would carry it out. */
+/** Spreadsheets evaluate cells that start with these characters as formulas. */
 const FORMULA = /^[=+@\t\r-]/;
 
 function cellOf(value: string | number | null | undefined): string {
   if (typeof value === "number") return String(value);
   const text = value ?? "";
-  const harmless = FORMULA.test(text) ? `'${text}` : text;
-  return /[",\r\n]/.test(harmless) ? `"${harmless.replaceAll('"', '""')}"` : harmless;
+  const escaped = FORMULA.test(text) ? `'${text}` : text;
+  return /[",\r\n]/.test(escaped) ? `"${escaped.replaceAll('"', '""')}"` : escaped;
 }
 
-/** The same as JSON: the rows with the names of the experiments. */
-export const jsonOf = ({ sessions, keys, rows }: Seen): string =>
+/** The rows as JSON, with the names of the experiments. */
+export const jsonOf = ({ sessions, keys, rows }: CurrentView): string =>
   JSON.stringify(
     rows.map(({ cells, ...example }) => ({
       ...example,

@@ -3,53 +3,53 @@ import type { ReactNode } from "react";
 import { KeyCap } from "../../../frame/key-list.tsx";
 import { activeKeys } from "../../../frame/keys.ts";
 import { Button } from "../../../ui/button.tsx";
-import { Popover } from "../../../ui/popover.tsx";
+import { Popover } from "../../../ui/overlay/popover.tsx";
 
-const SIGNS: readonly (readonly [sign: ReactNode, meaning: ReactNode])[] = [
+const SYMBOLS: readonly (readonly [sign: ReactNode, meaning: ReactNode])[] = [
   ["0.414", "Mean of the scores"],
   [
     <span key="sign">
       <span className="text-better">▲ +0.10</span> <span className="text-worse">▼ −0.38</span>
     </span>,
-    "Better, worse than the baseline: the mean difference of the examples that both have a score for, so not the difference of the two means. Grey: may be chance",
+    "Better or worse than the baseline: the mean difference over the examples with both scores, not the difference of the two means. Grey: not significant",
   ],
   ["[0.03, 0.17]", "95 % confidence interval of the difference"],
-  ["p 0.02", "How likely chance alone makes such a difference, corrected for all scores and experiments (Holm)"],
-  ["n.s.", "Not significant: p is 0.05 or more, or the interval holds 0"],
-  ["n 192 of 200", "192 of 200 examples have both scores; only these count"],
-  ["34 better", "So many examples; a click shows them, those that changed most first"],
-  [<Bars key="bars" />, "How many have which score, from the lowest to the highest"],
+  ["p 0.02", "p-value of the difference, corrected for all scores and experiments (Holm)"],
+  ["n.s.", "Not significant: p is 0.05 or more, or the interval contains 0"],
+  ["n 192 of 200", "192 of 200 examples have both scores; only these are compared"],
+  ["34 better", "The number of better examples. Click to show them, largest change first"],
+  [<Bars key="bars" />, "Distribution of the scores, from lowest to highest"],
   [
     <span key="blue" className="text-accent-text">
       blue name
     </span>,
-    "Chosen for the keys b and x, and for new filters",
+    "Selected for the keys b and x and for new filters",
   ],
 ];
 
-/** What the signs of the page mean, and what its keys do. */
+/** Explains the symbols and the keyboard shortcuts of the page. */
 export const Legend = () => (
   <Popover
-    label="What the signs and keys mean"
+    label="Legend"
     trigger={
-      <Button look="quiet" small square aria-label="What the signs and keys mean" title="What the signs and keys mean">
+      <Button look="quiet" small square aria-label="Legend" title="Legend">
         <CircleQuestionMark size={16} />
       </Button>
     }
   >
-    <Meanings />
+    <LegendContent />
   </Popover>
 );
 
 const LIST = "grid grid-cols-[auto_1fr] gap-x-3 gap-y-1";
 
-function Meanings() {
+function LegendContent() {
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, and the keyboard must be able to
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable region must be reachable by keyboard
     <div tabIndex={0} className="max-h-[82vh] w-90 max-w-full overflow-y-auto text-note">
       <dl className={LIST}>
-        {SIGNS.map(([sign, meaning], index) => (
-          // biome-ignore lint/suspicious/noArrayIndexKey: they are always the same
+        {SYMBOLS.map(([sign, meaning], index) => (
+          // biome-ignore lint/suspicious/noArrayIndexKey: the list is constant
           <div key={index} className="contents">
             <dt className="whitespace-nowrap font-mono">{sign}</dt>
             <dd className="text-text-2">{meaning}</dd>

@@ -1,13 +1,13 @@
 import type { Search } from "./search.ts";
 import type { View } from "./view.ts";
 
-/** What the table is sorted by, in words that hold whether a high or a low score is good. */
+/** The order of the table, independent of whether a high or a low score is better. */
 export interface Order {
   by: "score" | "latency";
-  /** Of the score; undefined for the latency. */
+  /** The score key; undefined for the latency. */
   key: string | undefined;
   session_id: string;
-  /** By the difference to the baseline. */
+  /** Sorts by the difference from the baseline. */
   delta: boolean;
   worstFirst: boolean;
 }
@@ -17,7 +17,7 @@ type Known = Pick<View, "keys">;
 const isLowerBetter = ({ keys }: Known, by: Order["by"], key: string | undefined): boolean =>
   by === "latency" || (keys.find(({ name }) => name === key)?.isLowerBetter ?? false);
 
-/** The order as the address has it. */
+/** The URL parameters of an order. */
 export const orderPatch = (known: Known, { by, key, session_id, delta, worstFirst }: Order): Partial<Search> => ({
   sort: by,
   sortKey: key,
@@ -26,7 +26,7 @@ export const orderPatch = (known: Known, { by, key, session_id, delta, worstFirs
   ascending: isLowerBetter(known, by, key) !== worstFirst || undefined,
 });
 
-/** The order of the dataset. */
+/** The URL parameters of the order of the dataset. */
 export const NO_ORDER = {
   sort: undefined,
   sortKey: undefined,
@@ -35,19 +35,19 @@ export const NO_ORDER = {
   ascending: undefined,
 } satisfies Partial<Search>;
 
-/** What the address says of the order; undefined for that of the dataset. */
+/** Reads the order from the URL; undefined for the order of the dataset. */
 export function orderOf(view: Pick<View, "keys" | "shown">, search: Search): Order | undefined {
   const { sort: by, sortKey: key, sortIn, delta = false, ascending = false } = search;
   const index = view.shown.findIndex(({ id }) => id === sortIn);
-  // The baseline has no difference to itself.
+  // The baseline has no difference from itself.
   if (!by || index < 0 || (delta && index === 0)) return undefined;
   const worstFirst = isLowerBetter(view, by, key) !== ascending;
   return { by, key, session_id: sortIn as string, delta, worstFirst };
 }
 
 /**
- * The order after a click on a score above the table: the worst first, then the best first, then as in the dataset again. For the
- * baseline by the score, for the others by the difference to it.
+ * The next order after a click on a score header: worst first, best first, order of the dataset. The baseline is sorted by score,
+ * other experiments by their difference to it.
  */
 export function nextOrder(view: Pick<View, "keys" | "shown">, search: Search, key: string, session_id: string) {
   const order = orderOf(view, search);
@@ -60,15 +60,14 @@ export function nextOrder(view: Pick<View, "keys" | "shown">, search: Search, ke
 const isOrderOf = (order: Order | undefined, key: string | undefined, session_id: string | undefined): boolean =>
   order?.by === "score" && order.key === key && order.session_id === session_id;
 
-/** Whether the table is sorted by how far the examples are off that it is narrowed to. */
+/** Whether the table is sorted by the difference that it is filtered by. */
 export function isOrderOfChange(view: Pick<View, "keys" | "shown">, search: Search): boolean {
   const order = orderOf(view, search);
   return search.change !== undefined && order?.delta === true && isOrderOf(order, search.changeKey, search.changeIn);
 }
 
 /**
- * Narrows the table to the examples on which an experiment got better or worse in a key, those that did most first; undefined shows all
- * of them again.
+ * Filters the table by the examples that are better or worse in a key, largest change first; undefined removes the filter.
  */
 export function changePatch(
   view: Pick<View, "keys" | "shown">,

@@ -10,10 +10,10 @@ import type { KeyConfig } from "../../../../../src/experiments/contract/feedback
 import type { Session } from "../../../../../src/experiments/contract/sessions.ts";
 import { api } from "../../../api/request.ts";
 
-/** Rows that are fetched at a time: two to four screens, 0.2 MB with ten experiments. The first ones are waited for. */
+/** The page size: two to four screens, 0.2 MB with ten experiments. */
 export const PAGE = 50;
 
-/** Everything of a dataset's comparisons is under it: what an annotation may have changed. */
+/** The prefix of all queries of the comparisons of a dataset, invalidated after a change of feedback. */
 export const comparisonKey = (dataset_id: string) => ["comparison", dataset_id] as const;
 
 const at = (dataset_id: string) => `/api/v1/datasets/${dataset_id}`;
@@ -24,7 +24,7 @@ export const datasetQuery = (dataset_id: string) =>
     queryFn: ({ signal }) => api.get<Dataset>(at(dataset_id), { signal }),
   });
 
-/** Experiments with statistics: some of them by their ids, in no order. */
+/** Experiments by ID with statistics, in any order. */
 export const sessionsQuery = (dataset_id: string, ids: readonly string[]) =>
   queryOptions({
     queryKey: [...comparisonKey(dataset_id), "sessions", [...ids].sort()],
@@ -38,7 +38,7 @@ export const sessionsQuery = (dataset_id: string, ids: readonly string[]) =>
     placeholderData: keepPreviousData,
   });
 
-/** Those that may be added, the newest first. */
+/** Experiments that can be added, newest first. */
 export const candidatesQuery = (dataset_id: string, name: string) =>
   queryOptions({
     queryKey: [...comparisonKey(dataset_id), "candidates", name],
@@ -64,7 +64,7 @@ export const distributionsQuery = (dataset_id: string, session_ids: readonly str
     placeholderData: keepPreviousData,
   });
 
-/** Differences to the first of them. With intervals it may take seconds the first time, without a moment. */
+/** Differences to the first experiment. Significance may take seconds when it is computed first. */
 export const differencesQuery = (dataset_id: string, [baseline, ...others]: readonly string[], significance: boolean) =>
   queryOptions({
     queryKey: [...comparisonKey(dataset_id), "differences", baseline, others, significance],
@@ -100,7 +100,7 @@ export const positionQuery = (dataset_id: string, narrowing: Narrowing, example_
       (await readRows(dataset_id, { ...narrowing, limit: 0, example_id }, signal)).position,
   });
 
-/** One example with all that its runs were given, answered and got; null when it is not there. */
+/** An example with its runs and their feedback; null if it does not exist. */
 export const detailQuery = (dataset_id: string, session_ids: readonly string[], example_id: string) =>
   queryOptions({
     queryKey: [...comparisonKey(dataset_id), "detail", session_ids, example_id],

@@ -1,15 +1,43 @@
+import type { QueryClient } from "@tanstack/react-query";
 import { createRoute, lazyRouteComponent } from "@tanstack/react-router";
 import { rootRoute } from "../../../page.ts";
-import { fetchAhead } from "./fetch-ahead.ts";
-import { readSearch } from "./search.ts";
+import { configsQuery, datasetQuery, distributionsQuery, rowsQuery, sessionsQuery } from "./queries.ts";
+import { narrowingOf, readSearch, type Search } from "./search.ts";
+import { chosenIds, shownOf } from "./selected-experiments.ts";
 
-/** Experiments of a dataset side by side. */
+/** The comparison of experiments of a dataset. */
 export const compareRoute = createRoute({
   getParentRoute: () => rootRoute,
   path: "/experiments/datasets/$id/compare",
   validateSearch: readSearch,
   beforeLoad: ({ context, params, search, cause }) => {
-    if (cause !== "stay") void fetchAhead(context.client, params.id, search).catch(() => undefined);
+    if (cause !== "stay") void prefetchComparison(context.client, params.id, search).catch(() => undefined);
   },
   component: lazyRouteComponent(() => import("./compare-page.tsx"), "ComparePage"),
 });
+
+/** The search parameters of a comparison: the experiments in order, and the baseline. */
+export const compareSearch = (session_ids: readonly string[], baseline?: string) => ({
+  experiments: session_ids.join(","),
+  ...(baseline !== undefined && { baseline }),
+});
+
+/**
+ * Prefetches the data of the first rows while the code of the page loads, rows before less urgent data. Errors are ignored: the page
+ * sends the same queries and reports them.
+ */
+async function prefetchComparison(client: QueryClient, dataset_id: string, search: Search): Promise<void> {
+  const ids = chosenIds(search);
+  if (ids.length === 0) return;
+  void client.prefetchQuery(configsQuery);
+  // The dataset has the baseline, and the sessions show which IDs in the URL are experiments of the dataset.
+  const [dataset, sessions] = await Promise.all([
+    client.fetchQuery(datasetQuery(dataset_id)),
+    client.fetchQuery(sessionsQuery(dataset_id, ids)),
+  ]);
+  const named = search.baseline ?? dataset.baseline_experiment_id;
+  const shown = shownOf(ids, sessions, named, search.hidden).shown.map(({ id }) => id);
+  if (shown.length === 0) return;
+  void client.prefetchQuery(rowsQuery(dataset_id, narrowingOf(search, shown), 0));
+  void client.prefetchQuery(distributionsQuery(dataset_id, shown));
+}

@@ -1,7 +1,7 @@
 import * as z from "zod/mini";
 import type { ComparedRowsQuery } from "../../../../../src/experiments/contract/app-comparison.ts";
 
-/** What is not as it should be counts as not there: an address may be old, or typed. */
+/** Invalid parameters are ignored: a URL may be outdated or typed by hand. */
 const optional = <T extends z.ZodMiniType>(schema: T) => z.catch(z.optional(schema), undefined);
 const text = optional(z.coerce.string());
 
@@ -12,32 +12,32 @@ const range = z.object({
   max: z.optional(z.number()),
 });
 
-/** Everything that is seen, as the address has it. Lists of ids and columns are joined by commas. */
+/** The complete view as URL parameters. Lists of IDs and columns are separated by commas. */
 const search = z.object({
   experiments: text,
   baseline: text,
-  /** Experiments that are compared and not shown. */
+  /** Hidden experiments of the comparison. */
   hidden: text,
   change: optional(z.enum(["better", "worse", "changed"])),
   changeKey: text,
   changeIn: text,
   ranges: optional(z.array(range)),
-  /** Experiments of which any failed. */
+  /** Examples that failed in any of these experiments. */
   failed: text,
   text,
-  /** An expression of the filter language, and the experiment whose runs it is about. */
+  /** An expression of the filter language, and the experiment that it applies to. */
   where: text,
   whereIn: text,
   sort: optional(z.enum(["score", "latency"])),
   sortKey: text,
   sortIn: text,
-  /** Sorted by the difference to the baseline. */
+  /** Sorted by the difference from the baseline. */
   delta: optional(z.boolean()),
   ascending: optional(z.boolean()),
-  /** Columns that are not shown: `input`, `expected`, `output`, `latency`, `score:{key}`. Missing: the usual ones. */
+  /** Hidden columns: `input`, `expected`, `output`, `latency`, `score:{key}`. Default: see columns.ts. */
   without: text,
   dense: optional(z.boolean()),
-  /** The example whose detail is open. */
+  /** The ID of the example that is open. */
   row: text,
   against: optional(z.enum(["baseline", "expected", "nothing"])),
 });
@@ -45,11 +45,11 @@ export type Search = z.infer<typeof search>;
 
 export const readSearch = (given: Record<string, unknown>): Search => z.parse(search, given);
 
-/** A list in the address. */
+/** A list in the URL. */
 export const listOf = (joined: string | undefined): string[] => joined?.split(",").filter(Boolean) ?? [];
 export const joined = (list: readonly string[]): string | undefined => (list.length > 0 ? list.join(",") : undefined);
 
-/** The part of a request for rows that the address says; conditions on experiments that are not shown are left out. */
+/** The filters and the order of a request for rows. Conditions on experiments that are not shown are omitted. */
 export function narrowingOf(search: Search, shown: readonly string[]): Omit<ComparedRowsQuery, "offset" | "limit"> {
   const has = (id: string | undefined): id is string => id !== undefined && shown.includes(id);
   const { change, changeKey, changeIn, sort, sortKey, sortIn, where, whereIn = shown[0] } = search;
@@ -65,7 +65,7 @@ export function narrowingOf(search: Search, shown: readonly string[]): Omit<Comp
     text: search.text || undefined,
     filters: where && has(whereIn) ? { [whereIn]: [where] } : undefined,
     order:
-      // The baseline has no difference to itself.
+      // The baseline has no difference from itself.
       sort && has(sortIn) && (sort === "latency" || sortKey !== undefined) && !(search.delta && sortIn === shown[0])
         ? { by: sort, key: sortKey, session_id: sortIn, delta: search.delta ?? false, descending: !search.ascending }
         : undefined,

@@ -1,14 +1,14 @@
 import type { PairComparison } from "../../../../../src/experiments/contract/comparison.ts";
-import { classes } from "../../../ui/classes.ts";
 import { count } from "../../../ui/format.ts";
+import { classes } from "../../../ui/layout.tsx";
 import { deltaText, pText } from "./difference-text.ts";
 import { Legend } from "./legend.tsx";
 import { changePatch } from "./order.ts";
 import type { Search } from "./search.ts";
 import { isSignificant, signOf, type View } from "./view.ts";
 
-/** As many are said in words: more do not fit on one line of 1280 pixels. */
-const MOST = 2;
+/** The number of findings shown as sentences: more do not fit into 1280 pixels. */
+const MAX_FINDINGS = 2;
 
 interface Finding {
   difference: PairComparison;
@@ -16,7 +16,7 @@ interface Finding {
   sign: number;
 }
 
-/** Differences that are more than chance: what got worse first, then the surest and the largest. */
+/** Significant differences: worse before better, then by p-value and size. */
 export function findingsOf({ shown, keys, differenceOf }: View): Finding[] {
   const found = shown.slice(1).flatMap(({ id, name }) =>
     keys.flatMap((key): Finding[] => {
@@ -30,7 +30,7 @@ export function findingsOf({ shown, keys, differenceOf }: View): Finding[] {
   return found.sort((a, b) => a.sign - b.sign || p(a) - p(b) || size(b) - size(a));
 }
 
-/** What the figures below come to, in words; a click shows the examples. At its end what the signs mean. */
+/** Summarizes the significant differences. A click shows the examples. */
 export function Verdict({
   view,
   search,
@@ -42,20 +42,20 @@ export function Verdict({
   onFocus(id: string): void;
   onChange(patch: Partial<Search>): void;
 }) {
-  const isAlone = view.shown.length < 2;
+  const isSingle = view.shown.length < 2;
   const findings = view.hasSignificance ? findingsOf(view) : [];
-  const more = findings.length - MOST;
+  const more = findings.length - MAX_FINDINGS;
   const show = ({ difference: { session_id, key }, sign }: Finding) => {
     onFocus(session_id);
     onChange(changePatch(view, search, sign < 0 ? "worse" : "better", key, session_id));
   };
   return (
     <section
-      aria-label="What differs from the baseline"
+      aria-label="Differences from the baseline"
       className="flex shrink-0 items-center gap-4 border-line border-b px-3 py-1 text-table"
     >
       <div className="flex min-h-7 min-w-0 flex-1 items-center gap-x-5 max-sm:flex-col max-sm:items-stretch">
-        {findings.slice(0, MOST).map((finding) => (
+        {findings.slice(0, MAX_FINDINGS).map((finding) => (
           <Sentence
             key={`${finding.difference.session_id} ${finding.difference.key}`}
             {...finding}
@@ -65,11 +65,11 @@ export function Verdict({
         {more > 0 && <span className="shrink-0 text-text-2">{count(more)} more below</span>}
         {findings.length === 0 && (
           <span className="text-text-2">
-            {isAlone
+            {isSingle
               ? "Add an experiment to compare it with the baseline."
               : view.hasSignificance
-                ? "No score differs from the baseline by more than chance."
-                : "Testing what is more than chance…"}
+                ? "No statistically significant differences from the baseline."
+                : "Testing for significance …"}
           </span>
         )}
       </div>
@@ -83,7 +83,7 @@ function Sentence({ difference, name, sign, onShow }: Finding & { onShow(): void
   return (
     <button
       type="button"
-      title={`${name}: shows the examples that are ${word}, the ${sign < 0 ? "worst" : "best"} first`}
+      title={`${name}: show ${word} examples, ${sign < 0 ? "worst" : "best"} first`}
       onClick={onShow}
       className={classes(
         "-mx-1 flex min-w-0 gap-1 rounded px-1 text-left hover:bg-hover max-sm:block max-sm:py-0.5",

@@ -4,40 +4,40 @@ import type { Distribution } from "../../../../../src/experiments/contract/app-c
 import type { PairComparison } from "../../../../../src/experiments/contract/comparison.ts";
 import type { KeyConfig } from "../../../../../src/experiments/contract/feedback-configs.ts";
 import type { Session } from "../../../../../src/experiments/contract/sessions.ts";
-import { number } from "../../../ui/format.ts";
+import { delta, number, rough } from "../../../ui/format.ts";
 import { configsQuery, datasetQuery, differencesQuery, distributionsQuery, sessionsQuery } from "./queries.ts";
 import type { Search } from "./search.ts";
-import { chosenIds, shownOf } from "./shown.ts";
+import { chosenIds, shownOf } from "./selected-experiments.ts";
 
-/** A key that some of the experiments was judged by. */
+/** A feedback key of the compared experiments. */
 export interface Key {
   name: string;
   isLowerBetter: boolean;
-  /** Nothing but 0 and 1: passed or failed. */
+  /** All scores are 0 or 1: fail or pass. */
   isBinary: boolean;
-  /** Names of scores. */
+  /** Labels of scores. */
   categories: ReadonlyMap<number, string>;
-  /** Undefined where there are labels or remarks alone. */
+  /** Undefined if the key has labels or comments only. */
   distribution: Distribution | undefined;
 }
 
-/** What is compared, in the order in which it is shown: the baseline first. */
+/** The compared experiments in display order, the baseline first. */
 export interface View {
   dataset_id: string;
   shown: readonly Session[];
   hidden: readonly Session[];
-  /** How many of the address are no experiments of the dataset. */
+  /** The number of IDs in the URL that are not experiments of the dataset. */
   missing: number;
   keys: readonly Key[];
-  /** Against the baseline; undefined while it is being computed. */
+  /** The difference from the baseline; undefined while it is being computed. */
   differenceOf(session_id: string, key: string): PairComparison | undefined;
-  /** Intervals and tests are there, too. */
+  /** Confidence intervals and tests have been computed. */
   hasSignificance: boolean;
 }
 
 interface Loading {
   view: View | undefined;
-  /** Of the experiments that are shown: known before all of the view is. */
+  /** The IDs of the visible experiments, known before the view has loaded. */
   ids: readonly string[];
   error: Error | null;
   retry(): void;
@@ -59,7 +59,7 @@ export function useView(dataset_id: string, search: Search): Loading {
   const differences = whole.data ?? quick.data;
   const hasSignificance = whole.data !== undefined;
   const failed = [dataset, sessions, distributions, configs, quick, whole].find(({ error }) => error);
-  // The same as long as nothing of it changes: all that is drawn from it stays as it is while the table scrolls.
+  // Keeps its identity until the data changes, so that scrolling does not render the components that use it.
   const view = useMemo((): View | undefined => {
     if (!known || !configs.data || !(distributions.data || shown.length === 0)) return undefined;
     return {
@@ -76,7 +76,7 @@ export function useView(dataset_id: string, search: Search): Loading {
   return { ids: shownIds, error: failed?.error ?? null, retry: () => void failed?.refetch(), view };
 }
 
-/** What the experiments were judged by. */
+/** The feedback keys of the experiments. */
 export function keysOf(
   shown: readonly Session[],
   distributions: readonly Distribution[],
@@ -95,11 +95,11 @@ export function keysOf(
       distribution,
     };
   });
-  // Scores are what is compared; labels and remarks come after them.
+  // Keys with scores before keys with labels or comments.
   return [...keys.filter(({ distribution }) => distribution), ...keys.filter(({ distribution }) => !distribution)];
 }
 
-/** A score as people read it: its label, pass or fail, or the number. */
+/** Formats a score: its label, pass or fail, or the number. */
 export function scoreText({ categories, isBinary }: Key, score: number): string {
   const label = categories.get(score);
   if (label !== undefined) return label;
@@ -107,12 +107,23 @@ export function scoreText({ categories, isBinary }: Key, score: number): string 
   return number(score);
 }
 
-/** Whether a difference is for the better (1), for the worse (-1), or none. */
+/** The direction of a difference: 1 better, -1 worse, 0 none. */
 export const signOf = (delta: number, isLowerBetter: boolean): number => Math.sign(delta) * (isLowerBetter ? -1 : 1);
 
-/** Below it a difference is more than chance. */
-const LEVEL = 0.05;
+/** The significance level. */
+const SIGNIFICANCE_LEVEL = 0.05;
 
-/** The interval does not hold 0, and the test, corrected for all keys and experiments, agrees. */
+/** The interval does not contain 0, and the test is significant after correction for all keys and experiments. */
 export const isSignificant = ({ ci_low, ci_high, p_adjusted }: PairComparison): boolean =>
-  ci_low !== null && ci_high !== null && (ci_low > 0 || ci_high < 0) && p_adjusted !== null && p_adjusted < LEVEL;
+  ci_low !== null &&
+  ci_high !== null &&
+  (ci_low > 0 || ci_high < 0) &&
+  p_adjusted !== null &&
+  p_adjusted < SIGNIFICANCE_LEVEL;
+
+/** Pass and fail are shown as words, without a difference. */
+const isPassed = ({ isBinary }: Key, score: number): boolean => isBinary && (score === 0 || score === 1);
+
+/** The difference of a score to the baseline: `−0.57`; empty for pass and fail. */
+export const changeText = (key: Key, score: number, before: number): string =>
+  isPassed(key, score) && isPassed(key, before) ? "" : delta(score - before, rough);

@@ -1,0 +1,35 @@
+import type { ReactNode } from "react";
+import { classes } from "../../../ui/layout.tsx";
+
+/**
+ * A change for the better (▲, blue) or for the worse (▼, orange).
+ *
+ * @param sign 1 better, -1 worse, 0 neither
+ * @param isInsignificant not significant, shown in grey
+ * @param isTextual the text already contains the word "better" or "worse"
+ */
+export function ChangeMark({
+  sign,
+  isInsignificant,
+  isTextual,
+  children,
+}: {
+  sign: number;
+  isInsignificant?: boolean;
+  isTextual?: boolean;
+  children?: ReactNode;
+}) {
+  const word = sign > 0 ? "better" : sign < 0 ? "worse" : "unchanged";
+  return (
+    <span
+      className={classes(
+        "inline-flex items-center gap-1 whitespace-nowrap",
+        sign === 0 || isInsignificant ? "text-text-3" : sign > 0 ? "text-better" : "text-worse",
+      )}
+    >
+      {sign !== 0 && <span aria-hidden>{sign > 0 ? "▲" : "▼"}</span>}
+      {!isTextual && <span className="sr-only">{word}</span>}
+      {children}
+    </span>
+  );
+}

@@ -1,0 +1,103 @@
+import { diffWordsWithSpace } from "diff";
+import { useMemo, useState } from "react";
+import { Button } from "../../../../ui/button.tsx";
+import { count } from "../../../../ui/format.ts";
+import { type Difference, differencesOf } from "./json-diff.ts";
+import { onlyText } from "./payload.tsx";
+
+/** The time limit of a text comparison: different texts take quadratic time. */
+const TIMEOUT_MS = 200;
+/** The number of JSON differences that are shown at first. */
+const INITIAL_DIFFERENCES = 50;
+
+/** The difference of two outputs: by words if both are text, otherwise by JSON paths. */
+export default function OutputDiff({
+  before,
+  after,
+}: {
+  before: Record<string, unknown>;
+  after: Record<string, unknown>;
+}) {
+  const [from, to] = [onlyText(before), onlyText(after)];
+  return from !== undefined && to !== undefined ? (
+    <TextDiff before={from} after={to} />
+  ) : (
+    <JsonDiff before={before} after={after} />
+  );
+}
+
+/** Removed text is orange and struck through, added text is blue and underlined. */
+function TextDiff({ before, after }: { before: string; after: string }) {
+  const parts = useMemo(() => diffWordsWithSpace(before, after, { timeout: TIMEOUT_MS }), [before, after]);
+  if (!parts)
+    return (
+      <p className="whitespace-pre-wrap break-words">
+        <span className="mb-1 block text-table text-text-3">Too different for a comparison by words</span>
+        {after}
+      </p>
+    );
+  const isSame = parts.every(({ added, removed }) => !added && !removed);
+  return (
+    <p className="whitespace-pre-wrap break-words">
+      {isSame && <span className="mb-1 block text-table text-text-3">No differences</span>}
+      {parts.map(({ added, removed, value }, index) => {
+        const key = `${index} ${value.length}`;
+        if (added)
+          return (
+            <ins key={key} className="rounded-sm bg-better-bg text-better decoration-1 underline-offset-2">
+              {value}
+            </ins>
+          );
+        if (removed)
+          return (
+            <del key={key} className="rounded-sm bg-worse-bg text-worse decoration-1">
+              {value}
+            </del>
+          );
+        return <span key={key}>{value}</span>;
+      })}
+    </p>
+  );
+}
+
+function JsonDiff({ before, after }: { before: object; after: object }) {
+  const { differences, same } = useMemo(() => differencesOf(before, after), [before, after]);
+  const [limit, setLimit] = useState(INITIAL_DIFFERENCES);
+  return (
+    <div className="grid gap-1.5 text-table">
+      <p className="text-text-3">
+        {differences.length === 0
+          ? "No differences"
+          : `${count(differences.length)} different, ${count(same)} the same`}
+      </p>
+      {differences.slice(0, limit).map((difference) => (
+        <PathDiff key={difference.path} {...difference} />
+      ))}
+      {differences.length > limit && (
+        <Button small look="quiet" onClick={() => setLimit(limit + 10 * INITIAL_DIFFERENCES)}>
+          {count(differences.length - limit)} more
+        </Button>
+      )}
+    </div>
+  );
+}
+
+const textOf = (value: unknown) => (typeof value === "string" ? value : JSON.stringify(value));
+
+function PathDiff({ path, before, after }: Difference) {
+  const name = <code className="mr-2 text-accent-text">{path}</code>;
+  if (typeof before === "string" && typeof after === "string")
+    return (
+      <div>
+        {name}
+        <TextDiff before={before} after={after} />
+      </div>
+    );
+  return (
+    <div className="break-words">
+      {name}
+      {before !== undefined && <del className="mr-2 rounded-sm bg-worse-bg font-mono text-worse">{textOf(before)}</del>}
+      {after !== undefined && <ins className="rounded-sm bg-better-bg font-mono text-better">{textOf(after)}</ins>}
+    </div>
+  );
+}

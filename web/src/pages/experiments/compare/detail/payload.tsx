@@ -1,0 +1,43 @@
+import { lazy, Suspense } from "react";
+import { JsonTree } from "../../../../ui/json-tree.tsx";
+
+/** Loaded on demand: it contains the diff library. */
+const OutputDiff = lazy(() => import("./output-diff.tsx"));
+
+type Value = Record<string, unknown> | null | undefined;
+
+/** The text of a payload with a single string: `Paris` for `{"answer": "Paris"}`. */
+export function onlyText(value: Value): string | undefined {
+  const values = Object.values(value ?? {});
+  return values.length === 1 && typeof values[0] === "string" ? values[0] : undefined;
+}
+
+/**
+ * The input or output of a run, as text or as a tree.
+ *
+ * @param before highlights the differences to this value
+ */
+export function Payload({ value, before }: { value: Value; before?: Value }) {
+  if (value === null || value === undefined) return <p className="text-table text-text-3">None</p>;
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable region must be reachable by keyboard
+    <div tabIndex={0} className="max-h-80 overflow-auto rounded-lg border border-line bg-sunken px-3 py-2 text-body">
+      {before ? (
+        <Suspense fallback={<Plain value={value} />}>
+          <OutputDiff before={before} after={value} />
+        </Suspense>
+      ) : (
+        <Plain value={value} />
+      )}
+    </div>
+  );
+}
+
+function Plain({ value }: { value: NonNullable<Value> }) {
+  const text = onlyText(value);
+  return text === undefined ? (
+    <JsonTree value={value} open={2} />
+  ) : (
+    <p className="whitespace-pre-wrap break-words">{text}</p>
+  );
+}

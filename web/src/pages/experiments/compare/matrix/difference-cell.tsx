@@ -1,0 +1,135 @@
+import type { ReactNode } from "react";
+import type { PairComparison } from "../../../../../../src/experiments/contract/comparison.ts";
+import { count, number } from "../../../../ui/format.ts";
+import { classes } from "../../../../ui/layout.tsx";
+import { Skeleton } from "../../../../ui/states.tsx";
+import { ChangeMark } from "../change-mark.tsx";
+import { deltaText, intervalText, pText, withoutLeadingZeros } from "../difference-text.ts";
+import type { Search } from "../search.ts";
+import { isSignificant, signOf } from "../view.ts";
+import type { Density } from "./experiment-head.tsx";
+
+interface DifferenceCellProps {
+  mean: number | null;
+  difference: PairComparison | undefined;
+  /** Confidence intervals and tests have been computed. */
+  isTested: boolean;
+  histogram: ReactNode;
+  /** The active filter on better or worse examples. */
+  chosen: Search["change"];
+  onChoose(change: "better" | "worse" | undefined): void;
+  /** For screen readers: `correct in second try`. */
+  name: string;
+  density: Density;
+}
+
+/** The comparison of an experiment with the baseline for one key: mean, difference, significance, better and worse examples. */
+export function DifferenceCell({
+  mean,
+  difference,
+  isTested,
+  histogram,
+  chosen,
+  onChoose,
+  name,
+  density,
+}: DifferenceCellProps) {
+  const compact = density === "narrow";
+  if (!difference)
+    return (
+      <>
+        <span className="block font-mono font-semibold">{number(mean)}</span>
+        <Skeleton className="mt-1 w-32" />
+      </>
+    );
+  const { mean_delta, is_lower_score_better, wins, losses, ties } = difference;
+  const significant = isTested && isSignificant(difference);
+  const choose = (change: "better" | "worse", times: number) => (
+    <button
+      type="button"
+      disabled={times === 0}
+      aria-pressed={chosen === change}
+      title={`Show ${change} examples, ${change === "worse" ? "worst" : "best"} first`}
+      onClick={() => onChoose(chosen === change ? undefined : change)}
+      className={classes(
+        "-mx-1 rounded px-1 hover:not-disabled:bg-hover disabled:text-text-3",
+        chosen === change && "bg-selected",
+      )}
+    >
+      <ChangeMark sign={change === "better" ? 1 : -1} isInsignificant={times === 0} isTextual>
+        {count(times)} {compact ? <span className="sr-only">{change}</span> : change}
+      </ChangeMark>
+      <span className="sr-only"> for {name}</span>
+    </button>
+  );
+  return (
+    <>
+      <span className={classes("flex items-baseline font-mono max-sm:flex-wrap", compact ? "gap-1.5" : "gap-2")}>
+        <span className="font-semibold">{number(mean)}</span>
+        {mean_delta !== null && (
+          <ChangeMark sign={signOf(mean_delta, is_lower_score_better)} isInsignificant={isTested && !significant}>
+            {deltaText(difference, isTested, compact)}
+          </ChangeMark>
+        )}
+        {isTested && mean_delta !== null && (
+          <span className="text-text-3" title="95 % confidence interval of the mean difference">
+            {intervalText(difference, compact)}
+          </span>
+        )}
+        {!compact && <Pairs {...difference} />}
+      </span>
+      <span className={classes("flex flex-wrap items-center text-text-2 max-sm:flex-nowrap", GAPS[density])}>
+        {histogram}
+        {choose("better", wins)}
+        {choose("worse", losses)}
+        {density === "wide" && (
+          <span className="text-text-3" title={`${count(ties)} examples have the same score`}>
+            {count(ties)} same
+          </span>
+        )}
+        <Significance difference={difference} isTested={isTested} significant={significant} compact={compact} />
+        {compact && <Pairs {...difference} compact />}
+      </span>
+    </>
+  );
+}
+
+const GAPS = { wide: "gap-x-3", medium: "gap-x-2", narrow: "gap-x-1" } as const;
+
+function Significance({
+  difference,
+  isTested,
+  significant,
+  compact,
+}: {
+  difference: PairComparison;
+  isTested: boolean;
+  significant: boolean;
+  compact: boolean;
+}) {
+  if (!isTested) return <span className="animate-pulse-slow text-text-3">testing …</span>;
+  const { p_adjusted, test } = difference;
+  if (p_adjusted === null) return null;
+  const text = pText(p_adjusted);
+  const title = `p = ${number(p_adjusted)}, ${test === "mcnemar" ? "McNemar's test" : "Wilcoxon's signed-rank test"}, corrected for all keys and experiments (Holm)`;
+  return (
+    <span className={classes(!compact && "font-mono", significant ? "text-text" : "text-text-3")} title={title}>
+      {significant ? (compact ? withoutLeadingZeros(text) : text) : "n.s."}
+    </span>
+  );
+}
+
+/** The number of examples with both scores, if some lack one. */
+function Pairs({ n_paired, only_baseline, only_comparison, compact }: PairComparison & { compact?: true }) {
+  const all = n_paired + only_baseline + only_comparison;
+  if (all === n_paired) return null;
+  return (
+    <span
+      className={compact ? undefined : "text-text-2"}
+      title={`${count(n_paired)} of ${count(all)} examples have both scores; only these are compared`}
+    >
+      n {count(n_paired)}
+      <span className={compact ? "sr-only" : undefined}> of {count(all)}</span>
+    </span>
+  );
+}

@@ -1,0 +1,68 @@
+import { Ellipsis } from "lucide-react";
+import type { Session } from "../../../../../../src/experiments/contract/sessions.ts";
+import { Button } from "../../../../ui/button.tsx";
+import { classes } from "../../../../ui/layout.tsx";
+import { Menu } from "../../../../ui/overlay/menu.tsx";
+
+export interface HeadActions {
+  onFocus(id: string): void;
+  onBaseline(id: string): void;
+  onHide(id: string): void;
+  onRemove(id: string): void;
+}
+
+/** The header of an experiment column: name, baseline mark, actions. */
+export function ExperimentHead({
+  session: { id, name },
+  isBaseline,
+  isFocused,
+  density,
+  onFocus,
+  onBaseline,
+  onHide,
+  onRemove,
+}: HeadActions & { session: Session; isBaseline: boolean; isFocused: boolean; density: Density }) {
+  const items = [
+    { label: "Set as baseline", hint: "Key b", disabled: isBaseline, onSelect: () => onBaseline(id) },
+    { label: "Hide", hint: "Key x", disabled: isBaseline, onSelect: () => onHide(id) },
+    { label: "Remove from comparison", onSelect: () => onRemove(id) },
+  ];
+  return (
+    <span className="flex items-center gap-1">
+      <span className="min-w-0">
+        <button
+          type="button"
+          title={`${name}: ${isFocused ? "" : "click to select, then "}press b to set as baseline or x to hide`}
+          aria-pressed={isFocused}
+          onClick={() => onFocus(id)}
+          className={classes(
+            density === "narrow" ? (isBaseline ? "max-w-20" : "max-w-36") : "max-w-44",
+            "truncate rounded align-bottom font-medium hover:underline",
+            isFocused ? "text-accent-text underline decoration-2 underline-offset-4" : "text-text",
+          )}
+        >
+          {name}
+        </button>
+        {isBaseline && (
+          <span className={classes("font-normal text-text-3", density === "wide" ? "ml-1" : "block")}>
+            {density === "narrow" ? "(base)" : "(baseline)"}
+          </span>
+        )}
+      </span>
+      <Menu items={items}>
+        <Button look="quiet" small square aria-label={`Actions for ${name}`}>
+          <Ellipsis size={14} />
+        </Button>
+      </Menu>
+    </span>
+  );
+}
+
+/**
+ * The density of the columns of the matrix, so that five experiments and eight keys fit into 1280 pixels. `wide` shows everything,
+ * `medium` omits unchanged counts, `narrow` uses symbols for words and `.03` for `0.03`.
+ */
+export type Density = "wide" | "medium" | "narrow";
+
+/** @param columns the number of experiments, including the baseline */
+export const densityOf = (columns: number): Density => (columns <= 2 ? "wide" : columns === 3 ? "medium" : "narrow");

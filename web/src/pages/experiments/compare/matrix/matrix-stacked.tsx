@@ -1,0 +1,87 @@
+import { ChevronDown, ChevronRight } from "lucide-react";
+import { type ReactNode, useState } from "react";
+import { ExperimentHead } from "./experiment-head.tsx";
+import type { MatrixProps } from "./matrix.tsx";
+import { ErrorsCell, LatencyCell, ScoreCell } from "./matrix-cells.tsx";
+
+/**
+ * The matrix on narrow screens: the experiments below each other. It collapses when the table is filtered, to make room for the
+ * examples.
+ */
+export function StackedMatrix({ view, search, focused, onChange, ...actions }: MatrixProps) {
+  const [chosen, setOpen] = useState<boolean>();
+  const isOpen = chosen ?? !(search.change || search.failed || search.ranges || search.where || search.text);
+  const [baseline] = view.shown;
+  if (!baseline) return null;
+  const Icon = isOpen ? ChevronDown : ChevronRight;
+  return (
+    <section aria-label="Scores by experiment" className="flex max-h-[34vh] shrink-0 flex-col border-line border-b">
+      <button
+        type="button"
+        aria-expanded={isOpen}
+        onClick={() => setOpen(!isOpen)}
+        className="flex shrink-0 items-center gap-1.5 bg-sunken px-3 py-1 text-left font-medium text-table text-text-2"
+      >
+        <Icon size={14} aria-hidden /> Scores by experiment
+      </button>
+      {isOpen && (
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable region must be reachable by keyboard
+        <div tabIndex={0} className="min-h-0 overflow-y-auto text-table">
+          {view.shown.map((session, index) => (
+            <section key={session.id} aria-label={session.name}>
+              <h2 className="sticky top-0 z-10 border-line border-y bg-sunken px-3 py-0.5">
+                <ExperimentHead
+                  session={session}
+                  isBaseline={index === 0}
+                  isFocused={session.id === focused}
+                  density="wide"
+                  {...actions}
+                />
+              </h2>
+              <dl>
+                {view.keys.map((key) => (
+                  <Line key={key.name} title={key.name} note={key.isLowerBetter ? "lower is better" : undefined}>
+                    <ScoreCell
+                      view={view}
+                      session={session}
+                      index={index}
+                      scoreKey={key}
+                      search={search}
+                      onChange={(change) => {
+                        actions.onFocus(session.id);
+                        onChange(change);
+                      }}
+                    />
+                  </Line>
+                ))}
+                <Line title="latency" note="median">
+                  <LatencyCell session={session} baseline={baseline} />
+                </Line>
+                <Line title="errors">
+                  <ErrorsCell
+                    session={session}
+                    baseline={baseline}
+                    isOnly={search.failed === session.id}
+                    onChange={onChange}
+                  />
+                </Line>
+              </dl>
+            </section>
+          ))}
+        </div>
+      )}
+    </section>
+  );
+}
+
+const Line = ({ title, note, children }: { title: string; note?: string; children: ReactNode }) => (
+  <div className="grid grid-cols-[6.5rem_minmax(0,1fr)] gap-2 px-3 py-1">
+    <dt className="min-w-0">
+      <span className="block truncate font-medium" title={title}>
+        {title}
+      </span>
+      {note && <span className="block text-text-3">{note}</span>}
+    </dt>
+    <dd className="min-w-0">{children}</dd>
+  </div>
+);

@@ -1,0 +1,120 @@
+import { memo } from "react";
+import { classes, isNarrow, useMedia } from "../../../../ui/layout.tsx";
+import type { Search } from "../search.ts";
+import type { View } from "../view.ts";
+import { densityOf, ExperimentHead, type HeadActions } from "./experiment-head.tsx";
+import { ErrorsCell, LatencyCell, ScoreCell } from "./matrix-cells.tsx";
+import { StackedMatrix } from "./matrix-stacked.tsx";
+
+export interface MatrixProps extends HeadActions {
+  view: View;
+  search: Search;
+  focused: string;
+  onChange(change: Partial<Search>): void;
+}
+
+/**
+ * The comparison by key and experiment. A click on a count filters the table by those examples. Memoized: loading rows does not render
+ * it.
+ */
+export const Matrix = memo(function Matrix(props: MatrixProps) {
+  const narrow = useMedia(isNarrow);
+  return narrow ? <StackedMatrix {...props} /> : <WideMatrix {...props} />;
+});
+
+function WideMatrix({ view, search, focused, onChange, ...actions }: MatrixProps) {
+  const [baseline] = view.shown;
+  if (!baseline) return null;
+  return (
+    <section
+      aria-label="Scores by experiment"
+      // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable region must be reachable by keyboard
+      tabIndex={0}
+      className="max-h-[62vh] shrink-0 overflow-auto border-line border-b"
+    >
+      <table
+        className={classes(
+          "min-w-full border-separate border-spacing-0",
+          densityOf(view.shown.length) === "narrow" ? "text-note" : "text-table",
+        )}
+      >
+        <thead>
+          <tr>
+            <th scope="col" className={`${HEAD} left-0 z-20 min-w-28 text-left font-medium text-text-2`}>
+              Score
+            </th>
+            {view.shown.map((session, index) => (
+              <th key={session.id} scope="col" className={`${HEAD} z-10 border-line border-l text-left`}>
+                <ExperimentHead
+                  session={session}
+                  isBaseline={index === 0}
+                  isFocused={session.id === focused}
+                  density={densityOf(view.shown.length)}
+                  {...actions}
+                />
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {view.keys.map((key) => (
+            <tr key={key.name}>
+              <RowHead title={key.name} note={key.isLowerBetter ? "lower is better" : undefined} />
+              {view.shown.map((session, index) => (
+                <td key={session.id} className={CELL}>
+                  <ScoreCell
+                    view={view}
+                    session={session}
+                    index={index}
+                    scoreKey={key}
+                    search={search}
+                    onChange={(change) => {
+                      actions.onFocus(session.id);
+                      onChange(change);
+                    }}
+                  />
+                </td>
+              ))}
+            </tr>
+          ))}
+          <tr>
+            <RowHead title="latency" note="median" />
+            {view.shown.map((session) => (
+              <td key={session.id} className={CELL}>
+                <LatencyCell session={session} baseline={baseline} />
+              </td>
+            ))}
+          </tr>
+          <tr>
+            <RowHead title="errors" />
+            {view.shown.map((session) => (
+              <td key={session.id} className={CELL}>
+                <ErrorsCell
+                  session={session}
+                  baseline={baseline}
+                  isOnly={search.failed === session.id}
+                  onChange={onChange}
+                />
+              </td>
+            ))}
+          </tr>
+        </tbody>
+      </table>
+    </section>
+  );
+}
+
+const HEAD = "sticky top-0 border-line border-b bg-sunken px-2 py-1";
+const CELL = "whitespace-nowrap border-line border-b border-l px-2 py-1 align-top";
+
+const RowHead = ({ title, note }: { title: string; note?: string }) => (
+  <th
+    scope="row"
+    className="sticky left-0 z-[5] max-w-36 border-line border-b bg-bg px-3 py-1 text-left align-top font-medium"
+  >
+    <span className="block truncate" title={title}>
+      {title}
+    </span>
+    {note && <span className="block font-normal text-text-3">{note}</span>}
+  </th>
+);

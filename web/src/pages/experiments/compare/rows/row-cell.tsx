@@ -1,0 +1,144 @@
+import { CircleX } from "lucide-react";
+import type { ComparedCell, ComparedRow } from "../../../../../../src/experiments/contract/app-comparison.ts";
+import { DASH, duration } from "../../../../ui/format.ts";
+import { classes } from "../../../../ui/layout.tsx";
+import { changeText, type Key, scoreText, signOf } from "../view.ts";
+import type { Slot } from "./slots.ts";
+
+/** The width of a score in a cell and of its key in the header, which are aligned. */
+export const SCORE_PX = 72;
+
+/** The width of a score with its difference: `0.250 ▼ −0.57`. Pass and fail have an arrow only. */
+const CHANGED_SCORE_PX = 124;
+
+/** The width of the scores of a key in an experiment. @param index 0 for the baseline */
+export const scorePx = (key: Key, index: number): number =>
+  index === 0 || key.isBinary || !key.distribution ? SCORE_PX : CHANGED_SCORE_PX;
+
+/** The parts of a cell that are shown. */
+export interface CellParts {
+  keys: readonly Key[];
+  latency: boolean;
+  output: boolean;
+  /** One line instead of two. */
+  dense: boolean;
+  /** Shows the key of each score: cards have no header. */
+  named: boolean;
+}
+
+/** The run of an experiment on an example: scores, then the output preview. */
+export function RowCell({ slot: { row }, index, parts }: { slot: Slot; index: number; parts: CellParts }) {
+  if (!row) return <Placeholder className="w-40" />;
+  const cell = row.cells[index];
+  if (!cell) return <span className="text-text-3">Not run</span>;
+  const baseline = index === 0 ? undefined : (row.cells[0] ?? undefined);
+  const scores = (
+    <span className={parts.named ? "flex flex-wrap gap-x-3" : "flex shrink-0"}>
+      {parts.keys.map((key) => (
+        <Score
+          key={key.name}
+          cell={cell}
+          baseline={baseline}
+          scoreKey={key}
+          width={parts.named ? undefined : scorePx(key, index)}
+        />
+      ))}
+      {parts.latency && (
+        <span style={{ width: SCORE_PX }} className="font-mono text-text-2">
+          {duration(cell.latency_s * 1000)}
+        </span>
+      )}
+    </span>
+  );
+  if (!parts.dense)
+    return (
+      <>
+        {scores}
+        {parts.output && <Output cell={cell} className="block truncate" />}
+      </>
+    );
+  return (
+    <span className="flex min-w-0 items-center gap-2">
+      {scores}
+      {parts.output && <Output cell={cell} className="min-w-0 truncate" />}
+    </span>
+  );
+}
+
+/** One element, or two if the score changed: a screen has hundreds of scores, and scrolling adds 20 per frame. */
+function Score({
+  cell,
+  baseline,
+  scoreKey: key,
+  width,
+}: {
+  cell: ComparedCell;
+  baseline: ComparedCell | undefined;
+  scoreKey: Key;
+  /** In pixels; undefined on a card, which shows the key of each score. */
+  width: number | undefined;
+}) {
+  const score = cell.scores[key.name];
+  const label = cell.labels[key.name];
+  const before = baseline?.scores[key.name];
+  const isChanged = score !== undefined && before !== undefined && before !== score;
+  return (
+    <span
+      style={width === undefined ? undefined : { width }}
+      className={classes(
+        "truncate pr-2",
+        score === undefined ? (label === undefined ? "font-mono text-text-3" : "") : "font-mono font-semibold",
+      )}
+      title={isChanged ? `${key.name}: ${scoreText(key, before)} in the baseline` : undefined}
+    >
+      {width === undefined && <span className="font-normal font-sans text-text-3">{key.name} </span>}
+      {label ?? (score === undefined ? DASH : scoreText(key, score))}
+      {isChanged && <Changed sign={signOf(score - before, key.isLowerBetter)} by={changeText(key, score, before)} />}
+    </span>
+  );
+}
+
+/** Like {@link ChangeMark}, in one element. */
+const Changed = ({ sign, by }: { sign: number; by: string }) => (
+  <span
+    role="img"
+    aria-label={`${sign > 0 ? "better" : "worse"} ${by}`.trim()}
+    className={classes("font-normal text-note", sign > 0 ? "text-better" : "text-worse")}
+  >
+    {sign > 0 ? " ▲ " : " ▼ "}
+    {by}
+  </span>
+);
+
+const Output = ({ cell: { runs, error, outputs_preview }, className }: { cell: ComparedCell; className: string }) => (
+  <span className={classes(className, error === null ? "text-text-2" : "text-error")}>
+    {runs > 1 && <span className="text-text-3">{runs}× </span>}
+    {error !== null && <CircleX size={12} aria-label="Error" className="mr-1 inline" />}
+    {error ?? outputs_preview ?? DASH}
+  </span>
+);
+
+/** A placeholder without animation: a screen has a hundred of them, and each animated element would be a layer. */
+const Placeholder = ({ className }: { className: string }) => (
+  <span aria-hidden className={classes("block h-3.5 rounded bg-line", className)} />
+);
+
+/** The input or expected output of an example, on up to two lines. */
+export const ExampleText = ({
+  row,
+  of,
+  isNumbered,
+}: {
+  row: ComparedRow | undefined;
+  of: "inputs_preview" | "expected_preview";
+  /** Shows the number of the example: cards have no column for it. */
+  isNumbered?: boolean;
+}) =>
+  row ? (
+    <span className="line-clamp-2 whitespace-normal break-words">
+      {isNumbered && <span className="font-mono font-normal text-text-3">#{row.number} </span>}
+      {row[of] ?? DASH}
+    </span>
+  ) : (
+    <Placeholder className="w-48" />
+  );

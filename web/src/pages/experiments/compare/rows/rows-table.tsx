@@ -1,0 +1,214 @@
+import { ArrowDown, ArrowUp } from "lucide-react";
+import { useMemo } from "react";
+import { classes, isNarrow, useMedia } from "../../../../ui/layout.tsx";
+import { EmptyState, ErrorState, SkeletonRows } from "../../../../ui/states.tsx";
+import type { Column } from "../../../../ui/table/columns.ts";
+import { Table } from "../../../../ui/table/table.tsx";
+import { NO_ORDER, nextOrder, orderOf } from "../order.ts";
+import type { Search } from "../search.ts";
+import type { View } from "../view.ts";
+import { hiddenColumns, visibleKeys } from "./columns.ts";
+import { type CellParts, ExampleText, RowCell, SCORE_PX, scorePx } from "./row-cell.tsx";
+import type { Slot } from "./slots.ts";
+import type { Rows } from "./use-rows.ts";
+
+const keyOf = ({ index, row }: Slot): string => row?.example_id ?? `row ${index}`;
+
+/** The table of examples. Rows are loaded while scrolling. */
+export function RowsTable({
+  view,
+  search,
+  rows,
+  focused,
+  selected,
+  onSelect,
+  onOpen,
+  onChange,
+}: {
+  view: View;
+  search: Search;
+  rows: Rows;
+  focused: string;
+  selected: string | undefined;
+  onSelect(slot: Slot): void;
+  onOpen(slot: Slot): void;
+  onChange(patch: Partial<Search>): void;
+}) {
+  const narrow = useMedia(isNarrow);
+  const { without, dense = false, sort, sortKey, sortIn, delta, ascending } = search;
+  const { shown, keys } = view;
+  const columns_key = JSON.stringify([
+    shown.map(({ id }) => id),
+    keys,
+    without,
+    dense,
+    focused,
+    narrow,
+    sort,
+    sortKey,
+    sortIn,
+    delta,
+    ascending,
+  ]);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the view is a new object each time; columns_key changes with the columns
+  const columns = useMemo(() => columnsOf(view, search, focused, narrow, onChange), [columns_key]);
+  if (rows.error) return <ErrorState error={rows.error} retry={rows.retry} />;
+  if (!rows.slots) return <SkeletonRows label="Loading examples" rows={12} height={dense ? 32 : 56} />;
+  return (
+    <Table
+      name="Examples"
+      rows={rows.slots}
+      columns={columns}
+      rowHeight={dense ? 32 : 56}
+      headHeight={56}
+      keyOf={keyOf}
+      selected={selected}
+      onSelect={(_, slot) => onSelect(slot)}
+      onOpen={onOpen}
+      onRange={rows.onRange}
+      className={classes("flex-1", rows.isPlaceholder && "opacity-60")}
+      empty={<EmptyState title="No examples match">Change the filters to see other examples.</EmptyState>}
+    />
+  );
+}
+
+function columnsOf(
+  view: View,
+  search: Search,
+  focused: string,
+  narrow: boolean,
+  onChange: (patch: Partial<Search>) => void,
+): Column<Slot>[] {
+  const without = hiddenColumns(view, search);
+  const hides = (name: string) => without.includes(name);
+  const keys = visibleKeys(view, search);
+  const parts: CellParts = {
+    keys,
+    latency: !hides("latency"),
+    output: !hides("output"),
+    dense: search.dense === true && !narrow,
+    named: narrow,
+  };
+  const widthOf = (index: number) => {
+    const scores_px = keys.reduce((sum, key) => sum + scorePx(key, index), parts.latency ? SCORE_PX : 0);
+    return parts.output && !parts.dense ? Math.max(220, scores_px + 24) : scores_px + (parts.output ? 200 : 24);
+  };
+  const texts = [
+    { id: "input", header: "Input", of: "inputs_preview" },
+    { id: "expected", header: "Expected", of: "expected_preview" },
+  ] as const;
+  return [
+    {
+      id: "number",
+      header: (
+        <button type="button" title="Order of the dataset" className={SORT_BUTTON} onClick={() => onChange(NO_ORDER)}>
+          #
+        </button>
+      ),
+      cell: ({ index, row }) => <span className="text-text-3">{row?.number ?? index + 1}</span>,
+      width: 56,
+      numeric: true,
+      sticky: true,
+      card: "hidden",
+    },
+    ...texts
+      .filter(({ id }) => !hides(id))
+      .map(
+        ({ id, header, of }): Column<Slot> => ({
+          id,
+          header,
+          cell: ({ row }) => <ExampleText row={row} of={of} isNumbered={narrow && id === "input"} />,
+          width: id === "input" ? 210 : 160,
+          sticky: id === "input",
+          card: id === "input" ? "title" : undefined,
+        }),
+      ),
+    ...view.shown.map(
+      ({ id, name }, index): Column<Slot> => ({
+        id: `experiment ${index}`,
+        header: narrow ? (
+          name
+        ) : (
+          <Head
+            view={view}
+            search={search}
+            index={index}
+            isFocused={id === focused}
+            parts={parts}
+            onChange={onChange}
+          />
+        ),
+        cell: (slot) => <RowCell slot={slot} index={index} parts={parts} />,
+        width: widthOf(index),
+        card: "first",
+      }),
+    ),
+  ];
+}
+
+const SORT_BUTTON = "rounded hover:text-text hover:underline";
+
+/** The header of an experiment: its name and its score keys. A click on a key sorts by it. */
+function Head({
+  view,
+  search,
+  index,
+  isFocused,
+  parts: { keys, latency },
+  onChange,
+}: {
+  view: View;
+  search: Search;
+  index: number;
+  isFocused: boolean;
+  parts: CellParts;
+  onChange(patch: Partial<Search>): void;
+}) {
+  const { id, name } = view.shown[index] as View["shown"][number];
+  const order = orderOf(view, search);
+  return (
+    <span className="block">
+      <span className={classes("block truncate", isFocused ? "text-accent-text" : "text-text")}>
+        {name}
+        {index === 0 && <span className="font-normal text-text-3"> (baseline)</span>}
+      </span>
+      <span className="flex font-normal text-text-3">
+        {keys.map((key) => {
+          const isSortable = key.distribution !== undefined;
+          const isSorted = order?.by === "score" && order.key === key.name && order.session_id === id;
+          return (
+            <span key={key.name} style={{ width: scorePx(key, index) }} className="flex shrink-0 items-center pr-2">
+              {isSortable ? (
+                <button
+                  type="button"
+                  title={`Sort by ${key.name}${index === 0 ? "" : " difference from baseline"}, worst first`}
+                  className={classes(SORT_BUTTON, "min-w-0 truncate")}
+                  onClick={() => onChange(nextOrder(view, search, key.name, id))}
+                >
+                  {key.name}
+                  <span className="sr-only"> in {name}</span>
+                </button>
+              ) : (
+                <span className="truncate">{key.name}</span>
+              )}
+              {isSorted && <SortedBy worstFirst={order.worstFirst} ascending={search.ascending ?? false} />}
+            </span>
+          );
+        })}
+        {latency && <span style={{ width: SCORE_PX }}>latency</span>}
+      </span>
+    </span>
+  );
+}
+
+const SortedBy = ({ worstFirst, ascending }: { worstFirst: boolean; ascending: boolean }) => {
+  const Icon = ascending ? ArrowUp : ArrowDown;
+  return (
+    <Icon
+      role="img"
+      size={12}
+      className="ml-0.5 shrink-0 text-text"
+      aria-label={worstFirst ? "worst first" : "best first"}
+    />
+  );
+};

@@ -1,0 +1,48 @@
+import type { ComparedRow } from "../../../../../../src/experiments/contract/app-comparison.ts";
+import { PAGE } from "../queries.ts";
+
+/** A position in the table. Its row is loaded on demand. */
+export interface Slot {
+  index: number;
+  row: ComparedRow | undefined;
+}
+
+type Page = readonly ComparedRow[] | undefined;
+
+/**
+ * The positions of all rows, filled page by page. A slot keeps its identity until its page changes, so that only rows of new pages are
+ * rendered.
+ */
+export class Slots {
+  #of: unknown;
+  #pages: Page[] = [];
+  #all: readonly Slot[] = [];
+
+  /** The current slots. */
+  get all(): readonly Slot[] {
+    return this.#all;
+  }
+
+  /**
+   * Adds pages. Earlier pages are kept.
+   *
+   * @param of the filters and the order; other values discard the earlier pages
+   */
+  filled(of: unknown, total: number, pages: ReadonlyMap<number, Page>): readonly Slot[] {
+    const isOther = of !== this.#of || total !== this.#all.length;
+    const isNew = (page: Page, at: number) => isOther || (page !== undefined && page !== this.#pages[at]);
+    const changed = new Set([...pages].flatMap(([at, page]) => (isNew(page, at) ? at : [])));
+    if (!isOther && changed.size === 0) return this.#all;
+    const known = isOther ? [] : this.#pages;
+    const before = isOther ? [] : this.#all;
+    for (const at of changed) known[at] = pages.get(at);
+    this.#all = Array.from({ length: total }, (_, index): Slot => {
+      const at = Math.floor(index / PAGE);
+      const previous = changed.has(at) ? undefined : before[index];
+      return previous ?? { index, row: known[at]?.[index % PAGE] };
+    });
+    this.#of = of;
+    this.#pages = known;
+    return this.#all;
+  }
+}

@@ -1,0 +1,162 @@
+import { useInfiniteQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { Upload } from "lucide-react";
+import { useMemo } from "react";
+import type { Dataset } from "../../../../../src/experiments/contract/datasets.ts";
+import { Page } from "../../../frame/header.tsx";
+import { Button } from "../../../ui/button.tsx";
+import { Input } from "../../../ui/form/field.tsx";
+import { count } from "../../../ui/format.ts";
+import { RelativeTime } from "../../../ui/relative-time.tsx";
+import { EmptyState, ErrorState, SkeletonRows } from "../../../ui/states.tsx";
+import type { Column } from "../../../ui/table/columns.ts";
+import { Table } from "../../../ui/table/table.tsx";
+import { datasetsQuery, unassignedSessionsQuery } from "../queries.ts";
+import { datasetsRoute, sortOf, sortText } from "../routes.ts";
+import { SampleButton } from "../sample/sample-button.tsx";
+import { useUploads } from "../upload/upload-dialog.tsx";
+
+const DEFAULT_SORT = "-last_session_start_time";
+
+/** The datasets of the workspace. */
+export function DatasetsPage() {
+  const { q, sort: given } = datasetsRoute.useSearch();
+  const navigate = datasetsRoute.useNavigate();
+  const sort = sortOf(given, DEFAULT_SORT);
+  const { data, error, refetch, fetchNextPage, hasNextPage, isFetchingNextPage } = useInfiniteQuery(
+    datasetsQuery(q, sort),
+  );
+  const datasets = useMemo(() => data?.pages.flat(), [data]);
+  const uploads = useUploads();
+  return (
+    <Page
+      title="Experiments"
+      fill
+      actions={
+        <Button look="primary" onClick={uploads.open}>
+          <Upload size={15} aria-hidden /> Upload
+        </Button>
+      }
+    >
+      <div className="flex items-center gap-3 border-line border-b px-6 py-2 max-sm:px-4">
+        <Input
+          type="search"
+          aria-label="Search datasets by name"
+          placeholder="Search datasets"
+          className="max-w-72"
+          value={q ?? ""}
+          onChange={(event) =>
+            void navigate({ search: { q: event.target.value || undefined, sort: given }, replace: true })
+          }
+        />
+        <UnassignedExperimentsLink />
+        {datasets && (
+          <span className="ml-auto text-table text-text-3">
+            {count(datasets.length)}
+            {hasNextPage && "+"} dataset{datasets.length === 1 ? "" : "s"}
+          </span>
+        )}
+      </div>
+      {error ? (
+        <ErrorState error={error} retry={() => void refetch()} />
+      ) : datasets ? (
+        <Table
+          name="Datasets"
+          rows={datasets}
+          columns={COLUMNS}
+          keyOf={({ id }) => id}
+          sort={sort}
+          onSort={(chosen) => void navigate({ search: { q, sort: sortText(chosen, DEFAULT_SORT) } })}
+          onOpen={({ id }) => void navigate({ to: "/experiments/datasets/$id", params: { id } })}
+          onEnd={() => hasNextPage && !isFetchingNextPage && void fetchNextPage()}
+          className="flex-1"
+          empty={q ? <NoMatches text={q} /> : <NoDatasets />}
+        />
+      ) : (
+        <SkeletonRows label="Loading datasets" rows={10} />
+      )}
+      {uploads.dialog}
+    </Page>
+  );
+}
+
+/** A link to the experiments without a dataset, if there are any. */
+function UnassignedExperimentsLink() {
+  const { data } = useInfiniteQuery(unassignedSessionsQuery(undefined));
+  if (!data?.pages[0]?.length) return null;
+  return (
+    <Link to="/experiments/sessions" className="text-accent-text text-table hover:underline">
+      Experiments without a dataset
+    </Link>
+  );
+}
+
+const COLUMNS: Column<Dataset>[] = [
+  {
+    id: "name",
+    header: "Dataset",
+    cell: ({ id, name }) => (
+      <Link to="/experiments/datasets/$id" params={{ id }} className="font-medium hover:underline">
+        {name}
+      </Link>
+    ),
+    width: 280,
+    grow: true,
+    sticky: true,
+    sort: "name",
+    card: "title",
+  },
+  {
+    id: "examples",
+    header: "Examples",
+    cell: ({ example_count }) => count(example_count),
+    width: 110,
+    numeric: true,
+    sort: "example_count",
+  },
+  {
+    id: "experiments",
+    header: "Experiments",
+    cell: ({ session_count }) => count(session_count),
+    width: 120,
+    numeric: true,
+    sort: "session_count",
+  },
+  {
+    id: "last",
+    header: "Last experiment",
+    cell: ({ last_session_start_time }) => <RelativeTime time={last_session_start_time} />,
+    width: 150,
+    sort: "last_session_start_time",
+  },
+  {
+    id: "created",
+    header: "Created",
+    cell: ({ created_at }) => <RelativeTime time={created_at} />,
+    width: 130,
+    sort: "created_at",
+  },
+  {
+    id: "description",
+    header: "Description",
+    cell: ({ description }) => <span className="text-text-2">{description}</span>,
+    width: 320,
+    grow: true,
+    card: "hidden",
+  },
+];
+
+const NoMatches = ({ text }: { text: string }) => (
+  <EmptyState title={`No datasets match “${text}”`}>The search covers names, not examples.</EmptyState>
+);
+
+const NoDatasets = () => (
+  <EmptyState
+    title="No experiments yet"
+    command="npx threadmill experiments upload results.jsonl --dataset capitals"
+    action={<SampleButton />}
+  >
+    Drop a JSON file with evaluation results here, or upload a file in another format with the CLI. To see an example,
+    load the sample.
+  </EmptyState>
+);

@@ -1,0 +1,58 @@
+import { useQuery } from "@tanstack/react-query";
+import type { ReactNode } from "react";
+import { Id } from "../../../ui/code-block.tsx";
+import { JsonTree } from "../../../ui/json-tree.tsx";
+import { Sheet } from "../../../ui/overlay/dialog.tsx";
+import { RelativeTime } from "../../../ui/relative-time.tsx";
+import { ErrorState, SkeletonRows } from "../../../ui/states.tsx";
+import { exampleQuery } from "../queries.ts";
+
+/** The details of an example. */
+export function ExampleSheet({ id, onClose }: { id: string | undefined; onClose(): void }) {
+  const { data: example, error, refetch } = useQuery({ ...exampleQuery(id ?? ""), enabled: id !== undefined });
+  if (id === undefined) return null;
+  return (
+    <Sheet
+      open
+      modal={false}
+      onClose={onClose}
+      title="Example"
+      actions={<Id id={id} />}
+      description={
+        example && (
+          <>
+            Updated <RelativeTime time={example.modified_at} />
+          </>
+        )
+      }
+    >
+      {error ? (
+        <ErrorState error={error} retry={() => void refetch()} />
+      ) : example ? (
+        <div className="grid gap-5">
+          <DetailSection title="Input">
+            <JsonTree value={example.inputs} open={3} />
+          </DetailSection>
+          <DetailSection title="Expected">
+            {example.outputs ? <JsonTree value={example.outputs} open={3} /> : "None"}
+          </DetailSection>
+          {example.metadata && Object.keys(example.metadata).length > 0 && (
+            <DetailSection title="Metadata">
+              <JsonTree value={example.metadata} open={3} />
+            </DetailSection>
+          )}
+        </div>
+      ) : (
+        <SkeletonRows label="Loading example" />
+      )}
+    </Sheet>
+  );
+}
+
+/** A titled section of the details. */
+export const DetailSection = ({ title, children }: { title: string; children: ReactNode }) => (
+  <section>
+    <h3 className="mb-1 font-medium text-table text-text-2">{title}</h3>
+    {children}
+  </section>
+);

@@ -1,0 +1,89 @@
+import { useInfiniteQuery } from "@tanstack/react-query";
+import { useMemo } from "react";
+import type { Dataset } from "../../../../../src/experiments/contract/datasets.ts";
+import type { Example } from "../../../../../src/experiments/contract/examples.ts";
+import { Input } from "../../../ui/form/field.tsx";
+import { RelativeTime } from "../../../ui/relative-time.tsx";
+import { EmptyState, ErrorState, SkeletonRows } from "../../../ui/states.tsx";
+import type { Column } from "../../../ui/table/columns.ts";
+import { Table } from "../../../ui/table/table.tsx";
+import { previewOf } from "../preview.ts";
+import { examplesQuery } from "../queries.ts";
+import { type DatasetSearch, datasetRoute } from "../routes.ts";
+import { ExampleSheet } from "./example-sheet.tsx";
+
+/** The examples of a dataset. */
+export function ExamplesTab({ dataset }: { dataset: Dataset }) {
+  const search = datasetRoute.useSearch();
+  const navigate = datasetRoute.useNavigate();
+  const { q, example } = search;
+  const { data, error, refetch, fetchNextPage, hasNextPage, isFetchingNextPage } = useInfiniteQuery(
+    examplesQuery(dataset.id, q),
+  );
+  const examples = useMemo(() => data?.pages.flat(), [data]);
+  const go = (changed: DatasetSearch) =>
+    void navigate({ params: { id: dataset.id }, search: { ...search, tab: "examples", ...changed }, replace: true });
+  return (
+    <>
+      <div className="flex items-center gap-3 border-line border-b px-6 py-2 max-sm:px-4">
+        <Input
+          type="search"
+          aria-label="Search examples"
+          placeholder="Search inputs and expected outputs"
+          className="max-w-80"
+          value={q ?? ""}
+          onChange={(event) => go({ q: event.target.value || undefined })}
+        />
+      </div>
+      {error ? (
+        <ErrorState error={error} retry={() => void refetch()} />
+      ) : examples ? (
+        <Table
+          name="Examples"
+          rows={examples}
+          columns={COLUMNS}
+          keyOf={({ id }) => id}
+          rowHeight={32}
+          selected={example}
+          onSelect={(id) => go({ example: id })}
+          onOpen={({ id }) => go({ example: id })}
+          onEnd={() => hasNextPage && !isFetchingNextPage && void fetchNextPage()}
+          className="flex-1"
+          empty={
+            q ? (
+              <EmptyState title={`No examples match “${q}”`} />
+            ) : (
+              <EmptyState title="No examples yet">
+                Examples are created by uploading an experiment to this dataset, or with <code>POST /examples</code>.
+              </EmptyState>
+            )
+          }
+        />
+      ) : (
+        <SkeletonRows label="Loading examples" rows={10} />
+      )}
+      <ExampleSheet id={example} onClose={() => go({ example: undefined })} />
+    </>
+  );
+}
+
+const COLUMNS: Column<Example>[] = [
+  {
+    id: "inputs",
+    header: "Input",
+    cell: ({ inputs }) => previewOf(inputs),
+    width: 460,
+    grow: true,
+    sticky: true,
+    card: "title",
+  },
+  {
+    id: "outputs",
+    header: "Expected",
+    cell: ({ outputs }) => previewOf(outputs),
+    width: 460,
+    grow: true,
+    card: "first",
+  },
+  { id: "changed", header: "Updated", cell: ({ modified_at }) => <RelativeTime time={modified_at} />, width: 130 },
+];

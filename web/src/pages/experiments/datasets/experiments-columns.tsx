@@ -1,0 +1,193 @@
+import { Link } from "@tanstack/react-router";
+import type { Session } from "../../../../../src/experiments/contract/sessions.ts";
+import { count, duration, percent } from "../../../ui/format.ts";
+import { RelativeTime } from "../../../ui/relative-time.tsx";
+import { Badge } from "../../../ui/status.tsx";
+import type { Column, Sort } from "../../../ui/table/columns.ts";
+import { type Metric, metadataOf, summaryOf } from "../metrics.ts";
+import { SessionMenu } from "../sessions/session-menu.tsx";
+
+/** The maximum number of experiments in a comparison. */
+export const MAX_COMPARED = 10;
+
+export interface Selection {
+  chosen: ReadonlySet<string>;
+  baseline: string | null;
+  toggle(session_id: string): void;
+  /** The IDs of the rows, in the order of the table. */
+  all: readonly string[];
+  choose(session_ids: readonly string[]): void;
+}
+
+/** The columns of the experiments of a dataset. */
+export const columnsOf = (metrics: readonly Metric[], choice: Selection): Column<Session>[] => [
+  {
+    id: "chosen",
+    header: <SelectAll {...choice} />,
+    cell: ({ id, name }) => <SelectBox id={id} name={name} choice={choice} />,
+    width: 44,
+    sticky: true,
+    card: "beside",
+  },
+  {
+    id: "name",
+    header: "Experiment",
+    cell: ({ id, name }) => (
+      <span className="inline-flex max-w-full items-center gap-2">
+        <Link
+          to="/experiments/sessions/$id"
+          params={{ id }}
+          className="truncate font-medium hover:underline"
+          title={name}
+        >
+          {name}
+        </Link>
+        {id === choice.baseline && <Badge>baseline</Badge>}
+      </span>
+    ),
+    width: 280,
+    grow: true,
+    sticky: true,
+    sort: "name",
+    card: "title",
+  },
+  {
+    id: "number",
+    header: "Run",
+    cell: ({ test_run_number }) => (test_run_number === null ? "" : `#${count(test_run_number)}`),
+    width: 70,
+    numeric: true,
+    sort: "number",
+  },
+  ...metrics.filter(isFeedback).map(feedbackColumn),
+  {
+    id: "latency",
+    header: "Latency p50",
+    cell: ({ latency_p50 }) => seconds(latency_p50),
+    width: 120,
+    numeric: true,
+    sort: "latency",
+    card: "first",
+  },
+  {
+    id: "p99",
+    header: "p99",
+    cell: ({ latency_p99 }) => seconds(latency_p99),
+    width: 90,
+    numeric: true,
+    sort: "p99",
+  },
+  {
+    id: "error",
+    header: "Errors",
+    cell: ({ error_rate }) => percent(error_rate),
+    width: 90,
+    numeric: true,
+    sort: "error",
+    card: "first",
+  },
+  { id: "runs", header: "Runs", cell: ({ run_count }) => count(run_count), width: 80, numeric: true, sort: "runs" },
+  {
+    id: "start",
+    header: "Started",
+    cell: ({ start_time }) => <RelativeTime time={start_time} />,
+    width: 120,
+    sort: "start",
+  },
+  {
+    id: "metadata",
+    header: "Metadata",
+    cell: (session) => (
+      <span className="inline-flex gap-1">
+        {metadataOf(session).map(([key, value]) => (
+          <Badge key={key}>
+            {key}: {typeof value === "string" ? value : JSON.stringify(value)}
+          </Badge>
+        ))}
+      </span>
+    ),
+    width: 320,
+    card: "hidden",
+  },
+  {
+    id: "menu",
+    header: <span className="sr-only">Actions</span>,
+    cell: (session) => <SessionMenu session={session} isBaseline={session.id === choice.baseline} small />,
+    width: 56,
+    card: "beside",
+  },
+];
+
+const seconds = (value: number | null) => duration(value === null ? null : value * 1_000);
+
+const isFeedback = ({ id }: Metric) => id.startsWith("feedback.") || id.startsWith("summary.");
+
+const feedbackColumn = ({ id, name, isLowerBetter }: Metric): Column<Session> => {
+  const [, kind, key] = /^(\w+)\.(.*)$/s.exec(id) as unknown as [string, string, string];
+  return {
+    id,
+    header: <span title={isLowerBetter ? "Lower is better" : undefined}>{isLowerBetter ? `${name} ↓` : name}</span>,
+    cell: (session) => {
+      const stats = (kind === "summary" ? session.session_feedback_stats : session.feedback_stats)?.[key];
+      return <span title={stats && `n ${count(stats.n)}`}>{summaryOf(stats)}</span>;
+    },
+    width: Math.min(Math.max(110, 30 + 8 * name.length), 200),
+    numeric: true,
+    sort: id,
+    card: "first",
+  };
+};
+
+/** Selects all experiments, up to the maximum of a comparison, or none. */
+function SelectAll({ all, chosen, choose }: Selection) {
+  const selectable = all.slice(0, MAX_COMPARED);
+  const isChosen = selectable.length > 0 && selectable.every((id) => chosen.has(id));
+  const label = all.length > MAX_COMPARED ? `Select the first ${MAX_COMPARED}` : "Select all";
+  return (
+    <input
+      type="checkbox"
+      aria-label={label}
+      title={label}
+      className="block size-3.5 accent-accent"
+      checked={isChosen}
+      onChange={() => choose(isChosen ? [] : selectable)}
+    />
+  );
+}
+
+function SelectBox({ id, name, choice }: { id: string; name: string; choice: Selection }) {
+  const isChosen = choice.chosen.has(id);
+  const isFull = !isChosen && choice.chosen.size >= MAX_COMPARED;
+  return (
+    <input
+      type="checkbox"
+      aria-label={`Select ${name}`}
+      title={isFull ? `A comparison has at most ${MAX_COMPARED} experiments` : undefined}
+      className="block size-3.5 accent-accent"
+      checked={isChosen}
+      disabled={isFull}
+      onChange={() => choice.toggle(id)}
+    />
+  );
+}
+
+/** Sorts experiments by a column. Missing values come last in both directions. */
+export function sorted(sessions: readonly Session[], metrics: readonly Metric[], { by, descending }: Sort): Session[] {
+  const metric = metrics.find(({ id }) => id === by);
+  const keyOf = metric ? metric.valueOf : (SORT_KEYS[by] ?? SORT_KEYS.start);
+  const sign = descending ? -1 : 1;
+  return [...sessions].sort((a, b) => {
+    const [left, right] = [keyOf?.(a) ?? null, keyOf?.(b) ?? null];
+    if (left === null || right === null) return Number(left === null) - Number(right === null);
+    if (typeof left === "string" && typeof right === "string") return sign * left.localeCompare(right);
+    return sign * (Number(left) - Number(right));
+  });
+}
+
+const SORT_KEYS: Record<string, (session: Session) => string | number | null> = {
+  name: ({ name }) => name,
+  number: ({ test_run_number }) => test_run_number,
+  p99: ({ latency_p99 }) => latency_p99,
+  runs: ({ run_count }) => run_count,
+  start: ({ start_time }) => start_time,
+};

@@ -1,0 +1,102 @@
+import { useQueryClient } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { useState } from "react";
+import type { Dataset } from "../../../../../src/experiments/contract/datasets.ts";
+import type { Session } from "../../../../../src/experiments/contract/sessions.ts";
+import { api } from "../../../api/request.ts";
+import { Button } from "../../../ui/button.tsx";
+import { count } from "../../../ui/format.ts";
+import { Confirm } from "../../../ui/overlay/confirm.tsx";
+import { toast } from "../../../ui/overlay/toast.tsx";
+import { compareSearch } from "../compare/route.ts";
+import { byAge } from "../metrics.ts";
+import { EXPERIMENTS } from "../queries.ts";
+
+/** The actions for the selected experiments. */
+export function SelectionBar({
+  dataset,
+  sessions,
+  chosen,
+  onClear,
+}: {
+  dataset: Dataset;
+  sessions: readonly Session[];
+  chosen: ReadonlySet<string>;
+  onClear(): void;
+}) {
+  const client = useQueryClient();
+  const [isDeleting, setDeleting] = useState(false);
+  const compared = comparedOf(dataset, sessions, chosen);
+  return (
+    <div className="ml-auto flex items-center gap-2">
+      {chosen.size > 0 && (
+        <>
+          <span className="text-table text-text-2">{count(chosen.size)} selected</span>
+          <Button look="quiet" onClick={onClear}>
+            Clear
+          </Button>
+          <Button look="danger" onClick={() => setDeleting(true)}>
+            Delete
+          </Button>
+        </>
+      )}
+      {!compared && sessions.length > 1 && (
+        <span className="text-table text-text-2">
+          {chosen.size === 0 ? "Select two or more to compare" : "Select one more to compare"}
+        </span>
+      )}
+      {compared ? (
+        <Button look="primary" asChild>
+          <Link
+            to="/experiments/datasets/$id/compare"
+            params={{ id: dataset.id }}
+            search={compareSearch(compared, compared[0])}
+          >
+            {chosen.size === 1 ? "Compare with baseline" : `Compare ${compared.length}`}
+          </Link>
+        </Button>
+      ) : (
+        <Button disabled title="Select two or more experiments">
+          Compare
+        </Button>
+      )}
+      <Confirm
+        open={isDeleting}
+        onClose={() => setDeleting(false)}
+        title={chosen.size === 1 ? "Delete 1 experiment?" : `Delete ${count(chosen.size)} experiments?`}
+        action="Delete"
+        onConfirm={async () => {
+          try {
+            for (const id of chosen) await api.delete(`/api/v1/sessions/${id}`);
+          } finally {
+            // If one deletion fails, earlier ones have succeeded.
+            await client.invalidateQueries({ queryKey: EXPERIMENTS });
+          }
+          onClear();
+          toast(chosen.size === 1 ? "Experiment deleted" : `${count(chosen.size)} experiments deleted`);
+        }}
+      >
+        Their runs and feedback are deleted. The examples are kept. This cannot be undone.
+      </Confirm>
+    </div>
+  );
+}
+
+/**
+ * The IDs of the experiments to compare, the baseline first: the baseline of the dataset if it is selected or if one experiment is
+ * selected, otherwise the oldest experiment. Undefined if there is nothing to compare.
+ */
+function comparedOf(
+  { baseline_experiment_id: baseline }: Dataset,
+  sessions: readonly Session[],
+  chosen: ReadonlySet<string>,
+): string[] | undefined {
+  const ids = sessions
+    .filter(({ id }) => chosen.has(id))
+    .sort(byAge)
+    .map(({ id }) => id);
+  if (ids.length === 0) return undefined;
+  if (baseline && (ids.length === 1 || chosen.has(baseline))) ids.unshift(baseline);
+  const unique = [...new Set(ids)];
+  return unique.length < 2 ? undefined : unique;
+}

@@ -1,0 +1,43 @@
+import type { Session } from "../../../../../src/experiments/contract/sessions.ts";
+import type { UploadResult } from "../../../../../src/experiments/contract/upload.ts";
+import { api } from "../../../api/request.ts";
+import { sampleUploads } from "./sample.ts";
+
+/** The sample dataset and its experiments; the first is the baseline. */
+export interface Sample {
+  dataset_id: string;
+  session_ids: string[];
+}
+
+/**
+ * Uploads the experiments of the sample, one after the other. Experiments that exist under the same name are reused, so loading the
+ * sample again is safe.
+ *
+ * @param onStep called with the number of loaded experiments
+ */
+export async function loadSample(onStep: (done: number, total: number) => void, signal: AbortSignal): Promise<Sample> {
+  const uploads = sampleUploads(new Date());
+  const session_ids: string[] = [];
+  let dataset_id: string | undefined;
+  for (const [done, upload] of uploads.entries()) {
+    onStep(done, uploads.length);
+    const query = { name: upload.experiment_name };
+    const [existing] = await api.get<Session[]>("/api/v1/sessions", { query, signal });
+    if (existing?.reference_dataset_id) {
+      dataset_id ??= existing.reference_dataset_id;
+      session_ids.push(existing.id);
+      continue;
+    }
+    // By ID: the dataset may have been renamed.
+    const to = dataset_id === undefined ? {} : { dataset_name: undefined, dataset_id };
+    const body = { ...upload, ...to };
+    const { dataset, experiment } = await api.post<UploadResult>("/api/v1/datasets/upload-experiment", body, {
+      signal,
+    });
+    dataset_id ??= dataset.id;
+    session_ids.push(experiment.id);
+  }
+  const [baseline_experiment_id] = session_ids;
+  await api.patch(`/api/v1/datasets/${dataset_id}`, { baseline_experiment_id }, { signal });
+  return { dataset_id: dataset_id as string, session_ids };
+}

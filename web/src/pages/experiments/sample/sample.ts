@@ -1,0 +1,189 @@
+import { PHRASES, TOPICS, type Topic } from "./sample-topics.ts";
+
+export const SAMPLE_DATASET = "Sample: support questions";
+
+/** A variant of the agent that answers the questions. */
+interface Variant {
+  name: string;
+  description: string;
+  metadata: Record<string, string>;
+  /** The share of correct answers. */
+  correct: number;
+  /** The share of words that differ from the expected answer. */
+  reworded: number;
+  isShort: boolean;
+  /** Median, in ms. */
+  latency_ms: number;
+  /** The share of failed runs. */
+  errors: number;
+}
+
+/** The first is the baseline, the second is better, the third is faster but less similar to the expected answers. */
+const VARIANTS: readonly Variant[] = [
+  {
+    name: "sample v1: first prompt",
+    description: "The prompt that the support desk started with.",
+    metadata: { model: "small", prompt: "v1" },
+    correct: 0.79,
+    reworded: 0.22,
+    isShort: false,
+    latency_ms: 1_250,
+    errors: 0.015,
+  },
+  {
+    name: "sample v2: with the handbook",
+    description: "The same model with the handbook's pages in its prompt.",
+    metadata: { model: "small", prompt: "v2", retrieval: "handbook" },
+    correct: 0.91,
+    reworded: 0.1,
+    isShort: false,
+    latency_ms: 1_480,
+    errors: 0.005,
+  },
+  {
+    name: "sample v3: short answers",
+    description: "The handbook, with an instruction to answer briefly.",
+    metadata: { model: "small", prompt: "v3", retrieval: "handbook" },
+    correct: 0.84,
+    reworded: 0,
+    isShort: true,
+    latency_ms: 640,
+    errors: 0.01,
+  },
+];
+
+export const SAMPLE_NAMES: readonly string[] = VARIANTS.map(({ name }) => name);
+
+/** A question that the third variant does not answer, while the others give the expected answer. */
+const WORST = { topic: "delete my account", phrase: "Please explain step by step how to …." };
+
+/** The time between experiments, and between the starts of their runs. */
+const EXPERIMENT_INTERVAL_MS = 26 * 3_600_000;
+const RUN_INTERVAL_MS = 350;
+
+interface Question {
+  row_id: string;
+  text: string;
+  topic: Topic;
+  isWorst: boolean;
+}
+
+interface Row {
+  row_id: string;
+  inputs: { question: string };
+  expected_outputs: { answer: string };
+  actual_outputs: { answer: string } | null;
+  evaluation_scores: { key: string; score: number; comment?: string }[];
+  start_time: string;
+  end_time: string;
+  run_name: string;
+  error: string | null;
+}
+
+/**
+ * Three experiments with 200 questions to a support desk, as upload bodies. The answers are generated deterministically. The scores are
+ * computed: `correctness` is whether the answer contains the fact, and `similarity` is the F1 score of its words and the expected words.
+ *
+ * @param now the end of the third experiment
+ */
+export function sampleUploads(now: Date) {
+  const questions = TOPICS.flatMap((topic) =>
+    PHRASES.map((phrase): Question => {
+      const text = phrase.replace("…", topic.goal);
+      const isWorst = topic.goal === WORST.topic && phrase === WORST.phrase;
+      return { row_id: idOf(text), text, topic, isWorst };
+    }),
+  );
+  return VARIANTS.map((variant, index) => {
+    const lasts_ms = questions.length * RUN_INTERVAL_MS + 60_000;
+    const start_ms = now.getTime() - lasts_ms - (VARIANTS.length - 1 - index) * EXPERIMENT_INTERVAL_MS;
+    const random = randomOf(`${variant.name}`);
+    return {
+      dataset_name: SAMPLE_DATASET,
+      dataset_description: "200 generated questions to a support desk, answered by three variants of an agent.",
+      experiment_name: variant.name,
+      experiment_description: variant.description,
+      experiment_metadata: variant.metadata,
+      experiment_start_time: new Date(start_ms).toISOString(),
+      experiment_end_time: new Date(start_ms + lasts_ms).toISOString(),
+      results: questions.map((question, at) => rowOf(question, variant, start_ms + at * RUN_INTERVAL_MS, random)),
+    };
+  });
+}
+
+function rowOf(question: Question, variant: Variant, start_ms: number, random: () => number): Row {
+  const { row_id, text, topic, isWorst } = question;
+  const draw = { error: random(), correct: random(), latency: random() };
+  const words = answerOf(topic, variant, draw.correct < variant.correct, random);
+  const fails = !isWorst && draw.error < variant.errors;
+  const answer = isWorst ? (variant.isShort ? "No." : topic.answer) : words;
+  // Most latencies are near the median; some are three times as long.
+  const latency_ms = fails ? 30_000 : variant.latency_ms * (0.7 + 0.5 * draw.latency + 2 * draw.latency ** 12);
+  return {
+    row_id,
+    inputs: { question: text },
+    expected_outputs: { answer: topic.answer },
+    actual_outputs: fails ? null : { answer },
+    evaluation_scores: fails ? [] : scoresOf(topic, answer),
+    start_time: new Date(start_ms).toISOString(),
+    end_time: new Date(start_ms + Math.round(latency_ms)).toISOString(),
+    run_name: "answer",
+    error: fails ? "The model did not respond within 30 s." : null,
+  };
+}
+
+function answerOf(topic: Topic, { isShort, reworded }: Variant, isCorrect: boolean, random: () => number): string {
+  const whole = isShort ? topic.short : topic.answer;
+  const [before = "", after = ""] = whole.split(topic.fact);
+  const part = (text: string) => text.replace(/\w+/g, (word) => (random() < reworded ? otherWord(random) : word));
+  return `${part(before)}${isCorrect ? topic.fact : topic.wrong}${part(after)}`;
+}
+
+const OTHER_WORDS = ["simply", "then", "usually", "please", "there", "just", "normally", "first", "also", "now"];
+const otherWord = (random: () => number): string => OTHER_WORDS[Math.floor(random() * OTHER_WORDS.length)] as string;
+
+function scoresOf({ answer, fact }: Topic, given: string): Row["evaluation_scores"] {
+  const isCorrect = given.includes(fact);
+  return [
+    {
+      key: "correctness",
+      score: isCorrect ? 1 : 0,
+      ...(!isCorrect && { comment: `The answer does not contain “${fact}”.` }),
+    },
+    { key: "similarity", score: similarity(answer, given) },
+  ];
+}
+
+/** The F1 score of the words of two texts, to three decimals. */
+function similarity(expected: string, given: string): number {
+  const [a, b] = [wordsOf(expected), wordsOf(given)];
+  const rest = [...a];
+  const shared = b.filter((word) => {
+    const at = rest.indexOf(word);
+    if (at >= 0) rest.splice(at, 1);
+    return at >= 0;
+  }).length;
+  return Math.round((2_000 * shared) / (a.length + b.length)) / 1_000;
+}
+
+const wordsOf = (text: string): string[] => text.toLowerCase().match(/[\w-]+/g) ?? [];
+
+/** A deterministic random number generator seeded by a text (mulberry32 with FNV-1a); returns numbers from 0 to 1. */
+function randomOf(text: string): () => number {
+  let state = 2_166_136_261;
+  for (let i = 0; i < text.length; i++) state = Math.imul(state ^ text.charCodeAt(i), 16_777_619);
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
+/** A deterministic ID, so that all experiments share the example of a question. */
+function idOf(question: string): string {
+  const random = randomOf(question);
+  const hex = Array.from({ length: 32 }, () => Math.floor(random() * 16).toString(16)).join("");
+  // UUID version 8: custom format.
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-8${hex.slice(17, 20)}-${hex.slice(20)}`;
+}

@@ -1,0 +1,40 @@
+import { useQuery } from "@tanstack/react-query";
+import { useMemo } from "react";
+import type { Feedback } from "../../../../../src/experiments/contract/feedback.ts";
+import type { Session } from "../../../../../src/experiments/contract/sessions.ts";
+import { DASH, number } from "../../../ui/format.ts";
+import { configsQuery, distributionsQuery } from "../compare/queries.ts";
+import { type Key, keysOf, scoreText } from "../compare/view.ts";
+
+/** The feedback of a run for one key: the first score or label, and the number of further ones. */
+export function Scores({ feedback, of, keys }: { feedback: readonly Feedback[]; of: string; keys: readonly Key[] }) {
+  const found = feedback.filter(({ key }) => key === of);
+  const [first] = found;
+  if (!first) return <span className="text-text-3">{DASH}</span>;
+  return (
+    <span title={first.comment ?? undefined}>
+      {feedbackText(first, keys)}
+      {found.length > 1 && <span className="text-text-3"> +{found.length - 1}</span>}
+    </span>
+  );
+}
+
+/** Formats the score of a feedback, with the label of its key if there is one, or its value. */
+export function feedbackText({ key: name, score, value }: Feedback, keys: readonly Key[]): string {
+  const key = keys.find((known) => known.name === name);
+  if (score !== null) return key ? scoreText(key, score) : number(score);
+  if (value === null || value === undefined) return DASH;
+  return typeof value === "string" ? value : JSON.stringify(value);
+}
+
+/** The feedback keys of an experiment, so that scores are formatted as in the comparison. */
+export function useScoreKeys(session: Session | undefined): readonly Key[] {
+  const dataset_id = session?.reference_dataset_id ?? "";
+  const query = distributionsQuery(dataset_id, session && dataset_id ? [session.id] : []);
+  const { data: distributions } = useQuery(query);
+  const { data: configs } = useQuery(configsQuery);
+  return useMemo(
+    () => (session ? keysOf([session], distributions ?? [], configs ?? []) : []),
+    [session, distributions, configs],
+  );
+}

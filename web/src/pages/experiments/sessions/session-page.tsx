@@ -1,0 +1,114 @@
+import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import type { Session } from "../../../../../src/experiments/contract/sessions.ts";
+import { Page } from "../../../frame/header.tsx";
+import { Button } from "../../../ui/button.tsx";
+import { Id } from "../../../ui/code-block.tsx";
+import { EmptyState, ErrorState, SkeletonRows } from "../../../ui/states.tsx";
+import { Badge } from "../../../ui/status.tsx";
+import { compareSearch } from "../compare/route.ts";
+import { byAge } from "../metrics.ts";
+import { datasetQuery, sessionQuery, sessionsQuery } from "../queries.ts";
+import { sessionRoute } from "../routes.ts";
+import { RunSheet } from "./run-sheet.tsx";
+import { useScoreKeys } from "./scores.tsx";
+import { SessionMenu } from "./session-menu.tsx";
+import { SessionRows } from "./session-rows.tsx";
+import { SessionStats } from "./session-stats.tsx";
+
+const CRUMBS = [{ label: "Experiments", to: "/experiments" }];
+
+/** The page of an experiment: statistics and runs. */
+export function SessionPage() {
+  const { id } = sessionRoute.useParams();
+  const search = sessionRoute.useSearch();
+  const navigate = sessionRoute.useNavigate();
+  const { data: session, error, refetch } = useQuery(sessionQuery(id));
+  const keys = useScoreKeys(session);
+  const dataset_id = session?.reference_dataset_id ?? undefined;
+  const { data: dataset } = useQuery({ ...datasetQuery(dataset_id ?? ""), enabled: dataset_id !== undefined });
+  if (error)
+    return (
+      <Page title="Experiment" crumbs={CRUMBS}>
+        <ErrorState error={error} retry={() => void refetch()} />
+      </Page>
+    );
+  const isBaseline = dataset?.baseline_experiment_id === id;
+  const crumbs = dataset_id
+    ? [...CRUMBS, { label: dataset?.name ?? "Dataset", to: `/experiments/datasets/${dataset_id}` }]
+    : session
+      ? [...CRUMBS, { label: "Experiments without a dataset", to: "/experiments/sessions" }]
+      : CRUMBS;
+  return (
+    <Page
+      title={session?.name ?? "Experiment"}
+      crumbs={crumbs}
+      beside={
+        <>
+          {isBaseline && <Badge>baseline</Badge>}
+          <Id id={id} />
+        </>
+      }
+      fill
+      actions={
+        session && (
+          <>
+            {dataset_id && <CompareButton session={session} dataset_id={dataset_id} />}
+            <SessionMenu
+              session={session}
+              isBaseline={isBaseline}
+              onDeleted={() =>
+                dataset_id
+                  ? navigate({ to: "/experiments/datasets/$id", params: { id: dataset_id } })
+                  : navigate({ to: "/experiments/sessions" })
+              }
+            />
+          </>
+        )
+      }
+    >
+      {session ? (
+        <>
+          <SessionStats session={session} />
+          {dataset_id ? <SessionRows session={session} dataset_id={dataset_id} keys={keys} /> : <NoDataset />}
+        </>
+      ) : (
+        <SkeletonRows label="Loading experiment" rows={10} />
+      )}
+      <RunSheet
+        id={search.run}
+        keys={keys}
+        onClose={() => void navigate({ params: { id }, search: { ...search, run: undefined }, replace: true })}
+      />
+    </Page>
+  );
+}
+
+const NoDataset = () => (
+  <EmptyState title="No runs">
+    Runs are uploaded to a dataset, and this experiment has none. Feedback on the experiment is shown above.
+  </EmptyState>
+);
+
+/** Compares with the previous experiment of the dataset, or with the next one if this is the first. */
+function CompareButton({ session, dataset_id }: { session: Session; dataset_id: string }) {
+  const { data: sessions } = useQuery(sessionsQuery(dataset_id));
+  const inOrder = [...(sessions ?? [])].sort(byAge);
+  const at = inOrder.findIndex(({ id }) => id === session.id);
+  const before = inOrder[at - 1];
+  const after = inOrder[at + 1];
+  const [baseline, other] = before ? [before, session] : [session, after];
+  if (at < 0 || !other) return null;
+  return (
+    <Button asChild>
+      <Link
+        to="/experiments/datasets/$id/compare"
+        params={{ id: dataset_id }}
+        search={compareSearch([baseline.id, other.id], baseline.id)}
+        title={(before ?? other).name}
+      >
+        Compare with {before ? "previous" : "next"}
+      </Link>
+    </Button>
+  );
+}

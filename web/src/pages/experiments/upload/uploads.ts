@@ -1,0 +1,95 @@
+import type { QueryClient } from "@tanstack/react-query";
+import { useSyncExternalStore } from "react";
+import type { UploadResult } from "../../../../../src/experiments/contract/upload.ts";
+import { API_URL, sendFile } from "../../../api/request.ts";
+import { toast } from "../../../ui/overlay/toast.tsx";
+import { EXPERIMENTS } from "../queries.ts";
+
+/** A file upload. It is stored completely or not at all. */
+export interface FileUpload {
+  id: number;
+  file: File;
+  sent_bytes: number;
+  /** Files are uploaded one at a time, in order. Files that are not JSON are not uploaded. */
+  state: "waiting" | "sending" | "done" | "failed" | "unsupported";
+  result?: UploadResult;
+  error?: Error;
+}
+
+// Module state: uploads continue when the user leaves the page.
+let uploads: readonly FileUpload[] = [];
+let next = 0;
+let sending: AbortController | undefined;
+const listeners = new Set<() => void>();
+
+function change(changed: readonly FileUpload[]): void {
+  uploads = changed;
+  for (const listener of listeners) listener();
+}
+
+const UNSUPPORTED = /\.(jsonl|ndjson|csv)$/i;
+
+const update = (id: number, changed: Partial<FileUpload>): void =>
+  change(uploads.map((upload) => (upload.id === id ? { ...upload, ...changed } : upload)));
+
+/** Adds files to the upload queue. */
+export function addUploads(files: readonly File[], client: QueryClient): void {
+  const added = files.map((file): FileUpload => {
+    const state = UNSUPPORTED.test(file.name) ? "unsupported" : "waiting";
+    return { id: next++, file, sent_bytes: 0, state };
+  });
+  change([...uploads, ...added]);
+  if (!sending) void sendWaiting(client);
+}
+
+/** Removes a file from the list. An upload in progress is aborted and stores nothing. */
+export function removeUpload({ id, state }: FileUpload): void {
+  change(uploads.filter((upload) => upload.id !== id));
+  if (state === "sending") sending?.abort();
+}
+
+async function sendWaiting(client: QueryClient): Promise<void> {
+  for (;;) {
+    const upload = uploads.find(({ state }) => state === "waiting");
+    if (!upload) break;
+    sending = new AbortController();
+    update(upload.id, { state: "sending" });
+    await sendOne(upload, sending.signal, client);
+  }
+  sending = undefined;
+}
+
+async function sendOne({ id, file }: FileUpload, signal: AbortSignal, client: QueryClient): Promise<void> {
+  try {
+    const result = await sendFile<UploadResult>("/api/v1/datasets/upload-experiment", file, {
+      onProgress: (sent_bytes) => update(id, { sent_bytes }),
+      signal,
+    });
+    update(id, { state: "done", result });
+    toast(`“${result.experiment.name}” uploaded`);
+    await client.invalidateQueries({ queryKey: EXPERIMENTS });
+  } catch (error) {
+    // Has no effect on a cancelled upload, which is no longer in the list.
+    update(id, { state: "failed", error: error as Error });
+  }
+}
+
+export const useUploadList = (): readonly FileUpload[] =>
+  useSyncExternalStore(
+    (listener) => {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+    () => uploads,
+  );
+
+/**
+ * The CLI command that uploads a file of any supported format.
+ *
+ * @param name the file name
+ */
+export const uploadCommand = (name: string): string =>
+  `npx threadmill experiments upload ${quoted(name)} --dataset NAME --url ${API_URL}`;
+
+/** Quotes a word for a shell. */
+const quoted = (word: string): string => (/^[\w./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`);

@@ -1,0 +1,70 @@
+import { Bot, Settings2, User, Wrench } from "lucide-react";
+import { memo } from "react";
+import { JsonTree } from "../../../ui/json-tree.tsx";
+import { classes } from "../../../ui/layout.tsx";
+import { Markdown } from "../../../ui/markdown/markdown.tsx";
+import { type Message, partsOf, type Role, roleOf } from "./messages.ts";
+import { ToolCallView } from "./tool-call-view.tsx";
+
+const ROLES: Record<Role, { icon: typeof Bot; label: string }> = {
+  user: { icon: User, label: "User" },
+  agent: { icon: Bot, label: "Agent" },
+  system: { icon: Settings2, label: "System" },
+  tool: { icon: Wrench, label: "Tool" },
+};
+
+interface MessageViewProps {
+  message: Message;
+  /** Tool results by call ID. */
+  results: ReadonlyMap<string, Message>;
+  durations: ReadonlyMap<string, number>;
+  isWriting?: boolean;
+  /** The conversation continued without the results of the tool calls. */
+  isDropped?: boolean;
+}
+
+/** A message with its tool calls. */
+export const MessageView = memo(function MessageView(props: MessageViewProps) {
+  const { message, results, durations, isWriting, isDropped = false } = props;
+  const role = roleOf(message);
+  const { icon: Icon, label } = ROLES[role];
+  const { text, others } = partsOf(message);
+  const calls = message.tool_calls ?? [];
+  return (
+    <li
+      data-speaker={role}
+      className="flex gap-3 [contain-intrinsic-size:auto_72px] [content-visibility:auto] max-sm:gap-2"
+    >
+      <span
+        className={classes(
+          "mt-0.5 flex size-6 shrink-0 items-center justify-center rounded-full border border-line",
+          role === "user" ? "bg-selected text-accent-text" : "bg-sunken text-text-2",
+        )}
+      >
+        <Icon size={14} aria-hidden />
+      </span>
+      <div className="grid min-w-0 flex-1 gap-2">
+        <span className="sr-only">{message.name ?? label}:</span>
+        {(text !== "" || (isWriting && calls.length === 0)) && (
+          <div className="min-w-0 pt-0.5">
+            {role === "user" ? (
+              <p className="whitespace-pre-wrap break-words text-body">{text}</p>
+            ) : (
+              <Markdown text={text} isWriting={isWriting} />
+            )}
+          </div>
+        )}
+        {others.length > 0 && <JsonTree value={others.length === 1 ? others[0] : others} open={0} />}
+        {calls.map((call, index) => (
+          <ToolCallView
+            key={call.id ?? index}
+            call={call}
+            result={results.get(call.id ?? "")}
+            duration_ms={durations.get(call.id ?? "")}
+            isDropped={isDropped}
+          />
+        ))}
+      </div>
+    </li>
+  );
+});

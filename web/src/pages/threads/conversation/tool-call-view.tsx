@@ -1,0 +1,85 @@
+import { ChevronRight, Wrench } from "lucide-react";
+import { duration } from "../../../ui/format.ts";
+import { JsonTree } from "../../../ui/json-tree.tsx";
+import { Status } from "../../../ui/status.tsx";
+import { type Message, partsOf, type ToolCall } from "./messages.ts";
+
+/** A tool call on one line, expandable to its arguments and result. */
+export function ToolCallView({
+  call,
+  result,
+  duration_ms,
+  isDropped,
+}: {
+  call: ToolCall;
+  result: Message | undefined;
+  duration_ms: number | undefined;
+  /** The call can no longer get a result. */
+  isDropped: boolean;
+}) {
+  const { args } = call;
+  return (
+    <details className="group/call min-w-0 rounded-lg border border-line bg-sunken">
+      <summary className="flex min-w-0 cursor-pointer list-none items-center gap-2 rounded-lg px-2.5 py-1.5 text-table hover:bg-hover">
+        <ChevronRight size={14} className="shrink-0 text-text-3 group-open/call:rotate-90" aria-hidden />
+        <Wrench size={13} className="shrink-0 text-text-3" aria-hidden />
+        <span className="shrink-0 font-medium font-mono">{call.name}</span>
+        <span className="min-w-0 flex-1 truncate font-mono text-text-3">{summaryOf(args)}</span>
+        {duration_ms !== undefined && (
+          <span className="shrink-0 text-text-2" title="Duration of the step that returned the result">
+            {duration(duration_ms)}
+          </span>
+        )}
+        {result ? (
+          <Status status={result.status ?? "success"} />
+        ) : (
+          <Status status={isDropped ? "skipped" : "pending"} kind={isDropped ? "off" : "pending"} />
+        )}
+      </summary>
+      <div className="grid gap-3 border-line border-t px-3 py-2">
+        <Part title="Arguments">
+          {typeof args === "string" ? (
+            <pre className="whitespace-pre-wrap break-words">{args}</pre>
+          ) : (
+            <JsonTree value={args} open={2} />
+          )}
+        </Part>
+        {result && (
+          <Part title="Result">
+            <Result result={result} />
+          </Part>
+        )}
+      </div>
+    </details>
+  );
+}
+
+const Part = ({ title, children }: { title: string; children: React.ReactNode }) => (
+  <section className="min-w-0">
+    <h3 className="mb-0.5 text-table text-text-3">{title}</h3>
+    {children}
+  </section>
+);
+
+/** The text of a tool result is often JSON. */
+function Result({ result }: { result: Message }) {
+  const { text, others } = partsOf(result);
+  const value = text === "" && others.length > 0 ? others : jsonOf(text);
+  if (typeof value === "object" && value !== null) return <JsonTree value={value} open={2} />;
+  return <p className="whitespace-pre-wrap break-words text-table">{text}</p>;
+}
+
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}
+
+const summaryOf = (args: unknown): string => {
+  if (typeof args !== "object" || args === null) return String(args ?? "");
+  return Object.entries(args)
+    .map(([key, value]) => `${key}: ${typeof value === "string" ? value : JSON.stringify(value)}`)
+    .join(", ");
+};

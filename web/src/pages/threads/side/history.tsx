@@ -1,0 +1,130 @@
+import { GitFork } from "lucide-react";
+import { useEffect, useRef } from "react";
+import { useKeys } from "../../../frame/keys.ts";
+import { Button } from "../../../ui/button.tsx";
+import { duration } from "../../../ui/format.ts";
+import { classes } from "../../../ui/layout.tsx";
+import { RelativeTime } from "../../../ui/relative-time.tsx";
+import { EmptyState } from "../../../ui/states.tsx";
+import { type Step, withCounts } from "./steps.ts";
+
+/** The checkpoints of a thread, newest first. A click shows the state of the checkpoint. */
+export function History({
+  steps,
+  shown,
+  onShow,
+  onFork,
+  onMore,
+}: {
+  steps: readonly Step[];
+  /** The ID of the selected checkpoint; undefined for the newest. */
+  shown: string | undefined;
+  onShow(checkpoint_id: string | undefined): void;
+  onFork(step: Step): void;
+  /** Loads older steps; undefined if all are loaded. */
+  onMore: (() => void) | undefined;
+}) {
+  const at = shown === undefined ? 0 : steps.findIndex(({ checkpoint_id }) => checkpoint_id === shown);
+  const move = (by: number) => {
+    const index = Math.min(Math.max(at + by, 0), steps.length - 1);
+    onShow(index === 0 ? undefined : steps[index]?.checkpoint_id);
+  };
+  useKeys({
+    j: { does: "Older step", run: () => move(1) },
+    k: { does: "Newer step", run: () => move(-1) },
+  });
+  if (steps.length === 0)
+    return <EmptyState title="No history yet">Each step of a run adds a checkpoint that you can return to.</EmptyState>;
+  return (
+    <>
+      <ol aria-label="History">
+        {steps.map((step, index) => (
+          <HistoryStep
+            key={step.checkpoint_id}
+            step={step}
+            isShown={index === at}
+            onShow={() => onShow(index === 0 ? undefined : step.checkpoint_id)}
+            onFork={() => onFork(step)}
+          />
+        ))}
+      </ol>
+      {onMore && (
+        <Button look="quiet" small className="mt-2" onClick={onMore}>
+          Load older steps
+        </Button>
+      )}
+    </>
+  );
+}
+
+function HistoryStep({
+  step,
+  isShown,
+  onShow,
+  onFork,
+}: {
+  step: Step;
+  isShown: boolean;
+  onShow(): void;
+  onFork(): void;
+}) {
+  const item = useRef<HTMLLIElement>(null);
+  useEffect(() => {
+    if (isShown) item.current?.scrollIntoView({ block: "nearest" });
+  }, [isShown]);
+  return (
+    <li ref={item} className="relative pl-5">
+      <span aria-hidden className="absolute top-0 bottom-0 left-[7px] w-px bg-line-strong" />
+      <span
+        aria-hidden
+        className={classes(
+          "absolute top-3 left-[3px] size-[9px] rounded-full border-2",
+          isShown ? "border-accent-text bg-accent-text" : "border-line-strong bg-bg",
+          step.isPaused && "border-interrupted",
+        )}
+      />
+      <div className={classes("rounded-md", isShown ? "bg-selected" : "hover:bg-hover")}>
+        <button
+          type="button"
+          aria-current={isShown ? "step" : undefined}
+          onClick={onShow}
+          className="block w-full rounded-md px-2 py-1.5 text-left text-table"
+        >
+          <span className="flex items-baseline gap-2">
+            <span className="w-5 shrink-0 text-right font-mono text-text-3">{step.number ?? ""}</span>
+            <span className="min-w-0 flex-1 truncate font-medium">{titleOf(step)}</span>
+            {step.duration_ms !== undefined && (
+              <span className="shrink-0 font-mono text-text-2">{duration(step.duration_ms)}</span>
+            )}
+          </span>
+          <span className="flex items-baseline gap-2 pl-7 text-text-3">
+            <span className="min-w-0 flex-1 break-words">{noteOf(step)}</span>
+            <RelativeTime time={step.created_at} />
+          </span>
+        </button>
+        {isShown && (
+          <div className="px-2 pb-2 pl-9">
+            <Button small onClick={onFork}>
+              <GitFork size={13} aria-hidden /> Fork from here
+            </Button>
+          </div>
+        )}
+      </div>
+    </li>
+  );
+}
+
+function titleOf({ nodes, source }: Step): string {
+  if (nodes.length > 0) return nodes.every((node) => node === "__start__") ? "input" : withCounts(nodes);
+  return source === "update" ? "state updated" : source === "fork" ? "fork" : "run started";
+}
+
+function noteOf({ changed, next, isPaused, forked_from }: Step): string {
+  const notes = [];
+  if (changed.length > 0) notes.push(`changed ${changed.join(", ")}`);
+  if (isPaused) notes.push(`interrupted in ${withCounts(next)}`);
+  else if (changed.length === 0 && next.length > 0)
+    notes.push(`next ${withCounts(next.map((node) => (node === "__start__" ? "input" : node)))}`);
+  if (forked_from !== undefined) notes.push(`forked from step ${forked_from}`);
+  return notes.join(" · ");
+}

@@ -1,0 +1,90 @@
+import type { StepState } from "../queries.ts";
+
+/** A step in the history of a thread: the nodes that created a checkpoint and the keys that they changed. */
+export interface Step {
+  checkpoint_id: string;
+  /** The step number of LangGraph; -1 is the input. */
+  number: number | undefined;
+  /** The nodes that created the checkpoint; empty at the start of a run. */
+  nodes: readonly string[];
+  /** The state keys that the nodes wrote. */
+  changed: readonly string[];
+  /** Time since the parent checkpoint; undefined if unknown. */
+  duration_ms: number | undefined;
+  created_at: string | null;
+  /** The nodes that run next. */
+  next: readonly string[];
+  run_id: string | undefined;
+  source: string | undefined;
+  isPaused: boolean;
+  /** The number of the parent step, if the parent is not the step below. */
+  forked_from: number | undefined;
+}
+
+/** @param states newest first */
+export function stepsOf(states: readonly StepState[]): Step[] {
+  const byId = new Map(states.map((state) => [state.checkpoint?.checkpoint_id, state]));
+  return states.map((state, index) => {
+    const parent_id = state.parent_checkpoint?.checkpoint_id;
+    const parent = parent_id ? byId.get(parent_id) : undefined;
+    const below = states[index + 1];
+    return {
+      checkpoint_id: state.checkpoint?.checkpoint_id ?? "",
+      number: numberOf(state),
+      ...tasksOf(state, parent),
+      created_at: state.created_at,
+      next: state.next,
+      run_id: textOf(state.metadata?.run_id),
+      source: textOf(state.metadata?.source),
+      isPaused: state.tasks.some(({ interrupts }) => interrupts.length > 0),
+      forked_from: parent && below && parent !== below ? numberOf(parent) : undefined,
+    };
+  });
+}
+
+const numberOf = ({ metadata }: StepState) => (typeof metadata?.step === "number" ? metadata.step : undefined);
+const textOf = (value: unknown) => (typeof value === "string" ? value : undefined);
+
+/** The tasks of the parent checkpoint created this checkpoint. */
+function tasksOf(state: StepState, parent: StepState | undefined): Pick<Step, "nodes" | "changed" | "duration_ms"> {
+  // The input of a run and a state update have no tasks: the tasks of the parent did not run.
+  if (!parent || state.metadata?.source !== "loop") return { nodes: [], changed: [], duration_ms: undefined };
+  return {
+    nodes: parent.tasks.map(({ name }) => name),
+    changed: [...new Set(parent.tasks.flatMap(({ result }) => keysOf(result)))],
+    duration_ms:
+      state.created_at && parent.created_at ? Date.parse(state.created_at) - Date.parse(parent.created_at) : undefined,
+  };
+}
+
+const keysOf = (result: unknown): string[] =>
+  typeof result === "object" && result !== null && !Array.isArray(result) ? Object.keys(result) : [];
+
+/** The duration of each tool call in ms, by call ID: the duration of the step that returned its result. */
+export function toolDurations(states: readonly StepState[], steps: readonly Step[]): ReadonlyMap<string, number> {
+  const durations = new Map<string, number>();
+  const byId = new Map(states.map((state) => [state.checkpoint?.checkpoint_id, state]));
+  states.forEach((state, index) => {
+    const duration_ms = steps[index]?.duration_ms;
+    const parent = byId.get(state.parent_checkpoint?.checkpoint_id ?? "");
+    if (duration_ms === undefined || !parent) return;
+    for (const { result } of parent.tasks)
+      for (const message of messagesIn(result))
+        if (typeof message?.tool_call_id === "string") durations.set(message.tool_call_id, duration_ms);
+  });
+  return durations;
+}
+
+const messagesIn = (result: unknown): { tool_call_id?: unknown }[] => {
+  const { messages } = (result ?? {}) as { messages?: unknown };
+  return Array.isArray(messages) ? messages : [];
+};
+
+/** Joins names and counts repetitions: `study × 3`. */
+export const withCounts = (names: readonly string[]): string =>
+  [...new Set(names)]
+    .map((name) => {
+      const times = names.filter((each) => each === name).length;
+      return times > 1 ? `${name} × ${times}` : name;
+    })
+    .join(", ");

@@ -1,0 +1,97 @@
+import type { ReactNode } from "react";
+import { Segmented } from "../../../ui/form/segmented.tsx";
+import type { NodeState } from "../../../ui/graph.tsx";
+import { isNarrow, useMedia } from "../../../ui/layout.tsx";
+import { Sheet } from "../../../ui/overlay/dialog.tsx";
+import { EmptyState, ErrorState, SkeletonRows } from "../../../ui/states.tsx";
+import { AssistantDrawing } from "../../agents/drawing.tsx";
+import type { Side } from "../page.ts";
+import type { ThreadModel } from "../use-thread.ts";
+import { History } from "./history.tsx";
+import { Runs } from "./thread-runs.tsx";
+
+/** The side panel: history, runs or graph. */
+export function ThreadSide({ model }: { model: ThreadModel }) {
+  const { search, show } = model;
+  return (
+    <SidePanel side={search.side} onSide={(side) => show({ side }, true)}>
+      {(side) => <Content side={side} model={model} />}
+    </SidePanel>
+  );
+}
+
+function Content({ side, model }: { side: Side; model: ThreadModel }) {
+  const { thread, runs, history, search, show, fork } = model;
+  if (side === "runs") return <Runs thread_id={thread.thread_id} runs={runs} />;
+  if (side === "graph") return <ThreadGraph model={model} />;
+  if (history.error) return <ErrorState error={history.error} retry={() => void history.refetch()} />;
+  if (history.isPending) return <SkeletonRows label="Loading history" />;
+  return (
+    <History
+      steps={history.steps}
+      shown={search.checkpoint}
+      onShow={(checkpoint) => show({ checkpoint }, search.checkpoint !== undefined)}
+      onFork={(step) => void fork(step)}
+      onMore={history.hasNextPage ? () => void history.fetchNextPage() : undefined}
+    />
+  );
+}
+
+/** The graph of the active run with its running nodes, or the graph of the next run with its next nodes. */
+function ThreadGraph({ model: { live, active_run, assistant_id, state } }: { model: ThreadModel }) {
+  const shown = live ? (active_run?.assistant_id ?? assistant_id) : assistant_id;
+  if (!shown)
+    return (
+      <EmptyState title="No assistant selected">
+        Select an assistant below the conversation to see its graph.
+      </EmptyState>
+    );
+  const stateOf = (node: string): NodeState | undefined => {
+    if (live)
+      return live.running.some(({ name, subgraphs }) => [...subgraphs, name][0] === node) ? "running" : undefined;
+    return state?.next.includes(node) ? "next" : undefined;
+  };
+  return <AssistantDrawing assistant_id={shown} stateOf={stateOf} />;
+}
+
+const SIDES: readonly { value: Side; label: string }[] = [
+  { value: "history", label: "History" },
+  { value: "runs", label: "Runs" },
+  { value: "graph", label: "Graph" },
+];
+
+/** The panel beside the conversation. On narrow screens it is a sheet that opens on request. */
+function SidePanel({
+  side,
+  onSide,
+  children,
+}: {
+  side: Side | undefined;
+  onSide(side: Side | undefined): void;
+  children(side: Side): ReactNode;
+}) {
+  const narrow = useMedia(isNarrow);
+  const shown = side ?? "history";
+  const content = (
+    <>
+      <Segmented<Side> label="Side panel" value={shown} options={SIDES} onChange={onSide} />
+      <div className="mt-3">{children(shown)}</div>
+    </>
+  );
+  if (narrow)
+    return (
+      <Sheet open={side !== undefined} onClose={() => onSide(undefined)} title="Thread">
+        {content}
+      </Sheet>
+    );
+  return (
+    <aside
+      aria-label="Thread"
+      // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable region must be reachable by keyboard
+      tabIndex={0}
+      className="w-[340px] shrink-0 overflow-y-auto border-line border-l px-4 py-3"
+    >
+      {content}
+    </aside>
+  );
+}

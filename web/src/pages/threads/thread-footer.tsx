@@ -1,0 +1,128 @@
+import { CircleAlert, CirclePause, Play } from "lucide-react";
+import { useState } from "react";
+import type { ThreadTask } from "../../../../src/agent-server/contract/records.ts";
+import { Button } from "../../ui/button.tsx";
+import { Composer } from "./composer.tsx";
+import { messagesOf } from "./conversation/messages.ts";
+import { InterruptCard } from "./interrupt/interrupt-card.tsx";
+import { withCounts } from "./side/steps.ts";
+import type { ThreadModel } from "./use-thread.ts";
+import { openTasks } from "./use-thread.ts";
+
+const NO_TASKS: readonly ThreadTask[] = [];
+
+/** Open interrupts of the thread and the input of the next run. */
+export function ThreadFooter({ model }: { model: ThreadModel }) {
+  const { isPast, live, active_run, runs, state, newest, values, assistant_id, needsInput, show, start } = model;
+  const isIdle = !active_run && !live;
+  const tasks = isIdle && state ? openTasks(state) : NO_TASKS;
+  const hasInterrupt = tasks.some(({ interrupts }) => interrupts.length > 0);
+  // Stored by checkpoint: the choice does not apply to the next interrupt.
+  const interrupted_at = newest.checkpoint?.checkpoint_id;
+  const [skipped_at, setSkippedAt] = useState<string | null>();
+  const isSkipping = needsInput && skipped_at === interrupted_at;
+  return (
+    <div className="max-h-[65%] overflow-y-auto">
+      <div className="mx-auto grid w-full max-w-3xl gap-3 px-6 pt-2 pb-4 max-sm:px-4">
+        {isPast && (
+          <p className="flex flex-wrap items-center gap-2 rounded-lg bg-selected px-3 py-1.5 text-table">
+            <span className="flex-1">You are viewing a past state. A message continues from here.</span>
+            <Button small onClick={() => show({ checkpoint: undefined })}>
+              Back to latest
+            </Button>
+          </p>
+        )}
+        {tasks.flatMap(({ id, name, interrupts }) =>
+          interrupts.map((interrupt) => (
+            <InterruptCard
+              key={`${state?.checkpoint?.checkpoint_id} ${id} ${interrupt.id}`}
+              interrupt={interrupt}
+              node={name}
+              onAnswer={(answer) => start({ command: { resume: resumeOf(tasks, interrupt.id, answer) } })}
+            />
+          )),
+        )}
+        {isIdle && !isPast && !hasInterrupt && state && state.next.length > 0 && (
+          <ContinueCard
+            key={state.checkpoint?.checkpoint_id}
+            next={state.next}
+            onContinue={() => start({ input: null })}
+          />
+        )}
+        {needsInput && !isSkipping ? (
+          <p className="flex flex-wrap items-center justify-between gap-2 text-table text-text-2">
+            The agent needs your input.
+            <Button small look="quiet" onClick={() => setSkippedAt(interrupted_at)}>
+              Send a message instead
+            </Button>
+          </p>
+        ) : (
+          <>
+            {isSkipping && <SkipWarning onBack={() => setSkippedAt(undefined)} />}
+            <Composer
+              assistant_id={assistant_id}
+              onAssistant={(assistant) => show({ assistant }, true)}
+              isChat={messagesOf(values) !== undefined}
+              hasRuns={runs.length > 0}
+              sendLabel={
+                isSkipping
+                  ? "Send and skip the question"
+                  : isPast
+                    ? "Send from here"
+                    : active_run
+                      ? "Send after this run"
+                      : "Send"
+              }
+              onSend={(input) => start({ input })}
+            />
+          </>
+        )}
+      </div>
+    </div>
+  );
+}
+
+/** A new input drops the open interrupt: the graph starts again with the input. */
+const SkipWarning = ({ onBack }: { onBack(): void }) => (
+  <p className="flex flex-wrap items-center gap-2 rounded-lg border border-interrupted px-3 py-1.5 text-table">
+    <CircleAlert size={14} className="shrink-0 text-interrupted" aria-hidden />
+    <span className="min-w-48 flex-1">
+      Your message skips the open question. To answer it later, return to its step in History.
+    </span>
+    <Button small onClick={onBack}>
+      Answer the question
+    </Button>
+  </p>
+);
+
+/** With one open interrupt the answer is the value; with several it is keyed by interrupt ID. */
+const resumeOf = (tasks: readonly ThreadTask[], interrupt_id: string, answer: unknown): unknown =>
+  tasks.flatMap(({ interrupts }) => interrupts).length > 1 ? { [interrupt_id]: answer } : answer;
+
+/** Resumes a thread that stopped at a breakpoint, by a cancellation or by a failure, without an interrupt. */
+function ContinueCard({ next, onContinue }: { next: readonly string[]; onContinue(): Promise<unknown> }) {
+  const [state, setState] = useState<{ busy?: boolean; error?: string }>({});
+  const resume = async () => {
+    setState({ busy: true });
+    await onContinue().catch((error: Error) => setState({ error: error.message }));
+  };
+  return (
+    <section
+      aria-label="Paused run"
+      className="flex flex-wrap items-center gap-2 rounded-xl border border-line-strong bg-raised px-4 py-2.5"
+    >
+      <CirclePause size={16} className="shrink-0 text-interrupted" aria-hidden />
+      <p className="min-w-0 flex-1">
+        Paused before <span className="font-mono">{withCounts(next)}</span>.
+      </p>
+      <Button disabled={state.busy} onClick={() => void resume()}>
+        <Play size={13} aria-hidden /> Continue
+      </Button>
+      {state.error && (
+        <p role="alert" className="w-full text-error text-table">
+          {state.error}
+        </p>
+      )}
+    </section>
+  );
+}

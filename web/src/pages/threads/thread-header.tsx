@@ -1,0 +1,72 @@
+import { useQueryClient } from "@tanstack/react-query";
+import { useNavigate } from "@tanstack/react-router";
+import { Copy, Ellipsis, Trash2 } from "lucide-react";
+import { useState } from "react";
+import type { ThreadStatus as StatusName, Thread } from "../../../../src/agent-server/contract/records.ts";
+import { api, send } from "../../api/request.ts";
+import { Button } from "../../ui/button.tsx";
+import { Confirm } from "../../ui/overlay/confirm.tsx";
+import { Menu } from "../../ui/overlay/menu.tsx";
+import { toast } from "../../ui/overlay/toast.tsx";
+import { Status } from "../../ui/status.tsx";
+import { threadKey } from "./queries.ts";
+
+/** Copies or deletes a thread. */
+export function ThreadMenu({ thread_id }: { thread_id: string }) {
+  const client = useQueryClient();
+  const navigate = useNavigate();
+  const [deleting, setDeleting] = useState(false);
+  const copy = async () => {
+    try {
+      const copied = await api.post<Thread>(`/threads/${thread_id}/copy`);
+      await navigate({ to: "/threads/$thread_id", params: { thread_id: copied.thread_id }, search: {} });
+      toast("Thread copied with its history. Runs are not copied.");
+    } catch (error) {
+      toast((error as Error).message, { error: true });
+    }
+  };
+  return (
+    <>
+      <Menu
+        items={[
+          {
+            label: "Copy thread",
+            hint: "Creates a thread with the same state and history.",
+            icon: <Copy size={14} />,
+            onSelect: () => void copy(),
+          },
+          {
+            label: "Delete thread",
+            hint: "Deletes its runs and history, too.",
+            icon: <Trash2 size={14} />,
+            danger: true,
+            onSelect: () => setDeleting(true),
+          },
+        ]}
+      >
+        <Button square aria-label="Thread actions">
+          <Ellipsis size={15} />
+        </Button>
+      </Menu>
+      <Confirm
+        open={deleting}
+        onClose={() => setDeleting(false)}
+        title="Delete this thread?"
+        action="Delete"
+        onConfirm={async () => {
+          await send("DELETE", `/threads/${thread_id}`);
+          await navigate({ to: "/threads", search: {} });
+          client.removeQueries({ queryKey: threadKey(thread_id) });
+          await client.invalidateQueries({ queryKey: ["threads"] });
+          toast("Thread deleted");
+        }}
+      >
+        Its active runs are stopped, and its runs and history are deleted. This cannot be undone.
+      </Confirm>
+    </>
+  );
+}
+
+/** The status of a thread. An open interrupt reads "Needs your input": "interrupted" sounds like a failure. */
+export const ThreadStatus = ({ status, needsInput }: { status: StatusName; needsInput: boolean }) =>
+  needsInput ? <Status status="Needs your input" kind="interrupted" /> : <Status status={status} />;

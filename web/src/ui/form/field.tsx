@@ -1,0 +1,74 @@
+import { type ComponentProps, type ReactNode, useId } from "react";
+import { classes } from "../layout.tsx";
+
+const BOX =
+  "w-full rounded-md border border-line-strong bg-raised px-2.5 text-body text-text transition-colors hover:not-disabled:border-text-3 disabled:opacity-55 aria-invalid:border-error";
+
+export function Input({ className, ...props }: ComponentProps<"input">) {
+  return <input autoComplete="off" spellCheck={false} className={classes(BOX, "h-8", className)} {...props} />;
+}
+
+export function TextArea({ className, mono, ...props }: ComponentProps<"textarea"> & { mono?: boolean }) {
+  return (
+    <textarea
+      spellCheck={false}
+      className={classes(BOX, "py-1.5", mono && "font-mono text-table", className)}
+      {...props}
+    />
+  );
+}
+
+/** A checkbox with its label. */
+export function Checkbox({ label, hint, ...props }: ComponentProps<"input"> & { label: string; hint?: string }) {
+  return (
+    <label className="flex items-start gap-2 text-body">
+      <input type="checkbox" className="mt-1 size-3.5 accent-accent" {...props} />
+      <span>
+        {label}
+        {hint && <span className="block text-table text-text-3">{hint}</span>}
+      </span>
+    </label>
+  );
+}
+
+/**
+ * A label above an input, with a hint or an error below it.
+ *
+ * @param children receives the attributes that connect the input to the label
+ */
+export function Field({
+  label,
+  hint,
+  error,
+  isRequired,
+  children,
+}: {
+  label: string;
+  hint?: ReactNode;
+  error?: string;
+  /** Adds a mark to the label. Set `required` on the input, too. */
+  isRequired?: boolean;
+  children(props: { id: string; "aria-describedby"?: string; "aria-invalid"?: true }): ReactNode;
+}) {
+  const id = useId();
+  const note = error ?? hint;
+  return (
+    <div className="grid content-start gap-1">
+      <div className="flex gap-0.5 font-medium text-table">
+        <label htmlFor={id}>{label}</label>
+        {/* Hidden from screen readers: they announce the `required` attribute of the input. */}
+        {isRequired && (
+          <span aria-hidden className="text-error">
+            *
+          </span>
+        )}
+      </div>
+      {children({ id, "aria-describedby": note ? `${id}-note` : undefined, "aria-invalid": error ? true : undefined })}
+      {note && (
+        <p id={`${id}-note`} className={classes("text-table", error ? "text-error" : "text-text-3")}>
+          {note}
+        </p>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,59 @@
+/** The keywords of JSON Schema that forms use. The server validates the others. */
+export interface JsonSchema {
+  type?: string | string[];
+  title?: string;
+  description?: string;
+  default?: unknown;
+  enum?: unknown[];
+  const?: unknown;
+  properties?: Record<string, JsonSchema>;
+  required?: string[];
+  items?: JsonSchema;
+  anyOf?: JsonSchema[];
+  oneOf?: JsonSchema[];
+  allOf?: JsonSchema[];
+  minimum?: number;
+  maximum?: number;
+  $ref?: string;
+  $defs?: Record<string, JsonSchema>;
+  definitions?: Record<string, JsonSchema>;
+}
+
+/** The input that a form uses for a schema; `json` for types without a dedicated input. */
+export type FieldKind = "text" | "number" | "integer" | "boolean" | "choice" | "object" | "json";
+
+/** Resolves references and removes the null alternative of optional fields. */
+export function resolve(schema: JsonSchema, root: JsonSchema): JsonSchema {
+  const name = schema.$ref?.match(/^#\/(?:\$defs|definitions)\/(.+)$/)?.[1];
+  const referred = name === undefined ? undefined : (root.$defs ?? root.definitions)?.[name];
+  if (referred) return { ...resolve(referred, root), ...without(schema, "$ref") };
+  const variants = (schema.anyOf ?? schema.oneOf)?.filter((variant) => variant.type !== "null");
+  const [only] = variants ?? [];
+  if (only && variants?.length === 1) return { ...resolve(only, root), ...without(schema, "anyOf", "oneOf") };
+  return schema;
+}
+
+const without = (schema: JsonSchema, ...keys: (keyof JsonSchema)[]): JsonSchema =>
+  Object.fromEntries(Object.entries(schema).filter(([key]) => !keys.includes(key as keyof JsonSchema)));
+
+/** @param schema resolved */
+export function kindOf(schema: JsonSchema): FieldKind {
+  if (schema.enum?.every((value) => typeof value === "string")) return "choice";
+  const [type] = [schema.type ?? (schema.properties ? "object" : [])].flat().filter((each) => each !== "null");
+  if (type === "string") return "text";
+  if (type === "number" || type === "integer" || type === "boolean") return type;
+  return type === "object" && schema.properties ? "object" : "json";
+}
+
+/** Whether the schema allows strings, which it does if it has no type. @param schema resolved */
+export function allowsText(schema: JsonSchema): boolean {
+  const { type, anyOf, oneOf, properties, items } = schema;
+  const variants = anyOf ?? oneOf;
+  if (variants) return variants.some(allowsText);
+  if (type !== undefined) return [type].flat().includes("string");
+  return !properties && !items && schema.const === undefined && schema.enum === undefined && !schema.allOf;
+}
+
+/** The properties of a schema, in order; empty if it has none. */
+export const fieldsOf = (schema: JsonSchema | null | undefined): [name: string, schema: JsonSchema][] =>
+  schema ? Object.entries(resolve(schema, schema).properties ?? {}) : [];

@@ -1,0 +1,11 @@
+import { renderToStaticMarkup } from "react-dom/server";
+import { expect, it } from "vitest";
+import { SchemaForm } from "./schema-form.tsx";
+
+it("a form for a recursive type ends at a maximum depth, where it is edited as JSON", () => {
+  const entry = { type: "object", properties: { name: { type: "string" }, next: { $ref: "#/definitions/Entry" } } };
+  const schema = { ...entry, definitions: { Entry: entry } };
+  const form = renderToStaticMarkup(<SchemaForm schema={schema} value={{}} onChange={() => undefined} />);
+  expect(form.match(/>name \(optional\)</g)).toHaveLength(4);
+  expect(form).toContain("JSON");
+});

@@ -1,0 +1,93 @@
+import { X } from "lucide-react";
+import { useEffect, useState, useSyncExternalStore } from "react";
+import { Button } from "../button.tsx";
+
+/** How long a toast is shown unless the pointer or the focus is on it. */
+const SHOWN_MS = 6_000;
+
+interface ToastRecord {
+  id: number;
+  text: string;
+  error: boolean;
+}
+
+let shown: readonly ToastRecord[] = [];
+let next = 0;
+const listeners = new Set<() => void>();
+
+function show(changed: readonly ToastRecord[]): void {
+  shown = changed;
+  for (const listener of listeners) listener();
+}
+
+/** Shows a message for some seconds: the result of an action or an error. */
+export const toast = (text: string, options: { error?: boolean } = {}): void =>
+  show([...shown.slice(-2), { id: next++, text, error: options.error ?? false }]);
+
+const close = (id: number): void => show(shown.filter((each) => each.id !== id));
+
+/**
+ * The region of the toasts; once in the app. Toasts are not layers like dialogs and menus: Esc and a click outside apply to the open
+ * dialog, even if a toast appeared later.
+ */
+export function Toasts() {
+  const toasts = useSyncExternalStore(
+    (listener) => {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+    () => shown,
+  );
+  const [isHeld, setHeld] = useState(false);
+  const hold = () => setHeld(true);
+  const release = () => setHeld(false);
+  return (
+    <section
+      aria-label="Notifications"
+      onPointerEnter={hold}
+      onPointerLeave={release}
+      onFocus={hold}
+      onBlur={release}
+      // A live region is not hidden from screen readers while a dialog is open.
+      aria-live="polite"
+      className="pointer-events-none fixed right-4 bottom-4 z-[70] grid w-80 max-w-[calc(100vw-32px)] gap-2 max-sm:bottom-20"
+    >
+      {toasts.map((each) => (
+        <Toast
+          key={each.id}
+          {...each}
+          isHeld={isHeld}
+          onClose={() => {
+            close(each.id);
+            // A removed element does not fire pointerleave.
+            release();
+          }}
+        />
+      ))}
+    </section>
+  );
+}
+
+function Toast({ id, text, error, isHeld, onClose }: ToastRecord & { isHeld: boolean; onClose(): void }) {
+  useEffect(() => {
+    if (isHeld) return;
+    const timer = setTimeout(close, SHOWN_MS, id);
+    return () => clearTimeout(timer);
+  }, [id, isHeld]);
+  return (
+    <div
+      data-toast
+      role={error ? "alert" : undefined}
+      className="pointer-events-auto flex animate-slide items-start gap-2 rounded-lg border border-line bg-raised py-2 pr-2 pl-3 text-table shadow-float"
+    >
+      <p className={error ? "flex-1 text-error" : "flex-1"}>{text}</p>
+      <Button look="quiet" small square aria-label="Close" onClick={onClose}>
+        <X size={14} />
+      </Button>
+    </div>
+  );
+}
+
+/** Whether an element is part of a toast, even if the toast has been removed. */
+export const isOnToast = (target: EventTarget | null): boolean =>
+  target instanceof Element && target.closest("[data-toast]") !== null;

@@ -1,0 +1,61 @@
+import { memo } from "react";
+import { classes } from "../layout.tsx";
+import type { SizedColumn } from "./columns.ts";
+import { isRowClick } from "./row-events.ts";
+
+/** A rendered column and its index among all columns. */
+export interface DrawnColumn<Row> {
+  sized: SizedColumn<Row>;
+  index: number;
+  /** The width of the columns before it that are not rendered. */
+  gap: number;
+}
+
+interface TableRowProps<Row> {
+  row: Row;
+  index: number;
+  drawn: readonly DrawnColumn<Row>[];
+  height: number;
+  isSelected: boolean;
+  onOpen?: (row: Row, index: number) => void;
+}
+
+/** Memoized: scrolling renders new rows only. */
+export const TableRow = memo(GridRow) as <Row>(props: TableRowProps<Row>) => React.JSX.Element;
+
+function GridRow<Row>({ row, index, drawn, height, isSelected, onOpen }: TableRowProps<Row>) {
+  return (
+    <div
+      role="row"
+      aria-rowindex={index + 2}
+      tabIndex={-1}
+      aria-selected={isSelected || undefined}
+      onClick={(event) => {
+        // Selecting text ends with a click, too.
+        if (isRowClick(event) && !getSelection()?.toString()) onOpen?.(row, index);
+      }}
+      style={{ height, transform: `translateY(${index * height}px)` }}
+      className={classes(
+        "group/row absolute inset-x-0 top-0 flex border-line border-b text-table outline-none",
+        isSelected ? "bg-selected" : "bg-bg hover:bg-hover",
+        onOpen && "cursor-pointer",
+      )}
+    >
+      {drawn.map(({ sized: { column, width, left, isResized }, index: at, gap }) => (
+        <div
+          key={column.id}
+          role="cell"
+          aria-colindex={at + 1}
+          style={{ width, left, marginLeft: gap || undefined, flexGrow: column.grow && !isResized ? 1 : 0 }}
+          className={classes(
+            "flex min-w-0 shrink-0 items-center overflow-hidden px-3",
+            column.numeric && "justify-end font-mono",
+            left !== undefined && "sticky z-[1] bg-inherit",
+          )}
+        >
+          <div className="min-w-0 truncate">{column.cell(row, index)}</div>
+        </div>
+      ))}
+    </div>
+  );
+}
