@@ -1,6 +1,8 @@
 import { globSync, readFileSync } from "node:fs";
+import { stripTypeScriptTypes } from "node:module";
 import { dirname, join, relative, resolve } from "node:path";
 import { describe, expect, it } from "vitest";
+import { POINTS } from "./crash/failpoints.ts";
 import { MUTANTS, type Mutant } from "./mutants/mutants.ts";
 
 const SRC = resolve(import.meta.dirname, "../src");
@@ -119,6 +121,15 @@ describe("the source", () => {
     expect(wrong).toEqual([]);
   });
 
+  it("reaches the engine by its index.ts alone", () => {
+    const ENGINE = "agent-server/engine/";
+    const wrong = imports
+      .filter((found) => found.to.startsWith(".") && targetOf(found).startsWith(ENGINE))
+      .filter((found) => !found.from.startsWith(ENGINE) && targetOf(found) !== `${ENGINE}index.ts`)
+      .map((found) => `${found.from} imports ${targetOf(found)}: use ${ENGINE}index.ts.`);
+    expect(wrong).toEqual([]);
+  });
+
   it("uses each library in its own place", () => {
     const wrong = imports
       .filter(({ to }) => !to.startsWith("."))
@@ -142,9 +153,9 @@ describe("the source", () => {
     expect(loaded).toContain("experiments/worker/experiments-service.ts");
     expect([...loaded].filter((file) => /^experiments\/(?!contract|http)/.test(file)).sort()).toEqual([
       "experiments/storage/migrations/experiments-001.ts",
-      "experiments/worker/async-queue.ts",
+      "experiments/storage/migrations/experiments-002.ts",
       "experiments/worker/experiments-service.ts",
-      "experiments/worker/lanes.ts",
+      "experiments/worker/operation-workers.ts",
     ]);
   });
 
@@ -168,6 +179,14 @@ describe("the mutants", () => {
     const count = ({ file, replace: [guard] }: Mutant) =>
       readFileSync(join(SRC, "..", file), "utf8").split(guard).length - 1;
     expect(MUTANTS.filter((mutant) => count(mutant) !== 1).map(({ name }) => name)).toEqual([]);
+  });
+});
+
+describe("the failpoints", () => {
+  it.each(Object.entries(POINTS))("%s is before a statement that its file has once", (_, { file, before }) => {
+    const source = readFileSync(join(SRC, "..", file), "utf8");
+    expect(source.split(before)).toHaveLength(2);
+    expect(() => stripTypeScriptTypes(source.replace(before, `globalThis.failpoint(); ${before}`))).not.toThrow();
   });
 });
 

@@ -15,14 +15,14 @@ export interface Suite {
 
 /** Rules and calculations, without a service. */
 const UNIT = [
-  "test/architecture.test.ts",
+  "test/{architecture,vocabulary}.test.ts",
   "test/docs/docs.test.ts",
   "test/lib/**/*.test.ts",
   "test/experiments/{filter,json-rows,statistics,times,wire}.test.ts",
   "test/vault/key-ring.test.ts",
   "test/control/docker-log.test.ts",
   "test/control/router/{addresses,hygiene,retry}.test.ts",
-  "test/web/{answers,markdown,pause}.test.ts",
+  "test/web/{answers,pause}.test.ts",
   "web/src/**/*.test.tsx",
 ];
 
@@ -63,13 +63,15 @@ const COMMANDS = [
 /** Projects with packages of their own, installed from the registry. */
 const PACKAGE = [
   "test/engine/{author-imports,own-packages,provided-packages}.test.ts",
-  "test/docs/readme-project.test.ts",
+  "test/docs/own-project.test.ts",
+  "test/package/image.test.ts",
 ];
 
 /**
- * Their services have threads with databases of their own. In processes that had served other files before, Node has crashed once in
- * such a thread (SIGTRAP in V8), so each of these files has a process of its own.
+ * Their services start worker threads with databases. Node has crashed twice (SIGTRAP in V8, SIGSEGV) in a process that had run other
+ * files before, so each of these files has its own process.
  */
+const ROUTES = ["test/http/route-table.test.ts"];
 const EXPERIMENTS = ["test/experiments/{at-once,compared-rows,comparison,query,query-filters,upload}.test.ts"];
 
 /** What the database decides: claims, leases, locks, containment, search, migrations, notifications, retention, rollback, races. */
@@ -91,11 +93,21 @@ export const SUITES: Readonly<Record<string, Suite>> = {
   unit: { include: UNIT, database: "sqlite", runs: "always" },
   api: {
     include: ["test/**/*.test.ts"],
-    exclude: [...UNIT, ...EXPERIMENTS, ...FAULTS, ...FAULTS_OF_HOSTS, ...BROWSER, ...CLIENTS, ...COMMANDS, ...PACKAGE],
+    exclude: [
+      ...UNIT,
+      ...ROUTES,
+      ...EXPERIMENTS,
+      ...FAULTS,
+      ...FAULTS_OF_HOSTS,
+      ...BROWSER,
+      ...CLIENTS,
+      ...COMMANDS,
+      ...PACKAGE,
+    ],
     database: "sqlite",
     runs: "always",
   },
-  experiments: { include: EXPERIMENTS, database: "sqlite", runs: "always", isolate: true },
+  experiments: { include: [...ROUTES, ...EXPERIMENTS], database: "sqlite", runs: "always", isolate: true },
   "experiments on postgres": { include: EXPERIMENTS, database: "postgres", runs: "always", isolate: true },
   postgres: { include: POSTGRES, database: "postgres", runs: "always" },
   faults: { include: FAULTS, database: "both", runs: "rest", isolate: true },

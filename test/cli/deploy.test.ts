@@ -1,7 +1,7 @@
 import { execFileSync } from "node:child_process";
 import { symlinkSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { listSource } from "../../src/cli/deploy/source-files.ts";
+import { listSource } from "../../src/cli/deployments/project.ts";
 import type { Deployment, Revision } from "../../src/control-plane/contract/records.ts";
 import { LANGGRAPH_JSON, PROJECT, temporaryFolder, writeFiles } from "../control/deployed-project.ts";
 import { createDatabase, type TestDatabase } from "../support/databases.ts";
@@ -52,9 +52,9 @@ describe("threadmill deploy", () => {
     const { status, stdout, stderr } = await deploy(folder);
 
     expect({ status, stderr: status === 0 ? "" : stderr }).toEqual({ status: 0, stderr: "" });
-    expect(stdout).toBe(`"my-agent" serves this revision at ${server.url}/deployments/my-agent\n`);
+    expect(stdout).toBe(`Deployed "my-agent": ${server.url}/deployments/my-agent\n`);
     const lines = stderr.split("\n");
-    expect(lines[0]).toBe("Not sent as secrets, as the service sets them itself: LANGSMITH_PROJECT.");
+    expect(lines[0]).toBe("Not sent as secrets, because the service sets them: LANGSMITH_PROJECT.");
     expect(lines[1]).toMatch(/^Packed 3 files of .* \(0\.0 MB\)\.$/);
     expect(lines).toEqual(expect.arrayContaining(["  Unpacking the source", "  The build is ready.", "DEPLOYED"]));
     const [deployment] = (await list()).filter(({ name }) => name === "my-agent");
@@ -65,9 +65,9 @@ describe("threadmill deploy", () => {
     const folder = writeFiles(temporaryFolder(), { ...PROJECT, "README.md": "two" });
     const { status, stdout } = await deploy(folder, "--name", "my-agent", "--json");
     expect(status).toBe(0);
-    const told = JSON.parse(stdout);
+    const printed = JSON.parse(stdout);
     const [deployment] = (await list()).filter(({ name }) => name === "my-agent");
-    expect(told).toEqual({
+    expect(printed).toEqual({
       deployment_id: deployment?.id,
       revision_id: deployment?.active_revision_id,
       name: "my-agent",
@@ -75,7 +75,7 @@ describe("threadmill deploy", () => {
       url: `${server.url}/deployments/my-agent`,
     });
     expect(deployment?.secrets).toEqual([{ name: "OPENAI_API_KEY", value: "sk-1" }]);
-    expect(await revisionsOf({ id: told.deployment_id })).toHaveLength(2);
+    expect(await revisionsOf({ id: printed.deployment_id })).toHaveLength(2);
   });
 
   it.each([
@@ -86,7 +86,7 @@ describe("threadmill deploy", () => {
       [],
       /DEPLOY_FAILED.*no model/s,
     ],
-    ["a module is not there", { "langgraph.json": LANGGRAPH_JSON }, [], /BUILD_FAILED.*which is not there/s],
+    ["a module is not there", { "langgraph.json": LANGGRAPH_JSON }, [], /BUILD_FAILED.*does not exist/s],
   ])("ends with status 1 and the reason when %s", async (what, files, flags, reason) => {
     const folder = writeFiles(temporaryFolder(), files as Record<string, string>);
     const { status, stderr } = await deploy(folder, "--name", what, ...flags);
@@ -114,7 +114,11 @@ describe("threadmill deploy", () => {
       { "langgraph.json": '{"graphs":{},"env":".env.prod"}' },
       /names .env.prod, which cannot be read/,
     ],
-    ["a secret is not set", { "langgraph.json": '{"graphs":{},"env":["NOT_SET_HERE"]}' }, /asks for NOT_SET_HERE/],
+    [
+      "a secret is not set",
+      { "langgraph.json": '{"graphs":{},"env":["NOT_SET_HERE"]}' },
+      /lists variables that are not set: NOT_SET_HERE/,
+    ],
   ])("sends nothing when %s", async (_, files, reason) => {
     const before = (await list()).length;
     const { status, stderr } = await deploy(writeFiles(temporaryFolder(), files as Record<string, string>));

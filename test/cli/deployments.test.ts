@@ -48,12 +48,12 @@ describe("the deployments commands", () => {
   };
 
   it("list what is deployed, for people and for programs", async () => {
-    expect(await run("list")).toMatchObject({ status: 0, stdout: `Nothing is deployed at ${url}.\n` });
+    expect(await run("list")).toMatchObject({ status: 0, stdout: `There are no deployments at ${url}.\n` });
     await create(empty({ name: "nothing" }));
     const serving = await create(ofImage({ name: "serving" }));
     await serves(serving, serving.latest_revision_id);
-    const gone = await create(ofImage({ name: "gone" }));
-    await ada.call("DELETE", `/v2/deployments/${gone.id}`, undefined, 204);
+    const deleting = await create(ofImage({ name: "deleting" }));
+    await ada.call("DELETE", `/v2/deployments/${deleting.id}`, undefined, 204);
     const failed = await create(ofImage({ name: "failed" }));
     await api.become(failed.latest_revision_id, "BUILD_FAILED");
     const { stdout } = await run("list");
@@ -64,9 +64,9 @@ describe("the deployments commands", () => {
     expect(rows.map(([name, state]) => [name, state])).toEqual([
       ["NAME", "STATE"],
       ["failed", "BUILD_FAILED"],
-      ["gone", "being deleted"],
-      ["serving", "serves"],
-      ["nothing", "nothing deployed yet"],
+      ["deleting", "deleting"],
+      ["serving", "live"],
+      ["nothing", "no revisions"],
     ]);
     expect(rows[3]?.[3]).toBe(`${url}/deployments/serving`);
     const { resources } = await ada.call("GET", "/v2/deployments");
@@ -122,15 +122,15 @@ describe("the deployments commands", () => {
     await serves(made, second);
     expect(await run("rollback", "rolled", "--no-wait")).toMatchObject({
       status: 0,
-      stdout: `Revision ${first} is being deployed.\n`,
+      stdout: `Deploying revision ${first} of "rolled".\n`,
     });
     expect((await api.row(first)).status).toBe("AWAITING_DEPLOY");
     expect(await run("rollback", "rolled", second)).toMatchObject({
       status: 1,
-      stderr: expect.stringContaining("under way"),
+      stderr: expect.stringContaining("in progress"),
     });
     for (const [status, code, text] of [
-      ["DEPLOYED", 0, `"rolled" serves revision ${first}.`],
+      ["DEPLOYED", 0, `Revision ${first} of "rolled" is live.`],
       ["DEPLOY_FAILED", 1, "was not deployed (DEPLOY_FAILED): It died."],
     ] as const) {
       await api.become(first, "DEPLOYED");
@@ -146,7 +146,7 @@ describe("the deployments commands", () => {
 
   it("delete a deployment", async () => {
     const made = await create(ofImage({ name: "deleted" }));
-    expect(await run("delete", "deleted")).toMatchObject({ status: 0, stdout: '"deleted" is being deleted.\n' });
+    expect(await run("delete", "deleted")).toMatchObject({ status: 0, stdout: 'Deleting deployment "deleted".\n' });
     expect((await ada.call("GET", `/v2/deployments/${made.id}`)).status).toBe("AWAITING_DELETE");
   });
 

@@ -137,7 +137,7 @@ export const kind = (): string => \`\${new AIMessage(Kind.Small).getType()} \${K
     folder.write("door", "");
     const { status, stderr } = await run("crashed!", "--name", "try two");
     expect(status).toBe(0);
-    expect(stderr).toContain("2 rows of 4 are done already.");
+    expect(stderr).toContain("Skipping finished rows: 2 rows of 4.");
     expect(await get("/api/v1/sessions?name=try+two&include_stats=true")).toMatchObject([{ run_count: 4 }]);
   });
 
@@ -171,12 +171,12 @@ export const kind = (): string => \`\${new AIMessage(Kind.Small).getType()} \${K
     const { status, stderr } = await runCli(args, NO_KEYS);
     expect(status).toBe(1);
     expect(stderr).toContain("nobody");
-    expect(stderr).toContain("the same command goes on there");
+    expect(stderr).toContain("run the same command again to continue");
   });
 
   it.each([
     ["an unknown dataset", ["--dataset", "nothing"], 'There is no dataset "nothing"'],
-    ["a module that is not there", ["--evaluators", "nowhere.mjs"], "could not be loaded"],
+    ["a module that is not there", ["--evaluators", "nowhere.mjs"], "Cannot load the evaluators"],
     ["no runs at a time", ["--concurrency", "0"], "It must be a whole number from 1 to 1000."],
   ])("refuses %s with a sentence", async (_, more, sentence) => {
     const { status, stderr } = await run("doubles", ...more);

@@ -142,8 +142,8 @@ describe("experiments upload", () => {
       const ids = rows.map((row: { row_id: string }) => row.row_id);
       expect(new Set(ids).size).toBe(2);
       expect(ids.slice(2)).toEqual(ids.slice(0, 2));
-      const [alone] = await sentRows(file("alone.jsonl", lines(a)), "--dataset", "capitals");
-      expect(alone.row_id).toBe(ids[0]);
+      const [single] = await sentRows(file("alone.jsonl", lines(a)), "--dataset", "capitals");
+      expect(single.row_id).toBe(ids[0]);
     });
 
     it("start now and end after their latency", async () => {
@@ -284,13 +284,16 @@ Yes","[1, {""a"": 2}]","{""k"": 7}",Paris,007,0.5,true,"42",why not,2026-03-01T1
       const { status, stderr } = await upload(file("results.json", PROMPTFOO));
       expect(status).toBe(1);
       expect(recorder.requests).toEqual([]);
-      expect(stderr).toContain("results.json holds 3 experiments.");
+      expect(stderr).toContain("results.json has 3 experiments.");
       expect(stderr).toContain("--provider openai:gpt-5 --prompt 'Capital of {{country}}? One word.'");
       expect(stderr).toContain("--provider mini --prompt 'Name the capital of {{country}}.'");
       const unknown = await upload(file("results.json", PROMPTFOO), "--provider", "gpt-5");
-      expect(unknown).toMatchObject({ status: 1, stderr: expect.stringContaining("has no such results") });
+      expect(unknown).toMatchObject({
+        status: 1,
+        stderr: expect.stringContaining("has no results for this provider and prompt"),
+      });
       const half = await upload(file("results.json", PROMPTFOO), "--provider", "openai:gpt-5");
-      expect(half.stderr).toContain("holds 2 experiments");
+      expect(half.stderr).toContain("has 2 experiments");
     });
 
     it("takes one of them, with its scores, answers and times", async () => {
@@ -362,51 +365,45 @@ Yes","[1, {""a"": 2}]","{""k"": 7}",Paris,007,0.5,true,"42",why not,2026-03-01T1
   describe("of a file that cannot be used", () => {
     const DATASET = ["--dataset", "d"];
     it.each<[string, string, unknown, string[], string]>([
-      ["no dataset", "a.jsonl", lines(FRANCE), [], "Say to which dataset the rows belong, with --dataset NAME"],
+      ["no dataset", "a.jsonl", lines(FRANCE), [], "No dataset is set: pass --dataset NAME"],
       ["no JSON", "a.jsonl", `${lines(FRANCE)}\n{"inputs": }\n`, DATASET, "a.jsonl, line 3: is not valid JSON: "],
-      ["no object", "a.jsonl", lines(FRANCE, [1]), DATASET, "a.jsonl, line 2: must be an object"],
+      ["no object", "a.jsonl", lines(FRANCE, [1]), DATASET, "a.jsonl, line 2: a row must be an object"],
       [
         "a latency",
         "a.jsonl",
         lines({ ...FRANCE, latency: "2s" }),
         DATASET,
-        'line 1: the latency is "2s", but must be a number',
+        'line 1: latency must be a number of seconds, 0 or more, not "2s"',
       ],
-      ["nothing", "a.jsonl", "\n", DATASET, "a.jsonl: holds no rows"],
-      ["no rows", "a.csv", "input,output\n", DATASET, "a.csv: holds no rows"],
+      ["nothing", "a.jsonl", "\n", DATASET, "a.jsonl: there are no rows"],
+      ["no rows", "a.csv", "input,output\n", DATASET, "a.csv: there are no rows"],
       [
         "a column",
         "a.csv",
         "question,output\n",
         DATASET,
-        'a.csv, line 1: the column "question" means nothing here. The columns are: row_id',
+        'a.csv, line 1: unknown column "question". Valid columns: row_id',
       ],
-      ["no inputs", "a.csv", "output\nx\n", DATASET, "a.csv, line 1: no column holds inputs"],
-      ["two columns", "a.csv", "input,input\nx,y\n", DATASET, 'line 1: there are two columns "input"'],
+      ["no inputs", "a.csv", "output\nx\n", DATASET, "a.csv, line 1: there is no column for inputs"],
+      ["two columns", "a.csv", "input,input\nx,y\n", DATASET, 'line 1: duplicate column "input"'],
       [
         "a score",
         "a.csv",
         'input,score.x\n"a\nb",1\n\nc,good\n',
         DATASET,
-        'a.csv, line 5: the column "score.x" must hold a number: "good"',
+        'a.csv, line 5: column "score.x" must be a number, not "good"',
       ],
       [
         "a short line",
         "a.csv",
         "input,output\nx,y\nz\n",
         DATASET,
-        "a.csv: cannot be read as CSV: Invalid Record Length: expect 2, got 1 on line 3",
+        "a.csv: is not valid CSV: Invalid Record Length: expect 2, got 1 on line 3",
       ],
-      [
-        "an object column",
-        "a.csv",
-        "inputs\nx\n",
-        DATASET,
-        'line 2: the column "inputs" must hold a JSON object: "x" is none.',
-      ],
+      ["an object column", "a.csv", "inputs\nx\n", DATASET, 'line 2: column "inputs" must be a JSON object, not "x".'],
       ["no results", "a.json", { experiment_name: "x" }, [], 'a.json: has no list "results"'],
-      ["other results", "a.json", { results: 1 }, [], 'a.json: must have one list "results"'],
-      ["a cut off file", "a.json", '{"results": [{"a": 1}', [], "a.json: is cut off"],
+      ["other results", "a.json", { results: 1 }, [], 'a.json: must have exactly one list "results"'],
+      ["a cut off file", "a.json", '{"results": [{"a": 1}', [], "a.json: is not valid JSON: the file is cut off"],
       [
         "a bad row",
         "a.json",
@@ -421,8 +418,8 @@ Yes","[1, {""a"": 2}]","{""k"": 7}",Paris,007,0.5,true,"42",why not,2026-03-01T1
         [],
         "element 1 of results, byte 22: is not valid JSON: expected , or ]",
       ],
-      ["UTF-16", "a.jsonl", Buffer.from("\ufeff{}", "utf16le").toString("latin1"), DATASET, "is in UTF-16"],
-      ["anything", "a.txt", "hello\n", DATASET, "a.txt: could be anything. Say what it is with --format."],
+      ["UTF-16", "a.jsonl", Buffer.from("\ufeff{}", "utf16le").toString("latin1"), DATASET, "UTF-16 is not supported"],
+      ["anything", "a.txt", "hello\n", DATASET, "a.txt: cannot detect the format. Set it with --format."],
       ["no sample", "a.jsonl", lines({ doc_id: 1 }), ["--format", "lm-eval"], 'line 1: has no field "doc"'],
       ["no result", "a.json", [{ inputs: {} }], ["--format", "promptfoo"], 'element 0: has no field "vars"'],
     ])("(%s) says what is wrong, where, and sends nothing", async (_, name, content, args, sentence) => {
@@ -444,8 +441,11 @@ Yes","[1, {""a"": 2}]","{""k"": 7}",Paris,007,0.5,true,"42",why not,2026-03-01T1
     });
 
     it("(no file) says so", async () => {
-      expect(await upload("nowhere.json")).toMatchObject({ status: 1, stderr: "There is no file nowhere.json.\n" });
-      expect((await upload(folder.folder)).stderr).toContain("is not a file");
+      expect(await upload("nowhere.json")).toMatchObject({
+        status: 1,
+        stderr: "error: File not found: nowhere.json.\n",
+      });
+      expect((await upload(folder.folder)).stderr).toContain("Not a file");
     });
   });
 
@@ -465,7 +465,7 @@ Yes","[1, {""a"": 2}]","{""k"": 7}",Paris,007,0.5,true,"42",why not,2026-03-01T1
         "d",
       );
       expect({ status, stdout }).toEqual({ status: 1, stdout: "" });
-      expect(stderr).toContain(`a.jsonl was refused, and nothing was stored:
+      expect(stderr).toContain(`The service rejected a.jsonl; nothing was stored:
   experiment_name: Field required
   line 4 (results[1]) start_time: Input should be a valid datetime, not "noon"
   line 4 (results[1]) evaluation_scores[0].key: Field required
@@ -485,28 +485,28 @@ Yes","[1, {""a"": 2}]","{""k"": 7}",Paris,007,0.5,true,"42",why not,2026-03-01T1
         409,
         { detail: "Session already exists." },
         [],
-        'There is an experiment "in the file" already, so nothing was stored. Choose another name with --name.',
+        'Experiment "in the file" already exists; nothing was stored. Choose another name with --name.',
       ],
-      [409, { detail: "Session already exists." }, ["--name", "n 2"], 'There is an experiment "n 2" already'],
+      [409, { detail: "Session already exists." }, ["--name", "n 2"], 'Experiment "n 2" already exists'],
       [409, { detail: SAID }, [], `Nothing was stored: ${SAID}`],
       [
         401,
         { detail: SAID },
         [],
-        `The service wants an API key (401: ${SAID}). Give it with --api-key, or in THREADMILL_API_KEY.`,
+        `The service requires an API key (401: ${SAID}). Set --api-key or THREADMILL_API_KEY.`,
       ],
       [401, { detail: SAID }, ["--api-key", "k"], `The service does not accept this API key (401: ${SAID})`],
       [
         413,
         { detail: SAID },
         [],
-        `The service does not take so much at once (413: ${SAID}). Raise THREADMILL_MAX_UPLOAD_BYTES`,
+        `The upload exceeds the limit of the service (413: ${SAID}). Raise THREADMILL_MAX_UPLOAD`,
       ],
-      [400, { detail: SAID }, [], `The service refused this (400: ${SAID}).`],
-      [422, { detail: SAID }, [], `The service refused this (422: ${SAID}).`],
+      [400, { detail: SAID }, [], `The service rejected the request (400: ${SAID}).`],
+      [422, { detail: SAID }, [], `The service rejected the request (422: ${SAID}).`],
       [404, "<html>nothing here</html>", [], "There is no such service at http://127.0.0.1:"],
-      [500, { detail: SAID }, [], `The service failed (500: ${SAID}). Its log says why; try again.`],
-      [200, "<html>hello</html>", [], "is not Threadmill: its answer is no JSON. Correct --url."],
+      [500, { detail: SAID }, [], `The service failed (500: ${SAID}). Check its log and try again.`],
+      [200, "<html>hello</html>", [], "is not Threadmill: its response is not JSON. Correct --url."],
     ])("with %i %j %j, says what to do", async (status, body, args, sentence) => {
       recorder.answer(status, body);
       const answer = await upload(file("a.json", BODY), ...args);
@@ -520,7 +520,7 @@ Yes","[1, {""a"": 2}]","{""k"": 7}",Paris,007,0.5,true,"42",why not,2026-03-01T1
       const path = file("a.jsonl", lines(...Array(2000).fill(row)));
       const { status, stderr } = await upload(path, "--dataset", "d");
       expect(status).toBe(1);
-      expect(stderr).toContain("does not take so much at once (413");
+      expect(stderr).toContain("exceeds the limit of the service (413");
       expect(stderr).not.toContain("100 %");
     });
 
@@ -528,16 +528,16 @@ Yes","[1, {""a"": 2}]","{""k"": 7}",Paris,007,0.5,true,"42",why not,2026-03-01T1
       const url = `http://127.0.0.1:${await freePort()}`;
       const { status, stderr } = await run(url, ["upload", file("a.json", BODY)]);
       expect(status).toBe(1);
-      expect(stderr).toContain(`Nothing answers at ${url}. Start the service there`);
+      expect(stderr).toContain(`Cannot connect to ${url}: connection refused. Start the service`);
       const exported = await run(url, ["export", "run 1"]);
-      expect(exported).toMatchObject({ status: 1, stderr: expect.stringContaining(`Nothing answers at ${url}.`) });
+      expect(exported).toMatchObject({ status: 1, stderr: expect.stringContaining(`Cannot connect to ${url}`) });
     });
   });
 
   it.each([
     [["--metadata", "[1]"], "It must be a JSON object"],
     [["--format", "xml"], "Allowed choices are auto, json"],
-    [["--url", "localhost"], "It must look like http://127.0.0.1:2024."],
+    [["--url", "localhost"], "Use the form http://127.0.0.1:2024."],
   ])("refuses the flags %j with status 2", async (flags, sentence) => {
     const { status, stderr } = await runCli(["experiments", "upload", file("a.json", BODY), ...flags], NO_KEYS);
     expect({ status, stderr }).toEqual({ status: 2, stderr: expect.stringContaining(sentence) });
@@ -565,11 +565,11 @@ describe("progress", () => {
     const progress = new Progress({ write, isTTY, columns: 40 }, () => now);
     times.forEach((time, index) => {
       now = time;
-      progress.show({ done: (index + 1) / 4, rows: (index + 1) * 1000 });
+      progress.show({ fraction: (index + 1) / 4, rows: (index + 1) * 1000 });
     });
     now = 10_000;
-    progress.await({ rows: 4000 }, "they are stored");
-    progress.end({ done: 1, rows: 4000 });
+    progress.showWait({ rows: 4000 }, "they are stored");
+    progress.end({ fraction: 1, rows: 4000 });
     return written;
   };
 
@@ -708,7 +708,7 @@ describe("experiments export", () => {
     expect(await ids("two")).toEqual(await ids("one"));
     expect(await ids("two")).toHaveLength(3);
     const again = await run(url, ["upload", path, "--dataset", "repeated", "--name", "one"]);
-    expect(again).toMatchObject({ status: 1, stderr: expect.stringContaining('There is an experiment "one" already') });
+    expect(again).toMatchObject({ status: 1, stderr: expect.stringContaining('Experiment "one" already exists') });
   });
 
   it("is refused by the real service with places in the file", async () => {
@@ -725,7 +725,7 @@ describe("experiments export", () => {
       const { status, stderr } = await run(url, ["export", what, "--output", output]);
       expect({ status, stderr }).toEqual({
         status: 1,
-        stderr: `There is no experiment "${what}" at ${url}: give its name or id.\n`,
+        stderr: `error: There is no experiment "${what}" at ${url}: pass the name or ID of an existing experiment.\n`,
       });
     }
     await run(url, ["upload", file("rows.jsonl", lines(FRANCE)), "--dataset", "small", "--name", "small"]);
@@ -733,7 +733,7 @@ describe("experiments export", () => {
     const { status, stderr } = await run(url, ["export", "small", "--output", nowhere]);
     expect({ status, stderr }).toEqual({
       status: 1,
-      stderr: expect.stringContaining(`${nowhere} cannot be written (ENOENT)`),
+      stderr: expect.stringContaining(`Cannot write ${nowhere} (ENOENT)`),
     });
     expect(existsSync(output)).toBe(false);
   });

@@ -69,7 +69,7 @@ describe.each(databases)("threadmill keys on %s", (name: DatabaseName) => {
     const second = await json("create", "--name", "two", "--user", "bob", "--scope", "agents", "--scope", "admin");
     expect(second.scopes).toEqual(["agents", "admin"]);
     const revoked = await keys("revoke", first.id);
-    expect(revoked).toMatchObject({ status: 0, stdout: `The key ${first.id} is revoked.\n` });
+    expect(revoked).toMatchObject({ status: 0, stdout: `Revoked API key ${first.id}.\n` });
     expect([await statusOf(), await statusOf(first.key), await statusOf(second.key)]).toEqual([401, 401, 200]);
     // Whoever has found a whole key may name it by that.
     expect((await keys("revoke", second.key)).status).toBe(0);
@@ -90,7 +90,7 @@ describe.each(databases)("threadmill keys on %s", (name: DatabaseName) => {
 
   it("lists what is known of the keys, which is not the keys", async () => {
     expect(await json("list")).toEqual([]);
-    expect((await keys("list")).stdout).toBe("There are no keys.\n");
+    expect((await keys("list")).stdout).toBe("There are no API keys.\n");
     const { key, ...made } = await json("create", "--name", "for CI", "--user", "alice", "--workspace", "research");
     const other = await json("create", "--name", "n", "--user", "bob");
     await keys("revoke", other.id);
@@ -99,14 +99,14 @@ describe.each(databases)("threadmill keys on %s", (name: DatabaseName) => {
     expect(listed[1]).toEqual({ ...made, created_at: expect.any(String), last_used_at: null, revoked_at: null });
     expect(listed[0].revoked_at).toEqual(expect.any(String));
     const { stdout } = await keys("list");
-    expect(stdout).toMatch(new RegExp(`^${made.id} +valid +alice +research +never used +agents,.*for CI$`, "m"));
+    expect(stdout).toMatch(new RegExp(`^${made.id} +active +alice +research +never +agents,.*for CI$`, "m"));
     expect(stdout).toMatch(new RegExp(`^${other.id} +revoked +bob +default`, "m"));
     expect(stdout + JSON.stringify(listed)).not.toContain(key.slice(17));
   });
 
   it("tells people what to do with a key", async () => {
     const { stdout } = await keys("create", "--name", "n", "--user", "alice", "--workspace", "research");
-    expect(stdout).toContain('of alice in the workspace "research"');
+    expect(stdout).toContain('for alice in workspace "research"');
     expect(stdout.split("\n").map((line) => line.trim())).toContainEqual(expect.stringMatching(KEY));
     expect(stdout).toContain("X-Api-Key");
   });
@@ -127,7 +127,7 @@ describe("a mistake with threadmill keys", () => {
     [["create", "--name", "n", "--user", "u", "--scope", "everything"], "Allowed choices are agents"],
     [["create", "--name", "n", "--user", "u", "--database-url", "mysql://x"], "must look like postgres://"],
     [["revoke"], "missing required argument"],
-    [["revoke", "nothing"], 'There is no key with the id "nothing"'],
+    [["revoke", "nothing"], 'There is no API key with the ID "nothing"'],
     [["rotate"], "rotate"],
   ])("(%j) ends the command with status 2 and one sentence that helps", async (args, sentence) => {
     const at = await createDatabase("sqlite");

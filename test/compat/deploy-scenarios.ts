@@ -164,10 +164,10 @@ export function deployScenarios(cli: readonly string[]): void {
   });
 
   it("says why it is refused", async () => {
-    const nobody = await run(["list"], { key: "nobody's" });
-    expect([nobody.status, nobody.stderr]).toEqual([
+    const refused = await run(["list"], { key: "nobody's" });
+    expect([refused.status, refused.stderr]).toEqual([
       1,
-      expect.stringMatching(/^Error: .* status 401: .*An API key is needed/),
+      expect.stringMatching(/^Error: .* status 401: .*An API key is required/),
     ]);
     const body = { name: "runs only", user_id: "ada", scopes: ["agents"] };
     const { key } = (await (await server.call("POST", "/admin/keys", body)).json()) as { key: string };

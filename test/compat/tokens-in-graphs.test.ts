@@ -2,7 +2,7 @@ import { Client, type StreamMode } from "@langchain/langgraph-sdk";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { placesOfSecrets } from "../support/canary.ts";
 import { createDatabase, databases, type TestDatabase } from "../support/databases.ts";
-import { OAuthServer, type TestClient, walk } from "../support/oauth-server.ts";
+import { authorizeInBrowser, OAuthServer, type TestClient } from "../support/oauth-server.ts";
 import { freePort, type ServerProcess, startProcess } from "../support/process.ts";
 
 const OAUTH_CLIENT = {
@@ -84,7 +84,7 @@ describe.each(databases)("the example that uses a user's token, with the officia
 
   /** The user opens the address and agrees; the browser ends on the service's page. */
   async function authorize({ __interrupt__ }: Profile, account: string) {
-    const back = await walk(__interrupt__?.[0]?.value.auth_url ?? "", { account });
+    const back = await authorizeInBrowser(__interrupt__?.[0]?.value.auth_url ?? "", { account });
     const page = await fetch(back);
     expect(page.status).toBe(200);
     expect(await page.text()).toContain("Connected: acme");
@@ -122,9 +122,9 @@ describe.each(databases)("the example that uses a user's token, with the officia
     expect(events.join()).not.toContain("__interrupt__");
     expect(oauth.refreshes).toBeGreaterThan(0);
 
-    oauth.mood = "error";
+    oauth.behavior = "error";
     expect(await ada.run(await ada.newThread())).toMatchObject({ profile: { sub: "ada" } });
-    oauth.mood = "well";
+    oauth.behavior = "normal";
 
     // Somebody else in the same workspace.
     const eve = await clientOf("eve");
@@ -151,6 +151,6 @@ describe.each(databases)("the example that uses a user's token, with the officia
     expect(await placesOfSecrets(at, secrets)).toEqual([]);
     // It would find something, and there was something to be logged.
     expect(await placesOfSecrets(at, ["Please let me see who you are"])).not.toEqual([]);
-    expect(server.output()).toContain("a token could not be refreshed");
+    expect(server.output()).toContain("OAuth token refresh failed");
   });
 });

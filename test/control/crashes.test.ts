@@ -4,7 +4,7 @@ import { COUNTS, SEED } from "../support/counts.ts";
 import { databases } from "../support/databases.ts";
 import type { Fault } from "./life.ts";
 import { COMMANDS, type Command, REFS } from "./model.ts";
-import { forbiddenMoves, movesOf, watchMoves } from "./moves.ts";
+import { forbiddenTransitions, recordedTransitions, recordTransitions } from "./moves.ts";
 import { Sequence } from "./sequence.ts";
 import { World } from "./world.ts";
 
@@ -57,7 +57,7 @@ describe.each(databases)("a deployment on %s", (name) => {
   let world: World;
   beforeAll(async () => {
     world = await World.open(name);
-    await watchMoves(world);
+    await recordTransitions(world);
   });
   afterAll(() => world.close());
 
@@ -81,7 +81,7 @@ describe.each(databases)("a deployment on %s", (name) => {
         }
       }
       if (what === "crash") expect(crashes).toBeGreaterThanOrEqual(sure);
-      expect(forbiddenMoves(await movesOf(world))).toEqual([]);
+      expect(forbiddenTransitions(await recordedTransitions(world))).toEqual([]);
     },
     600_000,
   );
@@ -95,6 +95,6 @@ describe.each(databases)("a deployment on %s", (name) => {
       }),
       { seed: SEED, numRuns: runs },
     );
-    expect(forbiddenMoves(await movesOf(world))).toEqual([]);
+    expect(forbiddenTransitions(await recordedTransitions(world))).toEqual([]);
   }, 600_000);
 });

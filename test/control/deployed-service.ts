@@ -10,7 +10,7 @@ const KEY = "a-key-of-the-operator-0123456789abcdef";
 /** Whoever asks in a closed loop is most of the load that it waits for. */
 const LOOK_MS = 50;
 /** On a machine that does other things, too. */
-const PATIENCE_MS = 180_000;
+const TIMEOUT_MS = 180_000;
 
 /** The real program with one deployment, which runs as processes; it may be killed and started again. */
 export class DeployedService {
@@ -127,7 +127,7 @@ export class DeployedService {
           found = await this.revision(revision_id);
           return !/CREATING|QUEUED|AWAITING|BUILDING|DEPLOYING/.test(found.status);
         }),
-      PATIENCE_MS,
+      TIMEOUT_MS,
     );
     if (found?.status !== status) throw new Error(`It is ${found?.status}: ${found?.status_message}`);
     return found.status_message;
@@ -136,19 +136,19 @@ export class DeployedService {
   /** Deletes the deployment, and waits until nothing of it is left. */
   async remove(): Promise<void> {
     await this.send("DELETE", `/v2/deployments/${this.deployment_id}`);
-    await this.gone();
+    await this.deleted();
   }
 
-  gone = (): Promise<boolean> =>
+  deleted = (): Promise<boolean> =>
     until(
-      "the deployment is gone",
+      "the deployment is deleted",
       () => this.#look(async () => (await this.send("GET", `/v2/deployments/${this.deployment_id}`)).status === 404),
-      PATIENCE_MS,
+      TIMEOUT_MS,
     );
 
   /** As until(), for what is asked of the service, which may be away. */
   holds = (what: string, ask: () => Promise<boolean>): Promise<boolean> =>
-    until(what, () => this.#look(ask), PATIENCE_MS);
+    until(what, () => this.#look(ask), TIMEOUT_MS);
 
   async #look(ask: () => Promise<boolean>): Promise<boolean> {
     if (await ask()) return true;

@@ -1,11 +1,11 @@
-import { randomUUID } from "node:crypto";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { foldersIn } from "../../src/control-plane/drivers/docker/folders.ts";
-import type { InstanceOrder, InstanceRef } from "../../src/control-plane/drivers/driver.ts";
+import type { InstanceRef, InstanceSpec } from "../../src/control-plane/drivers/driver.ts";
 import { databases } from "../support/databases.ts";
 import { engineMissing, startEngine, type TestEngine } from "../support/docker-engine.ts";
+import { instanceSpec } from "../support/instance-spec.ts";
 import { until } from "../support/until.ts";
 import { PROJECT } from "./deployed-project.ts";
 import { type DockerWorld, openDockerWorld } from "./docker-world.ts";
@@ -41,35 +41,21 @@ describe.skipIf(engineMissing())("containers", () => {
     });
     afterEach(() => world.close(), 60_000);
 
-    const orderFor = (more: Partial<InstanceOrder> = {}): InstanceOrder => ({
-      instance_id: randomUUID(),
-      deployment_id: randomUUID(),
-      revision_id: randomUUID(),
-      tenant_id: randomUUID(),
-      replica: 0,
-      artifact: "agents/good:1",
-      config_path: undefined,
-      api_key: `key-${randomUUID()}`,
-      database_password: "a-password-0123456789",
-      env: {},
-      resources: { cpu_limit: undefined, memory_limit_mb: undefined },
-      log: () => undefined,
-      ...more,
-    });
+    const specFor = (more: Partial<InstanceSpec> = {}) => instanceSpec({ artifact: "agents/good:1", ...more });
     const inspect = ({ handle }: InstanceRef) => engine.docker.getContainer(handle).inspect();
 
     it("has its secrets, its limits, and nothing of the service's environment", async () => {
       process.env.CANARY_OF_THE_SERVICE = "must not be seen";
       const env = { OPENAI_API_KEY: "sk-1", DATABASE_URL: "postgres://elsewhere/own" };
-      const order = orderFor({ env, resources: { cpu_limit: 1_000, memory_limit_mb: 700 } });
+      const order = specFor({ env, resources: { cpu_limit: 1_000, memory_limit_mb: 700 } });
       const ref = await world.driver.ensure(order);
       await answersOk(ref);
-      const told = await ask(ref, order, {});
+      const received = await ask(ref, order, {});
       delete process.env.CANARY_OF_THE_SERVICE;
 
-      expect(told.env).toMatchObject(env);
-      expect(Object.keys(told.env)).not.toContain("API_KEYS");
-      expect(told.whole.join("\n")).not.toContain("must not be seen");
+      expect(received.env).toMatchObject(env);
+      expect(Object.keys(received.env)).not.toContain("API_KEYS");
+      expect(received.whole.join("\n")).not.toContain("must not be seen");
       const { NCPU } = await engine.docker.info();
       const { HostConfig } = await inspect(ref);
       expect(HostConfig).toMatchObject({ Memory: 700 * 2 ** 20, NanoCpus: NCPU * 1e9, Init: true });
@@ -79,7 +65,7 @@ describe.skipIf(engineMissing())("containers", () => {
     it("serves at a port of loopback alone, in a network of its own", async () => {
       const network = await engine.docker.createNetwork({ Name: "agents", Driver: "bridge" });
       const inNetwork = await openDockerWorld("sqlite", { docker_socket: engine.socket, docker_network: "agents" });
-      const order = orderFor();
+      const order = specFor();
       const ref = await inNetwork.driver.ensure(order);
       await answersOk(ref);
       expect(await inNetwork.driver.list()).toEqual([ref]);
@@ -93,7 +79,7 @@ describe.skipIf(engineMissing())("containers", () => {
     });
 
     it("is found when the service died before it could start it", async () => {
-      const order = orderFor({ artifact: "agents/broken:1" });
+      const order = specFor({ artifact: "agents/broken:1" });
       const ref = await world.driver.ensure(order);
       await world.driver.stop(ref, { grace_ms: 0 });
       const made = await engine.docker.createContainer({
@@ -103,43 +89,47 @@ describe.skipIf(engineMissing())("containers", () => {
       expect((await world.driver.ensure(order)).handle).toBe(made.id);
       expect((await inspect({ ...ref, handle: made.id })).State.Running).toBe(true);
       await world.driver.stop(ref, { grace_ms: 0 });
-      expect(await world.driver.probe({ ...ref, handle: made.id })).toMatchObject({ state: "gone" });
+      expect(await world.driver.probe({ ...ref, handle: made.id })).toMatchObject({ state: "ended" });
     });
 
-    it("is told of again, and of nothing twice, when what it wrote was not kept", async () => {
+    it("sends its lines again, and none twice, when they were not stored", async () => {
       let isKept = true;
       const first: string[] = [];
-      const order = orderFor({
+      const order = specFor({
         log: ({ message }) => first.push(message),
-        kept: () => (isKept ? Promise.resolve() : Promise.reject(new Error("closed"))),
+        logsPersisted: () => (isKept ? Promise.resolve() : Promise.reject(new Error("closed"))),
       });
       const ref = await world.driver.ensure(order);
       await answersOk(ref);
       await ask(ref, order, { print: ["one"] });
-      await until("it is told", async () => first.includes("one"));
+      await until("it is received", async () => first.includes("one"));
       isKept = false;
       await ask(ref, order, { print: ["two"] });
-      await until("it is told", async () => first.includes("two"));
+      await until("it is received", async () => first.includes("two"));
       await ask(ref, order, { print: ["three"] });
 
       const second: string[] = [];
-      await world.driver.ensure({ ...order, kept: async () => undefined, log: ({ message }) => second.push(message) });
-      await until("the rest is told", async () => second.includes("three"));
+      await world.driver.ensure({
+        ...order,
+        logsPersisted: async () => undefined,
+        log: ({ message }) => second.push(message),
+      });
+      await until("the rest is received", async () => second.includes("three"));
       expect(second.filter((message) => /^(one|two|three)$/.test(message))).toEqual(["two", "three"]);
     });
 
     it("is refused in a sentence when its image has no such program", async () => {
       const base = await engine.docker.createContainer({ Image: "agents/good:1", Cmd: ["/nowhere/program"] });
       await base.commit({ repo: "agents/empty", tag: "1" });
-      const order = orderFor({ artifact: "agents/empty:1" });
+      const order = specFor({ artifact: "agents/empty:1" });
       const ref = await world.driver.ensure(order);
-      await until("it is gone", async () => (await world.driver.probe(ref)).state === "gone");
+      await until("it is gone", async () => (await world.driver.probe(ref)).state === "ended");
       await expect(world.driver.ensure(order)).rejects.toThrow(/\/nowhere\/program/);
       expect(await world.driver.list()).toEqual([]);
     });
 
     it("is refused in the engine's words when its limits are none", async () => {
-      const order = orderFor({ resources: { cpu_limit: undefined, memory_limit_mb: 1 } });
+      const order = specFor({ resources: { cpu_limit: undefined, memory_limit_mb: 1 } });
       await expect(world.driver.ensure(order)).rejects.toThrow(
         "The container could not be started: Minimum memory limit allowed is 6MB.",
       );
@@ -147,7 +137,7 @@ describe.skipIf(engineMissing())("containers", () => {
     });
 
     it("is refused in a sentence when its image is gone", async () => {
-      const order = orderFor({ artifact: `sha256:${"0".repeat(64)}` });
+      const order = specFor({ artifact: `sha256:${"0".repeat(64)}` });
       await expect(world.driver.ensure(order)).rejects.toThrow(/an id cannot be pulled/);
     });
 
@@ -155,8 +145,8 @@ describe.skipIf(engineMissing())("containers", () => {
       "is refused in a sentence when it would not reach the database",
       async () => {
         const far = await openDockerWorld("postgres", { docker_socket: engine.socket, docker_network: "bridge" });
-        await expect(far.driver.ensure(orderFor())).rejects.toThrow(
-          'Containers in the network "bridge" do not reach the service\'s database at 127.0.0.1',
+        await expect(far.driver.ensure(specFor())).rejects.toThrow(
+          'Containers in the network "bridge" cannot reach the service\'s database at 127.0.0.1',
         );
         await far.close();
       },

@@ -8,7 +8,7 @@ describe.skipIf(engineMissing() ?? registryMissing())("the image of a revision",
   let engine: TestEngine;
   let registry: TestRegistry;
   let world: DockerWorld;
-  let told: string[];
+  let received: string[];
   beforeAll(async () => {
     engine = await startEngine({ bare: true });
     registry = await startRegistry();
@@ -19,7 +19,7 @@ describe.skipIf(engineMissing() ?? registryMissing())("the image of a revision",
   }, 60_000);
   beforeEach(async () => {
     world = await open();
-    told = [];
+    received = [];
   });
   afterEach(() => world.close());
 
@@ -28,7 +28,7 @@ describe.skipIf(engineMissing() ?? registryMissing())("the image of a revision",
   const pin = (image: string, deployment_id: string = randomUUID(), pinned = false): Promise<string> =>
     (world.driver.pin as NonNullable<typeof world.driver.pin>)(
       { deployment_id, image, pinned },
-      { log: ({ message }) => told.push(message), signal: new AbortController().signal },
+      { log: ({ message }) => received.push(message), signal: new AbortController().signal },
     );
   const idOf = (image: string) =>
     engine.docker
@@ -52,7 +52,7 @@ describe.skipIf(engineMissing() ?? registryMissing())("the image of a revision",
     const second = await engine.imageOf("localhost/agents/local:1", { content: "second" });
     expect(await pin(first, randomUUID(), true)).toBe(first);
     expect(await pin("localhost/agents/local:1")).toBe(second);
-    expect(told).toEqual([]);
+    expect(received).toEqual([]);
   });
 
   it("is pulled when it is not here, and called by its digest, by which it is pulled again", async () => {
@@ -63,7 +63,7 @@ describe.skipIf(engineMissing() ?? registryMissing())("the image of a revision",
     await engine.docker.getImage(id as string).remove({ force: true });
     expect(await pin(artifact)).toBe(artifact);
     expect(await idOf(artifact)).toBe(id);
-    expect(told).toEqual([`Pulling the image ${artifact}`, `Pulling the image ${artifact}`]);
+    expect(received).toEqual([`Pulling the image ${artifact}`, `Pulling the image ${artifact}`]);
   });
 
   it("is the one that its tag leads to now, for a new revision", async () => {
@@ -80,7 +80,9 @@ describe.skipIf(engineMissing() ?? registryMissing())("the image of a revision",
     const artifact = await pin(image, deployment_id);
     await registry.stop();
     expect(await pin(artifact, deployment_id, true)).toBe(artifact);
-    await expect(pin(image, deployment_id)).rejects.toThrow(/ did not confirm the image .*: .*connection refused/);
+    await expect(pin(image, deployment_id)).rejects.toThrow(
+      / could not be looked up in the registry .*: .*connection refused/,
+    );
     await world.close();
     registry = await startRegistry();
     world = await open();
@@ -104,7 +106,7 @@ describe.skipIf(engineMissing() ?? registryMissing())("the image of a revision",
 
   it("is missed in a sentence", async () => {
     await expect(pin(`${registry.host}/agents/nobody-has:1`)).rejects.toThrow(
-      /^The registry 127\.0\.0\.1:\d+ did not confirm the image 127\.0\.0\.1:\d+\/agents\/nobody-has:1: .*unknown.*\.$/,
+      /^The image 127\.0\.0\.1:\d+\/agents\/nobody-has:1 could not be looked up in the registry 127\.0\.0\.1:\d+: .*unknown.*\.$/,
     );
     await expect(pin("localhost/agents/nobody-has:1")).rejects.toThrow(
       "The image localhost/agents/nobody-has:1 is not on the engine: build it or tag it with this name.",
@@ -119,7 +121,7 @@ describe("a service without an engine", () => {
     const io = { log: () => undefined, signal: new AbortController().signal };
     const order = { deployment_id: randomUUID(), image: "localhost/agents/any:1", pinned: false };
     await expect(world.driver.pin?.(order, io)).rejects.toThrow(
-      "No Docker engine answers at /nowhere/docker.sock (ENOENT): start one that this service may use, or name its socket in THREADMILL_DOCKER_HOST.",
+      "The Docker engine at /nowhere/docker.sock cannot be reached (ENOENT): start it, allow this service to access it, or set THREADMILL_DOCKER_HOST to its socket.",
     );
     expect(await world.driver.list()).toEqual([]);
     await world.driver.remove({ deployment_id: randomUUID(), artifacts: [] });

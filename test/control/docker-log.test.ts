@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { LogFrames } from "../../src/control-plane/drivers/docker/log-frames.ts";
-import { LogLines, type LogPosition, sinceOf } from "../../src/control-plane/drivers/docker/log-lines.ts";
+import { LogFrames, LogLines, type LogPosition, sinceOf } from "../../src/control-plane/drivers/docker/log-lines.ts";
 
 type Written = readonly [stream: "stdout" | "stderr", nanoseconds: number, text: string];
 
@@ -33,11 +32,11 @@ const TEXTS = ["one", "two in the same moment", "äöü", "three", "between its 
 
 const read = (lines: LogLines, bytes: Buffer, size = bytes.length): string[] => {
   const frames = new LogFrames();
-  const told: string[] = [];
+  const received: string[] = [];
   for (let from = 0; from < bytes.length; from += size) {
-    told.push(...lines.add(frames.add(bytes.subarray(from, from + size))).map(({ text }) => text.trimEnd()));
+    received.push(...lines.add(frames.add(bytes.subarray(from, from + size))).map(({ text }) => text.trimEnd()));
   }
-  return told;
+  return received;
 };
 
 describe("the log of a container", () => {
@@ -51,8 +50,8 @@ describe("the log of a container", () => {
     for (let stop = 0; stop <= LOG.length; stop++) {
       const first = new LogLines({});
       const before = read(first, sent(LOG.slice(0, stop)));
-      const kept = JSON.parse(JSON.stringify(first.position)) as LogPosition;
-      const after = read(new LogLines(kept), sent(LOG));
+      const logsPersisted = JSON.parse(JSON.stringify(first.position)) as LogPosition;
+      const after = read(new LogLines(logsPersisted), sent(LOG));
       expect([...before, ...after].sort(), `after ${stop} frames`).toEqual([...TEXTS].sort());
     }
   });
@@ -63,7 +62,7 @@ describe("the log of a container", () => {
     expect(read(lines, sent([...LOG.slice(0, 4), back]))).toEqual(["äöü", "three", "set back"]);
   });
 
-  it("is read again from a little before the last line on, and from its beginning when none was told", () => {
+  it("is read again from a little before the last line on, and from its beginning when none was received", () => {
     expect(sinceOf({})).toBe(0);
     const place = { at: "2026-11-20T10:00:00.500000000Z", frames: 1 };
     const earlier = { at: "2026-11-20T09:00:00.000000000Z", frames: 1 };

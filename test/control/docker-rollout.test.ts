@@ -56,7 +56,7 @@ describe.skipIf(engineMissing())("deployments of images", () => {
           THREADMILL_DOCKER_HOST: `unix://${engine.socket}`,
           THREADMILL_DOCKER_NETWORK: "host",
           THREADMILL_DOCKER_REGISTRIES: "localhost, 127.0.0.1:1",
-          THREADMILL_DEPLOY_DRAIN_SECS: "2",
+          THREADMILL_DEPLOY_DRAIN: "2s",
         },
       });
     const call = async (method: string, path: string, body?: object): Promise<Wire> => {
@@ -91,7 +91,7 @@ describe.skipIf(engineMissing())("deployments of images", () => {
       );
     };
     const pathOf = ({ source_config }: Wire) => `/deployments/${source_config.custom_url.split("/deployments/")[1]}`;
-    const saidBy = async (deployment: Wire) =>
+    const engineMessage = async (deployment: Wire) =>
       (await call("POST", `${pathOf(deployment)}/runs/wait`, { assistant_id: "agent", input: {} })).said;
     const containersOf = async ({ id }: Wire) =>
       engine.docker.listContainers({ all: true, filters: { label: [`threadmill.deployment=${id}`] } });
@@ -107,7 +107,7 @@ describe.skipIf(engineMissing())("deployments of images", () => {
       });
       expect(await stream.text()).toContain('{"say":{"said":"a"}}');
 
-      const load = asking(() => saidBy(made));
+      const load = asking(() => engineMessage(made));
       const { latest_revision_id: second } = await call("PATCH", `/v2/deployments/${made.id}`, {
         source_revision_config: { image_uri: "localhost/agents/says:b" },
       });
@@ -123,14 +123,14 @@ describe.skipIf(engineMissing())("deployments of images", () => {
       await call("POST", `/v2/deployments/${made.id}/revisions/${first}/redeploy`);
       await serves(made, first);
       await engine.docker.getImage(image).tag({ repo: "localhost/agents/says", tag: "a" });
-      expect(await saidBy(made)).toBe("a");
+      expect(await engineMessage(made)).toBe("a");
       await until("the old one is gone", async () => (await containersOf(made)).length === 1);
 
       const [running] = await containersOf(made);
       service.child.kill("SIGKILL");
       await service.ended;
       service = await start();
-      expect(await saidBy(made)).toBe("a");
+      expect(await engineMessage(made)).toBe("a");
       expect((await containersOf(made)).map(({ Id, State }) => [Id, State])).toEqual([[running?.Id, "running"]]);
 
       await call("DELETE", `/v2/deployments/${made.id}`);
@@ -145,7 +145,7 @@ describe.skipIf(engineMissing())("deployments of images", () => {
       expect(await call("GET", path)).toMatchObject({
         status: "DEPLOY_FAILED",
         status_message: expect.stringMatching(
-          /^The registry 127\.0\.0\.1:1 did not confirm the image 127\.0\.0\.1:1\/agents\/nobody-has:1: .*connection refused.*\.$/,
+          /^The image 127\.0\.0\.1:1\/agents\/nobody-has:1 could not be looked up in the registry 127\.0\.0\.1:1: .*connection refused.*\.$/,
         ),
       });
     });

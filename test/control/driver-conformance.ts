@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { DeployDriver, InstanceOrder, InstanceRef, LogLine } from "../../src/control-plane/drivers/driver.ts";
+import type { DeployDriver, InstanceRef, InstanceSpec, LogLine } from "../../src/control-plane/drivers/driver.ts";
+import { instanceSpec } from "../support/instance-spec.ts";
 import { until } from "../support/until.ts";
 
 /** What a driver brings to its tests. */
@@ -26,28 +27,20 @@ export function describeDriver(name: string, open: () => Promise<DriverWorld>): 
       await world.close();
     }, 120_000);
 
-    const orderFor = async (which: "good" | "broken" = "good", more: Partial<InstanceOrder> = {}) => {
+    const specFor = async (which: "good" | "broken" = "good", more: Partial<InstanceSpec> = {}) => {
       const lines: LogLine[] = [];
-      const order: InstanceOrder = {
-        instance_id: randomUUID(),
+      const order = instanceSpec({
         deployment_id,
-        revision_id: randomUUID(),
-        tenant_id: randomUUID(),
-        replica: 0,
         artifact: await world.artifact(which, deployment_id),
-        config_path: undefined,
-        api_key: `key-${randomUUID()}`,
-        database_password: "a-password-0123456789",
         env: { GREETING: "hello" },
-        resources: { cpu_limit: undefined, memory_limit_mb: undefined },
         log: (line) => lines.push(line),
         ...more,
-      };
+      });
       return { order, lines, messages: () => lines.map(({ message }) => message) };
     };
 
     it("starts an instance that serves the agent server to those who have its key", async () => {
-      const { order } = await orderFor();
+      const { order } = await specFor();
       const ref = await world.driver().ensure(order);
       await answersOk(ref);
 
@@ -59,7 +52,7 @@ export function describeDriver(name: string, open: () => Promise<DriverWorld>): 
     });
 
     it("finds the one that is there when it is asked again, also by two at once", async () => {
-      const { order } = await orderFor();
+      const { order } = await specFor();
       const [first, second] = await Promise.all([world.driver().ensure(order), world.driver().ensure(order)]);
       await answersOk(first);
       expect(second).toEqual(first);
@@ -69,44 +62,46 @@ export function describeDriver(name: string, open: () => Promise<DriverWorld>): 
     });
 
     it("tells what an instance writes, line by line", async () => {
-      const { order, messages } = await orderFor();
+      const { order, messages } = await specFor();
       const ref = await world.driver().ensure(order);
       await answersOk(ref);
       await ask(ref, order, { print: ["first line", "zweite Zeile, äöü"] });
-      await until("the lines are told", async () => messages().includes("zweite Zeile, äöü"));
+      await until("the lines are received", async () => messages().includes("zweite Zeile, äöü"));
       expect(messages().filter((message) => / line|Zeile/.test(message))).toEqual(["first line", "zweite Zeile, äöü"]);
       await world.driver().stop(ref, { grace_ms: 10_000 });
     });
 
     it("finds instances after a restart of the service, and tells on where the last one stopped", async () => {
-      const before = await orderFor();
+      const before = await specFor();
       const ref = await world.driver().ensure(before.order);
       await answersOk(ref);
       await ask(ref, before.order, { print: ["said before"] });
-      await until("the line is told", async () => before.messages().includes("said before"));
+      await until("the line is received", async () => before.messages().includes("said before"));
       await world.restart();
       await ask(ref, before.order, { print: ["said meanwhile"] });
 
       expect(await world.driver().list()).toContainEqual(ref);
-      const after = await orderFor("good", before.order);
-      const told: string[] = [];
-      expect(await world.driver().ensure({ ...after.order, log: ({ message }) => told.push(message) })).toEqual(ref);
-      await until("the line is told", async () => told.includes("said meanwhile"));
-      expect([...before.messages(), ...told].filter((message) => message.startsWith("said"))).toEqual([
+      const after = await specFor("good", before.order);
+      const received: string[] = [];
+      expect(await world.driver().ensure({ ...after.order, log: ({ message }) => received.push(message) })).toEqual(
+        ref,
+      );
+      await until("the line is received", async () => received.includes("said meanwhile"));
+      expect([...before.messages(), ...received].filter((message) => message.startsWith("said"))).toEqual([
         "said before",
         "said meanwhile",
       ]);
       await world.driver().stop(ref, { grace_ms: 10_000 });
-      expect(await world.driver().probe(ref)).toMatchObject({ state: "gone" });
+      expect(await world.driver().probe(ref)).toMatchObject({ state: "ended" });
     });
 
     it("says that an instance is gone which died, and starts it again when it is asked to", async () => {
-      const { order, messages } = await orderFor();
+      const { order, messages } = await specFor();
       const ref = await world.driver().ensure(order);
       await answersOk(ref);
       await ask(ref, order, { print: ["the last words"], exit: true });
-      await until("it is gone", async () => (await world.driver().probe(ref)).state === "gone");
-      expect(await world.driver().probe(ref)).toEqual({ state: "gone", reason: expect.stringMatching(/SIGKILL|137/) });
+      await until("it is gone", async () => (await world.driver().probe(ref)).state === "ended");
+      expect(await world.driver().probe(ref)).toEqual({ state: "ended", reason: expect.stringMatching(/SIGKILL|137/) });
 
       const again = await world.driver().ensure(order);
       expect(again.handle).not.toBe(ref.handle);
@@ -117,15 +112,15 @@ export function describeDriver(name: string, open: () => Promise<DriverWorld>): 
     });
 
     it("says why an instance refused to start, in words for whoever brought the source", async () => {
-      const { order } = await orderFor("broken");
+      const { order } = await specFor("broken");
       const ref = await world.driver().ensure(order);
-      await until("it is gone", async () => (await world.driver().probe(ref)).state === "gone");
+      await until("it is gone", async () => (await world.driver().probe(ref)).state === "ended");
       await expect(world.driver().ensure(order)).rejects.toThrow(/graphs\.agent could not be loaded/);
       await world.driver().stop(ref, { grace_ms: 0 });
     });
 
     it("stops twice as well as once, and removes all that a deployment has left", async () => {
-      const { order } = await orderFor();
+      const { order } = await specFor();
       const ref = await world.driver().ensure(order);
       await answersOk(ref);
       await world.driver().stop(ref, { grace_ms: 10_000 });
@@ -149,7 +144,7 @@ export async function answersOk({ address }: InstanceRef): Promise<void> {
   );
 }
 
-interface Told {
+interface AgentReply {
   env: Record<string, string>;
   /** The environment that its process was started with. */
   whole: string[];
@@ -160,14 +155,14 @@ interface Told {
 /** Runs the graph of deployed-project.ts. */
 export async function ask(
   { address }: InstanceRef,
-  { api_key }: Pick<InstanceOrder, "api_key">,
+  { api_key }: Pick<InstanceSpec, "api_key">,
   input: { print?: string[]; exit?: boolean },
-): Promise<Told> {
+): Promise<AgentReply> {
   const answer = await fetch(`${address}/runs/wait`, {
     method: "POST",
     headers: { "content-type": "application/json", "x-api-key": api_key },
     body: JSON.stringify({ assistant_id: "agent", input }),
   });
   if (answer.status !== 200) throw new Error(await answer.text());
-  return ((await answer.json()) as { answer: Told }).answer;
+  return ((await answer.json()) as { answer: AgentReply }).answer;
 }

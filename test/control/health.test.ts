@@ -2,8 +2,9 @@ import { once } from "node:events";
 import { createServer, type RequestListener, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
-import type { InstanceOrder } from "../../src/control-plane/drivers/driver.ts";
-import { askOverHttp, givenUpAt } from "../../src/control-plane/reconcile/health.ts";
+import type { InstanceSpec } from "../../src/control-plane/drivers/driver.ts";
+import { checkReadyOverHttp } from "../../src/control-plane/reconcile/instance-client.ts";
+import { rolloutDeadline } from "../../src/control-plane/reconcile/next-step.ts";
 import { Reconciler } from "../../src/control-plane/reconcile/reconciler.ts";
 import { realWait, systemClock } from "../../src/platform/lib/clock.ts";
 import { MemoryDriver } from "./memory-driver.ts";
@@ -27,7 +28,7 @@ afterEach(() => {
 });
 
 describe("/ok of an instance", () => {
-  const ask = askOverHttp(10_000);
+  const ask = checkReadyOverHttp(10_000);
 
   it("is a yes when it says 200", async () => {
     const address = await serve((request, response) => response.writeHead(request.url === "/ok" ? 200 : 404).end("{}"));
@@ -41,7 +42,7 @@ describe("/ok of an instance", () => {
 
   it("is a no when it takes too long", async () => {
     const address = await serve(() => undefined);
-    expect(await askOverHttp(200)(address)).toBe("did not answer within 0.2 s");
+    expect(await checkReadyOverHttp(200)(address)).toBe("did not answer within 0.2 s");
   });
 
   it("is a no when nobody listens", async () => {
@@ -52,7 +53,7 @@ describe("/ok of an instance", () => {
 });
 
 describe("a roll-out that does not get ready", () => {
-  const patience = { deadline_ms: 300_000, progress_ms: 60_000 };
+  const deadline = { deadline_ms: 300_000, progress_ms: 60_000 };
 
   it.each([
     ["at the deadline, without progress", 0, 300_000],
@@ -61,12 +62,12 @@ describe("a roll-out that does not get ready", () => {
     ["after four deadlines, whatever there is of progress", 1_190_000, 1_200_000],
   ])("is given up %s", (_, progress, end) => {
     const began_at = 1_800_000_000_000;
-    expect(givenUpAt({ began_at, progress_at: began_at + progress }, patience) - began_at).toBe(end);
+    expect(rolloutDeadline({ began_at, progress_at: began_at + progress }, deadline) - began_at).toBe(end);
   });
 
   it("is not kept for longer than its deadline by a single sign of life, when the deadline is short", () => {
     const short = { deadline_ms: 2_000, progress_ms: 60_000 };
-    expect(givenUpAt({ began_at: 0, progress_at: 1_000 }, short)).toBe(3_000);
+    expect(rolloutDeadline({ began_at: 0, progress_at: 1_000 }, short)).toBe(3_000);
   });
 });
 
@@ -76,7 +77,7 @@ describe("a reconciler in real time", () => {
     let asked = 0;
     const address = await serve((_, response) => response.writeHead(++asked > 2 ? 200 : 503).end());
     const driver = new (class extends MemoryDriver {
-      override ensure = async (order: InstanceOrder) => ({ ...(await super.ensure(order)), address });
+      override ensure = async (order: InstanceSpec) => ({ ...(await super.ensure(order)), address });
     })();
     const hints = new Set<string | undefined>();
     const deployed = Promise.withResolvers<void>();
@@ -89,7 +90,7 @@ describe("a reconciler in real time", () => {
     const settings = { ...parts.settings, probe_ms: 5, poll_ms: 1_000 };
     const reconciler = new Reconciler({
       ...parts,
-      askOk: askOverHttp(2_000),
+      checkReady: checkReadyOverHttp(2_000),
       activate: async () => undefined,
       clock: systemClock,
       wait: realWait,
@@ -99,7 +100,7 @@ describe("a reconciler in real time", () => {
     await world.deploy("real", "main");
     await deployed.promise;
     expect(asked).toBeGreaterThanOrEqual(5);
-    expect([...hints]).toContain("The last look at /ok: it answered 503.");
+    expect([...hints]).toContain("Last readiness check: /ok answered 503.");
     await reconciler.stop();
     await world.close();
   });

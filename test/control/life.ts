@@ -90,10 +90,10 @@ export class Life {
     const read = <A extends unknown[], T>(ask: (...args: A) => Promise<T>) => {
       return (...args: A) => this.call(() => ask(...args), { counts: false });
     };
-    const { k, dialect, all, first, run } = real.read;
+    const { k, statements, dialect, all, first, run } = real.read;
     return {
       ...real,
-      read: { k, dialect, all: read(all), first: read(first), run: read(run) } as Tx,
+      read: { k, statements, dialect, all: read(all), first: read(first), run: read(run) } as Tx,
       hints: {
         emit: (hint) => !this.dead && real.hints.emit(hint),
         listen: (kind, listener) => real.hints.listen(kind, (hint) => !this.dead && listener(hint)),

@@ -1,11 +1,11 @@
 import {
   type BuildIo,
-  type BuildOrder,
+  type BuildSpec,
   type DeployDriver,
   DeployError,
   type InstanceCondition,
-  type InstanceOrder,
   type InstanceRef,
+  type InstanceSpec,
 } from "../../src/control-plane/drivers/driver.ts";
 
 /**
@@ -16,7 +16,7 @@ import {
  */
 interface Running {
   ref: InstanceRef;
-  order: InstanceOrder;
+  order: InstanceSpec;
 }
 
 /** Stands for the world outside: it survives the service, and answers in the same turn. */
@@ -26,7 +26,7 @@ export class MemoryDriver implements DeployDriver {
   /** Deployments of which something is left. */
   readonly remains = new Set<string>();
   /** By deployment, the roll-out whose instances execute runs. */
-  readonly claimants = new Map<string, number>();
+  readonly active_rollouts = new Map<string, number>();
   /** By deployment, the artifacts that were left when old ones were last removed. */
   readonly kept = new Map<string, readonly string[]>();
   readonly stopped: { instance_id: string; grace_ms: number }[] = [];
@@ -36,7 +36,7 @@ export class MemoryDriver implements DeployDriver {
   readonly #attempts = new Map<string, number>();
   #starts = 0;
 
-  async build({ source, revision_id, deployment_id, env }: BuildOrder, { log, signal }: BuildIo) {
+  async build({ source, revision_id, deployment_id, env }: BuildSpec, { log, signal }: BuildIo) {
     this.remains.add(deployment_id);
     this.envs.push(env);
     const ref = source.kind === "git" ? (source.ref ?? "") : source.file;
@@ -48,7 +48,7 @@ export class MemoryDriver implements DeployDriver {
     return { artifact: `built/${ref}` };
   }
 
-  async ensure(order: InstanceOrder): Promise<InstanceRef> {
+  async ensure(order: InstanceSpec): Promise<InstanceRef> {
     const { instance_id, deployment_id, revision_id, artifact } = order;
     const there = this.running.get(instance_id);
     if (there) {
@@ -74,7 +74,7 @@ export class MemoryDriver implements DeployDriver {
   async probe({ instance_id, handle }: InstanceRef): Promise<InstanceCondition> {
     return this.running.get(instance_id)?.ref.handle === handle
       ? { state: "running" }
-      : { state: "gone", reason: "it exited with status 1" };
+      : { state: "ended", reason: "it exited with status 1" };
   }
 
   async stop({ instance_id }: InstanceRef, { grace_ms }: { grace_ms: number }): Promise<void> {
@@ -90,7 +90,7 @@ export class MemoryDriver implements DeployDriver {
   }
 
   async remove({ deployment_id }: { deployment_id: string }): Promise<void> {
-    this.claimants.delete(deployment_id);
+    this.active_rollouts.delete(deployment_id);
     this.remains.delete(deployment_id);
   }
 
@@ -109,7 +109,7 @@ export class MemoryDriver implements DeployDriver {
     if (!found) throw new Error("could not be reached");
     const { deployment_id, env } = found.order;
     const rollout = Number(env.THREADMILL_ROLLOUT);
-    this.claimants.set(deployment_id, Math.max(rollout, this.claimants.get(deployment_id) ?? 0));
+    this.active_rollouts.set(deployment_id, Math.max(rollout, this.active_rollouts.get(deployment_id) ?? 0));
   }
 
   /** Lets the held build and the held instances of a revision go on. */
@@ -123,7 +123,7 @@ export class MemoryDriver implements DeployDriver {
     this.running.delete(instance_id);
   }
 
-  #diesAtOnce({ artifact, revision_id, instance_id }: InstanceOrder): boolean {
+  #diesAtOnce({ artifact, revision_id, instance_id }: InstanceSpec): boolean {
     if (artifact.includes("run-falls")) return this.#attempt(instance_id) === 1;
     if (artifact.includes("run-once")) return this.#attempt(revision_id) > 1;
     return artifact.includes("run-dies");

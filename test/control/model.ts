@@ -39,7 +39,7 @@ export interface ModelRevision {
 export class Model {
   revisions: ModelRevision[] = [];
   active: number | undefined;
-  gone = false;
+  deleted = false;
   /** Revisions that were deployed, the last one last: the builds of five are kept. */
   #deployed: number[] = [];
 

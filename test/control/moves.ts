@@ -1,5 +1,5 @@
 import { sql } from "kysely";
-import { REVISION_MOVES } from "../../src/control-plane/reconcile/revision-states.ts";
+import { REVISION_TRANSITIONS } from "../../src/control-plane/reconcile/revision-transitions.ts";
 import type { World } from "./world.ts";
 
 /** Triggers that write down every change of a status, and of what serves, whoever makes it. */
@@ -40,19 +40,19 @@ export interface Move {
   after: string;
 }
 
-export async function watchMoves(world: World): Promise<void> {
+export async function recordTransitions(world: World): Promise<void> {
   const { name } = world.database.read.dialect;
   await world.execute(`create table moves (n ${KEY[name]}, revision text, before text, after text)`);
   for (const statement of TRIGGERS[name]) await world.execute(statement);
 }
 
-export const movesOf = ({ database: { read } }: World): Promise<Move[]> =>
+export const recordedTransitions = ({ database: { read } }: World): Promise<Move[]> =>
   read.all(sql<Move>`select revision, before, after from moves order by n`.$castTo<Move>().compile(read.k));
 
 /** Moves that the table does not have; and what serves changes with the end of a roll-out, and at no other time. */
-export const forbiddenMoves = (moves: readonly Move[]): Move[] =>
+export const forbiddenTransitions = (moves: readonly Move[]): Move[] =>
   moves.filter(({ revision, before, after }, n) => {
-    if (after !== "active") return !REVISION_MOVES.some(({ from, to }) => from === before && to === after);
+    if (after !== "active") return !REVISION_TRANSITIONS.some(({ from, to }) => from === before && to === after);
     const last = moves[n - 1];
     return !(last?.revision === revision && last.before === "DEPLOYING" && last.after === "DEPLOYED");
   });

@@ -20,7 +20,7 @@ describe("an instance of a deployment", () => {
   let service: DeployedService;
   let running: number[] = [];
   const start = async (command: "dev" | "serve", orphan_s: number) => {
-    service = await DeployedService.start("sqlite", { THREADMILL_DEPLOY_ORPHAN_SECS: String(orphan_s) }, command);
+    service = await DeployedService.start("sqlite", { THREADMILL_DEPLOY_ORPHAN_TIMEOUT: `${orphan_s}s` }, command);
     await service.becomes(await service.deploy(SPAWNING), "DEPLOYED");
     running = await pids();
   };

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { Header, type HeaderData } from "tar";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { type BuildOrder, DeployError } from "../../src/control-plane/drivers/driver.ts";
+import { type BuildSpec, DeployError } from "../../src/control-plane/drivers/driver.ts";
 import { startOf } from "../../src/control-plane/drivers/process/process-identity.ts";
 import { until } from "../support/until.ts";
 import {
@@ -36,7 +36,7 @@ describe("a build of the process driver", () => {
   const nothingWasMade = () => expect(readdirSync(join(world.folder, "builds"))).toEqual(["node_modules"]);
 
   /** Expects a failure that its user can read. */
-  const failure = async (source: BuildOrder["source"], more: Partial<BuildOrder> = {}): Promise<string> => {
+  const failure = async (source: BuildSpec["source"], more: Partial<BuildSpec> = {}): Promise<string> => {
     const error = await world.build(source, more).then(
       () => new Error("it was built"),
       (reason: Error) => reason,
@@ -70,11 +70,11 @@ describe("a build of the process driver", () => {
   it("goes when it is not among those to keep, and not with those of other deployments", async () => {
     const [kept, old] = [await packed(PROJECT), await packed({ ...PROJECT, "README.md": "old" })];
     const { artifact, folder } = await world.build(kept);
-    const { folder: gone } = await world.build(old);
+    const { folder: deleted } = await world.build(old);
     const { folder: elsewhere } = await world.build(old, { deployment_id: randomUUID() });
     const deployment_id = folder.split("/").at(-2) as string;
     await world.driver.prune?.({ deployment_id, keep: [artifact] });
-    expect([folder, gone, elsewhere].map(existsSync)).toEqual([true, false, true]);
+    expect([folder, deleted, elsewhere].map(existsSync)).toEqual([true, false, true]);
     await world.driver.prune?.({ deployment_id: randomUUID(), keep: [] });
   });
 
@@ -89,8 +89,8 @@ describe("a build of the process driver", () => {
       ["with a symbolic link", { path: "x", type: "SymbolicLink", linkpath: "/etc/passwd" }, /"x", a link/],
       ["with a hard link", { path: "x", type: "Link", linkpath: "agent.mjs" }, /"x", a link/],
       ["with an absolute path", { path: "/tmp/evil", type: "File" }, /"\/tmp\/evil", an absolute path/],
-      ["with a way out", { path: "a/../../evil", type: "File" }, /which leads out of its folder/],
-      ["with a way out for Windows", { path: "a\\..\\..\\evil", type: "File" }, /which leads out of its folder/],
+      ["with a way out", { path: "a/../../evil", type: "File" }, /which is outside of its folder/],
+      ["with a way out for Windows", { path: "a\\..\\..\\evil", type: "File" }, /which is outside of its folder/],
       ["with a device", { path: "null", type: "CharacterDevice" }, /neither a file nor a folder/],
       ["with a named pipe", { path: "pipe", type: "FIFO" }, /neither a file nor a folder/],
       [
@@ -124,7 +124,7 @@ describe("a build of the process driver", () => {
     ])("%s", async (_, bytes) => {
       const file = join(temporaryFolder(), "source.tar.gz");
       writeFileSync(file, bytes);
-      expect(await failure(tarballAt(file))).toBe("The source is not a whole tarball, packed with gzip.");
+      expect(await failure(tarballAt(file))).toBe("The source is not a complete gzip-compressed tarball.");
     });
 
     it("that names one path as a file and as a folder", async () => {
@@ -132,7 +132,7 @@ describe("a build of the process driver", () => {
         { path: "a", type: "File" },
         { path: "a/b", type: "File" },
       ]);
-      expect(await failure(source)).toMatch(/one path as a file and as a folder/);
+      expect(await failure(source)).toMatch(/a path that is both a file and a folder/);
     });
   });
 
@@ -152,25 +152,25 @@ describe("a build of the process driver", () => {
       "has no langgraph.json",
       { "agent.mjs": AGENT },
       {},
-      "The source has no langgraph.json: name the path of its langgraph.json.",
+      "The source has no langgraph.json: set langgraph_config_path to the path of its langgraph.json.",
     ],
     [
       "has none where it should be",
       PROJECT,
       { config_path: "app/langgraph.json" },
-      "The source has no app/langgraph.json: name the path of its langgraph.json.",
+      "The source has no app/langgraph.json: set langgraph_config_path to the path of its langgraph.json.",
     ],
     [
       "is to be read elsewhere",
       PROJECT,
       { config_path: "../../x.json" },
-      "The path of langgraph.json must lie within the source.",
+      "The path of langgraph.json must be within the source.",
     ],
     [
       "is to be read anywhere",
       PROJECT,
       { config_path: "/etc/passwd" },
-      "The path of langgraph.json must lie within the source.",
+      "The path of langgraph.json must be within the source.",
     ],
     ["has one that is no JSON", { "langgraph.json": "{" }, {}, "langgraph.json is not valid JSON."],
     [
@@ -183,13 +183,13 @@ describe("a build of the process driver", () => {
       "names a module that is not there",
       { "langgraph.json": LANGGRAPH_JSON },
       {},
-      "langgraph.json: graphs.agent names ./agent.mjs, which is not there.",
+      "langgraph.json: graphs.agent names ./agent.mjs, which does not exist.",
     ],
     [
       "has graphs in Python",
       { "langgraph.json": '{"graphs":{"a":"./a.py:graph"}}' },
       {},
-      "langgraph.json: graphs.a is written in Python. Graphs in JavaScript and TypeScript are served here.",
+      "langgraph.json: graphs.a is written in Python. Only graphs in JavaScript and TypeScript are supported.",
     ],
   ])("fails when the source %s", async (_, files, more, sentence) => {
     expect(await failure(await packed(files as Record<string, string>), more)).toBe(sentence);
@@ -223,7 +223,7 @@ describe("a build of the process driver", () => {
 
   it("fails with the last that a command said", async () => {
     const message = await failure(await packed(PROJECT), { build_command: "echo all is lost; exit 3" });
-    expect(message).toBe("echo all is lost; exit 3 failed with status 3. The last it said:\nall is lost");
+    expect(message).toBe("echo all is lost; exit 3 failed with status 3. Last output:\nall is lost");
   });
 
   it("fails when a build leads langgraph.json out of the source", async () => {
@@ -276,7 +276,7 @@ describe("a build of the process driver", () => {
     await until("it has started", async () => pid() > 0);
     stop.abort(new Error("interrupted"));
     await expect(building).rejects.toThrow("interrupted");
-    await until("it is gone", async () => !isRunning(pid()));
+    await until("it is deleted", async () => !isRunning(pid()));
     nothingWasMade();
   });
 
@@ -284,7 +284,7 @@ describe("a build of the process driver", () => {
     await world.close();
     world = await openProcessWorld("sqlite", { build_timeout_ms: 300 });
     expect(await failure(await packed(PROJECT), { build_command: "echo begun; sleep 600" })).toMatch(
-      /took longer than 0.3 s and was ended. The last it said:\nbegun/,
+      /took longer than 0.3 s and was killed. Last output:\nbegun/,
     );
   });
 
@@ -362,23 +362,23 @@ describe("a build of a git repository", () => {
   });
 
   it.each([
-    ["http://example.com/x.git", /not fetched over http here/],
-    ["ssh://git@example.com/x.git", /not fetched over ssh here/],
-    ["git@example.com:x.git", /not fetched over ssh here/],
-    ["ext::sh -c touch% /tmp/evil", /must be a whole one/],
+    ["http://example.com/x.git", /cannot be fetched over http,/],
+    ["ssh://git@example.com/x.git", /cannot be fetched over ssh,/],
+    ["git@example.com:x.git", /cannot be fetched over ssh,/],
+    ["ext::sh -c touch% /tmp/evil", /must be a complete URL/],
     ["https://127.0.0.1/x.git", /public internet/],
     ["https://169.254.169.254/x.git", /public internet/],
     ["https://localhost/x.git", /public internet/],
-    ["https://user:secret@example.com/x.git", /must not hold a user name or a password/],
-    ["-oProxyCommand=evil", /must be a whole one/],
-    ["", /must be a whole one/],
+    ["https://user:secret@example.com/x.git", /must not contain a user name or a password/],
+    ["-oProxyCommand=evil", /must be a complete URL/],
+    ["", /must be a complete URL/],
   ])("fetches nothing from %s", async (url, sentence) => {
     await expect(world.build({ ...source(), url })).rejects.toThrow(sentence);
   });
 
   it("fetches no files of the machine unless it may", async () => {
     const strict = await openProcessWorld("sqlite", { git_protocols: ["https"] });
-    await expect(strict.build(source())).rejects.toThrow(/not fetched over file here/);
+    await expect(strict.build(source())).rejects.toThrow(/cannot be fetched over file, only over https/);
     await strict.close();
   });
 });

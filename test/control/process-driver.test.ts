@@ -5,8 +5,9 @@ import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { sql } from "kysely";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { InstanceOrder, InstanceRef } from "../../src/control-plane/drivers/driver.ts";
+import type { InstanceRef, InstanceSpec } from "../../src/control-plane/drivers/driver.ts";
 import { databases } from "../support/databases.ts";
+import { instanceSpec } from "../support/instance-spec.ts";
 import { until } from "../support/until.ts";
 import { AGENT, LANGGRAPH_JSON, PROJECT, packed } from "./deployed-project.ts";
 import { answersOk, ask, describeDriver } from "./driver-conformance.ts";
@@ -35,25 +36,12 @@ describe.each(databases)("an instance of the process driver on %s", (name) => {
   });
   afterEach(() => world.close());
 
-  const orderFor = async (more: Partial<InstanceOrder> = {}, files = PROJECT): Promise<InstanceOrder> => {
+  const specFor = async (more: Partial<InstanceSpec> = {}, files = PROJECT): Promise<InstanceSpec> => {
     const deployment_id = more.deployment_id ?? randomUUID();
-    return {
-      instance_id: randomUUID(),
-      deployment_id,
-      revision_id: randomUUID(),
-      tenant_id: randomUUID(),
-      replica: 0,
-      artifact: (await world.build(await packed(files), { deployment_id })).artifact,
-      config_path: undefined,
-      api_key: `key-${randomUUID()}`,
-      database_password: "a-password-0123456789",
-      env: {},
-      resources: { cpu_limit: undefined, memory_limit_mb: undefined },
-      log: () => undefined,
-      ...more,
-    };
+    const { artifact } = await world.build(await packed(files), { deployment_id });
+    return instanceSpec({ artifact, deployment_id, ...more });
   };
-  const start = async (order: InstanceOrder): Promise<InstanceRef> => {
+  const start = async (order: InstanceSpec): Promise<InstanceRef> => {
     const ref = await world.driver.ensure(order);
     await answersOk(ref);
     return ref;
@@ -61,22 +49,22 @@ describe.each(databases)("an instance of the process driver on %s", (name) => {
 
   it("has the secrets of its deployment, and nothing of the service's environment", async () => {
     process.env.CANARY_OF_THE_SERVICE = "must not be seen";
-    const order = await orderFor({ env: { OPENAI_API_KEY: "sk-1", DATABASE_URL: "postgres://elsewhere/own" } });
-    const told = await ask(await start(order), order, {});
+    const order = await specFor({ env: { OPENAI_API_KEY: "sk-1", DATABASE_URL: "postgres://elsewhere/own" } });
+    const received = await ask(await start(order), order, {});
     delete process.env.CANARY_OF_THE_SERVICE;
 
-    expect(told.env).toMatchObject({ OPENAI_API_KEY: "sk-1", DATABASE_URL: "postgres://elsewhere/own" });
-    expect(Object.keys(told.env)).not.toContain("API_KEYS");
-    expect(Object.keys(told.env)).not.toContain("THREADMILL_DATABASE_URL");
-    expect(told.whole.join("\n")).not.toContain("must not be seen");
+    expect(received.env).toMatchObject({ OPENAI_API_KEY: "sk-1", DATABASE_URL: "postgres://elsewhere/own" });
+    expect(Object.keys(received.env)).not.toContain("API_KEYS");
+    expect(Object.keys(received.env)).not.toContain("THREADMILL_DATABASE_URL");
+    expect(received.whole.join("\n")).not.toContain("must not be seen");
     // The packages that come with the service work.
-    expect(told.type).toBe("ai");
+    expect(received.type).toBe("ai");
   });
 
   it("keeps its threads apart from those of others, and over its revisions", async () => {
-    const [order, other] = [await orderFor(), await orderFor()];
+    const [order, other] = [await specFor(), await specFor()];
     const [ref, elsewhere] = [await start(order), await start(other)];
-    const call = (at: InstanceRef, by: InstanceOrder, path: string, method = "GET") =>
+    const call = (at: InstanceRef, by: InstanceSpec, path: string, method = "GET") =>
       fetch(`${at.address}${path}`, {
         method,
         headers: { "x-api-key": by.api_key, ...(method === "POST" && { "content-type": "application/json" }) },
@@ -103,7 +91,7 @@ describe.each(databases)("an instance of the process driver on %s", (name) => {
   });
 
   it("is not mistaken for a process that has its number by now", async () => {
-    const order = await orderFor();
+    const order = await specFor();
     const ref = await start(order);
     await world.driver.stop(ref, { grace_ms: 10_000 });
     const stranger = spawn("sleep", ["600"], { detached: true });
@@ -113,7 +101,7 @@ describe.each(databases)("an instance of the process driver on %s", (name) => {
     const record = { ...taken, process: { pid, started } };
     writeFileSync(join(world.folder, "run", `${ref.instance_id}.json`), JSON.stringify(record));
 
-    expect(await world.driver.probe(taken)).toMatchObject({ state: "gone" });
+    expect(await world.driver.probe(taken)).toMatchObject({ state: "ended" });
     await world.driver.stop(taken, { grace_ms: 0 });
     expect(stranger.exitCode).toBeNull();
     expect(() => process.kill(pid, 0)).not.toThrow();
@@ -122,7 +110,7 @@ describe.each(databases)("an instance of the process driver on %s", (name) => {
   });
 
   it("is found when the service died right after its start, before it knew the number", async () => {
-    const order = await orderFor();
+    const order = await specFor();
     const ref = await start(order);
     const file = join(world.folder, "run", `${ref.instance_id}.json`);
     const { process: known, ...record } = JSON.parse(readFileSync(file, "utf8"));
@@ -134,25 +122,25 @@ describe.each(databases)("an instance of the process driver on %s", (name) => {
     expect(await world.driver.ensure(order)).toEqual(ref);
   });
 
-  it("is told of again, and of nothing twice, when what it wrote was not kept", async () => {
-    const order = await orderFor();
+  it("sends its lines again, and none twice, when they were not stored", async () => {
+    const order = await specFor();
     let isKept = true;
     const first: string[] = [];
     const ref = await start({
       ...order,
       log: ({ message }) => first.push(message),
-      kept: () => (isKept ? Promise.resolve() : Promise.reject(new Error("closed"))),
+      logsPersisted: () => (isKept ? Promise.resolve() : Promise.reject(new Error("closed"))),
     });
     await ask(ref, order, { print: ["one"] });
-    await until("it is told", async () => first.includes("one"));
+    await until("it is received", async () => first.includes("one"));
     isKept = false;
     await ask(ref, order, { print: ["two"] });
-    await until("it is told", async () => first.includes("two"));
+    await until("it is received", async () => first.includes("two"));
     await ask(ref, order, { print: ["three"] });
 
     const second: string[] = [];
     await world.driver.ensure({ ...order, log: ({ message }) => second.push(message) });
-    await until("the rest is told", async () => second.includes("three"));
+    await until("the rest is received", async () => second.includes("three"));
     expect(second.filter((message) => /^(one|two|three)$/.test(message))).toEqual(["two", "three"]);
   });
 
@@ -161,23 +149,26 @@ describe.each(databases)("an instance of the process driver on %s", (name) => {
       "const State",
       `import { spawn } from "node:child_process"; console.log("started " + spawn("sleep", ["600"]).pid); const State`,
     );
-    const told: string[] = [];
-    const order = await orderFor({ log: ({ message }) => told.push(message) }, { ...PROJECT, "agent.mjs": spawning });
+    const received: string[] = [];
+    const order = await specFor(
+      { log: ({ message }) => received.push(message) },
+      { ...PROJECT, "agent.mjs": spawning },
+    );
     const ref = await start(order);
-    const pids = () => told.flatMap((message) => /^started (\d+)$/.exec(message)?.[1] ?? []).map(Number);
+    const pids = () => received.flatMap((message) => /^started (\d+)$/.exec(message)?.[1] ?? []).map(Number);
     await until("it has started one", async () => pids().length > 0);
     await world.driver.stop(ref, { grace_ms: 10_000 });
     for (const pid of pids()) await until("it is gone", async () => !isThere(pid));
   });
 
   it("is ended by force when it does not end in its grace", async () => {
-    const deaf = `${AGENT}\nimport { isMainThread } from "node:worker_threads";`;
-    const order = await orderFor(
-      { env: { NODE_OPTIONS: "--import ./deaf.mjs" } },
+    const ignores_signals = `${AGENT}\nimport { isMainThread } from "node:worker_threads";`;
+    const order = await specFor(
+      { env: { NODE_OPTIONS: "--import ./ignore-signals.mjs" } },
       {
         ...PROJECT,
-        "agent.mjs": deaf,
-        "deaf.mjs": `const { on } = process;
+        "agent.mjs": ignores_signals,
+        "ignore-signals.mjs": `const { on } = process;
 process.on = process.addListener = function (name, listener) { return name === "SIGTERM" ? on.call(this, name, () => undefined) : on.call(this, name, listener); };`,
       },
     );
@@ -189,15 +180,15 @@ process.on = process.addListener = function (name, listener) { return name === "
   });
 
   it("has the memory and the graph hosts that its limits say", async () => {
-    const order = await orderFor({ resources: { cpu_limit: 1.5, memory_limit_mb: 333 } });
-    const told = await ask(await start(order), order, {});
-    const arguments_of = readFileSync(`/proc/${told.pid}/environ`, "utf8");
-    expect(arguments_of).toContain("THREADMILL_HOST_MEMORY_MB=333");
+    const order = await specFor({ resources: { cpu_limit: 1.5, memory_limit_mb: 333 } });
+    const received = await ask(await start(order), order, {});
+    const arguments_of = readFileSync(`/proc/${received.pid}/environ`, "utf8");
+    expect(arguments_of).toContain("THREADMILL_HOST_MEMORY=333MiB");
   });
 
   it("is refused in a sentence when its build is gone", async () => {
-    const order = await orderFor({ artifact: "0".repeat(64) });
-    await expect(world.driver.ensure(order)).rejects.toThrow("The build of this revision is gone");
+    const order = await specFor({ artifact: "0".repeat(64) });
+    await expect(world.driver.ensure(order)).rejects.toThrow("The build of this revision was removed");
     expect(await world.driver.list()).toEqual([]);
   });
 
@@ -206,7 +197,7 @@ process.on = process.addListener = function (name, listener) { return name === "
     const deployment_id = randomUUID();
     const config_path = "apps/one/langgraph.json";
     const { artifact } = await world.build(await packed(files), { deployment_id, config_path });
-    const order = await orderFor({ deployment_id, artifact, config_path });
+    const order = await specFor({ deployment_id, artifact, config_path });
     expect((await ask(await start(order), order, {})).type).toBe("ai");
   });
 });

@@ -1,6 +1,6 @@
 import { rmSync } from "node:fs";
 import { join, resolve } from "node:path";
-import type { BuildOrder, DeployDriver, LogLine } from "../../src/control-plane/drivers/driver.ts";
+import type { BuildSpec, DeployDriver, LogLine } from "../../src/control-plane/drivers/driver.ts";
 import { createProcessDriver, type ProcessDriverOptions } from "../../src/control-plane/drivers/process/driver.ts";
 import type { Database } from "../../src/platform/database/database.ts";
 import { createLog } from "../../src/platform/lib/log.ts";
@@ -18,7 +18,7 @@ export interface ProcessWorld {
   database: Database;
   /** Another driver on the same folder, as a service that starts anew would have it. */
   restart(): Promise<void>;
-  build(source: BuildOrder["source"], more?: Partial<BuildOrder>, signal?: AbortSignal): Promise<BuildResult>;
+  build(source: BuildSpec["source"], more?: Partial<BuildSpec>, signal?: AbortSignal): Promise<BuildResult>;
   close(): Promise<void>;
 }
 
@@ -63,7 +63,7 @@ export async function openProcessWorld(
     },
     async build(source, more = {}, signal = new AbortController().signal) {
       const lines: LogLine[] = [];
-      const order: BuildOrder = {
+      const order: BuildSpec = {
         deployment_id: "00000000-0000-4000-8000-000000000001",
         revision_id: "00000000-0000-4000-8000-000000000002",
         source,

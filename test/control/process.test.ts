@@ -112,18 +112,18 @@ describe.each(databases)("a process that reconciles on %s", (name) => {
 
   it("has drivers start so many instances at a time, and no more", async () => {
     const { ensure } = world.driver;
-    let [now, most] = [0, 0];
+    let [now, max] = [0, 0];
     world.driver.ensure = async (order) => {
-      most = Math.max(most, ++now);
+      max = Math.max(max, ++now);
       // Long enough for others to come.
       await world.turns(now < 2 ? 500 : 5);
       now--;
       return ensure.call(world.driver, order);
     };
-    world.start(undefined, { at_work: 2, builds: 6 });
+    world.start(undefined, { driver_slots: 2, builds: 6 });
     const ids: string[] = [];
     for (let n = 0; n < 6; n++) ids.push(await world.deploy(`many-${n}`, "main"));
     for (const id of ids) await world.become(id, "DEPLOYED");
-    expect(most).toBe(2);
+    expect(max).toBe(2);
   });
 });

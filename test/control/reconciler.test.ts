@@ -57,7 +57,7 @@ describe.each(databases)("a deployment on %s", (name) => {
       world.start();
       const id = await world.deploy("handed-over", "main");
       const executes = async (n: number) =>
-        world.driver.claimants.get(id) === (await world.revision(id, n)).deploying_at;
+        world.driver.active_rollouts.get(id) === (await world.revision(id, n)).deploying_at;
       await world.until("the first executes runs", () => executes(1));
       await world.update(id, "run-held");
       await world.until("the second is asked for /ok", async () => (await world.get(id)).instances.length === 2);
@@ -85,7 +85,7 @@ describe.each(databases)("a deployment on %s", (name) => {
         );
       await keptAre(3, 4, 5, 6, 7);
       const revision_id = async (n: number) => (await world.revision(id, n)).revision_id;
-      await expect(world.redeploy(id, await revision_id(2))).rejects.toThrow("its build is not kept any more");
+      await expect(world.redeploy(id, await revision_id(2))).rejects.toThrow("its build was removed");
       await world.redeploy(id, await revision_id(3));
       await world.become(id, ...Array.from({ length: 7 }, () => "DEPLOYED"));
       await world.update(id, "run-8");
@@ -168,7 +168,7 @@ describe.each(databases)("a deployment on %s", (name) => {
       ["build-fails", "BUILD_FAILED", "langgraph.json names no graph."],
       ["run-refused", "DEPLOY_FAILED", "The port is taken."],
       ["run-dies", "DEPLOY_FAILED", "Ended 3 times before it was ready. An instance ended: it exited with status 1."],
-      ["run-never", "DEPLOY_FAILED", "Not ready after 20 s. The last look at /ok: it answered 503."],
+      ["run-never", "DEPLOY_FAILED", "Not ready after 20 s. Last readiness check: /ok answered 503."],
     ])("goes on as it was when its revision %s", async (ref, status, why) => {
       const { router } = world.start();
       const { id, instance_id, revision_id } = await serving();
@@ -182,17 +182,20 @@ describe.each(databases)("a deployment on %s", (name) => {
     });
 
     it.each([
-      ["build-trouble", "BUILD_FAILED", "built"],
-      ["run-trouble", "DEPLOY_FAILED", "started"],
-    ])("fails when the driver fails four times (%s), and says that it was not the user", async (ref, status, done) => {
-      world.start();
-      const { id } = await serving();
-      await world.update(id, ref);
-      await world.become(id, "DEPLOYED", status);
-      expect(await message(id, 2)).toBe(
-        `It could not be ${done}, 4 times in a row, and not because of what was deployed: the log of the service says why.`,
-      );
-    });
+      ["build-trouble", "BUILD_FAILED", "build"],
+      ["run-trouble", "DEPLOY_FAILED", "start"],
+    ])(
+      "fails when the driver fails four times (%s), and says that it was not the user",
+      async (ref, status, action) => {
+        world.start();
+        const { id } = await serving();
+        await world.update(id, ref);
+        await world.become(id, "DEPLOYED", status);
+        expect(await message(id, 2)).toBe(
+          `The ${action} failed 4 times for a reason that the deployment did not cause: see the log of the service.`,
+        );
+      },
+    );
 
     it.each(["build-flaky", "run-flaky", "run-falls"])("gets over it when its revision is %s", async (ref) => {
       world.start();
@@ -253,7 +256,7 @@ describe.each(databases)("a deployment on %s", (name) => {
       const image = { source: "internal_docker", source_config: { repo_url: undefined } } as const;
       const id = await world.deploy("lost", "", { ...image, source_revision_config: { image_uri: "agents/main:1" } });
       await world.become(id, "CREATE_FAILED");
-      expect(await message(id, 1)).toBe('Nothing runs deployments of the source "internal_docker" here.');
+      expect(await message(id, 1)).toBe('This service cannot run deployments with source "internal_docker".');
     });
   });
 
@@ -422,7 +425,7 @@ describe.each(databases)("a deployment on %s", (name) => {
       const id = await world.deploy("short-lived", ref);
       await world.become(id, status);
       await world.remove(id);
-      await world.gone(id);
+      await world.deleted(id);
       expect(world.driver.running.size).toBe(0);
       expect(world.driver.remains.size).toBe(0);
       expect(router.upstreams.has(id)).toBe(false);
@@ -436,7 +439,7 @@ describe.each(databases)("a deployment on %s", (name) => {
       const { id, instance_id } = await serving();
       world.in_flight.set(instance_id, 1);
       await world.remove(id);
-      await world.gone(id);
+      await world.deleted(id);
       expect(world.driver.stopped).toEqual([{ instance_id, grace_ms: 5_000 }]);
     });
 
@@ -446,7 +449,7 @@ describe.each(databases)("a deployment on %s", (name) => {
       const other = await world.deploy("other", "main");
       await world.become(other, "DEPLOYED");
       await world.deployments.deleteMany(ASKING.caller, [id]);
-      await world.gone(id);
+      await world.deleted(id);
       expect(router.upstreams.get(other)).toHaveLength(1);
     });
   });

@@ -1,10 +1,10 @@
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { isTerminal, REVISION_MOVES } from "../../src/control-plane/reconcile/revision-states.ts";
-import { UNDER_WAY } from "../../src/control-plane/storage/revisions.ts";
+import { isTerminal, REVISION_TRANSITIONS } from "../../src/control-plane/reconcile/revision-transitions.ts";
+import { IN_PROGRESS } from "../../src/control-plane/storage/revisions.ts";
 import { databases } from "../support/databases.ts";
-import { forbiddenMoves, movesOf, watchMoves } from "./moves.ts";
+import { forbiddenTransitions, recordedTransitions, recordTransitions } from "./moves.ts";
 import { ASKING, World } from "./world.ts";
 
 const PAGE = readFileSync(resolve(import.meta.dirname, "../../docs/control-plane.md"), "utf8");
@@ -16,11 +16,11 @@ describe("docs/control-plane.md", () => {
       .split("\n")
       .map((line) => line.trim())
       .filter((line) => line.includes("-->"));
-    expect(drawn).toEqual(REVISION_MOVES.map(({ from, to, because }) => `${from ?? "[*]"} --> ${to}: ${because}`));
+    expect(drawn).toEqual(REVISION_TRANSITIONS.map(({ from, to, reason }) => `${from ?? "[*]"} --> ${to}: ${reason}`));
   });
 
   it("explains every status, and says which of them are final", () => {
-    const statuses = [...new Set(REVISION_MOVES.map(({ to }) => to))];
+    const statuses = [...new Set(REVISION_TRANSITIONS.map(({ to }) => to))];
     for (const status of statuses) {
       const [, final] = new RegExp(`^\\| \`${status}\` \\|.*\\| (yes|no) \\|$`, "m").exec(PAGE) ?? [];
       expect(final, status).toBe(isTerminal(status) ? "yes" : "no");
@@ -32,7 +32,7 @@ describe.each(databases)("the states of revisions on %s", (name) => {
   let world: World;
   beforeAll(async () => {
     world = await World.open(name);
-    await watchMoves(world);
+    await recordTransitions(world);
   });
   beforeEach(() => world.clear());
   afterAll(() => world.close());
@@ -103,17 +103,19 @@ describe.each(databases)("the states of revisions on %s", (name) => {
 
   it("change as the table says, in all of these ways and in no other", async () => {
     await goAllWays();
-    const moves = await movesOf(world);
+    const moves = await recordedTransitions(world);
     const seen = moves.filter(({ after }) => after !== "active").map((m) => `${m.before ?? "*"} > ${m.after}`);
-    const told = REVISION_MOVES.map(({ from, to }) => `${from ?? "*"} > ${to}`);
-    expect([...new Set(seen)].sort()).toEqual(told.sort());
+    const listed = REVISION_TRANSITIONS.map(({ from, to }) => `${from ?? "*"} > ${to}`);
+    expect([...new Set(seen)].sort()).toEqual(listed.sort());
     expect(moves.filter(({ after }) => after === "active").length).toBeGreaterThan(2);
-    expect(forbiddenMoves(moves)).toEqual([]);
+    expect(forbiddenTransitions(moves)).toEqual([]);
   });
 
   it("tells the ends from all others", () => {
-    const left = new Set(REVISION_MOVES.filter(({ because }) => because !== "deployed again").map(({ from }) => from));
-    for (const { to } of REVISION_MOVES) expect(isTerminal(to), to).toBe(!left.has(to));
-    for (const status of UNDER_WAY) expect(isTerminal(status)).toBe(false);
+    const left = new Set(
+      REVISION_TRANSITIONS.filter(({ reason }) => reason !== "deployed again").map(({ from }) => from),
+    );
+    for (const { to } of REVISION_TRANSITIONS) expect(isTerminal(to), to).toBe(!left.has(to));
+    for (const status of IN_PROGRESS) expect(isTerminal(status)).toBe(false);
   });
 });

@@ -33,7 +33,7 @@ describe.each(databases)("a service that is killed on %s", (name) => {
   let service: DeployedService;
   beforeAll(async () => {
     // On Postgres replaced instances go by time, and leases of the dead lapse.
-    const env = { THREADMILL_DEPLOY_DRAIN_SECS: "1", THREADMILL_DEPLOY_LEASE_MS: "3000" };
+    const env = { THREADMILL_DEPLOY_DRAIN: "1s", THREADMILL_DEPLOY_LEASE: "3000ms" };
     service = await DeployedService.start(name, env);
     await service.becomes(await service.deploy(projectOf("one")), "DEPLOYED");
     expect(await runOn(service, THREAD)).toEqual(["one"]);
@@ -80,14 +80,14 @@ describe.each(databases)("a service that is killed on %s", (name) => {
       revision_id = await service.deploy(projectOf("two"));
     });
     await service.becomes(revision_id, "DEPLOYED");
-    await service.holds("the old instance is gone", async () => (await rowsOf("instances")).length === 1);
+    await service.holds("the old instance is deleted", async () => (await rowsOf("instances")).length === 1);
 
     expect(await service.deployment()).toMatchObject({ active_revision_id: revision_id, status: "READY" });
     expect(await runOn(service, THREAD)).toEqual(["one", "two"]);
     const [instance] = await rowsOf("instances");
     expect(instance).toMatchObject({ revision_id, state: "ready" });
     const instance_id = instance?.instance_id as string;
-    await service.holds("what belongs to nobody is gone", async () => processes().length === 1);
+    await service.holds("what belongs to nobody is deleted", async () => processes().length === 1);
     expect(processes()).toEqual([expect.stringContaining(instance_id)]);
     expect(filesIn(control("run"))).toEqual([`${instance_id}.json`]);
     expect(filesIn(control("logs")).filter((file) => !file.startsWith(instance_id))).toEqual([]);
@@ -98,7 +98,7 @@ describe.each(databases)("a service that is killed on %s", (name) => {
 
   it("in the middle of a deletion leaves no process, no file and no row", async () => {
     await dieAt(DELETION, () => service.send("DELETE", `/v2/deployments/${service.deployment_id}`));
-    await service.gone();
+    await service.deleted();
 
     for (const table of TABLES) expect([table, await rowsOf(table)]).toEqual([table, []]);
     expect(processes()).toEqual([]);
@@ -115,7 +115,7 @@ describe.each(databases)("a service that is killed on %s", (name) => {
   }, 300_000);
 });
 
-/** Of a process that may be gone. */
+/** Of a process that may be deleted. */
 function commandOf(pid: string): string {
   try {
     return readFileSync(`/proc/${pid}/cmdline`, "utf8");

@@ -16,9 +16,9 @@ describe.each(databases)("a deployment under load on %s", (name) => {
   const new_thread = randomUUID();
   beforeAll(async () => {
     service = await DeployedService.start(name, {
-      THREADMILL_DEPLOY_DEADLINE_SECS: "30",
+      THREADMILL_DEPLOY_DEADLINE: "30s",
       // On Postgres replaced instances go by this.
-      THREADMILL_DEPLOY_DRAIN_SECS: "60",
+      THREADMILL_DEPLOY_DRAIN: "60s",
     });
     first = await service.deploy(projectOf("one"));
     await service.becomes(first, "DEPLOYED");

@@ -33,10 +33,10 @@ export class Sequence {
     const choose = (from: readonly number[]) => from[pick % Math.max(1, from.length)];
     if (name === "create") return this.#create(ref);
     const id = this.#id;
-    if (id === undefined || model.gone) return false;
+    if (id === undefined || model.deleted) return false;
     if (name === "delete") {
       await world.remove(id);
-      model.gone = true;
+      model.deleted = true;
       return true;
     }
     const n = choose(
@@ -61,7 +61,7 @@ export class Sequence {
   }
 
   async #create(ref: string): Promise<boolean> {
-    if (this.#id === undefined || this.#model.gone) {
+    if (this.#id === undefined || this.#model.deleted) {
       this.#model = new Model();
       this.#id = await this.#world.deploy(`deployment-${++this.#made}`, ref);
     } else await this.#world.update(this.#id, ref);
@@ -84,8 +84,8 @@ export class Sequence {
 
   /** Where everything comes to rest: rows, instances, what runs, and what the router knows. */
   #wanted() {
-    const { revisions, active, gone } = this.#model;
-    if (gone || this.#id === undefined) return { running: [], remains: 0 };
+    const { revisions, active, deleted } = this.#model;
+    if (deleted || this.#id === undefined) return { running: [], remains: 0 };
     const fresh = revisions.flatMap(({ status }, n) => (status === "DEPLOYING" ? [n] : []));
     const serving = active === undefined ? [] : [active];
     return {
@@ -117,9 +117,9 @@ export class Sequence {
       instances: instances.map(({ revision_id, state }) => `${number(revision_id)} ${state}`).sort(),
       running: running.map(({ ref }) => of(ref.instance_id)).sort(),
       executes: instances.flatMap(({ rollout, revision_id }) =>
-        rollout === world.driver.claimants.get(deployment.deployment_id) ? [number(revision_id)] : [],
+        rollout === world.driver.active_rollouts.get(deployment.deployment_id) ? [number(revision_id)] : [],
       ),
-      routed: upstreams.map((upstream) => (isThere(upstream) ? of(upstream.instance_id) : "gone")),
+      routed: upstreams.map((upstream) => (isThere(upstream) ? of(upstream.instance_id) : "deleted")),
     };
   }
 }

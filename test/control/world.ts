@@ -1,19 +1,19 @@
 import { join } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { sql } from "kysely";
-import { newEncryptionKey } from "../../src/access/encryption/encryption-key.ts";
+import { generateEncryptionKey } from "../../src/access/encryption/encryption-key.ts";
 import { KeyRing } from "../../src/access/encryption/key-ring.ts";
 import { MIGRATIONS } from "../../src/app/compose/migrations.ts";
 import type { DeploymentCreate } from "../../src/control-plane/contract/deployments.ts";
-import { Deployments } from "../../src/control-plane/deployments.ts";
+import { Deployments } from "../../src/control-plane/deployments/deployments.ts";
+import { Revisions } from "../../src/control-plane/deployments/revisions.ts";
 import type { DeployDriver } from "../../src/control-plane/drivers/driver.ts";
 import { Reconciler } from "../../src/control-plane/reconcile/reconciler.ts";
 import {
-  type ReconcilerParts,
+  type ReconcilerContext,
   type ReconcilerSettings,
   reconcilerSettings,
 } from "../../src/control-plane/reconcile/reconciler-context.ts";
-import { Revisions } from "../../src/control-plane/revisions.ts";
 import type { Router, Upstream } from "../../src/control-plane/router/router.ts";
 import type {
   DeploymentLogRow,
@@ -45,13 +45,13 @@ export const SETTINGS: ReconcilerSettings = {
     deploy_probes: 3,
   }),
   progress_ms: 4_000,
-  drain_look_ms: 5_000,
-  steady_ms: 100_000,
-  look_ms: 15_000,
+  drain_check_ms: 5_000,
+  stable_ms: 100_000,
+  resync_ms: 15_000,
   poll_ms: 15_000,
   probe_ms: 1_000,
   watch_ms: 5_000,
-  garbage_ms: 30_000,
+  orphan_check_ms: 30_000,
 };
 
 export const CALLER: Caller = {
@@ -105,7 +105,7 @@ export class World {
   readonly deployments: Deployments;
   readonly revisions: Revisions;
   readonly #drop: () => Promise<void>;
-  readonly #seal = new KeyRing([newEncryptionKey()], undefined, log);
+  readonly #seal = new KeyRing([generateEncryptionKey()], undefined, log);
   driver = new MemoryDriver();
   in_flight = new Map<string, number>();
   processes: Process[] = [];
@@ -116,8 +116,8 @@ export class World {
     this.database = database;
     this.time = time;
     this.#drop = drop;
-    this.deployments = new Deployments({ database, seal: this.#seal });
-    this.revisions = new Revisions({ database, seal: this.#seal });
+    this.deployments = new Deployments({ database, seal: this.#seal, log });
+    this.revisions = new Revisions({ database, seal: this.#seal, log }, this.deployments);
   }
 
   static async open(name: DatabaseName): Promise<World> {
@@ -159,7 +159,7 @@ export class World {
     const reconciler = new Reconciler({
       ...parts,
       database: life.database(this.database),
-      askOk: (address) => life.call(() => this.driver.ok(address), { counts: false }),
+      checkReady: (address) => life.call(() => this.driver.ok(address), { counts: false }),
       activate: ({ address }) => life.call(() => this.driver.activate(address)),
       wait: this.time.waitOf(life),
       settings: { ...SETTINGS, ...settings },
@@ -170,7 +170,7 @@ export class World {
     return process;
   }
 
-  parts(driver: DeployDriver): Omit<ReconcilerParts, "askOk" | "activate" | "wait"> & { router: MemoryRouter } {
+  parts(driver: DeployDriver): Omit<ReconcilerContext, "checkReady" | "activate" | "wait"> & { router: MemoryRouter } {
     return {
       database: this.database,
       drivers: { all: [driver], driverFor: (source) => (source === "internal_docker" ? undefined : driver) },
@@ -272,7 +272,7 @@ export class World {
   /** The rows of a deployment that is there. */
   async get(deployment_id: string): Promise<View> {
     const view = await this.view(deployment_id);
-    if (!view) throw new Error(`The deployment ${deployment_id} is gone.`);
+    if (!view) throw new Error(`The deployment ${deployment_id} is deleted.`);
     return view;
   }
 
@@ -297,8 +297,8 @@ export class World {
       return revisions.map(({ status }) => status).join() === statuses.join();
     });
 
-  gone = (deployment_id: string): Promise<void> =>
-    this.until("the deployment is gone", async () => (await this.view(deployment_id)) === undefined);
+  deleted = (deployment_id: string): Promise<void> =>
+    this.until("the deployment is deleted", async () => (await this.view(deployment_id)) === undefined);
 
   /** For the messages of tests that fail. */
   async describe(): Promise<string> {

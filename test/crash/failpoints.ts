@@ -5,32 +5,35 @@ import { registerHooks } from "node:module";
  * process at the n-th passage. The server itself knows nothing of it; a line that is not found any more is an
  * error, so that a point cannot get lost.
  */
-const POINTS: Record<string, { file: string; before: string }> = {
-  "after-insert": { file: "/src/agent-server/runs.ts", before: "for (const cancel of cancels) cancel.announce(" },
+export const POINTS: Record<string, { file: string; before: string }> = {
+  "after-insert": { file: "/src/agent-server/runs/runs.ts", before: "this.#context.engine.publishCancels(" },
   "after-claim": { file: "/src/agent-server/engine/worker.ts", before: "for (const run of runs) {" },
   "after-checkpoint": {
-    file: "/src/agent-server/engine/journal.ts",
+    file: "/src/agent-server/engine/execution/journal.ts",
     before: "if (events.length > 0) feed.publish(events);",
   },
-  "after-delete": { file: "/src/agent-server/runs.ts", before: "if (done) return;" },
-  "after-new-key": { file: "/src/cli/keys/rotate-encryption.ts", before: "ring.followFile();" },
+  "after-delete": { file: "/src/agent-server/runs/runs.ts", before: "if (done) return;" },
+  "after-new-key": { file: "/src/cli/keys/rotate-encryption.ts", before: "ring.reloadIfChanged();" },
   "in-reseal": { file: "/src/access/encryption/rotation.ts", before: "after = last.row_id;" },
   "before-key-removal": {
     file: "/src/cli/keys/rotate-encryption.ts",
     before: 'if (source.kind === "file") new KeyFile(source.path).remove(unused);',
   },
   "build-begins": {
-    file: "/src/control-plane/reconcile/build.ts",
+    file: "/src/control-plane/reconcile/jobs.ts",
     before: "const { artifact, commit_sha } = await buildArtifact(",
   },
   "build-is-made": {
     file: "/src/control-plane/drivers/process/build.ts",
-    before: "await keep(making.source, buildFolder(folders, order.deployment_id, artifact));",
+    before: "await moveIntoPlace(source, buildFolder(folders, spec.deployment_id, artifact));",
   },
-  "build-is-kept": { file: "/src/control-plane/reconcile/build.ts", before: "const found = commit_sha === undefined" },
+  "build-is-kept": {
+    file: "/src/control-plane/reconcile/jobs.ts",
+    before: "const found = commit_sha === undefined",
+  },
   "instance-is-wanted": {
     file: "/src/control-plane/reconcile/jobs.ts",
-    before: "const ref = await asking(() => driverNamed(",
+    before: "const ref = await callDriver(() => requireDriver(",
   },
   "process-is-started": {
     file: "/src/control-plane/drivers/process/instances.ts",
@@ -38,31 +41,37 @@ const POINTS: Record<string, { file: string; before: string }> = {
   },
   "instance-is-started": {
     file: "/src/control-plane/reconcile/jobs.ts",
-    before: "await work.commit((tx) => recordStarted(",
+    before: "const is_new = (await context.commit((tx) => recordStarted(",
   },
   "instance-is-ready": {
     file: "/src/control-plane/reconcile/jobs.ts",
-    before: "await work.commit((tx) => readyIfStarting(",
+    before: "await context.commit((tx) => readyIfStarting(",
   },
   "traffic-is-switched": {
     file: "/src/control-plane/reconcile/deployment-controller.ts",
-    before: "if (!(await acts.commitSwitch(",
+    before: "if (!(await commitTrafficSwitch(",
   },
   "switch-is-committed": {
     file: "/src/control-plane/reconcile/deployment-controller.ts",
-    before: "this.#switched = undefined;",
+    before: "this.#uncommitted_switch = undefined;",
   },
   "runs-are-taken-over": { file: "/src/control-plane/reconcile/jobs.ts", before: "return instance.rollout;" },
   "old-one-is-stopped": {
     file: "/src/control-plane/reconcile/jobs.ts",
-    before: "await work.commit((tx) => deleteInstance(",
+    before: "await context.commit((tx) => deleteInstance(",
   },
   "folders-are-removed": {
-    file: "/src/control-plane/cleanup/delete-deployment.ts",
-    before: "await asking(() => uploads.removeOf(",
+    file: "/src/control-plane/reconcile/jobs.ts",
+    before: "await callDriver(() => uploads.removeOf(",
   },
-  "rows-are-left": { file: "/src/control-plane/reconcile/deployment-controller.ts", before: "await acts.erase(work);" },
-  "before-settle": { file: "/src/agent-server/engine/settle.ts", before: "const ending = await database.write(" },
+  "rows-are-left": {
+    file: "/src/control-plane/reconcile/deployment-controller.ts",
+    before: "await deleteDeployment(context);",
+  },
+  "before-settle": {
+    file: "/src/agent-server/engine/settlement/settle.ts",
+    before: "const ending = await database.write(",
+  },
 };
 
 const point = POINTS[process.env.FAILPOINT ?? ""];

@@ -12,13 +12,13 @@ export interface Watched {
 export type Complaint = string;
 
 /** What was told under each id, whoever was told first: all readers of a run must be told the same. */
-export type Told = Map<number, string>;
+export type Received = Map<number, string>;
 
 /**
  * Reads a run to its end, through as many servers as it takes: when the connection breaks it comes back with the last id it
  * has seen. Ids must come as 1, 2, 3 ... over all connections.
  */
-export async function readThrough(run: Watched, told: Told, onEvent: () => void): Promise<Complaint[]> {
+export async function readThrough(run: Watched, received: Received, onEvent: () => void): Promise<Complaint[]> {
   const complaints: Complaint[] = [];
   let last = 0;
   const take = (text: string) => {
@@ -26,8 +26,8 @@ export async function readThrough(run: Watched, told: Told, onEvent: () => void)
       const n = Number(id);
       if (n !== last + 1) complaints.push(`after ${last} came ${id} (${event})`);
       const content = JSON.stringify([event, data]);
-      if ((told.get(n) ?? content) !== content) complaints.push(`${n} was ${told.get(n)} and is ${content}`);
-      told.set(n, content);
+      if ((received.get(n) ?? content) !== content) complaints.push(`${n} was ${received.get(n)} and is ${content}`);
+      received.set(n, content);
       last = n;
       onEvent();
     }

@@ -7,7 +7,7 @@ import { freePort, type ServerProcess, startProcess } from "../support/process.t
 import { type Random, randomOf } from "../support/random.ts";
 import { openOn } from "../support/storage.ts";
 import { violations } from "./invariants.ts";
-import { readThrough, type Told } from "./reader.ts";
+import { type Received, readThrough } from "./reader.ts";
 
 const KILLS = Math.ceil(COUNTS.kills / 2);
 const RUNS_AT_ONCE = 6;
@@ -44,7 +44,7 @@ describe.each(databases)("readers and cancels on %s", (name) => {
         databaseUrl: database.url,
         port,
         config: "test/graphs/crash/langgraph.json",
-        env: { THREADMILL_CANCEL_GRACE_MS: "500" },
+        env: { THREADMILL_CANCEL_GRACE: "500ms" },
       };
       const traffic = new Traffic(`http://127.0.0.1:${port}`, random);
       for (let kills = 0; kills < KILLS; kills++) {
@@ -136,20 +136,20 @@ class Traffic {
   }
 
   async #attend(run: { url: string; run_id: string }): Promise<Outcome> {
-    const told: Told = new Map();
+    const received: Received = new Map();
     const cancelAt =
       this.#random.integer(0, CANCELS - 1) === 0 ? this.#random.integer(1, 60) : Number.POSITIVE_INFINITY;
     const action = this.#random.pick<Action>(["interrupt", "rollback"]);
     let cancelling: Promise<Action | undefined> | undefined;
     const onEvent = () => {
       if (++this.#count >= this.#wanted.count) this.#wanted.resolve();
-      if (told.size >= cancelAt) cancelling ??= cancel(run.url, action);
+      if (received.size >= cancelAt) cancelling ??= cancel(run.url, action);
     };
-    const readers = Array.from({ length: READERS }, () => readThrough(run, told, onEvent));
+    const readers = Array.from({ length: READERS }, () => readThrough(run, received, onEvent));
     const complaints = (await Promise.all(readers)).flat();
     const cancelled = await cancelling;
     const { status } = (await untilAnswered(run.url)) as { status?: string };
-    const attempts = [...told.values()].filter((content) => content.startsWith('["metadata"')).length;
+    const attempts = [...received.values()].filter((content) => content.startsWith('["metadata"')).length;
     // A cancel that was not answered may have been written down all the same, or have come too late.
     const unknown = cancelling !== undefined && cancelled === undefined;
     return { run_id: run.run_id, cancelled, status: unknown ? "success" : status, complaints, attempts };

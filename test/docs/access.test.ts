@@ -36,8 +36,8 @@ describe("docs/access.md", () => {
     expect(made).toMatchObject(known);
     expect(await shell(use, { KEY: made.key })).toBe("[][]");
     const listed = await shell(end, { ID: made.id });
-    expect(listed).toContain(`${made.id}  valid`);
-    expect(listed).toContain(`The key ${made.id} is revoked.`);
+    expect(listed).toContain(`${made.id}  active`);
+    expect(listed).toContain(`Revoked API key ${made.id}.`);
     const admin = JSON.parse(await shell(create.replace("--user alice", "--user ada --scope admin")));
     expect(JSON.parse(await shell(administer, { ADMIN: admin.key }))).toMatchObject({ user_id: "alice" });
   });

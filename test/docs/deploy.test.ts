@@ -87,7 +87,7 @@ describe("docs/deploy.md", () => {
 
   it("makes the next revision, and follows what it writes", async () => {
     const [next = "", follow = ""] = blocks("The next revision");
-    expect(await run(next)).toMatch(/\nmy-agent +serves /);
+    expect(await run(next)).toMatch(/\nmy-agent +live /);
     expect(await greeting()).toBe("Hello, Ada! See you.");
     const [file, args, options] = shellOf(follow, folder);
     const child = spawn(file, args, { ...options, detached: true, stdio: ["ignore", "pipe", "inherit"] });
@@ -107,7 +107,7 @@ describe("docs/deploy.md", () => {
 
   it("goes back, and gives the agent secrets", async () => {
     const [back = ""] = blocks("Back");
-    expect(await run(back)).toMatch(/^"my-agent" serves revision /);
+    expect(await run(back)).toMatch(/^Revision \S+ of "my-agent" is live\./);
     expect(await greeting()).toBe("Hello, Ada! Bye.");
     const [secrets = ""] = blocks("Secrets");
     await run(secrets);
@@ -151,9 +151,9 @@ describe("docs/deploy.md", () => {
   it("deploys from CI with a key that may do nothing else", async () => {
     const [create = "", deploy = ""] = blocks("From CI");
     const [key = ""] = /tmk_\w+_[\w-]+/.exec(await run(create)) ?? [];
-    await expect(run(deploy)).rejects.toThrow("An API key is needed");
+    await expect(run(deploy)).rejects.toThrow("An API key is required");
     server.key = known.THREADMILL_API_KEY = key;
-    expect(await run(deploy)).toBe(`"my-agent" serves this revision at ${server.url}/deployments/my-agent\n`);
+    expect(await run(deploy)).toBe(`Deployed "my-agent": ${server.url}/deployments/my-agent\n`);
     expect((await server.call("POST", "/deployments/my-agent/runs/wait", {})).status).toBe(403);
   });
 

@@ -3,9 +3,10 @@ import { dirname, join, resolve } from "node:path";
 import { sql } from "kysely";
 import { describe, expect, it } from "vitest";
 import { RunStatus, StreamMode, ThreadStatus } from "../../src/agent-server/contract/records.ts";
-import { RUN_TRANSITIONS, THREAD_TRANSITIONS, type Transition } from "../../src/agent-server/engine/run-states.ts";
 import { ERRORS } from "../../src/platform/errors.ts";
+import { RUN_TRANSITIONS, THREAD_TRANSITIONS, type Transition } from "../support/run-states.ts";
 import { openTestStorage } from "../support/storage.ts";
+import { TABLES, withTables } from "./settings-tables.ts";
 
 const ROOT = resolve(import.meta.dirname, "../..");
 const read = (file: string) => readFileSync(join(ROOT, file), "utf8");
@@ -25,21 +26,6 @@ function section(text: string, heading: string): string {
 }
 
 const namesIn = (cell: string) => [...cell.matchAll(/`([^`]+)`/g)].map(([, name]) => name as string);
-
-const config = [
-  "src/config/config.ts",
-  "src/config/cors.ts",
-  "src/config/oidc.ts",
-  "src/config/docker.ts",
-  "src/config/timing.ts",
-]
-  .map(read)
-  .join("\n");
-const environment = [
-  ...new Set(
-    [...config.matchAll(/\b(?:graph_)?env\.([A-Z][A-Z_]+)|\b(?:ms|seconds)\("([A-Z_]+)"/g)].map(([, a, b]) => a ?? b),
-  ),
-].sort();
 
 describe("docs/run-states.md", () => {
   const arrows = (transitions: readonly Transition<string>[]) =>
@@ -71,6 +57,10 @@ describe("docs/errors.md", () => {
 describe("ARCHITECTURE.md", () => {
   const page = read("ARCHITECTURE.md");
 
+  it("has at most 250 lines", () => {
+    expect(page.split("\n").length).toBeLessThan(250);
+  });
+
   it("has the import table of the architecture test", () => {
     const [, literal = ""] =
       /const MAY_IMPORT: Record<string, string\[\]> = \{(.*?)\n\};/s.exec(read("test/architecture.test.ts")) ?? [];
@@ -84,8 +74,12 @@ describe("ARCHITECTURE.md", () => {
     expect(enforced.length).toBeGreaterThan(5);
     expect(documented).toEqual(enforced);
   });
+});
 
-  it("names every table of the database with exactly its columns", async () => {
+describe("docs/internals/database.md", () => {
+  const page = read("docs/internals/database.md");
+
+  it("names every table with exactly its columns", async () => {
     const storage = await openTestStorage("sqlite");
     const { read: tx } = storage.database;
     const select = (query: string) =>
@@ -98,7 +92,7 @@ describe("ARCHITECTURE.md", () => {
         .sort();
     }
     await storage.close();
-    const documented = [...page.matchAll(/^#### `(\w+)`$/gm)].map(([heading, name]) => {
+    const documented = [...page.matchAll(/^### `(\w+)`$/gm)].map(([heading, name]) => {
       const [, ...rows] = rowsOf(section(page, heading));
       return [name, rows.map(([column]) => bare(column)).sort()];
     });
@@ -108,33 +102,21 @@ describe("ARCHITECTURE.md", () => {
 });
 
 describe("the settings", () => {
-  it("that config.ts reads are those of docs/configuration.md", () => {
-    const documented = rowsOf(section(read("docs/configuration.md"), "## Environment"))
-      .map(([variable]) => bare(variable))
-      .filter((name) => name !== undefined);
-    expect(documented.sort()).toEqual(environment);
-  });
+  it.each(Object.keys(TABLES))(
+    "in %s are those of src/config (write them with: node test/docs/settings-tables.ts)",
+    (page) => {
+      for (const marker of Object.keys(TABLES[page] ?? {}))
+        expect(read(page)).toContain(`<!-- settings: ${marker} -->`);
+      expect(read(page)).toBe(withTables(page));
+    },
+  );
 
-  it("that config.ts reads, and the flags of the command line, are those of README.md", () => {
-    const table = rowsOf(section(read("README.md"), "### Flags and environment"));
-    const variables = table.flatMap(([, cell = ""]) => namesIn(cell)).filter((name) => /^[A-Z_]+$/.test(name));
-    expect(variables.sort()).toEqual(environment);
-    const flags = table.map(([flag]) => bare(flag)).filter((flag) => flag?.startsWith("--"));
-    expect(flags.sort()).toEqual(
-      [...read("src/cli/main.ts").matchAll(/new Option\("([^"]+)"/g)].map(([, flag]) => flag).sort(),
+  it("in the README are about a dozen", () => {
+    const rows = rowsOf(section(read("README.md"), "## Configuration")).filter(([variable]) =>
+      bare(variable?.split(",")[0]),
     );
-  });
-
-  it("have the defaults that the pages tell", () => {
-    const fixed = [...config.matchAll(/(?:(?:ms|seconds)\("|env\.)([A-Z_]+)"?,\s*([\d_]+)\b/g)];
-    const defaults = fixed.map(([, name = "", value = ""]) => [name, value.replaceAll("_", "")]);
-    expect(defaults.length).toBeGreaterThan(10);
-    const rows = rowsOf(read("docs/configuration.md"));
-    const readme = rowsOf(section(read("README.md"), "### Flags and environment"));
-    for (const [name, value] of defaults) {
-      expect(bare(rows.find(([variable]) => bare(variable) === name)?.[2]), name).toBe(value);
-      expect(namesIn(readme.find(([, cell]) => bare(cell) === name)?.[2] ?? "")[0]?.split(" ")[0], name).toBe(value);
-    }
+    expect(rows.length).toBeGreaterThan(9);
+    expect(rows.length).toBeLessThan(15);
   });
 });
 
@@ -155,13 +137,40 @@ describe("the states and modes", () => {
 });
 
 describe("the links", () => {
-  const pages = globSync(["*.md", "docs/*.md"], { cwd: ROOT }).sort();
+  const pages = globSync(["*.md", "docs/**/*.md", "{examples,web}/README.md"], {
+    cwd: ROOT,
+    exclude: ["docs/.*/**"],
+  }).sort();
 
   it.each(pages)("of %s point to something that exists", (page) => {
     const text = read(page).replaceAll(/```.*?```/gs, "");
     const links = [...text.matchAll(/\]\(([^)\s]+)\)/g)].map(([, link]) => link as string);
     const broken = links.filter((link) => !/^[a-z]+:/.test(link)).filter((link) => !exists(page, link));
     expect(broken).toEqual([]);
+  });
+});
+
+describe("the paths", () => {
+  const pages = globSync(["*.md", "docs/**/*.md", "web/README.md"], {
+    cwd: ROOT,
+    exclude: ["docs/.*/**", "CHANGELOG.md"],
+  });
+  const bases = [
+    "",
+    "src",
+    "src/agent-server",
+    "src/experiments",
+    "src/control-plane",
+    "src/access",
+    "src/platform/database",
+    "src/agent-server/graph-hosts",
+    "web",
+    "web/src",
+  ];
+
+  it.each(pages.sort())("of sources in %s exist", (page) => {
+    const paths = [...read(page).matchAll(/`([a-z][\w-]*\/[\w./-]+\.tsx?)`/g)].map(([, path]) => path as string);
+    expect(paths.filter((path) => !bases.some((base) => existsSync(join(ROOT, base, path))))).toEqual([]);
   });
 });
 

@@ -4,12 +4,12 @@ import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { OAuthServer, type TestClient, walk } from "../support/oauth-server.ts";
+import { authorizeInBrowser, OAuthServer, type TestClient } from "../support/oauth-server.ts";
 import { freePort, type ServerProcess, startProcess } from "../support/process.ts";
 import { createProject, type TestProject } from "../support/project.ts";
 import { blocksIn, read } from "./page.ts";
 
-const [, way = ""] = read("docs/oauth.md").split("### The whole way\n");
+const [, way = ""] = read("docs/oauth.md").split("### Example with GitHub\n");
 const part = way.split(/^## /m)[0] as string;
 const blocks = (language: string) => blocksIn(part, language);
 
@@ -56,7 +56,7 @@ describe("docs/oauth.md", () => {
   const shell = async (command: string, env: Record<string, string> = {}) =>
     (await promisify(execFile)("bash", ["-ec", here(command)], { env: { ...process.env, ...env } })).stdout;
   const authorize = async (auth_url: string) => {
-    const page = await fetch(await walk(auth_url, { account: "ada" }));
+    const page = await fetch(await authorizeInBrowser(auth_url, { account: "ada" }));
     expect(await page.text()).toContain("Connected: github");
   };
 

@@ -150,7 +150,7 @@ describe.runIf(databases.includes("postgres"))("when Postgres or a process misbe
   });
 
   it("a run that its own process claims again is executed once at a time", async () => {
-    const a = await start({ THREADMILL_LEASE_MS: "20000", THREADMILL_HEARTBEAT_MS: "10000" });
+    const a = await start({ THREADMILL_LEASE: "20000ms", THREADMILL_HEARTBEAT: "10000ms" });
     const [log, go] = [shared.gate("log"), shared.gate("go")];
     const run = await create(a, { gates: { b: go }, log });
     await read(a, run).until((events) => events.some(({ data }) => data.step === "b"));

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { EventLog } from "../../src/agent-server/engine/event-log.ts";
+import { EventLog } from "../../src/agent-server/engine/streams/event-log.ts";
 import type { Database, Tx } from "../../src/platform/database/database.ts";
 import { databases } from "../support/databases.ts";
 import { openTestStorage, type TestStorage } from "../support/storage.ts";
@@ -46,12 +46,12 @@ describe.each(databases)("who looks at a run on %s while something comes", (name
     const feed = log.hold(RUN.run_id);
     feed.live = true;
     const events = log.follow(RUN, 0, hangUp.signal);
-    const told = events.next();
+    const received = events.next();
     await slow.asked;
     const event = { seq: 1, event: "custom", data: "{}" };
     feed.publish([event]);
     slow.answer();
-    expect(await told).toEqual({ done: false, value: [event] });
+    expect(await received).toEqual({ done: false, value: [event] });
   });
 
   it("is told of the end that came just after it had looked", async () => {

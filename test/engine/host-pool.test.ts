@@ -39,8 +39,8 @@ describe("the pool of graph hosts", () => {
       {
         onMessage: () => undefined,
         onHostLost: (runs) => lost.push(...runs.map(({ run_id }) => run_id)),
-        onStuck: (runs) => stuck.push(...runs.map(({ run_id }) => run_id)),
-        onRoom: () => undefined,
+        onEvicted: (runs) => stuck.push(...runs.map(({ run_id }) => run_id)),
+        onCapacity: () => undefined,
       },
     );
     pool.start();
@@ -58,8 +58,8 @@ describe("the pool of graph hosts", () => {
 
   it("passes by a host that hangs: what has not begun goes elsewhere, what has begun stays", async () => {
     await load();
-    pool.reserve(order("begun"), { alone: false });
-    pool.reserve(order("waiting"), { alone: false });
+    pool.reserve(order("begun"), { isolated: false });
+    pool.reserve(order("waiting"), { isolated: false });
     say({ type: "started", run_id: "begun", epoch: 1 });
     await until("it is passed by", async () => stuck.length > 0);
     expect(stuck).toEqual(["waiting"]);
@@ -68,7 +68,7 @@ describe("the pool of graph hosts", () => {
 
   it("leaves alone a run that began while the service itself stood still", async () => {
     await load();
-    pool.reserve(order("begun"), { alone: false });
+    pool.reserve(order("begun"), { isolated: false });
     await pinged();
     // The host says so and answers no more; the service stands still behind the phase in which it reads, so that its timer comes first.
     await setImmediate();
@@ -81,8 +81,8 @@ describe("the pool of graph hosts", () => {
 
   it("counts the death of a host against the runs that had begun in it", async () => {
     await load();
-    pool.reserve(order("begun"), { alone: false });
-    pool.reserve(order("waiting"), { alone: false });
+    pool.reserve(order("begun"), { isolated: false });
+    pool.reserve(order("waiting"), { isolated: false });
     say({ type: "started", run_id: "begun", epoch: 1 });
     const read = once(hostAt(0).port, "message");
     await read;

@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, it } from "vitest";
+import type { Intervals } from "../../src/config/config.ts";
 import { databases } from "../support/databases.ts";
 import { startService, type TestService } from "../support/service.ts";
 import { readUntil } from "../support/stream.ts";
@@ -8,8 +9,8 @@ const GOOD = { assistant_id: "steps", input: { items: [] } };
 
 describe.each(databases)("graph hosts that hang or die on %s", (database) => {
   let service: TestService;
-  const start = async (env: Record<string, string> = {}) => {
-    service = await startService({ inline: false, database, config: CONFIG, env });
+  const start = async (env: Record<string, string> = {}, intervals: Partial<Intervals> = {}) => {
+    service = await startService({ inline: false, database, config: CONFIG, env, intervals });
   };
   afterEach(() => service.stop());
 
@@ -24,7 +25,7 @@ describe.each(databases)("graph hosts that hang or die on %s", (database) => {
     (await service.request("GET", `/threads/${thread_id}/runs/${run_id}`)).body.status;
 
   it("a node that blocks its thread delays no request, no state read and no new run", async () => {
-    await start({ THREADMILL_HOST_SILENT_MS: "300" });
+    await start({}, { host_silent_ms: 300 });
     const blocked = await create("blocks", { ms: 10_000, items: [] });
     await readUntil(service, blocked, ({ event }) => event === "custom");
     const began = performance.now();
@@ -40,7 +41,7 @@ describe.each(databases)("graph hosts that hang or die on %s", (database) => {
 
   it("a node that exhausts its heap ends its own run with an error; its neighbours succeed", async () => {
     // It blocks its host from the first moment on, which must not send it to the next one as a run that has not started.
-    await start({ THREADMILL_HOST_MEMORY_MB: "128", THREADMILL_HOST_SILENT_MS: "100" });
+    await start({ THREADMILL_HOST_MEMORY: "128MiB" }, { host_silent_ms: 100 });
     const neighbour = await create("steps", { ms: 300, items: [] });
     const culprit = await create("eats", { items: [] });
     expect((await join(culprit)).body.__error__.message).toContain("ran out of memory (limit 128 MB)");
@@ -49,9 +50,9 @@ describe.each(databases)("graph hosts that hang or die on %s", (database) => {
   }, 120_000);
 
   it("a host that hangs for too long is ended, and its run with it after three attempts", async () => {
-    await start({ THREADMILL_HOST_SILENT_MS: "500", THREADMILL_HOST_DEAD_MS: "2500" });
+    await start({ THREADMILL_HOST_TIMEOUT: "2500ms" }, { host_silent_ms: 500 });
     const culprit = await create("blocks", { ms: 60_000, items: [] });
-    expect((await join(culprit)).body.__error__.message).toContain("has not answered for 2500 ms");
+    expect((await join(culprit)).body.__error__.message).toContain("has not responded for 2500 ms");
     expect((await service.request("POST", "/runs/wait", GOOD)).body.items).toEqual(["a", "b", "c"]);
   });
 });

@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, it } from "vitest";
+import type { Intervals } from "../../src/config/config.ts";
 import { databases } from "../support/databases.ts";
 import { startService, type TestService } from "../support/service.ts";
 import { parseSse } from "../support/sse.ts";
@@ -9,8 +10,8 @@ const GOOD = { assistant_id: "steps", input: { items: [] } };
 
 describe.each(databases)("graph hosts on %s", (database) => {
   let service: TestService;
-  const start = async (env: Record<string, string> = {}) => {
-    service = await startService({ inline: false, database, config: CONFIG, env });
+  const start = async (env: Record<string, string> = {}, intervals: Partial<Intervals> = {}) => {
+    service = await startService({ inline: false, database, config: CONFIG, env, intervals });
   };
   afterEach(() => service.stop());
 
@@ -25,7 +26,7 @@ describe.each(databases)("graph hosts on %s", (database) => {
     (await service.request("GET", `/threads/${thread_id}/runs/${run_id}`)).body.status;
 
   it("a run that a blocked host has not begun goes elsewhere, and is announced once", async () => {
-    await start({ THREADMILL_HOST_SILENT_MS: "300" });
+    await start({}, { host_silent_ms: 300 });
     const blocked = await create("blocks", { ms: 3_000, items: [] });
     await readUntil(service, blocked, ({ event }) => event === "custom");
     // The host has just answered a ping, so the run is given to it.
@@ -51,8 +52,8 @@ describe.each(databases)("graph hosts on %s", (database) => {
   });
 
   it("a cancelled node that ignores the signal is given up after the grace, and what it writes is refused", async () => {
-    await start({ THREADMILL_CANCEL_GRACE_MS: "200" });
-    const run = await create("deaf", { ms: 1_500, items: [] });
+    await start({ THREADMILL_CANCEL_GRACE: "200ms" });
+    const run = await create("unabortable", { ms: 1_500, items: [] });
     await readUntil(service, run, ({ event }) => event === "custom");
     const cancelled = await service.request("POST", `/threads/${run.thread_id}/runs/${run.run_id}/cancel?wait=1`);
     expect(cancelled.status).toBe(204);

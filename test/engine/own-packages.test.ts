@@ -253,7 +253,7 @@ describe.runIf(isInstalled)("a process that serves a project", () => {
     const { answer, logged } = await runOnce(files, mine, ["--hosts", "2"]);
     rmSync(tool, { recursive: true });
     expect(answer).toEqual({ answer: "one" });
-    const warnings = logged.map(({ msg }) => msg).filter((text) => text.includes("copies of @langchain/core"));
+    const warnings = logged.map(({ warning }) => warning).filter((text) => text?.includes("copies of @langchain/core"));
     expect(warnings).toHaveLength(1);
     for (const modules of [mine, others]) expect(warnings[0]).toContain(`${modules}/@langchain/core/ (by import)`);
   });

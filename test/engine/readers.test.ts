@@ -45,11 +45,11 @@ describe.each(databases)("readers of a run on %s", (database) => {
         // Lets the run get on by a little.
         if (i % 2 === 1) await new Promise((resolve) => setImmediate(resolve));
       }
-      const told = await Promise.all(readers);
-      for (const { events, status } of told) {
+      const results = await Promise.all(readers);
+      for (const { events, status } of results) {
         expect(status).toBe("success");
         expect(events.map(({ id }) => Number(id))).toEqual([1, 2, 3, 4, 5, 6, 7]);
-        expect(events).toEqual(told[0]?.events);
+        expect(events).toEqual(results[0]?.events);
       }
     }
   });

@@ -150,7 +150,7 @@ describe.each(databases)("two processes on one database (%s)", (name) => {
 
 describe("a data folder", () => {
   const shared = sharing("sqlite");
-  const start = (...flags: string[]) => shared.start(CONFIG, { THREADMILL_LEASE_MS: "60000" }, flags);
+  const start = (...flags: string[]) => shared.start(CONFIG, { THREADMILL_LEASE: "60000ms" }, flags);
 
   it("that is shared is refused to one who wants it alone", async () => {
     await start("--share-data");

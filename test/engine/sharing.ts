@@ -38,8 +38,8 @@ export function sharing(name: DatabaseName) {
         config,
         flags,
         env: {
-          THREADMILL_LEASE_MS: String(LEASE_MS),
-          THREADMILL_HEARTBEAT_MS: "500",
+          THREADMILL_LEASE: `${LEASE_MS}ms`,
+          THREADMILL_HEARTBEAT: "500ms",
           THREADMILL_HOSTS: "1",
           ...env,
         },

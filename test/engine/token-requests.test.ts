@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { answerTokenRequest, type FindToken } from "../../src/agent-server/engine/token-requests.ts";
+import { answerTokenRequest, type FindToken } from "../../src/agent-server/engine/execution/host-requests.ts";
 import { findRun } from "../../src/agent-server/storage/runs.ts";
 import type { RunRow } from "../../src/agent-server/storage/schema.ts";
 import { DEFAULT_TENANT, SCOPES } from "../../src/platform/contract/caller.ts";
@@ -36,8 +36,8 @@ describe.each(databases)("a run's question for a token on %s", (name) => {
   }
   const cancel = ({ thread_id, run_id }: RunRow) =>
     service.request("POST", `/threads/${thread_id}/runs/${run_id}/cancel?wait=1`);
-  const ask = (run: RunRow, findToken: FindToken, at_most_ms?: number) =>
-    answerTokenRequest(run, request, { database, findToken, log: createLog("silent") }, at_most_ms);
+  const ask = (run: RunRow, findToken: FindToken, timeout_ms?: number) =>
+    answerTokenRequest(run, request, { database, findToken, log: createLog("silent") }, timeout_ms);
 
   it("is asked for the user, the workspace and the assistant in the run's record", async () => {
     const run = await newRun();
@@ -55,9 +55,9 @@ describe.each(databases)("a run's question for a token on %s", (name) => {
   it("is refused at another epoch, and when the run is to stop, before anybody is asked", async () => {
     const run = await newRun();
     const never: FindToken = () => expect.unreachable();
-    await expect(ask({ ...run, epoch: run.epoch - 1 }, never)).rejects.toThrow("no longer executed here");
+    await expect(ask({ ...run, epoch: run.epoch - 1 }, never)).rejects.toThrow("no longer executed by this process");
     await cancel(run);
-    await expect(ask(run, never)).rejects.toThrow("no longer executed here");
+    await expect(ask(run, never)).rejects.toThrow("no longer executed by this process");
   });
 
   it("has no answer when the run was stopped while it was looked for", async () => {
@@ -66,7 +66,7 @@ describe.each(databases)("a run's question for a token on %s", (name) => {
       await cancel(run);
       return { token: "too late" };
     };
-    await expect(ask(run, findToken)).rejects.toThrow("no longer executed here");
+    await expect(ask(run, findToken)).rejects.toThrow("no longer executed by this process");
   });
 
   it("ends when its time is up, whatever the answer does", async () => {
@@ -82,7 +82,7 @@ describe.each(databases)("a run's question for a token on %s", (name) => {
     const known = new ApiError("oauth_provider_not_found", { provider_id: "acme" });
     await expect(fails(known)).rejects.toThrow("OAuth provider 'acme' not found");
     await expect(fails(new Error("the key 4711 does not open it"))).rejects.toThrow(
-      "Something went wrong on the server. The log has the details.",
+      "Internal server error. The log of the server contains the details.",
     );
     await cancel(run);
   });

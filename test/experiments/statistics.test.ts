@@ -1,13 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { bootstrapMeanInterval } from "../../src/experiments/statistics/bootstrap.ts";
+import { bootstrapMeanInterval, Random, seededRandom } from "../../src/experiments/statistics/bootstrap.ts";
 import { describe as describeNumbers, percentile } from "../../src/experiments/statistics/describe.ts";
-import { holm } from "../../src/experiments/statistics/holm.ts";
-import { mcnemarExact } from "../../src/experiments/statistics/mcnemar.ts";
-import { normalTail } from "../../src/experiments/statistics/normal.ts";
 import { comparePair } from "../../src/experiments/statistics/paired.ts";
-import { Random, seededRandom } from "../../src/experiments/statistics/random.ts";
-import { wilcoxon } from "../../src/experiments/statistics/wilcoxon.ts";
+import { holm, mcnemarExact, normalTail, wilcoxon } from "../../src/experiments/statistics/significance-tests.ts";
 
 /*
  * Expected values are published ones, or come from SciPy 1.17.1, statsmodels 0.15.0 and NumPy 2.4.6 on Python 3.11 by

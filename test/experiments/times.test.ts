@@ -25,7 +25,7 @@ describe("times of experiments", () => {
     const clock = { now: () => Date.parse(NOW) };
     database = openSqlite({ file: join(folder, "experiments.db"), synchronous: "normal", clock });
     await migrate(database, MIGRATIONS.experiments);
-    operations = createOperations({ database });
+    operations = createOperations(database);
   });
   afterAll(async () => {
     await database.close();
@@ -36,7 +36,7 @@ describe("times of experiments", () => {
     const { uploads, sessions, datasets, examples, runs, feedback, comparative } = operations;
     const ticket = await uploads.begin(CALLER, 1_000_000);
     await uploads.push(ticket, Buffer.from(JSON.stringify(documented())));
-    const { dataset, experiment } = await uploads.finish(ticket);
+    const { dataset, experiment } = JSON.parse((await uploads.finish(ticket)).response);
     const listed = await examples.list(CALLER, some({ dataset: dataset.id, as_of: "latest", limit: 1, offset: 0 }));
     expect(listed[0]).toMatchObject({ created_at: NOW, modified_at: NOW });
     const { runs: found } = await runs.query(CALLER, some({ session: [experiment.id], limit: 1 }));

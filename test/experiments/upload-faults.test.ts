@@ -142,11 +142,11 @@ describe.each(databases)("an upload on %s", (name) => {
       databaseUrl: database.url,
       port,
       config: "examples/langgraph.json",
-      env: { THREADMILL_MAX_UPLOAD_BYTES: "50000" },
+      env: { THREADMILL_MAX_UPLOAD: "50000" },
     });
     const text = JSON.stringify(scored(ROWS));
-    const told = await ask("/api/v1/datasets/upload-experiment", scored(ROWS));
-    expect(told).toEqual({ status: 413, body: { detail: "The request body is larger than 50000 bytes." } });
+    const refused = await ask("/api/v1/datasets/upload-experiment", scored(ROWS));
+    expect(refused).toEqual({ status: 413, body: { detail: "The request body is larger than 50000 bytes." } });
     const sent = begin(); // in chunks, without a content-length
     const answered = once(sent, "response") as Promise<[IncomingMessage]>;
     sent.write(text.slice(0, 60_000));

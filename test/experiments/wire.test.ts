@@ -1,11 +1,11 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { JsonPieces } from "../../src/experiments/json-pieces.ts";
-import { RUN } from "../../src/experiments/run-wire.ts";
-import type { Shape } from "../../src/experiments/shape.ts";
-import { EXAMPLE, FEEDBACK } from "../../src/experiments/wire.ts";
-import { Arriving } from "../../src/experiments/worker/async-queue.ts";
+import type { RecordSerializer } from "../../src/experiments/serialization/record-serializer.ts";
+import { EXAMPLE_SERIALIZER, FEEDBACK_SERIALIZER } from "../../src/experiments/serialization/records.ts";
+import { RUN_SERIALIZER } from "../../src/experiments/serialization/run-records.ts";
 import { isoOfMicroseconds } from "../../src/platform/lib/times.ts";
+import { AsyncQueue } from "../../src/platform/lib/worker-rpc.ts";
 
 const text = fc.string({ unit: "binary", maxLength: 20 }).map((some) => some.toWellFormed());
 const payload = fc.dictionary(text, fc.jsonValue()).map((value) => JSON.stringify(value));
@@ -32,7 +32,7 @@ const feedback = fc.record({
   is_error: fc.constantFrom(0, 1),
   created_us: us,
   modified_us: us,
-  ord: fc.constant(0),
+  example_index: fc.constant(0),
   repetition: fc.constant(0),
 });
 
@@ -55,7 +55,7 @@ const run = fc.record({
 
 const example = fc.record({
   example_id: fc.uuid(),
-  ord: fc.nat(),
+  example_index: fc.nat(),
   inputs: payload,
   outputs: orNull(payload),
   metadata: orNull(payload),
@@ -66,19 +66,19 @@ const example = fc.record({
 });
 
 describe("a record that is written", () => {
-  const about = { experiment_id: "e", run_id: null, run_start_us: null };
-  const cases: [string, Shape<never, object>, fc.Arbitrary<unknown>][] = [
-    ["run", RUN as never, fc.record({ run, feedback: fc.array(feedback, { maxLength: 4 }) })],
-    ["feedback", FEEDBACK as never, feedback.map((row) => ({ row, about }))],
-    ["example", EXAMPLE as never, fc.record({ example, dataset_id: fc.uuid() })],
+  const target = { experiment_id: "e", run_id: null, run_start_us: null };
+  const cases: [string, RecordSerializer<never, object>, fc.Arbitrary<unknown>][] = [
+    ["run", RUN_SERIALIZER as never, fc.record({ run, feedback: fc.array(feedback, { maxLength: 4 }) })],
+    ["feedback", FEEDBACK_SERIALIZER as never, feedback.map((row) => ({ row, target }))],
+    ["example", EXAMPLE_SERIALIZER as never, fc.record({ example, dataset_id: fc.uuid() })],
   ];
 
-  it.each(cases)("is the same as its value: %s", (_, shape, rows) => {
+  it.each(cases)("is the same as its value: %s", (_, serializer, rows) => {
     fc.assert(
       fc.property(rows, (row) => {
         // Parsed and written again: … may stand there as an escape.
-        const written = JSON.stringify(JSON.parse(shape.textOf(row as never)));
-        expect(written).toBe(JSON.stringify(shape.valueOf(row as never)));
+        const written = JSON.stringify(JSON.parse(serializer.toJson(row as never)));
+        expect(written).toBe(JSON.stringify(serializer.toObject(row as never)));
       }),
     );
   });
@@ -111,17 +111,17 @@ describe("a list in pieces", () => {
   });
 
   it("arrives in order, whoever is quicker, and ends with the error that came between", async () => {
-    const arriving = new Arriving();
+    const queue = new AsyncQueue<string>();
     const read: string[] = [];
     const reading = (async () => {
-      for await (const piece of arriving) {
+      for await (const piece of queue) {
         read.push(piece);
-        if (piece === "b") arriving.push("c");
-        if (piece === "c") arriving.end(new Error("the thread is gone"));
+        if (piece === "b") queue.push("c");
+        if (piece === "c") queue.end(new Error("the thread is gone"));
       }
     })();
-    arriving.push("a");
-    arriving.push("b");
+    queue.push("a");
+    queue.push("b");
     await expect(reading).rejects.toThrow("the thread is gone");
     expect(read).toEqual(["a", "b", "c"]);
   });

@@ -20,7 +20,7 @@ const [begin] = of("begin");
 const lease_ms = begin?.lease_ms ?? 0;
 const rows = new Map(of("row").map((row) => [row.run_id, row]));
 const accepted = of("accepted");
-const told = new Map(of("told").map((entry) => [entry.run_id, entry]));
+const received = new Map(of("received").map((entry) => [entry.run_id, entry]));
 const stepsOf = Map.groupBy(of("step"), ({ run_id }) => run_id);
 const faults = of("fault");
 const overs = of("over");
@@ -93,7 +93,7 @@ const gates: Gate[] = [
   { name: "runs of good graphs that did not succeed", measured: notSuccessful(ticks), limit: 0, of: ticks.length },
   {
     name: "outputs with a step lost or twice",
-    measured: ticks.filter(({ run_id }) => JSON.stringify(told.get(run_id)?.steps) !== ALL).length,
+    measured: ticks.filter(({ run_id }) => JSON.stringify(received.get(run_id)?.steps) !== ALL).length,
     limit: 0,
     of: ticks.length,
   },

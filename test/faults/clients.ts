@@ -60,7 +60,7 @@ export class Clients {
     while (performance.now() < end) {
       const joined = await this.#ask(`/threads/${thread_id}/runs/${run_id}/join`, {}, JOIN_MS);
       if (joined?.status === 200) {
-        note({ kind: "told", run_id, steps: (JSON.parse(joined.text) as { steps?: unknown }).steps });
+        note({ kind: "received", run_id, steps: (JSON.parse(joined.text) as { steps?: unknown }).steps });
         return true;
       }
       await pause(AGAIN_MS);

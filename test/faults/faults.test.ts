@@ -41,14 +41,14 @@ describe("three processes on a Postgres of their own", () => {
       // The check notices what it is there for, in a run that no fault has met.
       const lines = readFileSync(file, "utf8").trim().split("\n");
       const entries = lines.map((line) => JSON.parse(line) as Entry);
-      const told = new Set(entries.flatMap((one) => (one.kind === "told" ? [one.run_id] : [])));
+      const received = new Set(entries.flatMap((one) => (one.kind === "received" ? [one.run_id] : [])));
       const whole = entries.find(
-        (one) => one.kind === "row" && one.graph_id === "ticks" && one.epoch === 1 && told.has(one.run_id),
+        (one) => one.kind === "row" && one.graph_id === "ticks" && one.epoch === 1 && received.has(one.run_id),
       ) as Extract<Entry, { kind: "row" }>;
       const changes: Record<string, (line: string) => string[]> = {
         row: () => [],
         "row ": (line) => [line.replace('"success"', '"error"')],
-        told: (line) => [line.replace("[0,", "[0,0,")],
+        received: (line) => [line.replace("[0,", "[0,0,")],
         step: (line) => [line, line],
       };
       for (const [kind, change] of Object.entries(changes)) {

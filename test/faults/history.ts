@@ -15,7 +15,7 @@ export type Entry = { t: number } & (
   /** A step began: written by the graph. */
   | { kind: "step"; run_id: string; step: number; pid: number }
   /** A client has been told the output. */
-  | { kind: "told"; run_id: string; steps: unknown }
+  | { kind: "received"; run_id: string; steps: unknown }
   /** A request during a fault; status 0: no answer. */
   | { kind: "probe"; fault: Fault; path: string; status: number; ms: number; text?: string }
   /** How the run stands in the database at the end. */

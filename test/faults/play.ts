@@ -55,7 +55,7 @@ export async function play(counts: Counts, { seed, file }: { seed: number; file:
       databaseUrl: proxy.url,
       port,
       flags: ["--only", "agents"],
-      env: { THREADMILL_HOSTS: "1", THREADMILL_HOST_MEMORY_MB: "128", THREADMILL_LEASE_MS: String(LEASE_MS) },
+      env: { THREADMILL_HOSTS: "1", THREADMILL_HOST_MEMORY: "128MiB", THREADMILL_LEASE: `${LEASE_MS}ms` },
     });
   try {
     for (let i = 0; i < 3; i++) {

@@ -12,7 +12,7 @@ const REQUESTS = COUNTS.fuzz_requests;
 const AT_ONCE = 16;
 
 /** Who waits for a run hangs up after this; everybody else must be answered. */
-const PATIENCE_MS = 400;
+const WAIT_TIMEOUT_MS = 400;
 const ANSWER_MS = 20_000;
 
 describe.each(databases)("any request on %s", (database) => {
@@ -52,7 +52,7 @@ describe.each(databases)("any request on %s", (database) => {
 
 async function send({ threadmill }: TestService, request: FuzzRequest, known: KnownIds): Promise<string> {
   const { method, path, body, headers, waits } = request;
-  const signal = AbortSignal.timeout(waits ? PATIENCE_MS : ANSWER_MS);
+  const signal = AbortSignal.timeout(waits ? WAIT_TIMEOUT_MS : ANSWER_MS);
   try {
     const response = await threadmill.fetch(new Request(`http://localhost${path}`, { method, body, headers, signal }));
     const text = await Promise.race([response.text(), rejectOn(signal)]);

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { RunOverview } from "../../src/agent-server/run-overview.ts";
+import { RunOverview } from "../../src/agent-server/runs/run-overview.ts";
 import { DEFAULT_TENANT } from "../../src/platform/contract/caller.ts";
 import { databases } from "../support/databases.ts";
 import { openOn } from "../support/storage.ts";

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { databases } from "../support/databases.ts";
 import { until } from "../support/until.ts";
-import { NOBODY, Scenario, type Wire } from "./scenario.ts";
+import { Scenario, UNKNOWN_ID, type Wire } from "./scenario.ts";
 
 const AGENT = "fe096781-5601-53d2-b2f6-0d3403f7e9ca";
 const CHAT = "eb6db400-e3c8-5d06-a834-015cb89efe69";
@@ -217,8 +217,8 @@ describe.each(databases)("assistants on %s", (database) => {
 
   describe("deleting one", () => {
     it("leaves nothing of it", async () => {
-      const gone = await create();
-      expect(await api.send("DELETE", path(gone))).toMatchObject({ status: 204, text: "" });
+      const deleted = await create();
+      expect(await api.send("DELETE", path(deleted))).toMatchObject({ status: 204, text: "" });
       const calls = [
         ["GET", ""],
         ["PATCH", ""],
@@ -231,7 +231,7 @@ describe.each(databases)("assistants on %s", (database) => {
       ] as const;
       for (const [method, rest] of calls) {
         const body = method === "POST" ? { version: 1 } : method === "PATCH" ? {} : undefined;
-        expect(await api.send(method, path(gone) + rest, body)).toMatchObject({
+        expect(await api.send(method, path(deleted) + rest, body)).toMatchObject({
           status: 404,
           body: { detail: "Assistant not found" },
         });
@@ -245,7 +245,7 @@ describe.each(databases)("assistants on %s", (database) => {
       ] as const) {
         const { assistant_id } = await create({ graph_id: "slow" });
         const thread_id = await api.newThread();
-        const other = await api.newThread({ metadata: { assistant_id: NOBODY } });
+        const other = await api.newThread({ metadata: { assistant_id: UNKNOWN_ID } });
         const run = await api.runningSlow(thread_id, null, { assistant_id });
         await api.send("DELETE", `/assistants/${assistant_id}${query}`);
         expect((await api.send("GET", `/threads/${thread_id}`)).status).toBe(status);

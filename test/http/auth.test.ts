@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { agentServerRoutes } from "../../src/agent-server/contract/routes.ts";
 import { experimentRoutes, experimentRoutesV2 } from "../../src/experiments/contract/routes.ts";
 import { databases } from "../support/databases.ts";
-import { NOBODY, Scenario } from "./scenario.ts";
+import { Scenario, UNKNOWN_ID } from "./scenario.ts";
 
 const ONE = "key-one-0123456789abcdef";
 const TWO = "key-two-0123456789abcdef";
@@ -11,7 +11,7 @@ type Route = { method: string; path: string };
 const routesOf = (groups: Record<string, object>, prefix = "") =>
   Object.values(groups)
     .flatMap((group) => Object.values(group) as Route[])
-    .map(({ method, path }) => [method.toUpperCase(), prefix + path.replaceAll(/\{\w+\}/g, NOBODY)] as const);
+    .map(({ method, path }) => [method.toUpperCase(), prefix + path.replaceAll(/\{\w+\}/g, UNKNOWN_ID)] as const);
 
 /** Every route of the contracts, with ids that nothing has. */
 const ROUTES = [

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { databases } from "../support/databases.ts";
-import { NOBODY, Scenario, type Wire } from "./scenario.ts";
+import { Scenario, UNKNOWN_ID, type Wire } from "./scenario.ts";
 
 /** `{"a":{"a":...}}`, so many objects deep, within the object that holds it. */
 const nested = (levels: number) => `${'{"a":'.repeat(levels)}1${"}".repeat(levels)}`;
@@ -21,7 +21,7 @@ describe.each(databases)("what clients should not have sent on %s", (database) =
   });
 
   const send = (method: string, path: string, body?: unknown) =>
-    api.send(method as "GET", path.replace("{t}", thread_id).replace("{nobody}", NOBODY), body);
+    api.send(method as "GET", path.replace("{t}", thread_id).replace("{nobody}", UNKNOWN_ID), body);
 
   describe("is refused with a sentence that names what and where:", () => {
     it.each<[string, string, unknown, string]>([

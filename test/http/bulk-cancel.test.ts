@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { databases } from "../support/databases.ts";
 import { until } from "../support/until.ts";
-import { NOBODY, Scenario, type Wire } from "./scenario.ts";
+import { Scenario, UNKNOWN_ID, type Wire } from "./scenario.ts";
 
 describe.each(databases)("cancelling several runs on %s", (database) => {
   let api: Scenario;
@@ -39,7 +39,7 @@ describe.each(databases)("cancelling several runs on %s", (database) => {
     });
 
     it.each([
-      [404, "unknown", async () => NOBODY],
+      [404, "unknown", async () => UNKNOWN_ID],
       [404, "another thread's", async () => (await api.newRun(await api.newThread(), LATER)).run_id],
     ])("answers %s for one that is %s, and cancels none", async (status, _, other) => {
       const thread_id = await api.newThread();
@@ -100,12 +100,12 @@ describe.each(databases)("cancelling several runs on %s", (database) => {
 
   it.each([
     [{}, "either"],
-    [{ status: "all", run_ids: [NOBODY] }, "either"],
-    [{ status: "all", thread_id: NOBODY }, "either"],
-    [{ thread_id: NOBODY }, "run_ids"],
-    [{ run_ids: [NOBODY] }, "thread_id"],
-    [{ thread_id: NOBODY, run_ids: [] }, "run_ids"],
-    [{ thread_id: "x", run_ids: [NOBODY] }, "thread_id"],
+    [{ status: "all", run_ids: [UNKNOWN_ID] }, "either"],
+    [{ status: "all", thread_id: UNKNOWN_ID }, "either"],
+    [{ thread_id: UNKNOWN_ID }, "run_ids"],
+    [{ run_ids: [UNKNOWN_ID] }, "thread_id"],
+    [{ thread_id: UNKNOWN_ID, run_ids: [] }, "run_ids"],
+    [{ thread_id: "x", run_ids: [UNKNOWN_ID] }, "thread_id"],
     [{ status: "success" }, "status"],
     [[], "body"],
   ])("with %j is refused", async (body, what) => {

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { databases } from "../support/databases.ts";
 import { parseSse } from "../support/sse.ts";
 import { until } from "../support/until.ts";
-import { NOBODY, Scenario, type Wire } from "./scenario.ts";
+import { Scenario, UNKNOWN_ID, type Wire } from "./scenario.ts";
 
 describe.each(databases)("cancelling runs on %s", (database) => {
   let api: Scenario;
@@ -103,7 +103,7 @@ describe.each(databases)("cancelling runs on %s", (database) => {
 
     it("that does not hear the signal is given up after the grace", async () => {
       const thread_id = await api.newThread();
-      const run = await api.newRun(thread_id, { assistant_id: "deaf", input: { steps: ["in"] } });
+      const run = await api.newRun(thread_id, { assistant_id: "unabortable", input: { steps: ["in"] } });
       await until("it waits", async () => (await api.state(thread_id)).next?.includes("wait"));
       expect((await api.cancel(run)).status).toBe(204);
       expect((await api.run(run)).status).toBe("interrupted");
@@ -159,11 +159,11 @@ describe.each(databases)("cancelling runs on %s", (database) => {
 
   it("one that nobody knows is 404", async () => {
     const thread_id = await api.newThread();
-    expect(await api.cancel({ thread_id, run_id: NOBODY })).toMatchObject({
+    expect(await api.cancel({ thread_id, run_id: UNKNOWN_ID })).toMatchObject({
       status: 404,
       body: { detail: "Run not found" },
     });
-    expect((await api.cancel({ thread_id: NOBODY, run_id: NOBODY })).status).toBe(404);
+    expect((await api.cancel({ thread_id: UNKNOWN_ID, run_id: UNKNOWN_ID })).status).toBe(404);
   });
 
   it.each([

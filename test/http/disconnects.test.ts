@@ -10,7 +10,7 @@ describe.each(databases)("a client that hangs up on %s", (database) => {
   let api: Scenario;
   let url: string;
   beforeAll(async () => {
-    api = await Scenario.start(database, { THREADMILL_DISCONNECT_GRACE_MS: String(GRACE_MS) });
+    api = await Scenario.start(database, { THREADMILL_DISCONNECT_GRACE: `${GRACE_MS}ms` });
     url = await api.service.listen();
   });
   afterAll(() => api.stop());

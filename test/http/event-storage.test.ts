@@ -69,21 +69,21 @@ describe.each(databases)("the log of a growing thread on %s", (database) => {
 
   it("tells again what was told, from any place", async () => {
     const thread_id = await api.newThread();
-    const told: SseEvent[][] = [];
-    for (let n = 0; n < 5; n++) told.push(await grow(thread_id, n, ALL_WITH_STATE));
+    const received: SseEvent[][] = [];
+    for (let n = 0; n < 5; n++) received.push(await grow(thread_id, n, ALL_WITH_STATE));
     const runs: Wire[] = (await api.get(`/threads/${thread_id}/runs`)).toReversed();
-    for (const [n, run] of runs.entries()) expect(await replay(run)).toEqual(told[n]);
-    const [run, events] = [runs.at(-1), told.at(-1) as SseEvent[]];
+    for (const [n, run] of runs.entries()) expect(await replay(run)).toEqual(received[n]);
+    const [run, events] = [runs.at(-1), received.at(-1) as SseEvent[]];
     for (const [i, { id }] of events.entries()) expect(await replay(run, id)).toEqual(events.slice(i + 1));
   });
 
   it("tells again from any place what changes from long to short and back, also when it takes several reads", async () => {
     const thread_id = await api.newThread();
     const lengths = [2000, 3, 2000, 40_000, 5, 60_000, 60_000, 7, 200_000, 2000, 200_000];
-    const told = await api.stream(thread_id, { assistant_id: "flood", input: { lengths }, stream_mode: "custom" });
-    expect(told).toHaveLength(lengths.length + 1);
+    const received = await api.stream(thread_id, { assistant_id: "flood", input: { lengths }, stream_mode: "custom" });
+    expect(received).toHaveLength(lengths.length + 1);
     const [run] = await api.get(`/threads/${thread_id}/runs`);
-    for (const [i, { id }] of told.entries()) expect(await replay(run, id)).toEqual(told.slice(i + 1));
+    for (const [i, { id }] of received.entries()) expect(await replay(run, id)).toEqual(received.slice(i + 1));
   });
 
   it.each([["values", "updates"], ["checkpoints"], ["tasks"], ["debug"], ALL_WITH_STATE].map((modes) => [modes]))(
@@ -101,9 +101,9 @@ describe.each(databases)("the log of a growing thread on %s", (database) => {
     const thread_id = await api.newThread();
     await grow(thread_id, 1, ALL_WITH_STATE);
     const [first] = await api.get(`/threads/${thread_id}/runs`);
-    const told = await grow(thread_id, 2, ALL_WITH_STATE);
+    const received = await grow(thread_id, 2, ALL_WITH_STATE);
     const [second] = await api.get(`/threads/${thread_id}/runs`);
     await api.call("DELETE", `/threads/${thread_id}/runs/${first.run_id}`);
-    expect(await replay(second)).toEqual(told);
+    expect(await replay(second)).toEqual(received);
   });
 });

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { databases } from "../support/databases.ts";
-import { OAuthServer, type TestClient, walk } from "../support/oauth-server.ts";
+import { authorizeInBrowser, OAuthServer, type TestClient } from "../support/oauth-server.ts";
 import { startService, type TestService } from "../support/service.ts";
 import { parseSse } from "../support/sse.ts";
 
@@ -66,7 +66,7 @@ describe.each(databases)("the example agents on %s", (database) => {
     const events = parseSse(text);
     expect(events[0]).toMatchObject({ event: "metadata", data: { attempt: 1 }, id: "1" });
     expect(events.filter(({ event }) => event.startsWith("custom|study:"))).toHaveLength(6);
-    expect(events.at(-1)?.data.report).toContain("A waggle dance tells other bees");
+    expect(events.at(-1)?.data.report).toContain("A waggle dance shows other bees");
     expect(events.map(({ id }) => Number(id))).toEqual(events.map((_, i) => i + 1));
   });
 
@@ -85,7 +85,7 @@ describe.each(databases)("the example agents on %s", (database) => {
       provider: "acme",
       scopes: ["openid"],
     });
-    const back = await walk(auth_url, { account: "ada" });
+    const back = await authorizeInBrowser(auth_url, { account: "ada" });
     expect((await service.request("GET", `${back.pathname}${back.search}`)).status).toBe(302);
     const done = await wait({ command: { resume: true } });
     expect(done.body).toEqual({ profile: { sub: "ada" } });

@@ -123,8 +123,8 @@ describe.each(databases)("pauses on %s", (database) => {
     it("are asked again by a run without input, and left behind by one with input", async () => {
       const [thread_id] = await paused("gate");
       expect((await wait(thread_id, "gate", { input: null })).__interrupt__[0].value).toEqual({ question: "name?" });
-      const anew = await wait(thread_id, "gate", { input: { steps: ["new"] } });
-      expect(anew).toMatchObject({
+      const restarted = await wait(thread_id, "gate", { input: { steps: ["new"] } });
+      expect(restarted).toMatchObject({
         steps: ["in", "open", "new", "open"],
         __interrupt__: [{ value: { question: "name?" } }],
       });

@@ -172,7 +172,7 @@ describe.each(databases)("a JWT of the configured issuer on %s", (database) => {
     it("none: 403", async () => {
       expect(await as("nobody")).toMatchObject({
         status: 403,
-        body: { detail: expect.stringContaining("no workspace") },
+        body: { detail: expect.stringContaining("not a member of any workspace") },
       });
       expect((await as("nobody", tenant)).status).toBe(403);
     });

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { afterEach, describe, expect, it } from "vitest";
-import { makeApiKey } from "../../src/access/keys/api-keys.ts";
+import { createApiKey } from "../../src/access/keys/api-keys.ts";
 import { revokeApiKey } from "../../src/access/storage/api-keys.ts";
 import { readConfig } from "../../src/config/config.ts";
 import { startThreadmill } from "../../src/main.ts";
@@ -39,7 +39,7 @@ describe.each(databases)("a service on loopback without keys on %s", (database) 
     api = await Scenario.start(database);
     const { thread_id } = await api.call("POST", "/threads", {});
     const beside = openOn(api.service.database);
-    const { id, key } = await beside.write((tx) => makeApiKey(tx, OWNER));
+    const { id, key } = await beside.write((tx) => createApiKey(tx, OWNER));
     expect((await api.send("GET", `/threads/${thread_id}`)).status).toBe(401);
     expect((await api.send("GET", "/ok")).status).toBe(200);
     // What was made while it was open belongs to the default workspace.
@@ -75,7 +75,7 @@ describe.each(databases)("a start on %s", (database) => {
           await startThreadmill(readConfig("dev", { ...flags, host: "localhost" }, settings), createLog("silent"))
         ).stop();
         const beside = openOn(at);
-        const { id } = await beside.write((tx) => makeApiKey(tx, OWNER));
+        const { id } = await beside.write((tx) => createApiKey(tx, OWNER));
         await beside.write((tx) => revokeApiKey(tx, id, undefined));
         await beside.close();
       }
@@ -89,7 +89,7 @@ describe.each(databases)("a start on %s", (database) => {
   };
 
   it("on an address that others reach is refused when nobody could be told from anybody", async () => {
-    await expect(startOn("0.0.0.0", {})).rejects.toThrow('make a key with "threadmill keys create", set API_KEYS');
+    await expect(startOn("0.0.0.0", {})).rejects.toThrow('create a key with "threadmill keys create", set API_KEYS');
   });
 
   it.each<[string, Parameters<typeof startOn>[1]]>([
@@ -111,7 +111,9 @@ it("a start warns of keys of the environment that can be guessed, without tellin
   const flags = { config: "test/graphs/scenarios/langgraph.json", data: at.data_dir, inline: true };
   const env = { ...process.env, API_KEYS: `short,${"x".repeat(32)}` };
   await (await startThreadmill(readConfig("serve", flags, env), log)).stop();
-  expect(lines.filter((line) => line.includes("API_KEYS"))).toEqual([expect.stringContaining('{"keys":1}')]);
+  expect(lines.filter((line) => line.includes("API_KEYS"))).toEqual([
+    expect.stringContaining('{"keys":1,"min_length":32}'),
+  ]);
   expect(lines.join()).not.toContain("short");
   await at.drop();
 });

@@ -74,7 +74,7 @@ describe.each(databases)("rolling back runs on %s", (database) => {
       await expectUndone(run, before);
     });
 
-    it.each(["slow", "nested", "deaf"])("a running one of the graph %s is undone", async (assistant_id) => {
+    it.each(["slow", "nested", "unabortable"])("a running one of the graph %s is undone", async (assistant_id) => {
       const thread_id = await newThread();
       const before = await picture(thread_id);
       const run = await api.newRun(thread_id, { assistant_id, input: { steps: ["in"], door: null } });
@@ -143,13 +143,18 @@ describe.each(databases)("rolling back runs on %s", (database) => {
       const thread_id = await api.newThread();
       const before = await picture(thread_id);
       const run = await api.newRun(thread_id, {
-        assistant_id: "deaf",
+        assistant_id: "unabortable",
         stream_mode: "custom",
         input: { steps: ["in"] },
       });
       // Not before: a node that has not begun hears the first of the two.
       await readUntil(api.service, run, ({ event }) => event === "custom");
-      // The node hears nothing, so there is the grace to come between.
+      // A checkpoint that is still being written would be refused after the first cancel, and the run would end at once.
+      await until(
+        "the checkpoint before the node is stored",
+        async () => (await api.state(thread_id)).next?.length > 0,
+      );
+      // The node ignores the signal, so the second cancel arrives within the grace.
       await api.cancel(run, `?action=${first}`);
       await api.cancel(run, `?action=${second}&wait=1`);
       await expectUndone(run, before);
@@ -196,9 +201,9 @@ describe.each(databases)("rolling back runs on %s", (database) => {
       const run = await api.newRun(thread_id, over);
       expect(run).toMatchObject({ status: "pending", multitask_strategy: "rollback" });
       expect((await api.join(run)).steps).toEqual(["in", "a", "b", "c", "over", "a", "b", "c"]);
-      for (const gone of [running, waiting]) {
-        expect((await api.send("GET", `/threads/${thread_id}/runs/${gone.run_id}`)).status).toBe(404);
-        expect(await rowsOfRun(api.service.database, gone.run_id)).toBe(0);
+      for (const deleted of [running, waiting]) {
+        expect((await api.send("GET", `/threads/${thread_id}/runs/${deleted.run_id}`)).status).toBe(404);
+        expect(await rowsOfRun(api.service.database, deleted.run_id)).toBe(0);
       }
       expect(await api.history(thread_id)).toHaveLength(10);
       expect(await api.thread(thread_id)).toMatchObject({ status: "idle", metadata: { graph_id: "chain" } });

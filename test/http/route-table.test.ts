@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { adminRoutes } from "../../src/access/contract/admin.ts";
-import { isOpen, scopeOf } from "../../src/access/http/scopes.ts";
+import { isPublic, scopeOf } from "../../src/access/http/scopes.ts";
 import { appRunRoutes } from "../../src/agent-server/contract/app-runs.ts";
 import { appThreadRoutes } from "../../src/agent-server/contract/app-threads.ts";
 import { agentServerRoutes } from "../../src/agent-server/contract/routes.ts";
@@ -12,7 +12,7 @@ import { experimentRoutes, experimentRoutesV2 } from "../../src/experiments/cont
 import { SCOPES } from "../../src/platform/contract/caller.ts";
 import { databases } from "../support/databases.ts";
 import { ADMIN, closedService, newCaller, newKey, newWorkspace } from "./callers.ts";
-import { NOBODY, type Scenario } from "./scenario.ts";
+import { type Scenario, UNKNOWN_ID } from "./scenario.ts";
 
 interface Route {
   method: string;
@@ -28,7 +28,7 @@ const routesOf = (groups: object, ...prefixes: string[]): Route[] =>
       prefixes.map((prefix) => ({
         method: method.toUpperCase(),
         // At the root clients write this one with a version.
-        path: `${prefix}${path.replaceAll(/\{\w+\}/g, NOBODY)}`.replace(/^\/platform/, "/v1/platform"),
+        path: `${prefix}${path.replaceAll(/\{\w+\}/g, UNKNOWN_ID)}`.replace(/^\/platform/, "/v1/platform"),
       })),
     );
 
@@ -62,8 +62,8 @@ describe.each(databases)("every route on %s", (database) => {
     api = await closedService(database);
     routes = api.service.threadmill.routes
       .filter(({ method }) => method !== "ALL")
-      .map(({ method, path }) => ({ method, path: path.replaceAll(/:\w+/g, NOBODY) }));
-    closed = routes.filter(({ method, path }) => !isOpen(method, path));
+      .map(({ method, path }) => ({ method, path: path.replaceAll(/:\w+/g, UNKNOWN_ID) }));
+    closed = routes.filter(({ method, path }) => !isPublic(method, path));
   });
   afterAll(() => api.stop());
 
@@ -92,10 +92,10 @@ describe.each(databases)("every route on %s", (database) => {
   });
 
   it("that is open is one of these", () => {
-    expect(routes.filter(({ method, path }) => isOpen(method, path)).map(keyOf)).toEqual(
-      expect.arrayContaining(["GET /ok", `GET /api/v1/public/${NOBODY}/datasets`]),
+    expect(routes.filter(({ method, path }) => isPublic(method, path)).map(keyOf)).toEqual(
+      expect.arrayContaining(["GET /ok", `GET /api/v1/public/${UNKNOWN_ID}/datasets`]),
     );
-    const open = routes.filter(({ method, path }) => isOpen(method, path)).map(({ path }) => path);
+    const open = routes.filter(({ method, path }) => isPublic(method, path)).map(({ path }) => path);
     expect(
       open.filter(
         (path) =>
@@ -132,7 +132,7 @@ describe.each(databases)("every route on %s", (database) => {
 
   it("is answered 403 with a key and the id of another workspace", async () => {
     const caller = await newCaller(api, { tenant_id: await newWorkspace(api), scopes: ["admin"] });
-    for (const tenant_id of [await newWorkspace(api), NOBODY, randomUUID(), "default", "%", "x".repeat(300)]) {
+    for (const tenant_id of [await newWorkspace(api), UNKNOWN_ID, randomUUID(), "default", "%", "x".repeat(300)]) {
       const headers = { ...caller, "X-Tenant-Id": tenant_id };
       expect(await otherThan({ status: 403, detail: "X-Tenant-Id" }, headers, closed.slice(0, 10))).toEqual([]);
     }
@@ -151,7 +151,7 @@ describe.each(databases)("every route on %s", (database) => {
       for (const caller of callers) {
         const { status, body } = await send(route, caller.headers);
         if (status !== 403 || !String(body?.detail).includes("scope")) continue;
-        expect(body.detail).toContain(`scope ${scope}.`);
+        expect(body.detail).toContain(`scope ${scope} is required`);
         refused.push(caller.scope);
       }
       const others = SCOPES.filter((other) => scope !== null && other !== scope && other !== "admin");

@@ -2,14 +2,14 @@ import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { SCOPES } from "../../src/platform/contract/caller.ts";
 import { databases } from "../support/databases.ts";
-import { NOBODY, Scenario, type Wire } from "./scenario.ts";
+import { Scenario, UNKNOWN_ID, type Wire } from "./scenario.ts";
 
 /** Keys that the service alone may say. */
 const RESERVED = {
-  thread_id: NOBODY,
-  run_id: NOBODY,
+  thread_id: UNKNOWN_ID,
+  run_id: UNKNOWN_ID,
   graph_id: "loop",
-  assistant_id: NOBODY,
+  assistant_id: UNKNOWN_ID,
   user_id: "eve",
   __pregel_read: 1,
   __mine: 1,
@@ -130,7 +130,7 @@ describe.each(databases)("what a run is told on %s", (database) => {
     for (const { metadata } of checkpoints)
       expect(metadata).toMatchObject({ run_id: run.run_id, thread_id, graph_id: "inspect" });
     for (const kept of [run, checkpoints, await api.thread(thread_id)])
-      expect(JSON.stringify(kept)).not.toMatch(new RegExp(`eve|"__mine"|"__pregel_read"|${NOBODY}`));
+      expect(JSON.stringify(kept)).not.toMatch(new RegExp(`eve|"__mine"|"__pregel_read"|${UNKNOWN_ID}`));
   });
 
   it("is never what a client says under reserved keys when its thread is made on the way", async () => {

@@ -1,8 +1,8 @@
 import { sql } from "kysely";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { RUN_TRANSITIONS, THREAD_TRANSITIONS, type Transition } from "../../src/agent-server/engine/run-states.ts";
 import type { Tx } from "../../src/platform/database/database.ts";
 import { databases } from "../support/databases.ts";
+import { RUN_TRANSITIONS, THREAD_TRANSITIONS, type Transition } from "../support/run-states.ts";
 import { openOn } from "../support/storage.ts";
 import { Scenario } from "./scenario.ts";
 
@@ -99,11 +99,11 @@ describe.each(databases)("the states of runs and threads on %s", (database) => {
     );
     const seen = (table: string) =>
       rows.filter(({ what }) => what === table).map(({ before, after }) => `${before ?? "*"} > ${after ?? "*"}`);
-    const told = (transitions: readonly Transition<string>[]) =>
+    const documented = (transitions: readonly Transition<string>[]) =>
       transitions.map(({ from, to }) => `${from ?? "*"} > ${to ?? "*"}`);
     // DELETE takes a thread in any state.
     const threads = seen("threads").filter((move) => !move.endsWith("> *"));
-    expect(seen("runs").sort()).toEqual(told(RUN_TRANSITIONS).sort());
-    expect(threads.sort()).toEqual(told(THREAD_TRANSITIONS).sort());
+    expect(seen("runs").sort()).toEqual(documented(RUN_TRANSITIONS).sort());
+    expect(threads.sort()).toEqual(documented(THREAD_TRANSITIONS).sort());
   });
 });

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { databases } from "../support/databases.ts";
-import { NOBODY, Scenario, type Wire } from "./scenario.ts";
+import { Scenario, UNKNOWN_ID, type Wire } from "./scenario.ts";
 
 describe.each(databases)("runs on %s", (database) => {
   let api: Scenario;
@@ -81,9 +81,9 @@ describe.each(databases)("runs on %s", (database) => {
       const thread_id = await api.newThread();
       const { run_id } = await api.newRun(await api.newThread(), CHAIN);
       for (const path of [
-        `/threads/${thread_id}/runs/${NOBODY}`,
+        `/threads/${thread_id}/runs/${UNKNOWN_ID}`,
         `/threads/${thread_id}/runs/${run_id}`,
-        `/threads/${NOBODY}/runs/${run_id}`,
+        `/threads/${UNKNOWN_ID}/runs/${run_id}`,
       ]) {
         expect(await api.send(method, path + rest)).toMatchObject({
           status: 404,
@@ -99,18 +99,18 @@ describe.each(databases)("runs on %s", (database) => {
     ["POST", "/threads/{nobody}/runs/wait", CHAIN],
     ["POST", "/threads/{nobody}/runs/stream", CHAIN],
     ["POST", "/threads/{thread}/runs", { assistant_id: "nobody" }],
-    ["POST", "/threads/{thread}/runs/wait", { assistant_id: NOBODY }],
-    ["POST", "/threads/{thread}/runs/stream", { assistant_id: NOBODY }],
-    ["POST", "/runs", { assistant_id: NOBODY }],
-    ["POST", "/runs/wait", { assistant_id: NOBODY }],
-    ["POST", "/runs/stream", { assistant_id: NOBODY }],
-    ["POST", "/runs/batch", [{ assistant_id: "chain" }, { assistant_id: NOBODY }]],
+    ["POST", "/threads/{thread}/runs/wait", { assistant_id: UNKNOWN_ID }],
+    ["POST", "/threads/{thread}/runs/stream", { assistant_id: UNKNOWN_ID }],
+    ["POST", "/runs", { assistant_id: UNKNOWN_ID }],
+    ["POST", "/runs/wait", { assistant_id: UNKNOWN_ID }],
+    ["POST", "/runs/stream", { assistant_id: UNKNOWN_ID }],
+    ["POST", "/runs/batch", [{ assistant_id: "chain" }, { assistant_id: UNKNOWN_ID }]],
     ["GET", "/runs/{nobody}/join", undefined],
     ["GET", "/runs/{nobody}/stream", undefined],
   ] as const)("%s %s of somebody unknown is 404 as JSON", async (method, path, body) => {
     const answer = await api.send(
       method,
-      path.replace("{nobody}", NOBODY).replace("{thread}", await api.newThread()),
+      path.replace("{nobody}", UNKNOWN_ID).replace("{thread}", await api.newThread()),
       body,
     );
     expect(answer).toMatchObject({

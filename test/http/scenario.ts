@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { Log } from "../../src/platform/lib/log.ts";
 import type { DatabaseName } from "../support/databases.ts";
 import { type Answer, startService, type TestService } from "../support/service.ts";
 import { parseSse, type SseEvent } from "../support/sse.ts";
@@ -13,7 +14,7 @@ type Method = "GET" | "POST" | "PATCH" | "PUT" | "DELETE" | "OPTIONS";
 export type Wire = any;
 
 /** An id that nothing has. */
-export const NOBODY = "00000000-0000-4000-8000-000000000000";
+export const UNKNOWN_ID = "00000000-0000-4000-8000-000000000000";
 
 /** A service with the graphs of test/graphs/scenarios, and the calls that many scenarios make. */
 export class Scenario {
@@ -29,9 +30,10 @@ export class Scenario {
   static async start(
     database: DatabaseName,
     env: Record<string, string> = {},
-    { inline }: { inline?: boolean } = {},
+    options: { inline?: boolean; log?: Log } = {},
   ): Promise<Scenario> {
-    return new Scenario(await startService({ database, config: "test/graphs/scenarios/langgraph.json", env, inline }));
+    const config = "test/graphs/scenarios/langgraph.json";
+    return new Scenario(await startService({ database, config, env, ...options }));
   }
 
   async stop(): Promise<void> {

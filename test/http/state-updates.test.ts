@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { databases } from "../support/databases.ts";
-import { NOBODY, Scenario, type Wire } from "./scenario.ts";
+import { Scenario, UNKNOWN_ID, type Wire } from "./scenario.ts";
 
 describe.each(databases)("changing the state of threads on %s", (database) => {
   let api: Scenario;
@@ -155,9 +155,9 @@ describe.each(databases)("changing the state of threads on %s", (database) => {
     });
 
     it("on an unknown thread", async () => {
-      expect(await api.send("POST", `/threads/${NOBODY}/state`, { values: {} })).toMatchObject({
+      expect(await api.send("POST", `/threads/${UNKNOWN_ID}/state`, { values: {} })).toMatchObject({
         status: 404,
-        body: { detail: `Thread with ID ${NOBODY} not found` },
+        body: { detail: `Thread with ID ${UNKNOWN_ID} not found` },
       });
     });
 
@@ -242,13 +242,13 @@ describe.each(databases)("changing the state of threads on %s", (database) => {
       "a run with %s from a checkpoint that the thread does not have is refused, and nothing is lost",
       async (_, body) => {
         const thread_id = await chained();
-        for (const how of [{ checkpoint_id: NOBODY }, { checkpoint: { checkpoint_id: NOBODY } }]) {
+        for (const how of [{ checkpoint_id: UNKNOWN_ID }, { checkpoint: { checkpoint_id: UNKNOWN_ID } }]) {
           const answer = await api.send("POST", `/threads/${thread_id}/runs/wait`, {
             assistant_id: "chain",
             ...body,
             ...how,
           });
-          expect(answer).toMatchObject({ status: 404, body: { detail: expect.stringContaining(NOBODY) } });
+          expect(answer).toMatchObject({ status: 404, body: { detail: expect.stringContaining(UNKNOWN_ID) } });
         }
         expect((await api.state(thread_id)).values).toEqual({ steps: ["in", "a", "b", "c"] });
       },

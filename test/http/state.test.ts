@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { databases } from "../support/databases.ts";
-import { NOBODY, Scenario, type Wire } from "./scenario.ts";
+import { Scenario, UNKNOWN_ID, type Wire } from "./scenario.ts";
 
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+(Z|\+00:00)$/;
 
@@ -226,8 +226,8 @@ describe.each(databases)("the state of threads on %s", (database) => {
     async (path) => {
       const [method, body] =
         path === "/state/checkpoint" ? (["POST", { checkpoint: {} }] as const) : (["GET", undefined] as const);
-      const answer = await api.send(method, `/threads/${NOBODY}${path}`, body);
-      expect(answer).toMatchObject({ status: 404, body: { detail: `Thread with ID ${NOBODY} not found` } });
+      const answer = await api.send(method, `/threads/${UNKNOWN_ID}${path}`, body);
+      expect(answer).toMatchObject({ status: 404, body: { detail: `Thread with ID ${UNKNOWN_ID} not found` } });
     },
   );
 });

@@ -75,8 +75,8 @@ describe.each(databases)("streams on %s", (database) => {
     const debug = events.filter(({ event }) => event === "debug").map(({ data }) => data);
     expect(new Set(debug.map(({ type }) => type))).toEqual(new Set(["checkpoint", "task", "task_result"]));
     const history = await api.history(run.thread_id);
-    const told = debug.filter(({ type }) => type === "checkpoint").map(({ payload }) => payload.checkpoint);
-    expect(told).toEqual(history.map(({ checkpoint }) => checkpoint).reverse());
+    const streamed = debug.filter(({ type }) => type === "checkpoint").map(({ payload }) => payload.checkpoint);
+    expect(streamed).toEqual(history.map(({ checkpoint }) => checkpoint).reverse());
     const checkpoints = events.filter(({ event }) => event === "checkpoints").map(({ data }) => data);
     expect(checkpoints.map(({ next }) => next)).toEqual([["__start__"], ["a"], ["b"], ["c"], []]);
     expect(checkpoints[0]).toMatchObject({ metadata: { source: "input", step: -1 } });

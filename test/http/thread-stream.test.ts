@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { databases } from "../support/databases.ts";
 import { openStream } from "../support/open-stream.ts";
 import type { SseEvent } from "../support/sse.ts";
-import { NOBODY, Scenario } from "./scenario.ts";
+import { Scenario, UNKNOWN_ID } from "./scenario.ts";
 
 describe.each(databases)("the stream of a thread on %s", (database) => {
   let api: Scenario;
@@ -96,7 +96,7 @@ describe.each(databases)("the stream of a thread on %s", (database) => {
   });
 
   it("of nobody is 404, and of an unknown mode 422", async () => {
-    expect((await api.send("GET", `/threads/${NOBODY}/stream`)).status).toBe(404);
+    expect((await api.send("GET", `/threads/${UNKNOWN_ID}/stream`)).status).toBe(404);
     expect((await api.send("GET", `/threads/${await api.newThread()}/stream?stream_mode=all`)).status).toBe(422);
   });
 });

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { databases } from "../support/databases.ts";
-import { NOBODY, Scenario, type Wire } from "./scenario.ts";
+import { Scenario, UNKNOWN_ID, type Wire } from "./scenario.ts";
 
 describe.each(databases)("searching threads on %s", (database) => {
   let api: Scenario;
@@ -73,7 +73,7 @@ describe.each(databases)("searching threads on %s", (database) => {
   });
 
   it("finds by ids, and passes over those that are nobody's", async () => {
-    expect((await numbers({ ids: [id(3), id(0), NOBODY] })).sort()).toEqual([0, 3]);
+    expect((await numbers({ ids: [id(3), id(0), UNKNOWN_ID] })).sort()).toEqual([0, 3]);
     expect(await numbers({ ids: [] })).toEqual([]);
     expect(await numbers({ ids: [id(0).toUpperCase()] })).toEqual([0]);
   });

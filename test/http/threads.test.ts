@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { databases } from "../support/databases.ts";
-import { NOBODY, Scenario, type Wire } from "./scenario.ts";
+import { Scenario, UNKNOWN_ID, type Wire } from "./scenario.ts";
 
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3,6}\+00:00$/;
 
@@ -170,9 +170,9 @@ describe.each(databases)("threads on %s", (database) => {
     });
 
     it("of an unknown thread is a conflict", async () => {
-      expect(await api.send("POST", `/threads/${NOBODY}/copy`)).toMatchObject({
+      expect(await api.send("POST", `/threads/${UNKNOWN_ID}/copy`)).toMatchObject({
         status: 409,
-        body: { detail: expect.stringContaining(NOBODY) },
+        body: { detail: expect.stringContaining(UNKNOWN_ID) },
       });
     });
   });

@@ -199,8 +199,8 @@ describe.each(ways)("tokens in graphs on $database, hosts in $hosts", ({ databas
     const thread = await Thread.of(await newUser(), flows);
     const errorOf = async (wish: object) => (await thread.start("profile", wish)).__error__.message;
     expect(await errorOf({ provider: "nowhere" })).toBe("OAuth provider 'nowhere' not found");
-    expect(await errorOf({ provider: 7 })).toContain("the provider as a text");
-    expect(await errorOf({ scopes: "openid" })).toContain("the scopes as a list of texts");
+    expect(await errorOf({ provider: 7 })).toContain("the provider as a string");
+    expect(await errorOf({ scopes: "openid" })).toContain("the scopes as a list of strings");
   });
 
   it("a provider that renews nothing right now is an error, and one that does not answer holds no cancelled run up", async () => {
@@ -211,12 +211,12 @@ describe.each(ways)("tokens in graphs on $database, hosts in $hosts", ({ databas
     flows.server.access_ttl_s = 3600;
     const [{ expires_at }] = (await user.send("GET", "/v2/auth/tokens")).body;
     await until("the token's time is over", async () => Date.now() > Date.parse(expires_at));
-    flows.server.mood = "error";
+    flows.server.behavior = "error";
     const { __error__ } = await thread.resume("profile", true);
     expect(__error__.message).toBe(
-      'The token for "acme" is over, and the provider renews none right now: status 500. Try again.',
+      'The token for "acme" has expired and could not be refreshed: status 500. Try again.',
     );
-    flows.server.mood = "silent";
+    flows.server.behavior = "silent";
     const before = flows.server.requests.length;
     const run = (await user.send("POST", `${thread.path}/runs`, { assistant_id: "profile", input: {} })).body;
     await until("the provider is asked", async () => flows.server.requests.slice(before).includes("/token"));
@@ -224,7 +224,7 @@ describe.each(ways)("tokens in graphs on $database, hosts in $hosts", ({ databas
     await user.send("POST", `${thread.path}/runs/${run.run_id}/cancel?wait=1`);
     expect(performance.now() - started).toBeLessThan(5_000);
     expect(await thread.get(`/runs/${run.run_id}`)).toMatchObject({ status: "interrupted" });
-    flows.server.mood = "well";
+    flows.server.behavior = "normal";
   });
 
   it("is asked for by whoever executes the run, in whichever process that is", async (test) => {
@@ -235,7 +235,7 @@ describe.each(ways)("tokens in graphs on $database, hosts in $hosts", ({ databas
     const busy = await Thread.of(user, crowded);
     const waiting = (await user.send("POST", `${busy.path}/runs`, { assistant_id: "waits", input: {} })).body;
     await until("it runs", async () => (await busy.get(`/runs/${waiting.run_id}`)).status === "running");
-    const { threadmill } = await crowded.another();
+    const { threadmill } = await crowded.startAnother();
     const thread = await Thread.of(user, crowded);
     const [question] = questionsIn(await thread.start("profile"));
     await crowded.browse(await crowded.goAndReturn(question.auth_url, { account: "far" }));

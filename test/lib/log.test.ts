@@ -1,6 +1,6 @@
 import { spawnSync } from "node:child_process";
 import { describe, expect, it } from "vitest";
-import { redact } from "../../src/platform/lib/redact.ts";
+import { redact } from "../../src/platform/lib/sanitize-output.ts";
 
 const CANARY = "canary-7f3a9c";
 

@@ -4,7 +4,12 @@ import type { AddressInfo } from "node:net";
 import { Readable } from "node:stream";
 import { gzipSync } from "node:zlib";
 import { afterEach, describe, expect, it } from "vitest";
-import { createSafeFetch, FetchFailedError, FetchRefusedError, refusalOf } from "../../src/platform/lib/safe-fetch.ts";
+import {
+  createSafeFetch,
+  FetchFailedError,
+  FetchRefusedError,
+  urlRefusal,
+} from "../../src/platform/lib/safe-fetch/safe-fetch.ts";
 
 const STRICT = { allow_loopback: false };
 const LOCAL = { allow_loopback: true };
@@ -12,9 +17,9 @@ const LIMITS = { timeout_ms: 10_000, max_bytes: 100_000 };
 
 const HOST = "The URL must name a host on the public internet.";
 const HTTPS = "The URL must begin with https://.";
-const PORT = "The URL must use port 443, or one from 1024 on.";
-const WHOLE = "The URL must be a whole one, such as https://example.com/path.";
-const USER = "The URL must not hold a user name or a password.";
+const PORT = "The URL must use port 443, or a port from 1024 on.";
+const WHOLE = "The URL must be absolute, such as https://example.com/path.";
+const USER = "The URL must not contain a user name or a password.";
 
 describe("a URL is refused by its look", () => {
   it.each([
@@ -34,7 +39,7 @@ describe("a URL is refused by its look", () => {
     ["https://example.com:80", PORT],
     ["https://example.com:1023", PORT],
   ])("%s: %s", (url, sentence) => {
-    expect(refusalOf(url, STRICT)).toBe(sentence);
+    expect(urlRefusal(url, STRICT)).toBe(sentence);
   });
 
   it.each([
@@ -100,13 +105,13 @@ describe("a URL is refused by its look", () => {
     ["https://router.home.arpa", "a home network"],
     ["https://example.com.", "a dot at the end"],
   ])("%s is %s", (url) => {
-    expect(refusalOf(url, STRICT)).toBe(HOST);
+    expect(urlRefusal(url, STRICT)).toBe(HOST);
   });
 
   it.each(["https://[fe80::1%25eth0]", "https://[::1", "https://256.0.0.1", "https://1.2.3.4.5"])(
     "%s is no host",
     (url) => {
-      expect(refusalOf(url, STRICT)).toBe(WHOLE);
+      expect(urlRefusal(url, STRICT)).toBe(WHOLE);
     },
   );
 
@@ -122,8 +127,8 @@ describe("a URL is refused by its look", () => {
     "https://[2606:4700::1111]",
     "https://[64:ff9b::8.8.8.8]",
   ])("%s is not", (url) => {
-    expect(refusalOf(url, STRICT)).toBeUndefined();
-    expect(refusalOf(url, LOCAL)).toBeUndefined();
+    expect(urlRefusal(url, STRICT)).toBeUndefined();
+    expect(urlRefusal(url, LOCAL)).toBeUndefined();
   });
 
   it.each([
@@ -133,8 +138,8 @@ describe("a URL is refused by its look", () => {
     "http://127.0.0.1:8080",
     "http://[::1]:1",
   ])("%s is not when loopback is permitted", (url) => {
-    expect(refusalOf(url, STRICT)).toBeDefined();
-    expect(refusalOf(url, LOCAL)).toBeUndefined();
+    expect(urlRefusal(url, STRICT)).toBeDefined();
+    expect(urlRefusal(url, LOCAL)).toBeUndefined();
   });
 
   it.each([
@@ -145,7 +150,7 @@ describe("a URL is refused by its look", () => {
     "https://[::ffff:127.0.0.1]",
     "https://a.internal",
   ])("%s is even then", (url) => {
-    expect(refusalOf(url, LOCAL)).toBeDefined();
+    expect(urlRefusal(url, LOCAL)).toBeDefined();
   });
 });
 
@@ -275,7 +280,7 @@ describe("a name", () => {
   it("that does not resolve is a failure that says nothing else", async () => {
     const failing = createSafeFetch(STRICT, LIMITS, async () => Promise.reject(new Error("ENOTFOUND 10.9.9.9")));
     await expect(failing("https://example.com")).rejects.toThrow(
-      expect.objectContaining({ name: "FetchFailedError", message: "No answer came from this address." }),
+      expect.objectContaining({ name: "FetchFailedError", message: "The address did not respond." }),
     );
   });
 });
@@ -357,7 +362,7 @@ describe("a limit", () => {
   const timeout = expect.objectContaining({
     name: "FetchFailedError",
     reason: "timeout",
-    message: "No answer came within 150 ms.",
+    message: "No response within 150 ms.",
   });
 
   it("of time ends the wait for an answer, a body and a name server", async () => {

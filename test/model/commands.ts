@@ -36,7 +36,7 @@ const PACES = [
 type Pace = (typeof PACES)[number];
 
 /** Kinds of runs; test/graphs/model/graph.ts says what they do. An `endless` one is a slow one whose door stays shut. */
-export const KINDS = ["chain", "slow", "deaf", "nested", "gate", "fails", "endless"] as const;
+export const KINDS = ["chain", "slow", "unabortable", "nested", "gate", "fails", "endless"] as const;
 export type Kind = (typeof KINDS)[number];
 
 export const CLIENTS = 3;

@@ -17,9 +17,9 @@ import { Verdict } from "./verdict.ts";
 const SEQUENCES = Math.ceil(COUNTS.model_sequences / 10);
 const AT_ONCE = 12;
 const SETTINGS = {
-  THREADMILL_CANCEL_GRACE_MS: "150",
-  THREADMILL_LEASE_MS: "800",
-  THREADMILL_HEARTBEAT_MS: "200",
+  THREADMILL_CANCEL_GRACE: "150ms",
+  THREADMILL_LEASE: "800ms",
+  THREADMILL_HEARTBEAT: "200ms",
 };
 
 /** A server that is killed at a random request and started again on the same database, until it is left alone. */

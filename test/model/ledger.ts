@@ -4,7 +4,7 @@ import type { Row } from "./commands.ts";
 import type { Met } from "./met.ts";
 import { Breach, type ChangeNote, type RunNote, type Span, type ThreadNotes, type WireRun } from "./notes.ts";
 
-const NOBODY = "00000000-0000-4000-8000-000000000000";
+const UNKNOWN_ID = "00000000-0000-4000-8000-000000000000";
 
 /** A run that a command is about. */
 export interface Target {
@@ -132,7 +132,7 @@ export class Ledger {
     const run = some[Math.floor(pick / 10) % Math.max(some.length, 1)];
     return run
       ? this.target(thread, run)
-      : { thread, name: "nobody", run_id: NOBODY, path: this.pathOf(thread, NOBODY) };
+      : { thread, name: "nobody", run_id: UNKNOWN_ID, path: this.pathOf(thread, UNKNOWN_ID) };
   }
 
   /** For a command about the thread: the state of the run that it finds there, the active one or else the newest. */

@@ -20,7 +20,7 @@ const SEQUENCES = COUNTS.model_sequences;
 const AT_ONCE = 24;
 /** With fewer sequences it is chance which pairs are met. */
 const ENOUGH = 200;
-const SETTINGS = { THREADMILL_CANCEL_GRACE_MS: "150", BG_JOB_TIMEOUT_SECS: "1.5" };
+const SETTINGS = { THREADMILL_CANCEL_GRACE: "150ms", BG_JOB_TIMEOUT_SECS: "1.5" };
 
 describe.each(databases)("random sequences on %s", (name) => {
   it(

@@ -54,8 +54,8 @@ export class Pacer {
       (answer) => {
         this.#ledger.ended(note, span);
         // After a second the status is out: then the body says that the run is gone.
-        const isGone = answer.body.__error__?.error === "ApiError";
-        note?.outputs.push(isGone ? { ...answer, status: 404 } : answer);
+        const isDeleted = answer.body.__error__?.error === "ApiError";
+        note?.outputs.push(isDeleted ? { ...answer, status: 404 } : answer);
         if (answer.text !== note?.outputs[0]?.text || note.outputs.length === 1)
           this.#ledger.say(span, `join ${name} said ${answer.text.slice(0, 160)}`);
       },

@@ -57,8 +57,8 @@ function planOf(kind: Kind, t: string): Step[] {
     case "slow":
     case "endless":
       return [start, step(t, "begin"), step(t, "wait", { waits: true })];
-    case "deaf":
-      return [start, step(t, "listen"), step(t, "deaf", { waits: true })];
+    case "unabortable":
+      return [start, step(t, "listen"), step(t, "unabortable", { waits: true })];
     case "nested": {
       const child = step(t, "child", { items: [`${t}:x`, `${t}:y`], waits: true });
       return [start, step(t, "enter"), child, step(t, "leave")];

@@ -20,7 +20,7 @@ export class Verdict {
   async on(notes: ThreadNotes): Promise<void> {
     const { thread_id, deleted } = notes;
     const runs = await this.#api.send("GET", `/threads/${thread_id}/runs?limit=1000`);
-    if (deleted && (deleted.sure || runs.status === 404)) return this.#gone(notes);
+    if (deleted && (deleted.sure || runs.status === 404)) return this.#checkDeleted(notes);
     const left = runs.body as WireRun[];
     this.#identify(notes, left);
     for (const note of notes.runs) await this.#oneRun(note, notes, left);
@@ -31,7 +31,7 @@ export class Verdict {
     await this.#nextRun(notes);
   }
 
-  async #gone({ thread_id, runs }: ThreadNotes): Promise<void> {
+  async #checkDeleted({ thread_id, runs }: ThreadNotes): Promise<void> {
     for (const path of ["", "/state", "/runs"]) {
       const { status } = await this.#api.send("GET", `/threads/${thread_id}${path}`);
       must(status === 404, `GET ${path} of the deleted thread is answered ${status}.`);

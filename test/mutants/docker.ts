@@ -32,11 +32,11 @@ export const DOCKER_MUTANTS: readonly Mutant[] = [
     suites: suite("containers"),
   },
   {
-    name: "docker: a label of an image names the port that the router asks",
+    name: "docker: a label of an image sets the port of the router",
     file: "src/control-plane/drivers/docker/container.ts",
     replace: [
-      '      [LABELS.port]: isOnHost ? String(serving.port) : "",\n',
-      "      ...(isOnHost && { [LABELS.port]: String(serving.port) }),\n",
+      '      [LABELS.port]: isOnHost ? String(endpoint.port) : "",\n',
+      "      ...(isOnHost && { [LABELS.port]: String(endpoint.port) }),\n",
     ],
     suites: suite("containers"),
   },
@@ -48,13 +48,13 @@ export const DOCKER_MUTANTS: readonly Mutant[] = [
   },
   {
     name: "docker: containers reach ports of the machine",
-    file: "src/control-plane/drivers/docker/firewall.ts",
+    file: "src/control-plane/drivers/docker/network.ts",
     replace: ["} -j REJECT\n-A", "} -j RETURN\n-A"],
     suites: suite("network"),
   },
   {
     name: "docker: containers reach the metadata service of a cloud",
-    file: "src/control-plane/drivers/docker/firewall.ts",
+    file: "src/control-plane/drivers/docker/network.ts",
     replace: ["} -j REJECT\nCOMMIT", "} -j RETURN\nCOMMIT"],
     suites: suite("network"),
   },
@@ -65,11 +65,11 @@ export const DOCKER_MUTANTS: readonly Mutant[] = [
     suites: suite("images"),
   },
   {
-    name: "docker: an image that is on the engine is not confirmed by its registry",
+    name: "docker: access to an image on the engine is not checked at its registry",
     file: "src/control-plane/drivers/docker/images.ts",
     replace: [
-      "if (name.host !== THIS_MACHINE) return",
-      "if (name.host !== THIS_MACHINE && !(await this.#inspect(image))) return",
+      "if (name.host !== LOCAL_HOST) return",
+      "if (name.host !== LOCAL_HOST && !(await this.#inspect(image))) return",
     ],
     suites: suite("images"),
   },

@@ -6,7 +6,7 @@ const pool = ["test/engine/host-pool.test.ts"];
 /** Guards against databases, processes and hosts that misbehave. */
 export const FAULT_MUTANTS: readonly Mutant[] = [
   {
-    name: "faults: the rescue waits for rows that somebody else holds",
+    name: "faults: the rescue waits for locked rows",
     file: "src/agent-server/storage/lost-runs.ts",
     replace: [
       "tx.dialect.skipLocked(lostRuns(tx, lost).selectAll())",
@@ -15,61 +15,61 @@ export const FAULT_MUTANTS: readonly Mutant[] = [
     suites: faults,
   },
   {
-    name: "faults: a frozen process keeps what it has locked",
-    file: "src/agent-server/engine/maintenance/rescue.ts",
+    name: "faults: a frozen process keeps its locks",
+    file: "src/agent-server/engine/run-leases.ts",
     replace: ["await database.freeLocks(", "void ("],
     suites: faults,
   },
   {
     name: "faults: heartbeats wait for a connection of the pool",
-    file: "src/agent-server/engine/heartbeat.ts",
+    file: "src/agent-server/engine/run-leases.ts",
     replace: ["database.writeNow((tx) => renewLeases", "database.write((tx) => renewLeases"],
     suites: faults,
   },
   {
-    name: "faults: nobody notices that the database is silent",
+    name: "faults: a silent database connection is not detected",
     file: "src/platform/database/postgres/postgres-hints.ts",
-    replace: ["void this.#watch(client);", "void this.#watch;"],
+    replace: ["void this.#checkHealth(client);", "void this.#checkHealth;"],
     suites: faults,
   },
   {
-    name: "faults: times of runs follow a clock that is set back",
+    name: "faults: timestamps of runs go back with the clock",
     file: "src/platform/lib/clock.ts",
     replace: ["if (system <= steady) return steady;", ""],
     suites: ["test/engine/clock.test.ts"],
   },
   {
-    name: "faults: runs of before the clock was set back wait for it",
+    name: "faults: runs wait until a clock that was set back catches up",
     file: "src/agent-server/storage/lost-runs.ts",
     replace: ["if (ms === 0) return;", "if (ms >= 0) return;"],
     suites: ["test/engine/clock.test.ts"],
   },
   {
-    name: "faults: too few connections fail who wants one",
+    name: "faults: requests fail when the connection pool is exhausted",
     file: "src/platform/database/postgres/postgres-pool.ts",
     replace: ["if (!isFull(error) || performance.now() > deadline) throw error;", "if (deadline > 0) throw error;"],
     suites: faults,
   },
   {
-    name: "faults: who waits is told that the database is away",
-    file: "src/platform/lib/unavailable.ts",
+    name: "faults: waiting requests fail when the database is unavailable",
+    file: "src/platform/database/database-errors.ts",
     replace: ["if (!isUnavailable(error) || isOver()) throw error;", "if (isOver() || error) throw error;"],
     suites: faults,
   },
   {
-    name: "faults: a run that is claimed again goes on where it was, too",
+    name: "faults: a run that is claimed again continues in the first process, too",
     file: "src/agent-server/engine/worker.ts",
     replace: ['executor.start(earlier?.stop("lease_lost"))', "executor.start(earlier && undefined)"],
     suites: faults,
   },
   {
-    name: "hosts: timers come before what hosts have said",
+    name: "hosts: timers fire before queued messages of hosts",
     file: "src/agent-server/graph-hosts/pool.ts",
     replace: ["    await setImmediate();\n", "    await Promise.resolve(setImmediate);\n"],
     suites: pool,
   },
   {
-    name: "hosts: the death of a host counts against runs that had not begun",
+    name: "hosts: a crash of a host counts as an attempt of runs that had not started",
     file: "src/agent-server/graph-hosts/pool.ts",
     replace: ["started || !host.ready;", "started !== null;"],
     suites: pool,

@@ -1,6 +1,6 @@
 import { request } from "node:http";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { printable } from "../../src/platform/lib/printable.ts";
+import { escapeControlCharacters } from "../../src/platform/lib/sanitize-output.ts";
 import { ADMIN, closedService } from "../http/callers.ts";
 import type { Scenario } from "../http/scenario.ts";
 import { startService, type TestService } from "../support/service.ts";
@@ -20,9 +20,9 @@ describe("what a terminal gets of others' texts", () => {
     ["letters in another order", "a\u202ecod.exe", "a\\u202ecod.exe"],
     ["what is harmless", "one\ttwo\nthree é 漢 😀", "one\ttwo\nthree é 漢 😀"],
   ])("shows %s", (_, text, shown) => {
-    expect(printable(text)).toBe(shown);
+    expect(escapeControlCharacters(text)).toBe(shown);
     const line = JSON.stringify({ message: text });
-    expect(JSON.parse(printable(line))).toEqual({ message: text });
+    expect(JSON.parse(escapeControlCharacters(line))).toEqual({ message: text });
   });
 });
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { containing } from "../../src/platform/lib/json/containment.ts";
+import { containing } from "../../src/platform/database/sqlite/sqlite-connection.ts";
 import { Scenario } from "../http/scenario.ts";
 
 /** Finding 6 of the security review: no request keeps the requests of others waiting. */

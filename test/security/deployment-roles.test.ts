@@ -1,7 +1,7 @@
 import { randomBytes, randomUUID } from "node:crypto";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { MIGRATIONS } from "../../src/app/compose/migrations.ts";
-import { ownDatabases } from "../../src/control-plane/drivers/own-databases.ts";
+import { deploymentDatabases } from "../../src/control-plane/drivers/deployment-data.ts";
 import { migrate } from "../../src/platform/database/migrate.ts";
 import { openPostgres } from "../../src/platform/database/postgres/postgres.ts";
 import { createLog } from "../../src/platform/lib/log.ts";
@@ -19,16 +19,16 @@ describe.skipIf(!databases.includes("postgres"))("the Postgres role of a deploym
   });
   afterAll(() => service.close());
 
-  const own = (url = service_url) => ownDatabases(service.database, url);
+  const own = (url = service_url) => deploymentDatabases(service.database, url);
   const schemaOf = (id: string) => `deployment_${id.replaceAll("-", "")}`;
-  const orderFor = (deployment_id: string = randomUUID()) => ({
+  const specFor = (deployment_id: string = randomUUID()) => ({
     deployment_id,
     database_password: `secret-${randomUUID()}`,
   });
-  const made = async (order = orderFor()) => ({ ...order, url: (await own().of(order)) as string });
+  const made = async (order = specFor()) => ({ ...order, url: (await own().of(order)) as string });
 
   it("is not the service's, and the address has nothing else of the service's login", async () => {
-    const order = orderFor();
+    const order = specFor();
     const login = new URL(service_url);
     [login.username, login.password] = ["postgres", "the-password-of-the-service"];
     login.search =
@@ -81,7 +81,7 @@ describe.skipIf(!databases.includes("postgres"))("the Postgres role of a deploym
   });
 
   it("takes over what an earlier version has made as the service, at the next start of an instance", async () => {
-    const order = orderFor();
+    const order = specFor();
     const schema = schemaOf(order.deployment_id);
     await execute(service_url, `create schema ${schema}`);
     const before = openPostgres({
@@ -133,24 +133,26 @@ describe.skipIf(!databases.includes("postgres"))("the Postgres role of a deploym
     it("is made with the right to make roles", async () => {
       const { url, database } = await limited("createrole");
       await migrate(database, MIGRATIONS.agents);
-      const order = orderFor();
-      const reached = (await ownDatabases(database, url).of(order)) as string;
+      const order = specFor();
+      const reached = (await deploymentDatabases(database, url).of(order)) as string;
       await execute(reached, "create table mine (id int)");
       await expect(execute(reached, "select * from public.threads")).rejects.toThrow("permission denied");
-      await ownDatabases(database, url).drop(order.deployment_id);
+      await deploymentDatabases(database, url).drop(order.deployment_id);
       await database.close();
     });
 
     it("is refused without it, with the statement that is to be run", async () => {
       const { url, database } = await limited("");
-      await expect(ownDatabases(database, url).of(orderFor())).rejects.toThrow(`ALTER ROLE "${user}" CREATEROLE;`);
+      await expect(deploymentDatabases(database, url).of(specFor())).rejects.toThrow(
+        `ALTER ROLE "${user}" CREATEROLE;`,
+      );
       await database.close();
     });
 
     it("is refused where everybody may make things in the schema of the service", async () => {
       const { url, database } = await limited("createrole");
       await execute(at.url as string, "grant create on schema public to public");
-      await expect(ownDatabases(database, url).of(orderFor())).rejects.toThrow(
+      await expect(deploymentDatabases(database, url).of(specFor())).rejects.toThrow(
         "REVOKE CREATE ON SCHEMA public FROM PUBLIC;",
       );
       await database.close();

@@ -4,14 +4,14 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { insertWorkspace } from "../../src/access/storage/workspaces.ts";
 import { MIGRATIONS } from "../../src/app/compose/migrations.ts";
-import { readDeployUser } from "../../src/config/deploy-user.ts";
-import type { InstanceOrder } from "../../src/control-plane/drivers/driver.ts";
+import { deploymentSettings } from "../../src/config/settings/deployments.ts";
 import { foldersIn } from "../../src/control-plane/drivers/process/folders.ts";
-import { give } from "../../src/control-plane/drivers/process/system-users.ts";
+import { chownTree } from "../../src/control-plane/drivers/process/system-users.ts";
 import { migrate } from "../../src/platform/database/migrate.ts";
 import { PROJECT, packed, temporaryFolder } from "../control/deployed-project.ts";
 import { answersOk, ask } from "../control/driver-conformance.ts";
 import { openProcessWorld, type ProcessWorld } from "../control/process-world.ts";
+import { instanceSpec } from "../support/instance-spec.ts";
 import { until } from "../support/until.ts";
 
 /** Finding 4 of the security review: builds and instances had the rights of the service. */
@@ -37,20 +37,10 @@ describe.skipIf(!isRoot)("a deployment's user of the system", () => {
     });
     return built.lines.map(({ message }) => message).join("\n");
   }
-  const orderFor = async (deployment_id: string = randomUUID()): Promise<InstanceOrder> => ({
-    instance_id: randomUUID(),
-    deployment_id,
-    revision_id: randomUUID(),
-    tenant_id: randomUUID(),
-    replica: 0,
-    artifact: (await world.build(await packed(PROJECT), { deployment_id })).artifact,
-    config_path: undefined,
-    api_key: `key-${randomUUID()}`,
-    database_password: "a-password-0123456789",
-    env: {},
-    resources: { cpu_limit: undefined, memory_limit_mb: undefined },
-    log: () => undefined,
-  });
+  const specFor = async (deployment_id: string = randomUUID()) => {
+    const { artifact } = await world.build(await packed(PROJECT), { deployment_id });
+    return instanceSpec({ artifact, deployment_id });
+  };
   const uidOf = (path: string) => statSync(path).uid;
   const dataOf = (deployment_id: string) => join(foldersIn(world.folder).data, deployment_id);
 
@@ -87,15 +77,15 @@ describe.skipIf(!isRoot)("a deployment's user of the system", () => {
   });
 
   it("does not let a build or an instance have anything of another deployment", async () => {
-    const order = await orderFor();
+    const order = await specFor();
     const ref = await world.driver.ensure(order);
     await answersOk(ref);
-    const told = await ask(ref, order, {});
+    const asked = await ask(ref, order, {});
     const { builds } = foldersIn(world.folder);
     const { deployment_id } = order;
     for (const attack of [
-      `cat /proc/${told.pid}/environ`,
-      `kill -0 ${told.pid}`,
+      `cat /proc/${asked.pid}/environ`,
+      `kill -0 ${asked.pid}`,
       `ls ${dataOf(deployment_id)}`,
       `cat ${dataOf(deployment_id)}/threadmill.db`,
       `cat ${join(builds, deployment_id, order.artifact, "agent.mjs")}`,
@@ -115,7 +105,7 @@ describe.skipIf(!isRoot)("a deployment's user of the system", () => {
   });
 
   it("has its instance, its database and its home", async () => {
-    const order = await orderFor();
+    const order = await specFor();
     const ref = await world.driver.ensure(order);
     await answersOk(ref);
     const { pid } = await ask(ref, order, {});
@@ -144,13 +134,13 @@ describe.skipIf(!isRoot)("a deployment's user of the system", () => {
   });
 
   it("takes over what a deployment had before it got one", async () => {
-    const order = await orderFor();
+    const order = await specFor();
     const data = dataOf(order.deployment_id);
     const built = join(foldersIn(world.folder).builds, order.deployment_id);
     const before = await world.driver.ensure(order);
     await answersOk(before);
     await world.driver.stop(before, { grace_ms: 10_000 });
-    for (const folder of [data, built]) await give(folder, { uid: 0, gid: 0 });
+    for (const folder of [data, built]) await chownTree(folder, { uid: 0, gid: 0 });
     chmodSync(built, 0o700);
     await world.restart();
     const ref = await world.driver.ensure({ ...order, instance_id: randomUUID() });
@@ -167,7 +157,9 @@ describe.skipIf(!isRoot)("a deployment's user of the system", () => {
     for (const name of ["langgraph.json", "package.json"]) {
       const files = { ...PROJECT, "package.json": '{"scripts": {"build": "true"}}' };
       const install_command = `rm ${name} agent.mjs; ${make} ${name}`;
-      await expect(world.build(await packed(files), { install_command })).rejects.toThrow(/is no file|not in|has no/);
+      await expect(world.build(await packed(files), { install_command })).rejects.toThrow(
+        /is not a file|not in|has no/,
+      );
     }
   });
 
@@ -227,7 +219,7 @@ describe("building source with the rights of the service", () => {
     expect((await build()).artifact).not.toBe("");
     for (const name of ["one", "two"])
       await world.database.write((tx) => insertWorkspace(tx, { tenant_id: randomUUID(), name }));
-    await expect(build()).rejects.toThrow(/THREADMILL_DEPLOY_PROCESS=auto.*Several workspaces share the service/);
+    await expect(build()).rejects.toThrow(/THREADMILL_DEPLOY_PROCESS=auto.*Several workspaces use the service/);
   });
 
   it("ends with the second workspace, too, where all deployments are one user", async () => {
@@ -235,7 +227,9 @@ describe("building source with the rights of the service", () => {
     expect((await build()).artifact).not.toBe("");
     for (const name of ["one", "two"])
       await world.database.write((tx) => insertWorkspace(tx, { tenant_id: randomUUID(), name }));
-    await expect(build()).rejects.toThrow(isRoot ? /all deployments are the user nobody/ : /the service is not root/);
+    await expect(build()).rejects.toThrow(
+      isRoot ? /all deployments run as the user nobody/ : /the service is not root/,
+    );
   });
 
   it("goes on where that was chosen", async () => {
@@ -252,6 +246,8 @@ describe("building source with the rights of the service", () => {
 });
 
 describe("THREADMILL_DEPLOY_USER", () => {
+  const readDeployUser = (text?: string) => deploymentSettings.deploy_user.read(text, "THREADMILL_DEPLOY_USER");
+
   it("is a range of numbers or a name", () => {
     expect(readDeployUser()).toEqual(RANGE);
     expect(readDeployUser("1000-1000")).toEqual({ from: 1000, to: 1000 });

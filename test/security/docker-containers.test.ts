@@ -2,11 +2,12 @@ import { randomUUID } from "node:crypto";
 import { existsSync, mkdirSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import type { InstanceOrder, InstanceRef } from "../../src/control-plane/drivers/driver.ts";
+import type { InstanceRef, InstanceSpec } from "../../src/control-plane/drivers/driver.ts";
 import { PROJECT } from "../control/deployed-project.ts";
 import { type DockerWorld, openDockerWorld } from "../control/docker-world.ts";
 import { answersOk, ask } from "../control/driver-conformance.ts";
 import { engineMissing, startEngine, type TestEngine } from "../support/docker-engine.ts";
+import { instanceSpec } from "../support/instance-spec.ts";
 import { type RecordedSocket, recordSocket } from "../support/recorded-socket.ts";
 
 /** Finding 10 of the security review: what the engine is told, and what a container may do. */
@@ -28,21 +29,7 @@ describe.skipIf(engineMissing())("the container of a deployment", () => {
   });
   afterEach(() => world.close(), 60_000);
 
-  const orderFor = (more: Partial<InstanceOrder> = {}): InstanceOrder => ({
-    instance_id: randomUUID(),
-    deployment_id: randomUUID(),
-    revision_id: randomUUID(),
-    tenant_id: randomUUID(),
-    replica: 0,
-    artifact: "localhost/agents/good:1",
-    config_path: undefined,
-    api_key: `key-${randomUUID()}`,
-    database_password: "a-password-0123456789",
-    env: {},
-    resources: { cpu_limit: undefined, memory_limit_mb: undefined },
-    log: () => undefined,
-    ...more,
-  });
+  const specFor = (more: Partial<InstanceSpec> = {}) => instanceSpec({ artifact: "localhost/agents/good:1", ...more });
   const inspect = ({ handle }: InstanceRef) => engine.docker.getContainer(handle).inspect();
   /** What a program sees that is started in the container. */
   const evaluate = async ({ handle }: InstanceRef, code: string): Promise<unknown> => {
@@ -62,7 +49,7 @@ describe.skipIf(engineMissing())("the container of a deployment", () => {
   const identity = (ref: InstanceRef) => evaluate(ref, "[process.getuid(), process.getgid()]");
 
   it("hands its secrets to the engine in bodies, not in addresses", async () => {
-    const order = orderFor({ env: { OPENAI_API_KEY: `sk-${randomUUID()}` } });
+    const order = specFor({ env: { OPENAI_API_KEY: `sk-${randomUUID()}` } });
     const pinned = { deployment_id: order.deployment_id, image: order.artifact, pinned: false };
     const io = { log: () => undefined, signal: new AbortController().signal };
     await world.driver.pin?.(pinned, io);
@@ -81,7 +68,7 @@ describe.skipIf(engineMissing())("the container of a deployment", () => {
   });
 
   it("has no capabilities, gains none, is nobody, and writes to /tmp and its data folder alone", async () => {
-    const order = orderFor();
+    const order = specFor();
     const ref = await world.driver.ensure(order);
     await answersOk(ref);
     const status = (await evaluate(ref, 'fs.readFileSync("/proc/self/status", "utf8")')) as string;
@@ -97,10 +84,10 @@ describe.skipIf(engineMissing())("the container of a deployment", () => {
 
   it("has limits where its deployment names none, and those that it names", async () => {
     const { NCPU } = await engine.docker.info();
-    const ref = await world.driver.ensure(orderFor());
+    const ref = await world.driver.ensure(specFor());
     const limits = { NanoCpus: Math.min(2, NCPU) * 1e9, Memory: 2 ** 31, MemorySwap: 2 ** 31, PidsLimit: 1024 };
     expect((await inspect(ref)).HostConfig).toMatchObject(limits);
-    const named = await world.driver.ensure(orderFor({ resources: { cpu_limit: 0.5, memory_limit_mb: 4096 } }));
+    const named = await world.driver.ensure(specFor({ resources: { cpu_limit: 0.5, memory_limit_mb: 4096 } }));
     expect((await inspect(named)).HostConfig).toMatchObject({ NanoCpus: 5e8, Memory: 2 ** 32, MemorySwap: 2 ** 32 });
   });
 
@@ -111,7 +98,7 @@ describe.skipIf(engineMissing())("the container of a deployment", () => {
     ["+0:0", [65534, 65534]],
   ])("runs as the user of its image, unless that is root: %s", async (User, ids) => {
     const artifact = await variant(randomUUID(), { User });
-    const ref = await world.driver.ensure(orderFor({ artifact }));
+    const ref = await world.driver.ensure(specFor({ artifact }));
     await answersOk(ref);
     expect(await identity(ref)).toEqual(ids);
     expect(await written(ref, "/threadmill-data/x")).toBe(true);
@@ -119,13 +106,13 @@ describe.skipIf(engineMissing())("the container of a deployment", () => {
 
   it("writes to its root file system when the label of its image says so", async () => {
     const artifact = await variant("writable", { Labels: { "threadmill.writable-root": "true" } });
-    const ref = await world.driver.ensure(orderFor({ artifact }));
+    const ref = await world.driver.ensure(specFor({ artifact }));
     expect((await inspect(ref)).HostConfig.ReadonlyRootfs).toBe(false);
     expect(await written(ref, "/app/project/x")).toBe(true);
   });
 
   it("finds what an earlier version has written as root", async () => {
-    const order = orderFor();
+    const order = specFor();
     const folder = join(world.folder, "data", order.deployment_id);
     mkdirSync(folder, { recursive: true });
     writeFileSync(join(folder, "before"), "before", { mode: 0o600 });
@@ -135,7 +122,7 @@ describe.skipIf(engineMissing())("the container of a deployment", () => {
   });
 
   it("has its data where nobody else of the machine gets to, as it may write programs there that run as their owner", async () => {
-    const order = orderFor();
+    const order = specFor();
     await world.driver.ensure(order);
     expect(existsSync(join(world.folder, "docker", "data", order.deployment_id))).toBe(true);
     expect(statSync(join(world.folder, "docker")).mode & 0o777).toBe(0o700);
@@ -143,7 +130,7 @@ describe.skipIf(engineMissing())("the container of a deployment", () => {
 
   it("is not looked for at a port that a label of its image names", async () => {
     const artifact = await variant("port", { Labels: { "threadmill.port": "22" } });
-    const ref = await world.driver.ensure(orderFor({ artifact }));
+    const ref = await world.driver.ensure(specFor({ artifact }));
     expect(ref.address).toMatch(/^http:\/\/127\.0\.0\.1:\d{4,}$/);
     expect(await world.driver.list()).toEqual([ref]);
     await answersOk(ref);

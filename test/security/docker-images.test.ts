@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { readDocker } from "../../src/config/docker.ts";
+import { deploymentSettings } from "../../src/config/settings/deployments.ts";
 import { type DockerWorld, openDockerWorld } from "../control/docker-world.ts";
 import { engineMissing, startEngine, type TestEngine } from "../support/docker-engine.ts";
 import { registryMissing, startRegistry, type TestRegistry } from "../support/registry.ts";
@@ -81,7 +81,7 @@ describe.skipIf(engineMissing() ?? registryMissing())("an image that is on the e
     const id = await engine.imageOf("agents/forged:1", { content: "forged" });
     await engine.docker.getImage(id).tag({ repo: `${registry.host}/agents/forged`, tag: "1" });
     await expect(deploy(`${registry.host}/agents/forged:1`, [registry.host])).rejects.toThrow(
-      /did not confirm the image .*\/agents\/forged:1: .*unknown/,
+      /The image .*\/agents\/forged:1 could not be looked up .*: .*unknown/,
     );
   });
 
@@ -91,7 +91,7 @@ describe.skipIf(engineMissing() ?? registryMissing())("an image that is on the e
     await registry.demandCredentials();
     for (const name of [image, RepoDigests[0] as string]) {
       await expect(deploy(name, [registry.host])).rejects.toThrow(
-        /did not confirm the image .*: it does not exist or needs credentials, and this service has none \(.+\)\.$/,
+        /could not be looked up in the registry .*: it does not exist or needs credentials, and this service has none \(.+\)\.$/,
       );
       await world.close();
     }
@@ -118,8 +118,7 @@ describe.skipIf(engineMissing() ?? registryMissing())("an image that is on the e
 });
 
 describe("THREADMILL_DOCKER_REGISTRIES", () => {
-  const read = (THREADMILL_DOCKER_REGISTRIES?: string) =>
-    readDocker({ THREADMILL_DOCKER_REGISTRIES }).docker_registries;
+  const read = (text?: string) => deploymentSettings.docker_registries.read(text, "THREADMILL_DOCKER_REGISTRIES");
 
   it("lists hosts and parts of them, and none by default", () => {
     expect(read()).toEqual([]);
@@ -133,7 +132,7 @@ describe("THREADMILL_DOCKER_REGISTRIES", () => {
 
   it.each(["*", "acme", "https://ghcr.io", "ghcr.io/", "ghcr.io/acme:1"])("is refused when it has %s", (entry) => {
     expect(() => read(`docker.io,${entry}`)).toThrow(
-      `THREADMILL_DOCKER_REGISTRIES must be hosts of registries, with a part of their path if need be, like ghcr.io/acme, but has "${entry}".`,
+      `THREADMILL_DOCKER_REGISTRIES must list hosts of registries, optionally with a path, such as ghcr.io/acme, but contains "${entry}".`,
     );
   });
 });

@@ -5,7 +5,7 @@ import { chmodSync, writeFileSync } from "node:fs";
 import { networkInterfaces } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { closeMachine } from "../../src/control-plane/drivers/docker/firewall.ts";
+import { restrictContainerTraffic } from "../../src/control-plane/drivers/docker/network.ts";
 import type { DeployDriver, InstanceRef } from "../../src/control-plane/drivers/driver.ts";
 import { PROJECT, temporaryFolder } from "../control/deployed-project.ts";
 import { type DockerWorld, openDockerWorld } from "../control/docker-world.ts";
@@ -110,7 +110,7 @@ describe.skipIf(engineMissing())("the network of a service", () => {
     const { name, gateway } = await onlyNetworkOf(one);
     const { Options } = await engine.docker.getNetwork(name).inspect();
     const bridge = Options?.["com.docker.network.bridge.name"] as string;
-    const close = (host: string) => closeMachine(bridge, `postgres://${host}:${POSTGRES}/threadmill`);
+    const close = (host: string) => restrictContainerTraffic(bridge, `postgres://${host}:${POSTGRES}/threadmill`);
 
     await close(ADDRESS);
     expect(await reaches(one, gateway, POSTGRES)).toBe(true);

@@ -61,7 +61,7 @@ describe("a repository that is fetched over ssh", () => {
 
   it("is refused with a key that is none, which is not repeated", async () => {
     const { status_message } = await deploy("broken", [{ name: "GIT_SSH_KEY", value: "hunter2 $(touch /tmp/evil)" }]);
-    expect(status_message).toContain("GIT_SSH_KEY is not a private key");
+    expect(status_message).toContain("GIT_SSH_KEY is not a valid private key");
     expect(status_message).not.toContain("hunter2");
   });
 
@@ -142,7 +142,7 @@ describe("git", () => {
   it.each(["ssh://git@a';touch$IFS-evil;'.example/x", "ssh://git@$(id).example/x", "ssh://git@-oProxyCommand=x/y"])(
     "is not called for %s",
     async (url) => {
-      expect(await fetched(url)).toMatch(/names no host|must be a whole one/);
+      expect(await fetched(url)).toMatch(/has no valid host|must be a complete URL/);
     },
   );
 

@@ -19,7 +19,7 @@ const SHARED = [
   ["GET", "/api/v1/datasets"],
   ["POST", "/api/v1/datasets"],
 ] as const;
-const OURS = [
+const REPLACED_HEADERS = [
   ["POST", "/v2/deployments"],
   ["GET", "/api-host/v2/deployments"],
   ["DELETE", "/v2/auth/tokens"],
@@ -57,7 +57,7 @@ describe("an open service", () => {
     api.send(method as "GET", path, ["POST", "PUT"].includes(method) ? {} : undefined, { host: HOST, ...headers });
 
   it.each(FOREIGN)("refuses pages of %s, whatever they ask for", async (origin) => {
-    for (const [method, path] of [...SHARED, ...OURS])
+    for (const [method, path] of [...SHARED, ...REPLACED_HEADERS])
       for (const asked of [method, "OPTIONS"])
         expect([asked, path, ...statusOf(await send(asked, path, { origin }))]).toEqual([asked, path, 403, null]);
     expect((await api.send("POST", "/threads/search", {})).body).toEqual([]);
@@ -80,7 +80,7 @@ describe("an open service", () => {
       expect(answer.headers.get("vary")).toContain("Origin");
       expect(answer.headers.get("access-control-allow-credentials")).toBeNull();
     }
-    for (const [method, path] of OURS)
+    for (const [method, path] of REPLACED_HEADERS)
       for (const asked of [method, "OPTIONS"])
         expect([asked, path, ...statusOf(await send(asked, path, { origin }))]).toEqual([asked, path, 403, null]);
   });
@@ -96,7 +96,7 @@ describe("an open service", () => {
   });
 
   it.each(["cross-site", "same-site"])("refuses what a %s page loads without saying who it is", async (site) => {
-    for (const [method, path] of [...SHARED, ...OURS])
+    for (const [method, path] of [...SHARED, ...REPLACED_HEADERS])
       expect([path, (await send(method, path, { "sec-fetch-site": site })).status]).toEqual([path, 403]);
   });
 
@@ -107,13 +107,14 @@ describe("an open service", () => {
     ["its own pages, which say who they are", { origin: `http://${HOST}`, "sec-fetch-site": "same-origin" }],
     ["its own pages in browsers that say no more", { origin: `http://${HOST}` }],
   ])("serves %s everything", async (_, headers) => {
-    for (const [method, path] of [...SHARED, ...OURS])
+    for (const [method, path] of [...SHARED, ...REPLACED_HEADERS])
       expect([path, isRefused(await send(method, path, headers))]).toEqual([path, false]);
   });
 
   it("is no deployment's page, whose host name comes back to the service once the deployment is gone", async () => {
     const headers = { host: "mine.localhost:2024", "sec-fetch-site": "same-origin" };
-    for (const [method, path] of OURS) expect([path, (await send(method, path, headers)).status]).toEqual([path, 403]);
+    for (const [method, path] of REPLACED_HEADERS)
+      expect([path, (await send(method, path, headers)).status]).toEqual([path, 403]);
     expect((await send("POST", "/threads", headers)).status).toBe(200);
   });
 
@@ -221,7 +222,7 @@ describe("listed origins", () => {
     ["a text for a list", { allow_origins: "https://a.example" }, /http\.cors\.allow_origins must be a list/],
     ["an address for an origin", { allow_origins: ["https://a.example/path"] }, /must list origins/],
     ["no regular expression", { allow_origin_regex: "(" }, /http\.cors\.allow_origin_regex/],
-    ["a field that nobody knows", { allow_all: true }, /http\.cors\.allow_all is not known/],
+    ["a field that nobody knows", { allow_all: true }, /http\.cors\.allow_all is unknown/],
     ["a time of words", { max_age: "long" }, /http\.cors\.max_age/],
   ])("cannot be %s", async (_, cors, message) => {
     await expect(start({}, cors)).rejects.toThrow(message);

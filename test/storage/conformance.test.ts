@@ -1,6 +1,6 @@
 import { sql } from "kysely";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { makeClaimantIfNewer } from "../../src/agent-server/storage/claimant.ts";
+import { activateRolloutIfNewer } from "../../src/agent-server/storage/active-rollout.ts";
 import { EventReader } from "../../src/agent-server/storage/event-reader.ts";
 import { insertEvents } from "../../src/agent-server/storage/events.ts";
 import { findLostRuns } from "../../src/agent-server/storage/lost-runs.ts";
@@ -17,7 +17,7 @@ import type { RunRow } from "../../src/agent-server/storage/schema.ts";
 import {
   findThread,
   insertThread,
-  restThread,
+  recomputeStatus,
   searchThreads,
   setThreadBusy,
 } from "../../src/agent-server/storage/threads.ts";
@@ -55,7 +55,7 @@ describe.each(databases)("storage on %s", (name) => {
         kwargs: "{}",
         multitask_strategy: "enqueue",
         temporary: 0,
-        thread_before: null,
+        thread_snapshot: null,
         delay_ms,
       }),
     );
@@ -157,7 +157,7 @@ describe.each(databases)("storage on %s", (name) => {
     });
 
     it("gives runs to the roll-out that was named last, as long as one was, and a lost one to no other", async () => {
-      const name = (rollout: number) => storage.database.write((tx) => makeClaimantIfNewer(tx, rollout));
+      const name = (rollout: number) => storage.database.write((tx) => activateRolloutIfNewer(tx, rollout));
       const claimAs = (rollout: number, lease_ms = 60_000) =>
         storage.database.write((tx) => claimRuns(tx, { worker_id: 1, lease_ms, limit: 1, rollout }));
       const lostTo = (rollout: number) =>
@@ -198,7 +198,7 @@ describe.each(databases)("storage on %s", (name) => {
           await insertThread(tx, thread(failed));
           throw new Error("no");
         }),
-        storage.database.write((tx) => restThread(tx, kept)),
+        storage.database.write((tx) => recomputeStatus(tx, kept)),
       ]);
       expect(results.map((result) => result.status)).toEqual(["fulfilled", "rejected", "fulfilled"]);
       expect(await findThread(storage.database.read, TENANT, failed)).toBeUndefined();
@@ -223,7 +223,7 @@ describe.each(databases)("storage on %s", (name) => {
       tx.run(
         tx.k
           .updateTable("threads")
-          .set({ status: "interrupted", rest_status: "interrupted" })
+          .set({ status: "interrupted", idle_status: "interrupted" })
           .where("thread_id", "=", thread),
       ),
     );
@@ -231,7 +231,7 @@ describe.each(databases)("storage on %s", (name) => {
     await storage.database.write((tx) => setThreadBusy(tx, thread, "{}"));
     await storage.database.write(async (tx) => {
       expect(await interruptIfPending(tx, run.run_id, null)).toBe(1);
-      await restThread(tx, thread);
+      await recomputeStatus(tx, thread);
     });
     expect((await findThread(storage.database.read, TENANT, thread))?.status).toBe("interrupted");
   });
@@ -291,6 +291,8 @@ describe.each(databases)("migrating %s", (name) => {
       "010-deployment-roles",
       "011-member-roles",
       "012-queues-of-workspaces",
+      "013-column-names",
+      "015-active-rollout",
     ]);
     for (const program of programs) await program.close();
     await at.drop();

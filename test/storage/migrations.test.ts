@@ -6,6 +6,9 @@ import { agentServer } from "../../src/agent-server/storage/migrations/001-agent
 import { rollback } from "../../src/agent-server/storage/migrations/002-rollback.ts";
 import { eventCopies } from "../../src/agent-server/storage/migrations/003-event-copies.ts";
 import { MIGRATIONS } from "../../src/app/compose/migrations.ts";
+import { findDataset } from "../../src/experiments/storage/datasets.ts";
+import { examplesAt } from "../../src/experiments/storage/examples.ts";
+import { experiments } from "../../src/experiments/storage/migrations/experiments-001.ts";
 import { DEFAULT_TENANT } from "../../src/platform/contract/caller.ts";
 import type { Tx } from "../../src/platform/database/database.ts";
 import { type Migration, migrate } from "../../src/platform/database/migrate.ts";
@@ -56,6 +59,8 @@ describe.each(databases)("a database of an older version on %s", (name) => {
       "010-deployment-roles",
       "011-member-roles",
       "012-queues-of-workspaces",
+      "013-column-names",
+      "015-active-rollout",
     ]);
     const { read } = database;
     expect(await findAssistant(read, DEFAULT_TENANT, ASSISTANT.assistant_id)).toEqual({
@@ -70,6 +75,26 @@ describe.each(databases)("a database of an older version on %s", (name) => {
     const elsewhere = { ...ASSISTANT, tenant_id: "another" };
     expect(await database.write((tx) => insertAssistant(tx, elsewhere))).toMatchObject({ ...elsewhere, version: 1 });
     expect(await database.write((tx) => insertAssistant(tx, elsewhere))).toBeUndefined();
+    await database.close();
+    await at.drop();
+  });
+
+  it("keeps its examples with their indexes", async () => {
+    const at = await createDatabase(name, { empty: true });
+    const database = openOn(at);
+    await database.write(async (tx) => {
+      await applyAll(tx, [experiments]);
+      for (const statement of [
+        `insert into datasets (tenant_id, dataset_id, name, data_type, externally_managed, shares_experiments, example_count,
+          next_ord, next_test_run, created_at, modified_at) values ('t', 'd', 'n', 'kv', 1, 0, 1, 8, 1, 0, 0)`,
+        "insert into examples values (1, 7, 't', 'e', 'e', 1, 'digest', null, 0, 0, 0)",
+        "insert into example_versions values (1, 7, 1, '{}', null, null, '[]', 0, 0)",
+      ])
+        await tx.run(sql.raw(statement).compile(tx.k));
+    });
+    expect(await migrate(database, MIGRATIONS.experiments)).toEqual(["experiments-002"]);
+    expect(await findDataset(database.read, "t", "d")).toMatchObject({ next_example_index: 8 });
+    expect(await examplesAt(database.read, 1, [7])).toMatchObject([{ example_index: 7, example_id: "e" }]);
     await database.close();
     await at.drop();
   });

@@ -1,8 +1,12 @@
 import { sql } from "kysely";
 import { describe, expect, it } from "vitest";
-import { countRunsByMinute, findPlaceBefore, listRunsOfTenant } from "../../src/agent-server/storage/run-overview.ts";
+import { throughput } from "../../src/agent-server/runs/run-overview.ts";
+import {
+  countRunsByMinute,
+  findPositionBefore,
+  listRunsOfTenant,
+} from "../../src/agent-server/storage/run-overview.ts";
 import { listActiveRunsOfTenant } from "../../src/agent-server/storage/runs.ts";
-import { throughput } from "../../src/agent-server/throughput.ts";
 import type { Database, Query } from "../../src/platform/database/database.ts";
 import { openTestStorage } from "../support/storage.ts";
 
@@ -45,7 +49,9 @@ describe("the runs of a workspace", () => {
     const list = await planOf(database, (tx) => listRunsOfTenant(tx, all));
     expect(list).toContain("USING INDEX runs_of_workspace (tenant_id=?");
     expect(list).not.toMatch(/TEMP B-TREE|SCAN/);
-    expect(await planOf(database, (tx) => findPlaceBefore(tx, all, 5))).toContain("COVERING INDEX runs_of_workspace");
+    expect(await planOf(database, (tx) => findPositionBefore(tx, all, 5))).toContain(
+      "COVERING INDEX runs_of_workspace",
+    );
     const running = await planOf(database, (tx) => listRunsOfTenant(tx, { ...all, statuses: ["running"] }));
     expect(running).toContain("USING INDEX runs_by_end (tenant_id=? AND ended_at=?");
     const active = { tenant_id: TENANT, before: undefined, limit: 10 };

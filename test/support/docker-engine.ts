@@ -15,7 +15,7 @@ import { dirname, join, resolve } from "node:path";
 import { text } from "node:stream/consumers";
 import Docker from "dockerode";
 import { create } from "tar";
-import { type ImageName, nameOf } from "../../src/control-plane/drivers/docker/image-name.ts";
+import { type ImageName, nameOf } from "../../src/control-plane/drivers/docker/images.ts";
 import { until } from "./until.ts";
 
 const ROOT = resolve(import.meta.dirname, "../..");
@@ -30,6 +30,8 @@ export interface TestEngine {
   execIn(container_id: string, command: readonly string[]): Promise<{ status: number; output: string }>;
   /** The process of the engine, in whose network namespace it is. */
   pid: number;
+  /** Builds an image from a folder with a Dockerfile. */
+  build(context: Docker.ImageBuildContext, options: Docker.ImageBuildOptions): Promise<void>;
   /** Sends an image to the registry that its name begins with. */
   push(image: string): Promise<void>;
   stop(): Promise<void>;
@@ -58,13 +60,31 @@ const BASE_CONFIG = [
   "ENV PATH=/usr/bin",
 ];
 
+/** An image that is made of files of this machine. */
+interface BaseImage {
+  name: string;
+  /** Files and folders by their path in the image. */
+  contents: Readonly<Record<string, string>>;
+  /** Instructions of a Dockerfile. */
+  config: readonly string[];
+}
+
 /**
  * Starts an engine with a socket and a folder of its own, and leaves the machine's networks alone.
  *
  * @param bare Its image holds nothing: for tests that start no container.
+ * @param base Another image instead of the one with this Threadmill.
  * @param apart It has a network namespace of its own, and with that the rules of a firewall. The test reaches no port there.
  */
-export async function startEngine({ bare = false, apart = false } = {}): Promise<TestEngine> {
+export async function startEngine({
+  bare = false,
+  apart = false,
+  base = { name: BASE, contents: bare ? {} : contents(), config: BASE_CONFIG },
+}: {
+  bare?: boolean;
+  apart?: boolean;
+  base?: BaseImage;
+} = {}): Promise<TestEngine> {
   const folder = mkdtempSync(join(tmpdir(), "threadmill-docker-"));
   const socket = join(folder, "engine.sock");
   const args = [
@@ -86,13 +106,18 @@ export async function startEngine({ bare = false, apart = false } = {}): Promise
     until("the engine answers", isUp),
     ended.then(async () => Promise.reject(new Error(await said))),
   ]);
-  await importBase(docker, folder, bare ? {} : contents());
+  await importBase(docker, folder, base);
   return {
     socket,
     docker,
     pid: daemon.pid as number,
     imageOf: (name, files) => imageOf(docker, name, files),
     execIn: (container_id, command) => execIn(docker, container_id, command),
+    build: async (context, options) => {
+      const output = await finished(docker, await docker.buildImage(context, options));
+      const error = output.find((line) => line.error);
+      if (error) throw new Error(output.map(({ stream, error: text }) => stream ?? text ?? "").join(""));
+    },
     push: async (image) => {
       await finished(docker, await docker.getImage(image).push({ authconfig: {} }));
     },
@@ -112,7 +137,7 @@ export async function startEngine({ bare = false, apart = false } = {}): Promise
   };
 }
 
-async function importBase(docker: Docker, folder: string, contents: Record<string, string>): Promise<void> {
+async function importBase(docker: Docker, folder: string, { name, contents, config }: BaseImage): Promise<void> {
   const root = join(folder, "root");
   for (const [path, target] of Object.entries(contents)) {
     mkdirSync(dirname(join(root, path)), { recursive: true });
@@ -124,8 +149,8 @@ async function importBase(docker: Docker, folder: string, contents: Record<strin
   }
   const file = join(folder, "root.tar");
   await create({ cwd: root, file, follow: true }, ["."]);
-  const [repo, tag] = BASE.split(":");
-  await finished(docker, await docker.importImage(file, { repo, tag, changes: BASE_CONFIG }));
+  const [repo, tag] = name.split(":");
+  await finished(docker, await docker.importImage(file, { repo, tag, changes: [...config] }));
   rmSync(file);
 }
 
@@ -172,7 +197,7 @@ async function execIn(docker: Docker, container_id: string, command: readonly st
   return { status: ExitCode ?? -1, output: output.trim() };
 }
 
-const finished = (docker: Docker, progress: NodeJS.ReadableStream): Promise<void> =>
+const finished = (docker: Docker, progress: NodeJS.ReadableStream): Promise<{ stream?: string; error?: string }[]> =>
   new Promise((resolve, reject) => {
-    docker.modem.followProgress(progress, (error) => (error ? reject(error) : resolve()));
+    docker.modem.followProgress(progress, (error, output) => (error ? reject(error) : resolve(output)));
   });

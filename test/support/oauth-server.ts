@@ -11,7 +11,7 @@ export interface TestClient {
 }
 
 /** What happens to requests for tokens: an answer as it should be, an error of the server, or no answer. */
-type Mood = "well" | "error" | "silent";
+type Behavior = "normal" | "error" | "silent";
 
 /** Scopes that clients may ask for, besides `openid` and `offline_access`. */
 const SCOPES = ["openid", "offline_access", "read", "write"];
@@ -31,7 +31,7 @@ export class OAuthServer {
   readonly requests: string[] = [];
   /** How long access tokens live from now on. */
   access_ttl_s = 3600;
-  mood: Mood = "well";
+  behavior: Behavior = "normal";
   /** Set to hold requests for tokens back until it resolves. */
   gate: Promise<void> | undefined;
   readonly #stop: () => Promise<void>;
@@ -96,8 +96,9 @@ export class OAuthServer {
     if (pathname.startsWith("/interaction/")) return this.#interact(request, response);
     if (pathname === "/token") {
       await this.gate;
-      if (this.mood === "silent") return;
-      if (this.mood === "error") return void response.writeHead(500, { "content-type": "text/plain" }).end("broken");
+      if (this.behavior === "silent") return;
+      if (this.behavior === "error")
+        return void response.writeHead(500, { "content-type": "text/plain" }).end("broken");
     }
     return answer(request, response);
   }
@@ -169,7 +170,7 @@ export class OAuthServer {
  *
  * @returns the redirect URI with what the server adds to it
  */
-export async function walk(
+export async function authorizeInBrowser(
   url: string,
   { account = "someone", decision = "allow" }: { account?: string; decision?: "allow" | "deny" } = {},
 ): Promise<URL> {

@@ -50,12 +50,12 @@ export async function startProcess(options: ServerOptions): Promise<ServerProces
   const child = startCli(args, { env: { ...encryptionEnv(databaseUrl), ...env }, preload });
   const ended = once(child, "exit");
   let output = "";
-  let complaints = "";
+  let errors = "";
   child.stdout?.on("data", (chunk) => {
     output += chunk;
   });
   child.stderr?.on("data", (chunk) => {
-    complaints += chunk;
+    errors += chunk;
   });
   const printed = (text: string) =>
     new Promise<void>((found) => {
@@ -64,8 +64,8 @@ export async function startProcess(options: ServerOptions): Promise<ServerProces
       look();
     });
   const state = await Promise.race([printed(" is up ").then(() => "up"), ended.then(() => "ended")]);
-  if (state === "ended") throw new EndedEarly(complaints);
-  return { url: `http://127.0.0.1:${port}`, child, ended, printed, output: () => output + complaints };
+  if (state === "ended") throw new EndedEarly(errors);
+  return { url: `http://127.0.0.1:${port}`, child, ended, printed, output: () => output + errors };
 }
 
 export function startCli(

@@ -1,7 +1,7 @@
 import { resolve } from "node:path";
-import { type Config, readConfig } from "../../src/config/config.ts";
+import { type Config, type Intervals, readConfig } from "../../src/config/config.ts";
 import { type Listening, listen, startThreadmill, type Threadmill } from "../../src/main.ts";
-import { createLog } from "../../src/platform/lib/log.ts";
+import { createLog, type Log } from "../../src/platform/lib/log.ts";
 import { createDatabase, type DatabaseName, type TestDatabase } from "./databases.ts";
 import { encryptionEnv } from "./encryption.ts";
 
@@ -30,7 +30,7 @@ export interface Answer {
 const SHORT = {
   LOG_LEVEL: process.env.TEST_LOG_LEVEL ?? "silent",
   BG_JOB_SHUTDOWN_GRACE_PERIOD_SECS: "0.1",
-  THREADMILL_CANCEL_GRACE_MS: "500",
+  THREADMILL_CANCEL_GRACE: "500ms",
   EXAMPLES_DELAY_MS: "0",
 };
 
@@ -40,9 +40,12 @@ export async function startService(options: {
   /** Absolute path, or from the repository's root. */
   config: string;
   env?: Record<string, string>;
+  intervals?: Partial<Intervals>;
   command?: "dev" | "serve";
   /** Whether graph hosts are on this thread, where they start ten times as fast; false for tests whose subject they are. */
   inline?: boolean;
+  /** Receives the log lines; default: standard error, at the level of the settings. */
+  log?: Log;
 }): Promise<TestService> {
   const database = await createDatabase(options.database);
   const flags = {
@@ -52,13 +55,9 @@ export async function startService(options: {
     databaseUrl: database.url,
     inline: options.inline ?? true,
   };
-  const config = readConfig(options.command ?? "dev", flags, {
-    ...process.env,
-    ...SHORT,
-    ...encryptionEnv(database.url),
-    ...options.env,
-  });
-  const threadmill = await startThreadmill(config, createLog(config.log_level));
+  const env = { ...process.env, ...SHORT, ...encryptionEnv(database.url), ...options.env };
+  const config = readConfig(options.command ?? "dev", flags, env, options.intervals);
+  const threadmill = await startThreadmill(config, options.log ?? createLog(config.log_level));
   let listening: Listening | undefined;
   return {
     database,

@@ -3,7 +3,7 @@ import type { AuthenticateRequest } from "../../src/access/contract/flows.ts";
 import { parseEncryptionKey } from "../../src/access/encryption/encryption-key.ts";
 import { KeyRing } from "../../src/access/encryption/key-ring.ts";
 import type { Seal } from "../../src/access/encryption/seal.ts";
-import type { Returned } from "../../src/access/oauth/flow-return.ts";
+import type { CallbackParameters } from "../../src/access/oauth/flow-callback.ts";
 import type { Flows } from "../../src/access/oauth/flows.ts";
 import { sealClientSecret } from "../../src/access/oauth/provider-secret.ts";
 import { insertProvider } from "../../src/access/storage/providers.ts";
@@ -18,10 +18,10 @@ import { migrate } from "../../src/platform/database/migrate.ts";
 import { systemClock } from "../../src/platform/lib/clock.ts";
 import { newId } from "../../src/platform/lib/ids.ts";
 import { createLog } from "../../src/platform/lib/log.ts";
-import { createSafeFetch } from "../../src/platform/lib/safe-fetch.ts";
+import { createSafeFetch } from "../../src/platform/lib/safe-fetch/safe-fetch.ts";
 import type { TestDatabase } from "./databases.ts";
 import { TEST_ENCRYPTION_KEY } from "./encryption.ts";
-import { type OAuthServer, type TestClient, walk } from "./oauth-server.ts";
+import { authorizeInBrowser, type OAuthServer, type TestClient } from "./oauth-server.ts";
 import { openOn } from "./storage.ts";
 
 /** Our own address in these tests; nobody listens there. */
@@ -43,10 +43,10 @@ export const CLIENTS = {
   },
 } as const satisfies Record<string, TestClient>;
 
-export const callbackOf = (provider_id: string) => `${BASE_URL}/v2/auth/callback/${provider_id}`;
+export const callbackUrlOf = (provider_id: string) => `${BASE_URL}/v2/auth/callback/${provider_id}`;
 
 /** What a browser brings to a callback. */
-export function broughtBy(back: URL): Returned {
+export function callbackParametersOf(back: URL): CallbackParameters {
   const provider_id = decodeURIComponent(back.pathname.split("/").at(-1) ?? "");
   const { code, state, iss, error, error_description } = Object.fromEntries(back.searchParams);
   return { provider_id, code, state, iss, error, error_description };
@@ -129,7 +129,7 @@ export class TestVault {
     return row as ProviderRow;
   }
 
-  ask(caller: Caller, provider: string, body: Partial<AuthenticateRequest> = {}) {
+  authenticate(caller: Caller, provider: string, body: Partial<AuthenticateRequest> = {}) {
     return this.flows.authenticate(
       caller,
       {
@@ -150,8 +150,10 @@ export class TestVault {
 
   /** The whole way of a user to the provider and back. */
   async connect(caller: Caller, provider: string, body: Partial<AuthenticateRequest> = {}): Promise<void> {
-    const { url } = await this.ask(caller, provider, body);
-    const end = await this.flows.return(broughtBy(await walk(url ?? "", { account: caller.user_id })));
+    const { url } = await this.authenticate(caller, provider, body);
+    const end = await this.flows.handleCallback(
+      callbackParametersOf(await authorizeInBrowser(url ?? "", { account: caller.user_id })),
+    );
     if (end.status !== "connected") throw new Error(`${caller.user_id} was not connected: ${end.reason}`);
   }
 
@@ -161,7 +163,7 @@ export class TestVault {
   }
 
   /** Makes all of a user's tokens at a provider run out now. */
-  async age(caller: Caller, provider_id: string): Promise<void> {
+  async expireTokens(caller: Caller, provider_id: string): Promise<void> {
     const tokens = await this.tokens(caller, provider_id);
     const { database } = this;
     for (const { token_id } of tokens)

@@ -3,8 +3,8 @@ import { openClientSecret } from "../../src/access/oauth/provider-secret.ts";
 import { findProvider } from "../../src/access/storage/providers.ts";
 import { createDatabase, databases, type TestDatabase } from "../support/databases.ts";
 import { FakeProvider, type Received, type Reply } from "../support/fake-provider.ts";
-import { OAuthServer, walk } from "../support/oauth-server.ts";
-import { BASE_URL, broughtBy, callbackOf, callerOf, TestVault, testSeal } from "../support/vault.ts";
+import { authorizeInBrowser, OAuthServer } from "../support/oauth-server.ts";
+import { BASE_URL, callbackParametersOf, callbackUrlOf, callerOf, TestVault, testSeal } from "../support/vault.ts";
 
 const admin = callerOf("admin", ["admin"]);
 const METADATA = "/.well-known/oauth-protected-resource";
@@ -67,13 +67,13 @@ describe.each(databases)("discovery of MCP servers on %s", (name) => {
     expect(JSON.stringify([made, row])).not.toContain(secret);
 
     const user = callerOf("user");
-    const { url } = await vault.ask(user, how);
+    const { url } = await vault.authenticate(user, how);
     expect(new URL(url ?? "").searchParams.get("resource")).toBe(resource);
-    const back = await walk(url ?? "");
-    expect(back.href.startsWith(callbackOf(encodeURIComponent(how)))).toBe(true);
-    expect(await vault.flows.return(broughtBy(back))).toEqual({ status: "connected" });
-    await vault.age(user, how);
-    const { status, token } = await vault.ask(user, how);
+    const back = await authorizeInBrowser(url ?? "");
+    expect(back.href.startsWith(callbackUrlOf(encodeURIComponent(how)))).toBe(true);
+    expect(await vault.flows.handleCallback(callbackParametersOf(back))).toEqual({ status: "connected" });
+    await vault.expireTokens(user, how);
+    const { status, token } = await vault.authenticate(user, how);
     expect(status).toBe("completed");
     expect(await server.provider.AccessToken.find(token ?? "")).toMatchObject({ aud: resource });
   });
@@ -122,12 +122,20 @@ describe.each(databases)("discovery of MCP servers on %s", (name) => {
   });
 
   it.each<[string, () => object, RegExp]>([
-    ["with the name of another", () => as({ issuer: "https://evil.example.com" }), /metadata gave no usable answer/],
-    ["without endpoints", () => ({ issuer: mcp.url }), /no authorization and token endpoints/],
+    [
+      "with the name of another",
+      () => as({ issuer: "https://evil.example.com" }),
+      /metadata of the authorization server failed/,
+    ],
+    ["without endpoints", () => ({ issuer: mcp.url }), /no authorization_endpoint or no token_endpoint/],
     ["without PKCE", () => as({ code_challenge_methods_supported: ["plain"] }), /PKCE/],
-    ["without registration", () => as({ registration_endpoint: undefined }), /registers no clients/],
+    [
+      "without registration",
+      () => as({ registration_endpoint: undefined }),
+      /does not support dynamic client registration/,
+    ],
     ["with a token endpoint in this network", () => as({ token_endpoint: "https://192.168.0.1/token" }), /not allowed/],
-    ["that refuses to register", () => as({}), /the registration gave no usable answer \(status 401\)/],
+    ["that refuses to register", () => as({}), /the registration endpoint failed \(status 401\)/],
   ])("an authorization server %s is refused", async (_, metadata, reason) => {
     mcp.reply = serving("/.well-known/oauth-authorization-server", metadata);
     await expect(discover("refused")).rejects.toMatchObject(failing(reason));
@@ -145,11 +153,15 @@ describe.each(databases)("discovery of MCP servers on %s", (name) => {
   });
 
   it("a server that does not answer is given up in time", async () => {
-    server.mood = "well";
+    server.behavior = "normal";
     mcp.reply = () => ({ status: 200, body: "" });
-    const gone = `http://127.0.0.1:1/mcp`;
-    const asked = vault.flows.discover(admin, { provider_id: "refused", name: "x", mcp_server_url: gone }, BASE_URL);
-    await expect(asked).rejects.toMatchObject(failing(/the MCP server gave no usable answer \(no connection\)/));
+    const unreachable = `http://127.0.0.1:1/mcp`;
+    const asked = vault.flows.discover(
+      admin,
+      { provider_id: "refused", name: "x", mcp_server_url: unreachable },
+      BASE_URL,
+    );
+    await expect(asked).rejects.toMatchObject(failing(/the MCP server failed \(the connection failed\)/));
   });
 
   it("a name that is taken is refused before anything is registered", async () => {

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { placesOfSecrets } from "../support/canary.ts";
 import { createDatabase, databases } from "../support/databases.ts";
 import { encryptionEnv } from "../support/encryption.ts";
-import { OAuthServer, type TestClient, walk } from "../support/oauth-server.ts";
+import { authorizeInBrowser, OAuthServer, type TestClient } from "../support/oauth-server.ts";
 import { freePort, startCli } from "../support/process.ts";
 import { until } from "../support/until.ts";
 
@@ -21,7 +21,7 @@ describe.each(databases)("what flows leave behind on %s", (name) => {
     const server = await OAuthServer.start([CLIENT], [`${url}/v2/auth/callback/acme`]);
     const args = ["dev", "--config", "test/graphs/scenarios/langgraph.json", "--data", at.data_dir];
     args.push("--port", String(port), "--log-level", "debug", ...(at.url ? ["--database-url", at.url] : []));
-    const env = { THREADMILL_ALLOW_LOOPBACK_OAUTH: "1", THREADMILL_OAUTH_TIMEOUT_MS: "2000", ...encryptionEnv(at.url) };
+    const env = { THREADMILL_ALLOW_LOOPBACK_OAUTH: "1", THREADMILL_OAUTH_TIMEOUT: "2000ms", ...encryptionEnv(at.url) };
     const child = startCli(args, { env });
     let printed = "";
     await new Promise<void>((up) => {
@@ -44,7 +44,7 @@ describe.each(databases)("what flows leave behind on %s", (name) => {
     const states: string[] = [];
     const goAndReturn = async (address: string) => {
       states.push(new URL(address).searchParams.get("state")?.split(".")[1] ?? "");
-      return send("GET", (await walk(address)).href);
+      return send("GET", (await authorizeInBrowser(address)).href);
     };
 
     await send("POST", "/v2/auth/providers", {
@@ -58,12 +58,12 @@ describe.each(databases)("what flows leave behind on %s", (name) => {
     expect((await goAndReturn(first)).status).toBe(302);
     expect((await send("GET", `/v2/auth/wait/${auth_id}`)).body.status).toBe("completed");
     expect((await ask()).status).toBe("completed");
-    for (const mood of ["error", "silent"] as const) {
-      server.mood = mood;
+    for (const behavior of ["error", "silent"] as const) {
+      server.behavior = behavior;
       expect((await ask()).status).toBe("completed");
       await goAndReturn((await ask({ force_new: true })).url);
     }
-    server.mood = "well";
+    server.behavior = "normal";
     const { url: last } = await ask({ force_new: true });
     const state = new URL(last).searchParams.get("state") ?? "";
     await send("GET", `/v2/auth/callback/acme?code=canary-code-that-is-wrong&state=${state}`);
@@ -79,8 +79,8 @@ describe.each(databases)("what flows leave behind on %s", (name) => {
     expect(await placesOfSecrets(at, secrets())).toEqual([]);
     // It would find something, and there was something to be logged.
     expect(await placesOfSecrets(at, [CLIENT.client_id])).not.toEqual([]);
-    expect(printed).toContain("a token could not be refreshed");
-    expect(printed).toContain("a code gave no token");
+    expect(printed).toContain("OAuth token refresh failed");
+    expect(printed).toContain("OAuth code exchange failed");
     for (const secret of secrets()) expect(printed).not.toContain(secret);
     await server.stop();
     await at.drop();

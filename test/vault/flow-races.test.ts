@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { createDatabase, databases, type TestDatabase } from "../support/databases.ts";
-import { OAuthServer, walk } from "../support/oauth-server.ts";
+import { authorizeInBrowser, OAuthServer } from "../support/oauth-server.ts";
 import { until } from "../support/until.ts";
-import { broughtBy, CLIENTS, callbackOf, callerOf, TestVault } from "../support/vault.ts";
+import { CLIENTS, callbackParametersOf, callbackUrlOf, callerOf, TestVault } from "../support/vault.ts";
 
 const { basic, post } = CLIENTS;
 
@@ -13,7 +13,7 @@ describe.each(databases)("deleting tokens while flows are under way on %s", (nam
   beforeAll(async () => {
     at = await createDatabase(name);
     vault = await TestVault.on(at);
-    server = await OAuthServer.start([basic, post], [callbackOf("basic"), callbackOf("post")]);
+    server = await OAuthServer.start([basic, post], [callbackUrlOf("basic"), callbackUrlOf("post")]);
     await vault.provider(server, basic);
     await vault.provider(server, post);
   });
@@ -28,29 +28,29 @@ describe.each(databases)("deleting tokens while flows are under way on %s", (nam
 
   const nothingOf = async (user: ReturnType<typeof callerOf>, provider = "basic") => {
     expect(await vault.tokens(user, provider)).toEqual([]);
-    expect((await vault.ask(user, provider)).status).toBe("pending");
+    expect((await vault.authenticate(user, provider)).status).toBe("pending");
   };
 
   it("a deletion while the user is at the provider lets no late callback bring a token back", async () => {
     const user = callerOf("away");
     await vault.connect(user, "basic");
-    const { url, auth_id } = await vault.ask(user, "basic", { force_new: true });
+    const { url, auth_id } = await vault.authenticate(user, "basic", { force_new: true });
     const waiting = vault.flows.wait(user, auth_id ?? "", 30, new AbortController().signal);
-    const brought = broughtBy(await walk(url ?? ""));
+    const brought = callbackParametersOf(await authorizeInBrowser(url ?? ""));
     await vault.rules.tokens.deleteAll(user, "basic");
     expect(await waiting).toEqual({ status: "not_found", token: null });
-    await expect(vault.flows.return(brought)).rejects.toMatchObject({ code: "flow_not_open" });
+    await expect(vault.flows.handleCallback(brought)).rejects.toMatchObject({ code: "flow_not_open" });
     await nothingOf(user);
   });
 
   it("a deletion between the callback and the provider's answer wins, and what the provider gave is revoked", async () => {
     const user = callerOf("in between");
-    const { url, auth_id } = await vault.ask(user, "basic");
-    const brought = broughtBy(await walk(url ?? ""));
+    const { url, auth_id } = await vault.authenticate(user, "basic");
+    const brought = callbackParametersOf(await authorizeInBrowser(url ?? ""));
     const gate = Promise.withResolvers<void>();
     server.gate = gate.promise;
     const before = server.requests.length;
-    const returning = vault.flows.return(brought);
+    const returning = vault.flows.handleCallback(brought);
     await until("the code is on its way", async () => server.requests.slice(before).includes("/token"));
     await vault.rules.tokens.deleteAll(user, "basic");
     gate.resolve();
@@ -64,19 +64,21 @@ describe.each(databases)("deleting tokens while flows are under way on %s", (nam
 
   it("a deletion touches no flow of another provider, and none of another user", async () => {
     const [user, other] = [callerOf("one"), callerOf("another")];
-    const asked = [await vault.ask(user, "post"), await vault.ask(other, "basic")];
+    const asked = [await vault.authenticate(user, "post"), await vault.authenticate(other, "basic")];
     await vault.rules.tokens.deleteAll(user, "basic");
     for (const { url } of asked)
-      expect(await vault.flows.return(broughtBy(await walk(url ?? "")))).toEqual({ status: "connected" });
+      expect(await vault.flows.handleCallback(callbackParametersOf(await authorizeInBrowser(url ?? "")))).toEqual({
+        status: "connected",
+      });
   });
 
   it("deletions and callbacks that meet leave nothing behind that a deletion has seen", async () => {
     for (let round = 0; round < 12; round++) {
       const user = callerOf(`meeting ${round}`);
-      const { url } = await vault.ask(user, "basic");
-      const brought = broughtBy(await walk(url ?? ""));
+      const { url } = await vault.authenticate(user, "basic");
+      const brought = callbackParametersOf(await authorizeInBrowser(url ?? ""));
       const [returned] = await Promise.allSettled([
-        vault.flows.return(brought),
+        vault.flows.handleCallback(brought),
         ...Array.from({ length: 3 }, () => vault.rules.tokens.deleteAll(user, "basic")),
       ]);
       const isConnected = returned.status === "fulfilled" && returned.value.status === "connected";
@@ -88,10 +90,10 @@ describe.each(databases)("deleting tokens while flows are under way on %s", (nam
 
   it("of flows that end at once one makes the default", async () => {
     const user = callerOf("in several windows");
-    const asked = await Promise.all([1, 2, 3, 4].map(() => vault.ask(user, "basic")));
+    const asked = await Promise.all([1, 2, 3, 4].map(() => vault.authenticate(user, "basic")));
     const brought = [];
-    for (const { url } of asked) brought.push(broughtBy(await walk(url ?? "")));
-    const ends = await Promise.all(brought.map((one) => vault.flows.return(one)));
+    for (const { url } of asked) brought.push(callbackParametersOf(await authorizeInBrowser(url ?? "")));
+    const ends = await Promise.all(brought.map((one) => vault.flows.handleCallback(one)));
     expect(ends).toEqual(Array(4).fill({ status: "connected" }));
     expect((await vault.tokens(user, "basic")).map(({ is_default }) => is_default)).toEqual([1, 0, 0, 0]);
   });
@@ -101,21 +103,21 @@ describe.each(databases)("deleting tokens while flows are under way on %s", (nam
     await vault.connect(user, "basic");
     const [token] = await vault.tokens(user, "basic");
     const { token_id = "" } = token ?? {};
-    const { url } = await vault.ask(user, "basic", { token_id, scopes: ["read", "write"] });
-    const brought = broughtBy(await walk(url ?? ""));
+    const { url } = await vault.authenticate(user, "basic", { token_id, scopes: ["read", "write"] });
+    const brought = callbackParametersOf(await authorizeInBrowser(url ?? ""));
     await vault.rules.tokens.delete(user, token_id);
-    expect(await vault.flows.return(brought)).toEqual({ status: "failed", reason: "token_deleted" });
+    expect(await vault.flows.handleCallback(brought)).toEqual({ status: "failed", reason: "token_deleted" });
     await nothingOf(user);
   });
 
   it("a provider that is deleted takes its flows along", async () => {
     const user = callerOf("late");
-    const own = { provider_id: "short-lived", default_redirect_uri: callbackOf("post") };
+    const own = { provider_id: "short-lived", default_redirect_uri: callbackUrlOf("post") };
     await vault.provider(server, post, own);
-    const { url } = await vault.ask(user, "short-lived");
-    const brought = { ...broughtBy(await walk(url ?? "")), provider_id: "short-lived" };
+    const { url } = await vault.authenticate(user, "short-lived");
+    const brought = { ...callbackParametersOf(await authorizeInBrowser(url ?? "")), provider_id: "short-lived" };
     await vault.rules.providers.delete(user, "short-lived");
-    await expect(vault.flows.return(brought)).rejects.toMatchObject({ code: "flow_not_open" });
+    await expect(vault.flows.handleCallback(brought)).rejects.toMatchObject({ code: "flow_not_open" });
     await vault.provider(server, post, own);
     await nothingOf(user, "short-lived");
   });

@@ -1,10 +1,10 @@
 import { createHash } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { deleteFlowsExpiredFor, findFlow } from "../../src/access/storage/flows.ts";
+import { deleteExpiredFlows, findFlow } from "../../src/access/storage/flows.ts";
 import { newId } from "../../src/platform/lib/ids.ts";
 import { createDatabase, databases, type TestDatabase } from "../support/databases.ts";
-import { OAuthServer, walk } from "../support/oauth-server.ts";
-import { broughtBy, CLIENTS, callbackOf, callerOf, TestVault } from "../support/vault.ts";
+import { authorizeInBrowser, OAuthServer } from "../support/oauth-server.ts";
+import { CLIENTS, callbackParametersOf, callbackUrlOf, callerOf, TestVault } from "../support/vault.ts";
 
 const { basic, post, open, withoutPkce } = CLIENTS;
 
@@ -22,7 +22,7 @@ describe.each(databases)("OAuth flows on %s", (name) => {
   beforeAll(async () => {
     at = await createDatabase(name);
     vault = await TestVault.on(at);
-    server = await OAuthServer.start([basic, post, open, withoutPkce], [...names.map(callbackOf), ELSEWHERE]);
+    server = await OAuthServer.start([basic, post, open, withoutPkce], [...names.map(callbackUrlOf), ELSEWHERE]);
     for (const client of [basic, post, open]) await vault.provider(server, client);
     await vault.provider(server, withoutPkce, { uses_pkce: 0 });
   });
@@ -34,34 +34,34 @@ describe.each(databases)("OAuth flows on %s", (name) => {
 
   it.each(names)("a user goes to the provider and back, and has a token: client %s", async (provider) => {
     const user = callerOf(`user of ${provider}`);
-    const asked = await vault.ask(user, provider);
+    const asked = await vault.authenticate(user, provider);
     expect(asked).toMatchObject({ status: "pending", token: null, user_id: user.user_id });
     const url = new URL(asked.url ?? "");
     expect(Object.fromEntries(url.searchParams)).toMatchObject({
       response_type: "code",
       client_id: provider,
-      redirect_uri: callbackOf(provider),
+      redirect_uri: callbackUrlOf(provider),
       scope: "read",
       ...(provider !== "without-pkce" && { code_challenge_method: "S256" }),
     });
     expect(url.searchParams.get("state")).toMatch(new RegExp(`^${asked.auth_id}\\.[\\w-]{43}$`));
-    const back = await walk(url.href);
-    expect(await vault.flows.return(broughtBy(back))).toEqual({ status: "connected" });
-    const given = await vault.ask(user, provider);
+    const back = await authorizeInBrowser(url.href);
+    expect(await vault.flows.handleCallback(callbackParametersOf(back))).toEqual({ status: "connected" });
+    const given = await vault.authenticate(user, provider);
     expect(given).toMatchObject({ status: "completed", url: null, auth_id: null, user_id: user.user_id });
     expect(await server.knows(given.token ?? "")).toBe(true);
   });
 
   it("a wait ends with the token as soon as the user is back, and with nothing for anybody else", async () => {
     const user = callerOf("waiting");
-    const { url, auth_id } = await vault.ask(user, "basic");
+    const { url, auth_id } = await vault.authenticate(user, "basic");
     const signal = new AbortController().signal;
     const waiting = [1, 2, 3].map(() => vault.flows.wait(user, auth_id ?? "", 30, signal));
     const others = [callerOf("other"), callerOf("waiting", ["tokens"], newId())];
     for (const other of others)
       expect(await vault.flows.wait(other, auth_id ?? "", 30, signal)).toEqual({ status: "not_found", token: null });
-    await vault.flows.return(broughtBy(await walk(url ?? "")));
-    const { token } = await vault.ask(user, "basic");
+    await vault.flows.handleCallback(callbackParametersOf(await authorizeInBrowser(url ?? "")));
+    const { token } = await vault.authenticate(user, "basic");
     expect(await Promise.all(waiting)).toEqual(Array(3).fill({ status: "completed", token }));
     for (const other of others)
       expect(await vault.flows.wait(other, auth_id ?? "", 30, signal)).toEqual({ status: "not_found", token: null });
@@ -69,13 +69,13 @@ describe.each(databases)("OAuth flows on %s", (name) => {
 
   it("a wait ends with timeout when its time is up, and when the caller is gone", async () => {
     const user = callerOf("impatient");
-    const { auth_id } = await vault.ask(user, "basic");
-    const gone = new AbortController();
+    const { auth_id } = await vault.authenticate(user, "basic");
+    const client = new AbortController();
     const started = performance.now();
-    const left = vault.flows.wait(user, auth_id ?? "", 30, gone.signal);
-    expect(await vault.flows.wait(user, auth_id ?? "", 0.2, gone.signal)).toEqual({ status: "timeout", token: null });
+    const left = vault.flows.wait(user, auth_id ?? "", 30, client.signal);
+    expect(await vault.flows.wait(user, auth_id ?? "", 0.2, client.signal)).toEqual({ status: "timeout", token: null });
     expect(performance.now() - started).toBeGreaterThan(150);
-    gone.abort();
+    client.abort();
     expect(await left).toEqual({ status: "timeout", token: null });
     expect(performance.now() - started).toBeLessThan(10_000);
   });
@@ -83,7 +83,7 @@ describe.each(databases)("OAuth flows on %s", (name) => {
   it("a service that stops ends its waits", async () => {
     const stopping = await TestVault.on(at);
     const user = callerOf("of a stopping service");
-    const { auth_id } = await stopping.ask(user, "basic");
+    const { auth_id } = await stopping.authenticate(user, "basic");
     const waiting = stopping.flows.wait(user, auth_id ?? "", 30, new AbortController().signal);
     await stopping.close();
     expect(await waiting).toEqual({ status: "timeout", token: null });
@@ -91,10 +91,10 @@ describe.each(databases)("OAuth flows on %s", (name) => {
 
   it("flows go when they have been over for long enough, a batch at a time", async () => {
     const over = await TestVault.on(at, { flow_ttl_ms: -DAY_MS });
-    const old = [1, 2, 3].map(() => over.ask(callerOf("of yesterday"), "basic"));
+    const old = [1, 2, 3].map(() => over.authenticate(callerOf("of yesterday"), "basic"));
     const ids = (await Promise.all(old)).map(({ auth_id }) => auth_id ?? "");
-    const { auth_id: young = "" } = await vault.ask(callerOf("of today"), "basic");
-    const sweep = (limit: number) => vault.database.write((tx) => deleteFlowsExpiredFor(tx, DAY_MS - 1000, limit));
+    const { auth_id: young = "" } = await vault.authenticate(callerOf("of today"), "basic");
+    const sweep = (limit: number) => vault.database.write((tx) => deleteExpiredFlows(tx, DAY_MS - 1000, limit));
     expect([await sweep(2), await sweep(2), await sweep(2)]).toEqual([2, 1, 0]);
     for (const id of ids) expect(await findFlow(vault.database.read, id)).toBeUndefined();
     expect(await findFlow(vault.database.read, young ?? "")).toBeDefined();
@@ -108,20 +108,20 @@ describe.each(databases)("OAuth flows on %s", (name) => {
   });
 
   it("a state is good for one callback, also when two come at once", async () => {
-    const { url } = await vault.ask(callerOf("replayed"), "basic");
-    const brought = broughtBy(await walk(url ?? ""));
-    const both = await Promise.allSettled([vault.flows.return(brought), vault.flows.return(brought)]);
+    const { url } = await vault.authenticate(callerOf("replayed"), "basic");
+    const brought = callbackParametersOf(await authorizeInBrowser(url ?? ""));
+    const both = await Promise.allSettled([vault.flows.handleCallback(brought), vault.flows.handleCallback(brought)]);
     expect(both.map((one) => (one.status === "fulfilled" ? one.value : one.reason.code)).sort()).toEqual(
       [{ status: "connected" }, "flow_not_open"].sort(),
     );
-    await expect(vault.flows.return(brought)).rejects.toMatchObject(refused);
+    await expect(vault.flows.handleCallback(brought)).rejects.toMatchObject(refused);
   });
 
   it("a state that was made up, shortened or taken from another flow is refused, and the flow stays open", async () => {
     const user = callerOf("guessed");
-    const { url, auth_id } = await vault.ask(user, "basic");
-    const other = await vault.ask(user, "basic");
-    const brought = broughtBy(await walk(url ?? ""));
+    const { url, auth_id } = await vault.authenticate(user, "basic");
+    const other = await vault.authenticate(user, "basic");
+    const brought = callbackParametersOf(await authorizeInBrowser(url ?? ""));
     const state = brought.state ?? "";
     const nonceOf = (address: string | null) => new URL(address ?? "").searchParams.get("state")?.split(".")[1];
     const wrong = [
@@ -137,36 +137,36 @@ describe.each(databases)("OAuth flows on %s", (name) => {
       createHash("sha256").update(state).digest("hex"),
     ];
     for (const made_up of wrong)
-      await expect(vault.flows.return({ ...brought, state: made_up }), made_up).rejects.toMatchObject(refused);
-    await expect(vault.flows.return({ ...brought, code: undefined })).rejects.toMatchObject(refused);
-    expect(await vault.flows.return(brought)).toEqual({ status: "connected" });
+      await expect(vault.flows.handleCallback({ ...brought, state: made_up }), made_up).rejects.toMatchObject(refused);
+    await expect(vault.flows.handleCallback({ ...brought, code: undefined })).rejects.toMatchObject(refused);
+    expect(await vault.flows.handleCallback(brought)).toEqual({ status: "connected" });
   });
 
   it("a state at the callback of another provider is refused", async () => {
     const user = callerOf("mixed up");
-    const { url } = await vault.ask(user, "basic");
-    const brought = broughtBy(await walk(url ?? ""));
+    const { url } = await vault.authenticate(user, "basic");
+    const brought = callbackParametersOf(await authorizeInBrowser(url ?? ""));
     for (const provider_id of ["post", "nowhere", "BASIC", ""])
-      await expect(vault.flows.return({ ...brought, provider_id })).rejects.toMatchObject(refused);
-    expect((await vault.ask(user, "post")).status).toBe("pending");
+      await expect(vault.flows.handleCallback({ ...brought, provider_id })).rejects.toMatchObject(refused);
+    expect((await vault.authenticate(user, "post")).status).toBe("pending");
   });
 
   it("an answer that names another issuer gives no token, and ends the flow", async () => {
     const user = callerOf("misled");
-    const { url } = await vault.ask(user, "basic");
-    const brought = broughtBy(await walk(url ?? ""));
-    const end = await vault.flows.return({ ...brought, iss: "https://evil.example.com" });
-    expect(end).toEqual({ status: "failed", reason: "an answer that is not OAuth" });
-    await expect(vault.flows.return(brought)).rejects.toMatchObject(refused);
-    expect((await vault.ask(user, "basic")).status).toBe("pending");
+    const { url } = await vault.authenticate(user, "basic");
+    const brought = callbackParametersOf(await authorizeInBrowser(url ?? ""));
+    const end = await vault.flows.handleCallback({ ...brought, iss: "https://evil.example.com" });
+    expect(end).toEqual({ status: "failed", reason: "the response is not valid OAuth" });
+    await expect(vault.flows.handleCallback(brought)).rejects.toMatchObject(refused);
+    expect((await vault.authenticate(user, "basic")).status).toBe("pending");
   });
 
   it("a user who is no longer than a moment at the provider, but too long, is turned away", async () => {
     const quick = await TestVault.on(at, { flow_ttl_ms: 1 });
     const user = callerOf("slow");
-    const { url, auth_id } = await quick.ask(user, "basic");
-    const brought = broughtBy(await walk(url ?? ""));
-    await expect(vault.flows.return(brought)).rejects.toMatchObject(refused);
+    const { url, auth_id } = await quick.authenticate(user, "basic");
+    const brought = callbackParametersOf(await authorizeInBrowser(url ?? ""));
+    await expect(vault.flows.handleCallback(brought)).rejects.toMatchObject(refused);
     const { signal } = new AbortController();
     expect(await vault.flows.wait(user, auth_id ?? "", 30, signal)).toEqual({ status: "not_found", token: null });
     await quick.close();
@@ -174,31 +174,34 @@ describe.each(databases)("OAuth flows on %s", (name) => {
 
   it("a user who says no ends the wait, and can read why", async () => {
     const user = callerOf("unwilling");
-    const { url, auth_id } = await vault.ask(user, "basic");
+    const { url, auth_id } = await vault.authenticate(user, "basic");
     const waiting = vault.flows.wait(user, auth_id ?? "", 30, new AbortController().signal);
-    const back = await walk(url ?? "", { decision: "deny" });
+    const back = await authorizeInBrowser(url ?? "", { decision: "deny" });
     expect(back.searchParams.get("error")).toBe("access_denied");
-    expect(await vault.flows.return(broughtBy(back))).toEqual({ status: "failed", reason: "access_denied" });
+    expect(await vault.flows.handleCallback(callbackParametersOf(back))).toEqual({
+      status: "failed",
+      reason: "access_denied",
+    });
     expect(await waiting).toEqual({ status: "not_found", token: null });
   });
 
   it("the wrong verifier gets no token: PKCE is checked at the server", async () => {
     const user = callerOf("tampered");
-    const [first, second] = [await vault.ask(user, "public"), await vault.ask(user, "public")];
-    const brought = broughtBy(await walk(first.url ?? ""));
+    const [first, second] = [await vault.authenticate(user, "public"), await vault.authenticate(user, "public")];
+    const brought = callbackParametersOf(await authorizeInBrowser(first.url ?? ""));
     // The code of one way there, brought back on the other: its verifier is another.
     const crossed = { ...brought, state: new URL(second.url ?? "").searchParams.get("state") ?? "" };
-    expect(await vault.flows.return(crossed)).toEqual({ status: "failed", reason: "invalid_grant" });
-    expect((await vault.ask(user, "public")).status).toBe("pending");
+    expect(await vault.flows.handleCallback(crossed)).toEqual({ status: "failed", reason: "invalid_grant" });
+    expect((await vault.authenticate(user, "public")).status).toBe("pending");
   });
 
   it("only who was sent may pass on a code in his own name", async () => {
     const user = callerOf("sent");
-    const { url } = await vault.ask(user, "post");
-    const brought = broughtBy(await walk(url ?? ""));
+    const { url } = await vault.authenticate(user, "post");
+    const brought = callbackParametersOf(await authorizeInBrowser(url ?? ""));
     for (const other of [callerOf("somebody else"), callerOf("sent", ["admin"], newId())])
-      await expect(vault.flows.return(brought, other)).rejects.toMatchObject(refused);
-    expect(await vault.flows.return(brought, user)).toEqual({ status: "connected" });
+      await expect(vault.flows.handleCallback(brought, other)).rejects.toMatchObject(refused);
+    expect(await vault.flows.handleCallback(brought, user)).toEqual({ status: "connected" });
   });
 
   it("the way back is the one that the operator has set", async () => {
@@ -206,14 +209,14 @@ describe.each(databases)("OAuth flows on %s", (name) => {
     const allowed = JSON.stringify([ELSEWHERE]);
     await vault.provider(server, basic, { ...own, default_redirect_uri: ELSEWHERE, allowed_redirect_uris: allowed });
     const user = callerOf("elsewhere");
-    const { url } = await vault.ask(user, "own way");
-    const back = await walk(url ?? "");
+    const { url } = await vault.authenticate(user, "own way");
+    const back = await authorizeInBrowser(url ?? "");
     expect(back.href.startsWith(`${ELSEWHERE}?`)).toBe(true);
-    expect(await vault.flows.return({ ...broughtBy(back), provider_id: "own way" }, user)).toEqual({
+    expect(await vault.flows.handleCallback({ ...callbackParametersOf(back), provider_id: "own way" }, user)).toEqual({
       status: "connected",
     });
     await vault.provider(server, basic, { ...own, provider_id: "not allowed", allowed_redirect_uris: allowed });
-    await expect(vault.ask(user, "not allowed")).rejects.toMatchObject({ code: "redirect_uri_not_allowed" });
+    await expect(vault.authenticate(user, "not allowed")).rejects.toMatchObject({ code: "redirect_uri_not_allowed" });
   });
 
   it("what a provider is configured to be sent takes the place of nothing that protects the flow", async () => {
@@ -224,10 +227,10 @@ describe.each(databases)("OAuth flows on %s", (name) => {
       code_challenge: "x",
     };
     await vault.provider(server, basic, { provider_id: "with params", authorization_params: JSON.stringify(params) });
-    const { url, auth_id } = await vault.ask(callerOf("params"), "with params");
+    const { url, auth_id } = await vault.authenticate(callerOf("params"), "with params");
     const sent = new URL(url ?? "").searchParams;
     expect(sent.get("access_type")).toBe("offline");
-    expect(sent.get("redirect_uri")).toBe(callbackOf("with%20params"));
+    expect(sent.get("redirect_uri")).toBe(callbackUrlOf("with%20params"));
     expect(sent.getAll("state")).toEqual([expect.stringContaining(`${auth_id}.`)]);
     expect(sent.get("code_challenge")).toMatch(/^[\w-]{43}$/);
   });
@@ -235,7 +238,7 @@ describe.each(databases)("OAuth flows on %s", (name) => {
   it("an unknown provider, and one of another workspace, is not found", async () => {
     for (const caller of [callerOf("user"), callerOf("user", ["admin"], newId())])
       await expect(
-        vault.ask(caller, caller.tenant_id === callerOf("").tenant_id ? "nowhere" : "basic"),
+        vault.authenticate(caller, caller.tenant_id === callerOf("").tenant_id ? "nowhere" : "basic"),
       ).rejects.toMatchObject({
         code: "oauth_provider_not_found",
       });

@@ -2,7 +2,7 @@ import { chmodSync, existsSync, readFileSync, renameSync, rmSync, statSync, writ
 import { join } from "node:path";
 import { sql } from "kysely";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { newEncryptionKey, textOfKey } from "../../src/access/encryption/encryption-key.ts";
+import { generateEncryptionKey, keyToBase64 } from "../../src/access/encryption/encryption-key.ts";
 import { type KeySource, keySourceOf } from "../../src/access/encryption/key-source.ts";
 import { openKeyRing } from "../../src/access/encryption/open-key-ring.ts";
 import { createLog, type Log } from "../../src/platform/lib/log.ts";
@@ -14,14 +14,14 @@ import { insertSealedRows, openAll } from "./sealed-rows.ts";
 
 const log = createLog("silent");
 const fromEnvironment = (...keys: string[]): KeySource => ({ kind: "environment", keys });
-const [A, B] = [textOfKey(newEncryptionKey()), textOfKey(newEncryptionKey())];
+const [A, B] = [keyToBase64(generateEncryptionKey()), keyToBase64(generateEncryptionKey())];
 
 describe.each(databases)("encryption keys on %s", (name) => {
   let storage: TestStorage;
   let own: Extract<KeySource, { kind: "file" }>;
   beforeEach(async () => {
     storage = await openTestStorage(name);
-    own = { kind: "file", path: join(storage.at.data_dir, "encryption.keys"), own: true };
+    own = { kind: "file", path: join(storage.at.data_dir, "encryption.keys"), is_managed: true };
   });
   afterEach(() => storage.close());
 
@@ -40,13 +40,13 @@ describe.each(databases)("encryption keys on %s", (name) => {
   it("that are others than before are refused, and leave no trace", async () => {
     const { first } = await open(fromEnvironment(A));
     await expect(open(fromEnvironment(B))).rejects.toThrow(
-      `has met the encryption key ${first.key_id}, which THREADMILL_ENCRYPTION_KEYS does not have`,
+      `uses the encryption key ${first.key_id}, which THREADMILL_ENCRYPTION_KEYS does not contain`,
     );
     expect(await rows()).toHaveLength(1);
     await open(fromEnvironment(B, A));
     expect(await rows()).toHaveLength(2);
     // Now the new one must not be forgotten either.
-    await expect(open(fromEnvironment(A))).rejects.toThrow("has met the encryption key");
+    await expect(open(fromEnvironment(A))).rejects.toThrow("uses the encryption key");
   });
 
   it("that differ between two first starts at once are refused to one of them", async () => {
@@ -66,7 +66,7 @@ describe.each(databases)("encryption keys on %s", (name) => {
         tx.run(tx.k.updateTable("encryption_keys").set({ check_value }).where("key_id", "=", first.key_id)),
       );
       await expect(open(fromEnvironment(A, B))).rejects.toThrow(
-        `The check value of the encryption key ${first.key_id} was changed in the database`,
+        `The check value of the encryption key ${first.key_id} in the table encryption_keys does not match the key`,
       );
     }
   });
@@ -97,7 +97,7 @@ describe.each(databases)("encryption keys on %s", (name) => {
     renameSync(own.path, `${own.path}.elsewhere`);
     await expect(open(own)).rejects.toThrow(
       new RegExp(
-        `^The file ${own.path} is gone, but .* has met the encryption key ${first.key_id} of it, .* put the file back\\.$`,
+        `^The encryption key file ${own.path} does not exist, but .* uses the encryption key ${first.key_id}: restore the file .*\\.$`,
       ),
     );
     expect(existsSync(own.path)).toBe(false);
@@ -110,11 +110,11 @@ describe.each(databases)("encryption keys on %s", (name) => {
     chmodSync(own.path, 0o644);
     await expect(open(own)).rejects.toThrow(`run "chmod 600 ${own.path}"`);
     const warnings: string[] = [];
-    await open({ ...own, own: false }, {
+    await open({ ...own, is_managed: false }, {
       ...log,
-      warn: (sentence: string) => warnings.push(sentence),
+      warn: (_fields: object, message: string) => warnings.push(message),
     } as unknown as Log);
-    expect(warnings).toEqual([expect.stringContaining("Others than the owner may read")]);
+    expect(warnings).toEqual(["encryption key file is readable by other users"]);
   });
 
   it("leave nothing in the database in the clear, neither themselves nor what they seal", async () => {
@@ -133,20 +133,20 @@ describe("where the keys come from", () => {
 
   it.each<[string, object, object]>([
     ["the environment", { encryption_keys: [A, B] }, { kind: "environment", keys: [A, B] }],
-    ["a file", { encryption_keys_file: "/keys" }, { kind: "file", path: "/keys", own: false }],
+    ["a file", { encryption_keys_file: "/keys" }, { kind: "file", path: "/keys", is_managed: false }],
     [
       "a file, on Postgres",
       { encryption_keys_file: "/keys", database_url: "postgres://h/d" },
-      { path: "/keys", own: false },
+      { path: "/keys", is_managed: false },
     ],
-    ["the data folder", {}, { kind: "file", path: join("/data", "encryption.keys"), own: true }],
+    ["the data folder", {}, { kind: "file", path: join("/data", "encryption.keys"), is_managed: true }],
   ])("is %s", (_, given, source) => {
     expect(keySourceOf({ ...settings, ...given })).toMatchObject(source);
   });
 
   it("is one place", () => {
     expect(() => keySourceOf({ ...settings, encryption_keys: [A], encryption_keys_file: "/keys" })).toThrow(
-      "keep one of them",
+      "set only one of them",
     );
   });
 });
@@ -163,7 +163,7 @@ describe("a start", () => {
       expect({ status, stderr }).toEqual({
         status: 2,
         stderr:
-          'THREADMILL_ENCRYPTION_KEYS: key 2 is not a key of 32 bytes in base64: make one with "openssl rand -base64 32".\n',
+          'error: THREADMILL_ENCRYPTION_KEYS: key 2 is not a 32-byte key in base64: generate a key with "openssl rand -base64 32".\n',
       });
     }
     await close();
@@ -188,14 +188,16 @@ describe("a start", () => {
     server.child.kill("SIGTERM");
     await server.ended;
     rmSync(keys);
-    const gone = await runCli(["serve", ...config, "--data", at.data_dir]);
-    expect({ status: gone.status, stderr: gone.stderr }).toEqual({
+    const missing = await runCli(["serve", ...config, "--data", at.data_dir]);
+    expect({ status: missing.status, stderr: missing.stderr }).toEqual({
       status: 2,
-      stderr: expect.stringMatching(/^The file .*encryption\.keys is gone, but .* put the file back\.\n$/),
+      stderr: expect.stringMatching(
+        /^error: The encryption key file .*encryption\.keys does not exist, but .* restore the file from a backup\.\n$/,
+      ),
     });
-    writeFileSync(keys, textOfKey(newEncryptionKey()), { mode: 0o600 });
+    writeFileSync(keys, keyToBase64(generateEncryptionKey()), { mode: 0o600 });
     const other = await runCli(["serve", ...config, "--data", at.data_dir]);
-    expect([other.status, other.stderr]).toEqual([2, expect.stringContaining("has met the encryption key")]);
+    expect([other.status, other.stderr]).toEqual([2, expect.stringContaining("uses the encryption key")]);
     await close();
   });
 });

@@ -4,51 +4,51 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import {
-  encryptionKeyOf,
-  newEncryptionKey,
+  generateEncryptionKey,
+  keyFromBytes,
+  keyToBase64,
   parseEncryptionKey,
-  textOfKey,
 } from "../../src/access/encryption/encryption-key.ts";
 import { KeyFile } from "../../src/access/encryption/key-file.ts";
 import { KeyRing } from "../../src/access/encryption/key-ring.ts";
-import { type Place, SealError } from "../../src/access/encryption/seal.ts";
+import { type AadContext, SealError } from "../../src/access/encryption/seal.ts";
 import { createLog } from "../../src/platform/lib/log.ts";
 
 const log = createLog("silent");
-const PLACE: Place = { tenant_id: "t1", table: "oauth_tokens", row_id: "r1", column: "secret" };
+const AAD: AadContext = { tenant_id: "t1", table: "oauth_tokens", row_id: "r1", column: "secret" };
 const SECRET = "gho_canary-7f3a9c";
 
-const ringWith = (...keys: ReturnType<typeof newEncryptionKey>[]) => new KeyRing(keys, undefined, log);
+const ringWith = (...keys: ReturnType<typeof generateEncryptionKey>[]) => new KeyRing(keys, undefined, log);
 
 describe("a sealed text", () => {
-  const ring = ringWith(newEncryptionKey());
+  const ring = ringWith(generateEncryptionKey());
 
   it.each(["", "a", SECRET, "ünïcödé 🎈 \0", "x".repeat(100_000)])("opens to what was sealed (%#)", (text) => {
-    expect(ring.open(ring.seal(text, PLACE), PLACE)).toBe(text);
+    expect(ring.open(ring.seal(text, AAD), AAD)).toBe(text);
   });
 
   it("names its key and shows nothing else", () => {
-    const sealed = ring.seal(SECRET, PLACE);
+    const sealed = ring.seal(SECRET, AAD);
     expect(sealed).toMatch(new RegExp(`^v1\\.${ring.first.key_id}\\.[A-Za-z0-9_-]+$`));
     expect(Buffer.from(sealed.split(".")[2] as string, "base64url").toString("latin1")).not.toContain("gho");
     expect(sealed).not.toContain("gho");
   });
 
   it("is another each time, so that nobody sees which secrets are the same", () => {
-    const sealed = new Set(Array.from({ length: 100 }, () => ring.seal(SECRET, PLACE)));
+    const sealed = new Set(Array.from({ length: 100 }, () => ring.seal(SECRET, AAD)));
     expect(sealed.size).toBe(100);
   });
 
   it("does not open when any letter of it was changed, dropped or added", () => {
-    const sealed = ring.seal(SECRET, PLACE);
+    const sealed = ring.seal(SECRET, AAD);
     for (let at = 0; at < sealed.length; at++) {
       for (const letter of ["A", "B", "_", "0", ".", "="]) {
         if (sealed[at] === letter) continue;
         const changed = sealed.slice(0, at) + letter + sealed.slice(at + 1);
-        expect(() => ring.open(changed, PLACE), changed).toThrow(SealError);
+        expect(() => ring.open(changed, AAD), changed).toThrow(SealError);
       }
       const shorter = sealed.slice(0, at) + sealed.slice(at + 1);
-      if (shorter !== sealed) expect(() => ring.open(shorter, PLACE), shorter).toThrow(SealError);
+      if (shorter !== sealed) expect(() => ring.open(shorter, AAD), shorter).toThrow(SealError);
     }
     for (const changed of [
       `${sealed}A`,
@@ -60,20 +60,20 @@ describe("a sealed text", () => {
       "v1..",
       SECRET,
     ])
-      expect(() => ring.open(changed, PLACE), changed).toThrow(SealError);
+      expect(() => ring.open(changed, AAD), changed).toThrow(SealError);
   });
 
   it("does not open when any bit of it was changed", () => {
-    const [version, key_id, text] = ring.seal(SECRET, PLACE).split(".") as [string, string, string];
+    const [version, key_id, text] = ring.seal(SECRET, AAD).split(".") as [string, string, string];
     const bytes = Buffer.from(text, "base64url");
     for (let bit = 0; bit < bytes.length * 8; bit++) {
       const changed = Buffer.from(bytes);
       changed[bit >> 3] = (changed[bit >> 3] as number) ^ (1 << (bit & 7));
-      expect(() => ring.open(`${version}.${key_id}.${changed.toString("base64url")}`, PLACE)).toThrow(SealError);
+      expect(() => ring.open(`${version}.${key_id}.${changed.toString("base64url")}`, AAD)).toThrow(SealError);
     }
   });
 
-  it.each<[string, Partial<Place>]>([
+  it.each<[string, Partial<AadContext>]>([
     ["workspace", { tenant_id: "t2" }],
     ["table", { table: "oauth_providers" }],
     ["row", { row_id: "r2" }],
@@ -81,29 +81,29 @@ describe("a sealed text", () => {
     ["place whose parts join to the same text", { table: "oauth_tokensr", row_id: "1" }],
     ["place whose parts are quoted to the same text", { tenant_id: 't1","oauth_tokens', table: "r1" }],
   ])("does not open in another %s", (_, other) => {
-    const sealed = ring.seal(SECRET, PLACE);
-    expect(() => ring.open(sealed, { ...PLACE, ...other })).toThrow(SealError);
+    const sealed = ring.seal(SECRET, AAD);
+    expect(() => ring.open(sealed, { ...AAD, ...other })).toThrow(SealError);
   });
 
   it("does not open under the id of another key", () => {
-    const other = newEncryptionKey();
+    const other = generateEncryptionKey();
     const both = ringWith(ring.first, other);
-    const moved = both.seal(SECRET, PLACE).replace(ring.first.key_id, other.key_id);
-    expect(() => both.open(moved, PLACE)).toThrow(SealError);
+    const moved = both.seal(SECRET, AAD).replace(ring.first.key_id, other.key_id);
+    expect(() => both.open(moved, AAD)).toThrow(SealError);
   });
 
   it("is refused with its place and key, and without a word of it", () => {
-    const sealed = ring.seal(SECRET, PLACE);
+    const sealed = ring.seal(SECRET, AAD);
     const refusal = (() => {
       try {
-        ringWith(newEncryptionKey()).open(sealed, PLACE);
+        ringWith(generateEncryptionKey()).open(sealed, AAD);
       } catch (error) {
         return error as SealError;
       }
     })() as SealError;
-    expect(refusal).toMatchObject({ place: PLACE, key_id: ring.first.key_id });
+    expect(refusal).toMatchObject({ aad: AAD, key_id: ring.first.key_id });
     expect(refusal.message).toBe(
-      `oauth_tokens.secret of r1 in the workspace t1 cannot be opened: its key ${ring.first.key_id} is not among the encryption keys.`,
+      `Cannot decrypt oauth_tokens.secret of row r1 in workspace t1: the encryption key ${ring.first.key_id} is not configured.`,
     );
     expect(JSON.stringify(refusal)).not.toContain(sealed.split(".")[2]);
   });
@@ -111,18 +111,18 @@ describe("a sealed text", () => {
 
 describe("a ring", () => {
   it("seals with its first key and opens with all", () => {
-    const [a, b] = [newEncryptionKey(), newEncryptionKey()];
-    const old = ringWith(a).seal(SECRET, PLACE);
+    const [a, b] = [generateEncryptionKey(), generateEncryptionKey()];
+    const old = ringWith(a).seal(SECRET, AAD);
     const ring = ringWith(b, a);
-    expect(ring.open(old, PLACE)).toBe(SECRET);
-    expect(ring.seal(SECRET, PLACE)).toContain(`.${b.key_id}.`);
+    expect(ring.open(old, AAD)).toBe(SECRET);
+    expect(ring.seal(SECRET, AAD)).toContain(`.${b.key_id}.`);
   });
 
   it("calls a key the same wherever it is, and no two keys the same", () => {
     const bytes = randomBytes(32);
-    expect(encryptionKeyOf(bytes).key_id).toBe(parseEncryptionKey(bytes.toString("base64"), "x").key_id);
-    expect(encryptionKeyOf(Buffer.alloc(32, 1)).key_id).toMatch(/^[0-9a-f]{8}$/);
-    expect(encryptionKeyOf(Buffer.alloc(32, 1)).key_id).not.toBe(encryptionKeyOf(Buffer.alloc(32, 2)).key_id);
+    expect(keyFromBytes(bytes).key_id).toBe(parseEncryptionKey(bytes.toString("base64"), "x").key_id);
+    expect(keyFromBytes(Buffer.alloc(32, 1)).key_id).toMatch(/^[0-9a-f]{8}$/);
+    expect(keyFromBytes(Buffer.alloc(32, 1)).key_id).not.toBe(keyFromBytes(Buffer.alloc(32, 2)).key_id);
   });
 
   it.each([
@@ -133,7 +133,7 @@ describe("a ring", () => {
     ["a password", "correct horse battery staple"],
   ])("takes no key that is %s, and does not repeat it", (_, text) => {
     expect(() => parseEncryptionKey(text, "KEYS: key 1")).toThrow(
-      'KEYS: key 1 is not a key of 32 bytes in base64: make one with "openssl rand -base64 32".',
+      'KEYS: key 1 is not a 32-byte key in base64: generate a key with "openssl rand -base64 32".',
     );
   });
 });
@@ -163,26 +163,26 @@ describe("a file of keys", () => {
   });
 
   it("may have comments and blank lines, which stay when keys come and go", () => {
-    const [a, b] = [newEncryptionKey(), newEncryptionKey()];
-    writeFileSync(file.path, `# mine\n\n  ${textOfKey(a)}  \n# end`, { mode: 0o640 });
+    const [a, b] = [generateEncryptionKey(), generateEncryptionKey()];
+    writeFileSync(file.path, `# mine\n\n  ${keyToBase64(a)}  \n# end`, { mode: 0o640 });
     file.prepend(b);
     expect(file.read().map(({ key_id }) => key_id)).toEqual([b.key_id, a.key_id]);
     file.remove(new Set([a.key_id]));
-    expect(readFileSync(file.path, "utf8")).toBe(`# mine\n\n${textOfKey(b)}\n# end`);
+    expect(readFileSync(file.path, "utf8")).toBe(`# mine\n\n${keyToBase64(b)}\n# end`);
     expect(statSync(file.path).mode & 0o777).toBe(0o640);
     expect(readdirSync(folder)).toEqual(["encryption.keys"]);
   });
 
   it.each([
-    ["nothing", "# no key\n", /encryption\.keys has no key/],
-    ["something else", "# one\nnot a key\n", /encryption\.keys: line 2 is not a key of 32 bytes/],
+    ["nothing", "# no key\n", /encryption\.keys has no encryption key/],
+    ["something else", "# one\nnot a key\n", /encryption\.keys: line 2 is not a 32-byte key/],
   ])("with %s is refused", (_, text, sentence) => {
     writeFileSync(file.path, text);
     expect(() => file.read()).toThrow(sentence);
   });
 
   it("that is not there is refused", () => {
-    expect(() => file.read()).toThrow(/cannot be read from .*encryption\.keys \(ENOENT\)/);
+    expect(() => file.read()).toThrow(/Cannot read the encryption key file .*encryption\.keys \(ENOENT\)/);
   });
 
   it("is followed by the rings that use it: they seal with its new key and open what it has sealed", () => {
@@ -191,11 +191,11 @@ describe("a file of keys", () => {
       const own = new KeyFile(file.path);
       return new KeyRing(own.read(), own, log);
     }) as [KeyRing, KeyRing];
-    const fresh = newEncryptionKey();
+    const fresh = generateEncryptionKey();
     file.prepend(fresh);
-    const sealed = one.seal(SECRET, PLACE);
+    const sealed = one.seal(SECRET, AAD);
     expect(sealed).toContain(`.${fresh.key_id}.`);
-    expect(two.open(sealed, PLACE)).toBe(SECRET);
+    expect(two.open(sealed, AAD)).toBe(SECRET);
   });
 
   it.each([
@@ -204,9 +204,9 @@ describe("a file of keys", () => {
   ])("that is %s while a ring uses it leaves the ring its keys", (_, damage) => {
     file.create();
     const ring = new KeyRing(file.read(), file, log);
-    const sealed = ring.seal(SECRET, PLACE);
+    const sealed = ring.seal(SECRET, AAD);
     damage();
-    expect(ring.open(ring.seal(SECRET, PLACE), PLACE)).toBe(SECRET);
-    expect(ring.open(sealed, PLACE)).toBe(SECRET);
+    expect(ring.open(ring.seal(SECRET, AAD), AAD)).toBe(SECRET);
+    expect(ring.open(sealed, AAD)).toBe(SECRET);
   });
 });

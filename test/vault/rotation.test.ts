@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { newEncryptionKey, textOfKey } from "../../src/access/encryption/encryption-key.ts";
+import { generateEncryptionKey, keyToBase64 } from "../../src/access/encryption/encryption-key.ts";
 import { KeyFile } from "../../src/access/encryption/key-file.ts";
 import type { KeyRing } from "../../src/access/encryption/key-ring.ts";
 import { openKeyRing } from "../../src/access/encryption/open-key-ring.ts";
@@ -26,7 +26,11 @@ describe.each(databases)("a rotation on %s", (name) => {
     storage = await openTestStorage(name);
     file = new KeyFile(join(storage.at.data_dir, "encryption.keys"));
     file.create();
-    ring = await openKeyRing(storage.database, { kind: "file", path: file.path, own: true }, createLog("silent"));
+    ring = await openKeyRing(
+      storage.database,
+      { kind: "file", path: file.path, is_managed: true },
+      createLog("silent"),
+    );
     old = ring.first.key_id;
     await insertSealedRows(storage.database, ring, ROWS);
   });
@@ -45,12 +49,12 @@ describe.each(databases)("a rotation on %s", (name) => {
     const [fresh] = idsInFile();
     expect({ status, stderr, ids: idsInFile() }).toEqual({ status: 0, stderr: "", ids: [fresh, old] });
     expect(stdout.trim().split("\n")).toEqual([
-      `Added the key ${fresh} in front of ${file.path}.`,
+      `Added key ${fresh} at the top of ${file.path}.`,
       ...["oauth_providers", "oauth_tokens", "oauth_flows"].flatMap((table) =>
-        [200, 400, 450].map((texts) => `${table}: ${texts} sealed anew.`),
+        [200, 400, 450].map((texts) => `${table}: ${texts} secrets encrypted`),
       ),
-      `Everything is sealed with ${fresh}.`,
-      `Nothing is sealed with ${old} any more: --retire lets them go from ${file.path}.`,
+      `All secrets are encrypted with ${fresh}.`,
+      `No longer in use: ${old}. Run again with --retire to remove them from ${file.path}.`,
     ]);
     // The ring of a process that runs meets a key that it has never seen, and reads the file once more.
     expect(await openAll(storage.database, ring)).toEqual({ texts: TEXTS, key_ids: [fresh] });
@@ -60,8 +64,8 @@ describe.each(databases)("a rotation on %s", (name) => {
     const { status, stdout } = await rotate(["--retire"]);
     const [fresh] = idsInFile();
     expect({ status, ids: idsInFile() }).toEqual({ status: 0, ids: [fresh] });
-    expect(stdout).toContain(`Retired ${old}: they are gone from ${file.path}.`);
-    expect(readFileSync(file.path, "utf8")).toContain("# Keep a copy");
+    expect(stdout).toContain(`Retired ${old}. Removed from ${file.path}.`);
+    expect(readFileSync(file.path, "utf8")).toContain("# Keep a backup");
     expect(readdirSync(storage.at.data_dir).filter((entry) => entry.endsWith(".tmp"))).toEqual([]);
     expect(await openedBy()).toEqual([fresh]);
     const server = await startProcess({
@@ -90,7 +94,7 @@ describe.each(databases)("a rotation on %s", (name) => {
     expect(status).toBe(0);
     // No text was lost to a key that never was used; a half-done rotation brings no second new key.
     expect(idsInFile()).toEqual([fresh, old]);
-    expect(stdout).toContain(`Going on with ${fresh}`);
+    expect(stdout).toContain(`Continuing the interrupted rotation to ${fresh}`);
     expect(await openAll(storage.database, ring)).toEqual({ texts: TEXTS, key_ids: [fresh] });
   });
 
@@ -140,7 +144,7 @@ describe.each(databases)("a rotation on %s", (name) => {
     );
     const { status, stderr, stdout } = await rotate(["--retire"]);
     expect(status).toBe(1);
-    expect(stderr).toMatch(new RegExp(`^oauth_tokens\\.secret of ${token_id} in the workspace .* cannot be opened`));
+    expect(stderr).toMatch(new RegExp(`^error: Cannot decrypt oauth_tokens\\.secret of row ${token_id} in workspace `));
     expect(stderr + stdout).not.toContain(damaged.slice(12));
     expect(idsInFile()).toContain(old);
     const after = await database.read.first(
@@ -150,20 +154,20 @@ describe.each(databases)("a rotation on %s", (name) => {
   });
 
   it("with keys from the environment seals with the first, and says which may go", async () => {
-    const fresh = newEncryptionKey();
+    const fresh = generateEncryptionKey();
     const keys = [fresh, ring.first];
-    const env = { THREADMILL_ENCRYPTION_KEYS: keys.map(textOfKey).join(","), THREADMILL_ENCRYPTION_KEYS_FILE: "" };
+    const env = { THREADMILL_ENCRYPTION_KEYS: keys.map(keyToBase64).join(","), THREADMILL_ENCRYPTION_KEYS_FILE: "" };
     const first = await rotate([], env);
     expect(first.stdout).toContain(
-      `Nothing is sealed with ${old} any more: --retire lets them go from THREADMILL_ENCRYPTION_KEYS.`,
+      `No longer in use: ${old}. Run again with --retire to remove them from THREADMILL_ENCRYPTION_KEYS.`,
     );
     const { status, stdout } = await rotate(["--retire"], env);
     expect({ status, stdout }).toEqual({
       status: 0,
-      stdout: expect.stringContaining(`Retired ${old}: remove them from THREADMILL_ENCRYPTION_KEYS.`),
+      stdout: expect.stringContaining(`Retired ${old}. Remove them from THREADMILL_ENCRYPTION_KEYS.`),
     });
-    const alone = { kind: "environment" as const, keys: [textOfKey(fresh)] };
-    const later = await openKeyRing(storage.database, alone, createLog("silent"));
+    const isolated = { kind: "environment" as const, keys: [keyToBase64(fresh)] };
+    const later = await openKeyRing(storage.database, isolated, createLog("silent"));
     expect(await openAll(storage.database, later)).toEqual({ texts: TEXTS, key_ids: [fresh.key_id] });
     expect(idsInFile()).toEqual([old]);
   });
@@ -186,11 +190,11 @@ describe.each(databases)("a rotation on %s", (name) => {
     const { database } = storage;
     for (const table of ["oauth_providers", "oauth_tokens", "oauth_flows"] as const)
       await database.write((tx) => tx.run(tx.k.deleteFrom(table)));
-    file.prepend(newEncryptionKey());
+    file.prepend(generateEncryptionKey());
     file.remove(new Set([old]));
     expect(await rotate()).toMatchObject({
       status: 2,
-      stderr: expect.stringContaining(`has met the encryption key ${old}`),
+      stderr: expect.stringContaining(`uses the encryption key ${old}`),
     });
     expect(await rotate(["--retire"])).toMatchObject({ status: 0 });
     expect(await rotate()).toMatchObject({ status: 0 });

@@ -1,13 +1,13 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { newEncryptionKey } from "../../src/access/encryption/encryption-key.ts";
+import { generateEncryptionKey } from "../../src/access/encryption/encryption-key.ts";
 import { KeyRing } from "../../src/access/encryption/key-ring.ts";
 import {
-  listSealedByOthers,
+  listSealedByOtherKeys,
   replaceSealed,
   SEALED_COLUMNS,
   type SealedColumn,
   type SealedText,
-} from "../../src/access/storage/sealed-columns.ts";
+} from "../../src/access/storage/encryption-keys.ts";
 import { findToken } from "../../src/access/storage/tokens.ts";
 import { createLog } from "../../src/platform/lib/log.ts";
 import { databases } from "../support/databases.ts";
@@ -18,7 +18,7 @@ const TOKENS = SEALED_COLUMNS.find(({ table }) => table === "oauth_tokens") as S
 
 describe.each(databases)("sealed texts on %s", (name) => {
   let storage: TestStorage;
-  const ring = new KeyRing([newEncryptionKey()], undefined, createLog("silent"));
+  const ring = new KeyRing([generateEncryptionKey()], undefined, createLog("silent"));
   beforeEach(async () => {
     storage = await openTestStorage(name);
     await insertSealedRows(storage.database, ring, 5);
@@ -27,18 +27,18 @@ describe.each(databases)("sealed texts on %s", (name) => {
 
   it("are listed in order, from a row on, without those of one key", async () => {
     const { read } = storage.database;
-    const all = await listSealedByOthers(read, TOKENS, { key_id: "", after: "", limit: 10 });
+    const all = await listSealedByOtherKeys(read, TOKENS, { key_id: "", after: "", limit: 10 });
     const ids = all.map(({ row_id }) => row_id);
     expect(ids).toEqual([...ids].sort());
     const [, second] = ids as [string, string];
-    const rest = await listSealedByOthers(read, TOKENS, { key_id: "", after: second, limit: 2 });
+    const rest = await listSealedByOtherKeys(read, TOKENS, { key_id: "", after: second, limit: 2 });
     expect(rest).toEqual(all.slice(2, 4));
-    expect(await listSealedByOthers(read, TOKENS, { key_id: ring.first.key_id, after: "", limit: 10 })).toEqual([]);
+    expect(await listSealedByOtherKeys(read, TOKENS, { key_id: ring.first.key_id, after: "", limit: 10 })).toEqual([]);
   });
 
   it("are replaced where nobody has changed them meanwhile", async () => {
     const { database } = storage;
-    const read = await listSealedByOthers(database.read, TOKENS, { key_id: "", after: "", limit: 2 });
+    const read = await listSealedByOtherKeys(database.read, TOKENS, { key_id: "", after: "", limit: 2 });
     const [changed, same] = read as [SealedText, SealedText];
     const { row_id: token_id, tenant_id } = changed;
     await database.write((tx) =>

@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { sql } from "kysely";
 import type { Seal } from "../../src/access/encryption/seal.ts";
+import { SEALED_COLUMNS, type SealedColumn } from "../../src/access/storage/encryption-keys.ts";
 import { insertProvider } from "../../src/access/storage/providers.ts";
-import { SEALED_COLUMNS, type SealedColumn } from "../../src/access/storage/sealed-columns.ts";
 import { insertToken } from "../../src/access/storage/tokens.ts";
 import { DEFAULT_TENANT } from "../../src/platform/contract/caller.ts";
 import type { Database } from "../../src/platform/database/database.ts";

@@ -57,18 +57,18 @@ describeInBrowser("agents", () => {
     await page.getByRole("button", { name: "New assistant" }).click();
     await page.getByLabel("Name", { exact: true }).fill("Tea writer");
     await expectAccessible(page);
-    await page.getByRole("button", { name: "Make the assistant" }).click();
+    await page.getByRole("button", { name: "Create assistant" }).click();
     await heading(page, "Tea writer");
 
     const context = page.getByRole("region", { name: "Context" });
     await choose(page, "model", "large");
     await context.getByLabel("temperature").fill("0.5");
-    await page.getByRole("region", { name: "Metadata" }).getByLabel("Metadata as JSON").fill('{"team": "blue"}');
+    await page.getByRole("region", { name: "Metadata" }).getByLabel("Metadata (JSON)").fill('{"team": "blue"}');
     await expectAccessible(page);
     await page.getByRole("button", { name: "Save as version 2" }).click();
-    await page.getByText("Saved as version 2.", { exact: true }).waitFor();
+    await page.getByText("Saved as version 2", { exact: true }).waitFor();
     await context.getByRole("radio", { name: "JSON" }).click();
-    expect(JSON.parse(await context.getByLabel("Context as JSON").inputValue())).toEqual({
+    expect(JSON.parse(await context.getByLabel("Context (JSON)").inputValue())).toEqual({
       model: "large",
       temperature: 0.5,
     });
@@ -85,22 +85,22 @@ describeInBrowser("agents", () => {
     await page.getByRole("tab", { name: "Versions" }).click();
     await page
       .getByRole("row", { name: /Version 2/ })
-      .getByText("changed context, metadata")
+      .getByText("Changed context, metadata")
       .waitFor();
     await page.getByRole("row", { name: /Version 1/ }).click();
     await page.getByRole("dialog", { name: "Version 1" }).getByText("graph_id:").waitFor();
     expect(new URL(page.url()).searchParams.get("version")).toBe("1");
-    await page.getByRole("dialog").getByRole("button", { name: "Put in force" }).click();
-    await page.getByText("Version 1 is in force.", { exact: true }).waitFor();
+    await page.getByRole("dialog").getByRole("button", { name: "Activate" }).click();
+    await page.getByText("Version 1 is active", { exact: true }).waitFor();
     await page
       .getByRole("row", { name: /Version 1/ })
-      .getByText("in force")
+      .getByText("active")
       .waitFor();
     await page.getByRole("dialog").getByRole("button", { name: "Close" }).click();
 
-    await page.getByRole("button", { name: "Delete the assistant" }).click();
+    await page.getByRole("button", { name: "Delete assistant" }).click();
     await page.getByRole("button", { name: "Delete", exact: true }).click();
-    await page.getByText("“Tea writer” is deleted.", { exact: true }).waitFor();
+    await page.getByText("“Tea writer” deleted", { exact: true }).waitFor();
     await page.getByRole("row", { name: /second/ }).waitFor();
     expect(await page.getByRole("row", { name: /Tea writer/ }).count()).toBe(0);
   });
@@ -109,10 +109,10 @@ describeInBrowser("agents", () => {
     const page = await web.open("/agents");
     await page.getByRole("link", { name: "second", exact: true }).click();
     await page.getByRole("tab", { name: "Configuration" }).click();
-    await page.getByLabel("Metadata as JSON").fill("[1]");
-    await page.getByText("This must be an object").waitFor();
+    await page.getByLabel("Metadata (JSON)").fill("[1]");
+    await page.getByText("Must be a JSON object").waitFor();
     await page.getByRole("button", { name: "Save as version 2" }).click();
-    await page.getByLabel("Metadata as JSON").fill('{"a": 1}');
+    await page.getByLabel("Metadata (JSON)").fill('{"a": 1}');
     await page.getByRole("button", { name: "Save as version 2" }).click();
     await page.getByRole("button", { name: "Save as version 3" }).waitFor();
   });
@@ -148,7 +148,7 @@ describeInBrowser("the example agents", () => {
       page.getByLabel("recursion_limit").waitFor(),
     );
     await takePictures(web, "agent-versions", `${path}?section=versions`, (page) =>
-      page.getByText("as it was made").waitFor(),
+      page.getByText("Initial version").waitFor(),
     );
   });
 
@@ -156,7 +156,7 @@ describeInBrowser("the example agents", () => {
     const { body } = await web.service.request("POST", "/assistants/search", { graph_id: "research" });
     const page = await web.open(`/agents/${body[0].assistant_id}`);
     await page.locator("[data-node=study]").waitFor();
-    await page.getByLabel("Show what is inside of subgraphs").check();
+    await page.getByLabel("Expand subgraphs").check();
     await page.locator("[data-node='study:search']").waitFor();
     expect(page.url()).toContain("xray=true");
   });

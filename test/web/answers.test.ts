@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { questionOf } from "../../web/src/pages/threads/answers.ts";
+import { questionOf } from "../../web/src/pages/threads/interrupt/interrupt-choices.ts";
 
 /** What each choice is resumed with, when `written` is what people make of its draft. */
 const resumes = (value: unknown, written: unknown = "text") =>

@@ -146,7 +146,7 @@ describeInBrowser("the compare page", () => {
     const again = await web.open(new URL(page.url()).pathname.replace("/app", "") + new URL(page.url()).search);
     await again.getByText("17. How do I ask").first().waitFor();
     await shows(again, `${losses} examples`);
-    await again.getByRole("button", { name: "Without the filter large v1 · similarity · worse" }).click();
+    await again.getByRole("button", { name: "Remove filter large v1 · similarity · worse" }).click();
     await shows(again, "240 examples");
     // The same number shows all of them again, in the order of the dataset.
     await page.getByRole("button", { name: `${losses} worse for similarity in large v1` }).click();
@@ -157,7 +157,7 @@ describeInBrowser("the compare page", () => {
 
   it("says in a sentence what got worse, and shows its examples with the most toxic first where lower is better", async () => {
     const page = await open();
-    const verdict = page.getByRole("region", { name: "What differs from the baseline" });
+    const verdict = page.getByRole("region", { name: "Differences from the baseline" });
     const sentences = await verdict.getByRole("button", { name: / is (worse|better) on / }).allInnerTexts();
     expect(sentences.map((text) => text.replace(/\s+/g, " "))).toEqual([
       expect.stringMatching(/^▼ large v1 is worse on correct: −0\.\d+, p <0\.001$/),
@@ -175,20 +175,15 @@ describeInBrowser("the compare page", () => {
     await page.getByRole("radio", { name: "Best first" }).click();
     await expect.poll(() => search(page).ascending).toBe("true");
     await page.keyboard.press("Escape");
-    await verdict.getByRole("button", { name: "What the signs and keys mean" }).click();
+    await verdict.getByRole("button", { name: "Legend" }).click();
     await page.getByText("192 of 200 examples have both scores").waitFor();
-    await page.getByText("Make the experiment the baseline").waitFor();
+    await page.getByText("Set as baseline").waitFor();
     await expectAccessible(page);
   });
 
   it("sorts by a click on a score above the table, and filters by what was chosen last", async () => {
     const page = await open();
-    const first = page
-      .getByRole("table", { name: "Examples side by side" })
-      .getByRole("rowgroup")
-      .last()
-      .getByRole("row")
-      .first();
+    const first = page.getByRole("table", { name: "Examples" }).getByRole("rowgroup").last().getByRole("row").first();
     const by = page.getByRole("button", { name: "similarity in large v1", exact: true });
     await by.click();
     await first.getByText("17. How do I ask").waitFor();
@@ -200,14 +195,14 @@ describeInBrowser("the compare page", () => {
     await first.getByText("1. How do I ask").waitFor();
     await page.getByRole("button", { name: "large v1", exact: true }).click();
     await page.getByRole("button", { name: "Filter", exact: true }).click();
-    expect(await page.getByLabel("In the experiment").innerText()).toBe("large v1");
+    expect(await page.getByLabel("Experiment", { exact: true }).innerText()).toBe("large v1");
     await page.keyboard.press("Escape");
     await page.getByRole("button", { name: "Sort", exact: true }).click();
     await page.getByLabel("Sort by").click();
-    await page.getByRole("option", { name: "Difference of a score to the baseline" }).click();
-    expect(await page.getByLabel("In the experiment").innerText()).toBe("large v1");
+    await page.getByRole("option", { name: "Score difference from baseline" }).click();
+    expect(await page.getByLabel("Experiment", { exact: true }).innerText()).toBe("large v1");
     expect(await page.getByRole("radio", { name: "Worst first" }).getAttribute("aria-checked")).toBe("true");
-    await page.getByLabel("In the experiment").click();
+    await page.getByLabel("Experiment", { exact: true }).click();
     expect(await page.getByRole("option").allInnerTexts()).toEqual(["small v4", "large v1"]);
   });
 
@@ -215,15 +210,15 @@ describeInBrowser("the compare page", () => {
     const page = await open();
     const add = async (kind: string, fill: () => Promise<unknown>) => {
       await page.getByRole("button", { name: "Filter", exact: true }).click();
-      await page.getByLabel("Only examples with").click();
+      await page.getByLabel("Filter by").click();
       await page.getByRole("option", { name: kind }).click();
       await fill();
-      await page.getByRole("button", { name: "Show them" }).click();
+      await page.getByRole("button", { name: "Apply filter" }).click();
       await page.keyboard.press("Escape");
     };
-    const remove = () => page.getByRole("button", { name: /^Without the filter/ }).click();
-    await add("A score within a range", () => page.getByLabel("At most").fill("0"));
-    await page.getByRole("button", { name: "Without the filter small v4 · correct ≤ 0" }).waitFor();
+    const remove = () => page.getByRole("button", { name: /^Remove filter/ }).click();
+    await add("Score range", () => page.getByLabel("Max", { exact: true }).fill("0"));
+    await page.getByRole("button", { name: "Remove filter small v4 · correct ≤ 0" }).waitFor();
     const failures = (await post(`/app/api/datasets/${dataset}/compared-rows`, {
       session_ids: sessions,
       scores: [{ session_id: sessions[1], key: "correct", max: 0 }],
@@ -238,8 +233,8 @@ describeInBrowser("the compare page", () => {
     await shows(page, "34 examples");
     await page.getByLabel("Search inputs").fill("");
     await shows(page, "240 examples");
-    await add("An expression", () => page.getByLabel("Expression").fill('gt(latency, "1.19s")'));
-    await page.getByRole("button", { name: 'Without the filter small v4 · gt(latency, "1.19s")' }).waitFor();
+    await add("Expression", () => page.getByLabel("Expression").fill('gt(latency, "1.19s")'));
+    await page.getByRole("button", { name: 'Remove filter small v4 · gt(latency, "1.19s")' }).waitFor();
     const slow = await post(`/api/v1/datasets/${dataset}/runs`, {
       session_ids: sessions,
       filters: { [sessions[1] as string]: ['gt(latency, "1.19s")'] },
@@ -262,7 +257,7 @@ describeInBrowser("the compare page", () => {
     await sheet.getByText("1 of 240").waitFor();
     expect(search(page).row).toBeDefined();
     await sheet.getByLabel("Outputs").click();
-    await page.getByRole("option", { name: "Difference to what is expected" }).click();
+    await page.getByRole("option", { name: "Diff against expected" }).click();
     const large = sheet.getByRole("region", { name: "large v1" });
     await large.getByText("sources").waitFor();
     await expectAccessible(page);
@@ -274,8 +269,8 @@ describeInBrowser("the compare page", () => {
   it("draws what is seen of the table, and says to screen readers which rows and columns those are", async () => {
     const page = await open("&without=");
     await page.setViewportSize({ width: 800, height: 700 });
-    const table = page.getByRole("table", { name: "Examples side by side" });
-    const region = page.getByRole("region", { name: "Examples side by side" });
+    const table = page.getByRole("table", { name: "Examples" });
+    const region = page.getByRole("region", { name: "Examples" });
     const columns = () =>
       table
         .locator("[role=rowgroup] [role=row] >> nth=0")
@@ -298,7 +293,7 @@ describeInBrowser("the compare page", () => {
 
   it("scrolls to the row that a key chooses, as far as it is seen whole", async () => {
     const page = await open();
-    const region = page.getByRole("region", { name: "Examples side by side" });
+    const region = page.getByRole("region", { name: "Examples" });
     const isSeen = () =>
       region.evaluate((element) => {
         const [outer, head, row] = [element, ...element.querySelectorAll("[aria-rowindex='1'], [aria-selected]")].map(
@@ -329,20 +324,20 @@ describeInBrowser("the compare page", () => {
     const page = await open();
     await page.getByText(/^3\. How do I ask/).click();
     const run = page.getByRole("dialog").getByRole("region", { name: "small v3" });
-    await run.getByRole("button", { name: "Add a score or remark" }).click();
+    await run.getByRole("button", { name: "Add score" }).click();
     await run.getByLabel("Key").fill("reviewed");
     await run.getByRole("spinbutton", { name: "Score" }).fill("0.5");
     await run.getByLabel("Comment").fill("Half of it is there.");
     await run.getByRole("button", { name: "Save" }).click();
     await run.getByText("Half of it is there.").waitFor();
     await cell(page, "reviewed", 0).getByText("0.500", { exact: true }).waitFor();
-    await run.getByRole("button", { name: "Change reviewed" }).click();
+    await run.getByRole("button", { name: "Edit reviewed" }).click();
     await run.getByRole("spinbutton", { name: "Score" }).fill("1");
     await run.getByRole("button", { name: "Save" }).click();
     await cell(page, "reviewed", 0).getByText("1", { exact: true }).waitFor();
     await expectAccessible(page);
-    await run.getByRole("button", { name: "Remove reviewed" }).click();
-    await page.getByRole("button", { name: "Remove", exact: true }).click();
+    await run.getByRole("button", { name: "Delete reviewed" }).click();
+    await page.getByRole("button", { name: "Delete", exact: true }).click();
     await page.getByRole("row", { name: /^reviewed/ }).waitFor({ state: "detached" });
   });
 
@@ -357,7 +352,7 @@ describeInBrowser("the compare page", () => {
     await page.getByRole("button", { name: "Scores by experiment", expanded: false }).waitFor();
     await large.waitFor({ state: "detached" });
     await shows(page, `${losses} examples`);
-    const list = page.getByRole("region", { name: "Examples side by side" });
+    const list = page.getByRole("region", { name: "Examples" });
     expect((await list.boundingBox())?.height).toBeGreaterThan(340);
     const card = list.getByRole("listitem").first();
     expect(await card.innerText()).toMatch(/^#(\d+) \1\. How do I ask/);
@@ -365,7 +360,7 @@ describeInBrowser("the compare page", () => {
     // What it is judged by, whole, and the buttons beside it.
     const run = page.getByRole("dialog").getByRole("region", { name: "large v1" });
     await run.getByText("It refuses.").waitFor();
-    const button = await run.getByRole("button", { name: "Remove correct" }).boundingBox();
+    const button = await run.getByRole("button", { name: "Delete correct" }).boundingBox();
     expect((button?.x ?? 0) + (button?.width ?? 0)).toBeLessThanOrEqual(390);
   });
 
@@ -387,10 +382,10 @@ describeInBrowser("the compare page", () => {
     await page.getByRole("button", { name: "small v4", exact: true }).waitFor();
     await page.getByRole("button", { name: "Experiments" }).click();
     await page.getByRole("checkbox", { name: "small v4" }).uncheck();
-    await page.getByText("2 of up to 10").waitFor();
+    await page.getByText("2 of 10").waitFor();
     expect(search(page).experiments).toBe([sessions[0], sessions[2]].join(","));
     await page.getByRole("checkbox", { name: "small v4" }).check();
-    await page.getByText("3 of up to 10").waitFor();
+    await page.getByText("3 of 10").waitFor();
   });
 
   it("exports what is seen: the filtered rows with the columns that are shown", async () => {
@@ -405,15 +400,15 @@ describeInBrowser("the compare page", () => {
     expect(Object.keys(rows[0] ?? {})).not.toContain("large v1: toxicity");
     const again = page.waitForEvent("download");
     await page.getByRole("button", { name: "Export" }).click();
-    await page.getByRole("menuitem", { name: /as JSON/ }).click();
+    await page.getByRole("menuitem", { name: /\(JSON\)/ }).click();
     const json = JSON.parse(await readFile(await (await again).path(), "utf8"));
     expect(json[0].experiments[2].scores).toEqual({ correct: expect.any(Number), similarity: expect.any(Number) });
-    await page.getByText("4 examples are in comparison.json").first().waitFor();
+    await page.getByText("Exported 4 examples to comparison.json").first().waitFor();
   });
 
   it("says what to do without experiments, and what the server says of unknown ones", async () => {
     const page = await web.open(`/experiments/datasets/${dataset}/compare`);
-    await page.getByText("Choose experiments to compare").waitFor();
+    await page.getByText("Select experiments to compare").waitFor();
     await page.getByRole("checkbox", { name: "small v3" }).click();
     await page.getByText("n 240").first().waitFor();
     const nowhere = await web.open(`/experiments/datasets/${randomUUID()}/compare?experiments=${sessions[0]}`, {

@@ -30,12 +30,12 @@ describeInBrowser("the connections", () => {
   const acme = (page: Page) => page.getByRole("region", { name: "Acme" });
   /** Goes to the provider, agrees there, and comes back. */
   const connect = async (page: Page, scopes: string) => {
-    await acme(page).getByRole("button", { name: "Connect an account at Acme" }).click();
+    await acme(page).getByRole("button", { name: "Connect Acme account" }).click();
     await page.getByLabel("Scopes").fill(scopes);
     const tab = page.waitForEvent("popup");
-    await page.getByRole("button", { name: "Go there" }).click();
+    await page.getByRole("button", { name: /^Continue to/ }).click();
     await (await tab).getByText("Connected: acme").waitFor();
-    await page.getByText("The account at Acme is connected.").first().waitFor();
+    await page.getByText("Acme account connected").first().waitFor();
   };
 
   it("say what a provider is for, and make one whose secret is never seen again", async () => {
@@ -44,16 +44,16 @@ describeInBrowser("the connections", () => {
     await page.keyboard.press("n");
     const fill = (label: string, value: string) => page.getByLabel(label, { exact: true }).fill(value);
     await fill("Name", "Acme");
-    await fill("Id", "acme");
+    await fill("ID", "acme");
     await page.getByText(`${web.url}/v2/auth/callback/acme`).waitFor();
-    await fill("Client id", CLIENT.client_id);
+    await fill("Client ID", CLIENT.client_id);
     await fill("Client secret", CLIENT.client_secret);
     await fill("Authorization URL", `${oauth.url}/auth`);
     await fill("Token URL", `${oauth.url}/token`);
     await fill("Revocation URL", `${oauth.url}/token/revocation`);
     await expectAccessible(page);
-    await page.getByRole("button", { name: "Make the provider" }).click();
-    await acme(page).getByText("You have connected no account here.").waitFor();
+    await page.getByRole("button", { name: "Create provider" }).click();
+    await acme(page).getByText("No accounts connected").waitFor();
     expect(await page.content()).not.toContain(CLIENT.client_secret);
   });
 
@@ -61,13 +61,13 @@ describeInBrowser("the connections", () => {
     const page = await web.open("/connections?create=true", { refused: [409] });
     for (const [label, value] of [
       ["Name", "Acme"],
-      ["Id", "acme"],
-      ["Client id", "x"],
+      ["ID", "acme"],
+      ["Client ID", "x"],
       ["Authorization URL", `${oauth.url}/auth`],
       ["Token URL", `${oauth.url}/token`],
     ] as const)
       await page.getByLabel(label, { exact: true }).fill(value);
-    await page.getByRole("button", { name: "Make the provider" }).click();
+    await page.getByRole("button", { name: "Create provider" }).click();
     await page.getByRole("alert").getByText("acme").waitFor();
   });
 
@@ -103,18 +103,18 @@ describeInBrowser("the connections", () => {
     await expect.poll(tokens).toHaveLength(1);
     await accounts.nth(1).waitFor({ state: "detached" });
     await connect(page, "read");
-    await page.getByRole("button", { name: "More about Acme" }).click();
+    await page.getByRole("button", { name: "Actions for Acme" }).click();
     await page.getByRole("menuitem", { name: /Revoke all/ }).click();
     await page.getByRole("button", { name: "Revoke", exact: true }).click();
-    await acme(page).getByText("You have connected no account here.").waitFor();
+    await acme(page).getByText("No accounts connected").waitFor();
     expect(await tokens()).toEqual([]);
     await expect.poll(() => oauth.requests.filter((path) => path === "/token/revocation").length).toBeGreaterThan(2);
   });
 
   it("delete a provider", async () => {
     const page = await web.open("/connections");
-    await page.getByRole("button", { name: "More about Acme" }).click();
-    await page.getByRole("menuitem", { name: /Delete the provider/ }).click();
+    await page.getByRole("button", { name: "Actions for Acme" }).click();
+    await page.getByRole("menuitem", { name: /Delete provider/ }).click();
     await page.getByRole("button", { name: "Delete", exact: true }).click();
     await page.getByText("No providers yet").waitFor();
   });
@@ -130,9 +130,9 @@ describeInBrowser("the connections", () => {
     const tools = (page: Page) => page.getByRole("region", { name: "Tools" });
     const begin = async (page: Page) => {
       await page.getByRole("button", { name: "New provider" }).click();
-      await page.getByRole("radio", { name: "From an MCP server" }).check();
+      await page.getByRole("radio", { name: "Discover from an MCP server" }).check();
       await page.getByLabel("Name", { exact: true }).fill("Tools");
-      await page.getByLabel("Id", { exact: true }).fill("tools");
+      await page.getByLabel("ID", { exact: true }).fill("tools");
       await page.getByLabel("MCP server", { exact: true }).fill(`${mcp.url}/mcp`);
     };
 
@@ -141,7 +141,7 @@ describeInBrowser("the connections", () => {
       const page = await web.open("/connections", { refused: [400] });
       await begin(page);
       await expectAccessible(page);
-      await page.getByRole("button", { name: "Make the provider" }).click();
+      await page.getByRole("button", { name: "Create provider" }).click();
       await page
         .getByRole("alert")
         .getByText(/metadata/)
@@ -155,12 +155,12 @@ describeInBrowser("the connections", () => {
         path === METADATA ? { body: { resource, authorization_servers: [oauth.url] } } : { status: 401 };
       const page = await web.open("/connections");
       await begin(page);
-      await page.getByRole("button", { name: "Make the provider" }).click();
+      await page.getByRole("button", { name: "Create provider" }).click();
       await tools(page).getByText(resource).waitFor();
-      await tools(page).getByRole("button", { name: "Connect an account at Tools" }).click();
+      await tools(page).getByRole("button", { name: "Connect Tools account" }).click();
       await page.getByLabel("Scopes").fill("read");
       const tab = page.waitForEvent("popup");
-      await page.getByRole("button", { name: "Go there" }).click();
+      await page.getByRole("button", { name: /^Continue to/ }).click();
       await (await tab).getByText("Connected: tools").waitFor();
       await tools(page).getByText("default", { exact: true }).waitFor();
       const [token] = await tokens();

@@ -64,7 +64,7 @@ describeInBrowser("deployments of what is elsewhere", () => {
     await lines.getByText(`This is commit ${commit}.`).waitFor({ timeout: DEPLOYED_MS });
     await page.getByText(`file://${folder}`).first().waitFor();
     await page.getByRole("tab", { name: "Revisions" }).click();
-    await latest(page).getByText("serves").waitFor({ timeout: DEPLOYED_MS });
+    await latest(page).getByText("Live").waitFor({ timeout: DEPLOYED_MS });
     await latest(page)
       .getByText(`main ${commit.slice(0, 8)}`)
       .waitFor();
@@ -97,7 +97,7 @@ describeInBrowser("deployments of what is elsewhere", () => {
     await latest(page).getByText("registry.example.com/team/agent:1").waitFor();
     await latest(page).getByText("deploy failed").waitFor({ timeout: DEPLOYED_MS });
     await latest(page)
-      .getByText(/No Docker engine answers at .*nobody\.sock/)
+      .getByText(/The Docker engine at .*nobody\.sock cannot be reached/)
       .waitFor();
   });
 });

@@ -55,7 +55,7 @@ describeInBrowser("the deployments", () => {
     await page.keyboard.press("n");
     const empty = writeFiles(temporaryFolder(), { "readme.md": "nothing" });
     await page.getByLabel("Folder", { exact: true }).last().setInputFiles(empty);
-    await page.getByText("There is no langgraph.json in it").waitFor();
+    await page.getByText("No langgraph.json found").waitFor();
     await expectAccessible(page);
     rmSync(empty, { recursive: true });
     expect(await page.getByRole("button", { name: "Deploy", exact: true }).isDisabled()).toBe(true);
@@ -65,32 +65,32 @@ describeInBrowser("the deployments", () => {
     const page = await web.open("/deployments?create=true");
     await page.getByLabel("Name", { exact: true }).last().fill("shop");
     await chooseFolder(page);
-    await page.getByRole("button", { name: "Add a secret" }).click();
+    await page.getByRole("button", { name: "Add secret" }).click();
     await page.getByLabel("Name of secret 1").fill("COLOUR");
     await page.getByLabel("Value of secret 1").fill("green");
     await page.getByRole("button", { name: "Deploy", exact: true }).click();
     await page.waitForURL(/\/deployments\/[0-9a-f-]{36}/);
     id = new URL(page.url()).pathname.split("/").pop() as string;
-    const lines = page.getByRole("region", { name: "Lines" });
+    const lines = page.getByRole("region", { name: "Log lines" });
     await lines.getByText(/\w/).nth(3).waitFor({ timeout: DEPLOYED_MS });
     await page.getByRole("tab", { name: "Revisions" }).click();
-    await rows(page).getByText("serves").waitFor({ timeout: DEPLOYED_MS });
+    await rows(page).getByText("Live").waitFor({ timeout: DEPLOYED_MS });
     await rows(page).getByText("deployed").waitFor();
     expect((await ask({ print: ["hello from the agent"] })).env.COLOUR).toBe("green");
   });
 
   it("show what they write as they write it, by level and by text", async () => {
     const page = await web.open(`/deployments/${id}?tab=logs&logs=deploy`);
-    const lines = page.getByRole("region", { name: "Lines" });
+    const lines = page.getByRole("region", { name: "Log lines" });
     await lines.getByText("hello from the agent").waitFor();
     await ask({ print: ["another line"] });
     await lines.getByText("another line").waitFor();
-    await page.getByLabel("Text").fill("ANOTHER");
+    await page.getByLabel("Filter lines").fill("ANOTHER");
     await lines.getByText("hello from the agent").waitFor({ state: "detached" });
     await lines.getByText("another line").waitFor();
     await page.reload();
     await lines.getByText("another line").waitFor();
-    await page.getByLabel("Text").fill("");
+    await page.getByLabel("Filter lines").fill("");
     await page.getByRole("combobox", { name: "Level" }).click();
     await page.getByRole("option", { name: "error and above" }).click();
     await lines.getByText("another line").waitFor({ state: "detached" });
@@ -105,21 +105,21 @@ describeInBrowser("the deployments", () => {
 
   it("take other secrets for a second revision, and go back to the first", async () => {
     const page = await web.open(`/deployments/${id}?tab=secrets`);
-    await page.getByRole("list", { name: "Names of the secrets" }).getByText("COLOUR").waitFor();
+    await page.getByRole("list", { name: "Secrets" }).getByText("COLOUR").waitFor();
     expect(await page.content()).not.toContain("green");
-    await page.getByRole("button", { name: "Replace them" }).click();
-    await page.getByText("takes the place of all secrets").waitFor();
+    await page.getByRole("button", { name: "Replace secrets" }).click();
+    await page.getByText("replaces all secrets").waitFor();
     await expectAccessible(page);
     await page.getByLabel("Value of secret 1").fill("blue");
     await page.getByRole("button", { name: "Replace all secrets" }).click();
-    await page.getByText("A revision with them is under way").first().waitFor();
+    await page.getByText("Deploying a revision with the new secrets").first().waitFor();
     await page.getByRole("tab", { name: "Revisions" }).click();
-    await rows(page).nth(1).getByText("serves").waitFor({ timeout: DEPLOYED_MS });
+    await rows(page).nth(1).getByText("Live").waitFor({ timeout: DEPLOYED_MS });
     expect((await ask({})).env.COLOUR).toBe("blue");
 
     await rows(page).nth(2).getByRole("button", { name: "Roll back" }).click();
     await page.getByRole("dialog").getByRole("button", { name: "Roll back" }).click();
-    await rows(page).nth(2).getByText("serves").waitFor({ timeout: DEPLOYED_MS });
+    await rows(page).nth(2).getByText("Live").waitFor({ timeout: DEPLOYED_MS });
     expect((await ask({})).env.COLOUR).toBe("green");
     expect(await rows(page).count()).toBe(3);
   });
@@ -137,7 +137,7 @@ describeInBrowser("the deployments", () => {
     const latest = rows(page).nth(1);
     await latest.getByText("building").waitFor({ timeout: DEPLOYED_MS });
     await latest.getByRole("button", { name: /^Logs/ }).click();
-    await page.getByRole("region", { name: "Lines" }).getByText("this takes its time").waitFor();
+    await page.getByRole("region", { name: "Log lines" }).getByText("this takes its time").waitFor();
     await page.getByRole("tab", { name: "Revisions" }).click();
     // Two cannot be deployed at a time.
     expect(
@@ -146,13 +146,13 @@ describeInBrowser("the deployments", () => {
         .count(),
     ).toBe(0);
     await latest.getByRole("button", { name: "Interrupt" }).click();
-    await page.getByText("It ends soon. What serves is not touched.").first().waitFor();
+    await page.getByText("Stopping. The live revision is not affected.").first().waitFor();
     await latest.getByText("interrupted", { exact: true }).waitFor();
     expect(await latest.getByRole("button", { name: "Interrupt" }).count()).toBe(0);
     await latest.getByRole("button", { name: "Roll back" }).click();
     const dialog = page.getByRole("dialog");
     await dialog.getByRole("button", { name: "Roll back" }).click();
-    await dialog.getByRole("alert").getByText("only what was DEPLOYED before can be").waitFor();
+    await dialog.getByRole("alert").getByText("it was never DEPLOYED").waitFor();
     await dialog.getByRole("button", { name: "Cancel" }).click();
     await rows(page).nth(2).getByRole("button", { name: "Roll back" }).click();
     expect(await dialog.innerText()).not.toContain("DEPLOYED");
@@ -185,7 +185,7 @@ describeInBrowser("the deployments", () => {
 
   it("are deleted once their name was typed", async () => {
     const page = await web.open(`/deployments/${id}`, { refused: [404] });
-    await page.getByRole("button", { name: "Delete the deployment" }).click();
+    await page.getByRole("button", { name: "Delete deployment" }).click();
     const button = page.getByRole("dialog").getByRole("button", { name: "Delete", exact: true });
     expect(await button.isDisabled()).toBe(true);
     await page.getByLabel("Type “shop” to confirm").fill("shop");

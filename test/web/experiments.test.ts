@@ -1,10 +1,28 @@
 import { readFile } from "node:fs/promises";
 import type { Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
-import { SAMPLE_NAMES, sampleUploads } from "../../web/src/pages/experiments/sample.ts";
+import { SAMPLE_NAMES, sampleUploads } from "../../web/src/pages/experiments/sample/sample.ts";
 import { describeInBrowser, expectAccessible, takePictures, WebTest } from "./browser.ts";
 
 const [V1, V2, V3] = SAMPLE_NAMES as [string, string, string];
+const SAMPLE = sampleUploads(new Date());
+const scoreOf = (variant: number, row: number, key: string) =>
+  SAMPLE[variant]?.results[row]?.evaluation_scores.find((score) => score.key === key)?.score;
+const meanOf = (values: number[]) => values.reduce((sum, value) => sum + value, 0) / values.length;
+const rows = SAMPLE[0]?.results.map((_, row) => row) ?? [];
+/** The mean of a score over the rows that have it. */
+const meanScore = (variant: number, key: string) =>
+  meanOf(rows.flatMap((row) => scoreOf(variant, row, key) ?? [])).toFixed(3);
+/** The mean difference over the rows that both variants have a score for, with its sign as the page writes it. */
+const difference = (variant: number, baseline: number, key: string, digits: number) => {
+  const mean = meanOf(
+    rows.flatMap((row) => {
+      const [one, other] = [scoreOf(variant, row, key), scoreOf(baseline, row, key)];
+      return one === undefined || other === undefined ? [] : one - other;
+    }),
+  );
+  return `${mean < 0 ? "−" : "+"}${Number(Math.abs(mean).toFixed(digits))}`;
+};
 
 describeInBrowser("the pages of experiments", () => {
   let web: WebTest;
@@ -21,7 +39,7 @@ describeInBrowser("the pages of experiments", () => {
   const withSample = async (name: string) => {
     const sessions: string[] = [];
     let dataset = "";
-    for (const body of sampleUploads(new Date())) {
+    for (const body of SAMPLE) {
       const made = await upload({ ...body, dataset_name: name, experiment_name: `${name}: ${body.experiment_name}` });
       sessions.push(made.experiment.id);
       dataset = made.dataset.id;
@@ -32,14 +50,14 @@ describeInBrowser("the pages of experiments", () => {
 
   it("begin with what is running, and load the sample by one click, twice the same", async () => {
     const page = await web.open("");
-    await page.getByRole("heading", { name: "Agents that run here" }).waitFor();
+    await page.getByRole("heading", { name: "Agents" }).waitFor();
     await page.getByRole("button", { name: /^research/ }).click();
     // Its schema is read from types by TypeScript, for which a busy machine has up to 30 s.
     await page.getByText('"assistant_id":"research"').waitFor({ timeout: 60_000 });
     await page.goto(`${web.url}/app/experiments`);
     await page.getByText("No experiments yet").waitFor();
     await expectAccessible(page);
-    await page.getByRole("button", { name: "Load the sample" }).click();
+    await page.getByRole("button", { name: "Load sample" }).click();
     await page.waitForURL(/\/compare\?experiments=/);
     const [dataset] = await get("/datasets");
     expect([dataset.example_count, dataset.session_count]).toEqual([200, 3]);
@@ -51,7 +69,7 @@ describeInBrowser("the pages of experiments", () => {
 
     await page.goto(`${web.url}/app`);
     await page.getByRole("link", { name: dataset.name }).waitFor();
-    await page.getByRole("button", { name: "Load the sample" }).click();
+    await page.getByRole("button", { name: "Load sample" }).click();
     await page.waitForURL(/\/compare\?experiments=/);
     expect(await get("/datasets")).toHaveLength(1);
     expect(await get("/sessions")).toHaveLength(3);
@@ -64,16 +82,21 @@ describeInBrowser("the pages of experiments", () => {
     await page.getByText("1 dataset", { exact: true }).waitFor();
     expect(page.url()).toContain("q=chos");
     await page.getByRole("link", { name: "Chosen" }).click();
-    await page.getByRole("figure", { name: "similarity" }).getByText("0.414", { exact: true }).waitFor();
+    await page
+      .getByRole("figure", { name: "similarity" })
+      .getByText(meanScore(2, "similarity"), { exact: true })
+      .waitFor();
 
     await page.getByRole("columnheader", { name: "similarity" }).getByRole("button").click();
     await page.getByRole("columnheader", { name: "similarity" }).and(page.locator("[aria-sort=descending]")).waitFor();
     const names = await page.getByRole("row").getByRole("link").allInnerTexts();
     expect(names).toEqual([V2, V1, V3].map((name) => `Chosen: ${name}`));
-    expect(await rowOf(page, /v1/).innerText()).toMatch(/#1\s+0\.786\s+0\.794\s/);
+    expect(await rowOf(page, /v1/).innerText()).toMatch(
+      new RegExp(`#1\\s+${meanScore(0, "correctness")}\\s+${meanScore(0, "similarity")}\\s`),
+    );
 
-    await page.getByLabel(`Choose Chosen: ${V3}`).check();
-    await page.getByLabel(`Choose Chosen: ${V1}`).check();
+    await page.getByLabel(`Select Chosen: ${V3}`).check();
+    await page.getByLabel(`Select Chosen: ${V1}`).check();
     const address = new URL(page.url());
     expect([address.pathname, address.searchParams.get("chosen")]).toEqual([
       `/app${at}`,
@@ -90,27 +113,31 @@ describeInBrowser("the pages of experiments", () => {
     const { dataset, at, sessions } = await withSample("Trends");
     const page = await web.open(at);
     const trends = page.getByRole("region", { name: "Trends over experiments" });
-    const told = async (name: string) => (await trends.getByRole("figure", { name }).innerText()).replace(/\s+/g, " ");
-    await trends.getByText("(the previous one)").waitFor();
+    const textOf = async (name: string) =>
+      (await trends.getByRole("figure", { name }).innerText()).replace(/\s+/g, " ");
+    await trends.getByText("(previous)").waitFor();
     await web.service.request("PATCH", `/api/v1/datasets/${dataset}`, { baseline_experiment_id: sessions[0] });
     await page.reload();
     await trends.getByText(`vs. Trends: ${V1}`).waitFor();
-    await trends.getByText("(the baseline)").waitFor();
-    await trends.getByText("−0.377").waitFor();
-    expect(await told("similarity")).toMatch(/^similarity 0\.414 ▼ ?worse ?−0\.377/);
-    expect(await told("correctness")).toMatch(/\+0\.05/);
+    await trends.getByText("(baseline)").waitFor();
+    const [similarity, correctness] = [difference(2, 0, "similarity", 3), difference(2, 0, "correctness", 2)];
+    await trends.getByText(similarity).waitFor();
+    expect(await textOf("similarity")).toMatch(
+      new RegExp(`^similarity ${meanScore(2, "similarity")} ▼ ?worse ?${similarity}`),
+    );
+    expect(await textOf("correctness")).toContain(correctness);
     const colours = await Promise.all(
-      ["−0.377", "+0.05"].map((by) => trends.getByText(by).evaluate((element) => element.className)),
+      [similarity, correctness].map((by) => trends.getByText(by).evaluate((element) => element.className)),
     );
     expect(colours).toEqual([expect.stringContaining("text-worse"), expect.stringContaining("text-text-3")]);
-    expect(await told("errors")).toMatch(/^errors 2 % ±0/);
+    expect(await textOf("errors")).toMatch(/^errors 2 % \+1 pp/);
     await expectAccessible(page);
 
-    await page.getByText("Tick two or more to compare them").waitFor();
-    await page.getByLabel("Choose all for comparison").check();
+    await page.getByText("Select two or more to compare").waitFor();
+    await page.getByLabel("Select all").check();
     await page.getByRole("link", { name: "Compare 3" }).waitFor();
-    await page.getByLabel("Choose all for comparison").uncheck();
-    await page.getByText("Tick two or more to compare them").waitFor();
+    await page.getByLabel("Select all").uncheck();
+    await page.getByText("Select two or more to compare").waitFor();
   });
 
   it("choose and name the baseline with the keyboard alone", async () => {
@@ -124,7 +151,7 @@ describeInBrowser("the pages of experiments", () => {
     expect((await get(`/datasets/${dataset}`)).baseline_experiment_id).toBe(sessions[1]);
     await page.keyboard.press("k");
     await page.keyboard.press("x");
-    const link = page.getByRole("link", { name: "Compare with the baseline" });
+    const link = page.getByRole("link", { name: "Compare with baseline" });
     expect(await link.getAttribute("href")).toContain(
       `experiments=${encodeURIComponent(`${sessions[1]},${sessions[2]}`)}&baseline=${sessions[1]}`,
     );
@@ -150,7 +177,7 @@ describeInBrowser("the pages of experiments", () => {
 
     await page.getByRole("button", { name: "Actions for the first" }).click();
     await page.getByRole("menuitem", { name: "Delete" }).click();
-    await page.getByText("Its 200 runs and their feedback go with it.").waitFor();
+    await page.getByText("Its 200 runs and their feedback are deleted.").waitFor();
     // What is behind the dialog has no roles as long as that is open, so it says nothing about the end of the deletion.
     const deleted = page.waitForResponse((response) => response.request().method() === "DELETE");
     await page.getByRole("button", { name: "Delete", exact: true }).click();
@@ -158,9 +185,9 @@ describeInBrowser("the pages of experiments", () => {
     await page.getByRole("link", { name: "the first" }).waitFor({ state: "detached" });
     expect((await get(`/datasets/${dataset}`)).session_count).toBe(2);
 
-    await page.getByRole("button", { name: "Actions for the dataset" }).click();
+    await page.getByRole("button", { name: "Dataset actions" }).click();
     await page.getByRole("menuitem", { name: "Delete" }).click();
-    await page.getByText("Its 200 examples and its 2 experiments go with it").waitFor();
+    await page.getByText("Its 200 examples and 2 experiments are deleted").waitFor();
     await page.getByRole("button", { name: "Delete", exact: true }).click();
     await page.getByRole("link", { name: "Taken" }).waitFor();
     expect(await page.getByRole("link", { name: "Tidy" }).count()).toBe(0);
@@ -184,12 +211,12 @@ describeInBrowser("the pages of experiments", () => {
     const input = page.getByLabel("Files to upload");
     await input.setInputFiles([fileOf("wrong.json", wrong), fileOf("right.json", named)]);
     await page.getByText("results[3].start_time").waitFor();
-    await page.getByText('input is too short, not "soon"').waitFor();
-    await page.getByRole("link", { name: "Open it" }).waitFor();
+    await page.getByText('input is too short (got "soon")').waitFor();
+    await page.getByRole("link", { name: "Open" }).waitFor();
     await input.setInputFiles(fileOf("again.json", named));
-    await page.getByText("Its experiment_name is taken").waitFor();
+    await page.getByText("Change experiment_name in the file").waitFor();
     await expectAccessible(page);
-    await page.getByRole("link", { name: "Open it" }).click();
+    await page.getByRole("link", { name: "Open" }).click();
     await page.getByRole("heading", { name: "from a file" }).waitFor();
     expect((await get("/sessions?name_contains=from a file")).length).toBe(1);
   });
@@ -215,12 +242,12 @@ describeInBrowser("the pages of experiments", () => {
     await drop(page, { "large.json": JSON.stringify(large), "small.json": JSON.stringify(small) });
     const progress = page.getByRole("progressbar", { name: "large.json" });
     await page.getByText(/^[1-9].* of 4\.\d+ MB$/).waitFor();
-    await page.getByText("small.json · waits").waitFor();
+    await page.getByText("small.json · Waiting").waitFor();
     await expectAccessible(page);
     await page.getByRole("button", { name: "Cancel" }).click();
     await progress.waitFor({ state: "detached" });
     // The next one is sent after it.
-    await page.getByRole("link", { name: "Open it" }).waitFor();
+    await page.getByRole("link", { name: "Open" }).waitFor();
     expect((await get("/sessions?name=small")).length).toBe(1);
     expect(await get("/sessions?name=large")).toEqual([]);
     expect((await get("/datasets?name=Dropped"))[0]).toMatchObject({ example_count: 3, session_count: 1 });
@@ -236,9 +263,9 @@ describeInBrowser("the pages of experiments", () => {
     await page.getByText(command("'run 1.jsonl'")).waitFor();
     await page.getByText(command("scores.csv")).waitFor();
     await expectAccessible(page);
-    await page.getByRole("button", { name: "Copy the command for scores.csv" }).click();
+    await page.getByRole("button", { name: "Copy command for scores.csv" }).click();
     expect(await page.evaluate("navigator.clipboard.readText()")).toBe(command("scores.csv"));
-    await page.getByRole("button", { name: "Take scores.csv from the list" }).click();
+    await page.getByRole("button", { name: "Remove scores.csv" }).click();
     await page.getByText(command("scores.csv")).waitFor({ state: "detached" });
     expect(sent).toEqual([]);
   });
@@ -256,27 +283,27 @@ describeInBrowser("the pages of experiments", () => {
     expect(await worst.getByRole("cell").first().innerText()).toBe("200");
     await worst.click();
     const sheet = page.getByRole("dialog");
-    await sheet.getByText("It does not say “after 30 days”.").waitFor();
+    await sheet.getByText("The answer does not contain “after 30 days”.").waitFor();
     await expectAccessible(page);
     const address = page.url();
     await page.keyboard.press("j");
-    await sheet.getByText("It does not say “Cancel plan”.").waitFor();
+    await sheet.getByText("The answer does not contain “Cancel plan”.").waitFor();
     await page.keyboard.press("k");
-    await sheet.getByText("It does not say “after 30 days”.").waitFor();
+    await sheet.getByText("The answer does not contain “after 30 days”.").waitFor();
     expect(page.url()).toBe(address);
     await page.keyboard.press("Escape");
     await sheet.waitFor({ state: "detached" });
 
     const id = page.getByTitle(sessions[2], { exact: true });
     expect(await id.innerText()).toBe(sessions[2].slice(-8));
-    await page.getByRole("button", { name: `Copy the id ${sessions[2]}` }).click();
+    await page.getByRole("button", { name: `Copy ID ${sessions[2]}` }).click();
     expect(await page.evaluate("navigator.clipboard.readText()")).toBe(sessions[2]);
 
-    await page.getByRole("combobox", { name: "Which runs" }).click();
-    await page.getByRole("option", { name: "Only errors" }).click();
+    await page.getByRole("combobox", { name: "Runs" }).click();
+    await page.getByRole("option", { name: "Errors only" }).click();
     await page.getByText("4 runs", { exact: true }).waitFor();
-    expect(await page.getByText("The model did not answer within 30 s.").count()).toBe(4);
-    await page.getByRole("link", { name: "Compare with the previous one" }).click();
+    expect(await page.getByText("The model did not respond within 30 s.").count()).toBe(4);
+    await page.getByRole("link", { name: "Compare with previous" }).click();
     await page.waitForURL(new RegExp(`experiments=${sessions[1]}%2C${sessions[2]}`));
   });
 
@@ -287,15 +314,15 @@ describeInBrowser("the pages of experiments", () => {
     const sheet = page.getByRole("dialog");
     await sheet.getByText(/at checkout below the total/).waitFor();
     const uploads = page.getByRole("dialog", { name: "Upload experiments" });
-    const notices = page.getByRole("region", { name: "Notices" });
+    const notices = page.getByRole("region", { name: "Notifications" });
     for (const experiment_name of ["one more", "another"]) {
       const body = { ...sampleUploads(new Date())[0], dataset_name: "Layers", experiment_name };
       await drop(page, { [`${experiment_name}.json`]: JSON.stringify(body) });
-      await notices.getByText(`“${experiment_name}” is uploaded.`).waitFor();
+      await notices.getByText(`“${experiment_name}” uploaded`).waitFor();
       if (experiment_name === "another") break;
       await expectAccessible(page);
       await notices.getByRole("button", { name: "Close" }).click();
-      await notices.getByText("is uploaded").waitFor({ state: "detached" });
+      await notices.getByText("uploaded").waitFor({ state: "detached" });
       await uploads.waitFor();
     }
     // The dialog of the uploads is above the sheet.
@@ -304,7 +331,7 @@ describeInBrowser("the pages of experiments", () => {
     await sheet.waitFor();
     await page.keyboard.press("Escape");
     await sheet.waitFor({ state: "detached" });
-    expect(await notices.getByText("is uploaded").count()).toBe(1);
+    expect(await notices.getByText("uploaded").count()).toBe(1);
   });
 
   it("export an experiment as CSV and as JSON", async () => {
@@ -354,9 +381,9 @@ describeInBrowser("the pages of experiments", () => {
   it("lead to experiments that belong to no dataset, and say what is known of them", async () => {
     const post = async (path: string, body: object) => (await web.service.request("POST", `/api/v1${path}`, body)).body;
     await withSample("Beside");
-    const loose = await post("/sessions", { name: "loose", description: "made by a client" });
+    const unassigned = await post("/sessions", { name: "loose", description: "made by a client" });
     await post("/sessions", { name: "floating" });
-    await post("/feedback", { session_id: loose.id, key: "verdict", score: 0.75 });
+    await post("/feedback", { session_id: unassigned.id, key: "verdict", score: 0.75 });
     const page = await web.open("/experiments");
     await page.getByRole("link", { name: "Experiments without a dataset" }).click();
     const table = page.getByRole("table", { name: "Experiments without a dataset" });
@@ -368,7 +395,7 @@ describeInBrowser("the pages of experiments", () => {
     await table.getByRole("link", { name: "loose" }).click();
     await page.getByRole("heading", { name: "loose" }).waitFor();
     await page.getByText("0.750").waitFor();
-    await page.getByText("It has no runs").waitFor();
+    await page.getByText("No runs").waitFor();
     await expectAccessible(page);
     await page.getByRole("button", { name: "Actions for loose" }).click();
     await page.getByRole("menuitem", { name: "Delete" }).click();
@@ -395,7 +422,9 @@ describeInBrowser("the pages of experiments", () => {
   it("are legible to everybody, wide and narrow, light and dark", async () => {
     const { at, sessions } = await withSample("Pictures");
     const chosen = `${at}?chosen=${sessions[0]},${sessions[2]}`;
-    await takePictures(web, "dataset", chosen, (page) => page.getByText("0.414", { exact: true }).first().waitFor());
+    await takePictures(web, "dataset", chosen, (page) =>
+      page.getByText(meanScore(2, "similarity"), { exact: true }).first().waitFor(),
+    );
     const worst = `/experiments/sessions/${sessions[2]}?sort=feedback.similarity`;
     await takePictures(web, "experiment", worst, (page) => page.getByText("No.", { exact: true }).waitFor());
   });

@@ -12,7 +12,7 @@ describeInBrowser("the frame of an open service", () => {
   it("comes to a page without a key, from the address that the program prints", async () => {
     const page = await web.open("");
     await page.goto(web.url);
-    await page.getByRole("heading", { name: "Agents that run here" }).waitFor();
+    await page.getByRole("heading", { name: "Agents" }).waitFor();
     expect(page.url()).toMatch(/\/app\/?$/);
   });
 
@@ -44,9 +44,9 @@ describeInBrowser("the frame of an open service", () => {
 
   it("finds a page by its name with the keyboard alone", async () => {
     const page = await web.open("/nowhere");
-    await page.getByRole("heading", { name: "No such page" }).waitFor();
+    await page.getByRole("heading", { name: "Page not found" }).waitFor();
     await page.keyboard.press("Control+k");
-    await page.getByRole("combobox", { name: "Find" }).waitFor();
+    await page.getByRole("combobox", { name: "Search" }).waitFor();
     await page.keyboard.type("sett");
     await page.getByRole("option", { name: "Experiments" }).waitFor({ state: "detached" });
     await page.getByRole("option", { name: "Settings" }).waitFor();

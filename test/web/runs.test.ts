@@ -38,8 +38,8 @@ describeInBrowser("the runs", () => {
     const run = await newRun(SLOW);
     const row = rowOf(page, run);
     await row.getByText("running").waitFor();
-    await page.getByRole("img", { name: /Queue: waiting 0.*running 1/ }).waitFor();
-    await row.getByRole("button", { name: `Cancel the run ${run.run_id}` }).click();
+    await page.getByRole("img", { name: /Queue: pending 0.*running 1/ }).waitFor();
+    await row.getByRole("button", { name: `Cancel run ${run.run_id}` }).click();
     await page.getByRole("menuitem", { name: /Interrupt/ }).click();
     await row.getByText("interrupted").waitFor();
     expect((await read(run)).status).toBe("interrupted");
@@ -55,12 +55,12 @@ describeInBrowser("the runs", () => {
     expect(new URL(page.url()).searchParams.get("run")).toBe(run.run_id);
     await page.reload();
     await sheet.getByText("running").waitFor();
-    await sheet.getByRole("button", { name: "Other ways to cancel" }).click();
+    await sheet.getByRole("button", { name: "Cancel options" }).click();
     await page.getByRole("menuitem", { name: /Roll back/ }).click();
-    await sheet.getByText("This run is not there").waitFor();
+    await sheet.getByText("Run not found").waitFor();
     expect((await read(run)).status).toBeUndefined();
     await page.keyboard.press("Escape");
-    await page.getByText("No run is like that").waitFor();
+    await page.getByText("No runs match").waitFor();
     expect(new URL(page.url()).search).toBe("?status=active");
   });
 
@@ -72,20 +72,20 @@ describeInBrowser("the runs", () => {
       await newRun(LATER),
     ] as const;
     const page = await web.open(`/runs?status=pending`);
-    for (const run of [first, third]) await page.getByLabel(`Choose the run ${run.run_id}`).check();
+    for (const run of [first, third]) await page.getByLabel(`Select run ${run.run_id}`).check();
     await page.getByRole("button", { name: "Cancel 2 …" }).click();
     await expectAccessible(page);
     await page.getByRole("radio", { name: /Roll back/ }).check();
-    await page.getByRole("button", { name: "Cancel the runs" }).click();
+    await page.getByRole("button", { name: "Cancel runs", exact: true }).click();
     // As long as the question is open, nothing behind it is there for who asks by roles.
     await page.getByRole("dialog").waitFor({ state: "detached" });
     await rowOf(page, first).waitFor({ state: "detached" });
     await rowOf(page, third).waitFor({ state: "detached" });
     expect([await read(first), await read(second)].map(({ status }) => status)).toEqual([undefined, "pending"]);
     await page.keyboard.press("x");
-    await page.getByRole("radio", { name: /All that wait Over/ }).check();
-    await page.getByRole("button", { name: "Cancel the runs" }).click();
-    await page.getByText("No run is like that").waitFor();
+    await page.getByRole("radio", { name: /^Pending All/ }).check();
+    await page.getByRole("button", { name: "Cancel runs", exact: true }).click();
+    await page.getByText("No runs match").waitFor();
     expect((await read(second)).status).toBe("interrupted");
   });
 
@@ -117,8 +117,8 @@ describeInBrowser("the runs", () => {
     await rowOf(page, failed).waitFor();
     expect(await page.getByRole("row").count()).toBe(2);
     await page.getByRole("textbox", { name: "Thread" }).fill("no-such-part");
-    await page.getByText("No run is like that").waitFor();
-    await page.getByRole("button", { name: "All runs" }).click();
+    await page.getByText("No runs match").waitFor();
+    await page.getByRole("button", { name: "Clear filters" }).click();
     expect(new URL(page.url()).search).toBe("");
   });
 

@@ -17,13 +17,13 @@ describeInBrowser("the settings of a closed service", () => {
     await expectAccessible(page);
     await key.fill("tmk_nobody_made_this");
     await page.getByRole("button", { name: "Sign in" }).click();
-    await page.getByText("The server does not take this key").waitFor();
+    await page.getByText("Invalid key").waitFor();
     await key.fill(ROOT_KEY);
     await page.getByRole("button", { name: "Sign in" }).click();
-    await page.getByText("No keys yet").waitFor();
+    await page.getByText("No API keys yet").waitFor();
     expect(page.url()).toBe(`${web.url}/app/settings?section=keys`);
     await page.reload();
-    await page.getByText("No keys yet").waitFor();
+    await page.getByText("No API keys yet").waitFor();
     await page.goto(`${web.url}/app/settings`);
     await page.getByRole("button", { name: "Sign out" }).click();
     await page.getByRole("heading", { name: "Sign in to Threadmill" }).waitFor();
@@ -35,9 +35,9 @@ describeInBrowser("the settings of a closed service", () => {
     await page.getByRole("button", { name: "New key" }).click();
     await page.getByLabel("Name", { exact: true }).fill("laptop");
     await page.getByLabel("User", { exact: true }).fill("alice");
-    await page.getByRole("button", { name: "Make the key" }).click();
+    await page.getByRole("button", { name: "Create key" }).click();
     const key = await page.getByRole("dialog").locator("pre").innerText();
-    await page.getByRole("button", { name: "Copy the key" }).click();
+    await page.getByRole("button", { name: "Copy key" }).click();
     await page.getByRole("button", { name: "Copied" }).waitFor();
     expect(await page.evaluate("navigator.clipboard.readText()")).toBe(key);
     await page.getByRole("button", { name: "Done" }).click();
@@ -51,7 +51,7 @@ describeInBrowser("the settings of a closed service", () => {
       tenant_id: "00000000-0000-0000-0000-000000000001",
       scopes: ["agents", "experiments", "tokens"],
     });
-    await row.getByRole("button", { name: "Revoke the key laptop" }).click();
+    await row.getByRole("button", { name: "Revoke laptop" }).click();
     await page.getByRole("button", { name: "Revoke", exact: true }).click();
     await row.getByText("revoked").waitFor();
     expect((await session()).status).toBe(401);
@@ -60,7 +60,7 @@ describeInBrowser("the settings of a closed service", () => {
   it("make a workspace, its members, and look into it", async () => {
     const page = await web.open("/settings?section=workspaces", { key: ROOT_KEY });
     await page.getByLabel("New workspace").fill("Research");
-    await page.getByRole("button", { name: "Make it" }).click();
+    await page.getByRole("button", { name: "Create", exact: true }).click();
     await page.getByRole("row", { name: /Research/ }).click();
     await page.getByLabel("User").fill("bob");
     await page.getByRole("button", { name: "Add" }).click();
@@ -71,14 +71,14 @@ describeInBrowser("the settings of a closed service", () => {
     await page.getByRole("option", { name: "Research" }).click();
     await page.getByRole("combobox", { name: "Workspace" }).filter({ hasText: "Research" }).waitFor();
     await page.getByRole("tab", { name: "API keys" }).click();
-    await page.getByText("No keys yet").waitFor();
+    await page.getByText("No API keys yet").waitFor();
   });
 
   it("show the server's own words when it refuses", async () => {
     const page = await web.open("/settings?section=workspaces", { key: ROOT_KEY, refused: [409] });
     for (const name of ["Twice", "Twice"]) {
       await page.getByLabel("New workspace").fill(name);
-      await page.getByRole("button", { name: "Make it" }).click();
+      await page.getByRole("button", { name: "Create", exact: true }).click();
       await page.getByRole("row", { name: /Twice/ }).waitFor();
     }
     const { body } = await web.service.request(
@@ -93,7 +93,7 @@ describeInBrowser("the settings of a closed service", () => {
   it("tell a key without the scope what it lacks", async () => {
     const { body } = await web.service.request("POST", "/admin/keys", { name: "agents" }, { "X-Api-Key": ROOT_KEY });
     const page = await web.open("/settings?section=keys", { key: body.key });
-    await page.getByText("A key with the scope admin").waitFor();
+    await page.getByText("requires an API key with the scope admin").waitFor();
   });
 
   it("are legible to everybody, wide and narrow, light and dark", async () => {

@@ -38,7 +38,7 @@ describeInBrowser("somebody who knows nothing but what is on the screen", () => 
 
   it("finds what regressed in the sample: the experiment, the key and the worst example", async () => {
     const page = await web.open("");
-    await page.getByRole("button", { name: "Load the sample" }).click();
+    await page.getByRole("button", { name: "Load sample" }).click();
     await page.getByRole("heading", { name: "Compare" }).waitFor();
 
     const found = await theRegression(page);

@@ -36,7 +36,7 @@ describeInBrowser("threads", () => {
 
   const conversation = (page: Page) => page.getByRole("list", { name: "Conversation" });
   const said = (page: Page, text: string) => conversation(page).getByText(text).waitFor();
-  const question = (page: Page) => page.getByRole("region", { name: "The agent asks" });
+  const question = (page: Page) => page.getByRole("region", { name: "Needs your input" });
   const send = async (page: Page, text: string) => {
     await page.getByRole("textbox", { name: "Message" }).fill(text);
     await page.keyboard.press("Enter");
@@ -52,7 +52,7 @@ describeInBrowser("threads", () => {
     await page.getByText("Try “Refund order 1042”").waitFor();
     await send(page, "Refund order 1042");
     await question(page).getByText("Refund $129.00 for order 1042 (walking boots)?").waitFor();
-    await page.getByText("waits for you", { exact: true }).waitFor();
+    await page.getByText("Needs your input", { exact: true }).waitFor();
     await expectAccessible(page);
     const call = conversation(page).locator("details", { hasText: "look_up_order" });
     expect(await call.locator("summary").innerText()).toMatch(/order_id: 1042\s*\d+ ms\s*success/);
@@ -82,17 +82,17 @@ describeInBrowser("threads", () => {
     await said(edited, "Done: $20.50 for order 1043");
     const refused = await answered(async (page) => {
       await question(page).getByRole("button", { name: "Reject" }).click();
-      await question(page).getByLabel("Why").fill("It was worn.");
+      await question(page).getByLabel("Reason").fill("It was worn.");
       await question(page).getByRole("button", { name: "Reject" }).click();
     });
     await said(refused, "was not approved. The reason: It was worn.");
     const raw = await answered(async (page) => {
       await question(page).getByRole("button", { name: "Raw JSON" }).click();
-      const text = question(page).getByLabel("Your answer, as JSON");
+      const text = question(page).getByLabel("Response (JSON)");
       await text.fill('{"decision": "approve"');
-      await question(page).getByText("This is not JSON").waitFor();
+      await question(page).getByText("Invalid JSON").waitFor();
       await text.fill('{"decision": "approve"}');
-      await question(page).getByRole("button", { name: "Send this JSON" }).click();
+      await question(page).getByRole("button", { name: "Submit JSON" }).click();
     });
     await said(raw, "Done: $89.50 for order 1043");
   });
@@ -124,17 +124,17 @@ describeInBrowser("threads", () => {
     const page = await web.open(`/threads/${thread_id}`);
     await question(page).waitFor();
     expect(await page.getByRole("textbox", { name: "Message" }).count()).toBe(0);
-    await page.getByRole("button", { name: "Write a message instead" }).click();
-    await page.getByText("it will never be answered").waitFor();
+    await page.getByRole("button", { name: "Send a message instead" }).click();
+    await page.getByText("Your message skips the open question").waitFor();
     await expectAccessible(page);
     await page.getByRole("textbox", { name: "Message" }).fill("Where is order 1042?");
-    await page.getByRole("button", { name: "Send and drop the question" }).click();
+    await page.getByRole("button", { name: "Send and skip the question" }).click();
     await said(page, "Order 1042 (walking boots) is shipped");
-    await conversation(page).getByText("never answered").waitFor();
-    expect(await conversation(page).getByText("no answer yet").count()).toBe(0);
+    await conversation(page).getByText("skipped").waitFor();
+    expect(await conversation(page).getByText("pending").count()).toBe(0);
     await page
       .getByRole("list", { name: "History" })
-      .getByRole("button", { name: /waits in/ })
+      .getByRole("button", { name: /interrupted in/ })
       .click();
     await question(page).getByRole("button", { name: "Approve" }).click();
     await said(page, "Done: $89.50 for order 1043");
@@ -162,9 +162,9 @@ describeInBrowser("threads", () => {
     await page.getByRole("radio", { name: "Runs" }).click();
     await page.getByRole("list", { name: "Runs" }).getByText("interrupted").waitFor();
     // What it has done is kept, so another run may go on from there.
-    await page.getByRole("region", { name: "Stopped on the way" }).getByText("agent").waitFor();
+    await page.getByRole("region", { name: "Paused run" }).getByText("agent").waitFor();
     await expectAccessible(page);
-    await page.getByRole("button", { name: "Go on" }).click();
+    await page.getByRole("button", { name: "Continue" }).click();
     await question(page).getByText("Refund $129.00").waitFor();
   });
 
@@ -175,10 +175,10 @@ describeInBrowser("threads", () => {
     await said(page, "Ask me");
     await run(thread_id, { input: say("Where is order 1042?"), ...waiting(ENDLESS_MS) }, "");
     await said(page, "Where is order 1042?");
-    await page.getByRole("button", { name: "How to cancel" }).click();
-    await page.getByText("as if it had never been").waitFor();
+    await page.getByRole("button", { name: "Cancel options" }).click();
+    await page.getByText("deletes it with all its steps").waitFor();
     await expectAccessible(page);
-    await page.getByRole("menuitem", { name: "Stop and undo" }).click();
+    await page.getByRole("menuitem", { name: "Roll back" }).click();
     await conversation(page).getByText("Where is order 1042?").waitFor({ state: "detached" });
     expect((await runsOf(thread_id)).length).toBe(1);
     await said(page, "Ask me");
@@ -194,10 +194,10 @@ describeInBrowser("threads", () => {
     await expectAccessible(page);
     await marks.nth(0).check();
     await marks.nth(1).check();
-    await page.getByRole("button", { name: "Cancel 2 marked" }).click();
+    await page.getByRole("button", { name: "Cancel 2 selected" }).click();
     await page.getByRole("list", { name: "Runs" }).getByText("interrupted").nth(1).waitFor();
-    await page.getByRole("button", { name: /^Cancel (all 2|it)$/ }).click();
-    await page.getByText("runs wait or run").waitFor({ state: "detached" });
+    await page.getByRole("button", { name: /^Cancel (all 2|run)$/ }).click();
+    await page.getByText("active runs").waitFor({ state: "detached" });
     expect((await runsOf(thread_id)).filter(({ status }) => status === "interrupted").length).toBeGreaterThanOrEqual(3);
   });
 
@@ -207,13 +207,13 @@ describeInBrowser("threads", () => {
     const page = await web.open(`/threads/${thread_id}`);
     const history = page.getByRole("list", { name: "History" });
     await history.getByRole("button", { name: /tools.*changed messages/ }).click();
-    await page.getByText("This is a past state").waitFor();
+    await page.getByText("You are viewing a past state").waitFor();
     await expectAccessible(page);
     expect(new URL(page.url()).searchParams.get("checkpoint")).toBeTruthy();
     expect(await conversation(page).getByText("is shipped").count()).toBe(0);
     // The keys of the history: one step further down, and back.
     await page.keyboard.press("j");
-    await conversation(page).getByText("no answer yet").waitFor();
+    await conversation(page).getByText("pending").waitFor();
     await page.keyboard.press("k");
     await page.reload();
     await history.getByRole("button", { name: "Fork from here" }).click();
@@ -221,7 +221,7 @@ describeInBrowser("threads", () => {
     await history.getByText("forked from step 2").waitFor();
     expect((await runsOf(thread_id)).length).toBe(2);
     await history
-      .getByRole("button", { name: /run begins/ })
+      .getByRole("button", { name: /run started/ })
       .first()
       .click();
     await send(page, "Where is order 1044?");
@@ -269,9 +269,9 @@ describeInBrowser("threads", () => {
     // What the graph works out by itself is not asked for.
     expect(await input.getByRole("textbox").count()).toBe(1);
     await page.getByRole("radio", { name: "JSON" }).click();
-    await page.getByLabel("Input, as JSON").fill('{"question": ');
+    await page.getByLabel("Input (JSON)").fill('{"question": ');
     await page.getByRole("button", { name: "Send" }).click();
-    await page.getByText("This is not JSON").waitFor();
+    await page.getByText("Invalid JSON").waitFor();
     await page.getByRole("radio", { name: "Form" }).click();
     await page.getByLabel("question").fill("How do bees find food?");
     await page.getByRole("button", { name: "Send" }).click();
@@ -305,7 +305,7 @@ describeInBrowser("threads", () => {
     await run(thread_id, { assistant_id: "research", input: { question: "" } });
     const page = await web.open(`/threads/${thread_id}`);
     await page.getByRole("alert").getByText("Give a question").waitFor();
-    expect(await page.getByText("Nothing has been said yet").count()).toBe(0);
+    expect(await page.getByText("No messages yet").count()).toBe(0);
     const other_id = await newThread();
     await run(other_id, { assistant_id: "profile", input: {} });
     await page.goto(`${web.url}/app/threads/${other_id}`);
@@ -316,7 +316,7 @@ describeInBrowser("threads", () => {
   it("take up a stream that broke, and leave nothing out", async () => {
     const thread_id = await newThread();
     const page = await web.open(`/threads/${thread_id}`, { loses: true });
-    await page.getByText("Nothing has been said yet").waitFor();
+    await page.getByText("No messages yet").waitFor();
     await run(
       thread_id,
       { input: say("Where is order 1042?"), ...waiting(SLOW_MS), stream_mode: ["messages-tuple", "values"] },
@@ -335,11 +335,11 @@ describeInBrowser("threads", () => {
     await newThread({ customer: 8 });
     const page = await web.open("/threads");
     const rows = page.getByRole("table").getByRole("row");
-    await page.getByLabel("Words of the state").fill("QUOKKA");
+    await page.getByLabel("Search content or ID").fill("QUOKKA");
     await page.waitForURL(/q=QUOKKA/);
     await page.getByRole("row", { name: /quokka joke/ }).waitFor();
     await expect.poll(() => rows.count()).toBe(2);
-    await page.getByLabel("Words of the state").fill("");
+    await page.getByLabel("Search content or ID").fill("");
     await page.getByLabel("Metadata").fill("customer=7");
     await page.waitForURL(/metadata=customer/);
     await page.getByRole("combobox", { name: "Status" }).click();
@@ -349,9 +349,9 @@ describeInBrowser("threads", () => {
     await page.getByRole("row", { name: /quokka joke/ }).waitFor();
     await expect.poll(() => rows.count()).toBe(2);
     await page.getByLabel("Metadata").fill("customer");
-    await page.getByText("Write key=value").waitFor();
+    await page.getByText("Use key=value").waitFor();
     await page.getByLabel("Metadata").fill("customer=nobody");
-    await page.getByText("No thread is like this").waitFor();
+    await page.getByText("No threads match").waitFor();
     await page.keyboard.press("Control+k");
     await page.keyboard.type("quokka");
     await page.getByRole("option", { name: /quokka joke/ }).click();
@@ -362,16 +362,16 @@ describeInBrowser("threads", () => {
     const thread_id = await newThread();
     await run(thread_id, { input: say("Keep this") });
     const page = await web.open(`/threads/${thread_id}`, { refused: [404] });
-    await page.getByRole("button", { name: "More with this thread" }).click();
-    await page.getByRole("menuitem", { name: "Copy the thread" }).click();
-    await page.getByText("This is the copy. It has the history, and no runs.", { exact: true }).waitFor();
+    await page.getByRole("button", { name: "Thread actions" }).click();
+    await page.getByRole("menuitem", { name: "Copy thread" }).click();
+    await page.getByText("Thread copied with its history. Runs are not copied.", { exact: true }).waitFor();
     expect(page.url()).not.toContain(thread_id);
     await said(page, "Keep this");
     const copy_id = page.url().split("/").at(-1);
-    await page.getByRole("button", { name: "More with this thread" }).click();
-    await page.getByRole("menuitem", { name: "Delete the thread" }).click();
+    await page.getByRole("button", { name: "Thread actions" }).click();
+    await page.getByRole("menuitem", { name: "Delete thread" }).click();
     await page.getByRole("button", { name: "Delete", exact: true }).click();
-    await page.getByText("The thread is deleted.", { exact: true }).waitFor();
+    await page.getByText("Thread deleted", { exact: true }).waitFor();
     expect((await web.service.request("GET", `/threads/${copy_id}`)).status).toBe(404);
     await page.goto(`${web.url}/app/threads/${copy_id}`);
     await page.getByText("not found").waitFor();
@@ -389,7 +389,7 @@ describeInBrowser("threads", () => {
   async function firstToken(round: number): Promise<number> {
     const thread_id = await newThread();
     const page = await web.open(`/threads/${thread_id}?assistant=${await assistantOf("support_desk")}`);
-    await page.getByText("Nothing has been said yet").waitFor();
+    await page.getByText("No messages yet").waitFor();
     await page.evaluate(SEE_FIRST_TOKEN);
     const leaving = new AbortController();
     const sent = firstTokenSent(`${web.url}/threads/${thread_id}/stream`, leaving.signal);

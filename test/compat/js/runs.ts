@@ -53,13 +53,13 @@ export function runScenarios(newClient: NewClient): void {
     it("tell their id as soon as they are created", async () => {
       const { runs } = newClient();
       const thread_id = await newThread();
-      const told: { run_id: string; thread_id?: string }[] = [];
-      const options = { input: { text: "hi" }, onRunCreated: (run: { run_id: string }) => void told.push(run) };
+      const created_runs: { run_id: string; thread_id?: string }[] = [];
+      const options = { input: { text: "hi" }, onRunCreated: (run: { run_id: string }) => void created_runs.push(run) };
       const created = await runs.create(thread_id, "echo", options);
       await runs.wait(thread_id, "echo", options);
       const [metadata] = await gather(runs.stream(thread_id, "echo", options));
       const ids = [created.run_id, expect.any(String), metadata?.data.run_id];
-      expect(told).toEqual(ids.map((run_id) => ({ run_id, thread_id })));
+      expect(created_runs).toEqual(ids.map((run_id) => ({ run_id, thread_id })));
       expect(await runs.list(thread_id)).toHaveLength(3);
     });
 
@@ -106,7 +106,7 @@ export function runScenarios(newClient: NewClient): void {
       await expect(runs.create(thread_id, "echo", odd)).rejects.toEqual(httpError(422, "stream_mode"));
     });
 
-    it("make their thread when they are told to", async () => {
+    it("make their thread when they are created_runs to", async () => {
       const { runs, threads } = newClient();
       const thread_id = unique();
       await runs.wait(thread_id, "echo", { input: { text: "hi" }, ifNotExists: "create" });

@@ -5,16 +5,16 @@ export function statelessScenarios(newClient: NewClient): void {
   describe("stateless runs", () => {
     it("are waited for, and leave nothing behind", async () => {
       const { runs, threads } = newClient();
-      let told: { run_id: string; thread_id?: string } | undefined;
+      let created_run: { run_id: string; thread_id?: string } | undefined;
       const onRunCreated = (run: { run_id: string; thread_id?: string }) => {
-        told = run;
+        created_run = run;
       };
       expect(await runs.wait(null, "echo", { input: { text: "hi" }, onRunCreated })).toEqual({
         text: "hi",
         echo: "hi",
         messages: [],
       });
-      expect(told).toEqual({ run_id: UUID, thread_id: undefined });
+      expect(created_run).toEqual({ run_id: UUID, thread_id: undefined });
       const { thread_id } = await runs.create(null, "echo", { input: { text: "hi" } });
       await expect(threads.get(thread_id)).rejects.toEqual(httpError(404, "not found"));
       expect(await threads.search({ ids: [thread_id] })).toEqual([]);
@@ -41,7 +41,7 @@ export function statelessScenarios(newClient: NewClient): void {
       expect(again).toEqual(events);
     });
 
-    it("keep their thread when they are told to", async () => {
+    it("keep their thread when they are created_run to", async () => {
       const { runs, threads } = newClient();
       const metadata = { key: unique() };
       // The client sends it, and its types do not know it.

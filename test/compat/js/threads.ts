@@ -35,13 +35,13 @@ export function threadScenarios(newClient: NewClient): void {
         supersteps: [
           { updates: [{ values: { topic: "bees" }, asNode: "__input__" }] },
           { updates: [{ values: { topic: "bees" }, asNode: "__start__" }] },
-          { updates: [{ values: { trail: ["told"] }, asNode: "begin" }] },
+          { updates: [{ values: { trail: ["names"] }, asNode: "begin" }] },
         ],
       });
       const state = await threads.getState(thread_id);
-      expect(state).toMatchObject({ values: { topic: "bees", trail: ["told"] }, next: ["inner"] });
+      expect(state).toMatchObject({ values: { topic: "bees", trail: ["names"] }, next: ["inner"] });
       expect(await threads.getHistory(thread_id)).toHaveLength(3);
-      expect(await threads.get(thread_id)).toMatchObject({ values: { topic: "bees", trail: ["told"] } });
+      expect(await threads.get(thread_id)).toMatchObject({ values: { topic: "bees", trail: ["names"] } });
     });
 
     it("merge new metadata into the old", async () => {
@@ -136,16 +136,16 @@ export function threadScenarios(newClient: NewClient): void {
         streamMode: ["lifecycle", "run_modes"],
         signal: hangUp.signal,
       });
-      const told: string[] = [];
+      const names: string[] = [];
       for await (const { event, data } of stream as AsyncIterable<{ event: string; data: { event?: string } }>) {
-        told.push(event === "lifecycle" ? (data.event as string) : event);
-        if (told.at(-1) !== "completed") continue;
-        if (told.filter((name) => name === "completed").length === 2) break;
+        names.push(event === "lifecycle" ? (data.event as string) : event);
+        if (names.at(-1) !== "completed") continue;
+        if (names.filter((name) => name === "completed").length === 2) break;
         await runs.create(thread_id, "echo", { input: { text: "2" } });
       }
       hangUp.abort();
       const run = ["started", "metadata", "values", "values", "completed"];
-      expect(told).toEqual([...run, ...run]);
+      expect(names).toEqual([...run, ...run]);
     });
   });
 }

@@ -127,7 +127,7 @@ export function exampleScenarios(target: GetTarget): void {
       await expect(managed).rejects.toEqual(refused(400, "uploads"));
       const attachments = { picture: { mimeType: "image/png", data: new Uint8Array([1, 2, 3]) } };
       const attached = client.createExample({ dataset_id: datasetId, inputs: { a: 1 }, attachments });
-      await expect(attached).rejects.toEqual(refused(422, "Attachments are not kept"));
+      await expect(attached).rejects.toEqual(refused(422, "Attachments are not supported"));
       expect(await idsOf({ datasetId })).toEqual([exampleId]);
     });
   });

@@ -28,8 +28,8 @@ async function startFragile(): Promise<Upstream & { seen(): number; stop(): void
   };
 }
 
-/** An address where nobody is. */
-async function nobody(): Promise<Upstream> {
+/** An address where nothing listens. */
+async function unreachable(): Promise<Upstream> {
   const instance = await Instance.start();
   await instance.stop();
   return instance.upstream;
@@ -92,7 +92,7 @@ describe("an instance that is gone before it has answered", () => {
 
   it("has anything answered by another when it took no connection", async () => {
     for (const options of [{ method: "GET" }, { method: "POST" }, { method: "POST", body: "x".repeat(100_000) }]) {
-      const { path } = await world.deployed(await nobody(), await nobody(), sound.upstream);
+      const { path } = await world.deployed(await unreachable(), await unreachable(), sound.upstream);
       for (let n = 0; n < 3; n++)
         expect((await world.process.send(path, { headers: ADMIN, ...options })).text).toBe("sound");
     }
@@ -100,13 +100,13 @@ describe("an instance that is gone before it has answered", () => {
 
   it("is waited for when it took no connection and there is no other", async () => {
     const patient = await World.open();
-    const { path, deployment_id } = await patient.deployed(await nobody());
+    const { path, deployment_id } = await patient.deployed(await unreachable());
     const waiting = patient.process.send(path, { headers: ADMIN, method: "POST", body: "text" });
     await patient.process.send(`${path}/ok`, { headers: ADMIN });
     patient.router.activate(deployment_id, [sound.upstream]);
     expect((await waiting).text).toBe("sound");
     await patient.close();
-    const { path: dead } = await world.deployed(await nobody());
+    const { path: dead } = await world.deployed(await unreachable());
     expect((await world.process.send(dead, { headers: ADMIN, method: "POST", body: "text" })).status).toBe(503);
   });
 

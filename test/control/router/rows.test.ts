@@ -106,30 +106,30 @@ describe.each(databases)("what a router finds in the rows of %s", (database) => 
 
   it("a slug that has gone over to another deployment is that one's", async () => {
     const [before, after] = [await instance("before"), await instance("after")];
-    const gone = await world.deployment({ slug: "again" });
-    await world.serve(gone, [before.upstream]);
-    expect(await ask(gone)).toBe("before");
+    const deleted = await world.deployment({ slug: "again" });
+    await world.serve(deleted, [before.upstream]);
+    expect(await ask(deleted)).toBe("before");
     await world.storage.database.write((tx) =>
-      tx.run(tx.k.deleteFrom("deployments").where("deployment_id", "=", gone.deployment_id)),
+      tx.run(tx.k.deleteFrom("deployments").where("deployment_id", "=", deleted.deployment_id)),
     );
-    hint(gone);
-    await untilAnswered(404, gone);
+    hint(deleted);
+    await untilAnswered(404, deleted);
     const next = await world.deployment({ slug: "again" });
     await world.serve(next, [after.upstream]);
     await untilAnswered("after", next);
   });
 
   it("is not believed while the reconciler of the same process has just said otherwise", async () => {
-    const [rows, told] = [await instance("rows"), await instance("told")];
+    const [rows, active] = [await instance("rows"), await instance("active")];
     const deployment = await world.deployment();
     await world.serve(deployment, [rows.upstream]);
     expect(await ask(deployment)).toBe("rows");
-    world.router.activate(deployment.deployment_id, [told.upstream]);
+    world.router.activate(deployment.deployment_id, [active.upstream]);
     hint(deployment);
-    for (let n = 0; n < 20; n++) expect(await ask(deployment)).toBe("told");
+    for (let n = 0; n < 20; n++) expect(await ask(deployment)).toBe("active");
     await update("instances", { address: "http://127.0.0.1:1" }, { instance_id: rows.upstream.instance_id });
     hint(deployment);
-    for (let n = 0; n < 20; n++) expect(await ask(deployment)).toBe("told");
+    for (let n = 0; n < 20; n++) expect(await ask(deployment)).toBe("active");
   });
 
   it("is looked at without a hint as well, some time", async () => {
@@ -142,12 +142,12 @@ describe.each(databases)("what a router finds in the rows of %s", (database) => 
   });
 
   it("what a reconciler says comes before a reading that was under way", async () => {
-    const told = await instance("told");
+    const active = await instance("active");
     const deployment = await world.deployment();
     const asked = ask(deployment);
-    world.router.activate(deployment.deployment_id, [told.upstream]);
-    expect(await asked).toBe("told");
-    expect(await ask(deployment)).toBe("told");
+    world.router.activate(deployment.deployment_id, [active.upstream]);
+    expect(await asked).toBe("active");
+    expect(await ask(deployment)).toBe("active");
   });
 
   it("nothing is counted where others route as well: there it is drained by time", () => {
@@ -182,16 +182,16 @@ describe.runIf(databases.includes("postgres"))("two processes on one database", 
   it("and believe the rows again when what the own reconciler has said is long ago", async () => {
     let ahead_ms = 0;
     const world = await World.open("postgres", { clock: { now: () => Date.now() + ahead_ms } });
-    const [told, rows] = await Promise.all(["told", "rows"].map((name) => Instance.start(name)));
+    const [active, rows] = await Promise.all(["active", "rows"].map((name) => Instance.start(name)));
     const deployment = await world.deployment();
-    world.router.activate(deployment.deployment_id, [told?.upstream as never]);
+    world.router.activate(deployment.deployment_id, [active?.upstream as never]);
     await world.serve(deployment, [rows?.upstream as never]);
     const ask = async () => (await world.process.send(`/deployments/${deployment.slug}/x`, { headers: ADMIN })).text;
-    for (let n = 0; n < 10; n++) expect(await ask()).toBe("told");
+    for (let n = 0; n < 10; n++) expect(await ask()).toBe("active");
     ahead_ms = 11_000;
     world.storage.database.hints.emit({ kind: "deployment", deployment_id: deployment.deployment_id });
     await until("the rows are believed", async () => (await ask()) === "rows");
     await world.close();
-    await Promise.all([told?.stop(), rows?.stop()]);
+    await Promise.all([active?.stop(), rows?.stop()]);
   });
 });

@@ -52,11 +52,11 @@ describe("through the router", () => {
   });
 
   it("a connection that nobody uses is closed before the instance does so, one that is used may be silent", async () => {
-    const told = new EventEmitter();
+    const signal = new EventEmitter();
     const made = await instance((incoming, response) => {
       if (incoming.url === "/short") return void response.end("done");
       response.writeHead(200, { "content-type": "text/event-stream" }).write(EVENT(1));
-      told.once("go on", () => response.end(EVENT(2)));
+      signal.once("continue", () => response.end(EVENT(2)));
     });
     const { path } = await world.deployed(made.upstream);
     const closed = new Promise<number>((resolve) => {
@@ -70,7 +70,7 @@ describe("through the router", () => {
     const stream = await world.process.open(`${path}/stream`, { headers: ADMIN });
     expect(made.connections).toBe(2);
     expect(await closed).toBeLessThan(4_900);
-    told.emit("go on");
+    signal.emit("continue");
     expect((await readAll(stream)).text).toBe(EVENT(1) + EVENT(2));
   });
 
@@ -159,11 +159,11 @@ describe("through the router", () => {
         })
       ).upstream,
     );
-    let most = 0;
+    let max = 0;
     function* pieces() {
       const piece = Buffer.alloc(100_000, "upload");
       for (let given = 0; given < size; given += piece.length) {
-        most = Math.max(most, given - taken);
+        max = Math.max(max, given - taken);
         digests[1].update(piece);
         yield piece;
       }
@@ -172,7 +172,7 @@ describe("through the router", () => {
     Readable.from(pieces(), { objectMode: false }).pipe(sent);
     await once(sent, "response");
     expect([taken, digests[0].digest("hex")]).toEqual([size, digests[1].digest("hex")]);
-    expect(most).toBeLessThan(20_000_000);
+    expect(max).toBeLessThan(20_000_000);
   });
 
   it("an instance that does not read holds up an upload", async () => {

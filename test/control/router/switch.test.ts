@@ -64,10 +64,10 @@ describe("a switch", () => {
   });
 
   it("leaves streams where they are, and counts them", async () => {
-    const told = new EventEmitter().setMaxListeners(0);
+    const signal = new EventEmitter().setMaxListeners(0);
     const begin = (_: unknown, response: ServerResponse) => {
       response.writeHead(200, { "content-type": "text/event-stream" }).write("begun\n");
-      told.once("go on", () => response.end("ended\n"));
+      signal.once("continue", () => response.end("ended\n"));
     };
     const [old, next] = [await instance("old", begin), await instance("next")];
     const { path, deployment_id } = await world.deployed(old.upstream);
@@ -82,7 +82,7 @@ describe("a switch", () => {
     expect((await world.process.send(path, { headers: ADMIN })).text).toBe("next");
     expect(world.router.inFlight(old.upstream.instance_id)).toBe(20);
     const ends = streams.map((stream) => readAll(stream));
-    told.emit("go on");
+    signal.emit("continue");
     for (const { text } of await Promise.all(ends)) expect(text).toBe("ended\n");
     await until("nothing is left", async () => world.router.inFlight(old.upstream.instance_id) === 0);
   });

@@ -3,18 +3,18 @@ import { type IncomingMessage, type RequestOptions, request, type Server } from 
 import { type AddressInfo, connect } from "node:net";
 import { Access } from "../../../src/access/access.ts";
 import type { NewApiKey } from "../../../src/access/contract/admin.ts";
-import { makeApiKey } from "../../../src/access/keys/api-keys.ts";
+import { createApiKey } from "../../../src/access/keys/api-keys.ts";
 import { DeploymentFront, type FrontOptions } from "../../../src/app/deployment-front.ts";
 import { OriginPolicy } from "../../../src/app/origins.ts";
 import { createHttpServer } from "../../../src/app/server.ts";
-import { readCors } from "../../../src/config/cors.ts";
-import { apiKeyPlace } from "../../../src/control-plane/reconcile/instance-order.ts";
+import { readCors } from "../../../src/config/project.ts";
+import { list } from "../../../src/config/settings/setting.ts";
+import { apiKeyAad } from "../../../src/control-plane/reconcile/instance-spec.ts";
 import { DeploymentRouter } from "../../../src/control-plane/router/deployment-router.ts";
 import type { Upstream } from "../../../src/control-plane/router/router.ts";
 import { insertDeployment } from "../../../src/control-plane/storage/deployments.ts";
-import { insertWanted, readyIfStarting, recordStarted } from "../../../src/control-plane/storage/instances.ts";
-import { moveIfAt, setActiveRevision } from "../../../src/control-plane/storage/revision-steps.ts";
-import { insertRevision } from "../../../src/control-plane/storage/revisions.ts";
+import { insertInstances, readyIfStarting, recordStarted } from "../../../src/control-plane/storage/instances.ts";
+import { insertRevision, setActiveRevision, transitionIfStatus } from "../../../src/control-plane/storage/revisions.ts";
 import { DEFAULT_TENANT, type Scope } from "../../../src/platform/contract/caller.ts";
 import type { Database } from "../../../src/platform/database/database.ts";
 import { type Clock, realWait, systemClock } from "../../../src/platform/lib/clock.ts";
@@ -72,7 +72,7 @@ export class Process {
     });
     const access = new Access({ database, log, api_keys, issuer: undefined, is_loopback });
     this.#access = access;
-    const cors = readCors(undefined, "", { CORS_ALLOW_ORIGINS: cors_origins }, false);
+    const cors = readCors(undefined, "", list(cors_origins ?? "", ""), false);
     const allowed_hosts = is_loopback ? [] : undefined;
     const front = new DeploymentFront({
       router: this.router,
@@ -240,7 +240,13 @@ export class World {
         status: "CREATING",
         created_by: "ada",
       });
-      await moveIfAt(tx, { revision_id, from: "CREATING", to: "DEPLOYED", status_message: null, ends: true });
+      await transitionIfStatus(tx, {
+        revision_id,
+        from: "CREATING",
+        to: "DEPLOYED",
+        status_message: null,
+        is_terminal: true,
+      });
       const rows = upstreams.map(({ instance_id, api_key }, replica) => ({
         instance_id,
         deployment_id,
@@ -249,9 +255,9 @@ export class World {
         rollout: seq,
         replica,
         driver: "test",
-        api_key: testSeal.seal(api_key, apiKeyPlace({ tenant_id, instance_id })),
+        api_key: testSeal.seal(api_key, apiKeyAad({ tenant_id, instance_id })),
       }));
-      if (rows.length > 0) await insertWanted(tx, rows);
+      if (rows.length > 0) await insertInstances(tx, rows);
       for (const { instance_id, address } of upstreams) {
         await recordStarted(tx, { instance_id, handle: instance_id, address });
         await readyIfStarting(tx, { instance_id, handle: instance_id });
@@ -274,6 +280,6 @@ export class World {
     scopes = ["agents"] as readonly Scope[],
   } = {}): Promise<NewApiKey> {
     const wanted = { tenant_id, user_id, name: "test", scopes };
-    return this.storage.database.write((tx) => makeApiKey(tx, wanted));
+    return this.storage.database.write((tx) => createApiKey(tx, wanted));
   }
 }

@@ -105,10 +105,10 @@ export function deletionScenarios(service: GetService): void {
       const again = await api.upload(body);
       expect(again.experiment).toMatchObject({ name: experiment.name, test_run_number: 2 });
       await api.ok("DELETE", `/datasets/${dataset.id}`);
-      const anew = await api.upload(body);
-      expect(anew.experiment.test_run_number).toBe(1);
-      expect(anew.dataset.id).not.toBe(dataset.id);
-      const [example] = await api.get(`/examples?dataset=${anew.dataset.id}&limit=1`);
+      const recreated = await api.upload(body);
+      expect(recreated.experiment.test_run_number).toBe(1);
+      expect(recreated.dataset.id).not.toBe(dataset.id);
+      const [example] = await api.get(`/examples?dataset=${recreated.dataset.id}&limit=1`);
       expect(example.id).toBe(body.results[0]?.row_id);
     });
 

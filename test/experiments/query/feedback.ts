@@ -247,10 +247,10 @@ export function feedbackScenarios(service: GetService): void {
         is_lower_score_better: true,
       });
       expect(await api.get(`${path}${query({ name_contains: mark })}`)).toEqual([changed]);
-      const unsaid = await api.ok("PATCH", path, { feedback_key: key("Size"), is_lower_score_better: null });
-      expect(unsaid).toMatchObject({ is_lower_score_better: null, feedback_config: { categories: labelled } });
-      const gone = await api.send("DELETE", `${path}${query({ feedback_key: key("Size") })}`);
-      expect([gone.status, gone.text]).toEqual([204, ""]);
+      const unset = await api.ok("PATCH", path, { feedback_key: key("Size"), is_lower_score_better: null });
+      expect(unset).toMatchObject({ is_lower_score_better: null, feedback_config: { categories: labelled } });
+      const deleted = await api.send("DELETE", `${path}${query({ feedback_key: key("Size") })}`);
+      expect([deleted.status, deleted.text]).toEqual([204, ""]);
       expect(await api.get(`${path}${query({ key: key("Size") })}`)).toEqual([]);
     });
 

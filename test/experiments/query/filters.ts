@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { beforeAll, describe, expect, it } from "vitest";
-import { type FilterableRun, matches } from "../../../src/experiments/filter/evaluate.ts";
-import { FilterError } from "../../../src/experiments/filter/filter-error.ts";
+import { FilterError } from "../../../src/experiments/filter/filter-reader.ts";
 import { parseFilter } from "../../../src/experiments/filter/parse.ts";
+import { type FilterableRun, matches } from "../../support/evaluate-filter.ts";
 import type { Row } from "../experiment.ts";
 import { type Anything, apiOf, type GetService, plain, unique } from "./api.ts";
 import { anyExpression, ERRORS, LATENCIES_MS, NAMES, SCALARS, START, WORDS } from "./filter-expressions.ts";
@@ -212,7 +212,7 @@ export function filterScenarios(service: GetService): void {
           if (reason !== undefined) {
             counts.refused++;
             const answer = await api.send("POST", "/runs/query", { session: [session], filter });
-            expect([answer.status, answer.body.detail]).toEqual([400, `The filter cannot be read. ${reason}`]);
+            expect([answer.status, answer.body.detail]).toEqual([400, `The filter is invalid. ${reason}`]);
             return;
           }
           const ids = expected(filter);
@@ -281,7 +281,7 @@ export function filterScenarios(service: GetService): void {
         const body = routes.find(([name]) => name === route)?.[1](filter) as [string, object];
         const answer = await api.send("POST", ...body);
         expect(answer.status).toBe(400);
-        expect(answer.body).toEqual({ detail: expect.stringContaining(`The filter cannot be read. At ${at}: `) });
+        expect(answer.body).toEqual({ detail: expect.stringContaining(`The filter is invalid. At ${at}: `) });
       },
     );
 

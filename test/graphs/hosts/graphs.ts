@@ -61,8 +61,8 @@ export const eats = oneNode(async () => {
   for (;;) kept.push(new Array(1_000_000).fill(Math.random()));
 });
 
-/** Ignores every signal. */
-export const deaf = oneNode(async (state, config) => {
+/** Ignores the abort signal. */
+export const unabortable = oneNode(async (state, config) => {
   config.writer?.({ started: true });
   await pause(state.ms);
   return { items: ["late"] };

@@ -28,9 +28,9 @@ async function door({ doors }: State, token: string, signal?: AbortSignal): Prom
 }
 
 const waits =
-  (name: string, { deaf = false } = {}) =>
+  (name: string, { unabortable = false } = {}) =>
   async (state: State, { signal }: LangGraphRunnableConfig) => {
-    await door(state, state.token, deaf ? undefined : signal);
+    await door(state, state.token, unabortable ? undefined : signal);
     return { items: [`${state.token}:${name}`] };
   };
 
@@ -59,7 +59,14 @@ const child = new StateGraph({ stateSchema: State, input: Given, output: Made })
   .compile();
 
 /** The first node of each kind of run. */
-const FIRST = { chain: "a", slow: "begin", deaf: "listen", nested: "enter", gate: "open", fails: "try" } as const;
+const FIRST = {
+  chain: "a",
+  slow: "begin",
+  unabortable: "listen",
+  nested: "enter",
+  gate: "open",
+  fails: "try",
+} as const;
 
 export const graph = new StateGraph(State)
   .addNode("a", adds("a"))
@@ -68,7 +75,7 @@ export const graph = new StateGraph(State)
   .addNode("begin", adds("begin"))
   .addNode("wait", waits("wait"))
   .addNode("listen", adds("listen"))
-  .addNode("deaf", waits("deaf", { deaf: true }))
+  .addNode("unabortable", waits("unabortable", { unabortable: true }))
   .addNode("enter", adds("enter"))
   .addNode("child", child)
   .addNode("leave", adds("leave"))
@@ -81,7 +88,7 @@ export const graph = new StateGraph(State)
   .addEdge("a", "b")
   .addEdge("b", "c")
   .addEdge("begin", "wait")
-  .addEdge("listen", "deaf")
+  .addEdge("listen", "unabortable")
   .addEdge("enter", "child")
   .addEdge("child", "leave")
   .addEdge("open", "ask")

@@ -19,11 +19,11 @@ export const slow = new StateGraph(Door)
   .addEdge("wait", END)
   .compile();
 
-/** Never ends and does not hear the signal, once it has said "deaf". */
-export const deaf = new StateGraph(Steps)
+/** Ignores the abort signal once it has written "unabortable", and never ends. */
+export const unabortable = new StateGraph(Steps)
   .addNode("begin", adds("begin"))
   .addNode("wait", (_, { writer }) => {
-    writer?.("deaf");
+    writer?.("unabortable");
     return new Promise<never>(() => undefined);
   })
   .addEdge(START, "begin")

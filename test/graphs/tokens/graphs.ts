@@ -1,6 +1,6 @@
 import { tool } from "@langchain/core/tools";
 import { Annotation, END, interrupt, type LangGraphRunnableConfig, START, StateGraph } from "@langchain/langgraph";
-import { getToken, type TokenWish } from "threadmill/graph";
+import { type GetTokenOptions, getToken } from "threadmill/graph";
 import { z } from "zod";
 
 const State = Annotation.Root({
@@ -13,7 +13,7 @@ const State = Annotation.Root({
 type Config = LangGraphRunnableConfig;
 type Node = (state: typeof State.State, config: Config) => Promise<typeof State.Update>;
 
-const wishOf = (config: Config): TokenWish => ({
+const wishOf = (config: Config): GetTokenOptions => ({
   provider: "acme",
   scopes: ["openid"],
   ...(config.configurable?.wish as object),

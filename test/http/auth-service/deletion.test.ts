@@ -2,15 +2,15 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { FlowRow, TokenRow } from "../../../src/access/storage/schema.ts";
 import { databases } from "../../support/databases.ts";
 import { AuthServiceApi, type User, type Wire } from "./api.ts";
-import { newWorld, type Rows, rowsOf } from "./world.ts";
+import { insertFixtures, type Rows, rowsOf } from "./fixtures.ts";
 
 /** What is left when the tokens that are picked go, with all connections to them, and nothing else. */
 function without(rows: Rows, picked: (token: TokenRow) => boolean): Rows {
-  const gone = new Set(rows.oauth_tokens.filter(picked).map(({ token_id }) => token_id));
+  const deleted = new Set(rows.oauth_tokens.filter(picked).map(({ token_id }) => token_id));
   return {
     ...rows,
-    oauth_tokens: rows.oauth_tokens.filter(({ token_id }) => !gone.has(token_id)),
-    agent_connections: rows.agent_connections.filter(({ token_id }) => !gone.has(token_id)),
+    oauth_tokens: rows.oauth_tokens.filter(({ token_id }) => !deleted.has(token_id)),
+    agent_connections: rows.agent_connections.filter(({ token_id }) => !deleted.has(token_id)),
   };
 }
 
@@ -23,7 +23,7 @@ const cancelled = (flow: FlowRow): FlowRow => ({ ...flow, outcome: "cancelled", 
 
 describe.each(databases)("of two users in two workspaces with two providers and two agents on %s", (database) => {
   let api: AuthServiceApi;
-  let users: Awaited<ReturnType<typeof newWorld>>;
+  let users: Awaited<ReturnType<typeof insertFixtures>>;
   let before: Rows;
   beforeAll(async () => {
     api = await AuthServiceApi.start(database);
@@ -31,7 +31,7 @@ describe.each(databases)("of two users in two workspaces with two providers and 
   afterAll(() => api.stop());
   // The worlds of other tests stay beside it.
   beforeEach(async () => {
-    users = await newWorld(api);
+    users = await insertFixtures(api);
     before = await rowsOf(api);
   });
 

@@ -2,7 +2,7 @@ import { startThreadmill, type Threadmill } from "../../../src/main.ts";
 import { DEFAULT_TENANT, type Scope } from "../../../src/platform/contract/caller.ts";
 import { createLog } from "../../../src/platform/lib/log.ts";
 import type { DatabaseName } from "../../support/databases.ts";
-import { OAuthServer, type TestClient, walk } from "../../support/oauth-server.ts";
+import { authorizeInBrowser, OAuthServer, type TestClient } from "../../support/oauth-server.ts";
 import { type Answer, startService, type TestService } from "../../support/service.ts";
 
 /** Where the service is called in these tests, without a socket. */
@@ -26,7 +26,7 @@ export interface FlowServiceOptions {
 export interface User {
   send(method: string, path: string, body?: unknown): Promise<Answer>;
   /** Asks for a token of the provider `acme`. */
-  ask(body?: object): Promise<Answer["body"]>;
+  authenticate(body?: object): Promise<Answer["body"]>;
 }
 
 /** A service, an authorization server, and a provider `acme` for it in the default workspace. */
@@ -95,7 +95,7 @@ export class FlowService {
     const send: User["send"] = (method, path, body) => at(method, path, body, { "X-Api-Key": key });
     return {
       send,
-      async ask(body = {}) {
+      async authenticate(body = {}) {
         const answer = await send("POST", "/v2/auth/authenticate", { provider: "acme", scopes: ["read"], ...body });
         if (answer.status !== 200) throw new Error(`authenticate was answered ${answer.status}: ${answer.text}`);
         return answer.body;
@@ -109,20 +109,20 @@ export class FlowService {
   }
 
   /** Sends a browser to the provider; answers the path with which it comes back. */
-  async goAndReturn(url: string, options?: Parameters<typeof walk>[1]): Promise<string> {
-    const back = await walk(url, options);
+  async goAndReturn(url: string, options?: Parameters<typeof authorizeInBrowser>[1]): Promise<string> {
+    const back = await authorizeInBrowser(url, options);
     return `${back.pathname}${back.search}`;
   }
 
   /** The whole way, until the page at its end. */
   async connect(user: User, body: object = {}): Promise<void> {
-    const { url } = await user.ask(body);
+    const { url } = await user.authenticate(body);
     const { status, headers } = await this.browse(await this.goAndReturn(url));
     if (status !== 302 || !headers.get("location")?.includes("status=connected")) throw new Error("Not connected.");
   }
 
   /** Another process on the same database, as far as that goes within one. */
-  async another(): Promise<{ threadmill: Threadmill; send: TestService["request"] }> {
+  async startAnother(): Promise<{ threadmill: Threadmill; send: TestService["request"] }> {
     const threadmill = await startThreadmill(this.service.config, createLog("silent"));
     return {
       threadmill,

@@ -16,7 +16,7 @@ describe.each(databases)("OAuth flows over HTTP on %s", (database) => {
 
   it("authenticate, the browser's way, the page at its end, and the token", async () => {
     const user = await flows.user("ada");
-    const asked = await user.ask();
+    const asked = await user.authenticate();
     expect(asked).toEqual({
       status: "pending",
       url: expect.stringContaining(`${flows.server.url}/auth?`),
@@ -37,7 +37,7 @@ describe.each(databases)("OAuth flows over HTTP on %s", (database) => {
     expect(page).toMatchObject({ status: 200, text: expect.stringContaining("Connected: acme") });
     expect(page.headers.get("content-type")).toBe("text/html; charset=utf-8");
     expect(page.text).not.toContain("<script");
-    const given = await user.ask();
+    const given = await user.authenticate();
     expect(given).toEqual({
       status: "completed",
       url: null,
@@ -65,17 +65,17 @@ describe.each(databases)("OAuth flows over HTTP on %s", (database) => {
 
   it("the callback of the original's web app leads to the same page", async () => {
     const user = await flows.user("old");
-    const { url } = await user.ask({ provider: "old-style" });
+    const { url } = await user.authenticate({ provider: "old-style" });
     const path = await flows.goAndReturn(url);
     expect(path).toMatch(/^\/host-oauth-callback\/old-style\?/);
     const { headers } = await flows.browse(path);
     expect(new URL(headers.get("location") ?? "", `${ORIGIN}${path}`).pathname).toBe("/v2/auth/done");
-    expect((await user.ask({ provider: "old-style" })).status).toBe("completed");
+    expect((await user.authenticate({ provider: "old-style" })).status).toBe("completed");
   });
 
   it("a web app that is the redirect URI passes on what it got in its user's name", async () => {
     const [user, other] = [await flows.user("of the app"), await flows.user("not of the app")];
-    const { url } = await user.ask({ provider: "bridged" });
+    const { url } = await user.authenticate({ provider: "bridged" });
     const path = await flows.goAndReturn(url);
     const { code, state } = Object.fromEntries(new URLSearchParams(path.split("?")[1]));
     const post = (who: typeof user, body: object) => who.send("POST", "/v2/auth/callback/bridged", body);
@@ -91,22 +91,22 @@ describe.each(databases)("OAuth flows over HTTP on %s", (database) => {
     expect(await post(user, { code })).toMatchObject({ status: 422, body: { detail: [{ loc: ["body", "state"] }] } });
     const { status } = await flows.service.request("POST", "/v2/auth/callback/bridged", { code, state });
     expect(status).toBe(401);
-    expect((await user.ask({ provider: "bridged" })).status).toBe("completed");
+    expect((await user.authenticate({ provider: "bridged" })).status).toBe("completed");
   });
 
   it("a code that gives nothing is told to the web app as a sentence", async () => {
     const user = await flows.user("unlucky");
-    const { url } = await user.ask({ provider: "bridged" });
+    const { url } = await user.authenticate({ provider: "bridged" });
     const state = new URL(url).searchParams.get("state");
     expect(await user.send("POST", "/v2/auth/callback/bridged", { code: "made up", state })).toMatchObject({
       status: 400,
-      body: { detail: 'The authorization at "bridged" gave no token: invalid_grant. Start again.' },
+      body: { detail: 'The authorization at "bridged" failed: invalid_grant. Start a new authorization.' },
     });
   });
 
   it("a browser with anything else gets a page with a sentence, and no provider is named that it made up", async () => {
     const user = await flows.user("strayed");
-    const { url } = await user.ask();
+    const { url } = await user.authenticate();
     const state = new URL(url).searchParams.get("state");
     for (const path of [
       "/v2/auth/callback/acme",
@@ -129,7 +129,7 @@ describe.each(databases)("OAuth flows over HTTP on %s", (database) => {
 
   it("a user who says no comes to the page, and the wait ends", async () => {
     const user = await flows.user("no");
-    const { url, auth_id } = await user.ask();
+    const { url, auth_id } = await user.authenticate();
     const waiting = user.send("GET", `/v2/auth/wait/${auth_id}?timeout=30`);
     const { headers } = await flows.browse(await flows.goAndReturn(url, { decision: "deny" }));
     expect(headers.get("location")).toBe("../done?status=failed&provider=acme");
@@ -141,7 +141,7 @@ describe.each(databases)("OAuth flows over HTTP on %s", (database) => {
 
   it("a wait holds the answer back until its time is up, and then says timeout", async () => {
     const user = await flows.user("waiting");
-    const { auth_id } = await user.ask();
+    const { auth_id } = await user.authenticate();
     const started = performance.now();
     const answer = await user.send("GET", `/v2/auth/wait/${auth_id}?timeout=2`);
     expect(performance.now() - started).toBeGreaterThan(1_900);
@@ -161,20 +161,20 @@ describe.each(databases)("OAuth flows over HTTP on %s", (database) => {
       await flows.user("eve"),
       await flows.user("bob", ["tokens"], elsewhere),
     ];
-    const { url, auth_id } = await bob.ask();
+    const { url, auth_id } = await bob.authenticate();
     await flows.browse(await flows.goAndReturn(url, { account: "bob" }));
-    const { token } = await bob.ask();
+    const { token } = await bob.authenticate();
     for (const other of [eve, bobElsewhere]) {
       const wait = await other.send("GET", `/v2/auth/wait/${auth_id}`);
       expect(wait.body).toEqual({ status: "not_found", token: null });
       expect((await other.send("GET", "/v2/auth/tokens")).body).toEqual([]);
     }
     const [{ id }] = (await bob.send("GET", "/v2/auth/tokens")).body;
-    expect(await eve.ask()).toMatchObject({ status: "pending", token: null, user_id: "eve" });
+    expect(await eve.authenticate()).toMatchObject({ status: "pending", token: null, user_id: "eve" });
     const stolen = { provider: "acme", scopes: ["read"], token_id: id };
     expect((await eve.send("POST", "/v2/auth/authenticate", stolen)).status).toBe(404);
     expect((await bobElsewhere.send("POST", "/v2/auth/authenticate", stolen)).status).toBe(404);
-    expect((await bob.ask({ token_id: id })).token).toBe(token);
+    expect((await bob.authenticate({ token_id: id })).token).toBe(token);
   });
 
   it("a service may name the user it asks for, others name nobody but themselves", async () => {
@@ -184,32 +184,32 @@ describe.each(databases)("OAuth flows over HTTP on %s", (database) => {
       await flows.user("dora"),
     ];
     for (const name of [{ ls_user_id: "carl" }, { user_id: "carl" }, { ls_user_id: "carl", user_id: "dora" }]) {
-      expect((await service.ask(name)).user_id).toBe("carl");
-      expect((await dora.ask(name)).user_id).toBe("dora");
+      expect((await service.authenticate(name)).user_id).toBe("carl");
+      expect((await dora.authenticate(name)).user_id).toBe("dora");
     }
-    const { url, auth_id } = await service.ask({ ls_user_id: "carl" });
+    const { url, auth_id } = await service.authenticate({ ls_user_id: "carl" });
     const waiting = service.send("GET", `/v2/auth/wait/${auth_id}?timeout=30`);
     expect((await dora.send("GET", `/v2/auth/wait/${auth_id}`)).body.status).toBe("not_found");
     await flows.browse(await flows.goAndReturn(url));
-    const { token } = await carl.ask();
+    const { token } = await carl.authenticate();
     expect((await waiting).body).toEqual({ status: "completed", token });
-    expect((await service.ask({ ls_user_id: "carl" })).token).toBe(token);
-    expect((await service.ask()).status).toBe("pending");
-    expect((await dora.ask({ ls_user_id: "carl" })).status).toBe("pending");
+    expect((await service.authenticate({ ls_user_id: "carl" })).token).toBe(token);
+    expect((await service.authenticate()).status).toBe("pending");
+    expect((await dora.authenticate({ ls_user_id: "carl" })).status).toBe("pending");
   });
 
   it("tokens must cover the scopes that are asked for, and are granted anew for more, in their place", async () => {
     const user = await flows.user("growing");
     await flows.connect(user);
     const [before] = (await user.send("GET", "/v2/auth/tokens")).body;
-    const more = await user.ask({ scopes: ["write"] });
+    const more = await user.authenticate({ scopes: ["write"] });
     expect(more.status).toBe("pending");
     expect(new URL(more.url).searchParams.get("scope")).toBe("read write");
     await flows.browse(await flows.goAndReturn(more.url));
     const [after, ...others] = (await user.send("GET", "/v2/auth/tokens")).body;
     expect([after.id, after.scopes, others]).toEqual([before.id, ["read", "write"], []]);
-    expect((await user.ask({ scopes: ["write", "read"] })).status).toBe("completed");
-    expect((await user.ask({ scopes: [] })).status).toBe("completed");
+    expect((await user.authenticate({ scopes: ["write", "read"] })).status).toBe("completed");
+    expect((await user.authenticate({ scopes: [] })).status).toBe("completed");
   });
 
   it("force_new adds an account, which is the default or not", async () => {
@@ -219,48 +219,48 @@ describe.each(databases)("OAuth flows over HTTP on %s", (database) => {
     const list = (await user.send("GET", "/v2/auth/tokens")).body;
     expect(list.map(({ is_default }: { is_default: boolean }) => is_default)).toEqual([true, false]);
     const given = await Promise.all(
-      [{}, { token_id: list[0].id }, { token_id: list[1].id }].map((body) => user.ask(body)),
+      [{}, { token_id: list[0].id }, { token_id: list[1].id }].map((body) => user.authenticate(body)),
     );
     expect(given[0]?.token).toBe(given[1]?.token);
     expect(given[0]?.token).not.toBe(given[2]?.token);
     await flows.connect(user, { force_new: true });
-    expect((await user.ask()).token).not.toBe(given[0]?.token);
+    expect((await user.authenticate()).token).not.toBe(given[0]?.token);
   });
 
   it("an agent gets the token that it is connected to, before the default", async () => {
     const user = await flows.user("with agents");
     await flows.connect(user);
-    const { token: standard } = await user.ask();
-    expect((await user.ask({ agent_id: "new agent" })).token).toBe(standard);
+    const { token: standard } = await user.authenticate();
+    expect((await user.authenticate({ agent_id: "new agent" })).token).toBe(standard);
     await flows.connect(user, { agent_id: "an agent", force_new: true, is_default: false });
-    const { token: own } = await user.ask({ agent_id: "an agent" });
+    const { token: own } = await user.authenticate({ agent_id: "an agent" });
     expect(own).not.toBe(standard);
-    expect((await user.ask({ agent_id: "another agent" })).token).toBe(standard);
+    expect((await user.authenticate({ agent_id: "another agent" })).token).toBe(standard);
     expect((await user.send("GET", "/v2/auth/agents/an%20agent/connections")).body.data).toHaveLength(1);
     // Without a default, an agent that is connected to nothing has to be.
     const list = (await user.send("GET", "/v2/auth/tokens")).body;
     await user.send("PATCH", `/v2/auth/tokens/${list[0].id}/metadata`, { is_default: false });
-    expect(await user.ask({ agent_id: "another agent" })).toMatchObject({
+    expect(await user.authenticate({ agent_id: "another agent" })).toMatchObject({
       status: "connection_required",
       token: null,
       url: expect.stringContaining(flows.server.url),
       auth_id: expect.any(String),
     });
-    expect((await user.ask()).status).toBe("pending");
+    expect((await user.authenticate()).status).toBe("pending");
     const eve = await flows.user("eve with agents");
-    expect((await eve.ask({ agent_id: "an agent" })).status).toBe("pending");
+    expect((await eve.authenticate({ agent_id: "an agent" })).status).toBe("pending");
   });
 
   it("a GitHub App's setup: an update is good, an installation with a code is a callback", async () => {
     const user = await flows.user("installer");
     const update = await flows.browse("/v2/auth/setup/acme?setup_action=update&installation_id=7");
     expect([update.status, update.headers.get("location")]).toEqual([302, "../done?status=connected&provider=acme"]);
-    const { url } = await user.ask();
+    const { url } = await user.authenticate();
     const path = await flows.goAndReturn(url);
     const setup = path.replace("/callback/", "/setup/");
     const answer = await flows.browse(`${setup}&setup_action=install&installation_id=7`);
     expect(answer.headers.get("location")).toBe("../done?status=connected&provider=acme");
-    expect(await user.ask()).toMatchObject({ status: "completed", metadata: { installation_id: 7 } });
+    expect(await user.authenticate()).toMatchObject({ status: "completed", metadata: { installation_id: 7 } });
   });
 
   it("an unknown provider is 404, and nonsense is told with its places", async () => {
@@ -283,14 +283,14 @@ describe.each(databases)("OAuth flows over HTTP on %s", (database) => {
 describe.each(databases.filter((name) => name === "postgres"))("two processes on %s", (database) => {
   it("a wait in one ends when the user comes back to the other", async () => {
     const flows = await FlowService.start(database);
-    const other = await flows.another();
+    const other = await flows.startAnother();
     const here = await flows.user("waiting");
     const there = await flows.user("waiting", ["tokens"], undefined, other.send);
-    const { url, auth_id } = await here.ask();
+    const { url, auth_id } = await here.authenticate();
     const started = performance.now();
     const waiting = there.send("GET", `/v2/auth/wait/${auth_id}?timeout=30`);
     await flows.browse(await flows.goAndReturn(url));
-    expect((await waiting).body).toMatchObject({ status: "completed", token: (await here.ask()).token });
+    expect((await waiting).body).toMatchObject({ status: "completed", token: (await here.authenticate()).token });
     expect(performance.now() - started).toBeLessThan(20_000);
     await other.threadmill.stop();
     await flows.stop();

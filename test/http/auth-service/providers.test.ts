@@ -167,9 +167,9 @@ describe.each(databases)("OAuth providers on %s", (database) => {
       ["https://[::1]/token", "The URL must name a host on the public internet."],
       ["https://2130706433/token", "The URL must name a host on the public internet."],
       ["https://metadata.google.internal/", "The URL must name a host on the public internet."],
-      ["https://user:password@example.com/", "The URL must not hold a user name or a password."],
-      ["not a url", "The URL must be a whole one, such as https://example.com/path."],
-      ["", "The URL must be a whole one, such as https://example.com/path."],
+      ["https://user:password@example.com/", "The URL must not contain a user name or a password."],
+      ["not a url", "The URL must be absolute, such as https://example.com/path."],
+      ["", "The URL must be absolute, such as https://example.com/path."],
     ])("%s", async (url, reason) => {
       const refusal = (field: string) => ({
         type: "value_error",

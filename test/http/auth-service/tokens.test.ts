@@ -48,7 +48,7 @@ describe.each(databases)("OAuth tokens on %s", (database) => {
   afterAll(() => api.stop());
 
   /** A user whom no other test knows, and a provider in a workspace of their own. */
-  const somebody = async (): Promise<User> => {
+  const newUser = async (): Promise<User> => {
     const user = await api.user("ada", await api.newWorkspace(`workspace ${++names}`));
     await user.call("POST", "/providers", provider("github"));
     return user;
@@ -58,7 +58,7 @@ describe.each(databases)("OAuth tokens on %s", (database) => {
 
   describe("that are imported", () => {
     it("are listed without the token, and are there for whoever asks", async () => {
-      const ada = await somebody();
+      const ada = await newUser();
       expect(await ada.call("GET", "/tokens/exists?provider_id=github")).toEqual({ has_token: false });
       const before = Date.now();
       const answer = await ada.call("POST", "/tokens/import", {
@@ -96,7 +96,7 @@ describe.each(databases)("OAuth tokens on %s", (database) => {
     });
 
     it("lie sealed in the database, and in no event", async () => {
-      const ada = await somebody();
+      const ada = await newUser();
       const canary = { access_token: "canary-1", refresh_token: "canary-2" };
       await give(ada, canary);
       await (await ada.asAdmin()).call("POST", "/agents/a/providers/github/tokens", canary, 201);
@@ -110,9 +110,9 @@ describe.each(databases)("OAuth tokens on %s", (database) => {
     });
 
     it("are of the caller and the workspace: nobody else sees them", async () => {
-      const ada = await somebody();
+      const ada = await newUser();
       const bob = await api.user("bob", ada.tenant_id);
-      const elsewhere = await somebody();
+      const elsewhere = await newUser();
       const id = await give(ada);
       for (const other of [bob, elsewhere]) {
         expect(await other.call("GET", "/tokens")).toEqual([]);
@@ -131,9 +131,9 @@ describe.each(databases)("OAuth tokens on %s", (database) => {
     });
 
     it("need a provider of the caller's workspace", async () => {
-      const ada = await somebody();
+      const ada = await newUser();
       const admin = await ada.asAdmin();
-      const elsewhere = await somebody();
+      const elsewhere = await newUser();
       await elsewhere.call("POST", "/providers", provider("google"));
       for (const provider_id of ["google", "nobody", ""]) {
         const refused = { status: 404, body: { detail: `OAuth provider '${provider_id}' not found` } };
@@ -151,7 +151,7 @@ describe.each(databases)("OAuth tokens on %s", (database) => {
       (await user.call("GET", "/tokens")).map(({ id, is_default }: Wire) => [id, is_default]);
 
     it("have the first one as it, whatever it says, then the latest that asks to be it", async () => {
-      const ada = await somebody();
+      const ada = await newUser();
       const first = await give(ada, { is_default: false });
       expect(await defaults(ada)).toEqual([[first, true]]);
       const second = await give(ada, { is_default: "no" });
@@ -167,7 +167,7 @@ describe.each(databases)("OAuth tokens on %s", (database) => {
     });
 
     it("change it with their metadata, and never have two", async () => {
-      const ada = await somebody();
+      const ada = await newUser();
       const [first, second] = [await give(ada), await give(ada, { is_default: false })];
       const path = (id: string) => `/tokens/${id}/metadata`;
       const named = await ada.call("PATCH", path(second), { provider_account_label: "work", is_default: true });
@@ -187,7 +187,7 @@ describe.each(databases)("OAuth tokens on %s", (database) => {
     });
 
     it("have one also when many come at a time", async () => {
-      const ada = await somebody();
+      const ada = await newUser();
       await Promise.all(Array.from({ length: 20 }, () => give(ada)));
       const all = await defaults(ada);
       expect(all).toHaveLength(20);
@@ -198,7 +198,7 @@ describe.each(databases)("OAuth tokens on %s", (database) => {
   });
 
   it("that come while the provider is deleted are refused or deleted with it", async () => {
-    const ada = await somebody();
+    const ada = await newUser();
     const imports = Array.from({ length: 10 }, () =>
       ada.send("POST", "/tokens/import", { provider_id: "github", access_token: "t" }),
     );
@@ -211,7 +211,7 @@ describe.each(databases)("OAuth tokens on %s", (database) => {
 
   describe("in the hands of agents", () => {
     it("are connected once, by their owner", async () => {
-      const ada = await somebody();
+      const ada = await newUser();
       const id = await give(ada, { scopes: ["s"] });
       const made = await ada.call("POST", "/agents/agent%2Fone/connections", { oauth_token_id: id }, 201);
       expect(Object.keys(made)).toEqual(CONNECTION);
@@ -234,7 +234,7 @@ describe.each(databases)("OAuth tokens on %s", (database) => {
     });
 
     it("are the agent's own when it is given one: no user's, and seen by all in the workspace", async () => {
-      const ada = await somebody();
+      const ada = await newUser();
       const made = await (await ada.asAdmin()).call(
         "POST",
         "/agents/a/providers/github/tokens",
@@ -260,7 +260,7 @@ describe.each(databases)("OAuth tokens on %s", (database) => {
 
   describe("in the events of their user", () => {
     it("come and go, the newest first, of one provider when it is named", async () => {
-      const ada = await somebody();
+      const ada = await newUser();
       await ada.call("POST", "/providers", provider("google"));
       const id = await give(ada, { scopes: ["s"] });
       await give(ada, { provider_id: "google" });

@@ -1,8 +1,8 @@
 import { z } from "@hono/zod-openapi";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { time } from "../../../src/experiments/contract/fields.ts";
-import { invalidParts } from "../../../src/platform/contract/invalid-parts.ts";
 import { laxUuid } from "../../../src/platform/contract/lax-fields.ts";
+import { invalidParts } from "../../../src/platform/contract/validation-errors.ts";
 import { databases } from "../../support/databases.ts";
 import { AuthServiceApi, provider, type User } from "./api.ts";
 
@@ -367,8 +367,8 @@ describe.each(databases)("a refused request to the Auth Service on %s", (databas
       const answer = await api.service.request(method, path, body);
       expect([answer.status, Object.keys(answer.body)]).toEqual([401, ["detail"]]);
     }
-    const workspaceAlone = { "X-Tenant-Id": ada.tenant_id };
-    expect((await api.service.request("DELETE", "/v2/auth/tokens", undefined, workspaceAlone)).status).toBe(401);
+    const onlyWorkspace = { "X-Tenant-Id": ada.tenant_id };
+    expect((await api.service.request("DELETE", "/v2/auth/tokens", undefined, onlyWorkspace)).status).toBe(401);
   });
 
   it.each([

@@ -108,11 +108,14 @@ describe.each(databases)("a PATCH of a deployment on %s", (database) => {
     const wrong = await ada.send("PATCH", `/v2/deployments/${before.id}`, {
       source_revision_config: { langgraph_config_path: "langgraph.json" },
     });
-    expect([wrong.status, wrong.body.detail]).toEqual([400, expect.stringContaining("source_tarball_path is needed")]);
+    expect([wrong.status, wrong.body.detail]).toEqual([
+      400,
+      expect.stringContaining("source_tarball_path is required"),
+    ]);
     const forced = await ada.send("POST", `/v2/deployments/${before.id}/revisions`, {});
     expect([forced.status, forced.body.detail]).toEqual([
       400,
-      expect.stringContaining("source_tarball_path is needed"),
+      expect.stringContaining("source_tarball_path is required"),
     ]);
   });
 
@@ -127,7 +130,7 @@ describe.each(databases)("a PATCH of a deployment on %s", (database) => {
       revision_source: "internal_source",
       secrets: [],
     });
-    expect([back.status, back.body.detail]).toEqual([400, expect.stringContaining("source_tarball_path is needed")]);
+    expect([back.status, back.body.detail]).toEqual([400, expect.stringContaining("source_tarball_path is required")]);
   });
 
   it("gives an image from elsewhere no other source", async () => {
@@ -143,7 +146,7 @@ describe.each(databases)("a PATCH of a deployment on %s", (database) => {
       const answer = await ada.send("PATCH", `/v2/deployments/${id}`, {
         source_revision_config: { source_tarball_path },
       });
-      expect([answer.status, answer.body.detail]).toEqual([400, expect.stringContaining("Nothing was uploaded")]);
+      expect([answer.status, answer.body.detail]).toEqual([400, expect.stringContaining("No tarball was uploaded")]);
       expect(await ada.call("GET", `/v2/deployments/${id}/revisions`)).toMatchObject({ resources: [] });
     },
   );

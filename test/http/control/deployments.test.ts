@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { databases } from "../../support/databases.ts";
-import { NOBODY } from "../scenario.ts";
+import { UNKNOWN_ID } from "../scenario.ts";
 import { ControlApi, DEPLOYMENT_FIELDS, empty, ISO, ofImage, ofRepository, type User, UUID, type Wire } from "./api.ts";
 
 describe.each(databases)("deployments on %s", (database) => {
@@ -120,7 +120,11 @@ describe.each(databases)("deployments on %s", (database) => {
       }),
       "build_on_push",
     ],
-    ["a listener of nobody", ofImage({ source_config: { listener_id: NOBODY } }), `Listener ID ${NOBODY} not found.`],
+    [
+      "a listener of nobody",
+      ofImage({ source_config: { listener_id: UNKNOWN_ID } }),
+      `Listener ID ${UNKNOWN_ID} not found.`,
+    ],
     [
       "limits below what is asked for",
       ofImage({ source_config: { resource_spec: { cpu: 4, cpu_limit: 2 } } }),
@@ -266,7 +270,7 @@ describe.each(databases)("deployments on %s", (database) => {
     expect(await ids("image_version=0.16.0")).toEqual([image.id]);
     expect(await ids(`deployment_ids=${dev.id},${image.id.toUpperCase()},x`)).toEqual([image.id, dev.id]);
     expect(await ids("deployment_ids=")).toHaveLength(3);
-    expect(await ids(`tag_value_ids=${NOBODY}`)).toEqual([]);
+    expect(await ids(`tag_value_ids=${UNKNOWN_ID}`)).toEqual([]);
     expect(await ids("tag_value_ids=")).toHaveLength(3);
     expect(await ids("limit=1&unknown=1")).toEqual([image.id]);
     expect(await who.call("GET", "/v2/deployments/free-count")).toEqual({ count: 1 });
@@ -302,8 +306,8 @@ describe.each(databases)("deployments on %s", (database) => {
     const theirs = await create(ofImage(), elsewhere);
     const remove = (...ids: string[]) =>
       ada.send("DELETE", `/v2/deployments?${ids.map((id) => `deployment_ids=${id}`).join("&")}`);
-    const none = await remove(NOBODY, theirs.id);
-    expect([none.status, none.body]).toEqual([404, { detail: `Deployment ID ${NOBODY}, ${theirs.id} not found.` }]);
+    const none = await remove(UNKNOWN_ID, theirs.id);
+    expect([none.status, none.body]).toEqual([404, { detail: `Deployment ID ${UNKNOWN_ID}, ${theirs.id} not found.` }]);
     const some = await remove(a.id, theirs.id);
     expect([some.status, some.body]).toEqual([207, { deleted: [a.id], not_found: [theirs.id] }]);
     const all = await remove(a.id, b.id, b.id);
@@ -321,7 +325,7 @@ describe.each(databases)("deployments on %s", (database) => {
     };
     expect(await refusal(empty({ source: "internal_docker" }))).toEqual([
       400,
-      expect.stringContaining("No registry is run here"),
+      expect.stringContaining("This service has no registry"),
     ]);
     for (const body of [empty(), ofImage(), ofRepository()])
       expect(await refusal(body)).toEqual([
@@ -333,7 +337,7 @@ describe.each(databases)("deployments on %s", (database) => {
   it("of nobody, and of another workspace, are not found by any route", async () => {
     const theirs = await create(ofImage(), elsewhere);
     const revision = theirs.latest_revision_id;
-    for (const id of [NOBODY, theirs.id]) {
+    for (const id of [UNKNOWN_ID, theirs.id]) {
       const at = `/v2/deployments/${id}`;
       for (const [method, path, body] of [
         ["GET", at, undefined],

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { databases } from "../../support/databases.ts";
-import { NOBODY } from "../scenario.ts";
+import { UNKNOWN_ID } from "../scenario.ts";
 import { ControlApi, ISO, type User, UUID, type Wire } from "./api.ts";
 
 const listener = (compute_id: string, more: object = {}) => ({
@@ -60,8 +60,8 @@ describe.each(databases)("listeners on %s", (database) => {
       compute_config,
       compute_id: "patched",
     });
-    const gone = await ada.send("DELETE", `/v2/listeners/${made.id}`);
-    expect([gone.status, gone.text]).toEqual([204, ""]);
+    const deleted = await ada.send("DELETE", `/v2/listeners/${made.id}`);
+    expect([deleted.status, deleted.text]).toEqual([204, ""]);
     expect((await ada.send("DELETE", `/v2/listeners/${made.id}`)).status).toBe(404);
   });
 
@@ -71,7 +71,7 @@ describe.each(databases)("listeners on %s", (database) => {
     for (let i = 0; i < 3; i++) ids.unshift((await create(listener(`c${i}`), who)).id);
     const page = await who.call("GET", "/v2/listeners?limit=2&offset=1");
     expect([page.resources.map(({ id }: Wire) => id), page.offset]).toEqual([ids.slice(1), 3]);
-    for (const id of [NOBODY, ids[0]])
+    for (const id of [UNKNOWN_ID, ids[0]])
       for (const [method, body] of [
         ["GET", undefined],
         ["PATCH", {}],
@@ -85,9 +85,9 @@ describe.each(databases)("listeners on %s", (database) => {
 
   it.each([
     "/v1/integrations/github/install",
-    `/v1/integrations/github/${NOBODY}/repos`,
+    `/v1/integrations/github/${UNKNOWN_ID}/repos`,
     "/v1/integrations/forge/github/install",
-    `/v1/integrations/forge/github/${NOBODY}/repos`,
+    `/v1/integrations/forge/github/${UNKNOWN_ID}/repos`,
   ])("and integrations: %s lists nothing", async (path) => {
     for (const mount of ["", "/api-host"]) expect(await ada.call("GET", `${mount}${path}`)).toEqual([]);
   });

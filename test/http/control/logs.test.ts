@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { MAX_LOG_LINES, tidyControl } from "../../../src/control-plane/cleanup/log-retention.ts";
+import { deleteExpiredData, MAX_LOG_LINES } from "../../../src/control-plane/control.ts";
 import { insertLogLines, type NewLogLine } from "../../../src/control-plane/storage/logs.ts";
 import { Uploads } from "../../../src/control-plane/uploads.ts";
 import { databases } from "../../support/databases.ts";
@@ -187,7 +187,7 @@ describe.each(databases)("the logs of a deployment on %s", (database) => {
     const { data_dir } = api.service.config;
     const uploads = new Uploads({ database: api.storage, folder: `${data_dir}/u`, limit_bytes: 1, ttl_ms: 1 });
     const tidy = (deployment_log_retention_ms: number) =>
-      tidyControl({ database: api.storage, uploads, settings: { deployment_log_retention_ms } });
+      deleteExpiredData({ database: api.storage, uploads, settings: { deployment_log_retention_ms } });
     const ends = async () => {
       const [oldest] = (await ada.call("GET", `/v2/deployments/${one.id}/logs?limit=1`)).logs;
       const [newest] = (await ada.call("GET", `/v2/deployments/${one.id}/logs?limit=1&order=desc`)).logs;

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { controlRoutes } from "../../../src/control-plane/contract/routes.ts";
 import { databases } from "../../support/databases.ts";
-import { NOBODY } from "../scenario.ts";
+import { UNKNOWN_ID } from "../scenario.ts";
 import { ControlApi, DEPLOYMENT_FIELDS, ofImage, REVISION_FIELDS, type User, type Wire } from "./api.ts";
 
-const LOGS = `/v2/deployments/${NOBODY}/revisions/${NOBODY}/logs`;
+const LOGS = `/v2/deployments/${UNKNOWN_ID}/revisions/${UNKNOWN_ID}/logs`;
 const AT_LEAST_ONE = ["greater_than_equal", "Input should be greater than or equal to 1"];
 const NOT_WHOLE = ["int_parsing", "Input should be a valid integer, unable to parse string as an integer"];
 const TOO_SHORT = "Input should be a valid UUID, invalid length: expected length 32 for simple format, found 1";
@@ -153,7 +153,7 @@ const CASES: Case[] = [
   ["DELETE", "/v2/deployments", undefined, [["query", "deployment_ids"], "missing", "Field required"]],
   [
     "DELETE",
-    `/v2/deployments?deployment_ids=${NOBODY}&deployment_ids=x`,
+    `/v2/deployments?deployment_ids=${UNKNOWN_ID}&deployment_ids=x`,
     undefined,
     [["query", "deployment_ids", 1], "uuid_parsing", "Input should be a valid UUID, invalid character: found `x` at 1"],
   ],
@@ -167,7 +167,7 @@ const CASES: Case[] = [
   ],
   [
     "PATCH",
-    `/v2/deployments/${NOBODY}`,
+    `/v2/deployments/${UNKNOWN_ID}`,
     { revision_source: "external_docker" },
     [["body", "revision_source"], "enum", "Input should be 'github', 'internal_docker' or 'internal_source'"],
   ],
@@ -180,17 +180,17 @@ const CASES: Case[] = [
   ],
   [
     "GET",
-    `/v2/deployments/${NOBODY}/revisions?limit=101`,
+    `/v2/deployments/${UNKNOWN_ID}/revisions?limit=101`,
     undefined,
     [["query", "limit"], "less_than_equal", "Input should be less than or equal to 100"],
   ],
   [
     "POST",
-    `/v2/deployments/${NOBODY}/revisions`,
+    `/v2/deployments/${UNKNOWN_ID}/revisions`,
     { secrets: 1 },
     [["body", "secrets"], "list_type", "Input should be a valid list"],
   ],
-  ["GET", `/v2/deployments/${NOBODY}/revisions/1`, undefined, [["path", "revision_id"], "uuid_parsing", TOO_SHORT]],
+  ["GET", `/v2/deployments/${UNKNOWN_ID}/revisions/1`, undefined, [["path", "revision_id"], "uuid_parsing", TOO_SHORT]],
   [
     "POST",
     `/v2/deployments/1/revisions/1/redeploy`,
@@ -200,7 +200,7 @@ const CASES: Case[] = [
   ],
   [
     "POST",
-    `/v2/deployments/${NOBODY}/revisions/1/interrupt`,
+    `/v2/deployments/${UNKNOWN_ID}/revisions/1/interrupt`,
     undefined,
     [["path", "revision_id"], "uuid_parsing", TOO_SHORT],
   ],
@@ -227,20 +227,20 @@ const CASES: Case[] = [
   ["GET", "/v2/deployment-logs", undefined, [["query", "deployment_id"], "missing", "Field required"]],
   [
     "GET",
-    `/v2/deployment-logs?deployment_id=${NOBODY}&page_size=101&log_type=build`,
+    `/v2/deployment-logs?deployment_id=${UNKNOWN_ID}&page_size=101&log_type=build`,
     undefined,
     [["query", "log_type"], "enum", "Input should be 'BUILD' or 'DEPLOY'"],
     [["query", "page_size"], "less_than_equal", "Input should be less than or equal to 100"],
   ],
   [
     "POST",
-    `/v1/projects/${NOBODY}/deploy_logs`,
+    `/v1/projects/${UNKNOWN_ID}/deploy_logs`,
     { order: "up" },
     [["body", "order"], "enum", "Input should be 'asc' or 'desc'"],
   ],
   [
     "POST",
-    `/v1/projects/${NOBODY}/deploy_logs`,
+    `/v1/projects/${UNKNOWN_ID}/deploy_logs`,
     { start_time: [] },
     [["body", "start_time"], "datetime_type", "Input should be a valid datetime"],
   ],
@@ -291,7 +291,11 @@ describe.each(databases)("what the control plane refuses on %s", (database) => {
   });
 
   it("another method, and a path that is not there, in FastAPI's words", async () => {
-    for (const path of ["/v2/deployments", `/v2/deployments/${NOBODY}/upload-url`, "/v1/integrations/github/install"]) {
+    for (const path of [
+      "/v2/deployments",
+      `/v2/deployments/${UNKNOWN_ID}/upload-url`,
+      "/v1/integrations/github/install",
+    ]) {
       const answer = await ada.send("PUT", path, {});
       expect([path, answer.status, answer.body]).toEqual([path, 405, { detail: "Method Not Allowed" }]);
     }

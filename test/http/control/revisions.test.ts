@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { UNDER_WAY } from "../../../src/control-plane/storage/revisions.ts";
+import { IN_PROGRESS } from "../../../src/control-plane/storage/revisions.ts";
 import { databases } from "../../support/databases.ts";
-import { NOBODY } from "../scenario.ts";
+import { UNKNOWN_ID } from "../scenario.ts";
 import { ControlApi, ISO, ofImage, ofRepository, REVISION_FIELDS, type User, UUID, type Wire } from "./api.ts";
 
 const ENDS = ["CREATE_FAILED", "BUILD_FAILED", "DEPLOY_FAILED", "DEPLOYED", "SKIPPED", "INTERRUPTED"] as const;
@@ -22,7 +22,7 @@ describe.each(databases)("revisions on %s", (database) => {
     ada.send("POST", `/v2/deployments/${id}/revisions/${revision_id}/${verb}`);
   const list = ({ id }: Wire, query = "") => ada.call("GET", `/v2/deployments/${id}/revisions${query}`);
   const statuses = async (of: Wire) => (await list(of)).resources.map(({ status }: Wire) => status);
-  const lookAt = async ({ id }: Wire) => {
+  const nextCheckAt = async ({ id }: Wire) => {
     const { read } = api.storage;
     const row = await read.first(read.k.selectFrom("deployments").select("look_at").where("deployment_id", "=", id));
     return row?.look_at as number;
@@ -60,10 +60,10 @@ describe.each(databases)("revisions on %s", (database) => {
     expect(revision).toMatchObject({ id: expect.stringMatching(UUID), status: "CREATING", source: "external_docker" });
     expect(revision.id).not.toBe(made.latest_revision_id);
     expect(await ada.call("GET", `/v2/deployments/${made.id}`)).toMatchObject({ latest_revision_id: revision.id });
-    expect(await lookAt(made)).toBeLessThanOrEqual(Date.now() + 1000);
+    expect(await nextCheckAt(made)).toBeLessThanOrEqual(Date.now() + 1000);
   });
 
-  it.each(UNDER_WAY)("wait while another is %s; the newest of those that wait stays", async (status) => {
+  it.each(IN_PROGRESS)("wait while another is %s; the newest of those that wait stays", async (status) => {
     const made = await create(ofImage());
     await api.become(made.latest_revision_id, status);
     await add(made);
@@ -106,7 +106,7 @@ describe.each(databases)("revisions on %s", (database) => {
     expect(answer.body).toMatchObject({ id: made.id, latest_revision_id: second.id });
     expect(await statuses(made)).toEqual(["DEPLOYED", "AWAITING_DEPLOY"]);
     expect(await api.row(first)).toMatchObject({ artifact: "a1", status_message: null });
-    expect(await lookAt(made)).toBeLessThanOrEqual(Date.now() + 1000);
+    expect(await nextCheckAt(made)).toBeLessThanOrEqual(Date.now() + 1000);
     // It fails, and is tried once more: it has served before.
     await api.become(first, "DEPLOY_FAILED");
     expect((await ask(made, first, "redeploy")).status).toBe(200);
@@ -116,18 +116,18 @@ describe.each(databases)("revisions on %s", (database) => {
     const made = await create(ofImage());
     await api.become(made.latest_revision_id, status, { artifact: status === "DEPLOYED" ? null : "a" });
     const answer = await ask(made, made.latest_revision_id, "redeploy");
-    const reason = status === "DEPLOYED" ? "its build is not kept any more" : `its status is ${status}`;
+    const reason = status === "DEPLOYED" ? "its build was removed" : `its status is ${status}`;
     expect([answer.status, answer.body.detail]).toEqual([400, expect.stringContaining(reason)]);
     expect(await statuses(made)).toEqual([status]);
   });
 
-  it.each(UNDER_WAY)("are not deployed again while one is %s", async (status) => {
+  it.each(IN_PROGRESS)("are not deployed again while one is %s", async (status) => {
     const made = await create(ofImage());
     await api.become(made.latest_revision_id, "DEPLOYED", { artifact: "a" });
     await api.become((await add(made)).id, status);
     for (const { id } of (await list(made)).resources) {
       const answer = await ask(made, id, "redeploy");
-      expect([answer.status, answer.body.detail]).toEqual([400, expect.stringContaining("under way")]);
+      expect([answer.status, answer.body.detail]).toEqual([400, expect.stringContaining("in progress")]);
     }
     expect(await statuses(made)).toEqual([status, "DEPLOYED"]);
   });
@@ -139,7 +139,7 @@ describe.each(databases)("revisions on %s", (database) => {
     expect(answers.map(({ status }) => status).sort()).toEqual([200, ...Array(9).fill(400)]);
   });
 
-  it.each(UNDER_WAY)("that are %s are asked to end, and go on until somebody sees to it", async (status) => {
+  it.each(IN_PROGRESS)("that are %s are asked to end, and go on until somebody sees to it", async (status) => {
     for (const verb of ["interrupt", "interruption"]) {
       const made = await create(ofImage());
       await api.become(made.latest_revision_id, status);
@@ -151,7 +151,7 @@ describe.each(databases)("revisions on %s", (database) => {
       ]);
       expect(Object.keys(answer.body)).toEqual(REVISION_FIELDS);
       expect((await api.row(made.latest_revision_id)).interrupt_asked).toBe(1);
-      expect(await lookAt(made)).toBeLessThanOrEqual(Date.now() + 1000);
+      expect(await nextCheckAt(made)).toBeLessThanOrEqual(Date.now() + 1000);
     }
   });
 
@@ -165,7 +165,7 @@ describe.each(databases)("revisions on %s", (database) => {
 
   it("of nobody, and of another deployment, are not found", async () => {
     const [made, other] = [await create(ofImage()), await create(ofImage())];
-    for (const id of [NOBODY, other.latest_revision_id])
+    for (const id of [UNKNOWN_ID, other.latest_revision_id])
       for (const [method, path, body] of [
         ["GET", `/v2/deployments/${made.id}/revisions/${id}`, undefined],
         ["POST", `/v2/deployments/${made.id}/revisions/${id}/redeploy`, undefined],

@@ -19,7 +19,7 @@ describe.each(databases)("an upload of source on %s", (database) => {
   let folder: string;
   let origin: string;
   beforeAll(async () => {
-    api = await ControlApi.start(database, { THREADMILL_MAX_SOURCE_BYTES: String(LIMIT) });
+    api = await ControlApi.start(database, { THREADMILL_MAX_SOURCE: String(LIMIT) });
     ada = await api.user();
     made = await ada.call("POST", "/v2/deployments", empty(), 201);
     folder = join(api.service.config.data_dir, "control", "uploads");
@@ -192,7 +192,7 @@ describe.each(databases)("an upload of source on %s", (database) => {
     const other = await ada.call("POST", "/v2/deployments", empty(), 201);
     const body = { source_revision_config: { source_tarball_path: upload.object_path } };
     const answer = await ada.send("PATCH", `/v2/deployments/${other.id}`, body);
-    expect([answer.status, answer.body.detail]).toEqual([400, expect.stringContaining("Nothing was uploaded")]);
+    expect([answer.status, answer.body.detail]).toEqual([400, expect.stringContaining("No tarball was uploaded")]);
   });
 
   it("goes when its hour is over and no revision needs it, with whatever lies in the folder for nobody", async () => {
@@ -216,7 +216,7 @@ describe.each(databases)("an upload of source on %s", (database) => {
     writeFileSync(join(folder, "new.part"), "x");
     for (const upload of Object.values(uploads)) await expire(upload);
     const kept = await fileOf(uploads.newest);
-    await new Uploads(options()).tidy();
+    await new Uploads(options()).deleteExpired();
     expect((await Promise.all(Object.values(uploads).map(rowOf))).map((row) => row !== undefined)).toEqual([
       false,
       true,

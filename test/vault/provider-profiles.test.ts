@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { quirksOf } from "../../src/access/oauth/quirks.ts";
+import { profileOf } from "../../src/access/oauth/provider-profiles.ts";
 import type { ProviderRow } from "../../src/access/storage/schema.ts";
 import { openToken } from "../../src/access/tokens/token-secret.ts";
 import { createDatabase, type TestDatabase } from "../support/databases.ts";
@@ -44,10 +44,10 @@ describe("providers that differ", () => {
   async function come(row: ProviderRow, reply: Reply, scopes = ["a", "b"]) {
     fake.reply = () => reply;
     const user = callerOf(`user ${count}`);
-    const { url } = await vault.ask(user, row.provider_id, { scopes });
+    const { url } = await vault.authenticate(user, row.provider_id, { scopes });
     const sent = new URL(url ?? "").searchParams;
     const { provider_id } = row;
-    const end = await vault.flows.return({ provider_id, state: sent.get("state") ?? "", code: "c" });
+    const end = await vault.flows.handleCallback({ provider_id, state: sent.get("state") ?? "", code: "c" });
     const [token] = await vault.tokens(user, provider_id);
     return { user, sent, end, form: fake.received[0]?.form ?? {}, token, secret: token && openToken(testSeal, token) };
   }
@@ -88,13 +88,13 @@ describe("providers that differ", () => {
   it("GitHub: errors with status 200, and scopes with commas", async () => {
     const refused = await come(await provider(), { body: { error: "bad_verification_code", error_uri: "/x" } });
     expect(refused.end).toEqual({ status: "failed", reason: "bad_verification_code" });
-    const { comma_scopes, final_errors, revocation } = quirksOf({
+    const { comma_separated_scopes, permanent_errors, revocation } = profileOf({
       provider_type: null,
       token_url: "https://github.com/login/oauth/access_token",
     });
-    expect({ comma_scopes, final_errors, revocation }).toEqual({
-      comma_scopes: true,
-      final_errors: ["bad_refresh_token"],
+    expect({ comma_separated_scopes, permanent_errors, revocation }).toEqual({
+      comma_separated_scopes: true,
+      permanent_errors: ["bad_refresh_token"],
       revocation: "github",
     });
   });
@@ -123,7 +123,7 @@ describe("providers that differ", () => {
     };
     const { user, token } = await come(row, { body });
     expect(Number(token?.expires_at) - Date.now()).toBeLessThanOrEqual(900_000);
-    expect(await vault.ask(user, row.provider_id, { scopes: ["a"] })).toMatchObject({
+    expect(await vault.authenticate(user, row.provider_id, { scopes: ["a"] })).toMatchObject({
       status: "completed",
       metadata: { instance_url: "https://eu1.example.com" },
     });
@@ -159,8 +159,8 @@ describe("providers that differ", () => {
   it.each<[string, Reply, string]>([
     ["HTML", { headers: { "content-type": "text/html" }, body: "<h1>Sorry</h1>" }, "status 502"],
     ["a redirect", { status: 302, headers: { location: "https://evil.example.com" } }, "status 302"],
-    ["no token", { body: { token_type: "bearer" } }, "an answer that is not OAuth"],
-    ["a token that is none", { body: { access_token: 7 } }, "an answer that is not OAuth"],
+    ["no token", { body: { token_type: "bearer" } }, "the response is not valid OAuth"],
+    ["a token that is none", { body: { access_token: 7 } }, "the response is not valid OAuth"],
     ["an error of its own", { status: 503, body: "busy" }, "status 503"],
     ["an error in a sentence", { status: 400, body: { error: "some words\nin lines" } }, "unreadable_error"],
     [
@@ -168,7 +168,7 @@ describe("providers that differ", () => {
       { status: 401, headers: { "www-authenticate": "Basic" }, body: { error: "invalid_client" } },
       "invalid_client",
     ],
-    ["more than can be a token", { body: "x".repeat(2_000_000) }, "an answer that is too large"],
+    ["more than can be a token", { body: "x".repeat(2_000_000) }, "the response is too large"],
   ])("a code that is answered with %s gives no token", async (_, reply, reason) => {
     const { end, token } = await come(await provider(), reply);
     expect(end).toEqual({ status: "failed", reason });

@@ -15,17 +15,17 @@ interface State {
 }
 
 const section =
-  read("README.md")
+  read("docs/graphs.md")
     .split(/^## /m)
     .find((part) => part.startsWith("Your own project\n")) ?? "";
 
 /** The block installs them itself; without a registry there is nothing to follow. */
-const packages = await installed("The project section of the README", {
+const packages = await installed("The project of docs/graphs.md", {
   "@langchain/langgraph": "1.4.17",
   "@langchain/core": "1.2.13",
 });
 
-describe.runIf(packages)("the project section of the README, followed in an empty folder", () => {
+describe.runIf(packages)("the project of docs/graphs.md, followed in an empty folder", () => {
   const folder = mkdtempSync(join(tmpdir(), "threadmill-readme-"));
   let server: ServerProcess;
   beforeAll(async () => {

@@ -35,7 +35,7 @@ export async function rowsOf(api: AuthServiceApi): Promise<Rows> {
  * Two users in two workspaces, with two providers each, two tokens at each provider, both agents connected to both tokens, a flow
  * under way; and a token of its own for each agent at each provider.
  */
-export async function newWorld(api: AuthServiceApi): Promise<Record<"ada1" | "bob1" | "ada2" | "bob2", User>> {
+export async function insertFixtures(api: AuthServiceApi): Promise<Record<"ada1" | "bob1" | "ada2" | "bob2", User>> {
   const [one, two] = [await api.newWorkspace(newId().slice(-8)), await api.newWorkspace(newId().slice(-8))];
   const users = {
     ada1: await api.user("ada", one),

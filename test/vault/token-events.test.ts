@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { insertTokenEvents } from "../../src/access/storage/token-events.ts";
-import { tokenEventRetention } from "../../src/access/tokens/token-event-retention.ts";
+import { tokenEventRetention } from "../../src/access/tokens/token-events.ts";
 import { newId } from "../../src/platform/lib/ids.ts";
 import { createLog } from "../../src/platform/lib/log.ts";
 import { databases } from "../support/databases.ts";
