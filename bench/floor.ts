@@ -1,20 +1,19 @@
 /**
- * The floor: LangGraph alone, in a process of its own, without HTTP and with a MemorySaver. Takes one measurement and
- * prints its values as JSON.
+ * The floor: LangGraph in a separate process, without HTTP and with a MemorySaver. Takes one measurement and prints its values as JSON.
  *
- * Started as: node bench/floor.ts '{"measurement": "...", "sizes": {...}, "spawned_at": <ms since 1970>}'
+ * Usage: node bench/floor.ts '{"measurement": "...", "sizes": {...}, "spawned_at": <ms since 1970>}'
  */
 import { randomUUID } from "node:crypto";
 import { MemorySaver, type Pregel } from "@langchain/langgraph";
 import type { Sizes } from "./measurement.ts";
-import { everywhere } from "./measurements/everywhere.ts";
+import { floorMeasurements } from "./measurements/floor-measurements.ts";
 import type { State, StreamTimes, Target, Usage } from "./target.ts";
 
-/** What the process that starts this one tells it. */
-export interface FloorOrder {
+/** The argument of the process. */
+export interface FloorOptions {
   measurement: string;
   sizes: Sizes;
-  /** When the process was spawned, in ms since 1970. */
+  /** Time of the spawn, in ms since 1970. */
   spawned_at: number;
 }
 
@@ -53,7 +52,7 @@ class InProcessTarget implements Target {
 
   async streamCustom(graph: string, input: object): Promise<StreamTimes> {
     const thread_id = randomUUID();
-    const times = { asked_at: performance.now(), first_at: 0, last_at: 0, events: 0, events_after_first: 0 };
+    const times = { sent_at: performance.now(), first_at: 0, last_at: 0, events: 0, events_after_first: 0 };
     for await (const _ of await this.#get(graph).stream(input, { configurable: { thread_id }, streamMode: "custom" })) {
       times.last_at = performance.now();
       if (times.events === 0) times.first_at = times.last_at;
@@ -78,9 +77,9 @@ class InProcessTarget implements Target {
   }
 }
 
-const order = JSON.parse(process.argv[2] ?? "{}") as FloorOrder;
-const measurement = everywhere.find(({ name }) => name === order.measurement);
-if (!measurement) throw new Error(`There is no measurement "${order.measurement}".`);
+const options = JSON.parse(process.argv[2] ?? "{}") as FloorOptions;
+const measurement = floorMeasurements.find(({ name }) => name === options.measurement);
+if (!measurement) throw new Error(`There is no measurement "${options.measurement}".`);
 const saver = new MemorySaver();
 const graphs = new Map<string, Graph>();
 for (const name of GRAPHS) {
@@ -88,5 +87,8 @@ for (const name of GRAPHS) {
   graph.checkpointer = saver;
   graphs.set(name, graph);
 }
-const values = await measurement.measure(async () => new InProcessTarget(graphs, saver, order.spawned_at), order.sizes);
+const values = await measurement.measure(
+  async () => new InProcessTarget(graphs, saver, options.spawned_at),
+  options.sizes,
+);
 console.log(JSON.stringify(values));

@@ -1,14 +1,14 @@
 import { once } from "node:events";
 import { Agent, type IncomingMessage, request } from "node:http";
 
-interface Asked {
+interface RequestOptions {
   /** Sent as JSON; bytes are sent as they are. */
   body?: object | Uint8Array;
-  /** The status that is expected; 200 when not given. */
+  /** Expected status; default 200. */
   status?: number;
 }
 
-/** Requests to a server of this machine, over connections that stay open; as little of a client as will do. */
+/** A minimal HTTP client for a local server, with keep-alive connections. */
 export class HttpApi {
   readonly port: number;
   readonly #agent = new Agent({ keepAlive: true, maxSockets: Number.POSITIVE_INFINITY, maxFreeSockets: 256 });
@@ -21,13 +21,13 @@ export class HttpApi {
     this.#headers = headers;
   }
 
-  /** @returns the text of the answer */
-  async ask(method: string, path: string, asked: Asked = {}): Promise<string> {
-    return await textOf(await this.open(method, path, asked));
+  /** @returns the body of the response */
+  async send(method: string, path: string, options: RequestOptions = {}): Promise<string> {
+    return await textOf(await this.open(method, path, options));
   }
 
-  /** @returns the answer, whose body is still to be read */
-  async open(method: string, path: string, { body, status = 200 }: Asked = {}): Promise<IncomingMessage> {
+  /** @returns the response with an unread body */
+  async open(method: string, path: string, { body, status = 200 }: RequestOptions = {}): Promise<IncomingMessage> {
     const text = body instanceof Uint8Array ? body : body && JSON.stringify(body);
     const headers = text !== undefined && {
       "content-type": "application/json",
@@ -41,7 +41,7 @@ export class HttpApi {
       agent: this.#agent,
       headers: { ...this.#headers, ...headers },
     });
-    // Errors after the response has begun also reach its reader.
+    // Errors after the start of the response are also emitted on the response.
     sent.on("error", () => undefined);
     sent.end(text);
     const [response] = (await once(sent, "response")) as [IncomingMessage];

@@ -2,23 +2,23 @@ import type { IncomingMessage } from "node:http";
 import { HttpApi } from "./http-api.ts";
 import type { Server, State, StreamTimes, Target, Usage } from "./target.ts";
 
-/** A server process that answers on a port of this machine. */
+/** A local server process. */
 export interface ServerProcess {
   port: number;
-  /** When it was spawned, on the clock of performance.now(). */
+  /** Time of the spawn, on the clock of performance.now(). */
   spawned_at: number;
-  /** How long after that GET /ok first answered 200, in ms. */
+  /** Time from the spawn to the first 200 of GET /ok, in ms. */
   ready_ms: number;
   usage(): Usage | undefined;
   stop(): Promise<void>;
-  /** Starts it again, on what it has left behind; it must have been stopped. */
+  /** Starts a stopped server again on its data. */
   startAgain(): Promise<ServerProcess>;
 }
 
-/** How a server's stream begins a custom event. */
+/** The start of a custom event in an event stream. */
 const CUSTOM_EVENT = "event: custom";
 
-/** Asks a server for runs, over connections that stay open. The same client for all servers, and as little of one as will do. */
+/** A server as target. All servers use the same minimal client with keep-alive connections. */
 export class HttpTarget implements Target {
   #server: ServerProcess;
   #api: HttpApi;
@@ -32,8 +32,8 @@ export class HttpTarget implements Target {
       get port() {
         return api().port;
       },
-      ask: (...asked) => api().ask(...asked),
-      open: (...asked) => api().open(...asked),
+      send: (...args) => api().send(...args),
+      open: (...args) => api().open(...args),
       restart: () => this.#restart(),
     };
   }
@@ -56,9 +56,9 @@ export class HttpTarget implements Target {
 
   async streamCustom(graph: string, input: object): Promise<StreamTimes> {
     const body = { assistant_id: graph, input, stream_mode: ["custom"] };
-    const asked_at = performance.now();
+    const sent_at = performance.now();
     const response = await this.#api.open("POST", "/runs/stream", { body });
-    return await timeEvents(response, asked_at);
+    return await timeEvents(response, sent_at);
   }
 
   usage(): Usage | undefined {
@@ -78,20 +78,20 @@ export class HttpTarget implements Target {
   }
 
   async #wait(path: string, body: object): Promise<State> {
-    const state = JSON.parse(await this.#api.ask("POST", path, { body })) as State;
+    const state = JSON.parse(await this.#api.send("POST", path, { body })) as State;
     if ("__error__" in state) throw new Error(`The run of POST ${path} failed: ${JSON.stringify(state)}.`);
     return state;
   }
 }
 
-/** Notes when the events of a stream come, without parsing them. */
-async function timeEvents(response: IncomingMessage, asked_at: number): Promise<StreamTimes> {
+/** Records the arrival times of custom events without parsing them. */
+async function timeEvents(response: IncomingMessage, sent_at: number): Promise<StreamTimes> {
   response.setEncoding("utf8");
-  const times = { asked_at, first_at: 0, last_at: 0, events: 0, events_after_first: 0 };
+  const times = { sent_at, first_at: 0, last_at: 0, events: 0, events_after_first: 0 };
   let rest = "";
   for await (const chunk of response) {
     const parts = (rest + chunk).split(CUSTOM_EVENT);
-    // What is left may hold the beginning of the next event's first words, but never all of them.
+    // The rest may contain a prefix of CUSTOM_EVENT, but never all of it.
     rest = (parts.at(-1) ?? "").slice(1 - CUSTOM_EVENT.length);
     const found = parts.length - 1;
     if (found === 0) continue;

@@ -1,13 +1,13 @@
 /**
- * The benchmark: measures Threadmill beside bare LangGraph (the floor) and beside the in-memory development server
- * (the peer), in rounds that alternate between them.
+ * The benchmark: compares Threadmill with LangGraph alone (the floor) and with the in-memory development server (the peer), in rounds that
+ * alternate between them.
  *
  * Usage: node bench/main.ts [--rounds N] [--only name,...] [--quick]
- *   --rounds  how often everything is taken (3, with --quick 1)
- *   --only    measurements (startup, create-wait, stateless-wait, custom-events, growing-thread, memory, cancel,
+ *   --rounds  number of rounds (default: 3, with --quick 1)
+ *   --only    only these measurements (startup, create-wait, stateless-wait, custom-events, growing-thread, memory, cancel,
  *             rollback, readers, open-streams, replay, experiments, router, hostile, web-compare) and subjects (threadmill-normal,
  *             threadmill-full, threadmill-postgres, floor, peer)
- *   --quick   tiny sizes, to see that everything works
+ *   --quick   small sizes, to check that everything works
  */
 import { mkdirSync, statfsSync, writeFileSync } from "node:fs";
 import { cpus, loadavg, tmpdir, totalmem } from "node:os";
@@ -34,8 +34,8 @@ const options = readOptions();
 const results = new Results();
 const report: Report = {
   facts: facts(options),
-  measurements: choose(measurements, options.only),
-  subjects: await prepare(choose(subjects, options.only), results),
+  measurements: select(measurements, options.only),
+  subjects: await prepare(select(subjects, options.only), results),
   results,
 };
 const sizes = options.quick ? QUICK : FULL;
@@ -53,26 +53,26 @@ function readOptions(): Options {
   const { values } = parseArgs({ options: flags });
   const { quick = false } = values;
   const rounds = Number(values.rounds ?? (quick ? 1 : 3));
-  if (!Number.isInteger(rounds) || rounds < 1) refuse("--rounds must be a whole number from 1.");
+  if (!Number.isInteger(rounds) || rounds < 1) exitWith("--rounds must be a whole number, 1 or more.");
   const only = (values.only ?? []).flatMap((names) => names.split(","));
   const known = [...measurements, ...subjects].map(({ name }) => name as string);
   const unknown = only.filter((name) => !known.includes(name));
-  if (unknown.length > 0) refuse(`--only ${unknown.join(",")}: there are only ${known.join(", ")}.`);
+  if (unknown.length > 0) exitWith(`--only: unknown ${unknown.join(", ")}. Valid names: ${known.join(", ")}.`);
   return { rounds, quick, only };
 }
 
-function refuse(reason: string): never {
-  console.error(reason);
+function exitWith(reason: string): never {
+  console.error(`error: ${reason}`);
   process.exit(2);
 }
 
-/** Those that were asked for by name; all of them when none was. */
-function choose<T extends { name: string }>(all: readonly T[], only: readonly string[]): readonly T[] {
+/** The named items; all items when none is named. */
+function select<T extends { name: string }>(all: readonly T[], only: readonly string[]): readonly T[] {
   const named = all.filter(({ name }) => only.includes(name));
   return named.length > 0 ? named : all;
 }
 
-/** @returns those that can be measured here */
+/** @returns the subjects that are available on this machine */
 async function prepare(all: readonly Subject[], results: Results): Promise<Subject[]> {
   const ready: Subject[] = [];
   for (const subject of all) {
@@ -80,27 +80,27 @@ async function prepare(all: readonly Subject[], results: Results): Promise<Subje
       await subject.prepare?.();
       ready.push(subject);
     } catch (error) {
-      results.failures.push(`The ${subject.name} is skipped: ${(error as Error).message}`);
+      results.failures.push(`${subject.name} is skipped: ${(error as Error).message}`);
       console.log(results.failures.at(-1));
     }
   }
   return ready;
 }
 
-/** What figures depend on besides the program. */
+/** Facts about the machine that the figures depend on. */
 function facts({ rounds, quick }: Options): string[] {
   const [first, ...others] = cpus();
   const load = loadavg().map((value) => value.toFixed(2));
   return [
-    `${new Date().toISOString()}, ${rounds} rounds${quick ? ", **quick: sizes so small that the figures say little**" : ""}`,
+    `${new Date().toISOString()}, ${rounds} rounds${quick ? ", **quick: the sizes are too small for meaningful figures**" : ""}`,
     `Node.js ${process.version}, ${process.platform} ${process.arch}, ${1 + others.length} × ${first?.model}, ${Math.round(totalmem() / 1e9)} GB`,
-    `load average before it began: ${load.join(", ")}; the load generator shares the cores with the servers`,
-    `SQLite writes to ${tmpdir()} (${isMemory(tmpdir()) ? "**in memory**: synchronous=full costs nothing there" : "on a disk"})`,
+    `load average before the start: ${load.join(", ")}; the load generator shares the cores with the servers`,
+    `SQLite writes to ${tmpdir()} (${isInMemory(tmpdir()) ? "**in memory**: synchronous=full costs nothing there" : "on a disk"})`,
   ];
 }
 
-/** Whether a folder is on Linux' tmpfs. */
-function isMemory(path: string): boolean {
+/** Whether a folder is on a tmpfs of Linux. */
+function isInMemory(path: string): boolean {
   return statfsSync(path).type === 0x01021994;
 }
 

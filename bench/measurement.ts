@@ -1,69 +1,69 @@
 import type { Target } from "./target.ts";
 
-/** One thing that is measured, in the same way of every subject. */
+/** A measurement, which is the same for all subjects. */
 export interface Measurement {
-  /** For the command line. */
+  /** Name on the command line. */
   name: string;
   figures: readonly Figure[];
-  /** How many times it is taken in each round; 1 when not given. */
+  /** Repetitions per round; default 1. */
   times_per_round?: number;
-  /** Subjects that do not take part, since they have nothing to be measured. */
+  /** Subjects that do not support the measurement. */
   without?: readonly ("floor" | "peer")[];
-  /** Taken of Threadmill on Postgres, too. */
+  /** Also measure Threadmill on Postgres. */
   on_postgres?: boolean;
-  /** Takes it once, of a target that it starts itself and stops. Figures that cannot be had here are left out. */
+  /** Starts a target, measures it once, and stops it. Omits figures that are not available on this machine. */
   measure(start: () => Promise<Target>, sizes: Sizes): Promise<Values>;
 }
 
-/** Values by the figure's key. */
+/** Values by the key of their figure. */
 export type Values = Record<string, number>;
 
 /** A row of the table. */
 export interface Figure {
   key: string;
-  /** What it is, with its unit. */
+  /** Description with the unit. */
   label: string;
   goal?: Goal;
-  /** A figure of the same process; the report says in brackets how many times that this one is. */
-  beside?: Figure;
+  /** A figure of the same process. The report shows the ratio to it in brackets. */
+  base?: Figure;
 }
 
-/** Compared with another subject as a ratio; with `itself`, the figure as it is. */
-export type Goal = { against: "floor" | "peer" | "itself" } & ({ at_most: number } | { at_least: number });
+/** A limit of the ratio to another subject, or with `itself` of the figure. */
+export type Goal = { against: "floor" | "peer" | "itself" } & ({ max: number } | { min: number });
 
-/** How much of everything is done. */
+/** The sizes of all measurements. */
 export interface Sizes {
-  /** Load before a measurement that does not count, in seconds. */
+  /** Load before a measurement, in seconds. */
   warm_up_seconds: number;
   /** Load at each concurrency, in seconds. */
   load_seconds: number;
-  /** Streams one after another. */
+  /** Number of sequential streams. */
   single_streams: number;
-  /** How often many streams at once are taken. */
+  /** Number of batches of concurrent streams. */
   stream_batches: number;
   /** Runs on a growing thread. */
   growing_runs: number;
-  /** The first and the last this many of them are compared. */
+  /** Number of first and last runs that are compared. */
   growing_window: number;
-  /** Runs after which memory is read again. */
+  /** Runs before the second reading of the memory. */
   memory_runs: number;
-  /** Requests of GET /ok that other latencies are put beside. */
+  /** Requests of GET /ok, the base of other latencies. */
   ok_calls: number;
   /** Cancelled runs at each concurrency. */
   cancels: number;
   rollbacks: number;
-  /** Readers of one run at the same time, and the events that it tells them. */
+  /** Concurrent readers of a run, and the events of the run. */
   readers: number;
   reader_events: number;
-  /** Streams that are open at the same time. */
+  /** Concurrent open streams. */
   open_streams: number;
-  /** Events of a run that are read again after a restart. */
+  /** Events of a run that is read after a restart. */
   replay_events: number;
   /** Rows of each of ten experiments. */
   experiment_rows: number;
-  /** Requests of each kind to them. */
+  /** Requests of each kind to the experiments. */
   experiment_calls: number;
-  /** Requests through the router while it switches. */
+  /** Requests through the router during the switches. */
   switched_calls: number;
 }
 
@@ -87,7 +87,7 @@ export const FULL: Sizes = {
   switched_calls: 10_000,
 };
 
-/** Enough to see that everything works; the figures say little. */
+/** Enough to check that everything works, too small for meaningful figures. */
 export const QUICK: Sizes = {
   warm_up_seconds: 0.5,
   load_seconds: 1,

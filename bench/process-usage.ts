@@ -3,10 +3,10 @@ import type { Usage } from "./target.ts";
 
 const hasProc = existsSync("/proc/self/stat");
 
-/** What Linux shows to programs as the length of a tick, whatever its own is: CPU time in /proc is counted in these. */
+/** The unit of CPU times in /proc, which is fixed and independent of the tick of the kernel. */
 const TICK_MS = 10;
 
-/** What a process and its children use, all threads included; undefined where there is no /proc. */
+/** CPU time and memory of a process and its descendants; undefined without /proc. */
 export function processUsage(pid: number): Usage | undefined {
   if (!hasProc) return undefined;
   const all = withChildren(pid).map(readOne);
@@ -15,7 +15,7 @@ export function processUsage(pid: number): Usage | undefined {
 
 function readOne(pid: number): Usage {
   const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
-  // The second field is the program's name in brackets and may hold anything; utime and stime are the 14th and 15th.
+  // The second field is the name of the program in brackets and may contain any character; utime and stime are fields 14 and 15.
   const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
   const ticks = Number(fields[11]) + Number(fields[12]);
   const kib = Number(/^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1] ?? 0);

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-/** Everything that this process has started and not yet stopped. */
+/** The running child processes. */
 const running = new Set<ChildProcess>();
 
 const folder = mkdtempSync(join(tmpdir(), "threadmill-bench-"));
@@ -13,16 +13,16 @@ process.on("exit", () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** A folder that is gone when the benchmark ends. */
+/** Creates a folder that is deleted at the end of the benchmark. */
 export const temporaryFolder = (): string => mkdtempSync(join(folder, "run-"));
 
 export interface Started {
   child: ChildProcess;
-  /** The end of what it wrote to standard error. */
-  complaints(): string;
+  /** The last 2,000 characters of standard error. */
+  stderrTail(): string;
 }
 
-/** Starts a program; its standard output goes nowhere unless it is asked for. */
+/** Starts a program. Its standard output is discarded unless `output` is set. */
 export function start(
   args: string[],
   options: { cwd?: string; output?: boolean; env?: Record<string, string>; command?: string },
@@ -38,10 +38,10 @@ export function start(
   child.stderr?.setEncoding("utf8").on("data", (chunk: string) => {
     text = (text + chunk).slice(-2_000);
   });
-  return { child, complaints: () => text.trim() };
+  return { child, stderrTail: () => text.trim() };
 }
 
-/** Asks a program to end, and ends it if it has not done so in time. */
+/** Sends SIGTERM, and SIGKILL after 5 s. */
 export async function stop({ child }: Started): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return;
   const closed = once(child, "close");
@@ -51,19 +51,19 @@ export async function stop({ child }: Started): Promise<void> {
   clearTimeout(timer);
 }
 
-/** Ends at once whatever is still running; whoever waits for it gets an error. */
+/** Kills all child processes. Measurements that use them fail. */
 export function killAll(): void {
   for (const child of running) child.kill("SIGKILL");
 }
 
-/** No settings of this machine's user, so that all subjects run as they come; and nothing that calls home. */
+/** A clean environment: all subjects run with their defaults and without telemetry. */
 function environment(): Record<string, string> {
-  const kept = ["PATH", "HOME", "TMPDIR", "TEMP", "TMP", "LANG", "SystemRoot"].flatMap((name) => {
+  const inherited = ["PATH", "HOME", "TMPDIR", "TEMP", "TMP", "LANG", "SystemRoot"].flatMap((name) => {
     const value = process.env[name];
     return value === undefined ? [] : [[name, value]];
   });
   return {
-    ...Object.fromEntries(kept),
+    ...Object.fromEntries(inherited),
     LANGSMITH_TRACING: "false",
     LANGCHAIN_TRACING_V2: "false",
     LOG_LEVEL: "error",

@@ -2,20 +2,19 @@ import type { Figure, Goal, Measurement } from "./measurement.ts";
 import type { Results } from "./results.ts";
 import type { Subject, SubjectName } from "./subjects.ts";
 
-/** What a report is about. */
 export interface Report {
-  /** Facts about the machine and the run, a line each. */
+  /** Facts about the machine and the run, one per line. */
   facts: readonly string[];
   subjects: readonly Subject[];
   measurements: readonly Measurement[];
   results: Results;
 }
 
-/** The subjects that goals are for, and those that they are compared with. */
+/** The subjects that have goals, and the subjects they are compared with. */
 const OWN: readonly SubjectName[] = ["threadmill-normal", "threadmill-full"];
 const OTHERS: readonly ("floor" | "peer")[] = ["floor", "peer"];
 
-/** The report for people: figures and ratios, then the values of each round. */
+/** The report as Markdown: figures and ratios, then the values of each round. */
 export function toMarkdown(report: Report): string {
   const { facts, subjects, results } = report;
   const failures =
@@ -28,7 +27,7 @@ export function toMarkdown(report: Report): string {
     "",
     "## Medians and ratios",
     "",
-    "In brackets: how many times GET /ok takes, of the same process while nothing else goes on.",
+    "In brackets: ratio to the latency of GET /ok of the same process, measured while the process is idle.",
     "",
     ...ratioTable(report),
     ...failures,
@@ -40,7 +39,7 @@ export function toMarkdown(report: Report): string {
   ].join("\n");
 }
 
-/** The same for programs: all values and medians, and which goals were met. */
+/** The report as JSON: all values, medians, and the goals that are met. */
 export function toJson({ facts, subjects, measurements, results }: Report): string {
   const figures = measurements.flatMap(({ name, figures }) =>
     figures.map((figure) => ({
@@ -54,7 +53,7 @@ export function toJson({ facts, subjects, measurements, results }: Report): stri
           {
             median: results.get(figure, subject.name),
             rounds: results.all(figure, subject.name),
-            times_beside: besideRatio(figure, subject.name, results),
+            times_base: baseRatio(figure, subject.name, results),
             met: OWN.includes(subject.name) ? isMet(figure, subject.name, results) : undefined,
           },
         ]),
@@ -72,7 +71,7 @@ function ratioTable({ subjects, measurements, results }: Report): string[] {
   const rows = measurements.flatMap(({ figures }) =>
     figures.map((figure) => [
       figure.label,
-      ...names.map((name) => number(results.get(figure, name)) + besideText(figure, name, results)),
+      ...names.map((name) => number(results.get(figure, name)) + baseText(figure, name, results)),
       ...pairs.map(([own, other]) => times(ratio(figure, own, other, results))),
       figure.goal ? goalText(figure.goal) : "",
       figure.goal ? verdict(figure, results) : "",
@@ -97,16 +96,16 @@ function ratio(figure: Figure, own: SubjectName, other: SubjectName, results: Re
   return value === undefined || !base ? undefined : value / base;
 }
 
-/** Whether a subject reaches a figure's goal; undefined when there is none or it cannot be told. */
+/** Whether a subject meets the goal of a figure; undefined without a goal or a value. */
 function isMet(figure: Figure, own: SubjectName, results: Results): boolean | undefined {
   const { goal } = figure;
   if (!goal) return undefined;
   const value = goal.against === "itself" ? results.get(figure, own) : ratio(figure, own, goal.against, results);
   if (value === undefined) return undefined;
-  return "at_most" in goal ? value <= goal.at_most : value >= goal.at_least;
+  return "max" in goal ? value <= goal.max : value >= goal.min;
 }
 
-/** One word when all of ours agree, else a word for each. */
+/** One word if all subjects of Threadmill agree, otherwise one per subject. */
 function verdict(figure: Figure, results: Results): string {
   const words = OWN.flatMap((own) => {
     const met = isMet(figure, own, results);
@@ -118,22 +117,22 @@ function verdict(figure: Figure, results: Results): string {
 }
 
 function goalText(goal: Goal): string {
-  const limit = "at_most" in goal ? `≤ ${goal.at_most}` : `≥ ${goal.at_least}`;
+  const limit = "max" in goal ? `≤ ${goal.max}` : `≥ ${goal.min}`;
   return goal.against === "itself" ? limit : `${limit} × ${goal.against}`;
 }
 
-/** How many times the figure beside it, in brackets; empty when there is none. */
-function besideText(figure: Figure, name: SubjectName, results: Results): string {
-  const ratio = besideRatio(figure, name, results);
+/** The ratio to the base figure in brackets; empty without one. */
+function baseText(figure: Figure, name: SubjectName, results: Results): string {
+  const ratio = baseRatio(figure, name, results);
   return ratio === undefined ? "" : ` (${times(ratio)})`;
 }
 
-function besideRatio(figure: Figure, name: SubjectName, results: Results): number | undefined {
-  const [value, base] = [results.get(figure, name), figure.beside && results.get(figure.beside, name)];
+function baseRatio(figure: Figure, name: SubjectName, results: Results): number | undefined {
+  const [value, base] = [results.get(figure, name), figure.base && results.get(figure.base, name)];
   return value === undefined || !base ? undefined : value / base;
 }
 
-/** Three digits that count, without a power of ten. */
+/** Three significant digits, without an exponent. */
 function number(value: number | undefined): string {
   if (value === undefined) return "–";
   return value >= 100 ? String(Math.round(value)) : String(Number(value.toPrecision(3)));

@@ -2,14 +2,14 @@ import { median } from "./load.ts";
 import type { Figure, Measurement, Values } from "./measurement.ts";
 import type { SubjectName } from "./subjects.ts";
 
-/** What the rounds have brought so far. */
+/** The values of all rounds. */
 export class Results {
-  /** By figure, then by subject: one value a round. */
+  /** By figure, then by subject: one value per round. */
   readonly #values = new Map<Figure, Map<SubjectName, number[]>>();
-  /** What could not be measured, a sentence each. */
+  /** Failed measurements, one sentence each. */
   readonly failures: string[] = [];
 
-  /** @param values those that are no numbers are left out */
+  /** Ignores values that are not finite. */
   add(measurement: Measurement, subject: SubjectName, values: Values): void {
     for (const figure of measurement.figures) {
       const value = values[figure.key];
@@ -26,7 +26,7 @@ export class Results {
     return this.#values.get(figure)?.get(subject) ?? [];
   }
 
-  /** The median of all rounds; undefined when there is no value. */
+  /** The median of all rounds; undefined without values. */
   get(figure: Figure, subject: SubjectName): number | undefined {
     const values = this.all(figure, subject);
     return values.length > 0 ? median(values) : undefined;

@@ -3,12 +3,12 @@ import { killAll } from "./processes.ts";
 import type { Results } from "./results.ts";
 import type { Subject } from "./subjects.ts";
 
-/** One measurement of one subject may take this long. */
-const LIMIT_MS = 20 * 60_000;
-/** One that took longer than this is not taken again in later rounds. */
+/** Time limit of one measurement of one subject. */
+const TIMEOUT_MS = 20 * 60_000;
+/** A longer measurement is not repeated in later rounds. */
 const REPEAT_LIMIT_MS = 4 * 60_000;
 
-/** Takes one measurement of all subjects again and again; each time another subject begins. */
+/** Repeats a measurement of all subjects. Each repetition starts with another subject. */
 export async function takeAllRounds(
   measurement: Measurement,
   all: readonly Subject[],
@@ -32,7 +32,7 @@ export async function takeAllRounds(
   }
 }
 
-/** @returns whether it is worth taking again */
+/** @returns whether to repeat the measurement */
 async function takeOnce(
   measurement: Measurement,
   subject: Subject,
@@ -40,12 +40,12 @@ async function takeOnce(
   results: Results,
   title: string,
 ): Promise<boolean> {
-  const began = performance.now();
+  const started_at = performance.now();
   try {
-    const values = await withinLimit(() => subject.measure(measurement, sizes));
+    const values = await withTimeout(() => subject.measure(measurement, sizes));
     results.add(measurement, subject.name, values);
-    const again = performance.now() - began < REPEAT_LIMIT_MS;
-    console.log(title, oneLine(values), again ? "" : "(took so long that it is not taken again)");
+    const again = performance.now() - started_at < REPEAT_LIMIT_MS;
+    console.log(title, oneLine(values), again ? "" : "(too slow to repeat)");
     return again;
   } catch (error) {
     const { message } = error as Error;
@@ -55,17 +55,17 @@ async function takeOnce(
   }
 }
 
-/** Ends the subject's process when it takes too long; that fails the measurement. */
-async function withinLimit<T>(measure: () => Promise<T>): Promise<T> {
-  let late = false;
+/** Kills the processes of the subject after the time limit, so that the measurement fails. */
+async function withTimeout<T>(measure: () => Promise<T>): Promise<T> {
+  let isLate = false;
   const timer = setTimeout(() => {
-    late = true;
+    isLate = true;
     killAll();
-  }, LIMIT_MS);
+  }, TIMEOUT_MS);
   try {
     return await measure();
   } catch (error) {
-    throw late ? new Error(`it took more than ${LIMIT_MS / 60_000} minutes.`) : error;
+    throw isLate ? new Error(`timed out after ${TIMEOUT_MS / 60_000} minutes.`) : error;
   } finally {
     clearTimeout(timer);
   }

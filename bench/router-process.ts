@@ -1,7 +1,7 @@
 /**
- * A Threadmill whose router leads to servers that others have started. Prints where as JSON, in one line.
+ * Threadmill with a router to servers that the parent process has started. Prints its addresses as one line of JSON.
  *
- * Started as: node bench/router-process.ts '{"data": "<folder>"}'
+ * Usage: node bench/router-process.ts '{"data": "<folder>"}'
  */
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -11,23 +11,23 @@ import { readConfig } from "../src/config/config.ts";
 import { listen, startThreadmill } from "../src/main.ts";
 import { createLog } from "../src/platform/lib/log.ts";
 
-/** What the process that starts this one tells it. */
-export interface RouterOrder {
-  /** A folder for its data. */
+/** The argument of the process. */
+export interface RouterOptions {
+  /** The data folder. */
   data: string;
 }
 
 export interface RouterStarted {
   port: number;
-  /** Of the deployment. */
+  /** Path of the deployment. */
   path: string;
-  /** A key that opens it. */
+  /** API key for the deployment. */
   key: string;
-  /** Where its instances are said: the address of one, as the body of a POST. The answer comes when requests go there. */
+  /** A POST with the address of an instance activates it. The response is sent after the switch. */
   switch_port: number;
 }
 
-const { data } = JSON.parse(process.argv[2] ?? "{}") as RouterOrder;
+const { data } = JSON.parse(process.argv[2] ?? "{}") as RouterOptions;
 const config = readConfig(
   "dev",
   { config: join(import.meta.dirname, "graphs/langgraph.json"), data, port: "0", logLevel: "error" },
@@ -36,16 +36,20 @@ const config = readConfig(
 const threadmill = await startThreadmill(config, createLog("error"));
 const { url } = await listen(config, threadmill);
 
-async function make(path: string, body: object, key = ""): Promise<Record<string, string>> {
+async function create(path: string, body: object, key = ""): Promise<Record<string, string>> {
   const headers = { "content-type": "application/json", "x-api-key": key };
-  const made = await fetch(url + path, { method: "POST", headers, body: JSON.stringify(body) });
-  if (made.status !== 201) throw new Error(`POST ${path} answered ${made.status}: ${await made.text()}`);
-  return (await made.json()) as Record<string, string>;
+  const created = await fetch(url + path, { method: "POST", headers, body: JSON.stringify(body) });
+  if (created.status !== 201) throw new Error(`POST ${path} answered ${created.status}: ${await created.text()}`);
+  return (await created.json()) as Record<string, string>;
 }
 
-const { key } = (await make("/admin/keys", { name: "bench", user_id: "bench" })) as { key: string };
-const wishes = { name: "bench", source: "internal_source", source_config: {}, source_revision_config: {} };
-const { id } = (await make("/v2/deployments", wishes, key)) as { id: string };
+const { key } = (await create("/admin/keys", {
+  name: "bench",
+  user_id: "bench",
+  scopes: ["agents", "deployments"],
+})) as { key: string };
+const body = { name: "bench", source: "internal_source", source_config: {}, source_revision_config: {} };
+const { id } = (await create("/v2/deployments", body, key)) as { id: string };
 
 let switches = 0;
 const switcher = createServer(async (request, response) => {

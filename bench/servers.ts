@@ -6,10 +6,9 @@ import { sleep } from "./load.ts";
 import { processUsage } from "./process-usage.ts";
 import { type Started, start, stop } from "./processes.ts";
 
-/** A server that has not answered after this long will not. */
-const START_LIMIT_MS = 60_000;
-/** Between two looks whether it answers: the error of the start-up time. */
-const LOOK_EVERY_MS = 5;
+const START_TIMEOUT_MS = 60_000;
+/** Also the maximum error of the measured start time. */
+const POLL_MS = 5;
 
 /** Starts a server and waits until GET /ok answers 200. */
 export async function startServer(
@@ -21,7 +20,7 @@ export async function startServer(
   const spawned_at = performance.now();
   const started = start(command(port), { cwd, env });
   try {
-    const ready_ms = (await untilReady(port, started, spawned_at)) - spawned_at;
+    const ready_ms = (await waitUntilReady(port, started, spawned_at)) - spawned_at;
     const pid = started.child.pid as number;
     return {
       port,
@@ -37,25 +36,25 @@ export async function startServer(
   }
 }
 
-async function untilReady(port: number, { child, complaints }: Started, spawned_at: number): Promise<number> {
+async function waitUntilReady(port: number, { child, stderrTail }: Started, spawned_at: number): Promise<number> {
   for (;;) {
     if (await answersOk(port)) return performance.now();
     if (child.exitCode !== null || child.signalCode !== null)
-      throw new Error(`The server ended at its start: ${complaints()}`);
-    if (performance.now() - spawned_at > START_LIMIT_MS)
-      throw new Error(`The server did not answer within ${START_LIMIT_MS / 1000} s: ${complaints()}`);
-    await sleep(LOOK_EVERY_MS);
+      throw new Error(`The server exited during its start: ${stderrTail()}`);
+    if (performance.now() - spawned_at > START_TIMEOUT_MS)
+      throw new Error(`The server did not answer within ${START_TIMEOUT_MS / 1000} s: ${stderrTail()}`);
+    await sleep(POLL_MS);
   }
 }
 
 function answersOk(port: number): Promise<boolean> {
   return new Promise((resolve) => {
-    const asked = get({ host: "127.0.0.1", port, path: "/ok", agent: false, timeout: 5_000 }, (response) => {
+    const request = get({ host: "127.0.0.1", port, path: "/ok", agent: false, timeout: 5_000 }, (response) => {
       response.resume();
       resolve(response.statusCode === 200);
     });
-    asked.on("timeout", () => asked.destroy());
-    asked.on("error", () => resolve(false));
+    request.on("timeout", () => request.destroy());
+    request.on("error", () => resolve(false));
   });
 }
 

@@ -2,21 +2,21 @@ import { once } from "node:events";
 import { cpSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import pg from "pg";
-import type { FloorOrder } from "./floor.ts";
+import type { FloorOptions } from "./floor.ts";
 import { HttpTarget, type ServerProcess } from "./http-target.ts";
 import type { Measurement, Sizes, Values } from "./measurement.ts";
 import { installPeer, peerModules } from "./peer-install.ts";
 import { start, temporaryFolder } from "./processes.ts";
 import { startServer } from "./servers.ts";
 
-/** Something that is measured. */
+/** A program that is measured. */
 export interface Subject {
   name: SubjectName;
-  /** For the head of the report. */
+  /** Description in the report. */
   about: string;
-  /** Makes it ready to be measured; when that fails, it is left out. */
+  /** Prepares the measurements. If it fails, the subject is skipped. */
   prepare?(): Promise<void>;
-  /** Takes one measurement of it, in a fresh process. */
+  /** Takes one measurement in a new process. */
   measure(measurement: Measurement, sizes: Sizes): Promise<Values>;
 }
 
@@ -25,7 +25,7 @@ export type SubjectName = "threadmill-normal" | "threadmill-full" | "threadmill-
 const root = join(import.meta.dirname, "..");
 const graphs = join(import.meta.dirname, "graphs");
 
-/** Threadmill as `dev` or as `serve`, which differ in how careful SQLite is. */
+/** Threadmill as `dev` or `serve`, which differ in the `synchronous` setting of SQLite. */
 function threadmill(command: "dev" | "serve"): Subject {
   const synchronous = command === "dev" ? "normal" : "full";
   const start = () => {
@@ -39,7 +39,7 @@ function threadmill(command: "dev" | "serve"): Subject {
   );
 }
 
-/** A database of its own is made for it on this server, which must be there. */
+/** The server on which the benchmark creates its database. */
 const POSTGRES = process.env.BENCH_DATABASE_URL ?? "postgres://postgres@127.0.0.1:5432/postgres";
 const POSTGRES_DATABASE = "threadmill_bench";
 
@@ -79,22 +79,22 @@ async function query(statement: string): Promise<void> {
   await client.end();
 }
 
-/** The server that people would otherwise develop with. */
+/** The development server of LangGraph. */
 const peer: Subject = {
   ...overHttp(
     "peer",
     "the in-memory development server of @langchain/langgraph-api 1.5.1, ten workers",
     (measurement) => {
-      // It keeps its data in its working directory and looks for packages from there: a fresh one each time.
+      // The peer stores data in its working directory and resolves packages from it, so each start gets a new one.
       const cwd = temporaryFolder();
       cpSync(graphs, cwd, { recursive: true });
       cpSync(join(import.meta.dirname, "peer-server.mjs"), join(cwd, "peer-server.mjs"));
       writeFileSync(join(cwd, "package.json"), JSON.stringify({ type: "module" }));
       symlinkSync(peerModules, join(cwd, "node_modules"), "junction");
-      // Its start-up is measured as its users have it, through its own command line's loader and watcher; everything
-      // else without them, which is kinder to it.
-      const how = measurement.name === "startup" ? ["as-its-command-line"] : [];
-      return startServer((port) => ["peer-server.mjs", String(port), ...how], cwd);
+      // The start is measured as users run it, with the loader and watcher of its command line. All else runs without them, which is
+      // faster.
+      const flags = measurement.name === "startup" ? ["as-its-command-line"] : [];
+      return startServer((port) => ["peer-server.mjs", String(port), ...flags], cwd);
     },
   ),
   prepare: installPeer,
@@ -110,17 +110,17 @@ function overHttp(
   return { name, about, measure };
 }
 
-/** LangGraph alone. The measurement itself runs in the other process. */
+/** LangGraph alone. The measurement runs in the child process. */
 const floor: Subject = {
   name: "floor",
-  about: "LangGraph alone in a bare Node.js process with a MemorySaver: no HTTP, nothing kept",
+  about: "LangGraph alone in a bare Node.js process with a MemorySaver: no HTTP, nothing stored",
   async measure(measurement, sizes) {
-    const order: FloorOrder = {
+    const options: FloorOptions = {
       measurement: measurement.name,
       sizes,
       spawned_at: performance.timeOrigin + performance.now(),
     };
-    const { child, complaints } = start([join(import.meta.dirname, "floor.ts"), JSON.stringify(order)], {
+    const { child, stderrTail } = start([join(import.meta.dirname, "floor.ts"), JSON.stringify(options)], {
       cwd: root,
       output: true,
     });
@@ -129,7 +129,7 @@ const floor: Subject = {
       output += chunk;
     });
     const [status] = await once(child, "close");
-    if (status !== 0) throw new Error(`The floor's process ended with ${status}: ${complaints()}`);
+    if (status !== 0) throw new Error(`The floor process exited with ${status}: ${stderrTail()}`);
     return JSON.parse(output) as Values;
   },
 };

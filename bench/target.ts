@@ -1,35 +1,35 @@
 import type { IncomingMessage } from "node:http";
 
-/** Something that executes runs: a server over HTTP, or LangGraph in this very process. Measurements know only this. */
+/** An executor of runs: a server over HTTP, or LangGraph in this process. Measurements use only this interface. */
 export interface Target extends AsyncDisposable {
-  /** From the start of its process until it could take work: the first 200 of GET /ok, or all graphs imported. In ms. */
+  /** Time from the spawn of the process to the first 200 of GET /ok, or to the import of all graphs; in ms. */
   readonly ready_ms: number;
-  /** From the start of its process until now, in ms. */
+  /** Time since the spawn of the process, in ms. */
   age_ms(): number;
-  /** Runs a graph on a thread, made when there is none yet, and waits for its final values. */
+  /** Runs a graph on a thread, which is created if needed, and waits for the final values. */
   run(graph: string, input: object, thread_id: string): Promise<State>;
-  /** Runs a graph without a thread that anybody keeps, and waits for its final values. */
+  /** Runs a graph on a temporary thread and waits for the final values. */
   runStateless(graph: string, input: object): Promise<State>;
-  /** Runs a graph without a thread and takes its custom events as they come. */
+  /** Runs a graph on a temporary thread and receives its custom events. */
   streamCustom(graph: string, input: object): Promise<StreamTimes>;
-  /** Of the target's process; undefined where the system has no /proc. */
+  /** Usage of the process; undefined on systems without /proc. */
   usage(): Usage | undefined;
-  /** For what only servers do; undefined where there is none. */
+  /** Undefined for the floor. */
   readonly server?: Server;
 }
 
 /** A server's HTTP interface. */
 export interface Server {
   readonly port: number;
-  /** Sends a request and reads its answer. The status is to be 200 unless another is given. */
-  ask(method: string, path: string, asked?: { body?: object | Uint8Array; status?: number }): Promise<string>;
-  /** The same for an answer that is read as it comes. */
-  open(method: string, path: string, asked?: { body?: object; status?: number }): Promise<IncomingMessage>;
-  /** Stops it in good order and starts it again on the same data; resolves when it answers. The port changes. */
+  /** Sends a request and returns the body. Expects status 200 by default. */
+  send(method: string, path: string, options?: { body?: object | Uint8Array; status?: number }): Promise<string>;
+  /** Sends a request and returns the unread response. */
+  open(method: string, path: string, options?: { body?: object; status?: number }): Promise<IncomingMessage>;
+  /** Shuts the server down and starts it on the same data. Resolves when it answers. The port changes. */
   restart(): Promise<void>;
 }
 
-/** @throws Error when the target is no server; measurements that ask for one leave the others out by `without` */
+/** @throws Error when the target is not a server; measurements exclude these targets with `without` */
 export function serverOf({ server }: Target): Server {
   if (!server) throw new Error("This measurement needs a server.");
   return server;
@@ -37,14 +37,14 @@ export function serverOf({ server }: Target): Server {
 
 export type State = Record<string, unknown>;
 
-/** When the events of one stream came; times are on the clock of performance.now(), in ms. */
+/** Arrival times of the events of a stream, in ms on the clock of performance.now(). */
 export interface StreamTimes {
-  asked_at: number;
+  sent_at: number;
   first_at: number;
   last_at: number;
-  /** All events. */
+  /** Number of events. */
   events: number;
-  /** Events that came later than the first; those that the same read brought are not among them. */
+  /** Events after the first read. */
   events_after_first: number;
 }
 

@@ -3,7 +3,7 @@ import { Annotation, END, type LangGraphRunnableConfig, START, StateGraph } from
 
 const State = Annotation.Root({
   count: Annotation<number>(),
-  /** Whether each event has a turn of the event loop of its own, like the tokens of a model. */
+  /** Whether the node yields to the event loop after each event, as with the tokens of a model. */
   in_turns: Annotation<boolean>(),
 });
 

@@ -1,7 +1,7 @@
 import { AIMessage } from "@langchain/core/messages";
 import { END, MessagesAnnotation, START, StateGraph } from "@langchain/langgraph";
 
-/** One node that answers each human message: two message objects more on each run. */
+/** One node that answers each human message: each run adds two messages. */
 export const graph = new StateGraph(MessagesAnnotation)
   .addNode("answer", (state) => ({ messages: [new AIMessage(`That was message ${state.messages.length}.`)] }))
   .addEdge(START, "answer")

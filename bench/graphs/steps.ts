@@ -1,11 +1,11 @@
 import { Annotation, END, type LangGraphRunnableConfig, START, StateGraph } from "@langchain/langgraph";
 
 const State = Annotation.Root({
-  /** Steps taken by this run; the input sets it to 0. */
+  /** Steps of this run so far; the input sets it to 0. */
   count: Annotation<number>(),
-  /** Steps to take. */
+  /** Number of steps. */
   until: Annotation<number>(),
-  /** Whether the run then waits until it is stopped. */
+  /** Whether the run waits to be stopped after its steps. */
   wait: Annotation<boolean>(),
 });
 
@@ -14,16 +14,16 @@ const next = ({ count, until, wait }: typeof State.State) => {
   return wait ? "waitForStop" : END;
 };
 
-/** Says that it is there, then waits for its signal and for nothing else. */
+/** Writes an event, then waits for its abort signal. */
 function waitForStop(_: typeof State.State, { signal, writer }: LangGraphRunnableConfig): Promise<never> {
   writer?.("waiting");
   return new Promise((_, reject) => {
-    if (!signal) return reject(new Error("There is no signal to wait for."));
+    if (!signal) return reject(new Error("The node has no abort signal."));
     signal.addEventListener("abort", () => reject(signal.reason as Error), { once: true });
   });
 }
 
-/** A loop of steps, each with a checkpoint of its own (and two for the input before them), and then perhaps a wait. */
+/** A loop of steps with one checkpoint each (plus two for the input), then optionally a wait. */
 export const graph = new StateGraph(State)
   .addNode("step", ({ count }) => ({ count: count + 1 }))
   .addNode("waitForStop", waitForStop)

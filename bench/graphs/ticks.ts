@@ -5,28 +5,28 @@ import { Annotation, END, type LangGraphRunnableConfig, START, StateGraph } from
 const State = Annotation.Root({
   count: Annotation<number>(),
   every_ms: Annotation<number>(),
-  /** A path: nothing is written before there is a file. */
+  /** Path of a file; the node writes when the file exists. */
   go: Annotation<string>(),
 });
 
 const EVENT_BYTES = 200;
-const LOOK_EVERY_MS = 20;
+const POLL_MS = 20;
 
-/** The machine's steady clock, in ms: the same one in all its processes. */
+/** The monotonic clock of the machine in ms, which all processes share. */
 const clock = () => Number(process.hrtime.bigint()) / 1e6;
 
-/** An event of 200 bytes of JSON that says when it was written. */
+/** An event of 200 bytes of JSON with the time of its write. */
 function tick(index: number): object {
   const event = { at: clock(), index, pad: "" };
   return { ...event, pad: "x".repeat(EVENT_BYTES - JSON.stringify(event).length) };
 }
 
-/** One node that writes a custom event every so often, by a timetable that is not moved by delays. */
+/** One node that writes a custom event at fixed times, which delays do not shift. */
 async function write(state: typeof State.State, { writer }: LangGraphRunnableConfig): Promise<typeof State.Update> {
-  while (!existsSync(state.go)) await sleep(LOOK_EVERY_MS);
-  const began = clock();
+  while (!existsSync(state.go)) await sleep(POLL_MS);
+  const started_at = clock();
   for (let index = 0; index < state.count; index++) {
-    const early_ms = began + index * state.every_ms - clock();
+    const early_ms = started_at + index * state.every_ms - clock();
     if (early_ms > 0) await sleep(early_ms);
     writer?.(tick(index));
   }

@@ -1,8 +1,8 @@
 import type { Measurement } from "../measurement.ts";
 import { cancel } from "./cancel.ts";
 import { deploy } from "./deploy.ts";
-import { everywhere } from "./everywhere.ts";
 import { experiments } from "./experiments.ts";
+import { floorMeasurements } from "./floor-measurements.ts";
 import { hostile } from "./hostile.ts";
 import { openStreams } from "./open-streams.ts";
 import { readers } from "./readers.ts";
@@ -11,9 +11,9 @@ import { rollback } from "./rollback.ts";
 import { router } from "./router.ts";
 import { webCompare } from "./web-compare.ts";
 
-/** In the order in which they are taken. */
+/** In the order of execution. */
 export const measurements: readonly Measurement[] = [
-  ...everywhere,
+  ...floorMeasurements,
   cancel,
   rollback,
   readers,

@@ -13,17 +13,17 @@ const ok = okFigures("cancel");
 const figures = (concurrency: number): Figure[] => {
   const title = `cancel to stopped, ${concurrency} at once`;
   return [
-    { key: `c${concurrency}_p50_ms`, label: `${title}: p50, ms`, beside: ok.p50 },
+    { key: `c${concurrency}_p50_ms`, label: `${title}: p50, ms`, base: ok.p50 },
     {
       key: `c${concurrency}_p99_ms`,
       label: `${title}: p99, ms`,
-      goal: { against: "itself", at_most: 50 },
-      beside: ok.p99,
+      goal: { against: "itself", max: 50 },
+      base: ok.p99,
     },
   ];
 };
 
-/** From sending a cancel that waits to its answer, for runs that somebody watches, each on a thread of its own. */
+/** Latency of a cancel with wait=1, for runs on separate threads that each have a stream reader. */
 export const cancel: Measurement = {
   name: "cancel",
   without: ["floor"],
@@ -34,22 +34,23 @@ export const cancel: Measurement = {
     await cancelMany(server, 4, Math.min(WARM_UP, sizes.cancels));
     const values: Values = await measureOk(server, sizes);
     for (const concurrency of CONCURRENCIES) {
-      const took_ms = await cancelMany(server, concurrency, sizes.cancels);
-      values[`c${concurrency}_p50_ms`] = quantile(took_ms, 0.5);
-      values[`c${concurrency}_p99_ms`] = quantile(took_ms, 0.99);
+      const latencies_ms = await cancelMany(server, concurrency, sizes.cancels);
+      values[`c${concurrency}_p50_ms`] = quantile(latencies_ms, 0.5);
+      values[`c${concurrency}_p99_ms`] = quantile(latencies_ms, 0.99);
     }
     return values;
   },
 };
 
 async function cancelMany(server: Server, concurrency: number, calls: number): Promise<number[]> {
-  const took_ms: number[] = [];
+  const latencies_ms: number[] = [];
   await drive(concurrency, { calls }, async () => {
     const run = await startWaiting(server, v7(), 0);
-    took_ms.push(await stopWaiting(server, run, "interrupt"));
+    latencies_ms.push(await stopWaiting(server, run, "interrupt"));
     await run.ended;
-    const { status } = JSON.parse(await server.ask("GET", run.path)) as { status: string };
-    if (status !== "interrupted") throw new Error(`A cancelled run is "${status}" after its cancel was answered.`);
+    const { status } = JSON.parse(await server.send("GET", run.path)) as { status: string };
+    if (status !== "interrupted")
+      throw new Error(`A cancelled run has the status "${status}" after the response to its cancel.`);
   });
-  return took_ms;
+  return latencies_ms;
 }

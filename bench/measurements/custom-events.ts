@@ -2,9 +2,9 @@ import { median } from "../load.ts";
 import type { Figure, Goal, Measurement, Values } from "../measurement.ts";
 import type { StreamTimes, Target } from "../target.ts";
 
-/** Events in each stream. */
+/** Events per stream. */
 const EVENTS = 1_000;
-const AT_ONCE = 50;
+const CONCURRENCY = 50;
 
 interface Variant {
   key: string;
@@ -14,32 +14,31 @@ interface Variant {
 }
 
 /**
- * Written in turns, events can go out while the node writes, as with a model's tokens. Written in one go, they all
- * wait for the node in a server that shares its thread with it, and then come in a burst: there the rate within a
- * stream means little, and the overall rate is the one to look at.
+ * With `in_turns` the node yields after each event, as with the tokens of a model, so events can be sent while the node runs. Without it, a
+ * server that shares its thread with the node sends all events in a burst at the end: compare the overall rate, not the rate in a stream.
  */
 const VARIANTS: Variant[] = [
-  { key: "turns", title: "custom events in turns", in_turns: true, goal: { against: "peer", at_least: 4 } },
+  { key: "turns", title: "custom events in turns", in_turns: true, goal: { against: "peer", min: 4 } },
   { key: "burst", title: "custom events in one go", in_turns: false },
 ];
 
-/** Streams of custom events, one after another and many at once. */
+/** Streams of custom events, sequential and concurrent. */
 export const customEvents: Measurement = {
   name: "custom-events",
-  figures: VARIANTS.flatMap((variant) => [...figures(variant, 1), ...figures(variant, AT_ONCE)]),
+  figures: VARIANTS.flatMap((variant) => [...figures(variant, 1), ...figures(variant, CONCURRENCY)]),
   async measure(start, sizes) {
     await using target = await start();
     const values: Values = {};
     for (const variant of VARIANTS) {
-      await takeStreams(target, variant, 2, 2);
-      Object.assign(values, await takeStreams(target, variant, 1, sizes.single_streams));
-      Object.assign(values, await takeStreams(target, variant, AT_ONCE, sizes.stream_batches));
+      await measureStreams(target, variant, 2, 2);
+      Object.assign(values, await measureStreams(target, variant, 1, sizes.single_streams));
+      Object.assign(values, await measureStreams(target, variant, CONCURRENCY, sizes.stream_batches));
     }
     return values;
   },
 };
 
-/** With many at once the goal is for all of them: each alone is the slower the more are served at the same time. */
+/** With concurrent streams the goal is for all of them together: the rate of each stream falls with their number. */
 function figures({ key, title, goal }: Variant, concurrency: number): Figure[] {
   const [prefix, streams] = [`${key}_c${concurrency}`, `${title}, ${concurrency} at once`];
   const [one, all] = concurrency === 1 ? [goal, undefined] : [undefined, goal];
@@ -50,22 +49,22 @@ function figures({ key, title, goal }: Variant, concurrency: number): Figure[] {
   ];
 }
 
-/** Takes `times` batches of `concurrency` streams each, and gives medians over all streams or, for the overall rate, batches. */
-async function takeStreams(target: Target, variant: Variant, concurrency: number, times: number): Promise<Values> {
+/** Takes `times` batches of `concurrency` streams. Returns medians over all streams, or over batches for the overall rate. */
+async function measureStreams(target: Target, variant: Variant, concurrency: number, times: number): Promise<Values> {
   const input = { count: EVENTS, in_turns: variant.in_turns };
   const streams: StreamTimes[] = [];
   const overall: number[] = [];
   for (let time = 0; time < times; time++) {
-    const began = performance.now();
+    const started_at = performance.now();
     const batch = await Promise.all(Array.from({ length: concurrency }, () => target.streamCustom("events", input)));
     const short = batch.find(({ events }) => events !== EVENTS);
     if (short) throw new Error(`A stream had ${short.events} custom events instead of ${EVENTS}.`);
-    overall.push((concurrency * EVENTS * 1000) / (Math.max(...batch.map(({ last_at }) => last_at)) - began));
+    overall.push((concurrency * EVENTS * 1000) / (Math.max(...batch.map(({ last_at }) => last_at)) - started_at));
     streams.push(...batch);
   }
   const prefix = `${variant.key}_c${concurrency}`;
   return {
-    [`${prefix}_first_ms`]: median(streams.map(({ asked_at, first_at }) => first_at - asked_at)),
+    [`${prefix}_first_ms`]: median(streams.map(({ sent_at, first_at }) => first_at - sent_at)),
     [`${prefix}_in_stream`]: median(streams.map(inStreamRate)),
     [`${prefix}_overall`]: median(overall),
   };

@@ -6,16 +6,16 @@ import { measureOk, okFigures } from "./ok.ts";
 import { bodyOf, KEYS, type Uploaded } from "./upload-body.ts";
 
 const EXPERIMENTS = 10;
-/** Small ones beside them, for the list. */
+/** Total number of experiments, for the list. The others are small. */
 const LISTED = 100;
 const PAGE = 50;
 
 const ok = okFigures("experiments");
-const itself = (at_most: number) => ({ against: "itself", at_most }) as const;
+const itself = (max: number) => ({ against: "itself", max }) as const;
 
 /**
- * Ten experiments of 10,000 rows with three scores each: uploading them while something else is asked every few
- * milliseconds, then looking at them as the web app does.
+ * Ten experiments of 10,000 rows with three scores each: their upload with concurrent requests every few milliseconds, then the queries of
+ * the web app.
  */
 export const experiments: Measurement = {
   name: "experiments",
@@ -24,19 +24,19 @@ export const experiments: Measurement = {
   figures: [
     { key: "upload_ms", label: "upload of 10,000 rows with 3 scores, 30 MB: ms", goal: itself(5_000) },
     { key: "upload_again_ms", label: "... of the same examples a second time: ms" },
-    { key: "upload_rss_mb", label: "... the process grows by, MB", goal: itself(200) },
-    { key: "upload_ok_most_ms", label: "... GET /ok meanwhile, the slowest, ms", goal: itself(100) },
-    { key: "page_p95_ms", label: "a page of 50 examples of 10 × 10,000: p95, ms", goal: itself(50), beside: ok.p50 },
-    { key: "preview_p95_ms", label: "the same without payloads: p95, ms", beside: ok.p50 },
+    { key: "upload_rss_mb", label: "... growth of the process, MB", goal: itself(200) },
+    { key: "upload_ok_max_ms", label: "... GET /ok meanwhile: max, ms", goal: itself(100) },
+    { key: "page_p95_ms", label: "a page of 50 examples of 10 × 10,000: p95, ms", goal: itself(50), base: ok.p50 },
+    { key: "preview_p95_ms", label: "the same without payloads: p95, ms", base: ok.p50 },
     {
       key: "counts_p95_ms",
       label: "improved and regressed, 9 experiments × 3 keys: p95, ms",
       goal: itself(50),
-      beside: ok.p50,
+      base: ok.p50,
     },
-    { key: "list_p95_ms", label: "list of 100 experiments with statistics: p95, ms", goal: itself(50), beside: ok.p50 },
+    { key: "list_p95_ms", label: "list of 100 experiments with statistics: p95, ms", goal: itself(50), base: ok.p50 },
     { key: "pair_ms", label: "one pair of 10,000 rows with interval and test: ms", goal: itself(500) },
-    { key: "all_pairs_again_p95_ms", label: "27 such pairs, once they are known: p95, ms" },
+    { key: "all_pairs_again_p95_ms", label: "27 such pairs, cached: p95, ms" },
     ok.p50,
     ok.p99,
   ],
@@ -55,40 +55,40 @@ export const experiments: Measurement = {
 };
 
 export async function upload(server: Server, body: Uint8Array): Promise<Uploaded> {
-  const answer = await server.ask("POST", "/api/v1/datasets/upload-experiment", { body });
+  const answer = await server.send("POST", "/api/v1/datasets/upload-experiment", { body });
   const { dataset, experiment } = JSON.parse(answer);
   return { dataset: dataset.id, experiment: experiment.id };
 }
 
-/** The first one makes the examples, the second finds them. */
+/** The first upload creates the examples, the second one finds them. */
 async function measureUpload(
   target: Target,
   server: Server,
   { experiment_rows }: Sizes,
-  done: Uploaded[],
+  uploads: Uploaded[],
 ): Promise<Values> {
-  await upload(server, bodyOf(10, EXPERIMENTS + LISTED)); // the threads are there
-  // Made before anything is measured: a body of 30 MB takes a quarter of a second.
+  await upload(server, bodyOf(10, EXPERIMENTS + LISTED)); // starts the workers
+  // Created before the measurement: a body of 30 MB takes a quarter of a second.
   const bodies = [bodyOf(experiment_rows, 0), bodyOf(experiment_rows, 1)];
   const before = target.usage()?.rss_mb;
-  let most_rss = before;
-  const looking = setInterval(() => {
-    most_rss = Math.max(most_rss ?? 0, target.usage()?.rss_mb ?? 0);
+  let max_rss = before;
+  const sampler = setInterval(() => {
+    max_rss = Math.max(max_rss ?? 0, target.usage()?.rss_mb ?? 0);
   }, 5);
   const watch = await watchOk(server.port);
   const took: number[] = [];
   for (const body of bodies) {
-    const began = performance.now();
-    done.push(await upload(server, body));
-    took.push(performance.now() - began);
+    const started_at = performance.now();
+    uploads.push(await upload(server, body));
+    took.push(performance.now() - started_at);
   }
-  const { slowest_ms: upload_ok_most_ms } = await watch.ended();
-  clearInterval(looking);
+  const { max_ms: upload_ok_max_ms } = await watch.stop();
+  clearInterval(sampler);
   return {
     upload_ms: took[0] as number,
     upload_again_ms: took[1] as number,
-    upload_ok_most_ms,
-    ...(before !== undefined && { upload_rss_mb: (most_rss ?? before) - before }),
+    upload_ok_max_ms,
+    ...(before !== undefined && { upload_rss_mb: (max_rss ?? before) - before }),
   };
 }
 
@@ -103,18 +103,18 @@ async function measureQueries(
   const offset = () => Math.floor(Math.random() * Math.max(1, experiment_rows - PAGE));
   const at = `/api/v1/datasets/${first.dataset}`;
   const page = (preview: boolean) => () =>
-    server.ask("POST", `${at}/runs`, { body: { session_ids, offset: offset(), limit: PAGE, preview } });
+    server.send("POST", `${at}/runs`, { body: { session_ids, offset: offset(), limit: PAGE, preview } });
   const compare = (more: object) => () =>
-    server.ask("POST", `${at}/compare`, { body: { baseline_session_id, comparison_session_ids, limit: 0, ...more } });
+    server.send("POST", `${at}/compare`, { body: { baseline_session_id, comparison_session_ids, limit: 0, ...more } });
   const list = () =>
-    server.ask("GET", `/api/v1/sessions?reference_dataset=${first.dataset}&include_stats=true&limit=${LISTED}`);
+    server.send("GET", `/api/v1/sessions?reference_dataset=${first.dataset}&include_stats=true&limit=${LISTED}`);
   const page_p95_ms = await p95(calls, page(false));
   const preview_p95_ms = await p95(calls, page(true));
   const counts_p95_ms = await p95(calls, compare({ significance: false }));
   const list_p95_ms = await p95(calls, list);
-  const began = performance.now();
+  const started_at = performance.now();
   await compare({ comparison_session_ids: comparison_session_ids.slice(0, 1), feedback_keys: [KEYS[1]] })();
-  const pair_ms = performance.now() - began;
+  const pair_ms = performance.now() - started_at;
   await compare({})();
   return {
     page_p95_ms,
@@ -126,14 +126,14 @@ async function measureQueries(
   };
 }
 
-/** One after another; the first does not count, it compiles. */
+/** Sequential calls. The first call compiles code and does not count. */
 async function p95(calls: number, call: () => Promise<unknown>): Promise<number> {
   await call();
   const took: number[] = [];
   for (let n = 0; n < calls; n++) {
-    const began = performance.now();
+    const started_at = performance.now();
     await call();
-    took.push(performance.now() - began);
+    took.push(performance.now() - started_at);
   }
   return quantile(took, 0.95);
 }

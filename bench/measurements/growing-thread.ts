@@ -6,7 +6,7 @@ interface Variant {
   key: string;
   title: string;
   graph: string;
-  /** The list in the state that grows, and by how many items a run. */
+  /** The growing list in the state, and the items that each run adds. */
   list: string;
   items_per_run: number;
   input(index: number): object;
@@ -15,7 +15,7 @@ interface Variant {
 const VARIANTS: Variant[] = [
   {
     key: "lines",
-    title: "growing thread, a string a run",
+    title: "growing thread, one string per run",
     graph: "lines",
     list: "lines",
     items_per_run: 1,
@@ -23,7 +23,7 @@ const VARIANTS: Variant[] = [
   },
   {
     key: "messages",
-    title: "growing thread, two messages a run",
+    title: "growing thread, two messages per run",
     graph: "messages",
     list: "messages",
     items_per_run: 2,
@@ -34,15 +34,15 @@ const VARIANTS: Variant[] = [
 const figures = ({ key, title }: Variant): Figure[] => [
   {
     key: `${key}_growth`,
-    label: `${title}: CPU time a run, last to first runs`,
-    goal: { against: "itself", at_most: 1.5 },
+    label: `${title}: CPU time per run, last to first runs`,
+    goal: { against: "itself", max: 1.5 },
   },
-  { key: `${key}_cpu_first_ms`, label: `${title}: CPU time a run, first runs, ms` },
-  { key: `${key}_cpu_last_ms`, label: `${title}: CPU time a run, last runs, ms` },
-  { key: `${key}_run_ms`, label: `${title}: time a run, ms` },
+  { key: `${key}_cpu_first_ms`, label: `${title}: CPU time per run, first runs, ms` },
+  { key: `${key}_cpu_last_ms`, label: `${title}: CPU time per run, last runs, ms` },
+  { key: `${key}_run_ms`, label: `${title}: time per run, ms` },
 ];
 
-/** Runs one after another on one thread whose state grows: what a run costs should not. */
+/** Sequential runs on a thread whose state grows. The cost of a run should not grow. */
 export const growingThread: Measurement = {
   name: "growing-thread",
   figures: VARIANTS.flatMap(figures),
@@ -59,21 +59,21 @@ async function grow(
   variant: Variant,
   { growing_runs: runs, growing_window: window }: Sizes,
 ): Promise<Values> {
-  // Another thread warms up, so that the first runs are not dear for being the first.
-  await runInARow(target, variant, window);
+  // Warm up on another thread, so that the first runs do not include it.
+  await runSequentially(target, variant, window);
   const thread = randomUUID();
-  const began = performance.now();
-  const first = await runInARow(target, variant, window, thread);
-  await runInARow(target, variant, runs - 2 * window, thread, window);
-  const last = await runInARow(target, variant, window, thread, runs - window);
+  const started_at = performance.now();
+  const first = await runSequentially(target, variant, window, thread);
+  await runSequentially(target, variant, runs - 2 * window, thread, window);
+  const last = await runSequentially(target, variant, window, thread, runs - window);
   const { key } = variant;
-  const time = { [`${key}_run_ms`]: (performance.now() - began) / runs };
+  const time = { [`${key}_run_ms`]: (performance.now() - started_at) / runs };
   if (first === undefined || last === undefined) return time;
   return { [`${key}_growth`]: last / first, [`${key}_cpu_first_ms`]: first, [`${key}_cpu_last_ms`]: last, ...time };
 }
 
-/** @returns CPU time of each run, in ms; undefined where that cannot be read */
-async function runInARow(
+/** @returns CPU time per run, in ms; undefined without /proc */
+async function runSequentially(
   target: Target,
   variant: Variant,
   runs: number,
@@ -85,7 +85,7 @@ async function runInARow(
     const values = await target.run(variant.graph, variant.input(index), thread);
     const [length, expected] = [(values[variant.list] as unknown[]).length, (index + 1) * variant.items_per_run];
     if (length !== expected)
-      throw new Error(`${variant.list} holds ${length} items after ${index + 1} runs instead of ${expected}.`);
+      throw new Error(`${variant.list} has ${length} items after ${index + 1} runs, expected ${expected}.`);
   }
   const usage = target.usage();
   return usage && used_ms !== undefined ? (usage.cpu_ms - used_ms) / runs : undefined;

@@ -4,18 +4,18 @@ import { type Server, serverOf, type Target } from "../target.ts";
 import { watchMemory } from "../watch-memory.ts";
 
 const THREADS = 300;
-const itself = (at_most: number) => ({ against: "itself", at_most }) as const;
+const itself = (max: number) => ({ against: "itself", max }) as const;
 
-/** The worst requests that are known, one after another, while somebody else asks for GET /ok. */
+/** The slowest_ms expensive known requests in sequence, with concurrent requests of GET /ok. */
 export const hostile: Measurement = {
   name: "hostile",
   without: ["floor", "peer"],
   on_postgres: true,
   figures: [
     { key: "hostile_ok_p99_ms", label: "eleven hostile requests: GET /ok meanwhile, p99, ms", goal: itself(250) },
-    { key: "hostile_ok_most_ms", label: "... the slowest, ms" },
-    { key: "hostile_rss_mb", label: "... the most memory of the process, MB", goal: itself(1_000) },
-    { key: "hostile_most_ms", label: "... the longest of them, ms" },
+    { key: "hostile_ok_max_ms", label: "... max, ms" },
+    { key: "hostile_rss_mb", label: "... peak memory of the process, MB", goal: itself(1_000) },
+    { key: "hostile_max_ms", label: "... slowest of the eleven, ms" },
   ],
   async measure(start) {
     await using target = await start();
@@ -26,13 +26,13 @@ export const hostile: Measurement = {
 };
 
 const keys = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, n) => [`key-${n}`, n]));
-const filled = { ...keys(900), text: "x".repeat(40_000) };
+const max_metadata = { ...keys(900), text: "x".repeat(40_000) };
 
-/** A workspace with as much metadata as it may have, and a thread with large values. */
+/** Creates threads with the maximum of metadata, and one with large values. */
 async function prepare(server: Server): Promise<void> {
-  for (let n = 0; n < THREADS; n++) await server.ask("POST", "/threads", { body: { metadata: filled } });
+  for (let n = 0; n < THREADS; n++) await server.send("POST", "/threads", { body: { metadata: max_metadata } });
   const input = { text: Array.from({ length: 20_000 }, (_, n) => ({ role: "user", content: `number ${n}`, n })) };
-  await server.ask("POST", "/runs/wait", { body: { assistant_id: "step", input } });
+  await server.send("POST", "/runs/wait", { body: { assistant_id: "step", input } });
 }
 
 interface Request {
@@ -67,22 +67,22 @@ function requests(): Request[] {
 async function attack(target: Target, server: Server, all: readonly Request[]): Promise<Values> {
   const memory = watchMemory(target);
   const watch = await watchOk(server.port);
-  let most = 0;
+  let slowest_ms = 0;
   try {
-    for (const { path, ...asked } of all) {
-      const began = performance.now();
-      await server.ask("POST", path, asked);
-      most = Math.max(most, performance.now() - began);
+    for (const { path, ...options } of all) {
+      const started_at = performance.now();
+      await server.send("POST", path, options);
+      slowest_ms = Math.max(slowest_ms, performance.now() - started_at);
     }
   } finally {
     memory.stop();
   }
-  const { p99_ms, slowest_ms } = await watch.ended();
+  const { p99_ms, max_ms } = await watch.stop();
   const rss_mb = memory.stop();
   return {
     hostile_ok_p99_ms: p99_ms,
-    hostile_ok_most_ms: slowest_ms,
-    hostile_most_ms: most,
+    hostile_ok_max_ms: max_ms,
+    hostile_max_ms: slowest_ms,
     ...(rss_mb.length > 0 && { hostile_rss_mb: Math.max(...rss_mb) }),
   };
 }

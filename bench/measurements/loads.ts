@@ -1,20 +1,19 @@
 import { drive } from "../load.ts";
 import type { Figure, Goal, Sizes, Values } from "../measurement.ts";
 
-/** What a load's rows may have to reach. */
 export interface LoadGoals {
   rate?: Goal;
   p50?: Goal;
 }
 
-/** The rows of a load of so many calls at once. */
+/** The figures of a load with this concurrency. */
 export const loadFigures = (title: string, concurrency: number, goals: LoadGoals = {}): Figure[] => [
-  { key: `c${concurrency}_per_second`, label: `${title}, ${concurrency} at once: runs/s`, goal: goals.rate },
-  { key: `c${concurrency}_p50_ms`, label: `${title}, ${concurrency} at once: p50, ms`, goal: goals.p50 },
-  { key: `c${concurrency}_p99_ms`, label: `${title}, ${concurrency} at once: p99, ms` },
+  { key: `c${concurrency}_per_second`, label: `${title}, ${concurrency} concurrent: runs/s`, goal: goals.rate },
+  { key: `c${concurrency}_p50_ms`, label: `${title}, ${concurrency} concurrent: p50, ms`, goal: goals.p50 },
+  { key: `c${concurrency}_p99_ms`, label: `${title}, ${concurrency} concurrent: p99, ms` },
 ];
 
-/** Warms up, then loads a target at one concurrency after the other. */
+/** Warms up, then measures a load at each concurrency. */
 export async function measureLoads(
   concurrencies: readonly number[],
   sizes: Sizes,

@@ -3,14 +3,14 @@ import { drive, sleep } from "../load.ts";
 import type { Measurement, Values } from "../measurement.ts";
 import type { Target } from "../target.ts";
 
-/** Quiet before memory is read, so that what was only for the moment may be gone. */
-const QUIET_MS = 2_000;
+/** Idle time before memory is read, so that garbage can be collected. */
+const IDLE_MS = 2_000;
 
 /** Resident memory of the process. */
 export const memory: Measurement = {
   name: "memory",
   figures: [
-    { key: "idle_mb", label: "resident memory, idle after one run, MB", goal: { against: "peer", at_most: 1 } },
+    { key: "idle_mb", label: "resident memory, idle after one run, MB", goal: { against: "peer", max: 1 } },
     { key: "used_mb", label: "resident memory, after 5,000 runs (quick: 200), MB" },
   ],
   async measure(start, sizes) {
@@ -24,7 +24,7 @@ export const memory: Measurement = {
 };
 
 async function readMemory(target: Target, key: string): Promise<Values> {
-  await sleep(QUIET_MS);
+  await sleep(IDLE_MS);
   const usage = target.usage();
   return usage ? { [key]: usage.rss_mb } : {};
 }

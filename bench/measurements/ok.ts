@@ -2,21 +2,20 @@ import { drive } from "../load.ts";
 import type { Figure, Sizes, Values } from "../measurement.ts";
 import type { Server } from "../target.ts";
 
-/** The rows of GET /ok, which latencies of the same measurement are put beside. */
+/** The latency of GET /ok, the base of other latencies of the same measurement. */
 export interface OkFigures {
   p50: Figure;
   p99: Figure;
 }
 
-/** What the least of all requests takes here and now, which other latencies can be compared with. */
 export const okFigures = (title: string): OkFigures => ({
   p50: { key: "ok_p50_ms", label: `${title}: GET /ok of the idle process, p50, ms` },
   p99: { key: "ok_p99_ms", label: `${title}: GET /ok of the idle process, p99, ms` },
 });
 
-/** One request after another, while nothing else goes on. */
+/** Sequential requests to an idle process. */
 export async function measureOk(server: Server, { ok_calls: calls }: Sizes): Promise<Values> {
-  const call = () => server.ask("GET", "/ok");
+  const call = () => server.send("GET", "/ok");
   await drive(1, { calls }, call);
   const { p50_ms, p99_ms } = await drive(1, { calls }, call);
   return { ok_p50_ms: p50_ms, ok_p99_ms: p99_ms };

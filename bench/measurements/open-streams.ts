@@ -5,16 +5,16 @@ import { startReaders } from "../start-readers.ts";
 import { serverOf } from "../target.ts";
 import { startWaiting, stopWaiting } from "./waiting-run.ts";
 
-/** Runs that the streams are of: as many as one graph host takes at a time. */
+/** As many runs as a graph host executes concurrently. */
 const RUNS = 50;
-/** How long the streams stay open: two heartbeats. */
+/** The streams stay open for two heartbeats. */
 const OPEN_MS = 11_000;
 
 const title = "10,000 open streams (quick: 500)";
 
 /**
- * Streams of runs that wait. Each must get the run's events, and must end when the run is stopped. The peer takes no
- * part: it executes ten runs at a time.
+ * Streams of waiting runs. Each must receive the events of its run, and end when the run is stopped. The peer is excluded because it
+ * executes only ten runs concurrently.
  */
 export const openStreams: Measurement = {
   name: "open-streams",
@@ -22,17 +22,17 @@ export const openStreams: Measurement = {
   figures: [
     {
       key: "opened_s",
-      label: `${title}: from the first connection to the first event of the last, s`,
-      goal: { against: "itself", at_most: 15 },
+      label: `${title}: from the first connection to the first event of the last stream, s`,
+      goal: { against: "itself", max: 15 },
     },
     {
       key: "open_mb",
       label: `${title}: resident memory after 11 s, MB`,
-      goal: { against: "itself", at_most: 600 },
+      goal: { against: "itself", max: 600 },
     },
     { key: "before_mb", label: `${title}: resident memory before, MB` },
-    { key: "stream_kb", label: `${title}: resident memory a stream, KB` },
-    { key: "open_cpu_ms", label: `${title}: CPU time a second while nothing happens, ms` },
+    { key: "stream_kb", label: `${title}: resident memory per stream, KB` },
+    { key: "open_cpu_ms", label: `${title}: CPU time per second while idle, ms` },
   ],
   async measure(start, { open_streams: streams }) {
     await using target = await start();
@@ -45,7 +45,7 @@ export const openStreams: Measurement = {
     await sleep(OPEN_MS);
     const open = target.usage();
     await Promise.all(runs.map((run) => stopWaiting(server, run, "interrupt")));
-    await readers.ended();
+    await readers.waitForEnd();
     const values: Values = { opened_s: readers.open.opened_ms / 1000 };
     if (!before || !opened || !open) return values;
     return {

@@ -9,39 +9,39 @@ import { type Server, serverOf, type Target } from "../target.ts";
 import { watchMemory } from "../watch-memory.ts";
 import { measureOk, okFigures } from "./ok.ts";
 
-const EVERY_MS = 10;
-/** Quiet before memory is read for the first time. */
-const QUIET_MS = 2_000;
-/** Long enough that SQLite's log is moved into the database for the first time: the thread for that is no reader's. */
+const INTERVAL_MS = 10;
+/** Idle time before memory is read for the first time. */
+const IDLE_MS = 2_000;
+/** Long enough for the first checkpoint of the SQLite WAL, whose thread must not count as memory of readers. */
 const WARM_UP = { readers: 20, reader_events: 600 };
 
 const ok = okFigures("readers");
 const title = "1,000 readers (quick: 50) of 100 events/s";
 
 /**
- * Many readers of one run that writes 1,000 events (quick: 200) of 200 bytes. They join before it writes. Each must get
- * every event once, in order.
+ * Many readers of a run that writes 1,000 events (quick: 200) of 200 bytes. They connect before it writes. Each must receive every event once
+ * and in order.
  */
 export const readers: Measurement = {
   name: "readers",
   without: ["floor"],
   figures: [
-    { key: "lag_p50_ms", label: `${title}: from written to read, p50, ms`, beside: ok.p50 },
+    { key: "lag_p50_ms", label: `${title}: from written to read, p50, ms`, base: ok.p50 },
     {
       key: "lag_p99_ms",
       label: `${title}: from written to read, p99, ms`,
-      goal: { against: "itself", at_most: 500 },
-      beside: ok.p99,
+      goal: { against: "itself", max: 500 },
+      base: ok.p99,
     },
-    { key: "lag_max_ms", label: `${title}: from written to read, longest, ms` },
+    { key: "lag_max_ms", label: `${title}: from written to read, max, ms` },
     {
       key: "reader_kb",
-      label: `${title}: resident memory a reader, while it is written, KB`,
-      goal: { against: "itself", at_most: 20 },
+      label: `${title}: resident memory per reader during the writes, KB`,
+      goal: { against: "itself", max: 20 },
     },
-    { key: "reader_peak_kb", label: `${title}: resident memory a reader, most, KB` },
-    { key: "server_us", label: `${title}: the server's CPU time an event and reader, µs` },
-    { key: "readers_us", label: `${title}: the readers' own CPU time an event and reader, µs` },
+    { key: "reader_peak_kb", label: `${title}: resident memory per reader, peak, KB` },
+    { key: "server_us", label: `${title}: CPU time of the server per event and reader, µs` },
+    { key: "readers_us", label: `${title}: CPU time of the readers per event and reader, µs` },
     ok.p50,
     ok.p99,
   ],
@@ -50,26 +50,26 @@ export const readers: Measurement = {
     const server = serverOf(target);
     await readTogether(target, server, WARM_UP);
     const values = await measureOk(server, sizes);
-    await sleep(QUIET_MS);
+    await sleep(IDLE_MS);
     return { ...values, ...(await readTogether(target, server, sizes)) };
   },
 };
 
-type Crowd = Pick<Sizes, "readers" | "reader_events">;
+type ReaderSizes = Pick<Sizes, "readers" | "reader_events">;
 
 async function readTogether(
   target: Target,
   server: Server,
-  { readers, reader_events: events }: Crowd,
+  { readers, reader_events: events }: ReaderSizes,
 ): Promise<Values> {
   const before = target.usage();
   const go = join(temporaryFolder(), "go");
   const path = await startTicks(server, go, events);
-  const crowd = await startReaders({ port: server.port, paths: [`${path}/stream`], readers, custom: events });
+  const started = await startReaders({ port: server.port, paths: [`${path}/stream`], readers, custom: events });
   const opened = target.usage();
   const memory = watchMemory(target);
   writeFileSync(go, "");
-  const { lag_p50_ms, lag_p99_ms, lag_max_ms, cpu_ms } = await crowd.ended();
+  const { lag_p50_ms, lag_p99_ms, lag_max_ms, cpu_ms } = await started.waitForEnd();
   const after = target.usage();
   const rss_mb = memory.stop();
   const values = { lag_p50_ms, lag_p99_ms, lag_max_ms, readers_us: (cpu_ms * 1000) / (readers * events) };
@@ -82,16 +82,16 @@ async function readTogether(
   };
 }
 
-/** Starts a run that writes once there is a file. @returns its path */
+/** Starts a run that writes when the file `go` exists. @returns the path of the run */
 async function startTicks(server: Server, go: string, count: number): Promise<string> {
   const thread = v7();
   const body = {
     assistant_id: "ticks",
-    input: { count, every_ms: EVERY_MS, go },
+    input: { count, every_ms: INTERVAL_MS, go },
     stream_mode: ["custom"],
     stream_resumable: true,
     if_not_exists: "create",
   };
-  const run = JSON.parse(await server.ask("POST", `/threads/${thread}/runs`, { body })) as { run_id: string };
+  const run = JSON.parse(await server.send("POST", `/threads/${thread}/runs`, { body })) as { run_id: string };
   return `/threads/${thread}/runs/${run.run_id}`;
 }

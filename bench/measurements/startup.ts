@@ -1,16 +1,16 @@
 import { randomUUID } from "node:crypto";
 import type { Measurement } from "../measurement.ts";
 
-/** From the start of the process. A server may answer before it has loaded its graphs, hence the second figure. */
+/** Times since the spawn of the process. The second figure exists because a server may answer before it has loaded its graphs. */
 export const startup: Measurement = {
   name: "startup",
   figures: [
     {
       key: "ok_ms",
       label: "start-up: first 200 of GET /ok (floor: graphs imported), ms",
-      goal: { against: "peer", at_most: 0.35 },
+      goal: { against: "peer", max: 0.35 },
     },
-    { key: "first_run_ms", label: "start-up: first run answered, ms" },
+    { key: "first_run_ms", label: "start-up: response to the first run, ms" },
   ],
   times_per_round: 3,
   async measure(start) {

@@ -4,23 +4,23 @@ export interface Uploaded {
   experiment: string;
 }
 
-/** Yes or no, a number, and a label with a number. */
+/** A boolean, a number, and a label with a number. */
 export const KEYS = ["right", "similarity", "tone"] as const;
 
 const START = Date.UTC(2026, 0, 1);
 
-/** About 3 KB a row, mostly text. */
+/** About 3 KB per row, mostly text. */
 const WORDS = "the model was asked about the weather in a town by the sea and it said what it knew of tides ".repeat(
   12,
 );
 
-/** The same for the same arguments: a number from 0 to 1 that looks like chance. */
-const chance = (a: number, b: number): number => {
+/** A deterministic pseudo-random number from 0 to 1. */
+const pseudoRandom = (a: number, b: number): number => {
   const x = Math.sin(a * 12.9898 + b * 78.233) * 43_758.5453;
   return x - Math.floor(x);
 };
 
-/** The body of the n-th upload to one dataset, as bytes: JSON of so many rows would block the one who measures. */
+/** The body of the n-th upload to a dataset, as bytes: JSON.stringify of all rows at once would block the measuring thread. */
 export function bodyOf(rows: number, n: number): Uint8Array {
   const head = {
     experiment_name: `experiment ${n}`,
@@ -35,7 +35,7 @@ export function bodyOf(rows: number, n: number): Uint8Array {
 }
 
 function rowOf(index: number, n: number) {
-  const score = chance(index, n);
+  const score = pseudoRandom(index, n);
   return {
     row_id: `00000000-0000-4000-8000-${String(index).padStart(12, "0")}`,
     inputs: { question: `${index}: ${WORDS}` },

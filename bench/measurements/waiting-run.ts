@@ -2,15 +2,15 @@ import { once } from "node:events";
 import type { IncomingMessage } from "node:http";
 import type { Server } from "../target.ts";
 
-/** A run whose node waits for its signal, and the stream that watches it. */
+/** A run whose node waits for its abort signal, with a stream reader. */
 export interface WaitingRun {
   /** `/threads/{thread_id}/runs/{run_id}` */
   path: string;
-  /** Resolves when its stream has ended. */
+  /** Resolves at the end of the stream. */
   ended: Promise<unknown>;
 }
 
-/** Starts a run that takes some steps and then waits to be stopped; resolves once it waits. */
+/** Starts a run that executes `steps` and then waits to be stopped. Resolves when it waits. */
 export async function startWaiting(server: Server, thread_id: string, steps: number): Promise<WaitingRun> {
   const body = {
     assistant_id: "steps",
@@ -21,16 +21,16 @@ export async function startWaiting(server: Server, thread_id: string, steps: num
   };
   const stream = await server.open("POST", `/threads/${thread_id}/runs/stream`, { body });
   const run_id = stream.headers["content-location"]?.split("/").at(-1);
-  if (!run_id) throw new Error("A new run's stream does not say which run it is.");
+  if (!run_id) throw new Error("The response has no Content-Location with the run ID.");
   const ended = once(stream, "end");
-  // Who does not wait for it learns of the failure elsewhere.
+  // A caller may ignore `ended`; the measurement then fails at its next request.
   ended.catch(() => undefined);
-  await untilWaiting(stream);
+  await waitUntilWaiting(stream);
   return { path: `/threads/${thread_id}/runs/${run_id}`, ended };
 }
 
 /** The node writes one custom event before it waits. */
-async function untilWaiting(stream: IncomingMessage): Promise<void> {
+async function waitUntilWaiting(stream: IncomingMessage): Promise<void> {
   stream.setEncoding("utf8");
   await new Promise<void>((resolve, reject) => {
     let text = "";
@@ -43,9 +43,9 @@ async function untilWaiting(stream: IncomingMessage): Promise<void> {
   });
 }
 
-/** Stops a run and waits until it has stopped. @returns how long that took, in ms */
+/** Cancels a run with wait=1. @returns the latency, in ms */
 export async function stopWaiting(server: Server, { path }: WaitingRun, action: string): Promise<number> {
   const sent_at = performance.now();
-  await server.ask("POST", `${path}/cancel?action=${action}&wait=1`, { status: 204 });
+  await server.send("POST", `${path}/cancel?action=${action}&wait=1`, { status: 204 });
   return performance.now() - sent_at;
 }
