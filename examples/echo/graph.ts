@@ -5,7 +5,7 @@ interface PlainMessage {
   content: unknown;
 }
 
-// Plain data, no message classes: the smallest state worth looking at.
+// A minimal state: plain data without message classes.
 const State = Annotation.Root({
   text: Annotation<string>(),
   echo: Annotation<unknown>(),
@@ -17,8 +17,8 @@ const State = Annotation.Root({
 
 function echo(state: typeof State.State): typeof State.Update {
   const last = state.messages.at(-1);
-  // On a thread, old messages stay in the state. One that already has its echo
-  // is not new, so this run must have been started with `text`.
+  // Old messages stay in the state of a thread. If the last one is an echo, the
+  // run was started with `text`.
   if (last === undefined || last.role === "assistant") return { echo: state.text };
   return { echo: last.content, messages: [{ role: "assistant", content: last.content }] };
 }

@@ -3,21 +3,21 @@ import { getToken } from "threadmill/graph";
 
 const State = Annotation.Root({ profile: Annotation<unknown>() });
 
-/** Whom to ask, as the operator has set it: a caller must not say where a user's token is sent to. */
+/** Set by the operator: a caller must not control where the token of a user is sent. */
 const settings = () => ({
   provider: process.env.OAUTH_PROVIDER ?? "acme",
   scopes: (process.env.OAUTH_SCOPES ?? "openid").split(" "),
   userinfo: process.env.OAUTH_USERINFO_URL ?? "https://acme.example.com/userinfo",
 });
 
-/** Asks a provider who the run's user is there. */
+/** Reads the profile of the run's user from a provider. */
 async function lookUp(_: typeof State.State, config: LangGraphRunnableConfig): Promise<typeof State.Update> {
   const { provider, scopes, userinfo } = settings();
-  // Without a token the run stops here, and this node runs again when it is resumed.
+  // Without a token the run is interrupted here, and the node runs again when it is resumed.
   const token = await getToken(config, { provider, scopes, message: `Please let me see who you are at ${provider}.` });
   const response = await fetch(userinfo, { headers: { authorization: `Bearer ${token}` }, signal: config.signal });
   if (!response.ok) throw new Error(`${userinfo} answered ${response.status}.`);
-  // What the provider says, and never the token: everybody who may read the thread reads its state.
+  // Never store the token: the state is visible to all users who may read the thread.
   return { profile: await response.json() };
 }
 

@@ -21,7 +21,7 @@ const anthropic: Provider = {
   defaultModel: "claude-sonnet-4-5",
 };
 
-/** The model to use, or a sentence for the user on what is missing. */
+/** The model, or a sentence for the user about a missing key or package. */
 export type Loaded = { model: BaseChatModel } | { missing: string };
 
 /** @param name a model name such as "gpt-5-mini" or "claude-sonnet-4-5"; without it, the default of whichever key is set */
@@ -37,10 +37,10 @@ export async function loadModel(name?: string): Promise<Loaded> {
   }
 
   try {
-    // Imported by a name in a variable: neither package is needed to load this
-    // graph, and the type checker does not look for them.
-    const found: Record<string, new (fields: { model: string }) => BaseChatModel> = await import(provider.package);
-    const Model = found[provider.className];
+    // A dynamic import with a variable: the graph loads without these packages,
+    // and the type checker does not resolve them.
+    const exports: Record<string, new (fields: { model: string }) => BaseChatModel> = await import(provider.package);
+    const Model = exports[provider.className];
     if (!Model) throw new Error(`${provider.package} has no ${provider.className}.`);
     return { model: new Model({ model: name || provider.defaultModel }) };
   } catch (error) {
@@ -56,9 +56,9 @@ function pickProvider(name?: string): Provider | undefined {
   return [openai, anthropic].find((provider) => process.env[provider.key]);
 }
 
-/** True when this very package is absent, and not something it needs itself. */
+/** Whether this package is missing, and not one of its dependencies. */
 function isNotInstalled(error: unknown, packageName: string): boolean {
   if (!(error instanceof Error) || !("code" in error)) return false;
-  const absent = error.code === "ERR_MODULE_NOT_FOUND" || error.code === "MODULE_NOT_FOUND";
-  return absent && error.message.includes(`'${packageName}'`);
+  const isMissing = error.code === "ERR_MODULE_NOT_FOUND" || error.code === "MODULE_NOT_FOUND";
+  return isMissing && error.message.includes(`'${packageName}'`);
 }

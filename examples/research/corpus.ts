@@ -5,13 +5,13 @@ export interface Topic {
   facts: string[];
 }
 
-/** Everything this researcher can know: a few facts about honey bees. */
+/** The knowledge of the example: facts about honey bees. */
 export const corpus: Topic[] = [
   {
     name: "dance",
     words: ["dance", "find", "talk", "direction"],
     facts: [
-      "A waggle dance tells other bees the direction and the distance of food.",
+      "A waggle dance shows other bees the direction and the distance of food.",
       "The angle of the dance to the vertical is the angle of the food to the sun.",
       "Karl von Frisch decoded the dance and shared a Nobel Prize for it in 1973.",
     ],
@@ -45,7 +45,7 @@ export const corpus: Topic[] = [
   },
 ];
 
-/** The words of a text, in lower case, each once. */
+/** The distinct words of a text, in lower case. */
 export function wordsOf(text: string): Set<string> {
   return new Set(text.toLowerCase().match(/[a-z]+/g));
 }

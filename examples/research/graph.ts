@@ -6,8 +6,8 @@ import { type Finding, study } from "./study.ts";
 const State = Annotation.Root({
   question: Annotation<string>(),
   topics: Annotation<string[]>(),
-  // Each branch adds its finding. `null` empties the list, so that a second
-  // question on the same thread starts afresh.
+  // Each branch appends its finding. `null` clears the list, so that a second
+  // question on the same thread starts with no findings.
   findings: Annotation<Finding[], Finding[] | null>({
     reducer: (before, added) => (added === null ? [] : before.concat(added)),
     default: () => [],
@@ -15,19 +15,19 @@ const State = Annotation.Root({
   report: Annotation<string>(),
 });
 
-/** What callers give; forms ask for it alone. */
+/** The input of a run; forms show only these fields. */
 const Input = Annotation.Root({ question: State.spec.question });
 
 function plan({ question }: typeof State.State, config: LangGraphRunnableConfig): typeof State.Update {
   if (!question) throw new Error('Give a question: {"question": "How do bees find food?"}');
-  const wanted = wordsOf(question);
-  const matching = corpus.filter((topic) => topic.words.some((word) => wanted.has(word)));
+  const words = wordsOf(question);
+  const matching = corpus.filter((topic) => topic.words.some((word) => words.has(word)));
   const topics = (matching.length > 0 ? matching : corpus).map((topic) => topic.name);
   config.writer?.({ step: "plan", done: topics.length, total: topics.length, topics });
   return { topics, findings: null };
 }
 
-/** One branch for each topic; they run at the same time. */
+/** One parallel branch per topic. */
 function fanOut({ question, topics }: typeof State.State): Send[] {
   return topics.map((topic) => new Send("study", { topic, asked: question }));
 }
@@ -42,7 +42,7 @@ async function write(state: typeof State.State, config: LangGraphRunnableConfig)
   return { report: parts.join("\n\n") };
 }
 
-// Compiled without a checkpointer: the server brings its own.
+// Compiled without a checkpointer, because the server has its own.
 export const graph = new StateGraph({ stateSchema: State, input: Input })
   .addNode("plan", plan)
   .addNode("study", study)

@@ -7,8 +7,8 @@ export interface Finding {
   summary: string;
 }
 
-// Several of these subgraphs run at once, and keys the parent also has go back
-// to it. Only `findings` may: it has a reducer there. So no other name is shared.
+// Several of these subgraphs run in parallel. Keys that the parent has, too, are
+// written back to it, so only `findings` is shared: it has a reducer there.
 const State = Annotation.Root({
   topic: Annotation<string>(),
   asked: Annotation<string>(),
@@ -25,10 +25,10 @@ async function search({ topic }: typeof State.State, config: LangGraphRunnableCo
   return { facts };
 }
 
-/** Keeps the two facts that share most words with the question. */
+/** Selects the two facts that have the most words in common with the question. */
 function summarise({ topic, asked, facts }: typeof State.State): typeof State.Update {
-  const wanted = wordsOf(asked);
-  const shared = (fact: string) => [...wordsOf(fact)].filter((word) => wanted.has(word)).length;
+  const words = wordsOf(asked);
+  const shared = (fact: string) => [...wordsOf(fact)].filter((word) => words.has(word)).length;
   const best = facts.toSorted((a, b) => shared(b) - shared(a)).slice(0, 2);
   return { findings: [{ topic, summary: best.join(" ") }] };
 }

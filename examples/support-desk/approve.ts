@@ -7,14 +7,14 @@ import { refundOrder } from "./tools.ts";
 
 type State = typeof MessagesAnnotation.State;
 
-/** What the person sends back, as `command.resume`. */
+/** The decision of the reviewer, sent as `command.resume`. */
 const Decision = z.discriminatedUnion("decision", [
   z.object({ decision: z.literal("approve") }),
   z.object({ decision: z.literal("edit"), amount: z.number().positive() }),
   z.object({ decision: z.literal("reject"), reason: z.string().optional() }),
 ]);
 
-/** The tool calls of the last model answer that have no result yet. */
+/** The tool calls of the last model answer that have no result. */
 export function openCalls({ messages }: State): ToolCall[] {
   const answered = new Set(messages.filter(ToolMessage.isInstance).map((m) => m.tool_call_id));
   const calls = messages.findLast(AIMessage.isInstance)?.tool_calls ?? [];
@@ -25,7 +25,7 @@ export function needsApproval(call: ToolCall): boolean {
   return call.name === refundOrder.name;
 }
 
-/** A graph node: stops the run at every refund until a person decides. */
+/** A graph node that interrupts the run at each refund until a reviewer decides. */
 export function approve(state: State): typeof MessagesAnnotation.Update {
   const asked = state.messages.findLast(AIMessage.isInstance);
   if (!asked) return {};
@@ -33,7 +33,7 @@ export function approve(state: State): typeof MessagesAnnotation.Update {
   const rejections: ToolMessage[] = [];
 
   for (const call of openCalls(state).filter(needsApproval)) {
-    const answer = askPerson(call);
+    const answer = askReviewer(call);
     if (answer.decision === "edit") {
       edited.set(call.id, { ...call, args: { ...call.args, amount: answer.amount } });
     }
@@ -49,8 +49,8 @@ export function approve(state: State): typeof MessagesAnnotation.Update {
   }
   if (edited.size === 0) return { messages: rejections };
 
-  // A message with an id the state already has replaces the old one, so the
-  // conversation shows what was really run.
+  // A message with an existing ID replaces the old message, so the conversation
+  // shows the calls that are executed.
   const corrected = new AIMessage({
     id: asked.id,
     content: asked.content,
@@ -61,7 +61,7 @@ export function approve(state: State): typeof MessagesAnnotation.Update {
   return { messages: [corrected, ...rejections] };
 }
 
-function askPerson(call: ToolCall): z.infer<typeof Decision> {
+function askReviewer(call: ToolCall): z.infer<typeof Decision> {
   const { order_id, amount } = call.args as { order_id: string; amount: number };
   const item = findOrder(order_id)?.item ?? "not in the order table";
   const request = {
@@ -72,8 +72,8 @@ function askPerson(call: ToolCall): z.infer<typeof Decision> {
     allowed_decisions: ["approve", "edit", "reject"],
   };
 
-  // On resume the node runs again from its top, and interrupt() then returns the
-  // answer instead of stopping. An answer we cannot read must not move money: ask again.
+  // On resume the node runs again from its start, and interrupt() returns the answer
+  // instead of stopping. An invalid answer must not cause a refund: ask again.
   let answer = Decision.safeParse(interrupt(request));
   while (!answer.success) {
     const problem =

@@ -9,8 +9,8 @@ type State = typeof MessagesAnnotation.State;
 type Agent = (state: State, config: LangGraphRunnableConfig) => Promise<typeof MessagesAnnotation.Update>;
 
 /**
- * The desk around any agent: ../provider puts a real model in it.
- * Compiled without a checkpointer, because the server brings its own.
+ * Builds the support desk around an agent; ../provider uses a real model.
+ * Compiled without a checkpointer, because the server has its own.
  */
 export function buildDesk(agent: Agent) {
   return new StateGraph(MessagesAnnotation)
@@ -30,7 +30,7 @@ function afterAgent(state: State): "approve" | "tools" | typeof END {
   return calls.some(needsApproval) ? "approve" : "tools";
 }
 
-// A rejected call already has its result, so it never reaches the tools.
+// A rejected call already has its result, so the tools skip it.
 function afterApprove(state: State): "tools" | "agent" {
   return openCalls(state).length > 0 ? "tools" : "agent";
 }

@@ -7,8 +7,8 @@ import { pause } from "../shared/pause.ts";
 import { nextReply } from "./rules.ts";
 
 /**
- * A chat model without a network: it follows rules.ts, and streams its answer
- * token by token the way a hosted model does.
+ * A chat model without a network. It applies the rules in rules.ts and streams
+ * its answer token by token, as a hosted model does.
  */
 export class ScriptedChatModel extends BaseChatModel {
   readonly tokenDelay: number;
@@ -27,19 +27,19 @@ export class ScriptedChatModel extends BaseChatModel {
     options: this["ParsedCallOptions"],
     runManager?: CallbackManagerForLLMRun,
   ): AsyncGenerator<ChatGenerationChunk> {
-    // Every chunk carries the same id: readers join chunks into messages by it.
+    // All chunks have the same ID, by which clients join them into a message.
     const id = `msg-${randomUUID()}`;
     for (const fields of answerParts(messages)) {
       await pause(this.tokenDelay, options.signal);
       const message = new AIMessageChunk({ id, ...fields });
       const chunk = new ChatGenerationChunk({ message, text: message.text });
       yield chunk;
-      // This is what reaches the `messages` stream while the model still speaks.
+      // The callback sends the chunk to the `messages` stream.
       await runManager?.handleLLMNewToken(chunk.text, undefined, undefined, undefined, undefined, { chunk });
     }
   }
 
-  /** Called when nobody listens to tokens: the same answer in one piece. */
+  /** Called without streaming: returns the same answer in one message. */
   async _generate(
     messages: BaseMessage[],
     options: this["ParsedCallOptions"],
@@ -50,22 +50,22 @@ export class ScriptedChatModel extends BaseChatModel {
       const chunk = message as AIMessageChunk;
       whole = whole ? whole.concat(chunk) : chunk;
     }
-    if (!whole) throw new Error("The scripted model had nothing to say.");
+    if (!whole) throw new Error("The scripted model returned no answer.");
     const { id, content, tool_calls, usage_metadata } = whole;
     const message = new AIMessage({ id, content, tool_calls, usage_metadata });
     return { generations: [{ message, text: message.text }] };
   }
 }
 
-/** One reply as the parts of a stream: text, then the tool call, then the token count. */
+/** The parts of a streamed reply: text, tool call, token count. */
 function* answerParts(messages: BaseMessage[]): Generator<AIMessageChunkFields> {
   const { text, toolCall } = nextReply(messages);
   const words = splitWords(text);
   for (const word of words) yield { content: word };
 
   if (toolCall) {
-    // As hosted models do: the first part names the call, the next ones bring its JSON.
-    // The call id is new each time, because results are matched to calls by it.
+    // As with hosted models, the first part has the name of the call, the next ones its JSON.
+    // The ID of the call is unique, because results are matched to calls by it.
     const start = { name: toolCall.name, id: `call_${randomUUID()}`, args: "" };
     const rest = JSON.stringify(toolCall.args).match(/.{1,8}/gs) ?? [];
     for (const part of [start, ...rest.map((args) => ({ args }))]) {

@@ -3,11 +3,11 @@ export interface Order {
   item: string;
   total: number;
   status: "being packed" | "shipped" | "delivered" | "refunded";
-  /** What there is to say about the status. */
+  /** Details of the status. */
   note: string;
 }
 
-// Refunds do not change this table: the same question always gets the same answer.
+// Refunds do not change this table, so the same question always has the same answer.
 const orders: Order[] = [
   { id: "1042", item: "walking boots", total: 129, status: "shipped", note: "It should arrive on Thursday." },
   { id: "1043", item: "rain jacket", total: 89.5, status: "delivered", note: "It was left at the front desk." },

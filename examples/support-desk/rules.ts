@@ -2,7 +2,7 @@ import { type BaseMessage, HumanMessage, ToolMessage } from "@langchain/core/mes
 import { dollars, type Order } from "./orders.ts";
 import { lookUpOrder, refundOrder } from "./tools.ts";
 
-/** What the scripted model says next: some text, and perhaps one tool call. */
+/** The next reply of the scripted model: text and optionally a tool call. */
 export interface Reply {
   text: string;
   toolCall?: { name: string; args: Record<string, unknown> };
@@ -10,24 +10,24 @@ export interface Reply {
 
 const HELP = 'Hello! Ask me "where is my order 1042?" or say "refund order 1042".';
 
-/** The whole mind of the support desk: from the conversation so far to the next reply. */
+/** The rules of the support desk: returns the next reply in a conversation. */
 export function nextReply(messages: BaseMessage[]): Reply {
   const last = messages.at(-1);
-  const said = messages.filter(HumanMessage.isInstance).map((message) => message.text);
-  if (last && ToolMessage.isInstance(last)) return afterTool(last, wantsRefund(said.at(-1) ?? ""));
-  return afterHuman(said);
+  const questions = messages.filter(HumanMessage.isInstance).map((message) => message.text);
+  if (last && ToolMessage.isInstance(last)) return afterTool(last, wantsRefund(questions.at(-1) ?? ""));
+  return afterHuman(questions);
 }
 
 function wantsRefund(text: string): boolean {
   return /refund|money back/i.test(text);
 }
 
-function afterHuman(said: string[]): Reply {
-  const text = said.at(-1) ?? "";
+function afterHuman(questions: string[]): Reply {
+  const text = questions.at(-1) ?? "";
   if (!wantsRefund(text) && !/order|where|parcel|\b\d{4}\b/i.test(text)) return { text: HELP };
 
-  // "Refund it" means the order that was named last.
-  const orderId = said.map((line) => line.match(/\b\d{4}\b/)?.[0]).findLast(Boolean);
+  // "Refund it" refers to the last order in the conversation.
+  const orderId = questions.map((line) => line.match(/\b\d{4}\b/)?.[0]).findLast(Boolean);
   if (!orderId) return { text: "Which order do you mean? Please give me its four-digit number." };
   return {
     text: `Let me look up order ${orderId}.`,

@@ -14,10 +14,10 @@ export const lookUpOrder = tool(
   },
 );
 
-/** Moves money, so the graph runs it only after a person has said yes: see approve.ts. */
+/** The graph executes this tool only after the approval of a reviewer; see approve.ts. */
 export const refundOrder = tool(
   ({ order_id, amount }) => {
-    const reason = whyNot(order_id, amount);
+    const reason = refusalReason(order_id, amount);
     if (reason) return JSON.stringify({ status: "failed", order_id, reason });
     return JSON.stringify({ status: "refunded", order_id, amount, receipt: `R-${order_id}` });
   },
@@ -28,7 +28,7 @@ export const refundOrder = tool(
   },
 );
 
-function whyNot(orderId: string, amount: number): string | undefined {
+function refusalReason(orderId: string, amount: number): string | undefined {
   const order = findOrder(orderId);
   if (!order) return "There is no such order.";
   if (order.status === "refunded") return "It is already refunded.";
