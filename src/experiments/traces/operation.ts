@@ -1,0 +1,23 @@
+import type { FeedbackCreate } from "../contract/feedback.ts";
+import type { RunFields } from "../contract/traces.ts";
+
+/** A new run, or a change of a run, that a client sent. A field of a patch takes precedence over the same field of a post. */
+export interface RunOperation {
+  kind: "post" | "patch";
+  id: string;
+  fields: RunFields;
+}
+
+export interface Attachment {
+  run_id: string;
+  name: string;
+  mime_type: string;
+  data: Uint8Array;
+}
+
+/** What one request adds to the traces of a workspace. */
+export interface TraceChanges {
+  operations: RunOperation[];
+  attachments: Attachment[];
+  feedback: FeedbackCreate[];
+}
