@@ -1,46 +1,43 @@
 import { setImmediate, setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import type { Log } from "../../lib/log.ts";
+import { withTimeout } from "../../lib/signal.ts";
 import { type Hint, type Hints, LocalHints } from "../hints.ts";
 import type { PostgresPool } from "./postgres-pool.ts";
 
-/** Deployments share a database and have their own schemas. Hints of one deployment are irrelevant to the others. */
+/** Deployments share a database with a schema for each, and hints are for one deployment. */
 function channelOf(url: string): string {
   const [, schema] = /search_path=(\w+)/.exec(new URL(url).searchParams.get("options") ?? "") ?? [];
   return schema === undefined ? "threadmill" : `threadmill_${schema}`;
 }
 
 /**
- * Hints are collected for this time and sent in one statement; NOTIFY itself removes duplicates. They are sent outside
- * of transactions, because a commit that notifies takes a lock of the whole database.
+ * Hints of this interval are sent in one statement. They are sent outside of transactions, because a commit that notifies takes a lock of
+ * the whole database.
  */
 const BATCH_MS = 10;
 
-/** Delay before a lost connection is reopened. Meanwhile every part polls. */
+/** Meanwhile every part polls. */
 const RECONNECT_MS = 500;
 
 /**
- * The class of the advisory lock that each connection of a process holds, with its worker id. When the process dies,
- * the operating system closes its sockets and Postgres releases the lock, seconds before the leases expire.
+ * The class of the advisory lock that each connection of a process holds, with its worker id. When the process dies, the operating system
+ * closes its sockets and Postgres releases the lock, seconds before the leases expire.
  */
 export const PRESENCE_LOCK_CLASS = 20_240;
 
-/**
- * The statement that takes the presence lock. It is shared because one connection of a process is enough when the
- * server has no more.
- */
+/** The lock is shared, so that one connection is enough when the server has no more. */
 export const presenceLock = (worker_id: number): string =>
   `select pg_advisory_lock_shared(${PRESENCE_LOCK_CLASS}, ${worker_id})`;
 
-/** Interval between health checks of the connection for hints. */
 const HEALTH_CHECK_MS = 1_000;
 /**
- * The server is considered unavailable after this time without a response. {@link HEALTH_CHECK_MS} and this time are
- * the maximum that a request waits, and together less than a lease.
+ * Without a response for this time, the server is considered unavailable. A request waits for at most both times, which are together less
+ * than a lease.
  */
 export const RESPONSE_TIMEOUT_MS = 2_000;
 
-/** Hints between processes, sent with NOTIFY. The same connection checks whether the server responds. */
+/** Sends hints to other processes with NOTIFY. The same connection checks whether the server responds. */
 export class PostgresHints implements Hints {
   readonly #local = new LocalHints();
   readonly #config: pg.ClientConfig;
@@ -63,7 +60,7 @@ export class PostgresHints implements Hints {
     this.#log = log;
   }
 
-  /** The open connection, for statements that must not wait for the pool. */
+  /** For statements that must not wait for the pool. */
   get connection(): pg.Client | undefined {
     return this.#isConnected ? this.#client : undefined;
   }
@@ -93,7 +90,7 @@ export class PostgresHints implements Hints {
       if (this.#closed) return;
       const { message, code } = error as Error & { code?: string };
       this.#log.warn({ error: message }, "hint connection failed, polling");
-      // A server that has no connection left does respond.
+      // A server without free connections does respond.
       if (code?.startsWith("53")) this.#pool.resume();
       else if (!(await this.#poolResponds())) this.#pool.suspend(message);
       this.#reconnect(client);
@@ -101,14 +98,10 @@ export class PostgresHints implements Hints {
   }
 
   /** The failure may concern only this connection. */
-  #poolResponds(): Promise<boolean> {
+  async #poolResponds(): Promise<boolean> {
     const query = { text: "select 1", query_timeout: RESPONSE_TIMEOUT_MS };
-    return this.#pool
-      .use((client) => client.query(query))
-      .then(
-        () => true,
-        () => false,
-      );
+    const response = this.#pool.use((client) => client.query(query));
+    return response.then(Boolean, () => false);
   }
 
   async #checkHealth(client: pg.Client): Promise<void> {
@@ -136,7 +129,7 @@ export class PostgresHints implements Hints {
     this.#closed = true;
     clearTimeout(this.#timer);
     const ended = this.#client?.end().catch(() => undefined);
-    await Promise.race([ended, sleep(RESPONSE_TIMEOUT_MS, undefined, { ref: false })]);
+    if (ended) await withTimeout(ended, RESPONSE_TIMEOUT_MS);
   }
 
   async #send(): Promise<void> {
@@ -167,17 +160,12 @@ export class PostgresHints implements Hints {
 
 async function responds(client: pg.Client): Promise<boolean> {
   let responded = false;
-  const response = client.query("select 1").then(
-    () => {
-      responded = true;
-    },
-    () => undefined,
-  );
-  const timer = new AbortController();
-  const timeout = sleep(RESPONSE_TIMEOUT_MS, undefined, { ref: false, signal: timer.signal }).catch(() => undefined);
-  await Promise.race([response, timeout]);
-  timer.abort();
-  // After the event loop was blocked, timers run before the response is read, although it has arrived.
+  const onResponse = () => {
+    responded = true;
+  };
+  const response = client.query("select 1").then(onResponse, () => undefined);
+  await withTimeout(response, RESPONSE_TIMEOUT_MS);
+  // If the event loop was blocked, the timer runs before a response that has arrived is read.
   if (!responded) await setImmediate();
   if (!responded) await setImmediate();
   return responded;

@@ -1,14 +1,12 @@
-/** Where a text is not valid JSON, in characters (code points), and the reason. */
+/** The error in a JSON text. The position counts code points. */
 export interface JsonFault {
   position: number;
   reason: string;
 }
 
 /**
- * Finds the error in an invalid JSON text, with the messages and positions of Python's decoder, which clients of
- * FastAPI services know. It is called only after a parser has refused the text, and only for texts of limited depth.
- *
- * @returns undefined when the text is valid
+ * Finds the error in an invalid JSON text of limited depth, with the messages and positions of Python's decoder, as FastAPI reports them.
+ * Returns undefined if the text is valid.
  */
 export function faultOf(text: string): JsonFault | undefined {
   const scanner = new Scanner(text);
@@ -21,7 +19,7 @@ export function faultOf(text: string): JsonFault | undefined {
   }
 }
 
-/** The number of code points before `end`: UTF-16 units less one for each surrogate pair. */
+/** The number of code points before the UTF-16 unit `end`. */
 function charactersIn(text: string, end: number): number {
   let pairs = 0;
   for (let i = 1; i < end; i++) {
