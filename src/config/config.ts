@@ -26,34 +26,20 @@ type SettingValues = ValuesOf<
 >;
 
 /** Intervals in milliseconds that operators do not set and tests shorten. */
-export interface Intervals {
+const INTERVALS = {
   /** A graph host without a response for this time gets no new runs. */
-  host_silent_ms: number;
-  /** How often a process that waits for a change reads the database, in case a notification was lost. */
-  poll_ms: number;
-  /** Silence after which a stream sends a comment. */
-  sse_heartbeat_ms: number;
-  /** An OAuth token that expires within this time is refreshed before it is returned. */
-  refresh_skew_ms: number;
-  /** Maximum wait of a request for a ready instance of its deployment. */
-  router_wait_ms: number;
-}
-
-const INTERVALS: Intervals = {
   host_silent_ms: 1_000,
+  /** How often a process that waits for a change reads the database, in case a notification was lost. */
   poll_ms: 200,
+  /** Silence after which a stream sends a comment. */
   sse_heartbeat_ms: 5_000,
+  /** An OAuth token that expires within this time is refreshed before it is returned. */
   refresh_skew_ms: 60_000,
+  /** Maximum wait of a request for a ready instance of its deployment. */
   router_wait_ms: 5_000,
 };
 
-/** The OpenID provider whose JWTs are accepted. */
-export interface Oidc {
-  issuer: string;
-  audience: string;
-  allow_loopback: boolean;
-  scopes: OidcScopes;
-}
+export type Intervals = typeof INTERVALS;
 
 /** The configuration of a service, read once at startup. */
 export interface Config extends SettingValues, Intervals {
@@ -71,7 +57,8 @@ export interface Config extends SettingValues, Intervals {
   unknown_variables: readonly string[];
   /** See changedSettings(). */
   changed_settings: Readonly<Record<string, string>>;
-  oidc: Oidc | undefined;
+  /** The OpenID provider whose JWTs are accepted. */
+  oidc: ReturnType<typeof readOidc>;
   cors: CorsSettings;
   mount_prefix: string;
   /** Config and context of the default assistants, by graph. */
@@ -131,7 +118,7 @@ export function readConfig(
     ...runs,
     ...oauth,
     ...readSection(deploymentSettings, flags, env),
-    oidc: oidcOf(oidc_issuer, oidc_audience, oidc_scopes, oauth.allow_loopback_oauth),
+    oidc: readOidc(oidc_issuer, oidc_audience, oidc_scopes, oauth.allow_loopback_oauth),
     cors: readCors(http.cors, config_file, cors_allow_origins, studio),
     mount_prefix: readPrefix(mount_prefix ?? http.mount_prefix, config_file),
     default_assistants: parseDefaultAssistants(graph_env.LANGGRAPH_CONFIG ?? default_assistants_json),
@@ -147,12 +134,7 @@ export function readStorageConfig(flags: Flags, env: Env): StorageConfig {
   return { ...readSection(storageSettings, flags, env), ...readSection({ log_level }, flags, env) };
 }
 
-function oidcOf(
-  issuer: string | undefined,
-  audience: string | undefined,
-  scopes: OidcScopes,
-  allow_loopback: boolean,
-): Oidc | undefined {
+function readOidc(issuer = "", audience = "", scopes: OidcScopes, allow_loopback: boolean) {
   if (!issuer && !audience) return undefined;
   if (!issuer || !audience)
     throw new ConfigError("THREADMILL_OIDC_ISSUER and THREADMILL_OIDC_AUDIENCE must be set together.");

@@ -10,10 +10,7 @@ const WITHHELD = ["API_KEYS", "THREADMILL_DATABASE_URL", ...ALWAYS_WITHHELD];
 /** Withheld if they are the service's own database. A graph may have another database under the same name. */
 const DATABASES = ["DATABASE_URL", "POSTGRES_URI"];
 
-/**
- * @param field `env` of langgraph.json
- * @throws ConfigError
- */
+/** @throws ConfigError for an invalid `field`, which is `env` of langgraph.json */
 export function readGraphEnv(
   field: unknown,
   project: { project_dir: string; config_file: string; database_url: string | undefined },

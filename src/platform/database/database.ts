@@ -1,11 +1,4 @@
-import {
-  type CompiledQuery,
-  type Expression,
-  type Kysely,
-  type RawBuilder,
-  type SelectQueryBuilder,
-  sql,
-} from "kysely";
+import { type CompiledQuery, type Expression, type Kysely, type RawBuilder, sql } from "kysely";
 import { DatabaseUnavailableError } from "./database-errors.ts";
 import type { Hint, Hints } from "./hints.ts";
 import type { Schema } from "./schema.ts";
@@ -51,10 +44,7 @@ export interface Database {
    *   writes share a commit
    */
   write<T>(work: (tx: Tx) => Promise<T>, hint?: Hint): Promise<T>;
-  /**
-   * Like `write`, for one statement that waits for no lock and must not wait for other work of this process. Postgres uses a connection
-   * that no request uses.
-   */
+  /** Like `write`, for one statement that waits for no lock. On Postgres it uses a connection that no request uses. */
   writeNow<T>(work: (tx: Tx) => Promise<T>): Promise<T>;
   /** Like `write`, for schema changes: without timeouts. */
   migrate<T>(work: (tx: Tx) => Promise<T>): Promise<T>;
@@ -62,8 +52,6 @@ export interface Database {
   freeLocks(worker_ids: readonly number[]): Promise<void>;
   close(): Promise<void>;
 }
-
-type AnySelect<O> = SelectQueryBuilder<Schema, never, O>;
 
 /** The differences between the two databases. `now_ms()` and `json_contains()` exist in both. */
 export interface Dialect {
@@ -87,10 +75,7 @@ export interface Dialect {
   containsText(text: Expression<string | null>, part: string): RawBuilder<boolean>;
   /** A field of the object in a JSON text, as text; null if missing. */
   jsonText(json: Expression<string | null>, field: string): RawBuilder<string | null>;
-  /**
-   * The members of the object in a JSON text: a table of `key`, `kind` (text, number, true, false, null, array, object) and `text`, the
-   * value of a text or number.
-   */
+  /** A table with the `key`, `kind` (text, number, true, false, null, array, object) and `text` of each member of a JSON object. */
   jsonEntries(json: RawBuilder<string | null>): RawBuilder<unknown>;
   /** The number at a path of a column with JSON text, or null. */
   jsonNumber(column: string, path: readonly string[]): RawBuilder<number | null>;
@@ -99,9 +84,6 @@ export interface Dialect {
   /** Whether an error reports the violation of a unique index. */
   isUniqueViolation(error: unknown): boolean;
 }
-
-/** Lets dialects call builder methods on queries of any table. */
-export const anySelect = (query: unknown): AnySelect<unknown> => query as AnySelect<unknown>;
 
 /** The clock that all processes of the database share, in milliseconds since the epoch. */
 export const nowMs = sql<number>`now_ms()`;

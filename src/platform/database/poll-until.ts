@@ -15,11 +15,7 @@ export interface PollOptions<K extends Hint["kind"]> {
   abort?: AbortSignal | undefined;
 }
 
-/**
- * Reads at once, at each relevant hint, and at intervals, until there is a result.
- *
- * @returns the result, or undefined after the timeout or an abort
- */
+/** Reads at once, at relevant hints and at intervals, until there is a result. Returns undefined after the timeout or an abort. */
 export async function pollUntil<T, K extends Hint["kind"]>(
   read: () => Promise<T | undefined>,
   options: PollOptions<K>,

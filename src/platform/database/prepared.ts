@@ -13,10 +13,7 @@ class Placeholder {
 /** Returns the placeholder of a parameter while a statement is built. */
 type Parameters<P> = <K extends keyof P>(name: K) => P[K];
 
-/**
- * A statement that is built and compiled once per database and executed with new values. Building a query costs 20-40 µs, as much as its
- * execution on SQLite.
- */
+/** A statement that is compiled once per database. Building a query costs 20-40 µs, as much as its execution on SQLite. */
 export function prepared<P, R>(
   build: (k: Kysely<Schema>, p: Parameters<P>, tx: Tx) => Query<R>,
 ): (tx: Tx, values: P) => CompiledQuery<R> {

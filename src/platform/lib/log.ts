@@ -9,8 +9,6 @@ const WARN = 40;
 /**
  * Logs one JSON object per line on standard error. Lines below warn are written once per turn of the event loop: a write to a pipe takes
  * 10 to 50 µs, and a busy service logs two lines for each run.
- *
- * @param level debug, info, warn, error or silent
  */
 export function createLog(level: string): Log {
   const output = pino.destination({ fd: 2, sync: true });

@@ -6,10 +6,7 @@ export interface ReplaceOptions {
   temporary_file?: string;
 }
 
-/**
- * Replaces a file atomically. Without fsync, a power failure may lose the new text, so it is for reproducible files only;
- * access/encryption/key-file.ts replaces the file of encryption keys.
- */
+/** Replaces a file atomically, but without fsync: for files that can be recreated. Encryption keys have a KeyFile. */
 export async function replaceFile(
   file: string,
   text: string,

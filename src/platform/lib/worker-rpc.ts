@@ -42,10 +42,7 @@ interface OpenCall {
   pieces?: AsyncQueue<unknown>;
 }
 
-/**
- * Calls operations in a worker thread, which starts with the first call, and again with the next call after it has ended. Only open calls
- * keep the process alive.
- */
+/** Calls operations in a worker thread. A call starts the thread if it does not run. Only open calls keep the process alive. */
 export class WorkerRpc<O extends Operations> {
   readonly #options: WorkerRpcOptions;
   readonly #open = new Map<number, OpenCall>();

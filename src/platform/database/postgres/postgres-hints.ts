@@ -5,19 +5,16 @@ import { withTimeout } from "../../lib/signal.ts";
 import { type Hint, type Hints, LocalHints } from "../hints.ts";
 import type { PostgresPool } from "./postgres-pool.ts";
 
-/** Deployments share a database with a schema for each, and hints are for one deployment. */
+/** Each deployment has its own schema in a shared database, and its own channel. */
 function channelOf(url: string): string {
   const [, schema] = /search_path=(\w+)/.exec(new URL(url).searchParams.get("options") ?? "") ?? [];
   return schema === undefined ? "threadmill" : `threadmill_${schema}`;
 }
 
-/**
- * Hints of this interval are sent in one statement. They are sent outside of transactions, because a commit that notifies takes a lock of
- * the whole database.
- */
+/** Hints of an interval are sent together, outside of transactions: a commit that notifies takes a lock of the whole database. */
 const BATCH_MS = 10;
 
-/** Meanwhile every part polls. */
+/** Delay before a lost connection is reopened. Until then, all listeners poll. */
 const RECONNECT_MS = 500;
 
 /**
@@ -26,25 +23,26 @@ const RECONNECT_MS = 500;
  */
 export const PRESENCE_LOCK_CLASS = 20_240;
 
-/** The lock is shared, so that one connection is enough when the server has no more. */
+/** A shared lock, so that all connections of a process can hold it. */
 export const presenceLock = (worker_id: number): string =>
   `select pg_advisory_lock_shared(${PRESENCE_LOCK_CLASS}, ${worker_id})`;
 
 const HEALTH_CHECK_MS = 1_000;
-/**
- * Without a response for this time, the server is considered unavailable. A request waits for at most both times, which are together less
- * than a lease.
- */
+/** Then the server is considered unavailable. Together with {@link HEALTH_CHECK_MS}, this is less than a lease. */
 export const RESPONSE_TIMEOUT_MS = 2_000;
+
+interface PostgresHintsOptions {
+  config: pg.ClientConfig;
+  worker_id: number;
+  pool: PostgresPool;
+  log: Log;
+}
 
 /** Sends hints to other processes with NOTIFY. The same connection checks whether the server responds. */
 export class PostgresHints implements Hints {
   readonly #local = new LocalHints();
-  readonly #config: pg.ClientConfig;
+  readonly #options: PostgresHintsOptions;
   readonly #channel: string;
-  readonly #worker_id: number;
-  readonly #pool: PostgresPool;
-  readonly #log: Log;
   readonly #sender = String(Math.random());
   readonly #unsent = new Set<string>();
   #timer: NodeJS.Timeout | undefined;
@@ -52,12 +50,9 @@ export class PostgresHints implements Hints {
   #isConnected = false;
   #closed = false;
 
-  constructor(config: pg.ClientConfig, worker_id: number, pool: PostgresPool, log: Log) {
-    this.#config = config;
-    this.#channel = channelOf(config.connectionString as string);
-    this.#worker_id = worker_id;
-    this.#pool = pool;
-    this.#log = log;
+  constructor(options: PostgresHintsOptions) {
+    this.#options = options;
+    this.#channel = channelOf(options.config.connectionString as string);
   }
 
   /** For statements that must not wait for the pool. */
@@ -68,8 +63,9 @@ export class PostgresHints implements Hints {
   /** Connects and subscribes to the hints of other processes. */
   async connect(): Promise<void> {
     if (this.#closed) return;
+    const { config, worker_id, pool, log } = this.#options;
     const client = new pg.Client({
-      ...this.#config,
+      ...config,
       application_name: "threadmill hints",
       connectionTimeoutMillis: RESPONSE_TIMEOUT_MS,
     });
@@ -81,18 +77,18 @@ export class PostgresHints implements Hints {
     try {
       await client.connect();
       await query(`listen ${this.#channel}`);
-      await query(presenceLock(this.#worker_id));
+      await query(presenceLock(worker_id));
       this.#isConnected = true;
-      this.#pool.resume();
+      pool.resume();
       void this.#checkHealth(client);
     } catch (error) {
       // The process may stop before the connection is open.
       if (this.#closed) return;
       const { message, code } = error as Error & { code?: string };
-      this.#log.warn({ error: message }, "hint connection failed, polling");
+      log.warn({ error: message }, "hint connection failed, polling");
       // A server without free connections does respond.
-      if (code?.startsWith("53")) this.#pool.resume();
-      else if (!(await this.#poolResponds())) this.#pool.suspend(message);
+      if (code?.startsWith("53")) pool.resume();
+      else if (!(await this.#poolResponds())) pool.suspend(message);
       this.#reconnect(client);
     }
   }
@@ -100,7 +96,7 @@ export class PostgresHints implements Hints {
   /** The failure may concern only this connection. */
   async #poolResponds(): Promise<boolean> {
     const query = { text: "select 1", query_timeout: RESPONSE_TIMEOUT_MS };
-    const response = this.#pool.use((client) => client.query(query));
+    const response = this.#options.pool.use((client) => client.query(query));
     return response.then(Boolean, () => false);
   }
 
@@ -109,8 +105,8 @@ export class PostgresHints implements Hints {
       await sleep(HEALTH_CHECK_MS, undefined, { ref: false });
       if (this.#closed || this.#client !== client || (await responds(client))) continue;
       if (this.#closed || this.#client !== client) return;
-      this.#log.error("database does not respond, reopening all connections");
-      this.#pool.suspend(`no response within ${RESPONSE_TIMEOUT_MS} ms`);
+      this.#options.log.error("database does not respond, reopening all connections");
+      this.#options.pool.suspend(`no response within ${RESPONSE_TIMEOUT_MS} ms`);
       this.#reconnect(client);
     }
   }
@@ -138,9 +134,9 @@ export class PostgresHints implements Hints {
     this.#unsent.clear();
     const payloads = hints.map((hint) => `${this.#sender} ${hint}`);
     const text = "select pg_notify($1, payload) from unnest($2::text[]) as payload";
-    await this.#pool
+    await this.#options.pool
       .use((client) => client.query(text, [this.#channel, payloads]))
-      .catch((error: Error) => this.#log.debug({ error: error.message }, "hints not sent"));
+      .catch((error: Error) => this.#options.log.debug({ error: error.message }, "hints not sent"));
   }
 
   #receive(payload: string): void {

@@ -1,8 +1,16 @@
 import { randomInt } from "node:crypto";
-import { DummyDriver, Kysely, PostgresAdapter, PostgresIntrospector, PostgresQueryCompiler, sql } from "kysely";
+import {
+  DummyDriver,
+  Kysely,
+  PostgresAdapter,
+  PostgresIntrospector,
+  PostgresQueryCompiler,
+  type SelectQueryBuilder,
+  sql,
+} from "kysely";
 import pg from "pg";
 import type { Log } from "../../lib/log.ts";
-import { anySelect, type Database, type Dialect, type Query, StatementCache, type Tx } from "../database.ts";
+import { type Database, type Dialect, type Query, StatementCache, type Tx } from "../database.ts";
 import { isDisconnected } from "../database-errors.ts";
 import type { Hint } from "../hints.ts";
 import type { Schema } from "../schema.ts";
@@ -14,10 +22,7 @@ export interface PostgresOptions {
   log: Log;
   /** Maximum connections for queries. One more connection is for hints. */
   pool_size?: number;
-  /**
-   * The server ends a transaction that is idle for this time: a process that hangs loses its runs after it, and must not block other
-   * processes with its locks. Default: 4 s.
-   */
+  /** Idle timeout of transactions: a process that hangs loses its runs after this time, and must release its locks. Default: 4 s. */
   lease_ms?: number | undefined;
 }
 
@@ -32,6 +37,8 @@ const QUERY_TIMEOUT_MS = STATEMENT_TIMEOUT_MS + 5_000;
 /** pg sets no timer for this value. */
 const NO_TIMEOUT = 0;
 const KEEP_ALIVE_MS = 10_000;
+
+const anySelect = (query: unknown) => query as SelectQueryBuilder<Schema, never, unknown>;
 
 const dialect: Dialect = {
   name: "postgres",
@@ -75,7 +82,7 @@ export function openPostgres({ url, log, pool_size: size = 10, lease_ms = 4_000 
   const prepare = `set lock_timeout = ${LOCK_TIMEOUT_MS}; set statement_timeout = ${STATEMENT_TIMEOUT_MS};
     set idle_in_transaction_session_timeout = ${lease_ms}; ${presenceLock(worker_id)}`;
   const pool = new PostgresPool({ config, prepare, size, log });
-  const hints = new PostgresHints(config, worker_id, pool, log);
+  const hints = new PostgresHints({ config, worker_id, pool, log });
   void hints.connect();
   const k = queryBuilder();
   const statements = new StatementCache();

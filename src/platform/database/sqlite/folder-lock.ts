@@ -20,10 +20,7 @@ interface LockFiles {
 
 const filesOf = (folder: string): LockFiles => ({ lock: join(folder, "lock.db"), pid: join(folder, "owner.pid") });
 
-/**
- * @returns a function that releases the lock
- * @throws ConfigError if another process holds the lock
- */
+/** Returns a function that releases the lock. Throws a ConfigError if another process holds it. */
 export const lockFolder = (folder: string): (() => void) =>
   lockExclusively(
     filesOf(folder),

@@ -21,7 +21,7 @@ export interface JsonRowsOptions {
  * - the array must not be repeated; of other members with the same key, the last one counts, but all must be valid;
  * - the limits of depth, keys and values apply to each row.
  *
- * Rows are valid only when `end` has returned. After an error the instance must not be used again.
+ * Rows are valid only when `end` has returned. `push` and `end` throw a JsonError, after which the instance must not be used.
  */
 export class JsonRows {
   readonly #options: JsonRowsOptions;
@@ -51,7 +51,6 @@ export class JsonRows {
     return this.#hasArray;
   }
 
-  /** @throws JsonError */
   push(chunk: Uint8Array): void {
     const bytes = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
     let at = 0;
@@ -63,10 +62,7 @@ export class JsonRows {
     this.#offset += bytes.length;
   }
 
-  /**
-   * @returns the members; the value of the array is `true`
-   * @throws JsonError
-   */
+  /** @returns the members, with `true` for the array */
   end(): Record<string, unknown> {
     if (this.#state !== "end") throw new JsonError(`is incomplete: it ends at byte ${this.#offset}${this.#context()}`);
     return this.#rest;
