@@ -25,7 +25,7 @@ export interface AllOpen {
 
 /** Printed when all streams have ended. */
 export interface AllEnded {
-  /** Readers that did not receive each event once and in options. */
+  /** Readers that did not receive each event once and in order. */
   failures: string[];
   /** From the write to the read of an event, over all readers; NaN (null in JSON) for events without a time. */
   lag_p50_ms: number;

@@ -5,14 +5,14 @@ import v8 from "node:v8";
 
 const [major, minor] = process.versions.node.split(".").map(Number);
 if (major < 22 || (major === 22 && minor < 16)) {
-  console.error(`Threadmill needs Node.js 22.16 or newer, but this is ${process.versions.node}.`);
+  console.error(`Threadmill requires Node.js 22.16 or newer, but this is ${process.versions.node}.`);
   process.exit(2);
 }
 module.enableCompileCache?.();
-// Loading modules makes V8 grow its young generations, which it never shrinks again: 25 MB of an idle service. They stay
-// as they are until everything is loaded (src/cli/serve.ts).
+// While modules load, V8 grows its young generation and never shrinks it: 25 MB of an idle service. src/cli/serve.ts restores the
+// default after startup.
 v8.setFlagsFromString("--semi-space-growth-factor=1");
-// In the repository the source runs as it is; the package brings it compiled.
+// The repository runs the source, the package the compiled code.
 const source = new URL("../src/cli/main.ts", import.meta.url);
 const { runCli } = await import(
   existsSync(source) ? source.href : new URL("../dist/cli/main.js", import.meta.url).href

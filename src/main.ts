@@ -25,39 +25,33 @@ export { type Listening, listen } from "./app/server.ts";
 
 /** A service that is started but does not listen yet. */
 export interface Threadmill {
-  /** Answers a request. */
   fetch(request: Request): Response | Promise<Response>;
-  /** Answers requests for deployments, which are never converted to a `Request`. */
   front: DeploymentFront;
-  /** Forwards requests to the instances of deployments. */
   router: DeploymentRouter;
   /** The routes of Hono: `:name` is a path parameter, and method ALL is middleware. */
   routes: readonly { method: string; path: string }[];
   /** Description of the database for users. */
   database: string;
-  /** Graphs that could not be loaded, with the reasons. */
+  /** The reasons why graphs could not be loaded, by graph. */
   loaded: Promise<Record<string, string>>;
-  /** Reloads the graphs. Active runs finish with the old graphs. */
-  reload(changed: CatalogContent): Promise<Record<string, string>>;
-  /** Waits for runs to finish, returns the others to the queue, then closes everything. */
+  /** Reloads the graphs and returns the new failures. Active runs finish with the old graphs. */
+  reload(content: CatalogContent): Promise<Record<string, string>>;
+  /** Waits for runs to finish, returns the remaining runs to the queue, then closes all parts. */
   stop(): Promise<void>;
 }
 
-/** The composition root: creates and starts all parts of the service. Only this file and app/compose/ know all products. */
+/** The composition root: creates and starts all parts of the service. */
 export async function startThreadmill(config: Config, log: Log): Promise<Threadmill> {
   const keys = config.only ? undefined : keySourceOf(config);
   const { database, close } = await openData(config, synchronousOf(config), log);
   const seal = keys ? await openKeyRing(database, keys, log) : noEncryption;
   await requireAuthentication(config, database);
   const catalog = new GraphCatalog(config);
-  const defaults = new DefaultAssistants(database, catalog);
-  const activation = new Activation({ database, default_assistants: defaults, rollout: config.rollout });
+  const default_assistants = new DefaultAssistants(database, catalog);
+  const activation = new Activation({ database, default_assistants, rollout: config.rollout });
   await activation.start();
   let opening: Promise<Vault> | undefined;
-  const getVault = () => {
-    opening ??= openVault(config, database, seal, log);
-    return opening;
-  };
+  const getVault = () => (opening ??= openVault(config, database, seal, log));
   const served = Promise.withResolvers<App>();
   const fetchAs = fetchAsUser(served.promise, config.mount_prefix);
   const engine = createEngine(config, database, catalog, { vault: getVault, fetchAs }, log);
@@ -81,7 +75,7 @@ export async function startThreadmill(config: Config, log: Log): Promise<Threadm
     log,
   });
   const experiments = createExperimentsService({ database: experimentsDatabase(config), log_level: config.log_level });
-  // Imported while the graph hosts load the graphs on another core: the vault, the control plane, the HTTP interface.
+  // The vault, the control plane and the HTTP interface are imported while the graph hosts load the graphs on another core.
   const vault = await getVault();
   const { openControlPlane } = await import("./app/compose/control-plane.ts");
   const control_plane = await openControlPlane(config, { database, seal, log });
@@ -89,18 +83,9 @@ export async function startThreadmill(config: Config, log: Log): Promise<Threadm
   const services = [access, ...(config.only ? [] : [...vault.maintenance, control_plane])];
   for (const service of services) service.start();
   const { control, router } = control_plane;
-  const http_services = {
-    access,
-    disconnects,
-    experiments,
-    default_assistants: defaults,
-    activation,
-    vault,
-    control,
-    router,
-    body_parser: new BodyParser(),
-  };
-  const { app, front } = await createHttp(config, context, http_services, log);
+  const body_parser = new BodyParser();
+  const http_services = { access, disconnects, experiments, default_assistants, activation, vault, control, router };
+  const { app, front } = await createHttp(config, context, { ...http_services, body_parser }, log);
   served.resolve(app);
   return {
     fetch: (request) => app.fetch(request),
@@ -109,10 +94,10 @@ export async function startThreadmill(config: Config, log: Log): Promise<Threadm
     routes: app.routes,
     database: database.description,
     loaded,
-    async reload({ graphs, graph_env, default_assistants }) {
-      catalog.content = { graphs, graph_env, default_assistants };
-      await defaults.renew();
-      await defaults.ensure(DEFAULT_TENANT);
+    async reload(content) {
+      catalog.content = content;
+      await default_assistants.renew();
+      await default_assistants.ensure(DEFAULT_TENANT);
       catalog.failures = await engine.reload();
       return catalog.failures;
     },
@@ -120,7 +105,7 @@ export async function startThreadmill(config: Config, log: Log): Promise<Threadm
       disconnects.stop();
       const stopping = services.map((service) => service.stop());
       await Promise.all([engine.stop(config.shutdown_grace_ms), type_schemas.stop(), ...stopping]);
-      await Promise.all([experiments.stop(), http_services.body_parser.stop()]);
+      await Promise.all([experiments.stop(), body_parser.stop()]);
       await close();
     },
   };

@@ -6,7 +6,7 @@ import { watchMemory } from "../watch-memory.ts";
 const THREADS = 300;
 const itself = (max: number) => ({ against: "itself", max }) as const;
 
-/** The slowest_ms expensive known requests in sequence, with concurrent requests of GET /ok. */
+/** The most expensive known requests in sequence, with concurrent requests of GET /ok. */
 export const hostile: Measurement = {
   name: "hostile",
   without: ["floor", "peer"],

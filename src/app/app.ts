@@ -18,7 +18,7 @@ import { UPLOAD_PATH } from "../experiments/http/upload.ts";
 import { ApiError } from "../platform/errors.ts";
 import { pathBelow } from "../platform/http/base-url.ts";
 import type { BodyParser } from "../platform/http/body-parser.ts";
-import { type ApiDocument, docsPage } from "../platform/http/docs-page.ts";
+import { docsPage } from "../platform/http/docs-page.ts";
 import { type App, type Env, serve } from "../platform/http/route.ts";
 import type { CorsSettings } from "../platform/lib/cors.ts";
 import type { Log } from "../platform/lib/log.ts";
@@ -30,14 +30,10 @@ import { serveWebApp, type WebAppOptions } from "./web-app.ts";
 
 export interface SystemOptions {
   info: ServerInfo;
-  /** Set to serve only the agent server. */
   only: "agents" | undefined;
-  /** Path prefix of all routes; empty for none. */
+  /** Path prefix of all routes, or an empty string. */
   prefix: string;
-  /**
-   * @param asks whether to query the database, instead of using its last known state
-   * @throws DatabaseUnavailableError
-   */
+  /** See checkDatabase() in platform/database. */
   checkDatabase(options: { asks: boolean }): Promise<unknown>;
 }
 
@@ -58,9 +54,9 @@ export interface AppOptions
   origins: OriginPolicy;
   cors: CorsSettings;
   body_limit_bytes: number;
-  /** Open streams and waits per user with a key or a JWT. */
+  /** Limit of open streams and waits per user with a key or a JWT. */
   max_open_answers: number;
-  /** Set on a loopback address: accepted host names besides those of loopback. */
+  /** Accepted host names besides those of loopback; undefined for other addresses. */
   allowed_hosts: readonly string[] | undefined;
   body_parser: BodyParser;
   log: Log;
@@ -68,11 +64,11 @@ export interface AppOptions
 
 const BODILESS = new Set(["GET", "HEAD", "OPTIONS"]);
 
-/** Whether the general body limit does not apply: the request has no body, or its handler has its own limit. */
+/** Whether the request has no body, or its handler has its own limit. */
 const hasNoBodyLimit = ({ req }: Context): boolean =>
   BODILESS.has(req.method) || req.path.endsWith(UPLOAD_PATH) || isSourceUpload(req.method, req.path);
 
-/** Creates the HTTP application. The order of the products matters: on equal paths, the agent server takes precedence over the experiments. */
+/** On equal paths, the agent server takes precedence over the experiments because it is mounted first. */
 export function createApp(options: AppOptions): App {
   const { prefix, log, body_limit_bytes } = options;
   const root: App = new OpenAPIHono<Env>();
@@ -90,15 +86,14 @@ export function createApp(options: AppOptions): App {
     onError: (context) =>
       errorResponse(new ApiError("body_too_large", { limit_bytes: body_limit_bytes }), context, log),
   });
-  // The body limit creates a complete Request, 4 KB that a stream would hold until it ends.
+  // The body limit creates a Request of 4 KB, which a stream would retain.
   root.use((context, next) => (hasNoBodyLimit(context) ? next() : limitBody(context, next)));
-
   root.use((context, next) => {
     context.set("body_parser", options.body_parser);
     return next();
   });
 
-  // Creates the default assistants with the first request of a workspace; later requests cost one map lookup.
+  // The first request of a workspace creates its default assistants. Other requests cost one map lookup.
   for (const path of ["/assistants/*", "/threads/*", "/runs/*"])
     app.use(path, async (context, next) => {
       await options.default_assistants.ensure(context.get("caller").tenant_id);
@@ -123,16 +118,13 @@ function serveSystem(app: App, { info, only, prefix, checkDatabase }: SystemOpti
     await checkDatabase({ asks: query.check_db === true });
     return context.json({ ok: true });
   });
-
   serve(app, agentServerRoutes.system.info, ({ context }) => context.json(info));
-
-  // Browsers are redirected to the web app, programs to the API documentation.
   app.get("/", (context) => {
     const isBrowser = context.req.header("accept")?.includes("text/html") ?? false;
     return context.redirect(isBrowser && !only ? `${prefix}/app` : `${prefix}/docs`);
   });
   app.get("/openapi.json", (context) => context.json(app.getOpenAPI31Document(agentServerInfo)));
-  app.get("/docs", (context) => context.html(docsPage(app.getOpenAPI31Document(agentServerInfo) as ApiDocument)));
+  app.get("/docs", (context) => context.html(docsPage(app.getOpenAPI31Document(agentServerInfo))));
 }
 
 function notFound({ req: { method, path } }: Context, prefix: string): ApiError {
@@ -143,13 +135,10 @@ function notFound({ req: { method, path } }: Context, prefix: string): ApiError 
 
 const SLOW_MS = 1_000;
 
-/** Routes that answer only after a run, a flow or a stream has ended. */
+/** Routes that respond only after a run, a flow or a stream has ended. */
 const WAITING_ROUTE = /\/(wait|join|stream)(\/|$)/;
 
-/**
- * Logs each request whose response takes longer than a second to start, except streams and requests that wait by design. Costs two clock
- * reads per request. It is the first middleware, so the time includes authentication and the reading of the body.
- */
+/** Logs requests whose response starts after more than a second, unless they wait by design. As the first middleware, it times all work. */
 export function logSlowRequests(log: Log): MiddlewareHandler<Env> {
   return (context, next) => {
     const started_at = performance.now();
@@ -162,11 +151,11 @@ export function logSlowRequests(log: Log): MiddlewareHandler<Env> {
 
 function logSlow(context: Context<Env>, duration_ms: number, log: Log): void {
   const { req, res } = context;
-  // Middleware is registered for all methods; the first other match is the route.
+  // Middleware is registered for all methods.
   const path = matchedRoutes(context).find(({ method }) => method !== "ALL")?.path;
   const waits = !["false", "0", undefined].includes(req.query("wait"));
   if (waits || (path && WAITING_ROUTE.test(path)) || /event-stream/.test(res.headers.get("content-type") ?? "")) return;
-  // Requests that authentication rejects have no caller.
+  // Requests that fail authentication have no caller.
   const workspace_id = (context.get("caller") as Env["Variables"]["caller"] | undefined)?.tenant_id;
   log.info({ method: req.method, path, status: res.status, duration_ms, workspace_id }, "slow request");
 }

@@ -24,24 +24,13 @@ export interface FrontOptions extends AddressOptions {
   router: Pick<DeploymentRouter, "find" | "isReady" | "forward" | "forwardUpgrade">;
   access: Pick<Access, "admit">;
   origins: Pick<OriginPolicy, "allowedOrigin">;
-  /** Set on a loopback address: accepted host names besides those of loopback. */
+  /** Accepted host names besides those of loopback; undefined for other addresses. */
   allowed_hosts: readonly string[] | undefined;
-  /** The public address of the service, if known. */
   public_url: string | undefined;
   log: Log;
 }
 
-/** An authorized request for a deployment. */
-interface Admitted {
-  deployment: Deployment;
-  origin: Origin;
-  onAccessEnd: Admission["onEnd"];
-}
-
-/**
- * The entry point for requests to deployments. It runs before all other routes and uses Node's request and response, so bodies pass through
- * unread. It authenticates callers as the agent server does.
- */
+/** Authenticates requests for deployments and forwards them. It uses Node's request and response, so that bodies pass through unread. */
 export class DeploymentFront {
   readonly #options: FrontOptions;
   readonly #proto: string;
@@ -51,7 +40,7 @@ export class DeploymentFront {
     this.#proto = options.public_url?.startsWith("https:") ? "https" : "http";
   }
 
-  /** Answers a request for a deployment; calls `next` for all other requests. */
+  /** Calls `next` for requests that are not for deployments. */
   handle(request: IncomingMessage, response: ServerResponse, next: () => void): void {
     const address = this.#addressOf(request);
     if (address) void this.#answer(address, request, response, next);
@@ -63,7 +52,6 @@ export class DeploymentFront {
     return isWebSocket(request) && this.#addressOf(request) !== undefined;
   }
 
-  /** Connects a WebSocket request to an instance. */
   upgrade(request: IncomingMessage, connection: Duplex, head: Buffer): void {
     const socket = connection as Socket;
     // Node removes its own error listener before it emits `upgrade`.
@@ -91,7 +79,7 @@ export class DeploymentFront {
       const { deployment, origin, onAccessEnd } = await this.#admit(address, request, allowed_origin);
       if (isProbe(address, request)) return this.#answerReadiness(deployment, response, allowed_origin);
       const { path } = address;
-      // The response may stop in the middle of an event, so no error can be appended: the connection is closed.
+      // The response may stop within an event, so no error can be appended.
       const unwatch = onAccessEnd(() => response.destroy());
       await this.#options.router.forward(deployment, { request, response, path, origin }).finally(unwatch);
     } catch (error) {
@@ -101,10 +89,7 @@ export class DeploymentFront {
     }
   }
 
-  /**
-   * A preflight has no key. The response is the same for every slug, so that it does not reveal which deployments exist. The responses of
-   * the instance carry its own restrictions.
-   */
+  /** A preflight has no key. The response is the same for every slug, so that it does not reveal which deployments exist. */
   #answerPreflight({ headers }: IncomingMessage, response: ServerResponse, allowed_origin: string | undefined): void {
     response.writeHead(204, {
       ...corsHeaders(allowed_origin),
@@ -133,18 +118,14 @@ export class DeploymentFront {
   }
 
   /** @throws ApiError for the caller first, then for the request */
-  async #admit(
-    address: DeploymentAddress,
-    request: IncomingMessage,
-    allowed_origin: string | undefined,
-  ): Promise<Admitted> {
+  async #admit(address: DeploymentAddress, request: IncomingMessage, allowed_origin: string | undefined) {
     this.#checkHost(address, request);
     const { caller, onEnd } = await this.#callerOf(request);
     if (!isNormalizedPath(address.path))
-      throw new ApiError("invalid_request", { reason: "The path has . or .. in it." });
+      throw new ApiError("invalid_request", { reason: "The path must not contain . or .. segments." });
     const coding = request.headers["transfer-encoding"]?.toLowerCase() ?? "chunked";
     if (coding !== "chunked") throw new ApiError("invalid_request", { reason: "Transfer-Encoding must be chunked." });
-    // Some servers answer TRACE with all request headers, credentials included.
+    // Some servers return all request headers for TRACE, including credentials.
     if (request.method === "TRACE") throw new ApiError("method_not_allowed");
     // A service worker would stay in the browser and intercept pages of other deployments and of the web app.
     if (address.by === "path" && request.headers["service-worker"] !== undefined)
@@ -152,7 +133,15 @@ export class DeploymentFront {
     const deployment = await this.#find(address);
     if (!deployment || caller.tenant_id !== deployment.tenant_id)
       throw new ApiError("deployment_not_found", { deployment_id: address.slug });
-    return { deployment, origin: this.#originOf(address, request, caller.user_id, allowed_origin), onAccessEnd: onEnd };
+    const origin: Origin = {
+      client: request.socket.remoteAddress ?? "",
+      proto: this.#proto,
+      host: request.headers.host ?? "",
+      prefix: address.prefix,
+      user_id: caller.user_id,
+      corsAllowed: allowed_origin !== undefined,
+    };
+    return { deployment, origin, onAccessEnd: onEnd };
   }
 
   #checkHost({ by }: DeploymentAddress, { headers }: IncomingMessage): void {
@@ -175,38 +164,13 @@ export class DeploymentFront {
     return isSlug(slug) ? this.#options.router.find(slug) : undefined;
   }
 
-  #originOf(
-    { prefix }: DeploymentAddress,
-    { socket, headers }: IncomingMessage,
-    user_id: string,
-    allowed_origin: string | undefined,
-  ): Origin {
-    return {
-      client: socket.remoteAddress ?? "",
-      proto: this.#proto,
-      host: headers.host ?? "",
-      prefix,
-      user_id,
-      corsAllowed: allowed_origin !== undefined,
-    };
+  #allowedOrigin({ slug, path }: DeploymentAddress, { method = "", headers }: IncomingMessage) {
+    const header = (name: string) => headers[name]?.toString();
+    return this.#options.origins.allowedOrigin({ method, path: `/deployments/${slug}${withoutQuery(path)}`, header });
   }
 
-  /** The allowed origin of the response; see OriginPolicy. */
-  #allowedOrigin(
-    { slug, path }: DeploymentAddress,
-    { method = "", headers }: IncomingMessage,
-  ): Promise<string | undefined> {
-    return this.#options.origins.allowedOrigin({
-      method,
-      path: `/deployments/${slug}${path.split("?", 1)[0]}`,
-      header: (name) => headers[name]?.toString(),
-    });
-  }
-
-  /** An error response of the router; allowed origins can read it. */
   #errorResponse(error: unknown, { method = "", url = "" }: IncomingMessage, allowed_origin?: string) {
-    const path = url.split("?", 1)[0] as string;
-    const { status, detail, headers } = describeError(error, { method, path }, this.#options.log);
+    const { status, detail, headers } = describeError(error, { method, path: withoutQuery(url) }, this.#options.log);
     const text = JSON.stringify({ detail });
     headers["content-type"] = "application/json";
     headers["content-length"] = String(Buffer.byteLength(text));
@@ -221,6 +185,8 @@ export class DeploymentFront {
   }
 }
 
+const withoutQuery = (url: string): string => url.split("?", 1)[0] as string;
+
 const corsHeaders = (allowed_origin: string | undefined): Record<string, string> => ({
   ...(allowed_origin !== undefined && { "access-control-allow-origin": allowed_origin }),
   ...(allowed_origin !== "*" && { vary: "Origin" }),
@@ -230,7 +196,7 @@ const isPreflight = ({ method, headers }: IncomingMessage): boolean =>
   method === "OPTIONS" && headers["access-control-request-method"] !== undefined;
 
 const isProbe = ({ path }: DeploymentAddress, { method = "" }: IncomingMessage): boolean =>
-  ["GET", "HEAD"].includes(method) && path.split("?", 1)[0] === "/ok";
+  ["GET", "HEAD"].includes(method) && withoutQuery(path) === "/ok";
 
 const isWebSocket = ({ method, headers }: IncomingMessage): boolean =>
   method === "GET" && headers.upgrade?.toLowerCase() === "websocket";

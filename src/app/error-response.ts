@@ -4,15 +4,12 @@ import { isDiskFull, isUnavailable } from "../platform/database/database-errors.
 import { ApiError, InvalidRequestError } from "../platform/errors.ts";
 import type { Log } from "../platform/lib/log.ts";
 
-/** The status that nginx logs when the client closes the connection. It is never sent. */
+/** The status that nginx logs when the client closes the connection. */
 const CLIENT_CLOSED_REQUEST = 499;
 
-/**
- * The response to an error: `{"detail": sentence}`, except for APIs that list validation errors or use RFC 7807. The cause goes to the
- * log only.
- */
+/** `{"detail": sentence}`, except for APIs that list validation errors or use RFC 7807. */
 export function errorResponse(error: unknown, context: Context, log: Log): Response {
-  // The client closed the connection: nothing has failed, and no response can be sent.
+  // The client has closed the connection, so the status is never sent.
   if (context.req.raw.signal.aborted) return new Response(null, { status: CLIENT_CLOSED_REQUEST });
   if (error instanceof InvalidRequestError) {
     return isVersion2(context) ? problemResponse(422, error.message, context) : invalidResponse(error, context);
@@ -22,7 +19,7 @@ export function errorResponse(error: unknown, context: Context, log: Log): Respo
   return context.json({ detail }, status as 500, headers);
 }
 
-/** The public part of an error. Logs the cause of a status from 500 on. */
+/** Returns the public part of an error. Logs the cause if the status is 500 or greater. */
 export function describeError(
   error: unknown,
   { method, path }: { method: string; path: string },

@@ -4,10 +4,7 @@ import { ApiError } from "../platform/errors.ts";
 
 const LOOPBACK_NAME = /^(localhost|127(\.\d+){3}|\[::1\]|([\w-]+\.)+localhost)$/;
 
-/**
- * Rejects unknown host names on a loopback address. Otherwise a web page could use DNS rebinding: point its own name to 127.0.0.1 and
- * read the responses of a server that is open to local programs.
- */
+/** With DNS rebinding, a web page can point its own host name to 127.0.0.1 and read the responses of a server without keys. */
 export function onlyKnownHosts(allowed: readonly string[]): MiddlewareHandler {
   return async (context, next) => {
     const host = hostOf(context.req.header("host"));
@@ -22,10 +19,10 @@ export const isKnownHost = (host: string, allowed: readonly string[]): boolean =
 const METHODS_WITH_BODY = new Set(["POST", "PUT", "PATCH", "DELETE"]);
 
 /**
- * Requires application/json from web pages. A browser sends text/plain to any server without a preflight, but not application/json, nor
- * text/plain with a custom header (the hosted Studio uses one). Programs send no Origin and may use any content type.
+ * Requires application/json from web pages: a browser sends text/plain without a preflight, unless it has a custom header, as the hosted
+ * Studio sends. Programs send no Origin.
  *
- * @param isExempt whether the address of a request contains a secret, so that no other page can send it
+ * @param isExempt whether the address of a request contains a secret
  */
 export function requireJsonFromPages(isExempt: (method: string, path: string) => boolean): MiddlewareHandler {
   return async ({ req }, next) => {

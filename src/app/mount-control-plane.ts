@@ -18,14 +18,14 @@ export interface ControlPlaneOptions extends AuthServiceAppOptions {
   control: Control;
 }
 
-/** The root, and the path of the control plane in a self-hosted LangSmith. */
+/** `/api-host` is the path of the control plane in a self-hosted LangSmith. */
 const MOUNTS = ["", "/api-host"] as const;
 
 const ROUTES: readonly RouteConfig[] = [authServiceRoutes, controlRoutes].flatMap((groups) =>
   Object.values(groups as Record<string, Record<string, RouteConfig>>).flatMap((group) => Object.values(group)),
 );
 
-/** Serves the Auth Service and the deployments, which share one OpenAPI document. */
+/** The Auth Service and the deployments share one OpenAPI document. */
 export function serveControlPlane(app: App, options: ControlPlaneOptions): void {
   const { control } = options;
   for (const path of ["/v2/openapi.json", "/api-host/v2/openapi.json", "/api-host/openapi.json"])
@@ -40,7 +40,7 @@ export function serveControlPlane(app: App, options: ControlPlaneOptions): void 
   rejectOtherMethods(app);
 }
 
-/** Answers 405 on a known path with another method. Registered after all routes, so that they match first. */
+/** Responds 405 to other methods of a known path. Must be called after all routes are registered. */
 function rejectOtherMethods(app: App): void {
   for (const path of new Set(ROUTES.map((route) => route.path))) {
     const allow = ROUTES.filter((route) => route.path === path).map(({ method }) => method.toUpperCase());
@@ -60,7 +60,7 @@ function openApiDocument() {
   return document.getOpenAPI31Document(controlPlaneDocument);
 }
 
-/** Paths whose 404 has the wording of FastAPI. Version 2 of the experiments API has its own wording. */
+/** Paths with the 404 of FastAPI, unlike version 2 of the experiments API. */
 const CONTROL_PLANE_PATH = /^\/(api-host(\/|$)|v2\/(?!(runs|datasets)\/)|v1\/(projects|integrations)\/)/;
 
 /** @param path without the prefix of all routes */

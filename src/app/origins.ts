@@ -15,28 +15,25 @@ const EXPOSED_HEADERS = ["Content-Location", "Location", "X-Pagination-Total", "
 export interface OriginPolicyOptions {
   access: Pick<Access, "isOpen">;
   cors: CorsSettings;
-  /** The public address of the service, if known. */
   public_url: string | undefined;
-  /** Accepted host names on a loopback address besides those of loopback. */
+  /** Accepted host names besides those of loopback; undefined for other addresses. */
   allowed_hosts: readonly string[] | undefined;
 }
 
-/** The part of a request that identifies the page that sent it. */
 export interface PageRequest {
   method: string;
   /** Without the prefix of all routes and without the query; for a deployment `/deployments/{slug}…`. */
   path: string;
-  /** The value of a header, by its name in lower case. */
+  /** @param name in lower case */
   header(name: string): string | undefined;
 }
 
 /**
- * Decides which web pages may use the service.
+ * Decides which web pages may use the service. Programs send no origin and are always accepted.
  *
- * An open service (without keys) requires no credentials, so any web page in a browser that reaches it could use it. It therefore rejects
- * other origins: the agent server and the experiments accept loopback origins and listed origins, everything else accepts only the pages of
- * the service. A closed service requires a key in a header, which a browser never adds by itself, so it accepts all origins, or the listed
- * ones. Programs send no origin and are always accepted.
+ * An open service (without keys) requires no credentials, so any web page could use it. Its agent server and experiments accept loopback
+ * and listed origins, all other routes accept the pages of the service only. A closed service requires a key in a header, which browsers do
+ * not add by themselves, so it accepts all origins, or the listed ones.
  */
 export class OriginPolicy {
   readonly #options: OriginPolicyOptions;
@@ -49,11 +46,7 @@ export class OriginPolicy {
     this.#acceptsAll = origins.includes("*") || (origins.length === 0 && !origin_pattern);
   }
 
-  /**
-   * The value of `Access-Control-Allow-Origin`: `*`, the origin of the page, or undefined for requests without an origin.
-   *
-   * @throws ApiError forbidden_origin
-   */
+  /** The value of `Access-Control-Allow-Origin`; undefined for requests without an origin. Throws forbidden_origin. */
   async allowedOrigin(request: PageRequest): Promise<string | undefined> {
     const origin = request.header("origin");
     const site = request.header("sec-fetch-site");
@@ -67,11 +60,10 @@ export class OriginPolicy {
     throw new ApiError("forbidden_origin", { origin: origin ?? "other origins" });
   }
 
-  /** Whether the page belongs to the service. */
   #isOwn(origin: string | undefined, { path, header }: PageRequest, isClosed: boolean): boolean {
     const host = header("host")?.toLowerCase() ?? "";
     const { public_url, allowed_hosts } = this.#options;
-    // A name below localhost belongs to a deployment. If the deployment was deleted, the request reaches the service instead.
+    // Subdomains of localhost belong to deployments. After the deletion of a deployment, its requests reach the service.
     const isDeploymentHost = hostOf(host).endsWith(".localhost") && !allowed_hosts?.includes(hostOf(host));
     if (!isClosed && isDeploymentHost && isPrivatePath(path)) return false;
     const site = header("sec-fetch-site");
@@ -95,14 +87,14 @@ const LOOPBACK_ORIGIN = /^https?:\/\/(localhost|127\.0\.0\.1|\[::1\])(:\d+)?$/;
 
 const SHARED_SCOPES: ReadonlySet<Scope> = new Set(["agents", "experiments"]);
 
-/** Paths of an open service that pages of other origins may not use: they hold secrets, run code or grant access. */
+/** Paths of an open service for its own pages only: they contain secrets, run code or grant access. */
 function isPrivatePath(path: string): boolean {
-  // The scope of GET for all methods, because a preflight has the method OPTIONS.
+  // A preflight has the method OPTIONS, so the scope of GET applies to all methods.
   const scope = scopeOf(path, "GET");
   return (scope !== undefined && scope !== null && !SHARED_SCOPES.has(scope)) || /^\/app(\/|$)/.test(path);
 }
 
-/** Whether a user opens a page through a link, or an OAuth provider redirects to it. */
+/** A link to a page, or the redirect of an OAuth provider. */
 const isNavigation = ({ method, path, header }: PageRequest): boolean =>
   method === "GET" &&
   header("sec-fetch-mode") === "navigate" &&

@@ -13,7 +13,6 @@ export interface ServerOptions {
   front: DeploymentFront | undefined;
 }
 
-/** A service that accepts requests. */
 export interface Listening {
   url: string;
   /** Stops accepting requests, stops the service, then closes the remaining connections. */
@@ -37,20 +36,18 @@ export async function listen(config: Config, service: ServerOptions & { stop(): 
   };
 }
 
-/** Requests for deployments bypass `fetch`: they stay Node requests and are never converted to a `Request`. */
+/** Requests for deployments are never converted to a `Request`. */
 export function createHttpServer({ fetch, front }: ServerOptions): Server {
   const answer = getRequestListener(async (request, { outgoing }) => {
     const response = await fetch(request);
     return sendStreamedBody(response, outgoing as ServerResponse) ? RESPONSE_ALREADY_SENT : response;
   });
   const options = {
-    // Short for headers, long for bodies, which may be large.
     headersTimeout: 15_000,
     requestTimeout: 300_000,
-    // With Node's default of 5 s, a client on a busy machine sends a request on a connection that is being closed, and the request
-    // fails. Load balancers keep connections for 60 s; a longer timeout makes them the side that closes.
+    // Longer than the 60 s of load balancers, so that they close connections. A request on a connection that the server closes fails.
     keepAliveTimeout: 75_000,
-    // Other upgrade requests get a normal response. Before Node 22.21 they are rejected.
+    // Other upgrade requests get a normal response, but are rejected before Node 22.21.
     shouldUpgradeCallback: (request: IncomingMessage) => front?.mayUpgrade(request) ?? false,
   };
   if (!front) return createServer(options, answer);

@@ -16,7 +16,7 @@ import { storageSettings } from "./settings/storage.ts";
 
 export type { Flags } from "./settings/settings.ts";
 
-/** Values of SETTINGS, except those that {@link Config} has in another form. */
+/** Values of the settings, except those that {@link Config} has in another form. */
 type SettingValues = ValuesOf<
   Omit<typeof serverSettings, "cors_allow_origins" | "studio" | "mount_prefix"> &
     typeof storageSettings &
@@ -25,65 +25,51 @@ type SettingValues = ValuesOf<
     typeof deploymentSettings
 >;
 
-/** Intervals that operators do not set; tests shorten them. All in milliseconds. */
-export interface Intervals {
-  /** A graph host that has not answered for this long gets no new runs. */
-  host_silent_ms: number;
-  /** A process that waits for a change reads the database this often, in case a notification was lost. */
-  poll_ms: number;
-  /** Silence after which a stream sends a comment. */
-  sse_heartbeat_ms: number;
-  /** An OAuth token that expires within this time is refreshed before it is returned. */
-  refresh_skew_ms: number;
-  /** A request for a deployment waits this long for a ready instance. */
-  router_wait_ms: number;
-}
-
-const INTERVALS: Intervals = {
+/** Intervals in milliseconds that operators do not set and tests shorten. */
+const INTERVALS = {
+  /** A graph host without a response for this time gets no new runs. */
   host_silent_ms: 1_000,
+  /** How often a process that waits for a change reads the database, in case a notification was lost. */
   poll_ms: 200,
+  /** Silence after which a stream sends a comment. */
   sse_heartbeat_ms: 5_000,
+  /** An OAuth token that expires within this time is refreshed before it is returned. */
   refresh_skew_ms: 60_000,
+  /** Maximum wait of a request for a ready instance of its deployment. */
   router_wait_ms: 5_000,
 };
 
-/** The OpenID provider whose JWTs are accepted. */
-export interface Oidc {
-  issuer: string;
-  audience: string;
-  allow_loopback: boolean;
-  scopes: OidcScopes;
-}
+export type Intervals = typeof INTERVALS;
 
-/** The configuration of a service, read once at the start. The rest of the program does not read the environment. */
+/** The configuration of a service, read once at startup. */
 export interface Config extends SettingValues, Intervals {
   command: "dev" | "serve";
-  /** Version of this program, from its package.json. */
   threadmill_version: string;
-  /** The folder of langgraph.json; paths in it are relative to this. */
+  /** The folder of langgraph.json, to which its paths are relative. */
   project_dir: string;
   config_file: string;
   graphs: readonly GraphSpec[];
-  /** Environment of the graph hosts: that of this process without its secrets, and the variables that langgraph.json adds. */
+  /** Environment of the graph hosts: the variables of this process without its secrets, and those of langgraph.json. */
   graph_env: Readonly<Record<string, string>>;
-  /** Paths of fields of langgraph.json that have no effect. Always empty with `serve`, which refuses them. */
+  /** Paths of fields of langgraph.json without effect. `serve` refuses them. */
   ignored_fields: readonly string[];
-  /** Variables `THREADMILL_...` of the environment that are not settings of this version. */
+  /** See unknownVariables(). */
   unknown_variables: readonly string[];
-  /** Settings that differ from their defaults, by variable or flag, with secrets masked: for the log. */
+  /** See changedSettings(). */
   changed_settings: Readonly<Record<string, string>>;
-  oidc: Oidc | undefined;
+  /** The OpenID provider whose JWTs are accepted. */
+  oidc: ReturnType<typeof readOidc>;
   cors: CorsSettings;
   mount_prefix: string;
   /** Config and context of the default assistants, by graph. */
   default_assistants: Readonly<Record<string, { config: JsonObject; context: JsonObject }>>;
-  /** Variables that started programs get from the environment of this process. */
+  /** Environment of programs that the service starts. */
   system_env: Readonly<Record<string, string>>;
 }
 
 /**
- * @param intervals replaces some of the intervals, for tests
- * @throws ConfigError with one sentence that names the file, field or setting, and the remedy
+ * @param intervals replacements for tests
+ * @throws ConfigError
  */
 export function readConfig(
   command: Config["command"],
@@ -111,11 +97,10 @@ export function readConfig(
   const storage = readSection(storageSettings, flags, env);
   const graph_env = readGraphEnv(project.env, { project_dir, config_file, database_url: storage.database_url }, env);
   const http = isObject(project.http) ? project.http : {};
-  if (runs.lease_ms < 2 * runs.heartbeat_ms) {
+  if (runs.lease_ms < 2 * runs.heartbeat_ms)
     throw new ConfigError(
       `THREADMILL_LEASE (${runs.lease_ms} ms) must be at least twice THREADMILL_HEARTBEAT (${runs.heartbeat_ms} ms).`,
     );
-  }
   return Object.freeze({
     command,
     threadmill_version: ownVersion(),
@@ -133,7 +118,7 @@ export function readConfig(
     ...runs,
     ...oauth,
     ...readSection(deploymentSettings, flags, env),
-    oidc: oidcOf(oidc_issuer, oidc_audience, oidc_scopes, oauth.allow_loopback_oauth),
+    oidc: readOidc(oidc_issuer, oidc_audience, oidc_scopes, oauth.allow_loopback_oauth),
     cors: readCors(http.cors, config_file, cors_allow_origins, studio),
     mount_prefix: readPrefix(mount_prefix ?? http.mount_prefix, config_file),
     default_assistants: parseDefaultAssistants(graph_env.LANGGRAPH_CONFIG ?? default_assistants_json),
@@ -143,18 +128,13 @@ export function readConfig(
 
 export type StorageConfig = ValuesOf<typeof storageSettings> & Pick<Config, "log_level">;
 
-/** The settings of commands on the database, which do not need a langgraph.json. */
+/** The settings of commands on the database, which have no langgraph.json. */
 export function readStorageConfig(flags: Flags, env: Env): StorageConfig {
   const { log_level } = serverSettings;
   return { ...readSection(storageSettings, flags, env), ...readSection({ log_level }, flags, env) };
 }
 
-function oidcOf(
-  issuer: string | undefined,
-  audience: string | undefined,
-  scopes: OidcScopes,
-  allow_loopback: boolean,
-): Oidc | undefined {
+function readOidc(issuer = "", audience = "", scopes: OidcScopes, allow_loopback: boolean) {
   if (!issuer && !audience) return undefined;
   if (!issuer || !audience)
     throw new ConfigError("THREADMILL_OIDC_ISSUER and THREADMILL_OIDC_AUDIENCE must be set together.");
@@ -172,12 +152,10 @@ function parseDefaultAssistants(text: string | undefined): Config["default_assis
   if (!text) return {};
   try {
     const byGraph = JSON.parse(text) as Record<string, JsonObject>;
-    return Object.fromEntries(
-      Object.entries(byGraph).map(([graph_id, { context = {}, ...config }]) => [
-        graph_id,
-        { config, context: context as JsonObject },
-      ]),
-    );
+    const entries = Object.entries(byGraph).map(([graph_id, { context = {}, ...config }]) => {
+      return [graph_id, { config, context: context as JsonObject }];
+    });
+    return Object.fromEntries(entries);
   } catch (error) {
     throw new ConfigError(
       `LANGGRAPH_CONFIG must be JSON of the form {"graph": {"configurable": {}}}: ${(error as Error).message}.`,
@@ -185,9 +163,5 @@ function parseDefaultAssistants(text: string | undefined): Config["default_assis
   }
 }
 
-function ownVersion(): string {
-  const manifest = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8")) as {
-    version: string;
-  };
-  return manifest.version;
-}
+const ownVersion = (): string =>
+  JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8")).version;

@@ -6,12 +6,11 @@ import type { CorsSettings } from "../platform/lib/cors.ts";
 import { isObject, type JsonObject } from "../platform/lib/json/json.ts";
 import type { Env } from "./settings/setting.ts";
 
-/** One entry of `graphs` in langgraph.json. */
+/** An entry of `graphs` in langgraph.json. */
 export interface GraphSpec {
   graph_id: string;
   /** Absolute path of the module. */
   file: string;
-  /** Name of its export. */
   export_name: string;
   description: string | null;
 }
@@ -52,7 +51,7 @@ export function readGraphs(field: unknown, project_dir: string, file: string): G
   });
 }
 
-/** `env` of langgraph.json: the path of a .env file, a map, or a list of names that must be set; these are given as they are. */
+/** Reads `env` of langgraph.json: the path of a .env file, a map, or a list of names that must be set in `env`. */
 export function readEnvField(field: unknown, project_dir: string, file: string, env: Env): Record<string, string> {
   if (field === undefined || field === null) return {};
   if (typeof field === "string") {
@@ -84,12 +83,12 @@ export function readPrefix(value: unknown, file: string): string {
   );
 }
 
-/** Accepted fields: `true` for a whole field, an object for the accepted fields within it. */
+/** Accepted fields: `true` accepts a field with any content, an object lists the accepted fields within it. */
 interface Known {
   [field: string]: true | Known;
 }
 
-/** Any name. The value may also be a string. */
+/** Matches any name, and any value that is not an object. */
 const ANY = "*";
 
 const KNOWN: Known = {
@@ -98,18 +97,17 @@ const KNOWN: Known = {
   env: true,
   http: {
     mount_prefix: true,
-    // readCors checks the fields within it.
-    cors: true,
-    // These switch off features that do not exist here.
+    cors: true, // see readCors
+    // These disable features that Threadmill does not have.
     disable_store: true,
     disable_mcp: true,
     disable_a2a: true,
     disable_ui: true,
     disable_webhooks: true,
   },
-  // Studio has no access of its own that this would disable.
+  // Threadmill gives Studio no access by itself.
   auth: { disable_studio_auth: true },
-  // They select runtimes and images of other servers and do not affect a graph here.
+  // These select runtimes and images of other servers.
   dependencies: true,
   node_version: true,
   python_version: true,
@@ -119,7 +117,7 @@ const KNOWN: Known = {
   keep_pkg_tools: true,
 };
 
-/** Paths of the fields of a langgraph.json that are set and have no effect, such as `http.app`. */
+/** Paths of the set fields of a langgraph.json without effect, such as `http.app`. */
 export const fieldsWithoutEffect = (project: JsonObject): string[] => unknownIn(project, KNOWN, "");
 
 function unknownIn(value: JsonObject, known: Known, path: string): string[] {
@@ -131,16 +129,16 @@ function unknownIn(value: JsonObject, known: Known, path: string): string[] {
   });
 }
 
-/** Templates contain empty fields: `[]`, `{}`, null, false and "". */
+/** Templates contain empty fields. */
 const isUnset = (value: unknown): boolean => !value || (typeof value === "object" && Object.keys(value).length === 0);
 
 const CORS_LISTS = ["allow_origins", "allow_methods", "allow_headers", "expose_headers"] as const;
 const CORS_FIELDS: readonly string[] = [...CORS_LISTS, "allow_origin_regex", "allow_credentials", "max_age"];
 
 /**
- * `http.cors` of langgraph.json, and the origins of `CORS_ALLOW_ORIGINS`.
- *
- * @throws ConfigError for a value of another type, and for `allow_credentials`
+ * @param field `http.cors` of langgraph.json
+ * @param origins `CORS_ALLOW_ORIGINS`
+ * @throws ConfigError
  */
 export function readCors(
   field: unknown,
@@ -178,14 +176,14 @@ export function readCors(
   };
 }
 
-/** `*` among methods or headers is the same as no list. */
+/** For methods and headers, `*` is the same as no list. */
 const unlessAll = (texts: string[] | undefined) => (texts?.includes("*") ? undefined : texts);
 
 function originsOf(texts: readonly string[], where: string): string[] {
   return texts.map((text) => {
     if (text === "*" || text === "null") return text;
     const origin = URL.canParse(text) ? new URL(text).origin : "null";
-    // URL reports no origin for schemes of programs, such as capacitor://localhost.
+    // URL has no origin for application schemes, such as capacitor://localhost.
     if (origin === "null" ? /^[a-z][a-z0-9+.-]*:\/\/[^/]+$/.test(text) : text.replace(/\/$/, "") === origin)
       return text.replace(/\/$/, "");
     throw new ConfigError(`${where} must list origins such as https://app.example, or *, but has "${text}".`);

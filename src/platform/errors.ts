@@ -1,7 +1,4 @@
-/**
- * Every error of the API: code, HTTP status, and message. `{placeholders}` are replaced by details. `docs/errors.md`
- * lists the same rows; a test compares the two.
- */
+/** The errors of the API: code, HTTP status and message, with `{placeholders}` for details. docs/errors.md has the same rows. */
 export const ERRORS = {
   invalid_request: [422, "{reason}"],
   body_too_large: [413, "The request body is larger than {limit_bytes} bytes."],
@@ -51,21 +48,21 @@ export const ERRORS = {
     409,
     "Thread is already running a task. Wait for it to finish or choose a different multitask strategy.",
   ],
-  state_changed: [409, "The state of thread {thread_id} changed meanwhile. Read it again, and try once more."],
+  state_changed: [409, "The state of thread {thread_id} has changed since it was read. Read it again and retry."],
   checkpoint_not_found: [404, "Thread {thread_id} has no checkpoint {checkpoint_id}."],
   run_not_found: [404, "Run not found"],
   run_ended: [409, "Run {run_id} has ended: its status is {status}. Only a pending or running run can be cancelled."],
   run_active: [409, "Run {run_id} is {status}. Cancel it, or wait for it to end, before you delete it."],
-  graph_failed: [422, "The graph could not do this: {reason}"],
+  graph_failed: [422, "The operation failed in the graph: {reason}"],
   dataset_not_found: [404, "Dataset not found"],
   dataset_exists: [409, "Dataset already exists: {field} is taken."],
   dataset_mismatch: [
     409,
-    'dataset_id {dataset_id} is the dataset "{name}", not "{dataset_name}". Send the id or the name only.',
+    'dataset_id {dataset_id} belongs to the dataset "{name}", not "{dataset_name}". Send only the id or the name.',
   ],
   dataset_not_managed: [
     400,
-    'The dataset "{name}" was not created by an upload of results, so it accepts none. Use another dataset_id or dataset_name.',
+    'The dataset "{name}" was not created by an upload of results, so it does not accept uploads. Use another dataset_id or dataset_name.',
   ],
   dataset_is_managed: [
     400,
@@ -129,7 +126,7 @@ export const ERRORS = {
     400,
     "This service has no registry: push the image to another registry, and set source_revision_config.image_uri with PATCH.",
   ],
-  upload_refused: [403, "The upload URL is unknown, was used, or has expired: request another."],
+  upload_refused: [403, "The upload URL is unknown, was used, or has expired: request a new URL."],
   upload_incomplete: [
     400,
     "Received {size_bytes} of {declared_bytes} bytes, so nothing was stored. Upload the tarball again.",
@@ -142,7 +139,7 @@ export const ERRORS = {
   no_instance: [503, 'No instance of the deployment "{slug}" is ready. Try again.'],
   instance_ended: [
     502,
-    'The instance of the deployment "{slug}" ended before it answered. The request may have been processed partially.',
+    'The instance of the deployment "{slug}" ended before it responded. The request may have been processed partially.',
   ],
   forbidden_worker: [
     403,
@@ -150,7 +147,7 @@ export const ERRORS = {
   ],
   forbidden_origin: [
     403,
-    "Web pages of {origin} may not use this. With API keys, or for the agent server and the experiments listed in CORS_ALLOW_ORIGINS, they may.",
+    "Web pages of {origin} are not allowed to use this route: configure API keys or, for the agent server and the experiments, add the origin to CORS_ALLOW_ORIGINS.",
   ],
   disk_full: [507, "The disk of the database is full, so nothing was stored. Free disk space, then try again."],
   unavailable: [503, "{reason}"],
@@ -159,31 +156,27 @@ export const ERRORS = {
 
 export type ErrorCode = keyof typeof ERRORS;
 
-/** An error for the caller: the public message of its row, and a private cause for the log. */
+/** The message is for the caller, the cause for the log. */
 export class ApiError extends Error {
+  override name = "ApiError";
   readonly code: ErrorCode;
   readonly status: number;
 
   constructor(code: ErrorCode, details: Record<string, unknown> = {}, cause?: unknown) {
     const [status, template] = ERRORS[code];
-    super(
-      template.replaceAll(/\{(\w+)\}/g, (_, name) => String(details[name] ?? "")),
-      { cause },
-    );
-    this.name = "ApiError";
+    const message = template.replaceAll(/\{(\w+)\}/g, (_, name) => String(details[name] ?? ""));
+    super(message, { cause });
     this.code = code;
     this.status = status;
   }
 
-  /** An error from another thread: the row of its code, and a complete message. */
+  /** An error from another thread, with a complete message. */
   static of(code: ErrorCode, message: string): ApiError {
-    const error = new ApiError(code);
-    error.message = message;
-    return error;
+    return Object.assign(new ApiError(code), { message });
   }
 }
 
-/** A reason for a refused request. `loc` is its location: `["body", "results", 3, "start_time"]`. */
+/** A reason for a refused request, with its location: `["body", "results", 3, "start_time"]`. */
 export interface InvalidPart {
   loc: (string | number)[];
   msg: string;
@@ -194,27 +187,24 @@ export interface InvalidPart {
   ctx?: Record<string, unknown>;
 }
 
-/** A request that does not match its contract, of an API that lists every reason with its location. */
+/** A request that does not match its contract, for APIs that list all reasons. */
 export class InvalidRequestError extends Error {
+  override name = "InvalidRequestError";
   readonly parts: InvalidPart[];
 
   constructor(parts: InvalidPart[]) {
     super(parts.map(({ loc, msg }) => `${loc.join(".")}: ${msg}`).join("; "));
-    this.name = "InvalidRequestError";
     this.parts = parts;
   }
 }
 
-/**
- * An invalid configuration. The message is one sentence that names file, field and remedy. The program exits with
- * status 2.
- */
+/** An invalid configuration, with a message that names file, field and remedy. The program exits with status 2. */
 export class ConfigError extends Error {}
 
-/** A write by a worker that no longer holds the lease of the run. Nothing was written. */
 export class LeaseLostError extends Error {
+  override name = "LeaseLostError";
+
   constructor(run_id: string) {
     super(`This worker no longer holds the lease of run ${run_id}, so nothing was written.`);
-    this.name = "LeaseLostError";
   }
 }

@@ -108,7 +108,7 @@ describe("a mistake in the configuration", () => {
     await database.close();
     const { status, stderr } = await runCli(["serve", "--config", project.config, ...args]);
     expect(status).toBe(2);
-    expect(stderr).toContain("made by a newer Threadmill (it has 999-later)");
+    expect(stderr).toContain("with 999-later: start that version");
   });
 });
 

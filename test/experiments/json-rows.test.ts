@@ -51,7 +51,7 @@ function readWhole(document: Uint8Array): Outcome {
 
 /** Whether a key was refused in a member that another one replaced: a document parsed whole does not show that. */
 const isOfReplaced = (found: Outcome) =>
-  typeof found === "string" && /^has a member .*holds the key __proto__/s.test(found);
+  typeof found === "string" && /^has a member .*has the key __proto__/s.test(found);
 
 describe("a document with rows", () => {
   it("is accepted, with the same contents, exactly when it would be accepted whole, however it is cut", () => {
@@ -92,7 +92,7 @@ describe("a document with rows", () => {
   it("is not whole before its last bracket", () => {
     const whole = DOCUMENT.length - 1;
     for (let length = 0; length < whole; length++) {
-      expect(read(DOCUMENT.subarray(0, length))).toMatch(new RegExp(`^is not whole: it ends at byte ${length}\\b`));
+      expect(read(DOCUMENT.subarray(0, length))).toMatch(new RegExp(`^is incomplete: it ends at byte ${length}\\b`));
     }
     expect(read(DOCUMENT.subarray(0, whole))).toHaveProperty("rest.n", -0.5);
   });
@@ -154,40 +154,40 @@ describe("a document that is refused", () => {
   const nested = (depth: number) => "[".repeat(depth) + "]".repeat(depth);
 
   it.each([
-    ["", "is not whole: it ends at byte 0"],
-    ["[1]", "cannot be read at byte 0: expected an object"],
-    [" 7", "cannot be read at byte 1: expected an object"],
-    [" \ufeff{}", "cannot be read at byte 3: expected an object"],
-    ["\ufeff\ufeff{}", "cannot be read at byte 3: expected an object"],
-    ["{}x", "cannot be read at byte 2: expected nothing more"],
-    ["{'a':1}", 'cannot be read at byte 1: expected a key in " or a }'],
-    ['{"a":1,}', 'cannot be read at byte 7: expected a key in "'],
-    ['{"a" 1}', 'cannot be read at byte 5, in member "a": expected a :'],
-    ['{"a":}', 'cannot be read at byte 5, in member "a": expected a value'],
-    ['{"a":1 "b":2}', "cannot be read at byte 7: expected a , or a }"],
-    ['{"a":nul,"results":[]}', /^has a member "a", from byte 5 on, that is not valid JSON: Unexpected token/],
-    ['{"\\x":1}', /^has a key, from byte 1 on, that is not valid JSON: Bad escaped character at byte 3$/],
-    ['{"é":"é\n"}', /^has a member "é", from byte 6 on, that is not valid JSON: .* at byte 9$/],
-    ['{"__proto__":1}', /^has a member "__proto__", from byte 13 on, that holds the key __proto__/],
-    ['{"constructor":{"prototype":1}}', /^has a member "constructor", from byte 15 on, that holds the key/],
-    ['{"a":{"__proto__":1},"a":2}', /^has a member "a", from byte 5 on, that holds the key __proto__/],
+    ["", "is incomplete: it ends at byte 0"],
+    ["[1]", "has a syntax error at byte 0: expected an object"],
+    [" 7", "has a syntax error at byte 1: expected an object"],
+    [" \ufeff{}", "has a syntax error at byte 3: expected an object"],
+    ["\ufeff\ufeff{}", "has a syntax error at byte 3: expected an object"],
+    ["{}x", "has a syntax error at byte 2: expected the end of the document"],
+    ["{'a':1}", 'has a syntax error at byte 1: expected a key in quotes or "}"'],
+    ['{"a":1,}', "has a syntax error at byte 7: expected a key in quotes"],
+    ['{"a" 1}', 'has a syntax error at byte 5, in member "a": expected ":"'],
+    ['{"a":}', 'has a syntax error at byte 5, in member "a": expected a value'],
+    ['{"a":1 "b":2}', 'has a syntax error at byte 7: expected "," or "}"'],
+    ['{"a":nul,"results":[]}', /^has a member "a" at byte 5 that is not valid JSON: Unexpected token/],
+    ['{"\\x":1}', /^has a key at byte 1 that is not valid JSON: Bad escaped character at byte 3$/],
+    ['{"é":"é\n"}', /^has a member "é" at byte 6 that is not valid JSON: .* at byte 9$/],
+    ['{"__proto__":1}', /^has a member "__proto__" at byte 13 that has the key __proto__/],
+    ['{"constructor":{"prototype":1}}', /^has a member "constructor" at byte 15 that has the key/],
+    ['{"a":{"__proto__":1},"a":2}', /^has a member "a" at byte 5 that has the key __proto__/],
     ['{"results":[1],"results":[2]}', 'has a second member "results" at byte 15'],
     ['{"results":1,"re\\u0073ults":[2]}', 'has a second member "results" at byte 13'],
-    ['{"results":[,1]}', "cannot be read at byte 12, before row 0: expected a value or a ]"],
-    ['{"results":[1,]}', "cannot be read at byte 14, before row 1: expected a value"],
-    ['{"results":[1,,2]}', "cannot be read at byte 14, before row 1: expected a value"],
-    ['{"results":[1 2]}', "cannot be read at byte 14, after row 0: expected a , or a ]"],
-    ['{"results":[{}{}]}', "cannot be read at byte 14, after row 0: expected a , or a ]"],
-    ['{"results":[{},x{}]}', "cannot be read at byte 15, before row 1: expected a value"],
-    ['{"results":[\ufeff1]}', "cannot be read at byte 12, before row 0: expected a value or a ]"],
-    ['{"results":[1}', "cannot be read at byte 13, after row 0: expected a , or a ]"],
-    ['{"results":[{"a":1},{"é":"x\ty"}]}', /^has a row 1, from byte 20 on, that is not valid JSON: Bad .* at byte 28$/],
-    ['{"results":[{},[}]]}', /^has a row 1, from byte 15 on, that is not valid JSON: Unexpected token/],
-    ['{"results":[{},{"a":1', "is not whole: it ends at byte 21, inside row 1"],
-    ['{"results":[{},', "is not whole: it ends at byte 15, before row 1"],
-    ['{"results":[{"__proto__":{}}]}', /^has a row 0, from byte 12 on, that holds the key __proto__/],
-    [`{"results":[1,${nested(MAX_DEPTH + 1)}]}`, /^has a row 1, from byte 14 on, that nested 101 levels deep/],
-    [`{"a":${nested(MAX_DEPTH)}}`, /^has a member "a", from byte 5 on, that nested 101 levels deep/],
+    ['{"results":[,1]}', 'has a syntax error at byte 12, before row 0: expected a value or "]"'],
+    ['{"results":[1,]}', "has a syntax error at byte 14, before row 1: expected a value"],
+    ['{"results":[1,,2]}', "has a syntax error at byte 14, before row 1: expected a value"],
+    ['{"results":[1 2]}', 'has a syntax error at byte 14, after row 0: expected "," or "]"'],
+    ['{"results":[{}{}]}', 'has a syntax error at byte 14, after row 0: expected "," or "]"'],
+    ['{"results":[{},x{}]}', "has a syntax error at byte 15, before row 1: expected a value"],
+    ['{"results":[\ufeff1]}', 'has a syntax error at byte 12, before row 0: expected a value or "]"'],
+    ['{"results":[1}', 'has a syntax error at byte 13, after row 0: expected "," or "]"'],
+    ['{"results":[{"a":1},{"é":"x\ty"}]}', /^has a row 1 at byte 20 that is not valid JSON: Bad .* at byte 28$/],
+    ['{"results":[{},[}]]}', /^has a row 1 at byte 15 that is not valid JSON: Unexpected token/],
+    ['{"results":[{},{"a":1', "is incomplete: it ends at byte 21, inside row 1"],
+    ['{"results":[{},', "is incomplete: it ends at byte 15, before row 1"],
+    ['{"results":[{"__proto__":{}}]}', /^has a row 0 at byte 12 that has the key __proto__/],
+    [`{"results":[1,${nested(MAX_DEPTH + 1)}]}`, /^has a row 1 at byte 14 that is nested 101 levels deep/],
+    [`{"a":${nested(MAX_DEPTH)}}`, /^has a member "a" at byte 5 that is nested 101 levels deep/],
   ])("%s: is told where", (document, message) => {
     for (const size of [1, 5, 1000]) expect(read(document, [size])).toEqual(expect.stringMatching(exactly(message)));
   });
@@ -204,23 +204,21 @@ describe("the limits of a document", () => {
     const refused = (max_row_bytes: number, max_rest_bytes: number) =>
       read(document, [size], { max_row_bytes, max_rest_bytes });
     expect(refused(11, 25)).toHaveProperty("rows.length", 3);
-    expect(refused(10, 25)).toBe("has a row 1, from byte 37 on, of more than 10 bytes");
-    expect(refused(9, 25)).toBe("has a row 0, from byte 25 on, of more than 9 bytes");
+    expect(refused(10, 25)).toBe("has more than 10 bytes in row 1 at byte 37");
+    expect(refused(9, 25)).toBe("has more than 9 bytes in row 0 at byte 25");
     expect(refused(11, 24)).toBe(
-      'has more than 24 bytes besides the rows of "results", passed by what begins at byte 66',
+      'has more than 24 bytes outside the rows of "results": the value at byte 66 exceeds the limit',
     );
     expect(refused(11, 18)).toBe(
-      'has more than 18 bytes besides the rows of "results", passed by what begins at byte 14',
+      'has more than 18 bytes outside the rows of "results": the value at byte 14 exceeds the limit',
     );
   });
 
   it("are told before the end of what is too long", () => {
     const limits = { max_row_bytes: 50, max_rest_bytes: 50 };
-    expect(read(`{"results":["${"x".repeat(100)}`, [1], limits)).toBe(
-      "has a row 0, from byte 12 on, of more than 50 bytes",
-    );
-    expect(read(`{"${"x".repeat(100)}`, [1], limits)).toMatch(/^has more than 50 bytes besides the rows/);
-    expect(read(`{"a":${"1".repeat(100)}`, [1], limits)).toMatch(/^has more than 50 bytes besides the rows/);
+    expect(read(`{"results":["${"x".repeat(100)}`, [1], limits)).toBe("has more than 50 bytes in row 0 at byte 12");
+    expect(read(`{"${"x".repeat(100)}`, [1], limits)).toMatch(/^has more than 50 bytes outside the rows/);
+    expect(read(`{"a":${"1".repeat(100)}`, [1], limits)).toMatch(/^has more than 50 bytes outside the rows/);
   });
 });
 

@@ -1,22 +1,5 @@
 import { randomUUID } from "node:crypto";
-import {
-  accessSync,
-  chmodSync,
-  chownSync,
-  closeSync,
-  constants,
-  existsSync,
-  fstatSync,
-  fsyncSync,
-  linkSync,
-  openSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  type Stats,
-  statSync,
-  writeSync,
-} from "node:fs";
+import fs from "node:fs";
 import { dirname } from "node:path";
 import { ConfigError } from "../../platform/errors.ts";
 import {
@@ -31,10 +14,10 @@ const HEADING = `# Encryption keys of Threadmill: 32 bytes in base64, one key pe
 # Keep a backup: without this file, the secrets in the database cannot be decrypted and Threadmill does not start.
 `;
 
-/** A file of encryption keys, one per line. Lines that begin with # are comments. Every change replaces the file atomically. */
+/** A file of encryption keys, one per line, with # for comments. Changes replace the file atomically. */
 export class KeyFile {
   readonly path: string;
-  /** Version of the file at the last read. */
+  /** The version that was read last. */
   #version = "";
 
   constructor(path: string) {
@@ -42,10 +25,10 @@ export class KeyFile {
   }
 
   exists(): boolean {
-    return existsSync(this.path);
+    return fs.existsSync(this.path);
   }
 
-  /** @throws ConfigError when the file cannot be read, has no key or has a malformed line */
+  /** @throws ConfigError if the file is unreadable, has no key or has a malformed line */
   read(): readonly EncryptionKey[] {
     const { text, version } = this.#load();
     const keys = linesOf(text).flatMap((line, index) => this.#keyOf(line, index) ?? []);
@@ -55,45 +38,45 @@ export class KeyFile {
 
   /** Whether the file has changed since the last read. The check takes 3 µs. */
   hasChanged(): boolean {
-    const stats = statSync(this.path, { throwIfNoEntry: false });
+    const stats = fs.statSync(this.path, { throwIfNoEntry: false });
     return stats !== undefined && versionOf(stats) !== this.#version;
   }
 
-  /** Whether the folder is writable. A mounted file often is not replaceable; its keys are changed at the source of the mount. */
+  /** Whether the folder is writable. The folder of a mounted file often is not. */
   isReplaceable(): boolean {
     try {
-      accessSync(dirname(this.path), constants.W_OK);
+      fs.accessSync(dirname(this.path), fs.constants.W_OK);
       return true;
     } catch {
       return false;
     }
   }
 
-  /** Time of the last change, in milliseconds since the epoch. */
+  /** In milliseconds since the epoch. */
   changedAt(): number {
-    return statSync(this.path).mtimeMs;
+    return fs.statSync(this.path).mtimeMs;
   }
 
-  /** Whether users other than the owner may access it. Always false on Windows, which has no such permission bits. */
+  /** Windows has no permission bits. */
   isReadableByOthers(): boolean {
-    return process.platform !== "win32" && (statSync(this.path).mode & 0o077) !== 0;
+    return process.platform !== "win32" && (fs.statSync(this.path).mode & 0o077) !== 0;
   }
 
-  /** Creates the file with a new key. When another process creates it at the same time, the file of that process stays. */
+  /** Creates the file with a new key, unless another process creates it at the same time. */
   create(): void {
     const temporary = this.#writeTemporary(`${HEADING}${keyToBase64(generateEncryptionKey())}\n`);
     try {
       // Unlike a rename, a link does not replace an existing file.
-      linkSync(temporary, this.path);
+      fs.linkSync(temporary, this.path);
       syncFolder(this.path);
     } catch (error) {
       if ((error as { code?: string }).code !== "EEXIST") throw error;
     } finally {
-      rmSync(temporary);
+      fs.rmSync(temporary);
     }
   }
 
-  /** Inserts a key before the others, which makes it the key that encrypts. */
+  /** Makes a key the first one, which encrypts. */
   prepend(key: EncryptionKey): void {
     const lines = linesOf(this.#load().text);
     const first = lines.findIndex((line, index) => this.#keyOf(line, index) !== undefined);
@@ -115,15 +98,15 @@ export class KeyFile {
   #load(): { text: string; version: string } {
     let file: number | undefined;
     try {
-      file = openSync(this.path, "r");
-      // Both from the same open file: a rotation can replace the file at any time.
-      return { version: versionOf(fstatSync(file)), text: readFileSync(file, "utf8") };
+      file = fs.openSync(this.path, "r");
+      // From the same open file, because a rotation can replace the file at any time.
+      return { version: versionOf(fs.fstatSync(file)), text: fs.readFileSync(file, "utf8") };
     } catch (error) {
       throw new ConfigError(
         `Cannot read the encryption key file ${this.path} (${(error as { code?: string }).code}): create the file or make it readable.`,
       );
     } finally {
-      if (file !== undefined) closeSync(file);
+      if (file !== undefined) fs.closeSync(file);
     }
   }
 
@@ -132,14 +115,14 @@ export class KeyFile {
     let temporary: string | undefined;
     try {
       temporary = this.#writeTemporary(lines.join("\n"));
-      const { uid, gid, mode } = statSync(this.path);
-      chmodSync(temporary, mode & 0o777);
-      const written = statSync(temporary);
-      if (uid !== written.uid || gid !== written.gid) chownSync(temporary, uid, gid);
-      renameSync(temporary, this.path);
+      const { uid, gid, mode } = fs.statSync(this.path);
+      fs.chmodSync(temporary, mode & 0o777);
+      const written = fs.statSync(temporary);
+      if (uid !== written.uid || gid !== written.gid) fs.chownSync(temporary, uid, gid);
+      fs.renameSync(temporary, this.path);
       syncFolder(this.path);
     } catch (error) {
-      if (temporary !== undefined) rmSync(temporary, { force: true });
+      if (temporary !== undefined) fs.rmSync(temporary, { force: true });
       throw new ConfigError(
         `Cannot replace the encryption key file ${this.path} (${(error as { code?: string }).code}): edit its keys manually, then run the command again.`,
       );
@@ -148,22 +131,22 @@ export class KeyFile {
 
   #writeTemporary(text: string): string {
     const path = `${this.path}.${randomUUID()}.tmp`;
-    const file = openSync(path, "wx", 0o600);
-    writeSync(file, text);
-    fsyncSync(file);
-    closeSync(file);
+    const file = fs.openSync(path, "wx", 0o600);
+    fs.writeSync(file, text);
+    fs.fsyncSync(file);
+    fs.closeSync(file);
     return path;
   }
 }
 
 const linesOf = (text: string): string[] => text.split("\n");
 
-const versionOf = ({ ino, size, mtimeMs }: Stats): string => `${ino}:${size}:${mtimeMs}`;
+const versionOf = ({ ino, size, mtimeMs }: fs.Stats): string => `${ino}:${size}:${mtimeMs}`;
 
 /** A rename is durable only after its folder is synced. */
 function syncFolder(path: string): void {
   if (process.platform === "win32") return;
-  const folder = openSync(dirname(path), "r");
-  fsyncSync(folder);
-  closeSync(folder);
+  const folder = fs.openSync(dirname(path), "r");
+  fs.fsyncSync(folder);
+  fs.closeSync(folder);
 }

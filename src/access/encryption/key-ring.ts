@@ -5,17 +5,14 @@ import type { KeyFile } from "./key-file.ts";
 import { type AadContext, type Seal, SealError } from "./seal.ts";
 
 const CIPHER = "aes-256-gcm";
-/** The length that NIST SP 800-38D recommends. Random nonces of this length are safe for 2^32 texts per key. */
+/** NIST SP 800-38D: random nonces of this length are safe for 2^32 texts per key. */
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 
 /** `v1.<key id>.<base64url of nonce, ciphertext and tag>` */
 const SEALED = /^v1\.([0-9a-f]{8})\.([\w-]+)$/;
 
-/**
- * Seals with the first key and opens with any key. A ring that was loaded from a file reloads it when the file changes: after a
- * rotation, running processes seal the next text with the new first key.
- */
+/** Seals with the first key and opens with any key. It reloads a file of keys that has changed, so that a rotation needs no restart. */
 export class KeyRing implements Seal {
   #keys: readonly EncryptionKey[];
   readonly #file: KeyFile | undefined;
@@ -51,7 +48,7 @@ export class KeyRing implements Seal {
     throw new SealError(aad, key_id, `the encryption key ${key_id} is not configured`);
   }
 
-  /** Reloads the keys when the file has changed. When the file cannot be read, the current keys stay in use. */
+  /** If the file cannot be read, the current keys stay in use. */
   reloadIfChanged(): void {
     try {
       if (this.#file?.hasChanged()) this.#keys = this.#file.read();
@@ -65,7 +62,7 @@ export class KeyRing implements Seal {
   }
 }
 
-/** The AAD bytes. JSON, because two contexts must never encode to the same bytes. */
+/** JSON, so that two contexts never have the same bytes. */
 const aadBytes = ({ tenant_id, table, row_id, column }: AadContext, key_id: string): Buffer =>
   Buffer.from(JSON.stringify(["v1", key_id, tenant_id, table, row_id, column]));
 
@@ -77,13 +74,13 @@ export function sealWith({ key_id, key }: EncryptionKey, text: string, aad: AadC
   return `v1.${key_id}.${sealed.toString("base64url")}`;
 }
 
-/** @throws SealError when the text was modified or moved */
+/** @throws SealError if the text was modified or moved */
 export function openWith({ key_id, key }: EncryptionKey, sealed: string, aad: AadContext): string {
   const mismatch = (): SealError =>
     new SealError(aad, key_id, "the text was modified, or was sealed for another row, column or workspace");
   const [, id, text = ""] = SEALED.exec(sealed) ?? [];
   const bytes = Buffer.from(text, "base64url");
-  // The decoder ignores the last bits of the last character, so two texts would decode to the same bytes.
+  // The decoder ignores the last bits of the last character, so that two texts decode to the same bytes.
   const isWellFormed = id === key_id && bytes.length >= NONCE_BYTES + TAG_BYTES && bytes.toString("base64url") === text;
   if (!isWellFormed) throw mismatch();
   const decipher = createDecipheriv(CIPHER, key, bytes.subarray(0, NONCE_BYTES), { authTagLength: TAG_BYTES });

@@ -2,17 +2,11 @@ import { join } from "node:path";
 import { ConfigError } from "../../platform/errors.ts";
 import { KEY_GENERATION_COMMAND } from "./encryption-key.ts";
 
-/** Where the encryption keys come from. */
+/** A managed file is in the data folder. Threadmill creates it. */
 export type KeySource =
   | { kind: "environment"; keys: readonly string[] }
-  | {
-      kind: "file";
-      path: string;
-      /** Whether Threadmill manages the file in its data folder and creates it when it does not exist. */
-      is_managed: boolean;
-    };
+  | { kind: "file"; path: string; is_managed: boolean };
 
-/** The settings that select the key source. The names are those of the settings. */
 export interface KeySettings {
   encryption_keys: readonly string[];
   encryption_keys_file: string | undefined;
@@ -20,15 +14,14 @@ export interface KeySettings {
   database_url: string | undefined;
 }
 
-/** Environment variable that holds the keys; `_FILE` is appended for a path. */
+/** The variable with a path has the suffix `_FILE`. */
 export const KEYS_VARIABLE = "THREADMILL_ENCRYPTION_KEYS";
 
-/** @throws ConfigError when both variables are set, or none on Postgres, where several processes must share the keys */
+/** @throws ConfigError if both variables are set, or none on Postgres, where several processes must share the keys */
 export function keySourceOf(settings: KeySettings): KeySource {
   const { encryption_keys: keys, encryption_keys_file: path, data_dir, database_url } = settings;
-  if (keys.length > 0 && path !== undefined) {
+  if (keys.length > 0 && path !== undefined)
     throw new ConfigError(`${KEYS_VARIABLE} and ${KEYS_VARIABLE}_FILE are both set: set only one of them.`);
-  }
   if (keys.length > 0) return { kind: "environment", keys };
   if (path !== undefined) return { kind: "file", path, is_managed: false };
   if (database_url === undefined) return { kind: "file", path: join(data_dir, "encryption.keys"), is_managed: true };

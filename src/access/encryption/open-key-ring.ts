@@ -15,11 +15,10 @@ import { KEYS_VARIABLE, type KeySource } from "./key-source.ts";
 import type { AadContext } from "./seal.ts";
 
 /**
- * Loads the encryption keys and verifies them against the database, which must be migrated. A mismatch aborts the start: stored
- * secrets could not be read, and secrets sealed with a wrong key would be lost together with that key. A managed key file is created
- * when neither the file nor a registered key exists.
+ * Loads the encryption keys and verifies them against the migrated database. A managed key file is created if neither the file nor a
+ * registered key exists.
  *
- * @throws ConfigError; the message contains no key
+ * @throws ConfigError for a mismatch, which would make stored secrets unreadable. The message contains no key
  */
 export async function openKeyRing(database: Database, source: KeySource, log: Log): Promise<KeyRing> {
   if (source.kind === "environment") {
@@ -37,39 +36,23 @@ export async function openKeyRing(database: Database, source: KeySource, log: Lo
 
 async function createKeyFile(database: Database, file: KeyFile): Promise<void> {
   const registered = (await listEncryptionKeys(database.read)).filter((row) => row.retired_at === null);
-  // Checked after the query: a process that starts at the same time creates the file before it registers the key.
+  // Checked after the query, because another process creates the file before it registers the key.
   if (file.exists()) return;
-  if (registered.length > 0) {
+  if (registered.length > 0)
     throw new ConfigError(
       `The encryption key file ${file.path} does not exist, but ${database.description} uses ${idsOf(registered)}: restore the file from a backup.`,
     );
-  }
   file.create();
 }
 
-/** An error for a managed file. Only a warning for a configured file: a mount may not support other permissions. */
+/** A configured file causes a warning only, because a mount may not support other permissions. */
 function reportPermissions({ path, is_managed }: Extract<KeySource, { kind: "file" }>, log: Log): void {
   if (is_managed)
     throw new ConfigError(`The encryption key file ${path} is readable by other users: run "chmod 600 ${path}".`);
   log.warn({ path }, "encryption key file is readable by other users");
 }
 
-/** Plaintext of the check value of each key. */
-const CHECK_TEXT = "threadmill";
-
-const checkValueAad = (key_id: string): AadContext => ({
-  tenant_id: "",
-  table: "encryption_keys",
-  row_id: key_id,
-  column: "check_value",
-});
-
-/**
- * Compares keys with the keys that the database has registered, and registers new ones.
- *
- * @param where source of the keys, for error messages
- * @throws ConfigError when a registered key that is not retired is missing, or a check value does not match its key
- */
+/** Registers new keys. Throws a ConfigError if a registered key is missing and not retired, or if a check value does not match. */
 export async function checkKeys(database: Database, keys: readonly EncryptionKey[], where: string): Promise<void> {
   await database.write(async (tx) => {
     await lockEncryptionKeys(tx);
@@ -78,7 +61,7 @@ export async function checkKeys(database: Database, keys: readonly EncryptionKey
     const missing = [...rows.values()].filter((row) => row.retired_at === null && !ids.has(row.key_id));
     if (missing.length > 0) {
       throw new ConfigError(
-        `${database.description} uses ${idsOf(missing)}, which ${where} does not contain: add the key after the key that encrypts. If no secret is sealed with it, run "threadmill keys rotate-encryption --retire".`,
+        `${database.description} uses ${idsOf(missing)}, which ${where} does not contain: add the key after the first key. If no secret is sealed with it, run "threadmill keys rotate-encryption --retire".`,
       );
     }
     for (const key of keys) await checkKey(tx, key, rows.get(key.key_id));
@@ -87,25 +70,18 @@ export async function checkKeys(database: Database, keys: readonly EncryptionKey
   });
 }
 
-async function checkKey(tx: Tx, key: EncryptionKey, row: EncryptionKeyRow | undefined): Promise<void> {
-  const aad = checkValueAad(key.key_id);
-  if (!row) {
-    await insertEncryptionKey(tx, { key_id: key.key_id, check_value: sealWith(key, CHECK_TEXT, aad) });
-    return;
-  }
-  if (!opensTo(CHECK_TEXT, key, row.check_value, aad)) {
-    throw new ConfigError(
-      `The check value of the encryption key ${key.key_id} in the table encryption_keys does not match the key: restore the database that belongs to this key.`,
-    );
-  }
-}
+const CHECK_TEXT = "threadmill";
 
-function opensTo(text: string, key: EncryptionKey, sealed: string, aad: AadContext): boolean {
+async function checkKey(tx: Tx, key: EncryptionKey, row: EncryptionKeyRow | undefined): Promise<void> {
+  const { key_id } = key;
+  const aad: AadContext = { tenant_id: "", table: "encryption_keys", row_id: key_id, column: "check_value" };
+  if (!row) return void (await insertEncryptionKey(tx, { key_id, check_value: sealWith(key, CHECK_TEXT, aad) }));
   try {
-    return openWith(key, sealed, aad) === text;
-  } catch {
-    return false;
-  }
+    if (openWith(key, row.check_value, aad) === CHECK_TEXT) return;
+  } catch {}
+  throw new ConfigError(
+    `The check value of the encryption key ${key_id} in the table encryption_keys does not match the key: restore the database that belongs to this key.`,
+  );
 }
 
 const idsOf = (rows: readonly { key_id: string }[]): string =>

@@ -17,11 +17,11 @@ const BATCH_SIZE = 200;
 
 export interface RotationProgress {
   table: SealedColumn["table"];
-  /** Texts of this table that were sealed again so far. */
+  /** Texts of the table that have been sealed again. */
   texts: number;
 }
 
-/** Whether some text is still sealed with another key than the first: an earlier rotation did not finish. */
+/** Whether a text is sealed with another key than the first: an earlier rotation did not finish. */
 export async function isRotationPending(database: Database, ring: KeyRing): Promise<boolean> {
   const page = { key_id: ring.first.key_id, after: "", limit: 1 };
   for (const column of SEALED_COLUMNS) {
@@ -31,10 +31,10 @@ export async function isRotationPending(database: Database, ring: KeyRing): Prom
 }
 
 /**
- * Seals every text with the first key that another key has sealed. It can run while services run, and can resume after an
- * interruption at any point: a text is replaced only if it has not changed since it was read.
+ * Seals all texts of other keys with the first key. It can run while services run, and be repeated after an interruption: a text is
+ * replaced only if it has not changed since it was read.
  *
- * @returns an error for each text that could not be opened; these texts stay unchanged
+ * @returns an error for each text that could not be opened and stays unchanged
  */
 export async function resealAll(
   database: Database,
@@ -53,7 +53,7 @@ export async function resealAll(
         onProgress({ table: column.table, texts: texts[column.table] as number });
       }
     }
-    // The next pass finds texts that another process sealed with an old key during this pass.
+    // Another process may have sealed texts with an old key during this pass.
     if (changed === 0) return errors;
   }
 }
@@ -66,7 +66,7 @@ async function* resealColumn(database: Database, ring: KeyRing, column: SealedCo
     if (!last) return;
     after = last.row_id;
     const errors: SealError[] = [];
-    const resealed = found.flatMap((text) => reseal(ring, column, text, errors) ?? []);
+    const resealed = found.flatMap((text) => reseal(ring, column, text, errors));
     const changed = await database.write(async (tx) => {
       let rows = 0;
       for (const [text, new_sealed] of resealed) rows += await replaceSealed(tx, column, text, new_sealed);
@@ -81,18 +81,18 @@ function reseal(
   { table, column }: SealedColumn,
   text: SealedText,
   errors: SealError[],
-): [SealedText, string][] | undefined {
+): [SealedText, string][] {
   const aad = { tenant_id: text.tenant_id, table, row_id: text.row_id, column };
   try {
     return [[text, ring.seal(ring.open(text.sealed, aad), aad)]];
   } catch (error) {
     if (!(error instanceof SealError)) throw error;
     errors.push(error);
-    return undefined;
+    return [];
   }
 }
 
-/** The number of texts that each key has sealed, by key id. */
+/** The number of sealed texts by key id. */
 export async function countByKey(database: Pick<Database, "read">): Promise<Map<string, number>> {
   const counts = new Map<string, number>();
   for (const column of SEALED_COLUMNS) {
@@ -103,12 +103,7 @@ export async function countByKey(database: Pick<Database, "read">): Promise<Map<
   return counts;
 }
 
-/**
- * Retires the keys that no stored text is sealed with. A service can start without a retired key.
- *
- * @param except the key that encrypts; it is never retired
- * @returns the ids of all unused keys except that one
- */
+/** Retires the keys without sealed texts, except one, and returns their ids. A service can start without a retired key. */
 export function retireUnused(database: Database, except?: string): Promise<string[]> {
   return database.write(async (tx) => {
     const used = await countByKey({ read: tx });

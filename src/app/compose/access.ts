@@ -10,19 +10,18 @@ import type { Log } from "../../platform/lib/log.ts";
 import { isLoopback } from "../../platform/lib/safe-fetch/addresses.ts";
 import { createSafeFetch } from "../../platform/lib/safe-fetch/safe-fetch.ts";
 
-/** Response size of an OAuth provider. The largest responses are discovery documents of a few KB. */
+/** The largest responses of OAuth providers are discovery documents of a few KB. */
 const MAX_PROVIDER_BYTES = 1_000_000;
 
 /** Imports the vault while the graph hosts load the graphs on another core. */
 export async function openVault(config: Config, database: Database, seal: Seal, log: Log): Promise<Vault> {
   const { createVault } = await import("../../access/vault.ts");
   const fetch_rules = { allow_loopback: config.allow_loopback_oauth };
-  const limits = { timeout_ms: config.provider_timeout_ms, max_bytes: MAX_PROVIDER_BYTES };
-  const fetch = createSafeFetch(fetch_rules, limits);
+  const fetch = createSafeFetch(fetch_rules, { timeout_ms: config.provider_timeout_ms, max_bytes: MAX_PROVIDER_BYTES });
   return createVault({ database, seal, fetch, fetch_rules, clock: systemClock, log, settings: config });
 }
 
-/** The length of 16 random bytes in hexadecimal, which cannot be guessed. */
+/** The length of 16 random bytes in hexadecimal. Shorter keys can be guessed. */
 const MIN_KEY_LENGTH = 32;
 
 export async function createAccess({ api_keys, oidc, host }: Config, database: Database, log: Log): Promise<Access> {
@@ -32,7 +31,7 @@ export async function createAccess({ api_keys, oidc, host }: Config, database: D
   return new Access({ database, log, api_keys, issuer, is_loopback: isLoopback(host) });
 }
 
-/** @throws ConfigError when the address is not a loopback address and no authentication is configured */
+/** @throws ConfigError if the service would accept requests without authentication on an address other than loopback */
 export async function requireAuthentication(
   { command, host, api_keys, oidc }: Config,
   database: Database,

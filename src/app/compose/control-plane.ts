@@ -2,7 +2,6 @@ import { fileURLToPath } from "node:url";
 import type { Config } from "../../config/config.ts";
 import { type Control, type ControlContext, createControl } from "../../control-plane/control.ts";
 import { createDockerDriver } from "../../control-plane/drivers/docker/driver.ts";
-import type { Drivers } from "../../control-plane/drivers/driver.ts";
 import { driversBySource } from "../../control-plane/drivers/driver.ts";
 import { createProcessDriver } from "../../control-plane/drivers/process/driver.ts";
 import { activateOverHttp, checkReadyOverHttp } from "../../control-plane/reconcile/instance-client.ts";
@@ -10,22 +9,20 @@ import { GRACE_MS } from "../../control-plane/reconcile/instance-step.ts";
 import { Reconciler } from "../../control-plane/reconcile/reconciler.ts";
 import { reconcilerSettings } from "../../control-plane/reconcile/reconciler-context.ts";
 import { DeploymentRouter } from "../../control-plane/router/deployment-router.ts";
-import type { Uploads } from "../../control-plane/uploads.ts";
 import { realWait, systemClock } from "../../platform/lib/clock.ts";
 
 /** Time limit of an instance to answer /ok. */
 const HEALTH_TIMEOUT_MS = 2_000;
-/** Successful health checks in a row after which an instance is ready. */
+/** Consecutive successful health checks after which an instance is ready. */
 const READY_PROBES = 3;
 /** Time limit of an instance to take over the runs of its deployment. */
 const ACTIVATION_TIMEOUT_MS = 10_000;
 
-/** The control plane with its reconciler and router. */
 export interface ControlPlane {
   control: Control;
   router: DeploymentRouter;
   start(): void;
-  /** With `dev`, also stops the processes of deployments. With `serve` they keep running, and the next start adopts them. */
+  /** With `dev`, also stops the processes of deployments. With `serve`, the next start adopts them. */
   stop(): Promise<void>;
 }
 
@@ -37,31 +34,39 @@ export async function openControlPlane(
   const control = createControl({ ...context, settings: config });
   const router = new DeploymentRouter({ ...context, clock: systemClock, wait: realWait, settings: config });
   const drivers = config.only === undefined && config.reconciles ? await openDrivers(config, context) : undefined;
-  const reconciler = drivers && createReconciler(config, context, { drivers, router, uploads: control.uploads });
+  const reconciler =
+    drivers &&
+    new Reconciler({
+      ...context,
+      drivers,
+      router,
+      uploads: control.uploads,
+      checkReady: checkReadyOverHttp(HEALTH_TIMEOUT_MS),
+      activate: activateOverHttp(ACTIVATION_TIMEOUT_MS),
+      clock: systemClock,
+      wait: realWait,
+      settings: reconcilerSettings({ ...config, deploy_probes: READY_PROBES }),
+    });
   const services = [...control.maintenance, ...(reconciler ? [reconciler] : [])];
   return {
     control,
     router,
     start() {
-      // Before the reconciler, which pushes newer routes to the router.
+      // Before the reconciler, which updates the routes.
       router.start();
       for (const service of services) service.start();
     },
     async stop() {
-      // Requests get the grace period of runs. Then their connections close, and clients resume streams on another instance.
       const stopped = Promise.all(services.map((service) => service.stop()));
-      // In parallel with the requests, so that `dev` signals its instances before the grace period ends.
       const closed = stopped.then(() => Promise.all((drivers?.all ?? []).map((driver) => driver.close?.())));
+      // In parallel, so that `dev` signals its instances before the grace period of requests ends.
       await Promise.all([closed, router.settle(config.shutdown_grace_ms)]);
       await router.stop();
     },
   };
 }
 
-const openDrivers = async (
-  config: Config,
-  { database, log }: Pick<ControlContext, "database" | "log">,
-): Promise<Drivers> =>
+const openDrivers = async (config: Config, { database, log }: Pick<ControlContext, "database" | "log">) =>
   driversBySource({
     process: await createProcessDriver({
       ...config,
@@ -73,19 +78,4 @@ const openDrivers = async (
       log,
     }),
     docker: createDockerDriver({ ...config, database, log }),
-  });
-
-const createReconciler = (
-  config: Config,
-  context: Omit<ControlContext, "settings">,
-  parts: { drivers: Drivers; router: DeploymentRouter; uploads: Uploads },
-): Reconciler =>
-  new Reconciler({
-    ...context,
-    ...parts,
-    checkReady: checkReadyOverHttp(HEALTH_TIMEOUT_MS),
-    activate: activateOverHttp(ACTIVATION_TIMEOUT_MS),
-    clock: systemClock,
-    wait: realWait,
-    settings: reconcilerSettings({ ...config, deploy_probes: READY_PROBES }),
   });

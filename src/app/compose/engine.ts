@@ -3,16 +3,13 @@ import { Engine, type FetchAs, type FindToken } from "../../agent-server/engine/
 import type { GraphCatalog } from "../../agent-server/graph-catalog.ts";
 import { startInline, startInThread } from "../../agent-server/graph-hosts/start-host.ts";
 import type { Config } from "../../config/config.ts";
-import { type Caller, mayUse, type Scope } from "../../platform/contract/caller.ts";
+import { mayUse, type Scope } from "../../platform/contract/caller.ts";
 import type { Database } from "../../platform/database/database.ts";
 import type { App } from "../../platform/http/route.ts";
 import type { Log } from "../../platform/lib/log.ts";
 import { isLoopback } from "../../platform/lib/safe-fetch/addresses.ts";
 
-/**
- * Heap limit of the host that reads states. With a limit of 2 GB, V8 lets the heap grow to four times its live size before a collection,
- * with this limit to 1.6 times: a history of 22 states of 10 MB needs 230 MB less.
- */
+/** With a heap limit of 2 GB, V8 collects the host that reads states less often: a history of 22 states of 10 MB needs 230 MB more. */
 const READER_MEMORY_MB = 512;
 
 export function createEngine(
@@ -32,22 +29,18 @@ export function createEngine(
 }
 
 /**
- * Sends requests of graphs to this server with the identity of the run's user, limited to the scope of the agent server: the author of a
- * graph must not get access to keys and deployments through an administrator who runs it.
+ * Sends requests of graphs to this server as the user of the run. Only the scope `agents` is kept: the author of a graph must not access
+ * keys and deployments through an administrator who runs it.
  */
 export const fetchAsUser =
   (served: Promise<App>, prefix: string): FetchAs =>
-  async ({ tenant_id, user_id, scopes }, request) => {
-    const caller: Caller = {
-      tenant_id,
-      user_id,
-      scopes: mayUse({ scopes: scopes as Scope[] }, "agents") ? ["agents"] : [],
-    };
+  async ({ tenant_id, user_id, ...user }, request) => {
+    const scopes: Scope[] = mayUse({ scopes: user.scopes as Scope[] }, "agents") ? ["agents"] : [];
     const url = new URL(request.url);
     url.pathname = prefix + url.pathname;
-    return (await served).fetch(new Request(url, request), { caller });
+    return (await served).fetch(new Request(url, request), { caller: { tenant_id, user_id, scopes } });
   };
 
-/** The address that graphs redirect browsers to. A graph has no request whose Host header could provide it. */
+/** The address that graphs redirect browsers to. Graphs have no request with a Host header. */
 const browserUrl = ({ public_url, host, port, mount_prefix }: Config): string | undefined =>
   public_url ?? (isLoopback(host) && port !== 0 ? `http://localhost:${port}${mount_prefix}` : undefined);

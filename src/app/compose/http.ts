@@ -1,47 +1,32 @@
 import { fileURLToPath } from "node:url";
-import type { Access } from "../../access/access.ts";
 import { ApiKeys } from "../../access/keys/api-keys.ts";
-import type { Vault } from "../../access/vault.ts";
 import { Workspaces } from "../../access/workspaces.ts";
-import type { Activation } from "../../agent-server/activation.ts";
 import { Assistants } from "../../agent-server/assistants/assistants.ts";
-import type { DefaultAssistants } from "../../agent-server/assistants/default-assistants.ts";
 import type { AgentContext } from "../../agent-server/context.ts";
-import type { Disconnects } from "../../agent-server/runs/disconnects.ts";
 import { RunOverview } from "../../agent-server/runs/run-overview.ts";
 import { Runs } from "../../agent-server/runs/runs.ts";
 import { ThreadStates } from "../../agent-server/threads/thread-states.ts";
 import { Threads } from "../../agent-server/threads/threads.ts";
 import type { Config } from "../../config/config.ts";
-import type { Control } from "../../control-plane/control.ts";
 import type { DeploymentRouter } from "../../control-plane/router/deployment-router.ts";
 import { EXPERIMENTS_INFO } from "../../experiments/contract/system.ts";
-import type { ExperimentsService } from "../../experiments/worker/experiments-service.ts";
 import { checkDatabase } from "../../platform/database/database.ts";
-import type { BodyParser } from "../../platform/http/body-parser.ts";
 import type { App } from "../../platform/http/route.ts";
 import type { Log } from "../../platform/lib/log.ts";
 import { isLoopback } from "../../platform/lib/safe-fetch/addresses.ts";
+import type { AppOptions } from "../app.ts";
 import type { DeploymentFront } from "../deployment-front.ts";
 
-/** The version that clients check for features of the API. */
+/** The version by which clients detect features of the API. */
 const API_LEVEL = "0.16.0";
 
-/** The folder of the built web app. The relative path is the same in src/ and dist/. */
+/** The built web app. The relative path is the same in src/ and dist/. */
 const WEB_DIR = fileURLToPath(new URL("../../../dist/web", import.meta.url));
 
-/** The services that the routes call. */
-interface HttpServices {
-  access: Access;
-  body_parser: BodyParser;
-  disconnects: Disconnects;
-  experiments: ExperimentsService;
-  default_assistants: DefaultAssistants;
-  activation: Activation;
-  vault: Vault;
-  control: Control;
-  router: DeploymentRouter;
-}
+type HttpServices = { router: DeploymentRouter } & Pick<
+  AppOptions,
+  "access" | "body_parser" | "disconnects" | "experiments" | "default_assistants" | "activation" | "vault" | "control"
+>;
 
 export async function createHttp(
   config: Config,
@@ -64,14 +49,9 @@ export async function createHttp(
     log,
   };
   const { router } = services;
+  const { deployments_domain, threadmill_version } = config;
   const origins = new OriginPolicy(shared);
-  const front = new DeploymentFront({
-    ...shared,
-    origins,
-    router,
-    deployments_domain: config.deployments_domain,
-    is_loopback,
-  });
+  const front = new DeploymentFront({ ...shared, origins, router, deployments_domain, is_loopback });
   const app = createApp({
     ...shared,
     origins,
@@ -92,17 +72,13 @@ export async function createHttp(
     max_open_answers: config.max_open_per_user,
     info: {
       version: API_LEVEL,
-      threadmill_version: config.threadmill_version,
+      threadmill_version,
       context: "js",
       flags: { assistants: true, crons: false, langsmith: false },
       metadata: {},
       ...EXPERIMENTS_INFO,
     },
-    experiments_info: {
-      version: API_LEVEL,
-      threadmill_version: config.threadmill_version,
-      ...EXPERIMENTS_INFO,
-    },
+    experiments_info: { version: API_LEVEL, threadmill_version, ...EXPERIMENTS_INFO },
     upload_limit_bytes: config.upload_limit_bytes,
     checkDatabase: (options) => checkDatabase(context.database, options),
   });

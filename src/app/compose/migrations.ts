@@ -16,10 +16,7 @@ import { experiments } from "../../experiments/storage/migrations/experiments-00
 import { exampleIndexes } from "../../experiments/storage/migrations/experiments-002.ts";
 import type { Migration } from "../../platform/database/migrate.ts";
 
-/**
- * The migrations of the service in the order of their application. On SQLite each series has its own file, on Postgres both are in one
- * database. A published migration never changes.
- */
+/** The migrations in their order. SQLite has a file for each series. A published migration never changes. */
 export const MIGRATIONS = {
   agents: [
     agentServer,

@@ -18,7 +18,6 @@ import { steadyClock, systemClock } from "../../platform/lib/clock.ts";
 import type { Log } from "../../platform/lib/log.ts";
 import { MIGRATIONS } from "./migrations.ts";
 
-/** Location of the data; see Config for each field. */
 export interface DataLocation {
   data_dir: string;
   database_url: string | undefined;
@@ -30,16 +29,16 @@ type Part = "agents" | "experiments";
 type Synchronous = "full" | "normal";
 
 /**
- * Locks the data folder for this process, opens its database and applies pending migrations.
+ * Locks the data folder, opens its database and applies pending migrations.
  *
- * @throws ConfigError when another process holds the lock, a newer version created the database, or a file is damaged
+ * @throws ConfigError if another process holds the lock, a newer version migrated the database, or a file is damaged
  */
 export async function openData(
   location: DataLocation & { share_data: boolean },
   synchronous: Synchronous,
   log: Log,
 ): Promise<{ database: Database; close(): Promise<void> }> {
-  if (location.database_url) return openWithoutFolder(location, synchronous, log);
+  if (location.database_url) return openOnPostgres(location, synchronous, log);
   const file = fileOf(location, "agents");
   try {
     restrictDataFolder(location.data_dir, log);
@@ -48,15 +47,17 @@ export async function openData(
       database ??= openDatabase(location, synchronous, log);
       if (isExclusive) await checkData(database, file);
       await migrate(database, MIGRATIONS.agents);
-      // The experiment workers open their file with the first request, too late to report damage at the start.
+      // The experiment workers open their file with the first request, too late for an error at startup.
       checkHeader(fileOf(location, "experiments"));
       return database;
     };
-    const release = await acquireFolder(location, async () => {
+    const recover = async () => {
       const { write } = await open(true);
       await write(expireLeases);
       await write(shiftFutureRuns);
-    });
+    };
+    const release = location.share_data ? await shareFolder(location.data_dir, recover) : lockFolder(location.data_dir);
+    if (!location.share_data) await recover();
     const opened = await open(false);
     const recorder = noteData(opened, file, { isShared: location.share_data, log });
     recorder.start();
@@ -73,7 +74,7 @@ export async function openData(
   }
 }
 
-async function openWithoutFolder(location: DataLocation, synchronous: Synchronous, log: Log) {
+async function openOnPostgres(location: DataLocation, synchronous: Synchronous, log: Log) {
   restrictDataFolder(location.data_dir, log);
   const database = openDatabase(location, synchronous, log);
   try {
@@ -86,18 +87,7 @@ async function openWithoutFolder(location: DataLocation, synchronous: Synchronou
   return { database, close: () => database.close() };
 }
 
-/** @param whileExclusive runs while no other process uses the folder */
-async function acquireFolder(
-  { data_dir, share_data }: DataLocation & { share_data: boolean },
-  whileExclusive: () => Promise<void>,
-): Promise<() => void> {
-  if (share_data) return shareFolder(data_dir, whileExclusive);
-  const unlock = lockFolder(data_dir);
-  await whileExclusive();
-  return unlock;
-}
-
-/** Connections of the agent server. Each of the three experiment workers uses up to 5 more. */
+/** Connections of the agent server. Each of the three experiment workers uses up to 5. */
 const MAX_CONNECTIONS = 11;
 
 async function warnOfFewConnections({ read }: Database, log: Log): Promise<void> {
@@ -112,19 +102,14 @@ async function warnOfFewConnections({ read }: Database, log: Log): Promise<void>
   );
 }
 
-/** Opens the database of one part without a check of its schema. */
-export function openDatabase(
-  location: DataLocation,
-  synchronous: Synchronous,
-  log: Log,
-  part: Part = "agents",
-): Database {
+/** Opens a database without a check of its schema. */
+export function openDatabase(location: DataLocation, synchronous: Synchronous, log: Log, part: Part = "agents") {
   if (location.database_url) return openPostgres({ url: location.database_url, log, lease_ms: location.lease_ms });
-  // Processes that share a file need a common clock, which only the system clock is.
+  // Processes that share a file must have a common clock.
   const clock = location.share_data ? systemClock : steadyClock();
   return openSqlite({ file: fileOf(location, part), synchronous, clock });
 }
 
-/** The experiments have a separate file, so that uploads do not block runs. On Postgres all data is in one database. */
+/** On SQLite, the experiments have a separate file, so that uploads do not block runs. */
 export const fileOf = ({ data_dir }: Pick<DataLocation, "data_dir">, part: Part): string =>
   join(data_dir, part === "agents" ? "threadmill.db" : "experiments.db");

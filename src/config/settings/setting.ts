@@ -1,67 +1,64 @@
 import { ConfigError } from "../../platform/errors.ts";
 
-/** Variables of the environment, by name. */
+/** Environment variables by name. */
 export type Env = Readonly<Record<string, string | undefined>>;
 
-/**
- * `public`: in the README. `advanced`: in docs/configuration.md alone. `internal`: the control plane sets it in the instances that it
- * starts; it is documented nowhere else.
- */
+/** `public` settings are in the README, too. `internal` ones are undocumented: the control plane sets them in its instances. */
 export type Visibility = "public" | "advanced" | "internal";
 
-/** Turns the text of a setting into its value. `name` is the name that an error shows. Throws a ConfigError. */
+/** Parses the text of a setting. `name` is for the ConfigError that it throws. */
 export type Read<T> = (text: string, name: string) => T;
 
 interface Description {
-  /** Variables of the environment. The first one that is set is used; empty means the default. */
-  env?: readonly string[];
-  /** As commander declares it: `--port <number>`. A flag takes precedence over the environment. */
-  flag?: string;
-  visibility: Visibility;
+  /** Default: `advanced`. */
+  visibility?: Visibility;
   /** Markdown with links relative to docs/. The first sentence is the text of `--help` and of the README. */
   meaning: string;
-  /** The value is left out of the log. */
+  /** In the form that is read. */
+  default?: string;
+  /** The default in documents, if it differs. */
+  shown_default?: string;
+  /** Keeps the value out of the log. */
   secret?: true;
 }
 
 export interface Setting<T> extends Description {
-  /** In the form that is read; undefined when the setting has no value by default. */
-  default: string | undefined;
-  /** What documents show instead of the default. */
-  shown_default?: string;
-  read: (text: string | undefined, name: string) => T;
+  visibility: Visibility;
+  /** As commander declares it: `--port <number>`. A flag takes precedence over the environment. */
+  flag: string | undefined;
+  /** Environment variables. The first one that is set is used; empty means the default. */
+  env: readonly string[] | undefined;
+  read(text: string | undefined, name: string): T;
 }
 
-/** The first sentence of its meaning, without links and without its full stop. */
+type Names = string | readonly string[];
+
+/** @param names the flag, then the environment variables, in the order of their precedence */
+export function setting<T>(names: Names, read: Read<T>, description: Description & { default: string }): Setting<T>;
+export function setting<T>(names: Names, read: Read<T>, description: Description): Setting<T | undefined>;
+export function setting<T>(names: Names, read: Read<T>, description: Description): Setting<T | undefined> {
+  const isFlag = (name: string) => name.startsWith("--");
+  const env = [names].flat().filter((name) => !isFlag(name));
+  return {
+    visibility: "advanced",
+    ...description,
+    flag: [names].flat().find(isFlag),
+    env: env.length > 0 ? env : undefined,
+    read: (text = description.default, name) => (text === undefined ? undefined : read(text, name)),
+  };
+}
+
+/** The first sentence of the meaning, without links and full stop. */
 export const summaryOf = ({ meaning }: Pick<Setting<unknown>, "meaning">): string =>
   (/^.*?(?=\.(?: |$))/.exec(meaning)?.[0] ?? meaning).replaceAll(/\[([^\]]*)\]\([^)]*\)/g, "$1");
 
-/** A setting that always has a value. */
-export const setting = <T>(
-  definition: Description & { default: string; shown_default?: string; read: Read<T> },
-): Setting<T> => ({
-  ...definition,
-  read: (text, name) => definition.read(text ?? definition.default, name),
-});
-
-/** A setting without a default. */
-export const optional = <T>(
-  definition: Description & { shown_default?: string; read: Read<T> },
-): Setting<T | undefined> => ({
-  ...definition,
-  default: undefined,
-  read: (text, name) => (text === undefined ? undefined : definition.read(text, name)),
-});
-
 export const text: Read<string> = (value) => value;
 
-/** A switch: `1` in the environment, or the flag without a value. */
 export const enabled: Read<boolean> = (value, name) => {
   if (value === "1" || value === "0") return value === "1";
   throw new ConfigError(`${name} must be 1 or 0, but is "${value}".`);
 };
 
-/** Comma-separated. */
 export const list: Read<readonly string[]> = (value) =>
   value
     .split(",")
@@ -89,7 +86,7 @@ const MS_BY_UNIT: Record<string, number> = { ms: 1, s: 1_000, m: 60_000, h: 3_60
 /** Node keeps timers in 31 bits (24.8 days). Retention periods are compared with dates and may be longer. */
 const MAX_TIMER_MS = 24 * 86_400_000;
 
-/** `500ms`, `30s`, `1.5m`, `24h` or `7d`; the value is in milliseconds. */
+/** Milliseconds from `500ms`, `30s`, `1.5m`, `24h` or `7d`. */
 export const duration =
   (min_ms = 1, max_ms = MAX_TIMER_MS): Read<number> =>
   (value, name) => {
@@ -107,7 +104,7 @@ export function durationText(ms: number): string {
   return `${ms / size}${unit}`;
 }
 
-/** Seconds as a plain number, which may have a fraction, in settings whose name comes from the LangGraph server; in ms. */
+/** Milliseconds from a number of seconds, as settings named by the LangGraph server have it. */
 export const seconds: Read<number> = (value, name) => {
   const number = Number(value);
   if (Number.isFinite(number) && number >= 0 && number < 2_000_000) return Math.round(number * 1000);
@@ -124,7 +121,7 @@ const BYTES_BY_UNIT: Record<string, number> = {
   GIB: 2 ** 30,
 };
 
-/** `50MB` (10^6), `200MiB` (2^20) or a plain number of bytes; the value is in bytes. */
+/** Bytes from `50MB` (10^6), `200MiB` (2^20) or a plain number. */
 export const size =
   (min: number, max: number): Read<number> =>
   (value, name) => {

@@ -1,10 +1,10 @@
 import { z } from "@hono/zod-openapi";
 import { isObject } from "../lib/json/json.ts";
 
-/** A UUID of any version and variant. It is lower-cased because ids are compared as text. */
+/** A UUID of any version and variant, in lower case because ids are compared as text. */
 export const uuid = z.guid("must be a UUID").toLowerCase().openapi({ format: "uuid" });
 
-/** A JSON object with any content. It is not a zod record, which would visit each of up to 100,000 keys again. */
+/** A JSON object with any content. A zod record would visit each of up to 100,000 keys again. */
 export const jsonObject = z
   .custom<Record<string, unknown>>()
   .superRefine((input, context) => {
@@ -19,10 +19,10 @@ export const searchable = jsonObject.superRefine((object, context) => {
   if (reason) context.addIssue({ code: "custom", message: reason, input: object });
 });
 
-/** Limits of metadata and metadata filters, which are compared row by row. */
+/** Limits of metadata, which is compared row by row. */
 const MAX_SEARCHABLE = { bytes: 65_536, keys: 1_000, levels: 20 };
 
-/** Why an object is too large for a metadata search; undefined if it is not. */
+/** The reason why an object is too large for a metadata search, or undefined. */
 export function unsearchableReason(object: object): string | undefined {
   let keys = 0;
   const isWithin = (value: unknown, level: number): boolean => {
@@ -41,39 +41,34 @@ export function unsearchableReason(object: object): string | undefined {
     : undefined;
 }
 
-/** An ISO 8601 time with an offset. The server writes `+00:00`. */
+/** An ISO 8601 time with an offset. */
 export const timestamp = z.iso.datetime({ offset: true }).openapi({ example: "2026-01-31T12:00:00.000+00:00" });
 
-/** The id of an assistant, or the name of a graph, which refers to its default assistant. */
 export const assistantId = z
   .string()
   .min(1)
   .max(500)
   .openapi({ description: "The UUID of an assistant, or the name of a graph for its default assistant." });
 
-/** Path parameters of routes below a thread. A value that is not a UUID is a 422. */
 export const threadParams = z.object({ thread_id: uuid });
 
-/** The name of a deployed graph. */
 export const graphId = z.string().min(1).max(500);
 
-/** The id of a checkpoint. It is opaque: graphs create them (time-ordered UUIDs), callers only send them back. */
+/** An opaque id. Graphs create it as a time-ordered UUID. */
 export const checkpointId = z.string().min(1).max(500);
 
 /**
- * `schema` or null. `.nullable()` would mark a named schema as nullable everywhere in the OpenAPI document. An error
- * has the message of the value's first issue; `exactIssues` finds the invalid fields.
+ * `schema` or null. `.nullable()` would mark a named schema as nullable everywhere in the OpenAPI document. An error has the message of
+ * the first issue; `exactIssues` finds the invalid fields.
  */
 export function nullable<T extends z.ZodType>(schema: T): z.ZodType<z.output<T> | null, z.input<T> | null> {
   if (schema.safeParse(null).success) return schema as never; // already nullable
   return z.union([schema, z.null()], {
-    error: (issue) => {
-      return (issue as { errors?: z.core.$ZodIssue[][] }).errors?.[0]?.[0]?.message;
-    },
+    error: (issue) => (issue as { errors?: z.core.$ZodIssue[][] }).errors?.[0]?.[0]?.message,
   });
 }
 
-/** A field that may be missing. `null` counts as missing because Python clients send it for "not set". */
+/** A field that may be missing. Python clients send `null` for a missing field. */
 export function optional<T extends z.ZodType>(schema: T) {
   return nullable(schema)
     .transform((value) => (value === null ? undefined : value) as z.output<T> | undefined)
@@ -90,7 +85,7 @@ export function withDefault<T extends z.ZodType>(schema: T, value: z.output<T>) 
 const TRUE = ["true", "1", "yes"];
 const FALSE = ["false", "0", "no"];
 
-/** A boolean in a query string: 1/0, true/false, yes/no, case-insensitive. Any other value is an error. */
+/** A boolean in a query string: 1/0, true/false, yes/no, case-insensitive. */
 export const queryBoolean = z.stringbool({ truthy: TRUE, falsy: FALSE }).openapi({ type: "boolean" });
 
 /** A {@link queryBoolean} with the default false. */
@@ -111,13 +106,8 @@ export function queryInt(minimum: number, maximum: number) {
     .openapi({ type: "integer", minimum, maximum });
 }
 
-/**
- * A list, sent as one value, as repeated query keys, or as a string that contains a JSON list. The result is always an
- * array.
- */
-export function repeated<T extends z.ZodType>(schema: T) {
-  return z.preprocess(asList, z.array(schema));
-}
+/** A list, sent as one value, as repeated query keys, or as a string that contains a JSON list. */
+export const repeated = <T extends z.ZodType>(schema: T) => z.preprocess(asList, z.array(schema));
 
 function asList(value: unknown): unknown {
   if (Array.isArray(value)) return value;
@@ -129,30 +119,22 @@ function asList(value: unknown): unknown {
   }
 }
 
-/** Names of the record fields to return. An unknown name is an error. */
-export function selectOf<const F extends readonly string[]>(fields: F) {
-  return repeated(z.enum(fields)).openapi({ description: "Return only these fields." });
-}
+/** Names of the record fields to return. */
+export const selectOf = <const F extends readonly string[]>(fields: F) =>
+  repeated(z.enum(fields)).openapi({ description: "Return only these fields." });
 
 const MAX_LIMIT = 1000;
 const MAX_OFFSET = 1_000_000_000; // fits the 32-bit integers of every database
 
-/** Page size in a body: 1 to 1000, default 10. */
+/** Paging in a body and in a query string. */
 export const limit = withDefault(z.int().min(1).max(MAX_LIMIT), 10);
-
-/** Number of records to skip, in a body: from 0, default 0. */
 export const offset = withDefault(z.int().min(0).max(MAX_OFFSET), 0);
-
-/** {@link limit} in a query string. */
 export const queryLimit = queryInt(1, MAX_LIMIT).default(10).openapi({ default: 10 });
-
-/** {@link offset} in a query string. */
 export const queryOffset = queryInt(0, MAX_OFFSET).default(0).openapi({ default: 0 });
 
-/** Sort direction. The default is descending: the newest or greatest record first. */
 export const sortOrder = withDefault(z.enum(["asc", "desc"]), "desc");
 
-/** The body of every error of the agent server, including validation errors. */
+/** The body of all errors of the agent server, including validation errors. */
 export const errorBody = z.object({ detail: z.string() }).openapi("Error");
 
 const MEANING = {
@@ -170,29 +152,28 @@ export function errorResponses<C extends keyof typeof MEANING>(...codes: C[]) {
   return Object.fromEntries(entries) as Record<C, ReturnType<typeof jsonResponse<typeof errorBody>>>;
 }
 
-/** A response with a JSON body. */
 export function jsonResponse<T extends z.ZodType>(schema: T, description: string) {
   return { description, content: { "application/json": { schema } } };
 }
 
-/** A JSON request body. It is required, but a request without a body and content type reads as `{}`. */
+/** A request without a body and content type reads as `{}`. */
 export function jsonBody<T extends z.ZodType>(schema: T) {
   return { required: true, content: { "application/json": { schema } } };
 }
 
-/** A response with server-sent events. It starts after the run is accepted; earlier errors are JSON. */
+/** Server-sent events after the run is accepted. Earlier errors are JSON. */
 export function eventStream(description: string) {
   return { description, content: { "text/event-stream": { schema: z.string() } } };
 }
 
-/** Response headers for the OpenAPI document: descriptions by name. */
-export function responseHeaders(meanings: Record<string, string>) {
-  const entries = Object.entries(meanings);
+/** @param descriptions by name of the response header */
+export function responseHeaders(descriptions: Record<string, string>) {
+  const entries = Object.entries(descriptions);
   const schema = { type: "string" as const };
   return Object.fromEntries(entries.map(([name, description]) => [name, { description, schema }]));
 }
 
-/** Headers of search responses. Clients page by `X-Pagination-Next` alone, so it must be absent on the last page. */
+/** Clients page by `X-Pagination-Next`, so it must be absent on the last page. */
 export const paginationHeaders = responseHeaders({
   "X-Pagination-Total": "Number of records up to the end of this page, plus one if more may follow.",
   "X-Pagination-Next": "Offset of the next page. Absent on the last page.",

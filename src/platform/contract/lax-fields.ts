@@ -11,10 +11,9 @@ import {
   uuidMessage,
 } from "./pydantic-messages.ts";
 
-// Fields with the lax mode of FastAPI's validation: strings that represent a number or a boolean are accepted, in query strings and
-// in bodies. Accepted values and messages were checked against pydantic 2.13.
+// Fields with the lax validation of FastAPI, which accepts numbers and booleans as strings. Values and messages were compared with
+// pydantic 2.13.
 
-/** The reason why a value is not valid. */
 class Invalid {
   readonly message: PydanticMessage;
 
@@ -23,7 +22,7 @@ class Invalid {
   }
 }
 
-/** A schema that converts a value with `read`. A missing value is refused unless the field has a default or is optional. */
+/** A missing value is refused unless the field has a default or is optional. */
 function converted<T>(read: (value: unknown) => T | Invalid) {
   return z.unknown().transform((input, context): T => {
     if (input === undefined) {
@@ -38,7 +37,6 @@ function converted<T>(read: (value: unknown) => T | Invalid) {
   });
 }
 
-/** An integer between `ge` and `le`, both inclusive. */
 export const laxInt = ({ ge = Number.MIN_SAFE_INTEGER, le = Number.MAX_SAFE_INTEGER }: { ge?: number; le?: number }) =>
   converted((value) => {
     const integer = parseInteger(value);
@@ -96,13 +94,11 @@ function choice<const T extends string>(type: "enum" | "literal_error", values: 
   ).openapi({ type: "string", enum: [...values] });
 }
 
-/** One of several strings. */
 export const literal = <const T extends string>(values: readonly T[]) => choice("literal_error", values);
 
 /** One of several named values. */
 export const oneOf = <const T extends string>(values: readonly T[]) => choice("enum", values);
 
-/** A number between `ge` and `le`, both inclusive. */
 export const laxNumber = ({ ge, le }: { ge: number; le: number }) =>
   converted((value) => {
     const given = typeof value === "string" ? parseNumber(value) : value;
@@ -119,9 +115,8 @@ export const laxNumber = ({ ge, le }: { ge: number; le: number }) =>
 const parseNumber = (text: string): number | undefined =>
   text.trim() === "" || Number.isNaN(Number(text)) ? undefined : Number(text);
 
-/** Unix timestamps above this are milliseconds, the others seconds. */
+/** Greater Unix timestamps are milliseconds. */
 const MAX_SECONDS = 2e10;
-
 const MAX_TIME_MS = Date.UTC(9999, 11, 31);
 
 /** An ISO 8601 time, or seconds or milliseconds since the epoch. The result is an integer number of milliseconds. */

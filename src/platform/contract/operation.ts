@@ -4,7 +4,6 @@ import { invalidResponse } from "./validation-errors.ts";
 /** Alternative credentials. `Tenant ID` selects a workspace and grants no access by itself. */
 const SECURITY: Record<string, string[]>[] = [{ "API Key": [] }, { "Tenant ID": [] }, { "Bearer Auth": [] }];
 
-/** The ways to authenticate, for the OpenAPI document. */
 export const securitySchemes = {
   "API Key": { type: "apiKey", in: "header", name: "X-Api-Key" },
   "Tenant ID": { type: "apiKey", in: "header", name: "X-Tenant-Id" },
@@ -13,10 +12,7 @@ export const securitySchemes = {
 
 type Method = "get" | "post" | "patch" | "delete";
 
-/**
- * Method, path, id and security of an operation. The id is the one that FastAPI derives from a function name: generated clients of
- * this API name their methods after it.
- */
+/** The operation id is the one that FastAPI derives from a function name: generated clients name their methods after it. */
 export const operation = <M extends Method, P extends string>(name: string, method: M, path: P) => ({
   method,
   path,
@@ -24,7 +20,7 @@ export const operation = <M extends Method, P extends string>(name: string, meth
   security: SECURITY,
 });
 
-/** The error `responses` of a route: a 422 lists its reasons, every other error is one sentence. */
+/** The error `responses` of a route. A 422 lists its reasons, all other errors are one sentence. */
 export const refusals = <C extends 400 | 404 | 409>(...codes: C[]) => ({
   ...errorResponses(...codes),
   422: invalidResponse,

@@ -1,8 +1,9 @@
 import type { z } from "@hono/zod-openapi";
+import { isUuid } from "../lib/ids.ts";
 
-// Error types and messages of pydantic 2.13, which clients of FastAPI services read and compare.
+// Error types and messages of pydantic 2.13, which clients of FastAPI services compare.
 
-/** The error type, the message, and the values that the message contains. */
+/** `ctx` has the values that the message contains. */
 export type PydanticMessage = [type: string, msg: string, ctx?: Record<string, unknown>];
 
 const TYPES: Record<string, PydanticMessage> = {
@@ -26,21 +27,25 @@ export function messageForIssue(issue: z.core.$ZodIssue): PydanticMessage {
       if (issue.format === "datetime") return datetimeMessage(datetimeError(String(issue.input)));
       return ["value_error", issue.message];
     case "invalid_value":
-      // To zod, a boolean in a query string is a choice of words.
+      // zod treats a boolean in a query string as a choice of words.
       if ((issue as { expected?: string }).expected === "stringbool")
         return ["bool_parsing", "Input should be a valid boolean, unable to interpret input"];
       return choiceMessage("enum", issue.values);
-    case "too_small":
-      return tooSmall(issue, Number(issue.minimum));
-    case "too_big":
-      return tooBig(issue, Number(issue.maximum));
+    case "too_small": {
+      const min = Number(issue.minimum);
+      const greater = issue.inclusive === false ? bound("greater_than", "greater than", "gt", min) : minMessage(min);
+      return lengthMessage(issue, "min_length", min) ?? greater;
+    }
+    case "too_big": {
+      const max = Number(issue.maximum);
+      const less = issue.inclusive === false ? bound("less_than", "less than", "lt", max) : maxMessage(max);
+      return lengthMessage(issue, "max_length", max) ?? less;
+    }
     case "custom":
-      // The schemas of lax-fields.ts set the message themselves.
+      // Set by lax-fields.ts.
       if (issue.params?.type) return [issue.params.type, issue.message, issue.params.ctx];
-      return ["value_error", `Value error, ${issue.message}`];
-    default:
-      return ["value_error", `Value error, ${issue.message}`];
   }
+  return ["value_error", `Value error, ${issue.message}`];
 }
 
 export function uuidMessage(text: string): PydanticMessage {
@@ -62,45 +67,29 @@ export function choiceMessage(type: "enum" | "literal_error", values: readonly u
   return [type, `Input should be ${expected}`, { expected }];
 }
 
-interface BoundedIssue {
-  origin: string;
-  inclusive?: boolean | undefined;
-  input?: unknown;
-}
-
-function tooSmall({ origin, inclusive, input }: BoundedIssue, min: number): PydanticMessage {
+/** The message for the length of a string or list; undefined for other values. */
+function lengthMessage(
+  { origin, input }: { origin: string; input?: unknown },
+  key: "min_length" | "max_length",
+  limit: number,
+): PydanticMessage | undefined {
+  const [words, adjective] = key === "min_length" ? ["at least", "short"] : ["at most", "long"];
   if (origin === "string")
-    return ["string_too_short", `String should have at least ${count(min, "character")}`, { min_length: min }];
-  if (origin === "array") {
-    const actual_length = (input as unknown[]).length;
-    const msg = `List should have at least ${count(min, "item")} after validation, not ${actual_length}`;
-    return ["too_short", msg, { field_type: "List", min_length: min, actual_length }];
-  }
-  return inclusive === false ? ["greater_than", `Input should be greater than ${min}`, { gt: min }] : minMessage(min);
+    return [`string_too_${adjective}`, `String should have ${words} ${count(limit, "character")}`, { [key]: limit }];
+  if (origin !== "array") return undefined;
+  const actual_length = (input as unknown[]).length;
+  const msg = `List should have ${words} ${count(limit, "item")} after validation, not ${actual_length}`;
+  return [`too_${adjective}`, msg, { field_type: "List", [key]: limit, actual_length }];
 }
 
-function tooBig({ origin, inclusive, input }: BoundedIssue, max: number): PydanticMessage {
-  if (origin === "string")
-    return ["string_too_long", `String should have at most ${count(max, "character")}`, { max_length: max }];
-  if (origin === "array") {
-    const actual_length = (input as unknown[]).length;
-    const msg = `List should have at most ${count(max, "item")} after validation, not ${actual_length}`;
-    return ["too_long", msg, { field_type: "List", max_length: max, actual_length }];
-  }
-  return inclusive === false ? ["less_than", `Input should be less than ${max}`, { lt: max }] : maxMessage(max);
-}
-
-export const minMessage = (ge: number): PydanticMessage => [
-  "greater_than_equal",
-  `Input should be greater than or equal to ${ge}`,
-  { ge },
+const bound = (type: string, words: string, key: string, limit: number): PydanticMessage => [
+  type,
+  `Input should be ${words} ${limit}`,
+  { [key]: limit },
 ];
 
-export const maxMessage = (le: number): PydanticMessage => [
-  "less_than_equal",
-  `Input should be less than or equal to ${le}`,
-  { le },
-];
+export const minMessage = (ge: number) => bound("greater_than_equal", "greater than or equal to", "ge", ge);
+export const maxMessage = (le: number) => bound("less_than_equal", "less than or equal to", "le", le);
 
 const count = (n: number, noun: string): string => `${n} ${noun}${n === 1 ? "" : "s"}`;
 
@@ -112,37 +101,30 @@ export function datetimeError(text: string): string {
   if (!/^\d\d$/.test(text.slice(5, 7))) return "invalid character in month";
   if (text[7] !== "-") return "invalid date separator, expected `-`";
   if (!/^\d\d$/.test(text.slice(8, 10))) return "invalid character in day";
-  const [year, month, day] = [text.slice(0, 4), text.slice(5, 7), text.slice(8, 10)].map(Number) as [
-    number,
-    number,
-    number,
-  ];
+  const [month, day] = [Number(text.slice(5, 7)), Number(text.slice(8, 10))];
   if (month < 1 || month > 12) return "month value is outside expected range of 1-12";
-  if (day < 1 || day > daysIn(year, month)) return "day value is outside expected range";
+  const days_in_month = new Date(Date.UTC(Number(text.slice(0, 4)), month, 0)).getUTCDate();
+  if (day < 1 || day > days_in_month) return "day value is outside expected range";
   return "unexpected extra characters at the end of the input";
 }
-
-const daysIn = (year: number, month: number): number => new Date(Date.UTC(year, month, 0)).getUTCDate();
 
 const UUID_GROUP_LENGTHS = [8, 4, 4, 4, 12];
 /** Where the last group of a UUID starts. */
 const LAST_GROUP_START = 24;
 const UUID_URN = "urn:uuid:";
-const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 
-/** Removes braces or `urn:uuid:`, which FastAPI accepts around a UUID. */
+/** FastAPI accepts a UUID in braces or after `urn:uuid:`. */
 function unwrapUuid(text: string): { digits: string; offset: number } {
   if (text.startsWith("{") && text.endsWith("}") && text.length > 1) return { digits: text.slice(1, -1), offset: 1 };
   if (text.startsWith(UUID_URN)) return { digits: text.slice(UUID_URN.length), offset: UUID_URN.length };
   return { digits: text, offset: 0 };
 }
 
-/** The UUID in lower case with hyphens; undefined if the string is not a UUID. Hyphens are optional outside braces and URNs only. */
+/** The UUID in lower case with hyphens, or undefined. Outside of braces and URNs, hyphens are optional. */
 export function normalizeUuid(text: string): string | undefined {
   const { digits, offset } = unwrapUuid(text);
   const hyphenated = offset === 0 ? digits.replace(/^(\w{8})(\w{4})(\w{4})(\w{4})(\w{12})$/, "$1-$2-$3-$4-$5") : digits;
-  const id = hyphenated.toLowerCase();
-  return UUID.test(id) ? id : undefined;
+  return isUuid(hyphenated) ? hyphenated.toLowerCase() : undefined;
 }
 
 function uuidError(text: string): string {

@@ -14,7 +14,6 @@ const validationError = z
   })
   .openapi("ValidationError");
 
-/** A 422 response that lists its reasons. */
 export const invalidResponse = jsonResponse(
   z.object({ detail: z.array(validationError) }).openapi("HTTPValidationError"),
   "The request does not match this contract. Each reason names the field that it concerns.",
@@ -24,10 +23,10 @@ type Issue = z.core.$ZodIssue;
 type Path = (string | number)[];
 
 /**
- * The validation issues of `value` in FastAPI's format. The value must have been parsed with `reportInput`.
+ * Validation issues in FastAPI's format. The value must have been parsed with `reportInput`.
  *
- * @param value the parsed value; undefined for path, query and headers, whose missing fields are reported with input null
- * @param loc the source of the value, such as `["body", "results", 3]`
+ * @param value undefined for path, query and headers, whose missing fields have the input null
+ * @param loc the location of the value, such as `["body", "results", 3]`
  */
 export const invalidParts = (issues: readonly Issue[], value: unknown, loc: Path): InvalidPart[] =>
   exactIssues(issues).map(({ issue, path }) => {
@@ -41,17 +40,17 @@ export const invalidParts = (issues: readonly Issue[], value: unknown, loc: Path
     return { type, loc: [...loc, ...path], msg, ...(input !== undefined && { input }), ...(ctx && { ctx }) };
   });
 
-const parentOf = (value: unknown, path: Path): unknown =>
-  path.length === 0
-    ? undefined
-    : path.slice(0, -1).reduce<unknown>((within, key) => (within as Record<string, unknown>)?.[key], value);
+function parentOf(value: unknown, path: Path): unknown {
+  if (path.length === 0) return undefined;
+  return path.slice(0, -1).reduce<unknown>((within, key) => (within as Record<string, unknown>)?.[key], value);
+}
 
-/** Lists issues by field. zod reports one issue for a whole nullable value; here each invalid field in it has its own. */
+/** zod reports one issue for a nullable value. Here each invalid field of the value has its own issue. */
 export const exactIssues = (issues: readonly Issue[], outer: Path = []): { issue: Issue; path: Path }[] =>
   issues.flatMap((issue) => {
     const path = [...outer, ...(issue.path as Path)];
     if (issue.code !== "invalid_union") return [{ issue, path }];
-    // Of a value and null, the branch of the value has the relevant issues.
+    // A nullable value is a union of two branches: the value and null.
     const branch = issue.errors.find((errors) => errors.length > 0) ?? [];
     const useBranch = issue.errors.length <= 2 && branch.length > 0 && !hasOwnMessage(issue, branch);
     return useBranch ? exactIssues(branch, path) : [{ issue, path }];
@@ -61,18 +60,18 @@ export const exactIssues = (issues: readonly Issue[], outer: Path = []): { issue
 const hasOwnMessage = (issue: Issue, [first]: readonly Issue[]): boolean =>
   issue.message.startsWith("must be ") && issue.message !== first?.message;
 
-/** Values whose JSON is longer than this are not repeated to the caller. */
+/** Longer values are not returned to the caller. */
 const MAX_INPUT_CHARS = 1000;
 
-/** Fields that contain a secret. Their values are never repeated, neither alone nor within an object. */
+/** Values of these fields are never returned, neither alone nor within an object. */
 const SECRET_FIELDS = new Set(["access_token", "refresh_token", "client_secret", "secrets"]);
 
-/** pydantic masks its secrets in the same way. */
+/** The mask of pydantic. */
 const MASK = "**********";
 
 const isSecretField = (name: string | number | undefined): boolean => SECRET_FIELDS.has(String(name));
 
-/** A copy of an input value with its secrets masked; undefined if it is large. Reads no more of it than the limit requires. */
+/** A copy of a value with masked secrets; undefined if it exceeds the limit, above which it is not read. */
 export function redactedInput(value: unknown, field?: string | number): unknown {
   const budget = { chars: MAX_INPUT_CHARS };
   const copy = redactedCopy(value, field, budget);

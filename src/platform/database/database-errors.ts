@@ -6,23 +6,20 @@ export class DatabaseUnavailableError extends Error {
 }
 
 /**
- * Postgres SQLSTATEs: the connection failed (08), too many connections (53300), the server or session ends, starts, or
- * has timed out (25P03), or the server has become a standby (25006).
+ * SQLSTATEs of Postgres: the connection failed (08), too many connections (53300), the server or session ends, starts or has timed out
+ * (57P0x, 25P03), the server has become a standby (25006).
  */
 const CONNECTION_STATES = /^(08(000|001|003|004|006|007)|53300|57P0[123]|25P03|25006)$/;
-/**
- * Out of memory or disk (53), statement or lock timeout (57014, 55P03), and conflicts that remained after several
- * attempts (40001, 40P01).
- */
+/** Out of memory or disk (53), statement or lock timeout (57014, 55P03), conflict after the last attempt (40001, 40P01). */
 const BUSY_STATES = /^(53...|57014|55P03|40001|40P01)$/;
 const SYSTEM_ERRORS = new Set([
   ...["ECONNREFUSED", "ECONNRESET", "EPIPE", "ETIMEDOUT", "EHOSTUNREACH", "ENETUNREACH", "ENOTFOUND", "EAI_AGAIN"],
 ]);
-/** Errors of the driver that have no code. */
+/** Messages of driver errors without a code. */
 const MESSAGES =
   /connection terminated|timeout expired|timeout exceeded when trying to connect|query read timeout|not queryable/i;
 
-/** SQLite: another process writes or holds the file for too long (5, 6), the disk fails (10) or is full (13). */
+/** Another process holds an SQLite file for too long (5, 6), the disk fails (10) or is full (13). */
 const SQLITE_BUSY = new Set([5, 6, 10, 13]);
 const SQLITE_FULL = 13;
 
@@ -35,13 +32,12 @@ export function sqliteCodeOf(error: unknown): number | undefined {
 /** Whether another process or thread has locked an SQLite file. */
 export const isFileBusy = (error: unknown): boolean => sqliteCodeOf(error) === 5;
 
-/** Whether the disk is full. */
 export const isDiskFull = (error: unknown): boolean =>
   sqliteCodeOf(error) === SQLITE_FULL || ["53100", "ENOSPC", "EDQUOT"].includes(codeOf(error));
 
 const codeOf = (error: unknown): string => String((error as { code?: unknown })?.code ?? "");
 
-/** Whether the connection to a database failed. The query itself is not the cause. */
+/** Whether the connection failed, and not the query. */
 export function isDisconnected(error: unknown): boolean {
   if (error instanceof DatabaseUnavailableError) return true;
   const code = codeOf(error);
@@ -50,22 +46,16 @@ export function isDisconnected(error: unknown): boolean {
   return CONNECTION_STATES.test(code) || SYSTEM_ERRORS.has(code) || MESSAGES.test((error as Error)?.message ?? "");
 }
 
-/** Whether a database failed temporarily, so that the same query may succeed later. */
+/** Whether the same query may succeed later. */
 export const isUnavailable = (error: unknown): boolean =>
   isDisconnected(error) ||
   isDiskFull(error) ||
   BUSY_STATES.test(codeOf(error)) ||
   SQLITE_BUSY.has(sqliteCodeOf(error) ?? 0);
 
-/** Delay between attempts. */
 const RETRY_MS = 250;
 
-/**
- * Runs idempotent `work`, and repeats it while the database is unavailable.
- *
- * @param isOver whether to stop, evaluated after each failure
- * @throws the last error when `isOver` returns true, and every other error
- */
+/** Repeats idempotent `work` while the database is unavailable, unless `isOver` returns true after a failure. */
 export async function retryWhileUnavailable<T>(isOver: () => boolean, work: () => Promise<T>): Promise<T> {
   for (;;) {
     try {
@@ -77,11 +67,11 @@ export async function retryWhileUnavailable<T>(isOver: () => boolean, work: () =
   }
 }
 
-/** The error for callers. The message of the driver is for the log only. */
+/** The error for callers, without the message of the driver. */
 export const hideDriverMessage = (error: unknown): unknown =>
   isUnavailable(error) ? new DatabaseUnavailableError("The database does not respond. Try again.") : error;
 
-/** An error as it is sent to a graph host, which distinguishes no other class. */
+/** The error for a graph host, which distinguishes this class only. */
 export function toHostError(error: unknown): { name: string; message: string } {
   const { message } = error as Error;
   return { name: error instanceof DatabaseUnavailableError ? error.name : "Error", message };

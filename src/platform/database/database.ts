@@ -1,19 +1,12 @@
-import {
-  type CompiledQuery,
-  type Expression,
-  type Kysely,
-  type RawBuilder,
-  type SelectQueryBuilder,
-  sql,
-} from "kysely";
+import { type CompiledQuery, type Expression, type Kysely, type RawBuilder, sql } from "kysely";
 import { DatabaseUnavailableError } from "./database-errors.ts";
 import type { Hint, Hints } from "./hints.ts";
 import type { Schema } from "./schema.ts";
 
-/** A query: a Kysely builder, or a compiled query (see prepared.ts). */
+/** A Kysely builder, or a compiled query (see prepared.ts). */
 export type Query<R> = { compile(): CompiledQuery<R> } | CompiledQuery<R>;
 
-/** Compiled statements of one database: by the function that builds them (prepared.ts), or by their form (insert-many.ts). */
+/** Compiled statements by the function that builds them (prepared.ts), and inserts by their form (insert-many.ts). */
 export class StatementCache {
   readonly compiled = new Map<object, CompiledQuery>();
   readonly inserts = new Map<string, string>();
@@ -21,7 +14,7 @@ export class StatementCache {
 
 /** Runs queries, in a transaction or on the last committed state. */
 export interface Tx {
-  /** Builds queries. It executes nothing. */
+  /** Builds queries, but does not execute them. */
   readonly k: Kysely<Schema>;
   readonly statements: StatementCache;
   readonly dialect: Dialect;
@@ -36,37 +29,29 @@ export interface Database {
   readonly description: string;
   /** Reads the last committed state, outside of a transaction. */
   readonly read: Tx;
-  /** Like `read`, for queries that may visit many rows. On SQLite it runs in its own thread. */
+  /** Like `read`, for queries that may visit many rows. SQLite runs them in a separate thread. */
   readonly search: Tx;
   readonly hints: Hints;
   /** Identifies this process among the processes that share the database. It is new at each start. */
   readonly worker_id: number;
-  /** False while the database is known not to respond. The call sends no query. */
+  /** The last known state. The call sends no query. */
   isAvailable(): boolean;
   /**
-   * Runs `work` in a transaction and returns its value after the commit. `work` may await only queries of its `tx`. It is called
-   * again when the database requires a repeat (deadlock, serialization failure).
+   * Runs `work` in a transaction and returns its value after the commit. `work` may await only queries of its `tx`. A deadlock or
+   * serialization failure repeats it.
    *
-   * @param hint emitted as soon as a write that it causes can see this one: after the commit on Postgres; at once on SQLite, so that
-   *   both writes share a commit
+   * @param hint emitted when a write that it causes can see this write: after the commit on Postgres; at once on SQLite, so that both
+   *   writes share a commit
    */
   write<T>(work: (tx: Tx) => Promise<T>, hint?: Hint): Promise<T>;
-  /**
-   * Like `write`, for one statement that waits for no lock and must not wait for other work of this process. On Postgres it uses a
-   * connection that no request uses.
-   */
+  /** Like `write`, for one statement that waits for no lock. On Postgres it uses a connection that no request uses. */
   writeNow<T>(work: (tx: Tx) => Promise<T>): Promise<T>;
-  /** Like `write`, for schema changes, without a timeout. */
+  /** Like `write`, for schema changes: without timeouts. */
   migrate<T>(work: (tx: Tx) => Promise<T>): Promise<T>;
-  /**
-   * Ends idle transactions in which these processes hold row locks, because they hang or are disconnected. On SQLite it does nothing:
-   * the operating system releases the locks of a process.
-   */
+  /** Ends idle transactions of processes that hang or are disconnected. On SQLite the operating system releases their locks. */
   freeLocks(worker_ids: readonly number[]): Promise<void>;
   close(): Promise<void>;
 }
-
-type AnySelect<O> = SelectQueryBuilder<Schema, never, O>;
 
 /** The differences between the two databases. `now_ms()` and `json_contains()` exist in both. */
 export interface Dialect {
@@ -78,24 +63,21 @@ export interface Dialect {
     readonly bytes: string;
     readonly clustered: string;
   };
-  /** Locks the selected rows until the transaction ends. SQLite has one writer at a time, so it needs no row locks. */
+  /** Locks the selected rows until the transaction ends. SQLite has one writer at a time and no row locks. */
   forUpdate<Q>(query: Q): Q;
   /** Like {@link forUpdate}, with a lock that several transactions can hold. */
   forShare<Q>(query: Q): Q;
   /** Like {@link forUpdate}, without the rows that another transaction has locked. */
   skipLocked<Q>(query: Q): Q;
-  /** Whether the process that holds a run is still connected. On SQLite there is one process, so the lease decides. */
+  /** Whether the process that holds a run is connected. SQLite has one process, so the lease decides. */
   workerIsPresent(): RawBuilder<boolean>;
   /** Whether a text contains `part`, case-insensitive. */
   containsText(text: Expression<string | null>, part: string): RawBuilder<boolean>;
-  /** A field of the object in a JSON text, as text; null if the field is missing. */
+  /** A field of the object in a JSON text, as text; null if missing. */
   jsonText(json: Expression<string | null>, field: string): RawBuilder<string | null>;
-  /**
-   * The members of the object in a JSON text as a table with the columns `key`, `kind` (text, number, true, false, null, array,
-   * object) and `text`, the value of a text or number.
-   */
+  /** A table with the `key`, `kind` (text, number, true, false, null, array, object) and `text` of each member of a JSON object. */
   jsonEntries(json: RawBuilder<string | null>): RawBuilder<unknown>;
-  /** The number at a path of a column's JSON text; null if there is none. */
+  /** The number at a path of a column with JSON text, or null. */
   jsonNumber(column: string, path: readonly string[]): RawBuilder<number | null>;
   /** Maximum number of parameters in a statement. */
   readonly max_parameters: number;
@@ -103,20 +85,16 @@ export interface Dialect {
   isUniqueViolation(error: unknown): boolean;
 }
 
-/** Lets dialects call builder methods on queries of any table. */
-export const anySelect = (query: unknown): AnySelect<unknown> => query as AnySelect<unknown>;
-
-/** The time of the database in milliseconds since the epoch: the clock that all its processes share. */
+/** The clock that all processes of the database share, in milliseconds since the epoch. */
 export const nowMs = sql<number>`now_ms()`;
 
-/** Reads {@link nowMs} as a number. */
 export async function readNow(tx: Tx): Promise<number> {
   const row = await tx.first(sql<{ now: number }>`select now_ms() as now`.compile(tx.k));
   return (row as { now: number }).now;
 }
 
 /**
- * @param asks whether to run a query, instead of only reading the known state
+ * @param asks whether to run a query, instead of reading the last known state
  * @throws DatabaseUnavailableError, or the error of the driver
  */
 export async function checkDatabase(database: Database, { asks }: { asks: boolean }): Promise<void> {
@@ -127,8 +105,8 @@ export async function checkDatabase(database: Database, { asks }: { asks: boolea
 const UNIQUE_WRITE_ATTEMPTS = 3;
 
 /**
- * A write that first checks whether a name or an id is free. On Postgres two concurrent writes may both find it free; then the unique
- * index refuses the second one, which is repeated and reports the conflict itself.
+ * A write that checks whether a name or id is free. On Postgres two concurrent writes may both find it free; then the unique index
+ * refuses one of them, and its repetition reports the conflict.
  */
 export async function writeUnique<T>(database: Database, write: (tx: Tx) => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt++) {

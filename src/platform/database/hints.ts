@@ -1,9 +1,6 @@
 import { EventEmitter } from "node:events";
 
-/**
- * Announces a change that another part of the program may wait for. A hint is not authoritative: every waiting part also polls, so a
- * lost hint costs time and nothing else.
- */
+/** Announces a change. Listeners also poll, so a lost hint only costs time. */
 export type Hint =
   /** A run may be ready to be claimed, now or in `in_ms` milliseconds. A new run may not be committed yet. */
   | { kind: "runs"; in_ms?: number; isNew?: boolean }
@@ -24,11 +21,10 @@ export type Hint =
 
 export interface Hints {
   emit(hint: Hint): void;
-  /** Calls `listener` at each hint of a kind until the returned function is called. */
+  /** @returns a function that removes the listener */
   listen<K extends Hint["kind"]>(kind: K, listener: (hint: Extract<Hint, { kind: K }>) => void): () => void;
 }
 
-/** Hints within this process. */
 export class LocalHints implements Hints {
   readonly #emitter = new EventEmitter().setMaxListeners(0);
 

@@ -8,30 +8,29 @@ export interface Migration {
 }
 
 /**
- * Applies the migrations that are missing, in order, and returns their names. It is safe when several processes start
- * at once: on Postgres a lock serializes them, on SQLite the transaction does.
+ * Applies the pending migrations in order and returns their names. On Postgres a lock serializes processes that start at the same time,
+ * on SQLite the transaction does.
  *
- * @throws ConfigError when a newer version has migrated the database: this version may misread its data
+ * @throws ConfigError if a newer version has migrated the database: this version may misread its data
  */
 export async function migrate(database: Database, migrations: readonly Migration[]): Promise<string[]> {
   return database.migrate(async (tx) => {
-    await lock(tx);
+    if (tx.dialect.name === "postgres") await execute(tx, "select pg_advisory_xact_lock(20240, 0)");
     await execute(
       tx,
       "create table if not exists schema_migrations (name text primary key, applied_at bigint not null)",
     );
-    const rows = await tx.all(
-      sql<{ name: string }>`select name from schema_migrations`.$castTo<{ name: string }>().compile(tx.k),
+    const rows = await tx.all<{ name: string }>(
+      sql<{ name: string }>`select name from schema_migrations`.compile(tx.k),
     );
     const applied = new Set(rows.map((row) => row.name));
     const known = new Set(migrations.map(({ name }) => name));
     const series = new Set(migrations.map(seriesOf));
     const unknown = rows.filter((row) => series.has(seriesOf(row)) && !known.has(row.name)).map(({ name }) => name);
-    if (unknown.length > 0) {
+    if (unknown.length > 0)
       throw new ConfigError(
-        `The database (${database.description}) was made by a newer Threadmill (it has ${unknown.join(", ")}): start that version or newer on it.`,
+        `A newer version of Threadmill has migrated the database (${database.description}) with ${unknown.join(", ")}: start that version or a newer one.`,
       );
-    }
     const pending = migrations.filter((migration) => !applied.has(migration.name));
     for (const migration of pending) {
       for (const statement of migration.statements(tx.dialect)) await execute(tx, statement);
@@ -43,14 +42,7 @@ export async function migrate(database: Database, migrations: readonly Migration
   });
 }
 
-/**
- * On Postgres one database holds several series: "001-agent-server" belongs to the series "", "experiments-001" to
- * "experiments-".
- */
+/** On Postgres one database has several series: "001-agent-server" is of the series "", "experiments-001" of "experiments-". */
 const seriesOf = ({ name }: { name: string }): string => name.replace(/\d.*/, "");
 
 const execute = (tx: Tx, statement: string) => tx.run(sql.raw(statement).compile(tx.k));
-
-async function lock(tx: Tx): Promise<void> {
-  if (tx.dialect.name === "postgres") await tx.run(sql`select pg_advisory_xact_lock(20240, 0)`.compile(tx.k));
-}

@@ -3,36 +3,24 @@ import type { Hint, Hints } from "./hints.ts";
 
 export interface PollOptions<K extends Hint["kind"]> {
   hints: Hints;
-  /** Hints of this kind that are relevant end a pause. */
+  /** Relevant hints of this kind end a pause. */
   kind: K;
   isRelevant(hint: Extract<Hint, { kind: K }>): boolean;
-  /** The first pause between two reads. Each pause is twice as long as the one before, up to `max_poll_ms`. */
+  /** The first pause between two reads. Each pause is twice as long as the previous one, up to `max_poll_ms`. */
   poll_ms: number;
-  /** Default: 2 s. Waits last minutes and hints are rarely lost, so waiters must not keep the database busy. */
+  /** Default: 2 s. Hints are rarely lost, so waiters must not keep the database busy. */
   max_poll_ms?: number;
   /** Default: no limit. */
   timeout_ms?: number;
   abort?: AbortSignal | undefined;
 }
 
-/**
- * Reads until there is a result: at once, at each relevant hint, and from time to time in case a hint is lost.
- *
- * @returns the result, or undefined after the timeout or an abort
- */
+/** Reads at once, at relevant hints and at intervals, until there is a result. Returns undefined after the timeout or an abort. */
 export async function pollUntil<T, K extends Hint["kind"]>(
   read: () => Promise<T | undefined>,
   options: PollOptions<K>,
 ): Promise<T | undefined> {
-  const {
-    hints,
-    kind,
-    isRelevant,
-    poll_ms,
-    max_poll_ms = 2_000,
-    timeout_ms = Number.POSITIVE_INFINITY,
-    abort,
-  } = options;
+  const { hints, kind, isRelevant, poll_ms, max_poll_ms = 2_000, timeout_ms = Infinity, abort } = options;
   const deadline = performance.now() + timeout_ms;
   const signal = new Signal({ abort });
   const unlisten = hints.listen(kind, (hint) => {

@@ -8,7 +8,7 @@ export interface BaseUrlOptions {
   prefix: string;
 }
 
-/** The URL of this server: the configured one, or else the one of the request. */
+/** The configured URL of this server, or else the URL of the request. */
 export const baseUrlOf = ({ req }: Context<Env>, { public_url, prefix }: BaseUrlOptions): string =>
   public_url ?? requestOrigin(req) + prefix;
 
@@ -18,11 +18,11 @@ export function requestOrigin(req: HonoRequest): string {
   return (url ?? new URL(req.url)).origin;
 }
 
-/** The mount of a request. URLs in the response start with it, because a proxy may forward only this mount. */
+/** URLs in a response start with the mount of the request, because a proxy may forward this mount only. */
 export const mountOf = ({ req }: Context<Env>, mounts: readonly string[], { prefix }: BaseUrlOptions): string =>
   mounts.find((mount) => mount !== "" && pathBelow(prefix, req.path)?.startsWith(`${mount}/`)) ?? "";
 
-/** The part of a path after the prefix of all routes; undefined for other paths. */
+/** The part of a path after the prefix, or undefined. */
 export function pathBelow(prefix: string, path: string): string | undefined {
   return path === prefix || path.startsWith(`${prefix}/`) ? path.slice(prefix.length) : undefined;
 }

@@ -2,25 +2,20 @@ import type { HonoRequest } from "hono";
 import { parseUntrusted } from "../lib/json/json.ts";
 import { WorkerRpc } from "../lib/worker-rpc.ts";
 
-/** Larger bodies are parsed in another thread, smaller ones sooner than it would take to hand them over. */
+/** Larger bodies are parsed in another thread. Sending smaller ones to a thread takes longer than parsing them. */
 const LARGE_BYTES = 256 * 1024;
 
-/** A body, or a part of one. */
 type Body = Uint8Array | string;
 
-/** Reads the JSON bodies of requests. */
 export class BodyParser {
   readonly #worker = new WorkerRpc<typeof bodyOperations>({
     entry: new URL("./body-parser-thread", import.meta.url),
     name: "large bodies",
-    // V8 would let the young generation grow to 100 MB and keep it.
+    // By default, V8 lets the young generation grow to 100 MB and does not shrink it.
     resourceLimits: { maxYoungGenerationSizeMb: 24, maxOldGenerationSizeMb: 1024 },
   });
 
-  /**
-   * @returns undefined for a request without a body
-   * @throws JsonError
-   */
+  /** Returns undefined for a request without a body. Throws a JsonError. */
   async parse(request: HonoRequest): Promise<unknown> {
     const length = request.header("content-length");
     if (length !== undefined && Number(length) <= LARGE_BYTES) return parseText(await request.text());
@@ -29,11 +24,7 @@ export class BodyParser {
     return this.#worker.call("parse", [bytes], [bytes.buffer]);
   }
 
-  /**
-   * The same of a part of a body.
-   *
-   * @throws JsonError
-   */
+  /** @throws JsonError */
   async parseText(text: string): Promise<unknown> {
     return text.length <= LARGE_BYTES ? parseText(text) : this.#worker.call("parse", [text]);
   }
@@ -48,5 +39,5 @@ const parseBody = (body: Body): unknown => parseText(typeof body === "string" ? 
 
 const parseText = (text: string): unknown => (text.trim() === "" ? undefined : parseUntrusted(text));
 
-/** The operations of body-parser-thread.ts. */
+/** Runs in body-parser-thread.ts. */
 export const bodyOperations = { parse: parseBody };

@@ -6,7 +6,7 @@ import type { Env } from "./route.ts";
 export interface ClientAbort {
   signal: AbortSignal;
   abort(reason: unknown): void;
-  /** Aborts when the key, token or membership of the caller ends, until the returned function is called. */
+  /** Aborts when the access of the caller ends, until the returned function is called. */
   watchAccess(): () => void;
 }
 
@@ -19,7 +19,7 @@ export function clientAbortOf(context: Context<Env>): ClientAbort {
   return { signal: controller.signal, abort, watchAccess: () => context.get("onAccessEnd")(abort) };
 }
 
-/** The error that replaces the rest of the response when the caller's access has ended; undefined for other reasons. */
+/** The last part of a response whose caller has lost access; undefined for other reasons. */
 export function accessEndError({ signal: { reason } }: Pick<ClientAbort, "signal">) {
   return reason instanceof ApiError ? { error: "Unauthorized", message: reason.message } : undefined;
 }

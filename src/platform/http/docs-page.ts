@@ -1,14 +1,8 @@
+import type { OpenAPIHono } from "@hono/zod-openapi";
 import { html, raw } from "hono/html";
 
-/** The parts of an OpenAPI document that the page shows. */
-export interface ApiDocument {
-  info: { title: string; description?: string; version: string };
-  tags?: { name: string; description?: string }[];
-  paths?: Record<string, Record<string, unknown>>;
-  components?: { schemas?: Record<string, unknown> };
-}
+type ApiDocument = ReturnType<OpenAPIHono["getOpenAPI31Document"]>;
 
-/** A JSON Schema, as far as the page shows it. */
 interface Schema {
   $ref?: string;
   type?: string | string[];
@@ -31,10 +25,7 @@ interface Operation {
   responses?: Record<string, { description?: string }>;
 }
 
-/**
- * The API's reference as one page that needs nothing from anywhere: no script, no other host. For trying things
- * out there is /openapi.json, which every API tool reads.
- */
+/** The API reference as one page without scripts and other files. */
 export function docsPage(document: ApiDocument) {
   const { info, tags = [], paths = {} } = document;
   const schemas = (document.components?.schemas ?? {}) as Record<string, Schema>;
@@ -64,7 +55,7 @@ ${operations.filter((operation) => operation.tags?.includes(tag.name)).map((oper
 
 const idOf = (name: string) => name.toLowerCase().replaceAll(" ", "-");
 
-/** A sentence in which backticks mean code. */
+/** Formats text in backticks as code. */
 const text = (sentence = "") =>
   sentence.split("`").map((part, i) => (i % 2 === 1 ? html`<code>${part}</code>` : html`${part}`));
 
@@ -75,7 +66,7 @@ function operationPart(operation: Operation & { method: string; path: string }, 
 ${description ? html`<p>${text(description)}</p>` : ""}
 ${parameters.length > 0 ? html`<h3>Parameters</h3><dl>${parameters.map((p) => row(p.name, `${p.in}${p.required ? ", required" : ""}`, p.description))}</dl>` : ""}
 ${body ? html`<h3>Body</h3><dl>${bodyRows(body, schemas)}</dl>` : ""}
-<h3>Answers</h3><dl>${Object.entries(responses).map(([status, response]) => row(status, "", response.description))}</dl></details>`;
+<h3>Responses</h3><dl>${Object.entries(responses).map(([status, response]) => row(status, "", response.description))}</dl></details>`;
 }
 
 const row = (name: string, kind: string, description = "") =>
@@ -96,7 +87,6 @@ function bodyRows(body: Schema, schemas: Record<string, Schema>) {
 const resolve = (schema: Schema, schemas: Record<string, Schema>): Schema =>
   schema.$ref ? { ...schemas[schema.$ref.split("/").at(-1) as string], ...schema } : schema;
 
-/** A type in a few words. */
 function typeOf(schema: Schema, schemas: Record<string, Schema>): string {
   const { type, enum: values, items, anyOf, oneOf } = resolve(schema, schemas);
   if (values) return values.map(String).join(" | ");

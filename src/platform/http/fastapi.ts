@@ -3,7 +3,7 @@ import { invalidParts } from "../contract/validation-errors.ts";
 import { InvalidRequestError } from "../errors.ts";
 import { type App, type Handler, handleRoute, type InputRules, type RequestErrors, withoutNul } from "./route.ts";
 
-/** Lists every reason with its field, in FastAPI's format. */
+/** Lists all reasons in FastAPI's format. */
 export const fastapiErrors: RequestErrors = {
   invalid: (mismatches) =>
     new InvalidRequestError(
@@ -17,7 +17,7 @@ export const fastapiErrors: RequestErrors = {
     ]),
 };
 
-/** Reads as FastAPI does: an empty value is a value, the last of repeated values counts, and a `null` body is a missing body. */
+/** As in FastAPI, an empty value is a value, the last of repeated values counts, and a `null` body is a missing body. */
 export const fastapiInput: InputRules = {
   query: (context) =>
     Object.fromEntries(
@@ -26,7 +26,7 @@ export const fastapiInput: InputRules = {
   body: (body) => body ?? undefined,
 };
 
-/** Serves a route with FastAPI's rules below each of the mounts. The OpenAPI document is made from the contract alone. */
+/** Serves a route with FastAPI's rules below each mount, but does not add it to the OpenAPI document. */
 export function serveAt<R extends RouteConfig>(
   app: App,
   mounts: readonly string[],

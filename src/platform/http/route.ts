@@ -6,12 +6,11 @@ import { ApiError } from "../errors.ts";
 import { JsonError } from "../lib/json/json.ts";
 import type { BodyParser } from "./body-parser.ts";
 
-/** Calls `listener` once when the caller's access ends, until the returned function is called. */
+/** Calls `listener` when the access of the caller ends, until the returned function is called. */
 export type OnAccessEnd = (listener: (error: ApiError) => void) => () => void;
 
-/** Bindings of a request, and variables that the middleware sets for the handlers. */
 export interface Env {
-  /** `caller`: the caller of a request from within this process. A network connection cannot set it. */
+  /** The caller of a request from within this process. A network connection cannot set it. */
   Bindings: { caller?: Caller };
   Variables: { caller: Caller; body_parser: BodyParser; onAccessEnd: OnAccessEnd };
 }
@@ -37,21 +36,19 @@ export interface Checked<R extends RouteConfig> {
 
 export type Handler<R extends RouteConfig> = (request: Checked<R>) => Promise<Response> | Response;
 
-/** A part of a request that does not match its schema. */
 export interface Mismatch {
   part: "path" | "query" | "header" | "body";
   value: unknown;
   issues: readonly z.core.$ZodIssue[];
 }
 
-/** Creates the error for a request whose parts do not match their schemas, or whose body is not JSON. */
 export interface RequestErrors {
   /** @param mismatches in the order path, query, header, body; at least one */
   invalid(mismatches: readonly Mismatch[]): Error;
   malformedJson(error: JsonError): Error;
 }
 
-/** The agent server's errors: one sentence with up to three reasons. */
+/** One sentence with up to three reasons. */
 const plainErrors: RequestErrors = {
   invalid(mismatches) {
     const reasons = mismatches.flatMap(({ part, issues }) =>
@@ -62,7 +59,6 @@ const plainErrors: RequestErrors = {
   malformedJson: ({ message }) => new ApiError("invalid_request", { reason: `The body ${message}.` }),
 };
 
-/** How an API reads empty, repeated and missing input. */
 export interface InputRules {
   query(context: Context): Record<string, string | string[]>;
   /** @param body undefined without a body */
@@ -70,20 +66,16 @@ export interface InputRules {
 }
 
 /**
- * A single value is a string, repeated values are a list. Empty and duplicate values are ignored: clients send an empty value for
- * "not set", and repeat their query when they reconnect to a Location that contains it. A missing body is an empty object.
+ * A single value is a string, repeated values are a list. Empty and duplicate values are ignored: clients send an empty value for a missing
+ * one, and repeat their query when they reconnect to a Location that contains it.
  */
 const lenientInput: InputRules = {
   query(context) {
-    const entries = Object.entries(context.req.queries()).map(([name, values]): [string, string[]] => [
-      name,
-      [...new Set(values.filter((value) => value !== "").map(withoutNul))],
-    ]);
-    return Object.fromEntries(
-      entries
-        .filter(([, values]) => values.length > 0)
-        .map(([name, values]) => [name, values.length === 1 ? (values[0] as string) : values]),
-    );
+    const entries = Object.entries(context.req.queries()).flatMap(([name, values]): [string, string | string[]][] => {
+      const [first, ...others] = new Set(values.filter((value) => value !== "").map(withoutNul));
+      return first === undefined ? [] : [[name, others.length === 0 ? first : [first, ...others]]];
+    });
+    return Object.fromEntries(entries);
   },
   body: (body) => (body === undefined ? {} : body),
 };
@@ -91,7 +83,7 @@ const lenientInput: InputRules = {
 /** Replaces NUL, which no database stores in a text. */
 export const withoutNul = (text: string): string => text.replaceAll("\0", "\ufffd");
 
-/** Serves a route of the contract and adds it to the OpenAPI document. The request is checked before the handler is called. */
+/** Serves a route and adds it to the OpenAPI document. */
 export function serve<R extends RouteConfig>(app: App, route: R, handler: Handler<R>): void {
   app.openAPIRegistry.registerPath(route);
   handleRoute(app, route, handler, plainErrors);
@@ -141,7 +133,6 @@ function headersOf(context: Context, schema: unknown): Record<string, string | u
   return Object.fromEntries(names.map((name) => [name, context.req.header(name)]));
 }
 
-/** The JSON body; undefined if the request has none. */
 async function bodyOf(context: Context<Env>, errors: RequestErrors): Promise<unknown> {
   try {
     return await context.get("body_parser").parse(context.req);
@@ -151,6 +142,5 @@ async function bodyOf(context: Context<Env>, errors: RequestErrors): Promise<unk
   }
 }
 
-/** A response with JSON text as its body. */
 export const jsonText = (text: string, headers: Record<string, string> = {}): Response =>
   new Response(text, { headers: { "content-type": "application/json", ...headers } });

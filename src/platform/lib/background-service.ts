@@ -1,18 +1,15 @@
-import { setTimeout as sleep } from "node:timers/promises";
+import { withTimeout } from "./signal.ts";
 
-/**
- * Work that runs in the background until it is stopped. `stop` waits for work in progress and may be called twice. A stopped service
- * is not started again.
- */
+/** `stop` waits for work in progress and may be called twice. A stopped service is not started again. */
 export interface BackgroundService {
   start(): void;
   stop(): Promise<void>;
 }
 
-/** Maximum time that `stop` waits for work in progress, which may itself wait for a process that hangs. */
+/** Work in progress may wait for a process that hangs. */
 const MAX_STOP_MS = 2_000;
 
-/** Calls `work` every `interval_ms`, never concurrently. A failure is reported and does not end the repetition. */
+/** Calls `work` at an interval, never concurrently. A failure does not end the service. */
 export function periodicService(
   interval_ms: number,
   work: () => Promise<unknown>,
@@ -35,7 +32,7 @@ export function periodicService(
     async stop() {
       stopped = true;
       clearTimeout(timer);
-      await Promise.race([current, sleep(MAX_STOP_MS, undefined, { ref: false })]);
+      await withTimeout(current, MAX_STOP_MS);
     },
   };
 }

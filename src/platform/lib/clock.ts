@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
 
-/** The source of times. It is injected, so that tests can change the time without waiting. */
 export interface Clock {
   /** Milliseconds since the epoch. */
   now(): number;
@@ -8,7 +7,7 @@ export interface Clock {
 
 export const systemClock: Clock = { now: () => Date.now() };
 
-/** Follows the system clock, but never goes back: after the system clock was set back, it advances with the elapsed time. */
+/** Follows the system clock, but never goes back: after the system clock was set back, it advances by the elapsed time. */
 export function steadyClock(): Clock {
   let [wall, elapsed] = [Date.now(), performance.now()];
   return {
@@ -21,7 +20,7 @@ export function steadyClock(): Clock {
   };
 }
 
-/** Resolves after `ms` milliseconds or when the signal is aborted; it never rejects. It is injected, as the clock is. */
+/** Resolves after `ms` milliseconds or when the signal is aborted. It never rejects. */
 export type Wait = (ms: number, signal: AbortSignal) => Promise<void>;
 
 export const realWait: Wait = (ms, signal) => sleep(ms, undefined, { signal, ref: false }).catch(() => undefined);

@@ -1,18 +1,18 @@
 /** The origin of the hosted Studio. */
 export const STUDIO_ORIGIN = "https://smith.langchain.com";
 
-/** The web origins that may use the agent server and the experiments, besides the server's own. */
+/** Access of web pages of other origins to the agent server and the experiments. */
 export interface CorsSettings {
-  /** Permitted origins, `*` for all. Empty if not configured. */
+  /** Permitted origins, `*` for all. */
   origins: readonly string[];
   /** Matches a complete origin. */
   origin_pattern: RegExp | undefined;
   /** Whether the hosted Studio may use the agent server. */
   studio: boolean;
-  /** Undefined permits all methods, and the headers that a page requests. */
+  /** Undefined permits all methods and headers. */
   methods: readonly string[] | undefined;
   headers: readonly string[] | undefined;
-  /** Response headers that pages may read, besides those that clients need. */
+  /** Additional response headers that pages may read. */
   exposed: readonly string[];
   max_age_s: number | undefined;
 }

@@ -1,16 +1,12 @@
 import { v5, v7 } from "uuid";
 
-/** A new time-ordered id (UUID version 7). Rows created together are adjacent in the index. */
+/** A time-ordered id (UUID version 7): rows created together are adjacent in the index. */
 export const newId = (): string => v7();
 
-/**
- * The id of a name in a namespace (UUID version 5). It is always the same.
- *
- * @param namespace a UUID, or one of the namespaces of RFC 9562
- */
+/** The constant id of a name in a namespace (UUID version 5). */
 export const idOfName = (name: string, namespace: string): string => v5(name, namespace);
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
-/** Whether `text` has the format of a UUID of any version. */
+/** Whether a text has the format of a UUID, of any version. */
 export const isUuid = (text: string): boolean => UUID.test(text);

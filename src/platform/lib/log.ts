@@ -1,17 +1,14 @@
 import { pino } from "pino";
 import { escapeControlCharacters, redact } from "./sanitize-output.ts";
 
-/** A structured log: one JSON object per line on standard error. */
 export type Log = Pick<pino.Logger, "debug" | "info" | "warn" | "error">;
 
-/** Value of pino for warn. Lines of this level and above are written at once. */
+/** The level of pino from which lines are written at once. */
 const WARN = 40;
 
 /**
- * Lines below warn that are logged in one turn of the event loop are written together, and before the process exits: a write to a pipe
- * takes 10 to 50 µs, and a busy service logs two lines for each run.
- *
- * @param level debug, info, warn, error or silent
+ * Logs one JSON object per line on standard error. Lines below warn are written once per turn of the event loop: a write to a pipe takes
+ * 10 to 50 µs, and a busy service logs two lines for each run.
  */
 export function createLog(level: string): Log {
   const output = pino.destination({ fd: 2, sync: true });
@@ -26,7 +23,7 @@ export function createLog(level: string): Log {
     output.write(text);
   };
   const hooks: pino.LoggerOptions["hooks"] = {
-    // Secrets are found by field name at any depth; pino's own redaction requires exact paths.
+    // pino's own redaction requires exact paths.
     logMethod(args, write, level_value) {
       write.apply(this, args.map((part: unknown) => redact(part)) as typeof args);
       if (level_value >= WARN) flush();

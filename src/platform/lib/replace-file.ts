@@ -2,15 +2,11 @@ import { rename, writeFile } from "node:fs/promises";
 
 export interface ReplaceOptions {
   mode?: number;
-  /** Must differ between writers that may replace the file at the same time. */
+  /** Must differ between concurrent writers of a file. */
   temporary_file?: string;
 }
 
-/**
- * Replaces a file as a whole: a reader finds the old text or the new one, also after a crash of the process. There is no fsync, so a
- * power failure may lose the new text: use it for files that can be made again. Encryption keys need more (access/encryption/key-file.ts
- * syncs the file and its folder and keeps the owner or fails, which the package write-file-atomic does not).
- */
+/** Replaces a file atomically, but without fsync: for files that can be recreated. Encryption keys have a KeyFile. */
 export async function replaceFile(
   file: string,
   text: string,

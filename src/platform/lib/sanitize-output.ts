@@ -1,13 +1,10 @@
 const REDACTED = "[redacted]";
 
-/**
- * Names of fields whose values are never logged. The last word decides (`x-api-key`, `client_secret`, `refreshToken`),
- * case-insensitive, so `token_id` stays readable.
- */
+/** Fields whose values are never logged. The last word of the name decides, so `token_id` stays readable. */
 const SECRET_NAME =
   /(authorization|cookie|(api|service|encryption|private)[-_]?key|token|secret|password|passphrase|verifier|assertion|(authorization|device)_code)s?$/i;
 
-/** Secrets in a text: credentials of a request, the password of a URL, a field of a form or a query. */
+/** Credentials of a request, the password of a URL, fields of a form or a query. */
 const SECRET_TEXTS: [RegExp, string][] = [
   [/\b(Bearer|Basic)\s+[\w.~+/=-]{4,}/gi, `$1 ${REDACTED}`],
   [/(\w:\/\/[^\s:/@]*):[^\s/@]+@/g, `$1:${REDACTED}@`],
@@ -17,10 +14,9 @@ const SECRET_TEXTS: [RegExp, string][] = [
   ],
 ];
 
-/** Deeper values are of no use in a log. */
 const MAX_DEPTH = 6;
 
-/** Every pattern above needs one of these; ids and statuses have none. */
+/** Every pattern above requires one of these. Ids and statuses contain none. */
 const MAY_CONTAIN_SECRET = /[\s:=]/;
 
 const redactText = (text: string): string =>
@@ -28,8 +24,7 @@ const redactText = (text: string): string =>
     ? SECRET_TEXTS.reduce((rest, [pattern, replacement]) => rest.replaceAll(pattern, replacement), text)
     : text;
 
-/** A copy of a value without secrets, as plain data. Errors become objects with type, message and stack, which JSON would omit, and
- * their other fields. */
+/** A copy of a value without secrets, as plain data. Errors become objects with their type, message, stack and other fields. */
 export function redact(value: unknown, depth = 0): unknown {
   if (typeof value === "string") return redactText(value);
   if (typeof value !== "object" || value === null) return value;
@@ -41,7 +36,7 @@ export function redact(value: unknown, depth = 0): unknown {
   return isPlainObject(value) ? redactFields(value, depth) : `[${value.constructor?.name}]`;
 }
 
-/** Only plain objects are copied. Others, such as sockets, reference large parts of the process and become `[ClassName]`. */
+/** Other objects, such as sockets, reference large parts of the process. */
 const isPlainObject = (value: object): boolean => [Object.prototype, null].includes(Object.getPrototypeOf(value));
 
 function errorFields(error: Error): object {
@@ -55,14 +50,10 @@ const redactFields = (fields: object, depth: number): object =>
     Object.entries(fields).map(([name, value]) => [name, isSecret(name, value) ? REDACTED : redact(value, depth + 1)]),
   );
 
-/** Numbers and booleans are not secrets. */
 const isSecret = (name: string, value: unknown): boolean =>
   SECRET_NAME.test(name) && (typeof value === "string" || (typeof value === "object" && value !== null));
 
-/**
- * Escapes control and bidirectional characters, which could move the cursor of a terminal, set its title, write to the clipboard or
- * reorder text. In JSON the escapes denote the same characters.
- */
+/** Escapes control and bidirectional characters, which a terminal would interpret. In JSON the escapes denote the same characters. */
 export const escapeControlCharacters = (text: string): string =>
   text.replace(
     // biome-ignore lint/suspicious/noControlCharactersInRegex: the pattern matches control characters

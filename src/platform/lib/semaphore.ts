@@ -1,7 +1,4 @@
-/**
- * Limits concurrency. Callers get a slot in the order of their calls. (The package p-limit has no abort for a single waiting call:
- * a deployment that is deleted would stay in the queue of builds.)
- */
+/** Limits concurrency. Callers get a slot in the order of their calls. Unlike with p-limit, a single waiting call can be aborted. */
 export class Semaphore {
   #free: number;
   /** Each entry hands a slot to one waiting caller. */
@@ -11,7 +8,7 @@ export class Semaphore {
     this.#free = slots;
   }
 
-  /** Waits for a slot and runs `work` with it. Resolves without running `work` when the signal is aborted first. */
+  /** Runs `work` with a slot, or not at all if the signal is aborted first. */
   async use(signal: AbortSignal, work: () => Promise<void>): Promise<void> {
     if (!(await this.#acquire(signal))) return;
     try {
@@ -23,7 +20,6 @@ export class Semaphore {
     }
   }
 
-  /** @returns false when the signal is aborted before there is a slot */
   async #acquire(signal: AbortSignal): Promise<boolean> {
     if (signal.aborted) return false;
     if (this.#free > 0) {
@@ -35,7 +31,7 @@ export class Semaphore {
     const onAbort = () => {
       const index = this.#waiting.indexOf(take);
       if (index >= 0) this.#waiting.splice(index, 1);
-      // A caller that got its slot just before the abort keeps it: the promise has been resolved with true.
+      // Has no effect if the caller has just received its slot.
       resolve(false);
     };
     this.#waiting.push(take);

@@ -1,18 +1,16 @@
 import type { Wait } from "./clock.ts";
 
 export interface SignalOptions {
-  /** An abort counts as a notification: an aborted signal never blocks. Requires {@link Signal.close} at the end. */
+  /** An abort counts as a notification, and no later wait blocks. Requires {@link Signal.close} at the end. */
   abort?: AbortSignal | undefined;
-  /** Replaces the timers of the process for waits with a timeout, so that tests can control time. */
+  /** Replaces timers in tests. */
   wait?: Wait | undefined;
 }
 
 /**
- * Wakes one waiter by a notification, a timeout or an abort. A notification that arrives while there is no waiter ends the next
- * wait at once.
+ * Wakes one waiter by a notification, a timeout or an abort. A notification without a waiter ends the next wait at once.
  *
- * The abort signal has one listener for all waits: with a listener for each wait, V8 retained 50 KB/s for each reader of
- * 100 events/s.
+ * All waits share one listener of the abort signal: with a listener for each wait, V8 retained 50 KB/s for a reader of 100 events/s.
  */
 export class Signal {
   readonly #abort: AbortSignal | undefined;
@@ -34,7 +32,7 @@ export class Signal {
     this.#wake?.();
   };
 
-  /** Discards earlier notifications. Call it before reading the state: only notifications after the call end the next wait. */
+  /** Discards earlier notifications. Call it before reading the state. */
   reset(): void {
     this.#isNotified = this.#isAborted;
   }
@@ -54,7 +52,6 @@ export class Signal {
     this.#isNotified = this.#isAborted;
   }
 
-  /** Removes the listener from the abort signal. */
   close(): void {
     this.#abort?.removeEventListener("abort", this.#onAbort);
   }
@@ -71,10 +68,16 @@ export class Signal {
   }
 }
 
-/**
- * Settles like `work`, or rejects with the reason of the signal as soon as the signal is aborted. The work continues after an abort,
- * and its outcome is ignored.
- */
+/** Returns the result of `work`, or undefined after the timeout. The work continues. */
+export async function withTimeout<T>(work: Promise<T>, timeout_ms: number): Promise<T | undefined> {
+  let timer: NodeJS.Timeout | undefined;
+  const timeout = new Promise<undefined>((resolve) => {
+    timer = setTimeout(() => resolve(undefined), timeout_ms).unref();
+  });
+  return Promise.race([work, timeout]).finally(() => clearTimeout(timer));
+}
+
+/** Settles like `work`, or rejects with the reason of the signal when it is aborted. The work continues. */
 export function unlessAborted<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {
     const onAbort = () => reject(signal.reason);

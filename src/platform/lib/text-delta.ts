@@ -1,11 +1,10 @@
-/** A text as a delta of another text, the base: copied parts of the base, and added text between them. */
+/** A text as copies of parts of a base text, and added text between them. */
 export interface TextDelta {
   /**
-   * Three numbers per copy, separated by spaces: the length of `added` before it, its start in the base, and its
-   * length. The rest of `added` follows the last copy. All numbers count UTF-16 units.
+   * Three numbers per copy, separated by spaces: the length of `added` before it, its start in the base, and its length. The rest of
+   * `added` follows the last copy. The numbers count UTF-16 units.
    */
   copies: string;
-  /** The text that is not in the base. */
   added: string;
 }
 
@@ -13,9 +12,8 @@ export interface TextDelta {
 const BLOCK = 32;
 
 /**
- * Computes the delta from `base` to `text`. The common prefix and suffix are found first. Between them, common parts of
- * sufficient length are found at any position with rsync's algorithm: the blocks of the base are looked up by a rolling
- * hash, and matches are extended in both directions. It takes about 1 ms for 100,000 units.
+ * Computes the delta from `base` to `text` with rsync's algorithm: after the common prefix and suffix, it finds blocks of the base by a
+ * rolling hash and extends the matches in both directions. It takes about 1 ms for 100,000 units.
  */
 export function deltaOf(base: string, text: string): TextDelta {
   const max = Math.min(base.length, text.length);
@@ -45,7 +43,7 @@ export function applyDelta(base: string, { copies, added }: TextDelta): string {
   return text + added.slice(at);
 }
 
-/** Collects copies in the order of the text. The text between them is added. */
+/** Copies must be in the order of the text. The text between them is added. */
 class DeltaWriter {
   readonly #text: string;
   #done = 0;
@@ -73,7 +71,6 @@ class DeltaWriter {
   }
 }
 
-/** Finds blocks of the base in a part of the text. */
 function copyBlocks(
   base: string,
   text: string,
@@ -105,11 +102,11 @@ function copyBlocks(
   }
 }
 
-/** The positions of a text's blocks by hash. */
+/** The positions of the blocks of a text by hash. */
 class BlockTable {
   readonly #base: string;
   readonly #mask: number;
-  /** For each slot, the position of the first block plus 1; 0 if there is none. */
+  /** For each slot, the position of the first block plus 1, or 0. */
   readonly #slots: Int32Array;
 
   constructor(base: string) {
@@ -123,7 +120,7 @@ class BlockTable {
     }
   }
 
-  /** The position in the base of the block at `at` of the text; -1 if there is none. */
+  /** The position in the base of the block that is at `at` in the text, or -1. */
   find(hash: number, text: string, at: number): number {
     const from = (this.#slots[this.#slotOf(hash)] as number) - 1;
     if (from === -1) return -1;

@@ -5,20 +5,20 @@ import { JsonError } from "./json/json.ts";
 import type { JsonFault } from "./json/json-fault.ts";
 import { Signal } from "./signal.ts";
 
-/** The operations of a worker by name. Arguments and results cross threads, so they are plain data. */
+/** Operations by name. Arguments and results cross threads, so they are plain data. */
 export type Operations = Record<string, (...args: never[]) => unknown>;
 
-/** The result of a call. A generator is sent piece by piece; a failure before the first piece rejects the call. */
+/** A generator is sent piece by piece. A failure before the first piece rejects the call. */
 export type CallResult<R> = ReceivedAs<Awaited<R>>;
 type ReceivedAs<T> = T extends Generator<infer Piece> ? AsyncIterable<Piece> : T;
 
 export interface WorkerRpcOptions {
-  /** The module that calls {@link serveRpc}, without its extension: .ts in the repository, .js in the package. */
+  /** The module that calls {@link serveRpc}, without its extension, which is .ts in the repository and .js in the package. */
   entry: URL;
   name: string;
   workerData?: unknown;
   resourceLimits?: ResourceLimits;
-  /** Maps the reason why the worker ended to the error of the calls that were open. Default: the reason itself. */
+  /** Maps the reason why the worker ended to the error of its open calls. Default: the reason. */
   lostError?(cause: unknown): Error;
 }
 
@@ -42,10 +42,7 @@ interface OpenCall {
   pieces?: AsyncQueue<unknown>;
 }
 
-/**
- * Calls operations in a worker thread. The worker starts with the first call, and again with the next call after it was lost. It does
- * not keep the process alive while there are no open calls.
- */
+/** Calls operations in a worker thread. A call starts the thread if it does not run. Only open calls keep the process alive. */
 export class WorkerRpc<O extends Operations> {
   readonly #options: WorkerRpcOptions;
   readonly #open = new Map<number, OpenCall>();
@@ -58,8 +55,8 @@ export class WorkerRpc<O extends Operations> {
   }
 
   /**
-   * @param transfer buffers of the arguments that are moved instead of copied
-   * @throws the error of the operation (an ApiError, InvalidRequestError or JsonError keeps its class), or why the worker ended
+   * @param transfer buffers of the arguments that are moved, not copied
+   * @throws the error of the operation (ApiError, InvalidRequestError and JsonError keep their class), or why the worker ended
    */
   call<Name extends keyof O & string>(
     operation: Name,
@@ -130,7 +127,7 @@ export class WorkerRpc<O extends Operations> {
   }
 
   #lose(worker: Worker, cause: unknown): void {
-    if (this.#worker !== worker) return; // an earlier event of the same worker has been handled
+    if (this.#worker !== worker) return; // an earlier event has been handled
     this.#worker = undefined;
     const calls = [...this.#open.values()];
     this.#open.clear();
@@ -139,7 +136,7 @@ export class WorkerRpc<O extends Operations> {
   }
 }
 
-/** The pieces of a call, which is resolved with the first one. */
+/** The first piece resolves the call. */
 function piecesOf(call: OpenCall): AsyncQueue<unknown> {
   if (!call.pieces) {
     call.pieces = new AsyncQueue();
@@ -153,11 +150,7 @@ function fail({ reject, pieces }: OpenCall, error: unknown): void {
   reject(error);
 }
 
-/**
- * Serves the operations in a worker thread. Calls overlap while an operation awaits.
- *
- * @param onStop runs after the last call, before the thread ends
- */
+/** @param onStop runs after the last call, before the thread ends */
 export function serveRpc(operations: Operations, onStop?: () => Promise<void>): void {
   let active = 0;
   let isStopping = false;
@@ -226,7 +219,7 @@ export class AsyncQueue<T> implements AsyncIterable<T> {
     this.#signal.notify();
   }
 
-  /** @param error is thrown to the consumer after the items */
+  /** @param error thrown to the consumer after the items */
   end(error?: unknown): void {
     this.#isEnded = true;
     this.#error = error;

@@ -78,7 +78,11 @@ describe("an instance that is gone before it has answered", () => {
     ["GET with a body", { method: "GET", body: "text" }],
   ])("has its %s answered 502", async (_, options) => {
     const answer = await afterFragile(options);
-    expect(answer).toMatchObject({ status: 502, detail: expect.stringContaining("ended before it answered"), seen: 1 });
+    expect(answer).toMatchObject({
+      status: 502,
+      detail: expect.stringContaining("ended before it responded"),
+      seen: 1,
+    });
   });
 
   it("has its GET answered 502 when there is no other, or when the other goes, too", async () => {

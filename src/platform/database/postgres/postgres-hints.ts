@@ -1,53 +1,48 @@
 import { setImmediate, setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import type { Log } from "../../lib/log.ts";
+import { withTimeout } from "../../lib/signal.ts";
 import { type Hint, type Hints, LocalHints } from "../hints.ts";
 import type { PostgresPool } from "./postgres-pool.ts";
 
-/** Deployments share a database and have their own schemas. Hints of one deployment are irrelevant to the others. */
+/** Each deployment has its own schema in a shared database, and its own channel. */
 function channelOf(url: string): string {
   const [, schema] = /search_path=(\w+)/.exec(new URL(url).searchParams.get("options") ?? "") ?? [];
   return schema === undefined ? "threadmill" : `threadmill_${schema}`;
 }
 
-/**
- * Hints are collected for this time and sent in one statement; NOTIFY itself removes duplicates. They are sent outside
- * of transactions, because a commit that notifies takes a lock of the whole database.
- */
+/** Hints of an interval are sent together, outside of transactions: a commit that notifies takes a lock of the whole database. */
 const BATCH_MS = 10;
 
-/** Delay before a lost connection is reopened. Meanwhile every part polls. */
+/** Delay before a lost connection is reopened. Until then, all listeners poll. */
 const RECONNECT_MS = 500;
 
 /**
- * The class of the advisory lock that each connection of a process holds, with its worker id. When the process dies,
- * the operating system closes its sockets and Postgres releases the lock, seconds before the leases expire.
+ * The class of the advisory lock that each connection of a process holds, with its worker id. When the process dies, the operating system
+ * closes its sockets and Postgres releases the lock, seconds before the leases expire.
  */
 export const PRESENCE_LOCK_CLASS = 20_240;
 
-/**
- * The statement that takes the presence lock. It is shared because one connection of a process is enough when the
- * server has no more.
- */
+/** A shared lock, so that all connections of a process can hold it. */
 export const presenceLock = (worker_id: number): string =>
   `select pg_advisory_lock_shared(${PRESENCE_LOCK_CLASS}, ${worker_id})`;
 
-/** Interval between health checks of the connection for hints. */
 const HEALTH_CHECK_MS = 1_000;
-/**
- * The server is considered unavailable after this time without a response. {@link HEALTH_CHECK_MS} and this time are
- * the maximum that a request waits, and together less than a lease.
- */
+/** Then the server is considered unavailable. Together with {@link HEALTH_CHECK_MS}, this is less than a lease. */
 export const RESPONSE_TIMEOUT_MS = 2_000;
 
-/** Hints between processes, sent with NOTIFY. The same connection checks whether the server responds. */
+interface PostgresHintsOptions {
+  config: pg.ClientConfig;
+  worker_id: number;
+  pool: PostgresPool;
+  log: Log;
+}
+
+/** Sends hints to other processes with NOTIFY. The same connection checks whether the server responds. */
 export class PostgresHints implements Hints {
   readonly #local = new LocalHints();
-  readonly #config: pg.ClientConfig;
+  readonly #options: PostgresHintsOptions;
   readonly #channel: string;
-  readonly #worker_id: number;
-  readonly #pool: PostgresPool;
-  readonly #log: Log;
   readonly #sender = String(Math.random());
   readonly #unsent = new Set<string>();
   #timer: NodeJS.Timeout | undefined;
@@ -55,15 +50,12 @@ export class PostgresHints implements Hints {
   #isConnected = false;
   #closed = false;
 
-  constructor(config: pg.ClientConfig, worker_id: number, pool: PostgresPool, log: Log) {
-    this.#config = config;
-    this.#channel = channelOf(config.connectionString as string);
-    this.#worker_id = worker_id;
-    this.#pool = pool;
-    this.#log = log;
+  constructor(options: PostgresHintsOptions) {
+    this.#options = options;
+    this.#channel = channelOf(options.config.connectionString as string);
   }
 
-  /** The open connection, for statements that must not wait for the pool. */
+  /** For statements that must not wait for the pool. */
   get connection(): pg.Client | undefined {
     return this.#isConnected ? this.#client : undefined;
   }
@@ -71,8 +63,9 @@ export class PostgresHints implements Hints {
   /** Connects and subscribes to the hints of other processes. */
   async connect(): Promise<void> {
     if (this.#closed) return;
+    const { config, worker_id, pool, log } = this.#options;
     const client = new pg.Client({
-      ...this.#config,
+      ...config,
       application_name: "threadmill hints",
       connectionTimeoutMillis: RESPONSE_TIMEOUT_MS,
     });
@@ -84,31 +77,27 @@ export class PostgresHints implements Hints {
     try {
       await client.connect();
       await query(`listen ${this.#channel}`);
-      await query(presenceLock(this.#worker_id));
+      await query(presenceLock(worker_id));
       this.#isConnected = true;
-      this.#pool.resume();
+      pool.resume();
       void this.#checkHealth(client);
     } catch (error) {
       // The process may stop before the connection is open.
       if (this.#closed) return;
       const { message, code } = error as Error & { code?: string };
-      this.#log.warn({ error: message }, "hint connection failed, polling");
-      // A server that has no connection left does respond.
-      if (code?.startsWith("53")) this.#pool.resume();
-      else if (!(await this.#poolResponds())) this.#pool.suspend(message);
+      log.warn({ error: message }, "hint connection failed, polling");
+      // A server without free connections does respond.
+      if (code?.startsWith("53")) pool.resume();
+      else if (!(await this.#poolResponds())) pool.suspend(message);
       this.#reconnect(client);
     }
   }
 
   /** The failure may concern only this connection. */
-  #poolResponds(): Promise<boolean> {
+  async #poolResponds(): Promise<boolean> {
     const query = { text: "select 1", query_timeout: RESPONSE_TIMEOUT_MS };
-    return this.#pool
-      .use((client) => client.query(query))
-      .then(
-        () => true,
-        () => false,
-      );
+    const response = this.#options.pool.use((client) => client.query(query));
+    return response.then(Boolean, () => false);
   }
 
   async #checkHealth(client: pg.Client): Promise<void> {
@@ -116,8 +105,8 @@ export class PostgresHints implements Hints {
       await sleep(HEALTH_CHECK_MS, undefined, { ref: false });
       if (this.#closed || this.#client !== client || (await responds(client))) continue;
       if (this.#closed || this.#client !== client) return;
-      this.#log.error("database does not respond, reopening all connections");
-      this.#pool.suspend(`no response within ${RESPONSE_TIMEOUT_MS} ms`);
+      this.#options.log.error("database does not respond, reopening all connections");
+      this.#options.pool.suspend(`no response within ${RESPONSE_TIMEOUT_MS} ms`);
       this.#reconnect(client);
     }
   }
@@ -136,7 +125,7 @@ export class PostgresHints implements Hints {
     this.#closed = true;
     clearTimeout(this.#timer);
     const ended = this.#client?.end().catch(() => undefined);
-    await Promise.race([ended, sleep(RESPONSE_TIMEOUT_MS, undefined, { ref: false })]);
+    if (ended) await withTimeout(ended, RESPONSE_TIMEOUT_MS);
   }
 
   async #send(): Promise<void> {
@@ -145,9 +134,9 @@ export class PostgresHints implements Hints {
     this.#unsent.clear();
     const payloads = hints.map((hint) => `${this.#sender} ${hint}`);
     const text = "select pg_notify($1, payload) from unnest($2::text[]) as payload";
-    await this.#pool
+    await this.#options.pool
       .use((client) => client.query(text, [this.#channel, payloads]))
-      .catch((error: Error) => this.#log.debug({ error: error.message }, "hints not sent"));
+      .catch((error: Error) => this.#options.log.debug({ error: error.message }, "hints not sent"));
   }
 
   #receive(payload: string): void {
@@ -167,17 +156,12 @@ export class PostgresHints implements Hints {
 
 async function responds(client: pg.Client): Promise<boolean> {
   let responded = false;
-  const response = client.query("select 1").then(
-    () => {
-      responded = true;
-    },
-    () => undefined,
-  );
-  const timer = new AbortController();
-  const timeout = sleep(RESPONSE_TIMEOUT_MS, undefined, { ref: false, signal: timer.signal }).catch(() => undefined);
-  await Promise.race([response, timeout]);
-  timer.abort();
-  // After the event loop was blocked, timers run before the response is read, although it has arrived.
+  const onResponse = () => {
+    responded = true;
+  };
+  const response = client.query("select 1").then(onResponse, () => undefined);
+  await withTimeout(response, RESPONSE_TIMEOUT_MS);
+  // If the event loop was blocked, the timer runs before a response that has arrived is read.
   if (!responded) await setImmediate();
   if (!responded) await setImmediate();
   return responded;

@@ -6,16 +6,16 @@ export interface PoolOptions {
   config: pg.PoolConfig;
   /** Statements that each new connection executes first. */
   prepare: string;
-  /** Maximum number of connections. */
+  /** Maximum connections. */
   size: number;
   log: Log;
 }
 
 /** Maximum wait for a connection. */
 const ACQUIRE_MS = 4_000;
-/** Delay after the server has refused a connection while this process has none. */
+/** Delay after a refused connection while this process has none. */
 const RETRY_MS = 100;
-/** After the server has refused a connection, the limit of the pool grows by one connection in this interval. */
+/** Interval at which a pool that has shrunk grows by one connection. */
 const GROW_MS = 10_000;
 /** Time for running queries when the pool is closed. */
 const CLOSE_MS = 2_000;
@@ -24,8 +24,8 @@ const CLOSE_MS = 2_000;
 const isFull = (error: unknown): boolean => (error as { code?: string }).code === "53300";
 
 /**
- * The connections to Postgres. When the server has none left, the pool shrinks instead of failing callers. When the
- * server stops responding, {@link suspend} closes all connections, including those with an unanswered query.
+ * When the server has no connections left, the pool shrinks instead of failing callers. When the server stops responding,
+ * {@link suspend} closes all connections, including those with an unanswered query.
  */
 export class PostgresPool {
   readonly #options: PoolOptions;
@@ -40,12 +40,7 @@ export class PostgresPool {
     this.#growing = setInterval(() => this.#resize(this.#pool.options.max + 1), GROW_MS).unref();
   }
 
-  /**
-   * Runs `work` with a connection of the pool.
-   *
-   * @throws DatabaseUnavailableError while suspended
-   * @throws Error when no connection is available within {@link ACQUIRE_MS}; see isUnavailable
-   */
+  /** @throws DatabaseUnavailableError while suspended; an error of the driver without a connection within {@link ACQUIRE_MS} */
   async use<T>(work: (client: pg.PoolClient) => Promise<T>): Promise<T> {
     const client = await this.#acquire();
     try {
@@ -85,8 +80,7 @@ export class PostgresPool {
 
   #open(): pg.Pool {
     const { config, prepare, size, log } = this.#options;
-    // At least one connection stays open: when other processes compete for the last connections of the server, this
-    // process might not get another.
+    // One connection stays open, because other processes compete for the last connections of the server.
     const pool = new pg.Pool({
       ...config,
       min: 1,
@@ -94,8 +88,8 @@ export class PostgresPool {
       connectionTimeoutMillis: ACQUIRE_MS,
       onConnect: async (client) => void (await client.query(prepare)),
     });
-    // Without a listener, the error of a broken connection would end the process. The pool replaces the connection, but
-    // listens only to idle ones; one may break between two queries of a transaction, whose next query then fails.
+    // Without listeners, the error of a broken connection ends the process. The pool replaces the connection, but listens to idle
+    // connections only, and one may break between two queries of a transaction.
     pool.on("error", () => undefined);
     pool.on("connect", (client) => {
       this.#clients.add(client);
@@ -119,7 +113,7 @@ export class PostgresPool {
     }
   }
 
-  /** Limits the pool to the open connections. Connections that are being opened may be refused, too. */
+  /** Limits the pool to the open connections. */
   #shrink(): void {
     const { size } = this.#clients;
     if (size < this.#pool.options.max)

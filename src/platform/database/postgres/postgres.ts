@@ -1,8 +1,16 @@
 import { randomInt } from "node:crypto";
-import { DummyDriver, Kysely, PostgresAdapter, PostgresIntrospector, PostgresQueryCompiler, sql } from "kysely";
+import {
+  DummyDriver,
+  Kysely,
+  PostgresAdapter,
+  PostgresIntrospector,
+  PostgresQueryCompiler,
+  type SelectQueryBuilder,
+  sql,
+} from "kysely";
 import pg from "pg";
 import type { Log } from "../../lib/log.ts";
-import { anySelect, type Database, type Dialect, type Query, StatementCache, type Tx } from "../database.ts";
+import { type Database, type Dialect, type Query, StatementCache, type Tx } from "../database.ts";
 import { isDisconnected } from "../database-errors.ts";
 import type { Hint } from "../hints.ts";
 import type { Schema } from "../schema.ts";
@@ -10,29 +18,27 @@ import { PostgresHints, PRESENCE_LOCK_CLASS, presenceLock, RESPONSE_TIMEOUT_MS }
 import { PostgresPool } from "./postgres-pool.ts";
 
 export interface PostgresOptions {
-  /** postgres://user:password@host:port/database */
   url: string;
   log: Log;
-  /** Maximum connections for queries. One more is open for hints. */
+  /** Maximum connections for queries. One more connection is for hints. */
   pool_size?: number;
-  /**
-   * The server ends a transaction that is idle for this long and releases its locks: a process that hangs loses its
-   * runs after this time and must not block other processes. Default: 4 s.
-   */
+  /** Idle timeout of transactions: a process that hangs loses its runs after this time, and must release its locks. Default: 4 s. */
   lease_ms?: number | undefined;
 }
 
-/** Serialization failure and deadlock: the transaction is repeated. */
+/** Serialization failure and deadlock. */
 const REPEATABLE = new Set(["40001", "40P01"]);
 const MAX_REPEATS = 5;
 
-/** Timeout for a row lock. The caller may try again. */
 const LOCK_TIMEOUT_MS = 4_000;
-/** Timeout of a statement, except in migrations. */
 const STATEMENT_TIMEOUT_MS = 60_000;
 /** Timeout in the client, for a server that does not report the statement timeout. */
 const QUERY_TIMEOUT_MS = STATEMENT_TIMEOUT_MS + 5_000;
+/** pg sets no timer for this value. */
+const NO_TIMEOUT = 0;
 const KEEP_ALIVE_MS = 10_000;
+
+const anySelect = (query: unknown) => query as SelectQueryBuilder<Schema, never, unknown>;
 
 const dialect: Dialect = {
   name: "postgres",
@@ -57,12 +63,12 @@ const dialect: Dialect = {
   isUniqueViolation: (error) => (error as { code?: string })?.code === "23505",
 };
 
-/** 64-bit integers are times and counters, all far below 2^53. */
+/** 64-bit integers are times and counters far below 2^53. */
 const types: pg.CustomTypesConfig = {
   getTypeParser: (id, format) => (id === pg.types.builtins.INT8 ? Number : pg.types.getTypeParser(id, format)),
 };
 
-/** Opens a Postgres database. Connections are opened when they are first needed. */
+/** Opens connections when they are needed. */
 export function openPostgres({ url, log, pool_size: size = 10, lease_ms = 4_000 }: PostgresOptions): Database {
   const worker_id = randomInt(1, 2 ** 31 - 1);
   const config: pg.PoolConfig = {
@@ -76,13 +82,13 @@ export function openPostgres({ url, log, pool_size: size = 10, lease_ms = 4_000 
   const prepare = `set lock_timeout = ${LOCK_TIMEOUT_MS}; set statement_timeout = ${STATEMENT_TIMEOUT_MS};
     set idle_in_transaction_session_timeout = ${lease_ms}; ${presenceLock(worker_id)}`;
   const pool = new PostgresPool({ config, prepare, size, log });
-  const hints = new PostgresHints(config, worker_id, pool, log);
+  const hints = new PostgresHints({ config, worker_id, pool, log });
   void hints.connect();
   const k = queryBuilder();
   const statements = new StatementCache();
-  const txOn = (send: Send, query_timeout: number | undefined) => createTx(send, { k, statements, query_timeout });
-  const read = txOn((query) => pool.use((client) => client.query(query)), QUERY_TIMEOUT_MS);
-  const write = async <T>(work: (tx: Tx) => Promise<T>, hint: Hint | undefined, timeout_ms: number | undefined) => {
+  const txOn = (send: Send, query_timeout = QUERY_TIMEOUT_MS) => createTx(send, { k, statements, query_timeout });
+  const read = txOn((query) => pool.use((client) => client.query(query)));
+  const write = async <T>(work: (tx: Tx) => Promise<T>, hint?: Hint, timeout_ms?: number) => {
     const value = await inTransaction(pool, (client) => txOn((query) => client.query(query), timeout_ms), work);
     if (hint) hints.emit(hint);
     return value;
@@ -94,22 +100,19 @@ export function openPostgres({ url, log, pool_size: size = 10, lease_ms = 4_000 
     hints,
     worker_id,
     isAvailable: () => !pool.isSuspended,
-    write: (work, hint) => write(work, hint, QUERY_TIMEOUT_MS),
+    write,
     writeNow(work) {
       const { connection } = hints;
-      if (!connection) return write(work, undefined, QUERY_TIMEOUT_MS);
-      return work(txOn((query) => connection.query(query), RESPONSE_TIMEOUT_MS));
+      return connection ? work(txOn((query) => connection.query(query), RESPONSE_TIMEOUT_MS)) : write(work);
     },
-    migrate: (work) =>
-      write(
-        async (tx) => {
-          for (const name of ["lock_timeout", "statement_timeout", "idle_in_transaction_session_timeout"])
-            await tx.run(sql`set local ${sql.raw(name)} = 0`.compile(k));
-          return work(tx);
-        },
-        undefined,
-        undefined,
-      ),
+    migrate(work) {
+      const withoutTimeouts = async (tx: Tx) => {
+        for (const name of ["lock_timeout", "statement_timeout", "idle_in_transaction_session_timeout"])
+          await tx.run(sql`set local ${sql.raw(name)} = 0`.compile(k));
+        return work(tx);
+      };
+      return write(withoutTimeouts, undefined, NO_TIMEOUT);
+    },
     async freeLocks(worker_ids) {
       await read.run(freeLocksOf(worker_ids).compile(k));
     },
@@ -120,10 +123,10 @@ export function openPostgres({ url, log, pool_size: size = 10, lease_ms = 4_000 
   };
 }
 
-/** The application name of a process's connections, which {@link freeLocksOf} searches for. */
+/** {@link freeLocksOf} finds connections by this name. */
 const applicationName = (worker_id: number): string => `threadmill ${worker_id}`;
 
-/** Ends transactions of these processes that have been idle for 500 ms. The statement timeout ends active ones. */
+/** Ends transactions that have been idle for 500 ms. The statement timeout ends active ones. */
 const freeLocksOf = (worker_ids: readonly number[]) => sql`
   select pg_terminate_backend(pid) from pg_stat_activity
   where datname = current_database() and application_name = any(${worker_ids.map(applicationName)}::text[])
@@ -139,11 +142,11 @@ const queryBuilder = () =>
     },
   });
 
-/** pg accepts `query_timeout` in a query; its types do not declare it. */
-type Send = (query: pg.QueryConfig & { query_timeout: number | undefined }) => Promise<pg.QueryResult>;
+/** The types of pg do not declare `query_timeout`. */
+type Send = (query: pg.QueryConfig & { query_timeout: number }) => Promise<pg.QueryResult>;
 
 interface TxOptions extends Pick<Tx, "k" | "statements"> {
-  query_timeout: number | undefined;
+  query_timeout: number;
 }
 
 function createTx(send: Send, { k, statements, query_timeout }: TxOptions): Tx {
@@ -177,7 +180,7 @@ async function inTransaction<T>(
           await client.query(withTimeout("commit"));
           return value;
         } catch (error) {
-          // A broken connection is not returned to the pool, which ends its transaction.
+          // The pool closes a broken connection, which ends its transaction.
           if (!isDisconnected(error)) await client.query(withTimeout("rollback"));
           throw error;
         }

@@ -4,16 +4,15 @@ import type { Log } from "../../lib/log.ts";
 
 const FOLDER_MODE = 0o700;
 const FILE_MODE = 0o600;
-/** Deployments that run as other users traverse the data folder to reach their own folders. They cannot list it. */
+/** Deployments that run as other users traverse the data folder, but cannot list it. */
 const MAX_FOLDER_MODE = 0o711;
 
 const OWN_FILE = /^(threadmill\.db|experiments\.db|lock\.db|owner\.pid|encryption\.keys)(-|\.|$)/;
 const OWN_FOLDERS: ReadonlySet<string> = new Set(["control", "type-schemas", "home"]);
 
 /**
- * Creates a data folder that only the current user can read. The modes of an existing folder and its databases are corrected, because
- * earlier versions left them readable for all users. A folder with other files in it (/tmp, a home) keeps its mode; its databases
- * do not.
+ * Creates a data folder that only the current user can read. Corrects the modes of an existing folder and its databases, which earlier
+ * versions left readable. A folder with other files (/tmp, a home) keeps its mode.
  */
 export function restrictDataFolder(folder: string, log: Log): void {
   mkdirSync(folder, { recursive: true, mode: FOLDER_MODE });
@@ -27,7 +26,7 @@ export function restrictDataFolder(folder: string, log: Log): void {
     log.warn({ folder }, "data folder contains other files: mode not changed, other users can list it");
 }
 
-/** Creates a file before SQLite opens it: SQLite gives the files beside a database the mode of the database. */
+/** Called before SQLite opens the file: SQLite creates the files beside a database with its mode. */
 export function createPrivateFile(file: string): void {
   closeSync(openSync(file, "a", FILE_MODE));
 }
@@ -35,14 +34,13 @@ export function createPrivateFile(file: string): void {
 /** Whether group or others have permissions that `max` does not include. */
 const exceeds = ({ mode }: Stats, max: number): boolean => (mode & 0o077 & ~max) !== 0;
 
-/** Sets the mode of a file or folder whose permissions exceed `max`. */
 function restrict(path: string, mode: number, max: number, log: Log): void {
   try {
     if (!exceeds(statSync(path), max)) return;
     chmodSync(path, mode);
     log.warn({ path, mode: mode.toString(8) }, "file was readable for other users: mode changed");
   } catch (error) {
-    // Deleted since it was listed, or owned by another user. In the second case it can still be read and written.
+    // ENOENT: deleted since it was listed. Otherwise the file belongs to another user.
     const { code } = error as NodeJS.ErrnoException;
     if (code !== "ENOENT") log.warn({ path, code }, "file is readable for other users and its mode cannot be changed");
   }

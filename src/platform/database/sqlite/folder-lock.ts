@@ -6,9 +6,9 @@ import { ConfigError } from "../../errors.ts";
 import { isFileBusy } from "../database-errors.ts";
 import { createPrivateFile } from "./file-permissions.ts";
 
-// The locks are SQLite's own file locks. The operating system releases them when the process dies, so a crash leaves none behind.
+// The locks are SQLite's file locks, which the operating system releases when the process dies.
 
-/** Timeout for a shared lock. A process that holds the folder exclusively while it migrates the schema takes far less. */
+/** A process that migrates the schema under an exclusive lock takes far less. */
 const SHARE_TIMEOUT_MS = 10_000;
 const RETRY_MS = 50;
 
@@ -20,23 +20,14 @@ interface LockFiles {
 
 const filesOf = (folder: string): LockFiles => ({ lock: join(folder, "lock.db"), pid: join(folder, "owner.pid") });
 
-/**
- * Locks a data folder for this process and returns a function that releases it.
- *
- * @throws ConfigError with the pid of the process that holds the folder
- */
-export function lockFolder(folder: string): () => void {
-  return lockExclusively(
+/** Returns a function that releases the lock. Throws a ConfigError if another process holds it. */
+export const lockFolder = (folder: string): (() => void) =>
+  lockExclusively(
     filesOf(folder),
     (pid) => `The data folder ${folder} is in use by process ${pid}: stop it, or choose another folder with --data.`,
   );
-}
 
-/**
- * Locks a file for writing and returns a function that releases it. Readers need no lock.
- *
- * @throws ConfigError with the pid of the process that writes the file
- */
+/** Like {@link lockFolder}, for the writers of a file. Readers need no lock. */
 export const lockFile = (path: string): (() => void) =>
   lockExclusively(
     { lock: `${path}.lock`, pid: `${path}.pid` },
@@ -58,11 +49,10 @@ function lockExclusively(files: LockFiles, message: (pid: string) => string): ()
 }
 
 /**
- * Locks a data folder together with other processes that share it, and returns a function that releases it. Each holder keeps a read
- * transaction open on `lock.db`, so an exclusive lock is refused while there is a holder.
+ * Like {@link lockFolder}, for processes that share the folder. Each of them keeps a read transaction open on `lock.db`, which prevents an
+ * exclusive lock.
  *
  * @param onExclusive called before, under an exclusive lock, if no other process holds the folder
- * @throws ConfigError when a process that does not share the folder holds it
  */
 export async function shareFolder(folder: string, onExclusive: () => Promise<void>): Promise<() => void> {
   const files = filesOf(folder);

@@ -9,15 +9,12 @@ interface QueuedWrite {
   reject(reason: unknown): void;
 }
 
-/** Delay between attempts while another process writes: slightly longer than a commit on a fast disk. */
+/** Slightly longer than a commit on a fast disk. */
 const RETRY_MS = 1;
 
 /**
- * All writes of one turn of the event loop share a transaction, and so a single wait for the disk. Each write has its
- * own savepoint, so a failed write undoes only itself.
- *
- * SQLite queries are synchronous, so a group runs in one sequence of promise callbacks, with no timer, socket or other
- * group in between.
+ * The writes of one turn of the event loop share a transaction and one wait for the disk. Each write has a savepoint, so a failed write
+ * undoes only itself. SQLite queries are synchronous, so a group runs in one sequence of promise callbacks.
  */
 export class GroupCommit {
   readonly #connection: DatabaseSync;
@@ -31,14 +28,12 @@ export class GroupCommit {
   #scheduled = false;
   #idle: Promise<void> = Promise.resolve();
 
-  /**
-   * @param busy_timeout_ms how long a group waits, without blocking this thread, while another process or thread writes
-   */
+  /** @param busy_timeout_ms maximum wait of a group, without blocking this thread, while another process or thread writes */
   constructor(connection: DatabaseSync, tx: Tx, busy_timeout_ms: number) {
     this.#connection = connection;
     this.#tx = tx;
     this.#busy_timeout_ms = busy_timeout_ms;
-    // Parsing these statements at each commit took 14 % of the serving thread's time.
+    // Preparing these statements for each commit took 14 % of the time of the serving thread.
     this.#begin = connection.prepare("begin immediate");
     this.#commit = connection.prepare("commit");
     this.#savepoint = connection.prepare("savepoint work");
@@ -46,7 +41,7 @@ export class GroupCommit {
   }
 
   add<T>(run: (tx: Tx) => Promise<T>): Promise<T> {
-    // A provider may respond after the service was stopped.
+    // An OAuth provider may respond after the service has stopped.
     if (!this.#connection.isOpen) return Promise.reject(new Error("The database is closed."));
     return new Promise<T>((resolve, reject) => {
       this.#queue.push({ run, resolve: resolve as (value: unknown) => void, reject });
@@ -103,10 +98,7 @@ export class GroupCommit {
     }
   }
 
-  /**
-   * Runs one write and returns the function that reports its result after the commit. The only write of a group needs
-   * no savepoint.
-   */
+  /** Returns the function that reports the result after the commit. The only write of a group needs no savepoint. */
   async #runOne(write: QueuedWrite, isOnly: boolean): Promise<() => void> {
     if (!isOnly) this.#savepoint.run();
     try {

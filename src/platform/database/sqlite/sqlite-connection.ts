@@ -9,15 +9,15 @@ export interface ConnectionOptions {
   now: () => number;
 }
 
-/** Opens a file, with the SQL functions that queries use on both databases. */
+/** Opens a file and defines the SQL functions that both databases have. */
 export function connect({ file, busy_timeout_ms, synchronous, cache_mb, now }: ConnectionOptions): DatabaseSync {
   const connection = new DatabaseSync(file);
-  // Readers wait only while the log of a killed process is recovered.
+  // Readers wait only during the recovery of the write-ahead log of a killed process.
   connection.exec(`pragma busy_timeout = ${busy_timeout_ms}`);
   connection.exec("pragma journal_mode = wal");
   connection.exec(`pragma synchronous = ${synchronous}`);
   connection.exec(`pragma cache_size = -${cache_mb * 1000}`); // KiB
-  // Every 32 MB this completes the work of the checkpointer thread (wal-checkpointer-thread.ts).
+  // Every 32 MB, this completes the checkpoints of wal-checkpointer-thread.ts.
   connection.exec("pragma wal_autocheckpoint = 8000");
   connection.function("now_ms", now);
   connection.function("json_contains", { deterministic: true }, jsonContains());
@@ -29,19 +29,19 @@ export function connect({ file, busy_timeout_ms, synchronous, cache_mb, now }: C
   return connection;
 }
 
-/** Runs statements: on a connection, or in the thread that owns one. */
+/** Runs statements on a connection of this thread or of another thread. */
 export interface Runner {
   all(sql: string, parameters: SQLInputValue[]): Promise<unknown[]>;
   first(sql: string, parameters: SQLInputValue[]): Promise<unknown>;
   run(sql: string, parameters: SQLInputValue[]): Promise<number>;
 }
 
-/** Maximum cached matchers. A query may have several. */
+/** A query may have several matchers. */
 const MAX_MATCHERS = 20;
 
-/** Parses each part once for all rows that are compared with it. */
+/** Parses each part once for all rows. */
 function jsonContains(): (whole: SQLInputValue, part: SQLInputValue) => number {
-  const matchers = new Map<SQLInputValue, (whole: unknown) => boolean>();
+  const matchers = new Map<SQLInputValue, Matcher>();
   return (whole, part) => {
     let isIn = matchers.get(part);
     if (!isIn) {
@@ -61,13 +61,10 @@ function fieldText(json: unknown, field: string): string | null {
   return value === null ? null : typeof value === "object" ? JSON.stringify(value) : String(value);
 }
 
-/**
- * Maximum cached statements of a connection. Beyond it the oldest is removed; inserts of different row counts are
- * different statements.
- */
+/** Inserts of different row counts are different statements. */
 const MAX_STATEMENTS = 400;
 
-/** Prepares each statement of a connection once. */
+/** Prepares each statement of a connection once. Above the limit, the oldest statement is removed. */
 export function statementsOf(connection: DatabaseSync): (sql: string) => StatementSync {
   const statements = new Map<string, StatementSync>();
   return (sql) => {
@@ -83,18 +80,17 @@ export function statementsOf(connection: DatabaseSync): (sql: string) => Stateme
 
 type Matcher = (whole: unknown) => boolean;
 
-/** Above this number, elements of an array are looked up by their leaves instead of compared one by one. */
+/** Larger arrays are searched by the leaves of their elements instead of element by element. */
 const MAX_LINEAR_SEARCH = 8;
 
 /**
- * Returns a function that checks whether a value contains `part`, with the semantics of Postgres' `@>`: arrays are
- * compared as sets, and an array contains a bare scalar at its top level only. `part` is processed once for any number
- * of values. The time per value is linear in both, unless many elements of an array have the same leaves.
+ * Returns a function that checks whether a value contains `part`, with the semantics of `@>` of Postgres: arrays are compared as sets, and
+ * an array contains a bare scalar at its top level only. The time per value is linear in both, unless many elements of an array have the
+ * same leaves.
  */
 export function containing(part: unknown): Matcher {
-  const isIn = matcherOf(part);
-  if (typeof part === "object" && part !== null) return isIn;
-  return (whole) => (Array.isArray(whole) ? whole.includes(part) : isIn(whole));
+  if (!isScalar(part)) return matcherOf(part);
+  return (whole) => (Array.isArray(whole) ? whole.includes(part) : whole === part);
 }
 
 function matcherOf(part: unknown): Matcher {
@@ -145,10 +141,7 @@ function byLeaf(whole: readonly unknown[]): Map<string, unknown[]> {
   return found;
 }
 
-/**
- * The scalars of a value with their paths, and the paths of its arrays and objects. A value that contains it has all of
- * these.
- */
+/** The scalars of a value with their paths, and the paths of its arrays and objects. A value that contains it has all of them. */
 function leavesOf(value: unknown): Set<string> {
   const leaves = new Set<string>();
   const add = (part: unknown, path: string): void => {

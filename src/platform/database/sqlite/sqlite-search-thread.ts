@@ -8,7 +8,7 @@ const connection = connect({ ...(workerData as Omit<ConnectionOptions, "now">), 
 connection.exec("pragma query_only = on");
 const prepare = statementsOf(connection);
 
-/** `now` is the result of now_ms() in the statement. */
+/** `now` is the result of now_ms(). */
 const operations = {
   all(now: number, sql: string, parameters: SQLInputValue[]): unknown[] {
     time = now;

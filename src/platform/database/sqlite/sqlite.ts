@@ -1,7 +1,6 @@
 import { mkdirSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import type { DatabaseSync, SQLInputValue } from "node:sqlite";
-import { Worker } from "node:worker_threads";
 import { DummyDriver, Kysely, SqliteAdapter, SqliteIntrospector, SqliteQueryCompiler, sql } from "kysely";
 import { type BackgroundService, periodicService } from "../../lib/background-service.ts";
 import type { Clock } from "../../lib/clock.ts";
@@ -13,25 +12,22 @@ import { createPrivateFile } from "./file-permissions.ts";
 import { GroupCommit } from "./group-commit.ts";
 import { type ConnectionOptions, connect, type Runner, statementsOf } from "./sqlite-connection.ts";
 import type { SearchOperations } from "./sqlite-search-thread.ts";
+import type { CheckpointOperations } from "./wal-checkpointer-thread.ts";
 
 export interface SqliteOptions {
-  /** Path of the database file. A missing folder is created. */
+  /** A missing folder is created. */
   file: string;
-  /**
-   * `full` waits for the disk at each commit and survives a power failure. `normal` survives the death of the process,
-   * but not of the machine.
-   */
+  /** `full` waits for the disk at each commit and survives a power failure. `normal` survives a crash of the process. */
   synchronous: "full" | "normal";
   clock: Clock;
-  /** How long a statement waits while another process or thread writes. Default 5 s. */
+  /** Maximum wait while another process or thread writes. Default 5 s. */
   busy_timeout_ms?: number;
-  /** Whether a thread (default) or the writer, at its commits, copies the write-ahead log into the database. */
+  /** Copies the write-ahead log into the database: a thread (default), or the writer at its commits. */
   checkpointer?: "thread" | "writer";
   /** Page cache of each connection. Default 32. */
   cache_mb?: number;
 }
 
-/** Opens the embedded database. */
 export function openSqlite(options: SqliteOptions): Database {
   mkdirSync(dirname(options.file), { recursive: true, mode: 0o700 });
   createPrivateFile(options.file);
@@ -43,7 +39,7 @@ export function openSqlite(options: SqliteOptions): Database {
     now: () => options.clock.now(),
   };
   const writer = connect(settings);
-  // A read connection sees the last commit while a group is being written (WAL).
+  // Sees the last commit while a group is being written (WAL).
   const reader = connect(settings);
   const searcher = searchThread(settings);
   const worker_id = nextWorkerId(writer);
@@ -78,7 +74,7 @@ export function openSqlite(options: SqliteOptions): Database {
   };
 }
 
-/** A number that no other process that opens this file gets. SQLite reserves `user_version` for applications. */
+/** A number that is unique among the processes that open this file. SQLite reserves `user_version` for applications. */
 function nextWorkerId(connection: DatabaseSync): number {
   connection.exec("begin immediate");
   const { user_version } = connection.prepare("pragma user_version").get() as { user_version: number };
@@ -141,7 +137,7 @@ function txOn(runner: Runner): Tx {
   };
 }
 
-/** Reads with a connection in a worker thread, so that a search over many rows does not delay other requests. */
+/** A search over many rows in a separate thread does not delay other requests. */
 function searchThread({ now, ...connection }: ConnectionOptions): Runner & { close(): Promise<void> } {
   const worker = new WorkerRpc<SearchOperations>({
     entry: new URL("./sqlite-search-thread", import.meta.url),
@@ -158,47 +154,32 @@ function searchThread({ now, ...connection }: ConnectionOptions): Runner & { clo
   };
 }
 
-/** Interval at which the size of the write-ahead log is read. */
 const WAL_CHECK_INTERVAL_MS = 250;
 
-/** The thread is started, and copies the log, from this log size on. */
-const CHECKPOINTER_START_BYTES = 4 * 1024 * 1024;
+/** Smaller logs are not copied. */
+const MIN_CHECKPOINT_BYTES = 4 * 1024 * 1024;
 
 /**
- * Copies SQLite's write-ahead log into the database in its own thread. On the serving thread this work and its disk
- * waits took 20 % of the time under load. The thread never blocks a writer; the writer's less frequent checkpoint
- * completes what the thread cannot finish during writes.
+ * Copies the write-ahead log into the database in a thread. On the serving thread this took 20 % of the time under load. The thread never
+ * blocks a writer. The less frequent checkpoints of the writer copy the rest, also when the thread fails.
  */
 function walCheckpointer(file: string): BackgroundService {
-  let thread: Worker | undefined;
-  // The next check starts another thread; until then the writer's checkpoints do the work.
-  const onError = () => {
-    thread = undefined;
-  };
+  const thread = new WorkerRpc<CheckpointOperations>({
+    entry: new URL("./wal-checkpointer-thread", import.meta.url),
+    name: "wal checkpointer",
+    workerData: file,
+    resourceLimits: { maxOldGenerationSizeMb: 16, maxYoungGenerationSizeMb: 2 },
+  });
   const check = async () => {
     const log = statSync(`${file}-wal`, { throwIfNoEntry: false });
-    if ((log?.size ?? 0) < CHECKPOINTER_START_BYTES) return;
-    thread ??= startCheckpointer(file, onError);
-    thread.postMessage("checkpoint");
+    if ((log?.size ?? 0) >= MIN_CHECKPOINT_BYTES) await thread.call("checkpoint", []);
   };
-  const checking = periodicService(WAL_CHECK_INTERVAL_MS, check, onError);
+  const checking = periodicService(WAL_CHECK_INTERVAL_MS, check, () => undefined);
   return {
     start: () => checking.start(),
     async stop() {
       await checking.stop();
-      await thread?.terminate();
+      await thread.terminate();
     },
   };
-}
-
-function startCheckpointer(file: string, onError: () => void): Worker {
-  const extension = import.meta.url.slice(import.meta.url.lastIndexOf("."));
-  const thread = new Worker(new URL(`./wal-checkpointer-thread${extension}`, import.meta.url), {
-    workerData: file,
-    resourceLimits: { maxOldGenerationSizeMb: 16, maxYoungGenerationSizeMb: 2 },
-    name: "wal checkpointer",
-  });
-  thread.on("error", onError);
-  thread.unref();
-  return thread;
 }

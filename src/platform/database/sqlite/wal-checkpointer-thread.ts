@@ -1,8 +1,13 @@
 import { DatabaseSync } from "node:sqlite";
-import { parentPort, workerData } from "node:worker_threads";
+import { workerData } from "node:worker_threads";
+import { serveRpc } from "../../lib/worker-rpc.ts";
 
-// A passive checkpoint copies what it can without blocking readers or writers.
 const connection = new DatabaseSync(workerData as string);
 connection.exec("pragma busy_timeout = 0");
-const checkpoint = connection.prepare("pragma wal_checkpoint(passive)");
-parentPort?.on("message", () => checkpoint.all());
+// A passive checkpoint does not block readers or writers.
+const passive = connection.prepare("pragma wal_checkpoint(passive)");
+
+const operations = { checkpoint: (): unknown => passive.get() };
+export type CheckpointOperations = typeof operations;
+
+serveRpc(operations);

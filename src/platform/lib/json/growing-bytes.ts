@@ -1,7 +1,4 @@
-/**
- * Bytes put together from parts. Doubles when it is full, so that a value of n bytes costs at most 3n copied however small
- * its parts are; what it has grown to is kept for the next value.
- */
+/** A buffer that doubles when it is full, so that n bytes in parts of any size cost at most 3n copied bytes. */
 export class GrowingBytes {
   #bytes = Buffer.alloc(0);
   #length = 0;
@@ -10,12 +7,11 @@ export class GrowingBytes {
     return this.#length;
   }
 
-  /** How many bytes fit before it must be copied to a place of twice the size. */
   get capacity(): number {
     return this.#bytes.length;
   }
 
-  /** Copies `part`, because its owner may overwrite it afterwards. */
+  /** Copies `part`, because its owner may overwrite it later. */
   append(part: Uint8Array): void {
     const length = this.#length + part.length;
     if (length > this.#bytes.length) {
@@ -27,7 +23,7 @@ export class GrowingBytes {
     this.#length = length;
   }
 
-  /** Empties it. Returns the text that the bytes were in UTF-8, with U+FFFD for what is not UTF-8. */
+  /** Returns the bytes as text, with U+FFFD for invalid UTF-8, and empties the buffer. The capacity stays. */
   takeText(): string {
     const text = this.#bytes.toString("utf8", 0, this.#length);
     this.#length = 0;

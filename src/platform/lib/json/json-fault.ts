@@ -1,15 +1,10 @@
-/** Where a text is not valid JSON, in characters (code points), and the reason. */
+/** The error in a JSON text. The position counts code points. */
 export interface JsonFault {
   position: number;
   reason: string;
 }
 
-/**
- * Finds the error in an invalid JSON text, with the messages and positions of Python's decoder, which clients of
- * FastAPI services know. It is called only after a parser has refused the text, and only for texts of limited depth.
- *
- * @returns undefined when the text is valid
- */
+/** Finds the error in a JSON text of limited depth. It has the message and position of Python's decoder, as FastAPI reports them. */
 export function faultOf(text: string): JsonFault | undefined {
   const scanner = new Scanner(text);
   try {
@@ -21,7 +16,7 @@ export function faultOf(text: string): JsonFault | undefined {
   }
 }
 
-/** The number of code points before `end`: UTF-16 units less one for each surrogate pair. */
+/** The number of code points before the UTF-16 unit `end`. */
 function charactersIn(text: string, end: number): number {
   let pairs = 0;
   for (let i = 1; i < end; i++) {
@@ -73,34 +68,23 @@ class Scanner {
 
   #value(): void {
     const first = this.#next();
-    if (first === "{") this.#object();
-    else if (first === "[") this.#array();
+    if (first === "{") this.#list("}", () => this.#member());
+    else if (first === "[") this.#list("]", () => this.#value());
     else if (first === '"') this.#string();
     else if (!this.#take(SCALAR)) throw new Fault("Expecting value", this.#at);
   }
 
-  #array(): void {
+  #list(bracket: string, takeItem: () => void): void {
     this.#at++;
-    if (this.#next() !== "]") {
-      this.#value();
+    if (this.#next() !== bracket) {
+      takeItem();
       while (this.#next() === ",") {
         this.#at++;
-        this.#value();
+        takeItem();
       }
     }
-    this.#close("]");
-  }
-
-  #object(): void {
+    if (this.#next() !== bracket) throw new Fault("Expecting ',' delimiter", this.#at);
     this.#at++;
-    if (this.#next() !== "}") {
-      this.#member();
-      while (this.#next() === ",") {
-        this.#at++;
-        this.#member();
-      }
-    }
-    this.#close("}");
   }
 
   #member(): void {
@@ -109,11 +93,6 @@ class Scanner {
     if (this.#next() !== ":") throw new Fault("Expecting ':' delimiter", this.#at);
     this.#at++;
     this.#value();
-  }
-
-  #close(bracket: string): void {
-    if (this.#next() !== bracket) throw new Fault("Expecting ',' delimiter", this.#at);
-    this.#at++;
   }
 
   #string(): void {

@@ -3,58 +3,54 @@ import { JsonError, parseUntrusted } from "./json.ts";
 import { isSpace, JsonValueScanner } from "./json-value-scanner.ts";
 
 export interface JsonRowsOptions {
-  /** The name of the member whose elements come one by one: the rows. */
+  /** The member whose elements are the rows. */
   array: string;
-  /** A row with more bytes is refused. */
   max_row_bytes: number;
-  /** More bytes of keys and of values other than the rows, all together, are refused. Space between values is free. */
+  /** Limit of all keys and of all values that are not rows. White space between values does not count. */
   max_rest_bytes: number;
-  /** Called with each row and its index (from 0) as soon as the row is complete. Errors that it throws propagate from `push`. */
+  /** Called with each complete row and its index from 0. `push` throws the errors of the listener. */
   onRow: (row: unknown, index: number) => void;
 }
 
 /**
- * Reads a JSON object with one very long array, `{"name": …, "results": [{…}, {…}, …], …}`, while its bytes arrive, and
- * holds no more than one row, the other members and a chunk. Finds the borders of keys, members and rows itself and leaves
- * each to {@link parseUntrusted}, so that exactly the documents that would be accepted whole are accepted, except that
+ * Reads a JSON object with one very long array, `{"name": …, "results": [{…}, {…}, …], …}`, while its bytes arrive. It holds one row, the
+ * other members and a chunk. {@link parseUntrusted} parses each key, member and row, so a document is accepted if it would be accepted as a
+ * whole, except that:
  *
  * - the document must be an object, and may begin with a byte order mark;
- * - the array may come only once; of other members with the same key the last one counts, but all must be acceptable;
- * - the limits of depth, keys and values count for each row by itself.
+ * - the array must not be repeated; of other members with the same key, the last one counts, but all must be valid;
+ * - the limits of depth, keys and values apply to each row.
  *
- * Rows are reported before the document is known to be complete: they are valid only when `end` has returned. After an error the
- * instance must not be used again. Both methods throw JsonError, whose message names the byte (from 0) and the row.
+ * Rows are valid only when `end` has returned. `push` and `end` throw a JsonError, after which the instance must not be used.
  */
 export class JsonRows {
   readonly #options: JsonRowsOptions;
   readonly #scanner = new JsonValueScanner();
-  /** The part of a value that came with earlier chunks. */
-  readonly #held = new GrowingBytes();
+  /** The part of a value from earlier chunks. */
+  readonly #partial = new GrowingBytes();
   readonly #rest: Record<string, unknown> = {};
   #rest_bytes = 0;
   #rows = 0;
-  /** Whether the member was there, as an array or not. */
+  /** Whether the document has the member, with any value. */
   #isFound = false;
   #hasArray = false;
-  #place: Place = "start";
-  /** The key of the member that `place` is in: its value, and its text with the quotes. */
+  #state: State = "start";
+  /** The current key, parsed and as JSON text. */
   #key = "";
   #keyText = "";
-  /** Bytes of the chunks before this one. */
+  /** Number of bytes in earlier chunks. */
   #offset = 0;
-  /** The offset of the first byte of the value that is being read; undefined between values. */
+  /** Offset of the value that is being read; undefined between values. */
   #from: number | undefined;
 
   constructor(options: JsonRowsOptions) {
     this.#options = options;
   }
 
-  /** Whether the array was found; distinguishes an array from the literal `true` in the result of `end`. */
   get hasArray(): boolean {
     return this.#hasArray;
   }
 
-  /** Takes the next bytes, cut anywhere. They are copied where they are needed later. */
   push(chunk: Uint8Array): void {
     const bytes = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
     let at = 0;
@@ -66,60 +62,57 @@ export class JsonRows {
     this.#offset += bytes.length;
   }
 
-  /**
-   * The other members, and `true` for the array when it was there. A member of the array's name that is something else is
-   * returned as it is.
-   */
+  /** @returns the members, with `true` for the array */
   end(): Record<string, unknown> {
-    if (this.#place !== "end") throw new JsonError(`is not whole: it ends at byte ${this.#offset}${this.#where()}`);
+    if (this.#state !== "end") throw new JsonError(`is incomplete: it ends at byte ${this.#offset}${this.#context()}`);
     return this.#rest;
   }
 
-  /** Takes a byte between values. Returns the index to go on at: the same one when a value begins there. */
+  /** Handles a byte between values. Returns the next index, which is the same if a value begins there. */
   #step(byte: number, at: number): number {
     const char = String.fromCharCode(byte);
-    const next = GRAMMAR[this.#place].next[char];
-    // A byte order mark has the first three bytes of the document, nowhere else.
+    const next = GRAMMAR[this.#state].next[char];
+    // A byte order mark is valid at the start of the document only.
     if (next === undefined || (next === "document" && this.#offset + at !== 2)) this.#refuse(at);
     if (next === "value") {
-      if (this.#place !== "member" || char !== "[" || this.#key !== this.#options.array) {
+      if (this.#state !== "member" || char !== "[" || this.#key !== this.#options.array) {
         this.#from = this.#offset + at;
         return at;
       }
       this.#hasArray = true;
       this.#rest[this.#key] = true;
-      this.#place = "first row";
-    } else this.#place = next;
+      this.#state = "first row";
+    } else this.#state = next;
     return at + 1;
   }
 
   #readValue(bytes: Buffer, at: number, from: number): number {
     const end = this.#scanner.scan(bytes, at);
-    this.#limit(this.#held.length + (end === -1 ? bytes.length : end) - at, from);
+    this.#checkLimit(this.#partial.length + (end === -1 ? bytes.length : end) - at, from);
     if (end === -1) {
-      this.#held.append(bytes.subarray(at));
+      this.#partial.append(bytes.subarray(at));
       return bytes.length;
     }
-    if (this.#held.length === 0) this.#take(bytes.toString("utf8", at, end), from, end - at);
+    if (this.#partial.length === 0) this.#take(bytes.toString("utf8", at, end), from, end - at);
     else {
-      this.#held.append(bytes.subarray(at, end));
-      const length = this.#held.length;
-      this.#take(this.#held.takeText(), from, length);
+      this.#partial.append(bytes.subarray(at, end));
+      const length = this.#partial.length;
+      this.#take(this.#partial.takeText(), from, length);
     }
     this.#from = undefined;
     return end;
   }
 
-  /** Takes the text of a whole key, member or row. */
+  /** @param text a complete key, member or row */
   #take(text: string, from: number, bytes: number): void {
-    if (isRow(this.#place)) {
+    if (isRow(this.#state)) {
       const row = parseAt(text, from, `row ${this.#rows}`);
-      this.#place = "after row";
+      this.#state = "after row";
       this.#options.onRow(row, this.#rows++);
       return;
     }
     this.#rest_bytes += bytes;
-    if (this.#place === "member") this.#takeMember(text, from);
+    if (this.#state === "member") this.#takeMember(text, from);
     else this.#takeKey(text, from);
   }
 
@@ -130,63 +123,59 @@ export class JsonRows {
       if (this.#isFound) throw new JsonError(`has a second member ${JSON.stringify(this.#key)} at byte ${from}`);
       this.#isFound = true;
     }
-    this.#place = "after key";
+    this.#state = "after key";
   }
 
   #takeMember(text: string, from: number): void {
-    // Parsed together with its key, because the key may be one that parseUntrusted refuses or changes.
+    // Parsed with its key, because parseUntrusted refuses some keys and changes others.
     const before = `{${this.#keyText}:`;
     const member = parseAt(`${before}${text}}`, from, `member ${this.#keyText}`, before) as object;
     Object.assign(this.#rest, member);
-    this.#place = "after member";
+    this.#state = "after member";
   }
 
-  #limit(bytes: number, from: number): void {
+  #checkLimit(bytes: number, from: number): void {
     const { array, max_row_bytes, max_rest_bytes } = this.#options;
-    if (isRow(this.#place)) {
+    if (isRow(this.#state)) {
       if (bytes <= max_row_bytes) return;
-      throw new JsonError(`has a row ${this.#rows}, from byte ${from} on, of more than ${max_row_bytes} bytes`);
+      throw new JsonError(`has more than ${max_row_bytes} bytes in row ${this.#rows} at byte ${from}`);
     }
     if (this.#rest_bytes + bytes <= max_rest_bytes) return;
-    const passed = `passed by what begins at byte ${from}`;
-    throw new JsonError(`has more than ${max_rest_bytes} bytes besides the rows of "${array}", ${passed}`);
+    const reason = `the value at byte ${from} exceeds the limit`;
+    throw new JsonError(`has more than ${max_rest_bytes} bytes outside the rows of "${array}": ${reason}`);
   }
 
   #refuse(at: number): never {
-    const { wants } = GRAMMAR[this.#place];
-    throw new JsonError(`cannot be read at byte ${this.#offset + at}${this.#where()}: expected ${wants}`);
+    const { expected } = GRAMMAR[this.#state];
+    throw new JsonError(`has a syntax error at byte ${this.#offset + at}${this.#context()}: expected ${expected}`);
   }
 
-  #where(): string {
-    if (isRow(this.#place)) return `, ${this.#from === undefined ? "before" : "inside"} row ${this.#rows}`;
-    if (this.#place === "after row") return `, after row ${this.#rows - 1}`;
-    return this.#place === "after key" || this.#place === "member" ? `, in member ${this.#keyText}` : "";
+  #context(): string {
+    if (isRow(this.#state)) return `, ${this.#from === undefined ? "before" : "inside"} row ${this.#rows}`;
+    if (this.#state === "after row") return `, after row ${this.#rows - 1}`;
+    return this.#state === "after key" || this.#state === "member" ? `, in member ${this.#keyText}` : "";
   }
 }
 
-/** Parses a text that begins, after `before`, at the byte `from` of the document. `what` is for the message. */
+/**
+ * @param from offset of the text in the document
+ * @param what name of the value for the error
+ * @param before prefix of the text that is not in the document
+ */
 function parseAt(text: string, from: number, what: string, before = ""): unknown {
   try {
     return parseUntrusted(text);
   } catch (error) {
     if (!(error instanceof JsonError)) throw error;
-    // The parser counts UTF-16 units; the client that sent the document counts bytes.
+    // The parser counts UTF-16 units, clients count bytes.
     const reason = error.message.replace(/ in JSON at position (\d+)( \(line.*\))?$/, (_, position) => {
       return ` at byte ${from + Buffer.byteLength(text.slice(0, Number(position))) - Buffer.byteLength(before)}`;
     });
-    throw new JsonError(`has a ${what}, from byte ${from} on, that ${reason}`);
+    throw new JsonError(`has a ${what} at byte ${from} that ${reason}`);
   }
 }
 
-/** The bytes that are allowed at a {@link Place} of a {@link JsonRows} document, and the place after each of them. */
-interface Rule {
-  /** For "expected …". */
-  wants: string;
-  /** "value": the byte begins a key, a member or a row, and belongs to it. */
-  next: Record<string, Place | "value">;
-}
-
-type Place =
+type State =
   | "start"
   | "mark 2"
   | "mark 3"
@@ -201,25 +190,29 @@ type Place =
   | "after row"
   | "end";
 
-/** What a member or a row may begin with. */
+/** The state after each allowed byte, by the character of the same number. "value": the byte begins a key, a member or a row. */
+interface Rule {
+  expected: string;
+  next: Record<string, State | "value">;
+}
+
 const VALUE = Object.fromEntries([...'{["-0123456789tfn'].map((char) => [char, "value" as const]));
 
-/** Bytes are given as the characters of the same number; space is skipped before. The marks are the byte order mark's. */
-const GRAMMAR: Record<Place, Rule> = {
-  start: { wants: "an object", next: { "{": "first key", "\xef": "mark 2" } },
-  "mark 2": { wants: "an object", next: { "\xbb": "mark 3" } },
-  "mark 3": { wants: "an object", next: { "\xbf": "document" } },
-  document: { wants: "an object", next: { "{": "first key" } },
-  "first key": { wants: 'a key in " or a }', next: { '"': "value", "}": "end" } },
-  key: { wants: 'a key in "', next: { '"': "value" } },
-  "after key": { wants: "a :", next: { ":": "member" } },
-  member: { wants: "a value", next: VALUE },
-  "after member": { wants: "a , or a }", next: { ",": "key", "}": "end" } },
-  "first row": { wants: "a value or a ]", next: { ...VALUE, "]": "after member" } },
-  row: { wants: "a value", next: VALUE },
-  "after row": { wants: "a , or a ]", next: { ",": "row", "]": "after member" } },
-  end: { wants: "nothing more", next: {} },
+/** The marks are the bytes of the byte order mark. White space is skipped before the lookup. */
+const GRAMMAR: Record<State, Rule> = {
+  start: { expected: "an object", next: { "{": "first key", "\xef": "mark 2" } },
+  "mark 2": { expected: "an object", next: { "\xbb": "mark 3" } },
+  "mark 3": { expected: "an object", next: { "\xbf": "document" } },
+  document: { expected: "an object", next: { "{": "first key" } },
+  "first key": { expected: 'a key in quotes or "}"', next: { '"': "value", "}": "end" } },
+  key: { expected: "a key in quotes", next: { '"': "value" } },
+  "after key": { expected: '":"', next: { ":": "member" } },
+  member: { expected: "a value", next: VALUE },
+  "after member": { expected: '"," or "}"', next: { ",": "key", "}": "end" } },
+  "first row": { expected: 'a value or "]"', next: { ...VALUE, "]": "after member" } },
+  row: { expected: "a value", next: VALUE },
+  "after row": { expected: '"," or "]"', next: { ",": "row", "]": "after member" } },
+  end: { expected: "the end of the document", next: {} },
 };
 
-/** Whether a value that begins here is a row. */
-const isRow = (place: Place): boolean => place === "first row" || place === "row";
+const isRow = (state: State): boolean => state === "first row" || state === "row";

@@ -3,22 +3,20 @@ const BACKSLASH = 0x5c;
 const COMMA = 0x2c;
 
 /**
- * Finds where one JSON value ends in UTF-8 bytes that come in chunks, by tracking strings, escapes and depth alone. Whether
- * it is a value at all is for a parser to say: of a text that is one, exactly that text is found. Bytes of characters beyond
- * ASCII are all above 0x7f, so no chunk border inside of one matters.
+ * Finds the end of a JSON value in UTF-8 bytes that arrive in chunks. It tracks strings, escapes and depth only, so an invalid value may
+ * have any end; a parser must check the value. Bytes of non-ASCII characters are above 0x7f, so a chunk may end within a character.
  */
 export class JsonValueScanner {
   #kind: "fresh" | "scalar" | "string" | "nested" = "fresh";
   #depth = 0;
-  /** Within an array or object: the chunk before ended inside a string. */
+  /** Within an array or object: the previous chunk ended inside a string. */
   #inString = false;
-  /** The chunk before ended with a backslash: the first byte of the next one means nothing. */
+  /** The previous chunk ended with a backslash, so the next byte is escaped. */
   #isEscaped = false;
 
   /**
-   * Reads on at `from`, which is the value's first byte or, of a value that has begun, the first of the next chunk. Returns
-   * the index after the value's last byte, and then stands before another value; -1 when the value goes on past the chunk.
-   * Strings, arrays and objects end with their last byte, other values before the first byte that may follow one.
+   * @param from index of the first byte of a value or, within a value, of the next chunk
+   * @returns the index after the last byte of the value; -1 if the value continues in the next chunk
    */
   scan(bytes: Uint8Array, from: number): number {
     if (this.#kind === "fresh") {
@@ -75,7 +73,7 @@ export class JsonValueScanner {
   }
 }
 
-/** The index of the first byte that may follow a value: a space, a comma or a closing bracket. */
+/** The index of the first byte that can follow a scalar. */
 function scalarEnd(bytes: Uint8Array, from: number): number {
   for (let at = from; at < bytes.length; at++) {
     const byte = bytes[at] as number;
@@ -87,6 +85,6 @@ function scalarEnd(bytes: Uint8Array, from: number): number {
 /** Whether JSON allows the byte between values. */
 export const isSpace = (byte: number): boolean => byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
 
-// [ and { differ in bit 0x20 alone, and so do ] and }: one comparison a byte instead of two.
+// [ and { differ in bit 0x20 only, as do ] and }, so one comparison per byte is enough.
 const isOpening = (byte: number): boolean => (byte | 0x20) === 0x7b;
 const isClosing = (byte: number): boolean => (byte | 0x20) === 0x7d;

@@ -1,13 +1,12 @@
 import { promises as dns } from "node:dns";
 import { BlockList, isIP, isIPv4, isIPv6 } from "node:net";
 
-/** An IP address of a host. */
 export interface Address {
   address: string;
   family: number;
 }
 
-/** Resolves a name to all its addresses. Rejects if there is none. */
+/** Resolves a name to all its addresses. Rejects if it has none. */
 export type Lookup = (hostname: string) => Promise<readonly Address[]>;
 
 export const systemLookup: Lookup = (hostname) => dns.lookup(hostname, { all: true });
@@ -21,9 +20,7 @@ const blockList = (family: "ipv4" | "ipv6", ...subnets: string[]): BlockList => 
   return list;
 };
 
-/**
- * Addresses that IANA's special-purpose registry excludes from public use (RFC 6890), multicast and reserved addresses.
- */
+/** Special-purpose addresses (RFC 6890), multicast and reserved addresses. */
 const SPECIAL_V4 = blockList(
   "ipv4",
   "0.0.0.0/8",
@@ -46,13 +43,10 @@ const SPECIAL_V4 = blockList(
 /** The public range of IPv6 (RFC 4291). Loopback, fc00::/7, fe80::/10, ff00::/8 and v4-mapped addresses are outside. */
 const GLOBAL_V6 = blockList("ipv6", "2000::/3");
 
-/**
- * Exceptions in the public range: protocol assignments (with Teredo, 2001::/32), documentation, and 6to4, which reaches
- * any IPv4 address.
- */
+/** Exceptions in the public range: protocol assignments with Teredo, documentation, and 6to4, which reaches any IPv4 address. */
 const SPECIAL_V6 = blockList("ipv6", "2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20");
 
-/** NAT64 addresses (RFC 6052), through which IPv6-only networks reach IPv4 hosts. The last 32 bits are the IPv4 address. */
+/** NAT64 (RFC 6052): the last 32 bits are an IPv4 address. */
 const NAT64 = blockList("ipv6", "64:ff9b::/96");
 
 const LOOPBACK_V4 = blockList("ipv4", "127.0.0.0/8");
@@ -61,7 +55,7 @@ const LOOPBACK_V6 = blockList("ipv6", "::1/128");
 /** Whether an IP address, without brackets, is a loopback address. */
 export function isLoopbackAddress(address: string): boolean {
   if (isIPv4(address)) return LOOPBACK_V4.check(address);
-  // BlockList checks a v4-mapped address against IPv4 subnets, too; the IPv6 list has none.
+  // BlockList checks a v4-mapped address against IPv4 subnets, too. The IPv6 list has none.
   return isPlainV6(address) && LOOPBACK_V6.check(address, "ipv6");
 }
 
@@ -83,12 +77,10 @@ function lastIPv4Of(address: string): string {
   return [24, 16, 8, 0].map((shift) => (number >>> shift) & 255).join(".");
 }
 
-/**
- * Whether a name is `localhost` or a subdomain of it, which are this machine regardless of DNS (RFC 6761, section 6.3).
- */
+/** `localhost` and its subdomains are this machine, regardless of DNS (RFC 6761, section 6.3). */
 export const isLoopbackName = (hostname: string): boolean => /^(.+\.)?localhost$/.test(hostname);
 
-/** Whether the host of a URL, as the URL parser writes it, is a loopback name or address. */
+/** Whether the host of a URL is a loopback name or address. */
 export const isLoopbackHost = (hostname: string): boolean =>
   isLoopbackName(hostname) || isLoopbackAddress(withoutBrackets(hostname));
 

@@ -12,18 +12,14 @@ import {
 } from "./addresses.ts";
 
 /**
- * Fetches a URL from a caller. The response contains its whole body; `redirect` in `init` has its usual meaning.
- * Rejects with a FetchRefusedError if the rules forbid the request, with a FetchFailedError if there is no response,
- * and with the reason of the signal in `init` when that is aborted.
+ * Fetches a URL that a caller has supplied, with its complete body.
+ *
+ * @throws FetchRefusedError if the rules forbid the request; FetchFailedError without a response; the reason of the signal in `init`
  */
 export type SafeFetch = (url: string | URL, init?: RequestInit) => Promise<Response>;
 
 const MAX_REDIRECTS = 5;
 
-/**
- * @param lookup resolves names. Connections use the resolved and vetted addresses, so a name cannot lead elsewhere
- *   between the check and the connection (DNS rebinding)
- */
 export function createSafeFetch(rules: FetchRules, limits: FetchLimits, lookup: Lookup = systemLookup): SafeFetch {
   return async (url, init) => {
     const refusal = urlRefusal(String(url), rules);
@@ -32,7 +28,9 @@ export function createSafeFetch(rules: FetchRules, limits: FetchLimits, lookup: 
     const deadline = AbortSignal.timeout(limits.timeout_ms);
     const fetchContext = { rules, limits, lookup, signal: AbortSignal.any([deadline, request.signal]) };
     try {
-      return await follow(fetchContext, await firstHop(request), request.redirect);
+      const { method, headers } = request;
+      const body = request.body ? new Uint8Array(await request.arrayBuffer()) : undefined;
+      return await follow(fetchContext, { url: new URL(request.url), method, headers, body }, request.redirect);
     } catch (error) {
       if (error instanceof FetchRefusedError || error instanceof FetchFailedError) throw error;
       if (request.signal.aborted) throw request.signal.reason;
@@ -40,12 +38,6 @@ export function createSafeFetch(rules: FetchRules, limits: FetchLimits, lookup: 
       throw new FetchFailedError("unreachable", "The address did not respond.", error);
     }
   };
-}
-
-async function firstHop(request: Request): Promise<Hop> {
-  const { url, method, headers } = request;
-  const body = request.body ? new Uint8Array(await request.arrayBuffer()) : undefined;
-  return { url: new URL(url), method, headers, body };
 }
 
 async function follow(context: FetchContext, first: Hop, redirect: Request["redirect"]): Promise<Response> {
@@ -56,9 +48,8 @@ async function follow(context: FetchContext, first: Hop, redirect: Request["redi
     if (next === undefined) return response;
     if (redirect === "error")
       throw new FetchRefusedError("The address answered with a redirect, which is not followed.");
-    if (!mayFollow(hop.url, next.url, context.rules)) {
+    if (!mayFollow(hop.url, next.url, context.rules))
       throw new FetchRefusedError("The address answered with a redirect to a URL that may not be fetched.");
-    }
     hop = next;
   }
   throw new FetchRefusedError(`The address answered with more than ${MAX_REDIRECTS} redirects.`);
@@ -74,7 +65,7 @@ interface FetchLimits {
   max_bytes: number;
 }
 
-/** The context that all requests of a redirect chain share. */
+/** Shared by all requests of a redirect chain. */
 interface FetchContext {
   rules: FetchRules;
   limits: FetchLimits;
@@ -82,12 +73,13 @@ interface FetchContext {
   signal: AbortSignal;
 }
 
-/** Sends one request on its own connection and reads the whole response. Redirects are not followed. */
+/** Sends one request on its own connection and reads the complete response. */
 async function sendRequest({ rules, limits, lookup, signal }: FetchContext, hop: Hop): Promise<Response> {
-  // A DNS lookup cannot be cancelled; its result is ignored after the signal is aborted.
-  const resolved = unlessAborted(signal, resolve(hop.url.hostname, lookup));
-  const addresses = await vettedAddresses(hop.url, rules, resolved);
-  // undici is loaded with the first fetch, which saves 60 ms at startup.
+  const addresses = await unlessAborted(signal, resolve(hop.url.hostname, lookup));
+  // If one address is forbidden, all are: which one a connection uses is undefined.
+  if (addresses.length === 0 || !addresses.every(({ address }) => mayConnect(address, hop.url.protocol, rules)))
+    throw new FetchRefusedError("The URL must name a host on the public internet.");
+  // Loaded with the first fetch, which saves 60 ms at startup.
   const { Agent, fetch } = await import("undici");
   const agent = new Agent({ pipelining: 0, connect: { lookup: pinnedLookup(addresses), timeout: limits.timeout_ms } });
   try {
@@ -96,7 +88,7 @@ async function sendRequest({ rules, limits, lookup, signal }: FetchContext, hop:
     const response = await fetch(hop.url, { method, headers, body, redirect: "manual", dispatcher: agent, signal });
     const bytes = await readBody(response.body, limits.max_bytes);
     const { status, statusText } = response;
-    const whole = new Response(mayHaveBody(status) ? bytes : null, {
+    const whole = new Response(BODILESS_STATUSES.has(status) ? null : bytes, {
       status,
       statusText,
       headers: [...response.headers] as [string, string][],
@@ -107,22 +99,7 @@ async function sendRequest({ rules, limits, lookup, signal }: FetchContext, hop:
   }
 }
 
-const mayHaveBody = (status: number): boolean => ![204, 205, 304].includes(status);
-
-/**
- * Resolves a host. If the rules forbid one of its addresses, all are refused, because which one is used is undefined.
- */
-async function vettedAddresses(
-  { protocol }: URL,
-  rules: FetchRules,
-  resolving: Promise<readonly Address[]>,
-): Promise<readonly Address[]> {
-  const addresses = await resolving;
-  if (addresses.length === 0 || !addresses.every(({ address }) => mayConnect(address, protocol, rules))) {
-    throw new FetchRefusedError("The URL must name a host on the public internet.");
-  }
-  return addresses;
-}
+const BODILESS_STATUSES = new Set([204, 205, 304]);
 
 async function resolve(hostname: string, lookup: Lookup): Promise<readonly Address[]> {
   const address = addressOfHost(hostname);
@@ -135,7 +112,7 @@ const LOOPBACK: readonly Address[] = [
   { address: "::1", family: 6 },
 ];
 
-/** Resolves every host to the vetted addresses, so that a second DNS lookup cannot return others (DNS rebinding). */
+/** Resolves every host to the checked addresses, because a second DNS lookup could return other ones (DNS rebinding). */
 const pinnedLookup =
   (addresses: readonly Address[]): LookupFunction =>
   (_hostname, { all }, callback) => {
@@ -165,15 +142,10 @@ interface Hop {
 
 const REDIRECTS = new Set([301, 302, 303, 307, 308]);
 
-/** Headers that may be sent to another origin. They contain no credentials. */
+/** Headers without credentials, which may be sent to another origin. */
 const PUBLIC_HEADERS = new Set(["accept", "accept-language", "user-agent"]);
 
-/**
- * The next request after a response; undefined if the response is not a redirect. The method changes as the Fetch
- * standard specifies.
- *
- * @throws FetchRefusedError when a body would be sent to another origin, or the location is not a URL
- */
+/** The next request, as the Fetch standard specifies; undefined if the response is not a redirect. */
 function nextHop({ url, method, headers, body }: Hop, answer: Response): Hop | undefined {
   const location = answer.headers.get("location");
   if (location === null || !REDIRECTS.has(answer.status)) return undefined;
@@ -184,11 +156,10 @@ function nextHop({ url, method, headers, body }: Hop, answer: Response): Hop | u
   if (becomesGet(answer.status, method)) {
     return { url: next, method: "GET", headers: headersFor(headers, { dropBody: true, crossOrigin }), body: undefined };
   }
-  if (crossOrigin && body !== undefined) {
+  if (crossOrigin && body !== undefined)
     throw new FetchRefusedError(
       "The address answered with a redirect that would send the request body to another origin.",
     );
-  }
   return { url: next, method, headers: headersFor(headers, { dropBody: false, crossOrigin }), body };
 }
 
@@ -202,20 +173,16 @@ function headersFor(headers: Headers, { dropBody, crossOrigin }: { dropBody: boo
   return new Headers(allowed);
 }
 
-/** Restrictions on URLs that the server fetches for a caller. */
 export interface FetchRules {
   /** Permits http and https to loopback addresses, for development and tests. */
   allow_loopback: boolean;
 }
 
-/** Suffixes of names that are not public: home and company networks, and metadata services of clouds. */
+/** Names of home and company networks and of cloud metadata services. */
 const PRIVATE_NAMES =
   /(^|\.)(localhost|local|localdomain|internal|intranet|private|lan|home|corp|home\.arpa|in-addr\.arpa|ip6\.arpa)$/;
 
-/**
- * Why a URL may not be fetched, in one sentence; undefined if its text is permitted. The addresses of its name are
- * checked when it is fetched.
- */
+/** The reason why a URL may not be fetched, or undefined. The addresses of its host are checked when it is fetched. */
 export function urlRefusal(url: string, rules: FetchRules): string | undefined {
   if (!URL.canParse(url)) return "The URL must be absolute, such as https://example.com/path.";
   const { protocol, username, password, port, hostname } = new URL(url);
@@ -224,43 +191,34 @@ export function urlRefusal(url: string, rules: FetchRules): string | undefined {
   if (username !== "" || password !== "") return "The URL must not contain a user name or a password.";
   if (local) return undefined;
   if (!isPublicHost(hostname)) return "The URL must name a host on the public internet.";
-  // The URL parser removes port 443. The other ports below 1024 belong to services that could interpret a request.
+  // The URL parser removes port 443. Other ports below 1024 belong to services that could misinterpret a request.
   if (port !== "" && Number(port) < 1024) return "The URL must use port 443, or a port from 1024 on.";
   return undefined;
 }
 
-/**
- * Checks the text of the host. The URL parser has already normalized `0x7f.1`, `2130706433` and full-width digits to
- * `127.0.0.1`.
- */
+/** The URL parser has already normalized `0x7f.1`, `2130706433` and full-width digits to `127.0.0.1`. */
 function isPublicHost(hostname: string): boolean {
   const address = addressOfHost(hostname);
   if (address !== undefined) return isPublicAddress(address);
-  // A name without a dot belongs to the local network; a trailing dot is another spelling of a name.
+  // A name without a dot belongs to the local network.
   return /^[^.].*\.[^.]+$/.test(hostname) && !PRIVATE_NAMES.test(hostname);
 }
 
-/** Whether a connection to an address is permitted. Plain http is limited to loopback. */
 const mayConnect = (address: string, protocol: string, rules: FetchRules): boolean =>
   (rules.allow_loopback && isLoopbackAddress(address)) || (protocol === "https:" && isPublicAddress(address));
 
-/**
- * The rules do not permit the request. The message is one sentence for the caller and reveals nothing about the target.
- */
+/** The rules forbid the request. The message is for the caller and reveals nothing about the target. */
 export class FetchRefusedError extends Error {
-  constructor(message: string) {
-    super(message);
-    this.name = "FetchRefusedError";
-  }
+  override name = "FetchRefusedError";
 }
 
-/** The request returned no usable response. The message is one sentence for the caller; the cause is for the log. */
+/** The request had no usable response. The message is for the caller, the cause for the log. */
 export class FetchFailedError extends Error {
+  override name = "FetchFailedError";
   readonly reason: "timeout" | "too_large" | "unreachable";
 
   constructor(reason: FetchFailedError["reason"], message: string, cause?: unknown) {
     super(message, { cause });
-    this.name = "FetchFailedError";
     this.reason = reason;
   }
 }
