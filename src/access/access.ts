@@ -11,20 +11,17 @@ import { findApiKey, hasApiKeys, touchApiKey } from "./storage/api-keys.ts";
 import type { ApiKeyRow, WorkspaceMemberRow } from "./storage/schema.ts";
 import { findMember, findWorkspace, listFirstMemberships } from "./storage/workspaces.ts";
 
-/** The credentials of a request. Undefined and empty are equivalent. */
+/** Undefined and empty are equivalent. */
 export interface Credentials {
-  /** `X-Api-Key`. */
   api_key: string | undefined;
-  /** `Authorization: Bearer`: an API key or a JWT. Ignored when there is an `X-Api-Key`. */
+  /** An API key or a JWT. Ignored when there is an `api_key`. */
   bearer: string | undefined;
-  /** `X-Tenant-Id`: selects a workspace. It does not authenticate. */
+  /** Selects a workspace. It does not authenticate. */
   tenant_id: string | undefined;
 }
 
-/** An authenticated caller. */
 export interface Admission {
   caller: Caller;
-  /** Subscribes to the end of the caller's access: a revoked key, an expired JWT, a removed member. */
   onEnd: OnAccessEnd;
   /** Whether usage limits apply: only to callers with a revocable key or a JWT. */
   isLimited: boolean;
@@ -34,7 +31,6 @@ interface AccessOptions extends Pick<VaultContext, "database" | "log"> {
   /** Keys of the environment. */
   api_keys: readonly string[];
   issuer: OidcIssuer | undefined;
-  /** Whether the service listens only on a loopback address. */
   is_loopback: boolean;
 }
 
@@ -52,8 +48,7 @@ const TOUCH_INTERVAL_MS = 60_000;
 
 /**
  * Authenticates callers. Keys and members are not cached, so a revocation takes effect when it is committed. That costs a request
- * 15 µs on SQLite, 6 µs of them for the digests, and 0.2 ms on Postgres, mostly for the round trip (measured on 2 busy cores with
- * 1,000 keys).
+ * 15 µs on SQLite and 0.2 ms on Postgres (measured on 2 busy cores with 1,000 keys).
  */
 export class Access implements BackgroundService {
   readonly #database: AccessOptions["database"];
@@ -84,8 +79,6 @@ export class Access implements BackgroundService {
   }
 
   /**
-   * Authenticates a request.
-   *
    * @throws ApiError unauthorized; workspace_forbidden, workspace_needed or no_workspace when the credentials are valid but the
    *   workspace is not; unavailable when the OIDC issuer does not respond
    */
@@ -111,7 +104,7 @@ export class Access implements BackgroundService {
 
   /**
    * Whether every local client has full access because no key was ever created. Another process can create one at any time, so each
-   * call queries the database (7 µs on SQLite) until there is one. The service stays closed after that, also when the key is revoked.
+   * call queries the database (7 µs on SQLite) until there is one.
    */
   async isOpen(): Promise<boolean> {
     if (this.#mayBeOpen && (await hasApiKeys(this.#database.read))) this.#mayBeOpen = false;
@@ -123,7 +116,6 @@ export class Access implements BackgroundService {
     return this.#digests.filter((digest) => matchesDigest(text, digest)).length > 0;
   }
 
-  /** Undefined when the key is unknown or revoked. */
   async #findValidKey(text: string): Promise<ApiKeyRow | undefined> {
     const key_id = parseKeyId(text);
     const row = key_id === undefined ? undefined : await findApiKey(this.#database.read, key_id);
@@ -166,7 +158,6 @@ export class Access implements BackgroundService {
   }
 }
 
-/** A key is bound to its workspace. */
 function callerOfKey({ tenant_id, user_id, scopes }: ApiKeyRow, requested: string | undefined): Caller {
   if (requested && parseWorkspaceId(requested) !== tenant_id) throw new ApiError("workspace_forbidden");
   return { tenant_id, user_id, scopes: JSON.parse(scopes) as Scope[] };

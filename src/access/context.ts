@@ -4,7 +4,6 @@ import type { Log } from "../platform/lib/log.ts";
 import type { FetchRules, SafeFetch } from "../platform/lib/safe-fetch/safe-fetch.ts";
 import type { Seal } from "./encryption/seal.ts";
 
-/** Dependencies of the Auth Service. */
 export interface VaultContext {
   database: Database;
   seal: Seal;
@@ -15,16 +14,12 @@ export interface VaultContext {
   settings: VaultSettings;
 }
 
-/** All in milliseconds. */
 export interface VaultSettings {
-  /** Lifetime of a flow: the time that a user has to authorize at the provider. */
   flow_ttl_ms: number;
   /** A token that expires within this time is refreshed before it is returned. */
   refresh_skew_ms: number;
-  /** Timeout of a request to a provider. */
   provider_timeout_ms: number;
   /** First poll interval of a wait for a flow or a refresh. Polling covers lost notifications. */
   poll_ms: number;
-  /** Older token events are deleted. */
   token_event_retention_ms: number;
 }

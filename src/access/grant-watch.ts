@@ -15,11 +15,10 @@ interface MemberGrant {
   tenant_id: string;
   user_id: string;
   role: Role;
-  /** In milliseconds since the epoch. */
   expires_at: number;
 }
 
-/** The basis of a caller's access. It can end while a response is open. */
+/** The basis of a caller's access. */
 export type Grant = KeyGrant | MemberGrant;
 
 type Listener = (error: ApiError) => void;
@@ -34,7 +33,7 @@ const CHECK_INTERVAL_MS = 500;
 
 /**
  * Ends open responses when their grant ends: the key is revoked, the user is removed or is no longer an admin, or the JWT expires.
- * Each check runs at most one query for keys and one for members, for any number of open responses, and none without open responses.
+ * A check runs at most one query for keys and one for members, for any number of open responses.
  */
 export class GrantWatch implements BackgroundService {
   readonly #database: VaultContext["database"];
@@ -65,11 +64,7 @@ export class GrantWatch implements BackgroundService {
     await this.#checking;
   }
 
-  /**
-   * Calls `listener` once when the grant ends.
-   *
-   * @returns unsubscribes
-   */
+  /** Calls `listener` once when the grant ends. Returns a function that unsubscribes. */
   watch(grant: Grant, listener: Listener): () => void {
     const id = JSON.stringify(grant);
     const watched = this.#watched.get(id) ?? { grant, listeners: new Set() };

@@ -6,7 +6,6 @@ import { isLoopback } from "../platform/lib/safe-fetch/addresses.ts";
 export interface OidcSettings {
   /** Issuer URL. It must equal `iss` of the JWT and `issuer` of the discovery document exactly. */
   issuer: string;
-  /** A JWT must contain this audience. */
   audience: string;
   /** Permits http to loopback addresses, for development and tests. */
   allow_loopback: boolean;
@@ -14,10 +13,8 @@ export interface OidcSettings {
   scopes: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>>;
 }
 
-/** The user of a JWT. */
 export interface TokenUser {
   user_id: string;
-  /** Scopes that the claims grant in addition to the default scopes. */
   scopes: readonly Scope[];
   /** When open responses of the JWT end, in milliseconds since the epoch. */
   expires_at: number;
@@ -32,7 +29,6 @@ const ALGORITHMS = [
 /** Maximum clock difference between the issuer and this machine. */
 const CLOCK_TOLERANCE_S = 5;
 
-/** Timeout of a request to the issuer. */
 const TIMEOUT_MS = 5_000;
 
 /** Verifies the JWTs of one OpenID provider. The discovery document and the keys are fetched on first use and cached. */
@@ -52,8 +48,6 @@ export class OidcIssuer {
   }
 
   /**
-   * Verifies a JWT.
-   *
    * @returns undefined when the text is not a valid, unexpired JWT of this issuer for this audience
    * @throws ApiError unavailable when the issuer does not respond
    */

@@ -6,11 +6,7 @@ const INTERVAL_MS = 60_000;
 /** Rows per transaction, so that other writes wait only briefly. */
 const BATCH_SIZE = 500;
 
-/**
- * Deletes the old rows of a table every `interval_ms`, in batches.
- *
- * @param deleteBatch deletes at most `limit` rows and returns their number
- */
+/** @param deleteBatch deletes at most `limit` old rows and returns their number */
 export function retention(
   { database, log }: Pick<VaultContext, "database" | "log">,
   table: string,

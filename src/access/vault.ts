@@ -7,21 +7,15 @@ import { tokenEventRetention } from "./tokens/token-events.ts";
 import { Tokens } from "./tokens/tokens.ts";
 
 /** The Auth Service and its background services. */
-export interface Vault {
-  providers: Providers;
-  tokens: Tokens;
-  connections: Connections;
-  flows: Flows;
-  maintenance: readonly BackgroundService[];
-}
+export type Vault = ReturnType<typeof createVault>;
 
-export function createVault(context: VaultContext): Vault {
+export function createVault(context: VaultContext) {
   const flows = new Flows(context);
   return {
     providers: new Providers(context),
     tokens: new Tokens(context),
     connections: new Connections(context),
     flows,
-    maintenance: [tokenEventRetention(context), flows],
+    maintenance: [tokenEventRetention(context), flows] as readonly BackgroundService[],
   };
 }

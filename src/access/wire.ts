@@ -3,7 +3,7 @@ import type { AgentConnection, OAuthProvider, OAuthTokenSummary, TokenEvent } fr
 import type { ConnectionWithToken } from "./storage/connections.ts";
 import type { ProviderRow, TokenEventRow, TokenRow } from "./storage/schema.ts";
 
-// API representations of rows. Every field is listed explicitly, so that a new column cannot expose a secret.
+// Every field is listed explicitly, so that a new column cannot expose a secret.
 
 const timeOrNull = (ms: number | null): string | null => (ms === null ? null : isoOfMilliseconds(ms));
 

@@ -19,7 +19,6 @@ import {
 /** Administrators of the default workspace manage all workspaces; other administrators only their own. */
 export const isOperator = (caller: Caller): boolean => caller.tenant_id === DEFAULT_TENANT && mayUse(caller, "admin");
 
-/** Workspaces and their members. Members can select a workspace with a JWT. */
 export class Workspaces {
   readonly #database: VaultContext["database"];
 
@@ -63,11 +62,7 @@ export class Workspaces {
   }
 }
 
-/**
- * Returns a workspace that the caller administers.
- *
- * @throws ApiError workspace_not_found, also when the workspace exists but the caller does not administer it
- */
+/** @throws ApiError workspace_not_found, also when the workspace exists but the caller does not administer it */
 export async function requireWorkspace(tx: Tx, caller: Caller, tenant_id: string): Promise<WorkspaceRow> {
   const isAllowed = tenant_id === caller.tenant_id || isOperator(caller);
   const workspace = isAllowed ? await findWorkspace(tx, tenant_id) : undefined;

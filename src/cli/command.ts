@@ -1,18 +1,12 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
 
-/** The reason why a command failed, for the terminal: what happened, the offending value, what to do. */
+/** The reason why a command failed. It is printed without a stack trace. */
 export class CommandError extends Error {}
 
-/** The service that a command calls. */
 export interface Target {
   /** Without a trailing slash. */
   url: string;
   api_key?: string;
-}
-
-export interface TargetFlags {
-  url: string;
-  apiKey?: string;
 }
 
 export const JSON_OPTION = new Option("--json", "print the result as JSON");
@@ -32,23 +26,25 @@ export function addOptions(command: Command, options: readonly Option[]): Comman
   return command;
 }
 
-export const addTargetOptions = (command: Command): Command => addOptions(command, TARGET_OPTIONS);
+export const addServiceCommand = (parent: Command, name: string, description: string, options: readonly Option[]) =>
+  addOptions(parent.command(name).description(description), [...options, ...TARGET_OPTIONS]);
 
-export const targetOf = ({ url, apiKey }: TargetFlags): Target => ({
-  url,
-  api_key: apiKey || process.env.THREADMILL_API_KEY || process.env.LANGSMITH_API_KEY || undefined,
-});
-
-/** Runs a command. A {@link CommandError} is printed without a stack trace, and the process exits with status 1. */
-export async function runCommand(work: () => Promise<void>): Promise<void> {
-  try {
-    await work();
-  } catch (error) {
-    if (!(error instanceof CommandError)) throw error;
-    printError(error.message);
-    process.exitCode = 1;
-  }
-}
+/** @param load imports the code of the command, so that servers do not load it. It is called with arguments, flags and target. */
+export const serviceAction =
+  (load: () => Promise<(...args: never[]) => Promise<void>>) =>
+  async (...given: unknown[]): Promise<void> => {
+    // Commander passes the arguments, the flags and the command.
+    const args = given.slice(0, -1);
+    const { url, apiKey } = args.at(-1) as { url: string; apiKey?: string };
+    const api_key = apiKey || process.env.THREADMILL_API_KEY || process.env.LANGSMITH_API_KEY || undefined;
+    try {
+      await (await load())(...([...args, { url, api_key }] as never[]));
+    } catch (error) {
+      if (!(error instanceof CommandError)) throw error;
+      printError(error.message);
+      process.exitCode = 1;
+    }
+  };
 
 export const printError = (message: string): void => console.error(`error: ${message}`);
 

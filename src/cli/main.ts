@@ -34,7 +34,6 @@ function optionsOf(section: Readonly<Record<string, Setting<unknown>>>): Option[
   });
 }
 
-/** Parses the command line and runs the command. */
 export async function runCli(argv: string[]): Promise<void> {
   const program = new Command("threadmill").description("Run AI agents on your own server.").exitOverride();
   const add = (

@@ -89,7 +89,7 @@ function stopOnSignals(log: Log, stop: () => Promise<void>): void {
   }
 }
 
-/** Stops an instance of a deployment whose control plane no longer touches `heartbeat_file`, with the processes of its graphs. */
+/** Stops an instance of a deployment, with the processes of its graphs, when the control plane no longer touches `heartbeat_file`. */
 async function stopWithoutControlPlane(config: Config, heartbeat_file: string, log: Log): Promise<void> {
   const [{ waitUntilOrphaned }, { killGroup }] = await Promise.all([
     import("../control-plane/drivers/process/heartbeat.ts"),
@@ -117,17 +117,11 @@ function rejectLoadFailures(failures: Record<string, string>, config: Config): v
   );
 }
 
-/**
- * V8 doubles its young generation under load, up to 134 MB, and never shrinks it. With this limit the service uses 150 MB less after
- * a load and executes as many runs.
- */
+/** V8 never shrinks its young generation. With this limit the service uses 150 MB less after a load and executes as many runs. */
 const MAX_YOUNG_GENERATION_BYTES = 16 * 1024 * 1024;
 const CHECK_INTERVAL_MS = 200;
 
-/**
- * Removes the limit on young generations that bin/threadmill.js sets while modules are loaded, and sets it again once the young
- * generation of the serving thread is large enough. Graph hosts have a limit of their own.
- */
+/** Lifts the limit that bin/threadmill.js sets while modules load, until the young generation of this thread is large enough. */
 function growYoungGeneration(): void {
   // The default factor of V8.
   v8.setFlagsFromString("--semi-space-growth-factor=2");

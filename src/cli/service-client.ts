@@ -5,6 +5,7 @@ import { text as readText } from "node:stream/consumers";
 import { pipeline } from "node:stream/promises";
 import { isObject, type JsonObject } from "../platform/lib/json/json.ts";
 import { CommandError, type Target } from "./command.ts";
+import { parseJson } from "./parse-json.ts";
 
 export interface Answer {
   status: number;
@@ -13,78 +14,38 @@ export interface Answer {
 
 type Method = "GET" | "POST" | "PATCH" | "DELETE";
 
-/** The service may take minutes to store a large upload and sends nothing meanwhile. A longer silence ends the request. */
+/** The service may take minutes to store a large upload, and sends nothing meanwhile. */
 const IDLE_TIMEOUT_MS = 10 * 60_000;
 
-/** Sends a request to `/api/v1{path}`, the experiments API. */
-export const requestExperiments = (
-  target: Target,
-  method: "GET" | "POST",
-  path: string,
-  body?: AsyncIterable<string>,
-): Promise<Answer> => send(target, method, `/api/v1${path}`, body);
+/** @throws CommandError for a status other than 2xx, and for a response that is not JSON */
+export const requestJson = async <T>(target: Target, method: Method, path: string, body?: JsonObject): Promise<T> =>
+  jsonOf(target, await requestOk(target, method, path, body)) as T;
 
-/** Sends a request to the agent server. */
-export const requestAgents = (
-  target: Target,
-  method: "GET" | "POST",
-  path: string,
-  body: JsonObject,
-): Promise<Answer> => send(target, method, path, textOnce(JSON.stringify(body)));
-
-/**
- * Sends a request to the control plane.
- *
- * @returns the JSON of the response; undefined for a response without a body
- * @throws CommandError for any status but 2xx
- */
-export async function requestControlPlane(
-  target: Target,
-  method: Method,
-  path: string,
-  body?: JsonObject,
-): Promise<unknown> {
-  const answer = await send(target, method, path, body && textOnce(JSON.stringify(body)));
+/** @throws CommandError for a status other than 2xx */
+export async function requestOk(target: Target, method: Method, path: string, body?: JsonObject): Promise<Answer> {
+  const answer = await request(target, method, path, body && [JSON.stringify(body)]);
   if (answer.status >= 300) throw new CommandError(describeFailure(target, answer));
-  return answer.text === "" ? undefined : jsonOf(target, answer);
+  return answer;
 }
 
 /**
- * Sends a request to the experiments API.
+ * Sends a request. The transfer of the body stops when the service has answered.
  *
- * @returns the JSON of the response
- * @throws CommandError for any status but 200
+ * @throws CommandError when the service does not answer; any error that the iteration of the body throws
  */
-export async function requestExperimentsJson(
-  target: Target,
-  method: "GET" | "POST",
-  path: string,
-  body?: JsonObject,
-): Promise<unknown> {
-  const answer = await requestExperiments(target, method, path, body && textOnce(JSON.stringify(body)));
-  if (answer.status === 200) return jsonOf(target, answer);
-  throw new CommandError(describeFailure(target, answer));
-}
-
-/**
- * Sends a request. The chunks of the body are sent as the service accepts them, and no further once the service has answered. An
- * error that the body throws is thrown here.
- *
- * @throws CommandError when the service does not answer
- */
-async function send(
+export async function request(
   { url, api_key }: Target,
   method: Method,
   path: string,
-  body?: AsyncIterable<string>,
+  body?: AsyncIterable<string> | Iterable<string>,
 ): Promise<Answer> {
   const address = new URL(`${url}${path}`);
   const headers = {
     ...(body && { "content-type": "application/json" }),
     ...(api_key !== undefined && { "x-api-key": api_key }),
   };
-  const request = (address.protocol === "https:" ? https : http).request(address, { method, headers });
-  const answered = answerTo(request);
+  const outgoing = (address.protocol === "https:" ? https : http).request(address, { method, headers });
+  const answered = answerTo(outgoing);
   let failure: { reason: unknown } | undefined;
   const source = async function* () {
     try {
@@ -95,13 +56,13 @@ async function send(
     }
   };
   // A failure to send also fails the request, and `answered` rejects.
-  pipeline(Readable.from(source()), request).catch(() => undefined);
+  pipeline(Readable.from(source()), outgoing).catch(() => undefined);
   try {
     return await answered;
   } catch (error) {
     throw failure ? failure.reason : new CommandError(describeNoAnswer(url, error as NodeJS.ErrnoException));
   } finally {
-    request.destroy();
+    outgoing.destroy();
   }
 }
 
@@ -111,10 +72,10 @@ function answerTo(request: http.ClientRequest): Promise<Answer> {
     request.on("response", (response) => {
       hasAnswered = true;
       const answer = (text: string) => resolve({ status: response.statusCode ?? 0, text });
-      // A service that rejects an upload may close the connection before its reason has arrived; the status is an answer, too.
+      // A service that rejects an upload may close the connection before the body of its response has arrived.
       readText(response).then(answer, (error) => (response.statusCode === 200 ? reject(error) : answer("")));
     });
-    // A service that has answered may close the connection while the body is still being sent.
+    // After its response, a service may close the connection while the body is still being sent.
     request.on("error", (error) => !hasAnswered && reject(error));
     request.setTimeout(IDLE_TIMEOUT_MS, () => request.destroy(new Error("no data for 10 minutes")));
   });
@@ -129,30 +90,19 @@ function describeNoAnswer(url: string, { code, message }: NodeJS.ErrnoException)
   return `The service at ${url} did not answer: ${message || code}. Check --url and try again.`;
 }
 
-async function* textOnce(text: string): AsyncGenerator<string> {
-  yield text;
-}
-
 /** @throws CommandError when the body is not JSON: then the address belongs to another service */
 export function jsonOf({ url }: Target, { text }: Answer): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    throw new CommandError(`The server at ${url} is not Threadmill: its response is not JSON. Correct --url.`);
-  }
+  const value = parseJson(text);
+  if (value !== undefined) return value;
+  throw new CommandError(`The server at ${url} is not Threadmill: its response is not JSON. Correct --url.`);
 }
 
-/** The `detail` of an error response when it is a string; undefined otherwise. */
+/** The `detail` of an error response if it is a string. */
 export function detailOf({ text }: Answer): string | undefined {
-  try {
-    const body: unknown = JSON.parse(text);
-    return isObject(body) && typeof body.detail === "string" ? body.detail : undefined;
-  } catch {
-    return undefined;
-  }
+  const body = parseJson(text);
+  return isObject(body) && typeof body.detail === "string" ? body.detail : undefined;
 }
 
-/** Says what an error response means and what to do. */
 export function describeFailure({ url, api_key }: Target, answer: Answer): string {
   const detail = detailOf(answer);
   const reason = detail === undefined ? `status ${answer.status}` : `${answer.status}: ${detail}`;

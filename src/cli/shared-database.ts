@@ -5,10 +5,7 @@ import type { Database } from "../platform/database/database.ts";
 import { migrate } from "../platform/database/migrate.ts";
 import { createLog, type Log } from "../platform/lib/log.ts";
 
-/**
- * Opens the database while a service may be running on it: takes no lock on the data folder, and short transactions wait for those of
- * the service. Creates the database if it does not exist.
- */
+/** Opens or creates the database. A service may use it at the same time: the data folder is not locked. */
 export async function withSharedDatabase<T>(
   flags: Flags,
   work: (database: Database, log: Log) => Promise<T>,

@@ -1,9 +1,13 @@
 import { createRoute, z } from "@hono/zod-openapi";
 import { ROLES, SCOPES } from "../../platform/contract/caller.ts";
 import { errorResponses, jsonBody, jsonResponse, optional, timestamp, uuid } from "../../platform/contract/fields.ts";
-import { invalidResponse } from "../../platform/contract/validation-errors.ts";
+import { refusals } from "../../platform/contract/operation.ts";
 
-const tags = ["Administration"];
+const operation = <M extends "get" | "post" | "put" | "delete", P extends string>(
+  operationId: string,
+  method: M,
+  path: P,
+) => ({ operationId, method, path, tags: ["Administration"] });
 
 const userId = z
   .string()
@@ -13,7 +17,6 @@ const userId = z
 
 const scopes = z.array(z.enum(SCOPES)).min(1);
 
-/** An API key without the key itself, which is not stored. */
 export const ApiKey = z
   .object({
     id: z.string().openapi({ description: "Public part of the key, between `tmk_` and the next `_`." }),
@@ -75,113 +78,67 @@ const MemberPut = z
 const workspacePath = z.object({ tenant_id: uuid });
 const memberPath = workspacePath.extend({ user_id: userId });
 
-const listApiKeys = createRoute({
-  method: "get",
-  path: "/admin/keys",
-  operationId: "listApiKeys",
-  summary: "List API keys",
-  tags,
-  request: { query: z.object({ tenant_id: uuid.optional() }) },
-  responses: {
-    200: jsonResponse(z.array(ApiKey), "The keys of the workspace, including revoked keys; newest first."),
-    ...errorResponses(404),
-    422: invalidResponse,
-  },
-});
-
-const createApiKey = createRoute({
-  method: "post",
-  path: "/admin/keys",
-  operationId: "createApiKey",
-  summary: "Create an API key",
-  tags,
-  request: { body: jsonBody(ApiKeyCreate) },
-  responses: { 201: jsonResponse(NewApiKey, "The new key."), ...errorResponses(404), 422: invalidResponse },
-});
-
-const revokeApiKey = createRoute({
-  method: "delete",
-  path: "/admin/keys/{key_id}",
-  operationId: "revokeApiKey",
-  summary: "Revoke an API key",
-  description: "New requests with the key are rejected immediately. Open streams of the key end within a second.",
-  tags,
-  request: { params: z.object({ key_id: z.string() }) },
-  responses: { 204: { description: "The key is revoked." }, ...errorResponses(404) },
-});
-
-const listWorkspaces = createRoute({
-  method: "get",
-  path: "/admin/workspaces",
-  operationId: "listWorkspaces",
-  summary: "List workspaces",
-  tags,
-  responses: {
-    200: jsonResponse(
-      z.array(Workspace),
-      "All workspaces for an administrator of the default workspace; otherwise the workspace of the caller.",
-    ),
-  },
-});
-
-const createWorkspace = createRoute({
-  method: "post",
-  path: "/admin/workspaces",
-  operationId: "createWorkspace",
-  summary: "Create a workspace",
-  tags,
-  request: { body: jsonBody(WorkspaceCreate) },
-  responses: { 201: jsonResponse(Workspace, "The new workspace."), ...errorResponses(409), 422: invalidResponse },
-});
-
-const listMembers = createRoute({
-  method: "get",
-  path: "/admin/workspaces/{tenant_id}/members",
-  operationId: "listMembers",
-  summary: "List the members of a workspace",
-  tags,
-  request: { params: workspacePath },
-  responses: {
-    200: jsonResponse(z.array(Member), "The members, ordered by user id."),
-    ...errorResponses(404),
-    422: invalidResponse,
-  },
-});
-
-const putMember = createRoute({
-  method: "put",
-  path: "/admin/workspaces/{tenant_id}/members/{user_id}",
-  operationId: "putMember",
-  summary: "Add or update a member",
-  tags,
-  request: { params: memberPath, body: jsonBody(MemberPut) },
-  responses: { 200: jsonResponse(Member, "The member."), ...errorResponses(404), 422: invalidResponse },
-});
-
-const deleteMember = createRoute({
-  method: "delete",
-  path: "/admin/workspaces/{tenant_id}/members/{user_id}",
-  operationId: "deleteMember",
-  summary: "Remove a member",
-  tags,
-  request: { params: memberPath },
-  responses: {
-    204: { description: "The member is removed. API keys of the user stay valid." },
-    ...errorResponses(404),
-    422: invalidResponse,
-  },
-});
-
-/** Routes of the administration API. A comment repeats method and path of each route. */
+/** Operation ids are the keys of this table. */
 export const adminRoutes = {
-  listApiKeys, // GET /admin/keys
-  createApiKey, // POST /admin/keys
-  revokeApiKey, // DELETE /admin/keys/{key_id}
-  listWorkspaces, // GET /admin/workspaces
-  createWorkspace, // POST /admin/workspaces
-  listMembers, // GET /admin/workspaces/{tenant_id}/members
-  putMember, // PUT /admin/workspaces/{tenant_id}/members/{user_id}
-  deleteMember, // DELETE /admin/workspaces/{tenant_id}/members/{user_id}
+  listApiKeys: createRoute({
+    ...operation("listApiKeys", "get", "/admin/keys"),
+    summary: "List API keys",
+    request: { query: z.object({ tenant_id: uuid.optional() }) },
+    responses: {
+      200: jsonResponse(z.array(ApiKey), "The keys of the workspace, including revoked keys; newest first."),
+      ...refusals(404),
+    },
+  }),
+  createApiKey: createRoute({
+    ...operation("createApiKey", "post", "/admin/keys"),
+    summary: "Create an API key",
+    request: { body: jsonBody(ApiKeyCreate) },
+    responses: { 201: jsonResponse(NewApiKey, "The new key."), ...refusals(404) },
+  }),
+  revokeApiKey: createRoute({
+    ...operation("revokeApiKey", "delete", "/admin/keys/{key_id}"),
+    summary: "Revoke an API key",
+    description: "New requests with the key are rejected immediately. Open streams of the key end within a second.",
+    request: { params: z.object({ key_id: z.string() }) },
+    responses: { 204: { description: "The key is revoked." }, ...errorResponses(404) },
+  }),
+  listWorkspaces: createRoute({
+    ...operation("listWorkspaces", "get", "/admin/workspaces"),
+    summary: "List workspaces",
+    responses: {
+      200: jsonResponse(
+        z.array(Workspace),
+        "All workspaces for an administrator of the default workspace; otherwise the workspace of the caller.",
+      ),
+    },
+  }),
+  createWorkspace: createRoute({
+    ...operation("createWorkspace", "post", "/admin/workspaces"),
+    summary: "Create a workspace",
+    request: { body: jsonBody(WorkspaceCreate) },
+    responses: { 201: jsonResponse(Workspace, "The new workspace."), ...refusals(409) },
+  }),
+  listMembers: createRoute({
+    ...operation("listMembers", "get", "/admin/workspaces/{tenant_id}/members"),
+    summary: "List the members of a workspace",
+    request: { params: workspacePath },
+    responses: { 200: jsonResponse(z.array(Member), "The members, ordered by user id."), ...refusals(404) },
+  }),
+  putMember: createRoute({
+    ...operation("putMember", "put", "/admin/workspaces/{tenant_id}/members/{user_id}"),
+    summary: "Add or update a member",
+    request: { params: memberPath, body: jsonBody(MemberPut) },
+    responses: { 200: jsonResponse(Member, "The member."), ...refusals(404) },
+  }),
+  deleteMember: createRoute({
+    ...operation("deleteMember", "delete", "/admin/workspaces/{tenant_id}/members/{user_id}"),
+    summary: "Remove a member",
+    request: { params: memberPath },
+    responses: {
+      204: { description: "The member is removed. API keys of the user stay valid." },
+      ...refusals(404),
+    },
+  }),
 } as const;
 
 /** Head of the OpenAPI document. */

@@ -1,55 +1,50 @@
 import { createRoute, z } from "@hono/zod-openapi";
 import { jsonBody, jsonResponse } from "../../platform/contract/fields.ts";
-import { operation, refusals } from "../../platform/contract/operation.ts";
-import { agentId, label, nullish, providerId } from "./fields.ts";
+import { refusals } from "../../platform/contract/operation.ts";
+import { agentId, label, nullish, operationsOf, providerId } from "./fields.ts";
 import { AgentConnection } from "./records.ts";
 import { importedToken } from "./tokens.ts";
 
-const tags = ["Agent Connections (v2)"];
+const operation = operationsOf("Agent Connections (v2)");
 
 const agentParams = z.object({ agent_id: agentId });
 
 const Connections = z.object({ data: z.array(AgentConnection) }).openapi("AgentConnectionListResponse");
 
-export const listConnections = createRoute({
-  ...operation("list_connections", "get", "/v2/auth/agents/{agent_id}/connections"),
-  summary: "List the connections of an agent to tokens of the caller and of the agent",
-  tags,
-  request: { params: agentParams },
-  responses: { 200: jsonResponse(Connections, "The connections, newest first."), ...refusals() },
-});
-
 const ConnectionCreate = z.object({ oauth_token_id: z.string() }).openapi("CreateAgentConnectionRequest");
-
-export const createConnection = createRoute({
-  ...operation("create_connection", "post", "/v2/auth/agents/{agent_id}/connections"),
-  summary: "Connect an agent to a token",
-  tags,
-  request: { params: agentParams, body: jsonBody(ConnectionCreate) },
-  responses: {
-    201: jsonResponse(AgentConnection, "The new connection, or the existing one."),
-    ...refusals(404),
-  },
-});
-
-export const removeConnection = createRoute({
-  ...operation("remove_connection", "delete", "/v2/auth/agents/{agent_id}/connections/{connection_id}"),
-  summary: "Disconnect an agent from a token",
-  description: "A token that is owned by an agent is deleted when its last connection is removed.",
-  tags,
-  request: { params: agentParams.extend({ connection_id: z.string() }) },
-  responses: { 204: { description: "The connection is deleted." }, ...refusals(404) },
-});
 
 const AgentToken = z
   .object({ ...importedToken, provider_account_label: nullish(label) })
   .openapi("UpsertAgentProviderTokenRequest");
 export type AgentToken = z.output<typeof AgentToken>;
 
-export const putAgentToken = createRoute({
-  ...operation("upsert_agent_provider_token", "post", "/v2/auth/agents/{agent_id}/providers/{provider_id}/tokens"),
-  summary: "Store a token of the agent and replace its connections at the provider",
-  tags,
-  request: { params: agentParams.extend({ provider_id: providerId }), body: jsonBody(AgentToken) },
-  responses: { 201: jsonResponse(AgentConnection, "The connection to the new token."), ...refusals(404) },
-});
+export const connectionRoutes = {
+  listConnections: createRoute({
+    ...operation("list_connections", "get", "/v2/auth/agents/{agent_id}/connections"),
+    summary: "List the connections of an agent to tokens of the caller and of the agent",
+    request: { params: agentParams },
+    responses: { 200: jsonResponse(Connections, "The connections, newest first."), ...refusals() },
+  }),
+  createConnection: createRoute({
+    ...operation("create_connection", "post", "/v2/auth/agents/{agent_id}/connections"),
+    summary: "Connect an agent to a token",
+    request: { params: agentParams, body: jsonBody(ConnectionCreate) },
+    responses: {
+      201: jsonResponse(AgentConnection, "The new connection, or the existing one."),
+      ...refusals(404),
+    },
+  }),
+  removeConnection: createRoute({
+    ...operation("remove_connection", "delete", "/v2/auth/agents/{agent_id}/connections/{connection_id}"),
+    summary: "Disconnect an agent from a token",
+    description: "A token that is owned by an agent is deleted when its last connection is removed.",
+    request: { params: agentParams.extend({ connection_id: z.string() }) },
+    responses: { 204: { description: "The connection is deleted." }, ...refusals(404) },
+  }),
+  putAgentToken: createRoute({
+    ...operation("upsert_agent_provider_token", "post", "/v2/auth/agents/{agent_id}/providers/{provider_id}/tokens"),
+    summary: "Store a token of the agent and replace its connections at the provider",
+    request: { params: agentParams.extend({ provider_id: providerId }), body: jsonBody(AgentToken) },
+    responses: { 201: jsonResponse(AgentConnection, "The connection to the new token."), ...refusals(404) },
+  }),
+} as const;

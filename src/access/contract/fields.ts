@@ -1,9 +1,11 @@
 import { z } from "@hono/zod-openapi";
 import { nullable } from "../../platform/contract/fields.ts";
+import { operation } from "../../platform/contract/operation.ts";
 
 /** Provider id in a path or a query. Any string is valid; an unknown one is not found. */
 export const providerId = z.string().openapi({ description: "`provider_id` of a provider." });
 
+/** A path or a query with a provider id. */
 export const providerParams = z.object({ provider_id: providerId });
 
 /** Agent id. Opaque: the id of an assistant, or any other identifier of the client. */
@@ -19,3 +21,13 @@ export const label = z.string().max(500);
 
 /** A field that may be null or missing. */
 export const nullish = <T extends z.ZodType>(schema: T) => nullable(schema).optional();
+
+type Tag = "Auth Service (v2)" | "Agent Connections (v2)";
+
+/** Operations of the routes below a tag of the OpenAPI document. */
+export const operationsOf =
+  (tag: Tag) =>
+  <M extends "get" | "post" | "patch" | "delete", P extends string>(name: string, method: M, path: P) => ({
+    ...operation(name, method, path),
+    tags: [tag],
+  });

@@ -1,11 +1,11 @@
 import { createRoute, z } from "@hono/zod-openapi";
 import { jsonBody, jsonObject, jsonResponse, optional, withDefault } from "../../platform/contract/fields.ts";
 import { laxBoolean, laxInt, laxUuid } from "../../platform/contract/lax-fields.ts";
-import { operation, refusals } from "../../platform/contract/operation.ts";
-import { agentId, providerId, scopes } from "./fields.ts";
+import { refusals } from "../../platform/contract/operation.ts";
+import { agentId, operationsOf, providerId, providerParams, scopes } from "./fields.ts";
 import { OAuthProvider } from "./records.ts";
 
-const tags = ["Auth Service (v2)"];
+const operation = operationsOf("Auth Service (v2)");
 
 /** Limit for states, codes and error messages. */
 const text = z.string().max(8_192);
@@ -55,28 +55,6 @@ export const WaitAnswer = z
   .openapi("WaitResponse");
 export type WaitAnswer = z.infer<typeof WaitAnswer>;
 
-export const authenticate = createRoute({
-  ...operation("authenticate", "post", "/v2/auth/authenticate"),
-  summary: "Get a token of a user, or an authorization URL",
-  tags,
-  request: { body: jsonBody(AuthenticateRequest) },
-  responses: { 200: jsonResponse(AuthenticateAnswer, "A token, or an authorization URL."), ...refusals(400, 404) },
-});
-
-/** A long poll: responds when the flow has ended or after `timeout` seconds. */
-export const waitForAuthentication = createRoute({
-  ...operation("wait_for_auth_completion", "get", "/v2/auth/wait/{auth_id}"),
-  summary: "Wait for the end of an authorization",
-  tags,
-  request: {
-    params: z.object({ auth_id: text }),
-    query: z.object({
-      timeout: laxInt({}).default(30).openapi({ default: 30, description: "Timeout in seconds, at most 600." }),
-    }),
-  },
-  responses: { 200: jsonResponse(WaitAnswer, "The result of the authorization, or `timeout`."), ...refusals() },
-});
-
 const page = {
   302: { description: "Redirect to a page that shows the result." },
   400: {
@@ -92,48 +70,7 @@ const returnedQuery = z.object({
   error_description: optional(text),
 });
 
-/** The redirect URI. A browser sends no API key; the state authenticates the request. */
-export const oauthCallback = createRoute({
-  ...operation("oauth_callback_get", "get", "/v2/auth/callback/{provider_id}"),
-  security: [{ "Bearer Auth": [] }],
-  summary: "OAuth redirect URI for browsers",
-  tags,
-  request: {
-    params: z.object({ provider_id: providerId }),
-    query: returnedQuery.extend({ iss: optional(text).openapi({ description: "RFC 9207." }) }),
-  },
-  responses: { ...page, ...refusals() },
-});
-
 const Connected = z.object({ status: z.literal("connected"), provider_id: z.string() }).openapi("OAuthConnected");
-
-/** For a web app that is the redirect URI itself and forwards the parameters with the credentials of its user. */
-export const postOauthCallback = createRoute({
-  ...operation("oauth_callback_post", "post", "/v2/auth/callback/{provider_id}"),
-  summary: "Complete an authorization with the parameters of the redirect",
-  tags,
-  request: {
-    params: z.object({ provider_id: providerId }),
-    body: jsonBody(z.object({ code: text, state: text }).openapi("OAuthCallback")),
-  },
-  responses: { 200: jsonResponse(Connected, "The token is stored."), ...refusals(400) },
-});
-
-/** GitHub redirects here after the installation of an app. */
-export const oauthSetup = createRoute({
-  ...operation("oauth_setup", "get", "/v2/auth/setup/{provider_id}"),
-  security: [],
-  summary: "Setup URL of a GitHub App",
-  tags,
-  request: {
-    params: z.object({ provider_id: providerId }),
-    query: returnedQuery.extend({
-      setup_action: optional(text),
-      installation_id: optional(laxInt({})),
-    }),
-  },
-  responses: { ...page, ...refusals() },
-});
 
 export const McpDiscoverRequest = z
   .object({
@@ -144,13 +81,67 @@ export const McpDiscoverRequest = z
   .openapi("McpDiscoverRequest");
 export type McpDiscoverRequest = z.output<typeof McpDiscoverRequest>;
 
-export const discoverMcpProvider = createRoute({
-  ...operation("mcp_discover", "post", "/v2/auth/providers/mcp-discover"),
-  summary: "Create a provider from the metadata of an MCP server",
-  tags,
-  request: { body: jsonBody(McpDiscoverRequest) },
-  responses: {
-    200: jsonResponse(OAuthProvider, "The new provider, without its client secret."),
-    ...refusals(400, 409),
-  },
-});
+export const flowRoutes = {
+  discoverMcpProvider: createRoute({
+    ...operation("mcp_discover", "post", "/v2/auth/providers/mcp-discover"),
+    summary: "Create a provider from the metadata of an MCP server",
+    request: { body: jsonBody(McpDiscoverRequest) },
+    responses: {
+      200: jsonResponse(OAuthProvider, "The new provider, without its client secret."),
+      ...refusals(400, 409),
+    },
+  }),
+  authenticate: createRoute({
+    ...operation("authenticate", "post", "/v2/auth/authenticate"),
+    summary: "Get a token of a user, or an authorization URL",
+    request: { body: jsonBody(AuthenticateRequest) },
+    responses: { 200: jsonResponse(AuthenticateAnswer, "A token, or an authorization URL."), ...refusals(400, 404) },
+  }),
+  /** A long poll: responds when the flow has ended or after `timeout` seconds. */
+  waitForAuthentication: createRoute({
+    ...operation("wait_for_auth_completion", "get", "/v2/auth/wait/{auth_id}"),
+    summary: "Wait for the end of an authorization",
+    request: {
+      params: z.object({ auth_id: text }),
+      query: z.object({
+        timeout: laxInt({}).default(30).openapi({ default: 30, description: "Timeout in seconds, at most 600." }),
+      }),
+    },
+    responses: { 200: jsonResponse(WaitAnswer, "The result of the authorization, or `timeout`."), ...refusals() },
+  }),
+  /** The redirect URI. A browser sends no API key; the state authenticates the request. */
+  oauthCallback: createRoute({
+    ...operation("oauth_callback_get", "get", "/v2/auth/callback/{provider_id}"),
+    security: [{ "Bearer Auth": [] }],
+    summary: "OAuth redirect URI for browsers",
+    request: {
+      params: providerParams,
+      query: returnedQuery.extend({ iss: optional(text).openapi({ description: "RFC 9207." }) }),
+    },
+    responses: { ...page, ...refusals() },
+  }),
+  /** For a web app that is the redirect URI itself and forwards the parameters with the credentials of its user. */
+  postOauthCallback: createRoute({
+    ...operation("oauth_callback_post", "post", "/v2/auth/callback/{provider_id}"),
+    summary: "Complete an authorization with the parameters of the redirect",
+    request: {
+      params: providerParams,
+      body: jsonBody(z.object({ code: text, state: text }).openapi("OAuthCallback")),
+    },
+    responses: { 200: jsonResponse(Connected, "The token is stored."), ...refusals(400) },
+  }),
+  /** GitHub redirects here after the installation of an app. */
+  oauthSetup: createRoute({
+    ...operation("oauth_setup", "get", "/v2/auth/setup/{provider_id}"),
+    security: [],
+    summary: "Setup URL of a GitHub App",
+    request: {
+      params: providerParams,
+      query: returnedQuery.extend({
+        setup_action: optional(text),
+        installation_id: optional(laxInt({})),
+      }),
+    },
+    responses: { ...page, ...refusals() },
+  }),
+} as const;

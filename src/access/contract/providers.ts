@@ -1,11 +1,11 @@
 import { createRoute, z } from "@hono/zod-openapi";
 import { jsonBody, jsonResponse } from "../../platform/contract/fields.ts";
 import { laxBoolean, literal } from "../../platform/contract/lax-fields.ts";
-import { operation, refusals } from "../../platform/contract/operation.ts";
-import { nullish, providerParams, secretText } from "./fields.ts";
+import { refusals } from "../../platform/contract/operation.ts";
+import { nullish, operationsOf, providerParams, secretText } from "./fields.ts";
 import { OAuthProvider } from "./records.ts";
 
-const tags = ["Auth Service (v2)"];
+const operation = operationsOf("Auth Service (v2)");
 
 /** URL of a provider or of an application. `Providers` validates which ones are allowed. */
 const url = z.string().max(2048);
@@ -63,50 +63,41 @@ export type ProviderUpdate = z.output<typeof ProviderUpdate>;
 const provider = jsonResponse(OAuthProvider, "The provider, without its client secret.");
 const providers = jsonResponse(z.array(OAuthProvider), "The providers, oldest first.");
 
-export const listProviders = createRoute({
-  ...operation("list_oauth_providers", "get", "/v2/auth/providers"),
-  summary: "List OAuth providers",
-  tags,
-  responses: { 200: providers },
-});
-
-export const createProvider = createRoute({
-  ...operation("create_oauth_provider", "post", "/v2/auth/providers"),
-  summary: "Create an OAuth provider; 409 if the provider_id exists in the workspace",
-  tags,
-  request: { body: jsonBody(ProviderCreate) },
-  responses: { 200: provider, ...refusals(409) },
-});
-
-export const getProvider = createRoute({
-  ...operation("get_oauth_provider", "get", "/v2/auth/providers/{provider_id}"),
-  summary: "Get an OAuth provider",
-  tags,
-  request: { params: providerParams },
-  responses: { 200: provider, ...refusals(404) },
-});
-
-export const updateProvider = createRoute({
-  ...operation("update_oauth_provider", "patch", "/v2/auth/providers/{provider_id}"),
-  summary: "Update an OAuth provider; a change of the client or an address cancels open flows",
-  tags,
-  request: { params: providerParams, body: jsonBody(ProviderUpdate) },
-  responses: { 200: provider, ...refusals(404) },
-});
-
 const Deleted = z.object({ message: z.string() }).openapi("OAuthProviderDeleted");
 
-export const deleteProvider = createRoute({
-  ...operation("delete_oauth_provider", "delete", "/v2/auth/providers/{provider_id}"),
-  summary: "Delete an OAuth provider and the tokens of all users",
-  tags,
-  request: { params: providerParams },
-  responses: { 200: jsonResponse(Deleted, "The provider is deleted."), ...refusals(404) },
-});
-
-export const listPlatformProviders = createRoute({
-  ...operation("list_platform_oauth_providers", "get", "/v2/auth/platform-providers"),
-  summary: "List providers that all workspaces share; always empty",
-  tags,
-  responses: { 200: providers },
-});
+export const providerRoutes = {
+  listProviders: createRoute({
+    ...operation("list_oauth_providers", "get", "/v2/auth/providers"),
+    summary: "List OAuth providers",
+    responses: { 200: providers },
+  }),
+  createProvider: createRoute({
+    ...operation("create_oauth_provider", "post", "/v2/auth/providers"),
+    summary: "Create an OAuth provider; 409 if the provider_id exists in the workspace",
+    request: { body: jsonBody(ProviderCreate) },
+    responses: { 200: provider, ...refusals(409) },
+  }),
+  getProvider: createRoute({
+    ...operation("get_oauth_provider", "get", "/v2/auth/providers/{provider_id}"),
+    summary: "Get an OAuth provider",
+    request: { params: providerParams },
+    responses: { 200: provider, ...refusals(404) },
+  }),
+  updateProvider: createRoute({
+    ...operation("update_oauth_provider", "patch", "/v2/auth/providers/{provider_id}"),
+    summary: "Update an OAuth provider; a change of the client or an address cancels open flows",
+    request: { params: providerParams, body: jsonBody(ProviderUpdate) },
+    responses: { 200: provider, ...refusals(404) },
+  }),
+  deleteProvider: createRoute({
+    ...operation("delete_oauth_provider", "delete", "/v2/auth/providers/{provider_id}"),
+    summary: "Delete an OAuth provider and the tokens of all users",
+    request: { params: providerParams },
+    responses: { 200: jsonResponse(Deleted, "The provider is deleted."), ...refusals(404) },
+  }),
+  listPlatformProviders: createRoute({
+    ...operation("list_platform_oauth_providers", "get", "/v2/auth/platform-providers"),
+    summary: "List providers that all workspaces share; always empty",
+    responses: { 200: providers },
+  }),
+} as const;

@@ -5,7 +5,6 @@ import { jsonObject, nullable, timestamp } from "../../platform/contract/fields.
 
 const nullableText = nullable(z.string());
 
-/** An OAuth provider with the registered client. The client secret is never returned. */
 export const OAuthProvider = z
   .object({
     id: z.string(),
@@ -30,7 +29,6 @@ export const OAuthProvider = z
   .openapi("OAuthProviderResponse");
 export type OAuthProvider = z.output<typeof OAuthProvider>;
 
-/** A token of a user, without its secrets. */
 export const OAuthTokenSummary = z
   .object({
     id: z.string(),
@@ -45,7 +43,6 @@ export const OAuthTokenSummary = z
   .openapi("OAuthTokenSummary");
 export type OAuthTokenSummary = z.output<typeof OAuthTokenSummary>;
 
-/** Permission of an agent to use a token. */
 export const AgentConnection = z
   .object({
     id: z.string(),
@@ -61,7 +58,6 @@ export const AgentConnection = z
   .openapi("AgentConnectionResponse");
 export type AgentConnection = z.output<typeof AgentConnection>;
 
-/** A change of a token or a failed authorization, for the user to read. */
 export const TokenEvent = z
   .object({
     id: z.string(),

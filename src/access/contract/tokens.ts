@@ -1,14 +1,13 @@
 import { createRoute, z } from "@hono/zod-openapi";
 import { jsonBody, jsonObject, jsonResponse } from "../../platform/contract/fields.ts";
 import { laxBoolean, laxInt } from "../../platform/contract/lax-fields.ts";
-import { operation, refusals } from "../../platform/contract/operation.ts";
-import { label, nullish, providerId, scopes, secretText } from "./fields.ts";
+import { refusals } from "../../platform/contract/operation.ts";
+import { label, nullish, operationsOf, providerId, providerParams, scopes, secretText } from "./fields.ts";
 import { OAuthTokenSummary, TokenEvent } from "./records.ts";
 
-const tags = ["Auth Service (v2)"];
+const operation = operationsOf("Auth Service (v2)");
 
 const optionalProvider = z.object({ provider_id: providerId.optional() });
-const requiredProvider = z.object({ provider_id: providerId });
 
 /** Any string is valid, not only a UUID; an unknown one is not found. */
 const tokenParams = z.object({ token_id: z.string() });
@@ -16,7 +15,7 @@ const tokenParams = z.object({ token_id: z.string() });
 /** 100 years. A longer lifetime would exceed the range of timestamps. */
 const MAX_LIFETIME_S = 3_153_600_000;
 
-/** Fields of a token that the client obtained itself. */
+/** A token that the client obtained itself. */
 export const importedToken = {
   access_token: secretText,
   refresh_token: nullish(secretText),
@@ -25,52 +24,11 @@ export const importedToken = {
   metadata: nullish(jsonObject),
 };
 
-export const listTokens = createRoute({
-  ...operation("list_oauth_tokens_for_user", "get", "/v2/auth/tokens"),
-  summary: "List the caller's tokens, without their secrets",
-  tags,
-  request: { query: optionalProvider },
-  responses: {
-    200: jsonResponse(z.array(OAuthTokenSummary), "The tokens: the default first, then newest first."),
-    ...refusals(),
-  },
-});
-
 const TokensDeleted = z.object({ message: z.string(), provider_id: z.string() }).openapi("OAuthTokensDeleted");
 export type TokensDeleted = z.output<typeof TokensDeleted>;
 
-export const deleteTokens = createRoute({
-  ...operation("delete_oauth_tokens_for_user", "delete", "/v2/auth/tokens"),
-  summary: "Delete all tokens of the caller at a provider, for all agents",
-  tags,
-  request: { query: requiredProvider },
-  responses: { 200: jsonResponse(TokensDeleted, "The caller has no tokens at the provider."), ...refusals() },
-});
-
-export const checkTokenExists = createRoute({
-  ...operation("check_oauth_token_exists", "get", "/v2/auth/tokens/exists"),
-  summary: "Check whether the caller has a token at a provider",
-  tags,
-  request: { query: requiredProvider },
-  responses: {
-    200: jsonResponse(
-      z.object({ has_token: z.boolean() }).openapi("OAuthTokenStatusResponse"),
-      "Whether there is a token.",
-    ),
-    ...refusals(),
-  },
-});
-
 const Batch = z.object({ provider_ids: z.array(providerId).max(1000) }).openapi("OAuthTokenStatusBatchRequest");
 const BatchAnswer = z.object({ has_token: z.record(z.string(), z.boolean()) }).openapi("OAuthTokenStatusBatchResponse");
-
-export const checkTokensExist = createRoute({
-  ...operation("check_oauth_tokens_exist_batch", "post", "/v2/auth/tokens/exists/batch"),
-  summary: "Check at which providers the caller has a token",
-  tags,
-  request: { body: jsonBody(Batch) },
-  responses: { 200: jsonResponse(BatchAnswer, "A boolean for each requested provider."), ...refusals() },
-});
 
 const TokenImport = z
   .object({
@@ -81,44 +39,72 @@ const TokenImport = z
   .openapi("OAuthTokenImportRequest");
 export type TokenImport = z.output<typeof TokenImport>;
 
-export const importToken = createRoute({
-  ...operation("import_oauth_token", "post", "/v2/auth/tokens/import"),
-  summary: "Import a token that the caller obtained elsewhere",
-  tags,
-  request: { body: jsonBody(TokenImport) },
-  responses: {
-    200: jsonResponse(z.object({ token_id: z.string() }).openapi("OAuthTokenImportResponse"), "The id of the token."),
-    ...refusals(404),
-  },
-});
-
 const TokenUpdate = z
   .object({ provider_account_label: nullish(label), is_default: nullish(laxBoolean) })
   .openapi("OAuthTokenUpdateRequest");
 export type TokenUpdate = z.output<typeof TokenUpdate>;
 
-export const updateToken = createRoute({
-  ...operation("update_token_label", "patch", "/v2/auth/tokens/{token_id}/metadata"),
-  summary: "Update the label of a token, or make it the default",
-  tags,
-  request: { params: tokenParams, body: jsonBody(TokenUpdate) },
-  responses: { 200: jsonResponse(OAuthTokenSummary, "The updated token."), ...refusals(404) },
-});
-
-export const deleteToken = createRoute({
-  ...operation("delete_single_oauth_token", "delete", "/v2/auth/tokens/{token_id}"),
-  summary: "Delete one of the caller's tokens",
-  tags,
-  request: { params: tokenParams },
-  responses: { 204: { description: "The token is deleted." }, ...refusals(404) },
-});
-
-export const listTokenEvents = createRoute({
-  ...operation("list_token_events_for_user", "get", "/v2/auth/token-events"),
-  summary: "List events of the caller's tokens",
-  tags,
-  request: {
-    query: optionalProvider.extend({ limit: laxInt({ ge: 1, le: 200 }).default(50).openapi({ default: 50 }) }),
-  },
-  responses: { 200: jsonResponse(z.array(TokenEvent), "The events, newest first."), ...refusals() },
-});
+export const tokenRoutes = {
+  listTokens: createRoute({
+    ...operation("list_oauth_tokens_for_user", "get", "/v2/auth/tokens"),
+    summary: "List the caller's tokens, without their secrets",
+    request: { query: optionalProvider },
+    responses: {
+      200: jsonResponse(z.array(OAuthTokenSummary), "The tokens: the default first, then newest first."),
+      ...refusals(),
+    },
+  }),
+  deleteTokens: createRoute({
+    ...operation("delete_oauth_tokens_for_user", "delete", "/v2/auth/tokens"),
+    summary: "Delete all tokens of the caller at a provider, for all agents",
+    request: { query: providerParams },
+    responses: { 200: jsonResponse(TokensDeleted, "The caller has no tokens at the provider."), ...refusals() },
+  }),
+  checkTokenExists: createRoute({
+    ...operation("check_oauth_token_exists", "get", "/v2/auth/tokens/exists"),
+    summary: "Check whether the caller has a token at a provider",
+    request: { query: providerParams },
+    responses: {
+      200: jsonResponse(
+        z.object({ has_token: z.boolean() }).openapi("OAuthTokenStatusResponse"),
+        "Whether there is a token.",
+      ),
+      ...refusals(),
+    },
+  }),
+  checkTokensExist: createRoute({
+    ...operation("check_oauth_tokens_exist_batch", "post", "/v2/auth/tokens/exists/batch"),
+    summary: "Check at which providers the caller has a token",
+    request: { body: jsonBody(Batch) },
+    responses: { 200: jsonResponse(BatchAnswer, "A boolean for each requested provider."), ...refusals() },
+  }),
+  importToken: createRoute({
+    ...operation("import_oauth_token", "post", "/v2/auth/tokens/import"),
+    summary: "Import a token that the caller obtained elsewhere",
+    request: { body: jsonBody(TokenImport) },
+    responses: {
+      200: jsonResponse(z.object({ token_id: z.string() }).openapi("OAuthTokenImportResponse"), "The id of the token."),
+      ...refusals(404),
+    },
+  }),
+  updateToken: createRoute({
+    ...operation("update_token_label", "patch", "/v2/auth/tokens/{token_id}/metadata"),
+    summary: "Update the label of a token, or make it the default",
+    request: { params: tokenParams, body: jsonBody(TokenUpdate) },
+    responses: { 200: jsonResponse(OAuthTokenSummary, "The updated token."), ...refusals(404) },
+  }),
+  deleteToken: createRoute({
+    ...operation("delete_single_oauth_token", "delete", "/v2/auth/tokens/{token_id}"),
+    summary: "Delete one of the caller's tokens",
+    request: { params: tokenParams },
+    responses: { 204: { description: "The token is deleted." }, ...refusals(404) },
+  }),
+  listTokenEvents: createRoute({
+    ...operation("list_token_events_for_user", "get", "/v2/auth/token-events"),
+    summary: "List events of the caller's tokens",
+    request: {
+      query: optionalProvider.extend({ limit: laxInt({ ge: 1, le: 200 }).default(50).openapi({ default: 50 }) }),
+    },
+    responses: { 200: jsonResponse(z.array(TokenEvent), "The events, newest first."), ...refusals() },
+  }),
+} as const;

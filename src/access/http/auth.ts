@@ -7,8 +7,8 @@ import { type Access, type Credentials, permanentAdmission } from "../access.ts"
 import { isPublic, scopeOf } from "./scopes.ts";
 
 /**
- * Authenticates and authorizes a request before anything else is processed, so that an unauthorized client learns neither which routes
- * exist nor what their bodies look like. Public paths have no caller.
+ * Precedes routing and validation, so that an unauthorized client learns neither which routes exist nor the format of their bodies.
+ * Public paths have no caller.
  *
  * @param max_open maximum number of open responses per user
  */
@@ -16,27 +16,24 @@ export function authenticate(access: Access, prefix: string, max_open: number): 
   const answers = new OpenResponseLimit(max_open);
   return async (context, next) => {
     const path = pathBelow(prefix, context.req.path);
-    if (path === undefined || !isPublic(context.req.method, path)) {
-      const internal = context.env?.caller;
-      const { caller, onEnd, isLimited } = internal
-        ? permanentAdmission(internal)
-        : await access.admit(credentialsOf((name) => context.req.header(name)));
-      const scope = path === undefined ? undefined : scopeOf(path, context.req.method);
-      if (scope && !mayUse(caller, scope)) throw new ApiError("missing_scope", { scope });
-      if (isLimited) answers.check(caller, context.req.path);
-      context.set("caller", caller);
-      context.set("onAccessEnd", (listener) => {
-        const cleanups = [onEnd(listener), ...(isLimited ? [answers.enter(caller)] : [])];
-        return () => {
-          for (const cleanup of cleanups.splice(0)) cleanup();
-        };
-      });
-      await next();
-      // Responses that may contain secrets must not be cached.
-      if (scope && SECRET_SCOPES.has(scope)) context.header("cache-control", "no-store");
-      return;
-    }
+    if (path !== undefined && isPublic(context.req.method, path)) return next();
+    const internal = context.env?.caller;
+    const { caller, onEnd, isLimited } = internal
+      ? permanentAdmission(internal)
+      : await access.admit(credentialsOf((name) => context.req.header(name)));
+    const scope = path === undefined ? undefined : scopeOf(path, context.req.method);
+    if (scope && !mayUse(caller, scope)) throw new ApiError("missing_scope", { scope });
+    if (isLimited) answers.check(caller, context.req.path);
+    context.set("caller", caller);
+    context.set("onAccessEnd", (listener) => {
+      const cleanups = [onEnd(listener), ...(isLimited ? [answers.enter(caller)] : [])];
+      return () => {
+        for (const cleanup of cleanups.splice(0)) cleanup();
+      };
+    });
     await next();
+    // Responses that may contain secrets must not be cached.
+    if (scope && SECRET_SCOPES.has(scope)) context.header("cache-control", "no-store");
   };
 }
 

@@ -1,10 +1,11 @@
 import type { Context } from "hono";
+import { html } from "hono/html";
 import { ApiError } from "../../platform/errors.ts";
 import { requestOrigin } from "../../platform/http/base-url.ts";
 import { clientAbortOf } from "../../platform/http/client-abort.ts";
-import { fastapiErrors, fastapiInput, serveAt } from "../../platform/http/fastapi.ts";
+import { serveAt } from "../../platform/http/fastapi.ts";
 import { keepAliveResponse } from "../../platform/http/json-responses.ts";
-import { type App, type Handler, handleRoute } from "../../platform/http/route.ts";
+import type { App } from "../../platform/http/route.ts";
 import type { Log } from "../../platform/lib/log.ts";
 import { unlessAborted } from "../../platform/lib/signal.ts";
 import { authServiceRoutes } from "../contract/routes.ts";
@@ -12,11 +13,9 @@ import type { CallbackParameters } from "../oauth/flow-callback.ts";
 import type { Flows } from "../oauth/flows.ts";
 
 export interface FlowRoutesOptions {
-  /** Public URL of this server. */
   public_url: string | undefined;
   /** Host names that are allowed besides those of loopback; undefined when the server does not listen on loopback. */
   allowed_hosts: readonly string[] | undefined;
-  /** Path prefix of all routes; may be empty. */
   prefix: string;
   log: Log;
 }
@@ -57,24 +56,24 @@ export function serveFlows(app: App, mounts: readonly string[], flows: Flows, op
     return answerCallback(flows, { ...params, ...query }, "../done");
   });
 
-  for (const mount of mounts) {
+  // The callback path of LangSmith, which may already be registered at providers.
+  const compatibleRoute = { ...routes.oauthCallback, path: "/host-oauth-callback/{provider_id}" };
+  serveAt(app, mounts, compatibleRoute, ({ params, query }) =>
+    answerCallback(flows, { ...params, ...query }, "../v2/auth/done"),
+  );
+
+  for (const mount of mounts)
     app.get(`${mount}/v2/auth/done`, ({ req }) => donePage(req.query("status"), req.query("provider")));
-    // The callback path of LangSmith, which may already be registered at providers.
-    const compatibleRoute = { ...routes.oauthCallback, path: `${mount}/host-oauth-callback/{provider_id}` };
-    const handler: Handler<typeof compatibleRoute> = ({ params, query }) =>
-      answerCallback(flows, { ...params, ...query }, "../v2/auth/done");
-    handleRoute(app, compatibleRoute, handler, fastapiErrors, fastapiInput);
-  }
 }
 
-/** Handles the callback of a browser: redirects to the result page, or returns an error page. */
 async function answerCallback(flows: Flows, callback: CallbackParameters, done: string): Promise<Response> {
   try {
     const { status } = await flows.handleCallback(callback);
     return redirectToDonePage(done, status, callback.provider_id);
   } catch (error) {
     if (!(error instanceof ApiError) || error.status >= 500) throw error;
-    return errorPage(error.status, error.message);
+    // The message contains nothing from the request.
+    return page(error.status, PAGES.failed[0], error.message);
   }
 }
 
@@ -87,14 +86,13 @@ function baseUrlOf({ req }: Context, { public_url, allowed_hosts, prefix }: Flow
   return allowed_hosts === undefined ? undefined : requestOrigin(req) + prefix;
 }
 
-/** Pages that the browser shows at the end of a flow. */
 const PAGES = {
   connected: ["Connected", "You can close this window."],
   failed: ["Not connected", "The provider did not grant access. Close this window and start again."],
 } as const satisfies Record<string, readonly [title: string, text: string]>;
 
 /**
- * Redirects the browser, so that the authorization code disappears from its address bar.
+ * The redirect removes the authorization code from the address bar.
  *
  * @param done URL of {@link donePage} relative to the request path: a proxy may use another path prefix
  */
@@ -113,27 +111,27 @@ function donePage(status: string | undefined, provider: string | undefined): Res
   return page(200, provider && PROVIDER_ID.test(provider) ? `${title}: ${provider}` : title, text);
 }
 
-/** @param message an error message that contains nothing from the request */
-const errorPage = (status: number, message: string): Response => page(status, PAGES.failed[0], message);
-
 /** A page without scripts and external resources. It sends no referrer. */
 function page(status: number, title: string, text: string): Response {
-  const html = `<!doctype html>
+  const content = html`<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width">
 <meta name="color-scheme" content="light dark">
-<title>${escaped(title)}</title>
+<title>${title}</title>
 <style>
   :root { color-scheme: light dark; font: 16px/1.5 system-ui, sans-serif; }
   body { display: grid; place-content: center; min-height: 90vh; margin: 0 1rem; text-align: center; }
   h1 { font-size: 1.25rem; margin: 0; }
   p { margin: .25rem 0 0; max-width: 32rem; }
 </style>
-<main><h1>${escaped(title)}</h1><p>${escaped(text)}</p></main>
+<main><h1>${title}</h1><p>${text}</p></main>
 </html>
 `;
-  return new Response(html, { status, headers: { "content-type": "text/html; charset=utf-8", ...PRIVATE_HEADERS } });
+  return new Response(String(content), {
+    status,
+    headers: { "content-type": "text/html; charset=utf-8", ...PRIVATE_HEADERS },
+  });
 }
 
 /** Headers of responses to URLs that contain an authorization code, and of the pages that follow. */
@@ -143,6 +141,3 @@ const PRIVATE_HEADERS = {
   "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'",
   "x-content-type-options": "nosniff",
 };
-
-const ENTITIES: Record<string, string> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" };
-const escaped = (text: string): string => text.replaceAll(/[&<>"]/g, (char) => ENTITIES[char] as string);

@@ -14,13 +14,12 @@ export function generateApiKey(): { key_id: string; key: string } {
   return { key_id, key: `tmk_${key_id}_${randomBytes(32).toString("base64url")}` };
 }
 
-/** The id in a text that has the format of an API key. */
 export const parseKeyId = (text: string): string | undefined => API_KEY.exec(text)?.[1];
 
-/** SHA-256 in hex, the only form in which a key is stored. A slow hash adds no protection to 256 random bits. */
+/** SHA-256 in hex, for keys and OAuth states. A slow hash adds no protection to 256 random bits. */
 export const digestOf = (key: string): string => createHash("sha256").update(key).digest("hex");
 
-/** Compares a key with a digest in constant time. */
+/** Compares in constant time. */
 export const matchesDigest = (key: string, digest: string): boolean =>
   timingSafeEqual(Buffer.from(digestOf(key), "hex"), Buffer.from(digest, "hex"));
 

@@ -9,7 +9,6 @@ import type { ApiKeyRow } from "../storage/schema.ts";
 import { isOperator, requireWorkspace } from "../workspaces.ts";
 import { digestOf, generateApiKey } from "./api-key-format.ts";
 
-/** Administration of API keys. */
 export class ApiKeys {
   readonly #database: VaultContext["database"];
 
@@ -41,7 +40,7 @@ export class ApiKeys {
   }
 }
 
-/** Creates a key. Only its id and its digest are stored. */
+/** Only the id and the digest of the key are stored. */
 export async function createApiKey(
   tx: Tx,
   { scopes, ...owner }: Pick<ApiKeyRow, "tenant_id" | "user_id" | "name"> & { scopes: readonly Scope[] | undefined },

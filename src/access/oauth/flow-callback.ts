@@ -1,10 +1,10 @@
-import { timingSafeEqual } from "node:crypto";
 import type { Caller } from "../../platform/contract/caller.ts";
 import type { Tx } from "../../platform/database/database.ts";
 import { ApiError } from "../../platform/errors.ts";
 import { newId } from "../../platform/lib/ids.ts";
 import type { JsonObject } from "../../platform/lib/json/json.ts";
 import type { VaultContext } from "../context.ts";
+import { DUMMY_DIGEST, matchesDigest } from "../keys/api-key-format.ts";
 import { insertConnection } from "../storage/connections.ts";
 import { claimFlow, endFlowIfClaimed, findFlow } from "../storage/flows.ts";
 import { findProvider } from "../storage/providers.ts";
@@ -13,13 +13,12 @@ import { insertTokenEvents } from "../storage/token-events.ts";
 import { findToken, insertUserToken, renewToken } from "../storage/tokens.ts";
 import { newTokenEvent } from "../tokens/token-events.ts";
 import { sealToken } from "../tokens/token-secret.ts";
-import { digestOf, verifierAad } from "./flow-start.ts";
+import { verifierAad } from "./flow-start.ts";
 import { isInitiator, notifyFlowWaiters } from "./flow-wait.ts";
 import { exchangeCode, type Grant } from "./oauth-client.ts";
 import { describeFailure, safeErrorCode } from "./provider-errors.ts";
 import { revokeGrant } from "./revocation.ts";
 
-/** The parameters of a request to the callback URL. */
 export interface CallbackParameters {
   /** From the path. Each provider has its own callback, so that a response of another provider is rejected (mix-up attack). */
   provider_id: string;
@@ -28,7 +27,6 @@ export interface CallbackParameters {
   error?: string | undefined;
   error_description?: string | undefined;
   iss?: string | undefined;
-  /** Of a GitHub App. */
   installation_id?: number | undefined;
 }
 
@@ -63,8 +61,7 @@ export async function handleCallback(
 async function flowOfState({ database }: VaultContext, state = ""): Promise<FlowRow | undefined> {
   const auth_id = state.slice(0, Math.max(0, state.indexOf(".")));
   const flow = await findFlow(database.read, auth_id);
-  const [expected, actual] = [flow?.state_digest ?? digestOf(""), digestOf(state)];
-  return timingSafeEqual(Buffer.from(expected), Buffer.from(actual)) ? flow : undefined;
+  return matchesDigest(state, flow?.state_digest ?? DUMMY_DIGEST) ? flow : undefined;
 }
 
 async function completeFlow(context: VaultContext, flow: FlowRow, callback: CallbackParameters): Promise<FlowResult> {
@@ -113,7 +110,7 @@ async function storeGrant(
     return "connected";
   });
   if (outcome === "connected") return { status: "connected" };
-  // The provider has issued a token that is not stored anywhere.
+  // The provider has issued a token that is not stored.
   void revokeGrant(context, provider, grant.secret);
   return { status: "failed", reason: outcome };
 }
@@ -144,7 +141,6 @@ async function connectAgent(tx: Tx, { tenant_id, user_id, provider_id, agent_id 
   await insertConnection(tx, { connection_id, tenant_id, agent_id, token_id, provider_id, created_by: user_id });
 }
 
-/** Ends a flow without a token, and stores an event with the reason. */
 async function failFlow(
   context: VaultContext,
   flow: FlowRow,
@@ -159,6 +155,6 @@ async function failFlow(
   return { status: "failed", reason };
 }
 
-/** A message of a provider, restricted to 300 characters of printable ASCII. */
+/** The text comes from the provider. */
 const printableLine = (text: string | undefined): string | null =>
   text ? text.replaceAll(/[^\x20-\x7e]/g, "?").slice(0, 300) : null;

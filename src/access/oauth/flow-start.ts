@@ -1,11 +1,13 @@
-import { createHash, randomBytes } from "node:crypto";
+import { randomBytes } from "node:crypto";
+import { generateRandomCodeVerifier } from "oauth4webapi";
 import { ApiError } from "../../platform/errors.ts";
 import { newId } from "../../platform/lib/ids.ts";
 import type { VaultContext } from "../context.ts";
 import type { AadContext } from "../encryption/seal.ts";
+import { digestOf } from "../keys/api-key-format.ts";
 import { insertFlow } from "../storage/flows.ts";
 import type { ProviderRow, TokenRow } from "../storage/schema.ts";
-import { authorizationUrl, newVerifier } from "./oauth-client.ts";
+import { authorizationUrl } from "./oauth-client.ts";
 
 export interface FlowRequest {
   tenant_id: string;
@@ -13,7 +15,6 @@ export interface FlowRequest {
   user_id: string;
   /** The caller: the user, or a service on behalf of the user. */
   started_by: string;
-  /** The agent that is connected to the token. */
   agent_id: string | undefined;
   scopes: readonly string[];
   is_default: boolean;
@@ -23,7 +24,6 @@ export interface FlowRequest {
   base_url: string | undefined;
 }
 
-/** Starts a flow, which expires after `flow_ttl_ms`. @returns its id and the URL at which the user authorizes */
 export async function startFlow(
   context: VaultContext,
   provider: ProviderRow,
@@ -33,7 +33,7 @@ export async function startFlow(
   const redirect_uri = redirectUriOf(provider, request.base_url);
   const auth_id = newId();
   const state = `${auth_id}.${randomBytes(32).toString("base64url")}`;
-  const verifier = provider.uses_pkce ? newVerifier() : undefined;
+  const verifier = provider.uses_pkce ? generateRandomCodeVerifier() : undefined;
   // A renewed token keeps its scopes, because other agents rely on them.
   const current_scopes = token_to_renew ? (JSON.parse(token_to_renew.scopes) as string[]) : [];
   const scopes = [...new Set([...current_scopes, ...request.scopes])];
@@ -63,9 +63,6 @@ export const verifierAad = ({ tenant_id, auth_id }: { tenant_id: string; auth_id
   column: "verifier",
 });
 
-export const digestOf = (state: string): string => createHash("sha256").update(state).digest("hex");
-
-/** The callback URL of this server for a provider. */
 export const callbackUrl = (base_url: string, provider_id: string): string =>
   `${base_url.replace(/\/$/, "")}/v2/auth/callback/${encodeURIComponent(provider_id)}`;
 

@@ -44,11 +44,9 @@ export async function waitForFlow(
 
 const NOT_FOUND = { status: "not_found", token: null } as const;
 
-/** Whether the caller started the flow, or is the user that the flow is for. */
 export const isInitiator = (flow: FlowRow, { tenant_id, user_id }: Pick<Caller, "tenant_id" | "user_id">): boolean =>
   flow.tenant_id === tenant_id && (flow.user_id === user_id || flow.started_by === user_id);
 
-/** Notifies the waiters of flows that have ended. */
 export function notifyFlowWaiters({ database }: Pick<VaultContext, "database">, auth_ids: readonly string[]): void {
   for (const auth_id of auth_ids) database.hints.emit({ kind: "flow", auth_id });
 }

@@ -17,13 +17,12 @@ import { waitForFlow } from "./flow-wait.ts";
 import { discoverProvider } from "./mcp-discovery.ts";
 import { ensureFreshToken } from "./refresh.ts";
 
-/** Upper limit of the requested timeout. The default of the clients is 300 s. */
+/** The default of the clients is 300 s. */
 const MAX_WAIT_MS = 600_000;
 
-/** Expired flows are deleted after this time. */
+/** Time until an expired flow is deleted. */
 const RETENTION_MS = 24 * 3_600_000;
 
-/** The user and the assistant of a run. */
 interface RunUser {
   tenant_id: string;
   user_id: string;
@@ -39,7 +38,7 @@ interface RunTokenRequest {
   token_id?: string | undefined;
 }
 
-/** OAuth flows: authentication requests, waits, callbacks, discovery, and the deletion of expired flows. */
+/** OAuth flows, and the deletion of expired flows. */
 export class Flows implements BackgroundService {
   readonly #context: VaultContext;
   readonly #retention: BackgroundService;
@@ -50,16 +49,29 @@ export class Flows implements BackgroundService {
     this.#retention = retention(context, "oauth_flows", (tx, limit) => deleteExpiredFlows(tx, RETENTION_MS, limit));
   }
 
-  /** As {@link authenticate}. */
-  authenticate(caller: Caller, body: AuthenticateRequest, base_url: string | undefined): Promise<AuthenticateAnswer> {
-    return authenticate(this.#context, caller, body, base_url);
+  /**
+   * Returns a token of a user at a provider, or the URL at which the user authorizes.
+   *
+   * @param base_url public URL of this server; undefined when it is not known
+   * @throws ApiError oauth_provider_not_found, oauth_token_not_found; provider_unavailable when the token has expired and the refresh
+   *   failed temporarily; no_public_url, redirect_uri_not_allowed
+   */
+  async authenticate(
+    caller: Caller,
+    body: AuthenticateRequest,
+    base_url: string | undefined,
+  ): Promise<AuthenticateAnswer> {
+    const provider = await findProvider(this.#context.database.read, caller.tenant_id, body.provider);
+    if (!provider) throw new ApiError("oauth_provider_not_found", { provider_id: body.provider });
+    const request = { caller, user_id: requestedUserId(caller, body), provider, body, base_url };
+    const found = body.force_new ? { status: "pending" as const } : await this.#findUsableToken(request);
+    return found.status === "completed" ? found : this.#requestAuthorization(request, found);
   }
 
   /**
    * Returns a token for the graph of a run, or the URL at which the run's user authorizes. The request is made as the run's user. The
    * scopes of the user's API key do not apply, because the request comes from the operator's graph.
    *
-   * @param base_url as in {@link authenticate}
    * @throws ApiError as {@link authenticate}
    */
   async tokenForRun(
@@ -84,11 +96,7 @@ export class Flows implements BackgroundService {
     return response.status === "completed" ? { token: response.token as string } : { auth_url: response.url as string };
   }
 
-  /**
-   * As {@link waitForFlow}; also ends when the service stops.
-   *
-   * @param signal aborted when the client disconnects
-   */
+  /** As {@link waitForFlow}; also ends when the service stops. */
   wait(caller: Caller, auth_id: string, timeout_s: number, signal: AbortSignal): Promise<WaitAnswer> {
     const timeout_ms = Math.min(Math.max(timeout_s, 0) * 1000, MAX_WAIT_MS);
     const ended = AbortSignal.any([signal, this.#stopping.signal]);
@@ -113,9 +121,76 @@ export class Flows implements BackgroundService {
     this.#stopping.abort();
     return this.#retention.stop();
   }
+
+  /** In this order: the requested token, a token that the agent is connected to, the user's default token. */
+  async #findUsableToken(request: TokenRequest): Promise<CompletedAnswer | MissingToken> {
+    const { read } = this.#context.database;
+    const { user_id, body } = request;
+    const { tenant_id, provider_id } = request.provider;
+    if (body.token_id !== undefined) {
+      const token = await findToken(read, tenant_id, body.token_id);
+      if (token?.user_id !== user_id || token.provider_id !== provider_id) throw new ApiError("oauth_token_not_found");
+      return this.#useToken(request, token, "token_expired");
+    }
+    let first_missing: MissingToken | undefined;
+    for (const token of await this.#connectedTokens(request)) {
+      const result = await this.#useToken(request, token, "pending");
+      if (result.status === "completed") return result;
+      first_missing ??= result;
+    }
+    const tokens = await listTokens(read, { tenant_id, user_id, provider_id });
+    const default_token = tokens.find((token) => token.is_default === 1);
+    const result = default_token && (await this.#useToken(request, default_token, "pending"));
+    if (result?.status === "completed") return result;
+    const missing = first_missing ?? result;
+    if (missing) return missing;
+    const hasUnconnected = tokens.some((token) => coversScopes(token, body.scopes));
+    return { status: hasUnconnected && body.agent_id !== undefined ? "connection_required" : "pending" };
+  }
+
+  /** The user's own tokens first, then tokens of the agent, which all of its users share; newest connection first. */
+  async #connectedTokens({ user_id, provider, body: { agent_id } }: TokenRequest): Promise<TokenRow[]> {
+    if (agent_id === undefined) return [];
+    const { read } = this.#context.database;
+    const { tenant_id, provider_id } = provider;
+    const connections = await listConnections(read, { tenant_id, agent_id, user_id }, provider_id);
+    const tokens = await Promise.all(connections.map(({ token_id }) => findToken(read, tenant_id, token_id)));
+    const found = tokens.filter((token) => token !== undefined);
+    return [
+      ...found.filter((token) => token.user_id === user_id),
+      ...found.filter((token) => token.user_id !== user_id),
+    ];
+  }
+
+  /** @param status_if_expired the status when the token has expired and cannot be refreshed */
+  async #useToken(
+    { user_id, provider: { provider_id }, body }: TokenRequest,
+    token: TokenRow,
+    status_if_expired: MissingToken["status"],
+  ): Promise<CompletedAnswer | MissingToken> {
+    const token_to_renew = token.user_id === user_id ? token : undefined;
+    if (!coversScopes(token, body.scopes)) return { status: "pending", token_to_renew };
+    const state = await ensureFreshToken(this.#context, token);
+    if (state.status === "deleted") return { status: "pending" };
+    if (state.status === "expired") return { status: status_if_expired, token_to_renew };
+    if (state.status === "unavailable")
+      throw new ApiError("provider_unavailable", { provider_id, reason: state.reason });
+    const metadata = JSON.parse(state.token.metadata) as JsonObject;
+    return { status: "completed", url: null, auth_id: null, token: state.secret.access_token, user_id, metadata };
+  }
+
+  async #requestAuthorization(
+    { caller, user_id, provider, body, base_url }: TokenRequest,
+    { status, token_to_renew }: MissingToken,
+  ): Promise<AuthenticateAnswer> {
+    const { agent_id, scopes, is_default } = body;
+    const owner = { tenant_id: caller.tenant_id, user_id, started_by: caller.user_id };
+    const flow = { ...owner, agent_id, scopes, is_default, token_to_renew, base_url };
+    const { url, auth_id } = await startFlow(this.#context, provider, flow);
+    return { status, url, auth_id, token: null, user_id, metadata: null };
+  }
 }
 
-/** A validated request. */
 interface TokenRequest {
   caller: Caller;
   /** Owner of the requested token. */
@@ -133,118 +208,11 @@ interface MissingToken {
   token_to_renew?: TokenRow | undefined;
 }
 
-/**
- * Returns a token of a user at a provider, or the URL at which the user authorizes.
- *
- * @param base_url public URL of this server; undefined when it is not known
- * @throws ApiError oauth_provider_not_found, oauth_token_not_found; provider_unavailable when the token has expired and the refresh
- *   failed temporarily; no_public_url, redirect_uri_not_allowed
- */
-async function authenticate(
-  context: VaultContext,
-  caller: Caller,
-  body: AuthenticateRequest,
-  base_url: string | undefined,
-): Promise<AuthenticateAnswer> {
-  const provider = await findProvider(context.database.read, caller.tenant_id, body.provider);
-  if (!provider) throw new ApiError("oauth_provider_not_found", { provider_id: body.provider });
-  const request = { caller, user_id: requestedUserId(caller, body), provider, body, base_url };
-  const found = body.force_new ? { status: "pending" as const } : await findUsableToken(context, request);
-  return found.status === "completed" ? found : requestAuthorization(context, request, found);
-}
-
 /** Only a caller with the scope `service` can select another user. For other callers the fields are ignored. */
 const requestedUserId = (caller: Caller, { ls_user_id, user_id }: AuthenticateRequest): string =>
   mayUse(caller, "service") ? (ls_user_id ?? user_id ?? caller.user_id) : caller.user_id;
-
-/** In this order: the requested token, a token that the agent is connected to, the user's default token. */
-async function findUsableToken(context: VaultContext, request: TokenRequest): Promise<CompletedAnswer | MissingToken> {
-  const { database } = context;
-  const { caller, user_id, provider, body } = request;
-  const { provider_id } = provider;
-  const { tenant_id } = caller;
-  if (body.token_id !== undefined) {
-    const token = await findToken(database.read, tenant_id, body.token_id);
-    if (token?.user_id !== user_id || token.provider_id !== provider_id) throw new ApiError("oauth_token_not_found");
-    return useToken(context, request, token, "token_expired");
-  }
-  let first_missing: MissingToken | undefined;
-  for (const token of await connectedTokens(context, request)) {
-    const result = await useToken(context, request, token, "pending");
-    if (result.status === "completed") return result;
-    first_missing ??= result;
-  }
-  const tokens = await listTokens(database.read, { tenant_id, user_id, provider_id });
-  const default_token = tokens.find((token) => token.is_default === 1);
-  const result = default_token && (await useToken(context, request, default_token, "pending"));
-  if (result?.status === "completed") return result;
-  const missing = first_missing ?? result;
-  if (missing) return missing;
-  const hasUnconnected = tokens.some((token) => coversScopes(token, body.scopes));
-  return { status: hasUnconnected && body.agent_id !== undefined ? "connection_required" : "pending" };
-}
-
-/** The user's own tokens first, then tokens of the agent, which all of its users share; newest connection first. */
-async function connectedTokens({ database }: VaultContext, request: TokenRequest): Promise<TokenRow[]> {
-  const { caller, user_id, provider, body } = request;
-  if (body.agent_id === undefined) return [];
-  const { tenant_id } = caller;
-  const selection = { tenant_id, agent_id: body.agent_id, user_id };
-  const connections = await listConnections(database.read, selection, provider.provider_id);
-  const tokens = await Promise.all(connections.map(({ token_id }) => findToken(database.read, tenant_id, token_id)));
-  const found = tokens.filter((token) => token !== undefined);
-  return [...found.filter((token) => token.user_id === user_id), ...found.filter((token) => token.user_id !== user_id)];
-}
-
-/** @param status_if_expired the status when the token has expired and cannot be refreshed */
-async function useToken(
-  context: VaultContext,
-  { user_id, provider, body }: TokenRequest,
-  token: TokenRow,
-  status_if_expired: MissingToken["status"],
-): Promise<CompletedAnswer | MissingToken> {
-  const token_to_renew = token.user_id === user_id ? token : undefined;
-  if (!coversScopes(token, body.scopes)) return { status: "pending", token_to_renew };
-  const state = await ensureFreshToken(context, token);
-  switch (state.status) {
-    case "fresh":
-      return {
-        status: "completed",
-        url: null,
-        auth_id: null,
-        token: state.secret.access_token,
-        user_id,
-        metadata: JSON.parse(state.token.metadata) as JsonObject,
-      };
-    case "deleted":
-      return { status: "pending" };
-    case "expired":
-      return { status: status_if_expired, token_to_renew };
-    case "unavailable":
-      throw new ApiError("provider_unavailable", { provider_id: provider.provider_id, reason: state.reason });
-  }
-}
 
 const coversScopes = (token: TokenRow, scopes: readonly string[]): boolean => {
   const granted = new Set(JSON.parse(token.scopes) as string[]);
   return scopes.every((scope) => granted.has(scope));
 };
-
-/** Starts a flow and returns its authorization URL. */
-async function requestAuthorization(
-  context: VaultContext,
-  { caller, user_id, provider, body, base_url }: TokenRequest,
-  { status, token_to_renew }: MissingToken,
-): Promise<AuthenticateAnswer> {
-  const { url, auth_id } = await startFlow(context, provider, {
-    tenant_id: caller.tenant_id,
-    user_id,
-    started_by: caller.user_id,
-    agent_id: body.agent_id,
-    scopes: body.scopes,
-    is_default: body.is_default,
-    token_to_renew,
-    base_url,
-  });
-  return { status, url, auth_id, token: null, user_id, metadata: null };
-}

@@ -7,7 +7,7 @@ import { urlRefusal } from "../../platform/lib/safe-fetch/safe-fetch.ts";
 import type { VaultContext } from "../context.ts";
 import type { McpDiscoverRequest } from "../contract/flows.ts";
 import type { OAuthProvider } from "../contract/records.ts";
-import { findProvider, insertProvider } from "../storage/providers.ts";
+import { findProvider, insertProvider, type NewProvider } from "../storage/providers.ts";
 import { providerOf } from "../wire.ts";
 import { callbackUrl } from "./flow-start.ts";
 import { type ProviderContext, requestOptions } from "./oauth-client.ts";
@@ -20,7 +20,6 @@ const CLIENT_NAME = "Threadmill";
 /**
  * Creates a provider from the metadata of an MCP server and a client that is registered at its authorization server.
  *
- * @param base_url public URL of this server; undefined when it is not known
  * @throws ApiError oauth_provider_exists, no_public_url, discovery_failed
  */
 export async function discoverProvider(
@@ -34,97 +33,78 @@ export async function discoverProvider(
   const already_exists = new ApiError("oauth_provider_exists", { provider_id });
   if (await findProvider(context.database.read, tenant_id, provider_id)) throw already_exists;
   if (base_url === undefined) throw new ApiError("no_public_url");
-  const found = await discoverAndRegister(context, body, callbackUrl(base_url, provider_id));
-  const provider = await context.database.write((tx) => insertProvider(tx, rowOf(context, tenant_id, body, found)));
+  const row = await discoverAndRegister(context, tenant_id, body, callbackUrl(base_url, provider_id));
+  const provider = await context.database.write((tx) => insertProvider(tx, row));
   if (!provider) throw already_exists;
   return providerOf(provider);
 }
 
-interface DiscoveredProvider extends Discovered {
-  client: RegisteredClient;
-}
-
 async function discoverAndRegister(
   context: VaultContext,
-  { mcp_server_url }: McpDiscoverRequest,
+  tenant_id: string,
+  body: McpDiscoverRequest,
   redirect_uri: string,
-): Promise<DiscoveredProvider> {
-  const refusal = urlRefusal(mcp_server_url, context.fetch_rules);
+): Promise<NewProvider> {
+  const refusal = urlRefusal(body.mcp_server_url, context.fetch_rules);
   if (refusal !== undefined) throw new ApiError("discovery_failed", { reason: refusal });
   try {
-    const found = await discover(context, mcp_server_url);
-    requireAllowed(context, found);
-    return { ...found, client: await register(context, found.as, redirect_uri) };
+    const found = await discover(context, body.mcp_server_url);
+    // The address rules are those of a provider that is created by hand.
+    const { authorization_endpoint, token_endpoint, revocation_endpoint } = found.as;
+    for (const url of [authorization_endpoint, token_endpoint, revocation_endpoint])
+      if (url !== undefined && urlRefusal(url, context.fetch_rules) !== undefined)
+        throw new DiscoveryError("its authorization server has an endpoint at an address that is not allowed.");
+    const client = await register(context, found.as, redirect_uri);
+    return rowOf(context, tenant_id, body, found, client);
   } catch (error) {
     if (error instanceof DiscoveryError) throw new ApiError("discovery_failed", { reason: error.message });
     throw error;
   }
 }
 
-/** Applies the same address rules as to a provider that is created by hand. */
-function requireAllowed({ fetch_rules }: VaultContext, { as }: Discovered): void {
-  for (const url of [as.authorization_endpoint, as.token_endpoint, as.revocation_endpoint]) {
-    if (url !== undefined && urlRefusal(url, fetch_rules) !== undefined) {
-      throw new DiscoveryError("its authorization server has an endpoint at an address that is not allowed.");
-    }
-  }
-}
-
-function rowOf({ seal }: VaultContext, tenant_id: string, body: McpDiscoverRequest, found: DiscoveredProvider) {
-  const { as, client, resource } = found;
-  const id = newId();
-  const secret = client.client_secret;
+function rowOf(
+  { seal }: VaultContext,
+  tenant_id: string,
+  { provider_id, name, mcp_server_url }: McpDiscoverRequest,
+  { as, resource }: Discovered,
+  { client_secret, ...client }: Awaited<ReturnType<typeof register>>,
+): NewProvider {
+  const key = { tenant_id, id: newId() };
   return {
-    id,
-    tenant_id,
-    provider_id: body.provider_id,
-    name: body.name,
-    client_id: client.client_id,
-    client_secret: secret === undefined ? null : sealClientSecret(seal, { tenant_id, id }, secret),
+    ...key,
+    ...client,
+    provider_id,
+    name,
+    client_secret: client_secret === undefined ? null : sealClientSecret(seal, key, client_secret),
     auth_url: as.authorization_endpoint,
     token_url: as.token_endpoint,
-    revocation_url: as.revocation_endpoint ?? null,
+    revocation_url: as.revocation_endpoint,
     issuer: as.issuer,
     resource,
     uses_pkce: 1,
     code_challenge_method: "S256",
-    provider_type: null,
-    mcp_server_url: body.mcp_server_url,
-    token_endpoint_auth_method: client.token_endpoint_auth_method,
+    mcp_server_url,
     is_dynamic_client: 1,
     authorization_params: "{}",
     allowed_redirect_uris: "[]",
-    default_redirect_uri: null,
   };
 }
 
-/** Metadata of an MCP server and its authorization server. */
 interface Discovered {
   /** RFC 8707 resource indicator for token requests. */
   resource: string;
   as: oauth.AuthorizationServer & { authorization_endpoint: string; token_endpoint: string };
 }
 
-/** A dynamically registered client (RFC 7591). */
-interface RegisteredClient {
-  client_id: string;
-  client_secret: string | undefined;
-  token_endpoint_auth_method: AuthMethod;
-}
-
 /** In order of preference: with a client secret, a stolen code or refresh token alone is useless. */
 const AUTH_METHODS = ["client_secret_post", "client_secret_basic", "none"] as const;
-type AuthMethod = (typeof AUTH_METHODS)[number];
 
-/** Discovery or registration failed. The message is shown to the caller. */
+/** The message is shown to the caller. */
 class DiscoveryError extends Error {}
 
 /**
- * Finds the authorization server of an MCP server from its metadata (RFC 9728), and the endpoints from the metadata of the
- * authorization server (RFC 8414 or OpenID Connect). An MCP server without metadata is its own authorization server, as in older
- * versions of MCP.
- *
- * @throws DiscoveryError
+ * Reads the metadata of an MCP server (RFC 9728) and of its authorization server (RFC 8414 or OpenID Connect). An MCP server without
+ * metadata is its own authorization server, as in older versions of MCP. @throws DiscoveryError
  */
 async function discover(context: ProviderContext, mcp_server_url: string): Promise<Discovered> {
   const server = new URL(mcp_server_url);
@@ -146,16 +126,8 @@ async function discover(context: ProviderContext, mcp_server_url: string): Promi
   };
 }
 
-/**
- * Registers a client at an authorization server (RFC 7591).
- *
- * @throws DiscoveryError
- */
-async function register(
-  context: ProviderContext,
-  as: oauth.AuthorizationServer,
-  redirect_uri: string,
-): Promise<RegisteredClient> {
+/** Registers a client (RFC 7591). @throws DiscoveryError */
+async function register(context: ProviderContext, as: oauth.AuthorizationServer, redirect_uri: string) {
   if (as.registration_endpoint === undefined) {
     throw new DiscoveryError(
       "its authorization server does not support dynamic client registration. Register a client there and add it as a provider.",

@@ -6,10 +6,8 @@ import type { TokenSecret } from "../tokens/token-secret.ts";
 import { grantedScopes, type ProviderProfile, profileOf } from "./provider-profiles.ts";
 import { openClientSecret } from "./provider-secret.ts";
 
-/** Dependencies of requests to providers. */
 export type ProviderContext = Pick<VaultContext, "fetch" | "fetch_rules" | "seal" | "clock" | "settings">;
 
-/** A successful token response. */
 export interface Grant {
   secret: TokenSecret;
   scopes: string[];
@@ -22,7 +20,7 @@ export interface AuthorizationRequest {
   redirect_uri: string;
   scopes: readonly string[];
   state: string;
-  /** PKCE code verifier; undefined when the provider does not use PKCE. */
+  /** Undefined when the provider does not use PKCE. */
   verifier: string | undefined;
 }
 
@@ -48,8 +46,6 @@ export async function authorizationUrl(provider: ProviderRow, request: Authoriza
   return url.href;
 }
 
-export const newVerifier = (): string => oauth.generateRandomCodeVerifier();
-
 /** An authorization response, with the stored parameters of its flow. */
 export interface AuthorizationResponse {
   code: string;
@@ -74,22 +70,15 @@ export async function exchangeCode(
   const validated = oauth.validateAuthResponse(as, client, parameters, oauth.skipStateCheck);
   const pkce = verifier ?? oauth.nopkce;
   const options = { ...requestOptions(context), additionalParameters: additionalParameters(provider, profile, scopes) };
-  const response = await oauth.authorizationCodeGrantRequest(
-    as,
-    client,
-    authentication,
-    validated,
-    redirect_uri,
-    pkce,
-    options,
+  const { response, ...details } = await readTokenResponse(
+    await oauth.authorizationCodeGrantRequest(as, client, authentication, validated, redirect_uri, pkce, options),
+    profile,
   );
-  const { metadata, token_type, ...normalized } = await readTokenResponse(response, profile);
-  const granted = await oauth.processAuthorizationCodeResponse(as, client, normalized.response);
-  return toGrant(context, granted, { requested: scopes, profile, metadata, token_type });
+  const granted = await oauth.processAuthorizationCodeResponse(as, client, response);
+  return toGrant(context, granted, { requested: scopes, profile, ...details });
 }
 
 /**
- * @param scopes the current scopes of the token
  * @returns the grant, with the old refresh token when the provider returns no new one
  * @throws errors for {@link describeFailure}
  */
@@ -101,13 +90,14 @@ export async function refreshGrant(
 ): Promise<Grant> {
   const { as, client, authentication, profile } = oauthConfigOf(context, provider);
   const options = { ...requestOptions(context), additionalParameters: additionalParameters(provider, profile, scopes) };
-  const response = await oauth.refreshTokenGrantRequest(as, client, authentication, refresh_token, options);
-  const { metadata, token_type, ...normalized } = await readTokenResponse(response, profile);
-  const granted = await oauth.processRefreshTokenResponse(as, client, normalized.response);
-  return toGrant(context, { refresh_token, ...granted }, { requested: scopes, profile, metadata, token_type });
+  const { response, ...details } = await readTokenResponse(
+    await oauth.refreshTokenGrantRequest(as, client, authentication, refresh_token, options),
+    profile,
+  );
+  const granted = await oauth.processRefreshTokenResponse(as, client, response);
+  return toGrant(context, { refresh_token, ...granted }, { requested: scopes, profile, ...details });
 }
 
-/** A provider in the types of the OAuth library. */
 export function oauthConfigOf({ seal }: Pick<ProviderContext, "seal">, provider: ProviderRow) {
   const { auth_url, token_url, revocation_url, client_id } = provider;
   const as: oauth.AuthorizationServer = {
@@ -149,11 +139,9 @@ const additionalParameters = (
   }),
 });
 
-interface GrantDetails {
+interface GrantDetails extends Omit<TokenResponse, "response"> {
   requested: readonly string[];
   profile: ProviderProfile;
-  metadata: JsonObject;
-  token_type: string | undefined;
 }
 
 function toGrant(
@@ -170,10 +158,7 @@ function toGrant(
   };
 }
 
-/**
- * A token response in the format of RFC 6749, and the fields that are stored with it. The `id_token` is dropped, because it is not
- * used.
- */
+/** A token response in the format of RFC 6749, without the `id_token`, and the fields that are stored with it. */
 interface TokenResponse {
   response: Response;
   metadata: JsonObject;
@@ -182,19 +167,18 @@ interface TokenResponse {
 }
 
 async function readTokenResponse(received: Response, profile: ProviderProfile): Promise<TokenResponse> {
+  const failed = (status: number, body?: JsonObject) => ({
+    response: withStatus(received.ok ? status : received.status, body),
+    metadata: {},
+    token_type: undefined,
+  });
   const body = parseBody(await received.text(), received.headers.get("content-type"));
-  if (!body) return { response: withStatus(received.ok ? 502 : received.status), metadata: {}, token_type: undefined };
+  if (!body) return failed(502);
   const nested = profile.user_token_field === undefined ? undefined : body[profile.user_token_field];
   const token = isObject(nested) && nested.access_token !== undefined ? nested : body;
+  // GitHub and Slack return errors with status 200.
   const isError = !received.ok || (typeof body.error === "string" && token.access_token === undefined);
-  if (isError) {
-    // GitHub and Slack return errors with status 200.
-    return {
-      response: withStatus(received.ok ? 400 : received.status, { error: body.error }),
-      metadata: {},
-      token_type: undefined,
-    };
-  }
+  if (isError) return failed(400, { error: body.error });
   const metadata = Object.fromEntries(
     profile.metadata_fields.filter((name) => body[name] !== undefined).map((name) => [name, body[name]]),
   );

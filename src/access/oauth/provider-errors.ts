@@ -1,7 +1,7 @@
 import * as oauth from "oauth4webapi";
 import { FetchFailedError, FetchRefusedError } from "../../platform/lib/safe-fetch/safe-fetch.ts";
 
-/** Why a request to a provider failed. Contains no secrets. */
+/** Contains no secrets. */
 export interface ProviderFailure {
   /** For callers and events: an OAuth error code of the provider, such as `invalid_grant`, or a description. */
   reason: string;
@@ -10,10 +10,7 @@ export interface ProviderFailure {
   code?: string | undefined;
 }
 
-/**
- * Describes an error. Errors of the OAuth library contain whole responses, including tokens, and fetch errors contain the URL: log and
- * return only this description.
- */
+/** Errors of the OAuth library contain tokens, and fetch errors contain the URL: log and return only this description. */
 export function describeFailure(error: unknown): ProviderFailure {
   if (error instanceof oauth.ResponseBodyError) return { reason: safeErrorCode(error.error), status: error.status };
   if (error instanceof FetchRefusedError) return { reason: "the address is not allowed" };

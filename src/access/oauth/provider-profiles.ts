@@ -1,41 +1,28 @@
 import type { ProviderRow } from "../storage/schema.ts";
 
-/** Deviations of a provider from RFC 6749. */
-export interface ProviderProfile {
-  /** The request parameter for user scopes. Some providers use `scope` for app scopes. */
-  scope_parameter: "scope" | "user_scope";
-  /** Separator of the scopes in a request. */
-  scope_separator: " " | ",";
+/** How a provider deviates from RFC 6749. These values are those of the standard. */
+const STANDARD = {
+  /** The parameter for user scopes. Some providers use `scope` for app scopes. */
+  scope_parameter: "scope" as "scope" | "user_scope",
+  scope_separator: " " as " " | ",",
   /** Whether commas also separate the scopes in a response. */
-  comma_separated_scopes: boolean;
-  /** Added to every request: without them the provider issues no refresh token. */
-  required_scopes: readonly string[];
-  /** Whether the code exchange and the refresh also send the scopes. */
-  scope_in_token_requests: boolean;
-  /** Response field that contains the user's token, for providers whose top level is the app's token. */
-  user_token_field: string | undefined;
-  /** Response fields that are stored as metadata of the token. */
-  metadata_fields: readonly string[];
-  /** Assumed lifetime of a refreshable token without `expires_in`, in seconds. */
-  assumed_lifetime_s: number | undefined;
-  /** Errors besides `invalid_grant` that permanently invalidate a refresh token. */
-  permanent_errors: readonly string[];
-  /** How tokens are revoked when the provider has no RFC 7009 endpoint. */
-  revocation: "none" | "slack" | "github";
-}
-
-const STANDARD: ProviderProfile = {
-  scope_parameter: "scope",
-  scope_separator: " ",
   comma_separated_scopes: false,
-  required_scopes: [],
+  /** Added to every request: without them the provider issues no refresh token. */
+  required_scopes: [] as readonly string[],
+  /** Whether the code exchange and the refresh also send the scopes. */
   scope_in_token_requests: false,
-  user_token_field: undefined,
-  metadata_fields: [],
-  assumed_lifetime_s: undefined,
-  permanent_errors: [],
-  revocation: "none",
+  /** Response field that contains the user's token, for providers whose top level is the app's token. */
+  user_token_field: undefined as string | undefined,
+  metadata_fields: [] as readonly string[],
+  /** Assumed lifetime of a refreshable token without `expires_in`, in seconds. */
+  assumed_lifetime_s: undefined as number | undefined,
+  /** Errors besides `invalid_grant` that permanently invalidate a refresh token. */
+  permanent_errors: [] as readonly string[],
+  /** How tokens are revoked when the provider has no RFC 7009 endpoint. */
+  revocation: "none" as "none" | "slack" | "github",
 };
+
+export type ProviderProfile = Readonly<typeof STANDARD>;
 
 /**
  * Known deviations, selected by `provider_type` if it is set, else by the host of the token endpoint. Errors with status 200 (GitHub,
@@ -84,8 +71,8 @@ export function profileOf({
 const UNLISTED_SCOPES = new Set(["openid", "profile", "email", "offline_access"]);
 
 /**
- * The granted scopes: those of the response and the requested OpenID Connect scopes, which providers do not list reliably; the requested
- * scopes if the response lists none (RFC 6749, section 5.1).
+ * The scopes of the response and the requested OpenID Connect scopes; the requested scopes if the response lists none (RFC 6749,
+ * section 5.1).
  *
  * @param text `scope` of the response
  */

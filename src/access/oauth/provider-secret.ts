@@ -10,7 +10,6 @@ const aadOf = ({ tenant_id, id }: ProviderKey): AadContext => ({
   column: "client_secret",
 });
 
-/** The value of the column `client_secret`. */
 export const sealClientSecret = (seal: Seal, provider: ProviderKey, secret: string): string =>
   seal.seal(secret, aadOf(provider));
 

@@ -19,18 +19,14 @@ import {
 } from "../storage/providers.ts";
 import type { ProviderRow } from "../storage/schema.ts";
 import { insertTokenEvents } from "../storage/token-events.ts";
-import { deleteTokens, lockTokensOfProvider, renewToken } from "../storage/tokens.ts";
-import { apiTokenEvent } from "../tokens/token-events.ts";
+import { lockTokensOfProvider, renewToken } from "../storage/tokens.ts";
+import { apiTokenEvent, deleteTokensWithEvents } from "../tokens/token-events.ts";
 import { NO_SECRET, sealToken } from "../tokens/token-secret.ts";
 import { providerOf } from "../wire.ts";
 import { notifyFlowWaiters } from "./flow-wait.ts";
 import { sealClientSecret } from "./provider-secret.ts";
 import { revokeInBackground } from "./revocation.ts";
 
-type Owner = Pick<Caller, "tenant_id">;
-type User = Pick<Caller, "tenant_id" | "user_id">;
-
-/** The OAuth providers of a workspace. */
 export class Providers {
   readonly #context: VaultContext;
 
@@ -38,43 +34,32 @@ export class Providers {
     this.#context = context;
   }
 
-  async list({ tenant_id }: Owner): Promise<OAuthProvider[]> {
+  async list({ tenant_id }: Caller): Promise<OAuthProvider[]> {
     return (await listProviders(this.#context.database.read, tenant_id)).map(providerOf);
   }
 
   /** @throws ApiError oauth_provider_not_found */
-  async get({ tenant_id }: Owner, provider_id: string): Promise<OAuthProvider> {
+  async get({ tenant_id }: Caller, provider_id: string): Promise<OAuthProvider> {
     const row = await findProvider(this.#context.database.read, tenant_id, provider_id);
     if (!row) throw new ApiError("oauth_provider_not_found", { provider_id });
     return providerOf(row);
   }
 
   /** @throws InvalidRequestError for an address that may not be fetched; ApiError oauth_provider_exists */
-  async create({ tenant_id }: Owner, request: ProviderCreate): Promise<OAuthProvider> {
+  async create({ tenant_id }: Caller, request: ProviderCreate): Promise<OAuthProvider> {
     const { database, seal, fetch_rules } = this.#context;
     checkAddresses(request, fetch_rules);
+    const { client_secret, uses_pkce, authorization_params, allowed_redirect_uris, ...texts } = request;
     const key = { tenant_id, id: newId() };
     const row = await database.write((tx) =>
       insertProvider(tx, {
         ...key,
-        provider_id: request.provider_id,
-        name: request.name,
-        client_id: request.client_id,
-        client_secret: request.client_secret ? sealClientSecret(seal, key, request.client_secret) : null,
-        auth_url: request.auth_url,
-        token_url: request.token_url,
-        revocation_url: request.revocation_url ?? null,
-        issuer: request.issuer ?? null,
-        resource: null,
-        uses_pkce: request.uses_pkce ? 1 : 0,
-        code_challenge_method: request.code_challenge_method,
-        provider_type: request.provider_type ?? null,
-        mcp_server_url: null,
-        token_endpoint_auth_method: request.token_endpoint_auth_method,
+        ...texts,
+        client_secret: client_secret ? sealClientSecret(seal, key, client_secret) : null,
+        uses_pkce: uses_pkce ? 1 : 0,
         is_dynamic_client: 0,
-        authorization_params: JSON.stringify(request.authorization_params),
-        allowed_redirect_uris: JSON.stringify(request.allowed_redirect_uris),
-        default_redirect_uri: request.default_redirect_uri ?? null,
+        authorization_params: JSON.stringify(authorization_params),
+        allowed_redirect_uris: JSON.stringify(allowed_redirect_uris),
       }),
     );
     if (!row) throw new ApiError("oauth_provider_exists", { provider_id: request.provider_id });
@@ -88,7 +73,7 @@ export class Providers {
    *
    * @throws InvalidRequestError for an address that may not be fetched; ApiError oauth_provider_not_found
    */
-  async update(caller: User, provider_id: string, request: ProviderUpdate): Promise<OAuthProvider> {
+  async update(caller: Caller, provider_id: string, request: ProviderUpdate): Promise<OAuthProvider> {
     const { database, seal, fetch_rules } = this.#context;
     const { tenant_id } = caller;
     checkAddresses(request, fetch_rules);
@@ -112,7 +97,7 @@ export class Providers {
   }
 
   /** Removes the secrets of all tokens, so that their owners must authorize again. Connections stay. @returns the old rows */
-  async #invalidateGrants(tx: Tx, { tenant_id, user_id }: User, provider_id: string) {
+  async #invalidateGrants(tx: Tx, { tenant_id, user_id }: Caller, provider_id: string) {
     const { seal } = this.#context;
     await lockProvider(tx, tenant_id, provider_id);
     const tokens = await lockTokensOfProvider(tx, tenant_id, provider_id);
@@ -131,20 +116,13 @@ export class Providers {
   }
 
   /** Deletes a provider with its flows and the tokens of all users and agents. @throws ApiError oauth_provider_not_found */
-  async delete({ tenant_id, user_id }: User, provider_id: string): Promise<void> {
+  async delete({ tenant_id, user_id }: Caller, provider_id: string): Promise<void> {
     const { database } = this.#context;
     const { provider, flows, tokens } = await database.write(async (tx) => {
       const flows = await deleteFlows(tx, tenant_id, provider_id);
       const provider = await lockProvider(tx, tenant_id, provider_id);
       const tokens = await lockTokensOfProvider(tx, tenant_id, provider_id);
-      await deleteTokens(
-        tx,
-        tokens.map(({ token_id }) => token_id),
-      );
-      await insertTokenEvents(
-        tx,
-        tokens.map((token) => apiTokenEvent(token, user_id, "token_deleted", "provider_deleted")),
-      );
+      await deleteTokensWithEvents(tx, tokens, user_id, "provider_deleted");
       await deleteProvider(tx, tenant_id, provider_id);
       return { provider, flows, tokens };
     });

@@ -53,7 +53,7 @@ export async function ensureFreshToken(context: VaultContext, requested: TokenRo
   return unlessExpired(context, token, { status: "unavailable", reason: "a refresh is in progress" });
 }
 
-/** Waits until the refresh lease is released or has expired. Undefined after the timeout. */
+/** Undefined after the timeout. */
 async function waitForRefresh(
   { database, clock, settings }: VaultContext,
   { tenant_id, token_id }: TokenRow,
@@ -131,12 +131,11 @@ async function storeGrant(
   const current = await findToken(database.read, leased.tenant_id, leased.token_id);
   if (current)
     return unlessExpired(context, current, { status: "unavailable", reason: "the token was renewed concurrently" });
-  // The user has deleted the token during the refresh, so the new one is not stored anywhere.
+  // The user has deleted the token during the refresh, so the new one is not stored.
   void revokeGrant(context, provider, secret);
   return { status: "deleted" };
 }
 
-/** Deletes a token whose refresh the provider permanently refuses, and stores an event with the reason. */
 async function deleteRefusedToken(
   { database, log }: VaultContext,
   { token_id }: TokenRow,
@@ -167,7 +166,6 @@ const fresh = ({ seal }: VaultContext, token: TokenRow): TokenState => ({
   secret: openToken(seal, token),
 });
 
-/** The token itself while it is valid, even if it expires soon; else `otherwise`. */
 const unlessExpired = (context: VaultContext, token: TokenRow, otherwise: TokenState): TokenState =>
   token.expires_at === null || token.expires_at > context.clock.now() ? fresh(context, token) : otherwise;
 

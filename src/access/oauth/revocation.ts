@@ -12,10 +12,7 @@ type RevocationContext = Pick<VaultContext, "log"> & ProviderContext;
 /** Limit for one provider: deleting a provider can revoke all of its tokens. */
 const MAX_CONCURRENT_REQUESTS = 5;
 
-/**
- * Starts the revocation of deleted tokens at their provider and returns immediately: the tokens are deleted here regardless of the
- * result. Failures are logged without the tokens.
- */
+/** Returns immediately: the tokens are deleted here regardless of the result. Failures are logged without the tokens. */
 export function revokeInBackground(
   context: RevocationContext,
   provider: ProviderRow | undefined,
@@ -25,17 +22,14 @@ export function revokeInBackground(
   const { provider_id } = provider;
   const secrets = tokens.flatMap((token) => {
     try {
-      return [openToken(context.seal, token)];
+      const secret = openToken(context.seal, token);
+      return secret.access_token === "" ? [] : [secret];
     } catch {
       context.log.warn({ provider_id, token_id: token.token_id }, "OAuth token not revoked: it cannot be decrypted");
       return [];
     }
   });
-  void revokeAll(
-    context,
-    provider,
-    secrets.filter(({ access_token }) => access_token !== ""),
-  );
+  void revokeAll(context, provider, secrets);
 }
 
 async function revokeAll(context: RevocationContext, provider: ProviderRow, secrets: readonly TokenSecret[]) {
@@ -45,7 +39,7 @@ async function revokeAll(context: RevocationContext, provider: ProviderRow, secr
   }
 }
 
-/** Revokes a token at its provider, if the provider supports it. Never rejects: failures are logged without the token. */
+/** Never rejects: failures are logged without the token. */
 export async function revokeGrant(
   context: RevocationContext,
   provider: ProviderRow,

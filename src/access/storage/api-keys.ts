@@ -1,7 +1,7 @@
 import { sql } from "kysely";
 import { nowMs, type Tx } from "../../platform/database/database.ts";
 import { prepared } from "../../platform/database/prepared.ts";
-import type { ApiKeyRow, WorkspaceRow } from "./schema.ts";
+import type { ApiKeyRow } from "./schema.ts";
 import { stringTable } from "./workspaces.ts";
 
 export type NewApiKey = Omit<ApiKeyRow, "created_at" | "last_used_at" | "revoked_at">;
@@ -11,7 +11,7 @@ export async function insertApiKey(tx: Tx, key: NewApiKey): Promise<ApiKeyRow> {
   return (await tx.first(tx.k.insertInto("api_keys").values(row).returningAll())) as ApiKeyRow;
 }
 
-/** Finds a key in any workspace, revoked or not. */
+/** In any workspace, revoked or not. */
 export const findApiKey = (tx: Tx, key_id: string): Promise<ApiKeyRow | undefined> =>
   tx.first(findQuery(tx, { key_id }));
 
@@ -32,11 +32,11 @@ export const hasApiKeys = async (tx: Tx): Promise<boolean> => (await tx.first(an
 
 const anyQuery = prepared<object, { key_id: string }>((k) => k.selectFrom("api_keys").select("key_id").limit(1));
 
-/** An API key with the name of its workspace. */
-export type ListedApiKey = ApiKeyRow & { workspace: WorkspaceRow["name"] | null };
-
 /** Keys of one workspace or of all, including revoked ones; newest first. */
-export function listApiKeys(tx: Tx, tenant_id: string | undefined): Promise<ListedApiKey[]> {
+export function listApiKeys(
+  tx: Tx,
+  tenant_id: string | undefined,
+): Promise<(ApiKeyRow & { workspace: string | null })[]> {
   const query = tx.k
     .selectFrom("api_keys")
     .leftJoin("workspaces", "workspaces.tenant_id", "api_keys.tenant_id")
@@ -53,11 +53,7 @@ export function listApiKeys(tx: Tx, tenant_id: string | undefined): Promise<List
 /** The API has no pagination for keys. */
 export const MAX_API_KEYS = 10_000;
 
-/**
- * Revokes a key. The time of an earlier revocation stays.
- *
- * @returns 0 when no such key exists
- */
+/** The time of an earlier revocation stays. Returns 0 when no such key exists. */
 export function revokeApiKey(tx: Tx, key_id: string, tenant_id: string | undefined): Promise<number> {
   const query = tx.k
     .updateTable("api_keys")
@@ -66,7 +62,6 @@ export function revokeApiKey(tx: Tx, key_id: string, tenant_id: string | undefin
   return tx.run(tenant_id === undefined ? query : query.where("tenant_id", "=", tenant_id));
 }
 
-/** Sets the time of last use, unless it was set within the last `interval_ms`. */
 export const touchApiKey = (tx: Tx, key_id: string, interval_ms: number): Promise<number> =>
   tx.run(
     tx.k

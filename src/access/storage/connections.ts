@@ -3,7 +3,6 @@ import type { ConnectionRow, TokenRow } from "./schema.ts";
 
 export type NewConnection = Omit<ConnectionRow, "created_at">;
 
-/** A connection with fields of its token. */
 export type ConnectionWithToken = ConnectionRow &
   Pick<TokenRow, "provider_account_label" | "scopes" | "expires_at" | "user_id">;
 

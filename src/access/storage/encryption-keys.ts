@@ -8,11 +8,10 @@ export async function lockEncryptionKeys(tx: Tx): Promise<void> {
   if (tx.dialect.name === "postgres") await tx.run(sql`select pg_advisory_xact_lock(20241, 0)`.compile(tx.k));
 }
 
-/** All registered keys in order of registration. */
 export const listEncryptionKeys = (tx: Tx): Promise<EncryptionKeyRow[]> =>
   tx.all(tx.k.selectFrom("encryption_keys").selectAll().orderBy("created_at").orderBy("key_id"));
 
-/** Registers a key. An existing row stays unchanged. */
+/** An existing row stays unchanged. */
 export const insertEncryptionKey = (tx: Tx, key: Pick<EncryptionKeyRow, "key_id" | "check_value">): Promise<number> =>
   tx.run(
     tx.k
@@ -34,10 +33,7 @@ export const retireEncryptionKey = (tx: Tx, key_id: string): Promise<number> =>
 export const unretireEncryptionKey = (tx: Tx, key_id: string): Promise<number> =>
   tx.run(tx.k.updateTable("encryption_keys").set({ retired_at: null }).where("key_id", "=", key_id));
 
-/**
- * Every column with sealed texts and the primary key of its table. A rotation of the encryption keys processes only these columns,
- * so every new one must be listed here. Each table has a `tenant_id`.
- */
+/** All columns with sealed texts: a rotation of the encryption keys processes only these. Each table has a `tenant_id`. */
 export const SEALED_COLUMNS = [
   { table: "oauth_providers", primary_key: "id", column: "client_secret" },
   { table: "oauth_tokens", primary_key: "token_id", column: "secret" },
@@ -86,7 +82,6 @@ export function replaceSealed(
   );
 }
 
-/** The number of texts of a column that each key has sealed. */
 export function countSealed(tx: Tx, { table, column }: SealedColumn): Promise<{ key_id: string; texts: number }[]> {
   return tx.all(
     sql<{ key_id: string; texts: number }>`

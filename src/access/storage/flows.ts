@@ -4,7 +4,6 @@ import type { FlowRow } from "./schema.ts";
 
 export type NewFlow = Omit<FlowRow, "expires_at" | "claimed_at" | "outcome" | "created_at">;
 
-/** Stores a flow that expires after `ttl_ms`. */
 export async function insertFlow(tx: Tx, flow: NewFlow, ttl_ms: number): Promise<void> {
   const expires_at = sql<number>`now_ms() + ${ttl_ms}`;
   const row = { ...flow, expires_at, claimed_at: null, outcome: null, created_at: nowMs };
@@ -15,7 +14,7 @@ export async function insertFlow(tx: Tx, flow: NewFlow, ttl_ms: number): Promise
 export const findFlow = (tx: Tx, auth_id: string): Promise<FlowRow | undefined> =>
   tx.first(tx.k.selectFrom("oauth_flows").selectAll().where("auth_id", "=", auth_id));
 
-/** Claims a flow for a callback. Undefined when it was already claimed, has expired or has ended. */
+/** Undefined when the flow was already claimed, has expired or has ended. */
 export const claimFlow = (tx: Tx, auth_id: string): Promise<FlowRow | undefined> =>
   tx.first(
     tx.k
@@ -50,8 +49,8 @@ export const endFlowIfClaimed = (
   );
 
 /**
- * Cancels all open flows at a provider, or only those of one user, including flows whose callback is in progress. A cancelled flow
- * creates no token. Call it before the transaction locks tokens, see {@link endFlowIfClaimed}.
+ * Cancels all open flows at a provider, or those of one user, including flows whose callback is in progress. Call it before the
+ * transaction locks tokens, see {@link endFlowIfClaimed}.
  *
  * @returns the ids of the cancelled flows, whose waiters must be notified
  */
@@ -79,7 +78,6 @@ export async function deleteFlows(tx: Tx, tenant_id: string, provider_id: string
   return (await tx.all(query)).map((row) => row.auth_id);
 }
 
-/** Deletes at most `limit` flows that expired more than `older_than_ms` ago. */
 export const deleteExpiredFlows = (tx: Tx, older_than_ms: number, limit: number): Promise<number> =>
   tx.run(
     tx.k

@@ -1,7 +1,9 @@
+import type { Insertable } from "kysely";
 import { nowMs, type Tx } from "../../platform/database/database.ts";
 import type { ProviderRow } from "./schema.ts";
 
-export type NewProvider = Omit<ProviderRow, "created_at" | "updated_at">;
+/** A column that is missing is null. */
+export type NewProvider = Omit<Insertable<ProviderRow>, "created_at" | "updated_at">;
 
 /** Undefined when the workspace already has a provider with this `provider_id`. */
 export const insertProvider = (tx: Tx, provider: NewProvider): Promise<ProviderRow | undefined> =>
@@ -23,10 +25,7 @@ const providerById = (tx: Tx, tenant_id: string, provider_id: string) =>
 export const findProvider = (tx: Tx, tenant_id: string, provider_id: string): Promise<ProviderRow | undefined> =>
   tx.first(providerById(tx, tenant_id, provider_id));
 
-/**
- * Locks the provider until the transaction ends. This serializes the insertion of tokens and prevents it during a deletion.
- * Lock order: flows, provider, tokens.
- */
+/** Serializes the insertion of tokens, and prevents it during a deletion. Lock order: flows, provider, tokens. */
 export const lockProvider = (tx: Tx, tenant_id: string, provider_id: string): Promise<ProviderRow | undefined> =>
   tx.first(tx.dialect.forUpdate(providerById(tx, tenant_id, provider_id)));
 

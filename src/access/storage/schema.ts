@@ -25,7 +25,6 @@ export interface WorkspaceRow {
   created_at: number;
 }
 
-/** A user who may select the workspace with `X-Tenant-Id`. */
 export interface WorkspaceMemberRow {
   tenant_id: string;
   user_id: string;
@@ -34,7 +33,6 @@ export interface WorkspaceMemberRow {
 }
 
 export interface ApiKeyRow {
-  /** The public part of the key, used for lookup. */
   key_id: string;
   tenant_id: string;
   user_id: string;
@@ -51,7 +49,7 @@ export interface ApiKeyRow {
 /** An encryption key that this database has used. The service does not start without every registered key that is not retired. */
 export interface EncryptionKeyRow {
   key_id: string;
-  /** A known text, sealed with the key. */
+  /** A known text that is sealed with the key. */
   check_value: string;
   created_at: number;
   /** When a rotation found no text that is sealed with the key. */
@@ -92,9 +90,8 @@ export interface TokenRow {
   token_id: string;
   tenant_id: string;
   provider_id: string;
-  /** Owner; null when the token belongs to an agent. */
+  /** The owner is a user or an agent; the other one is null. */
   user_id: string | null;
-  /** Owner; null when the token belongs to a user. */
   agent_id: string | null;
   provider_account_label: string | null;
   scopes: string;
@@ -111,7 +108,6 @@ export interface TokenRow {
   updated_at: number;
 }
 
-/** Permission of an agent to use a token. */
 export interface ConnectionRow {
   connection_id: string;
   tenant_id: string;
@@ -127,7 +123,7 @@ export interface FlowRow {
   auth_id: string;
   tenant_id: string;
   provider_id: string;
-  /** Owner of the token that the flow creates. */
+  /** Owner of the token. */
   user_id: string;
   /** The caller that started it: the user, or a service on behalf of the user. */
   started_by: string;
@@ -149,7 +145,6 @@ export interface FlowRow {
   created_at: number;
 }
 
-/** A change of a token or a failed authorization, for the user to read. */
 export interface TokenEventRow {
   event_id: string;
   tenant_id: string;

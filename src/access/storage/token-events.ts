@@ -28,7 +28,6 @@ export function listTokenEvents(
   return tx.all(query.orderBy("created_at", "desc").orderBy("event_id", "desc").limit(limit));
 }
 
-/** Deletes at most `limit` events that are older than `retention_ms`. */
 export const deleteOldTokenEvents = (tx: Tx, retention_ms: number, limit: number): Promise<number> =>
   tx.run(
     tx.k

@@ -35,7 +35,6 @@ const tokenById = (tx: Tx, tenant_id: string, token_id: string) =>
 export const findToken = (tx: Tx, tenant_id: string, token_id: string): Promise<TokenRow | undefined> =>
   tx.first(tokenById(tx, tenant_id, token_id));
 
-/** Finds a token and locks it until the transaction ends. */
 export const lockToken = (tx: Tx, tenant_id: string, token_id: string): Promise<TokenRow | undefined> =>
   tx.first(tx.dialect.forUpdate(tokenById(tx, tenant_id, token_id)));
 
@@ -53,11 +52,10 @@ export const listTokens = (tx: Tx, which: TokensOfUser): Promise<TokenRow[]> =>
 /** Of a user. The API has no pagination for tokens. */
 export const MAX_TOKENS = 1000;
 
-/** Locks all tokens of a user until the transaction ends. */
 export const lockTokens = (tx: Tx, which: TokensOfUser): Promise<TokenRow[]> =>
   tx.all(tx.dialect.forUpdate(tokensOf(tx, which).selectAll().orderBy("token_id")));
 
-/** Locks all tokens at a provider, of all users and agents, until the transaction ends. */
+/** The tokens of all users and agents. */
 export const lockTokensOfProvider = (tx: Tx, tenant_id: string, provider_id: string): Promise<TokenRow[]> =>
   tx.all(
     tx.dialect.forUpdate(
@@ -75,7 +73,6 @@ function tokensOf(tx: Tx, { tenant_id, user_id, provider_id }: TokensOfUser) {
   return provider_id === undefined ? query : query.where("provider_id", "=", provider_id);
 }
 
-/** The providers of this list at which the user has a token. */
 export async function providersWithTokens(
   tx: Tx,
   { tenant_id, user_id }: TokensOfUser,
@@ -102,10 +99,7 @@ export const updateToken = (
       .returningAll(),
   );
 
-/**
- * Replaces the contents of a token with a new grant. It also ends the lease of a refresh in progress, so that neither success nor
- * failure of that refresh affects the new grant. Undefined when the token was deleted.
- */
+/** Also ends the lease of a refresh in progress, whose result is then not stored. Undefined when the token was deleted. */
 export const renewToken = (
   tx: Tx,
   token_id: string,
@@ -113,10 +107,7 @@ export const renewToken = (
 ): Promise<TokenRow | undefined> =>
   updateToken(tx, token_id, { ...granted, refresh_holder: null, refresh_until: null });
 
-/**
- * Clears the user's default at a provider, before another token becomes the default. It locks the provider until the transaction
- * ends, so that concurrent transactions cannot create two defaults.
- */
+/** Locks the provider until the transaction ends, so that concurrent transactions cannot create two defaults. */
 export async function clearDefault(
   tx: Tx,
   { tenant_id, user_id, provider_id }: Required<TokensOfUser>,
@@ -133,10 +124,10 @@ export async function clearDefault(
   );
 }
 
-/** Maximum number of ids in one `in (...)`. */
+/** In one `in (...)`. */
 const MAX_IDS = 5000;
 
-/** Deletes tokens and the connections of agents to them. */
+/** Also deletes the connections of agents to the tokens. */
 export async function deleteTokens(tx: Tx, token_ids: readonly string[]): Promise<void> {
   for (let from = 0; from < token_ids.length; from += MAX_IDS) {
     const batch = token_ids.slice(from, from + MAX_IDS);
@@ -145,7 +136,7 @@ export async function deleteTokens(tx: Tx, token_ids: readonly string[]): Promis
   }
 }
 
-/** Deletes a token of an agent that has no connection left. Undefined when it belongs to a user or is in use. */
+/** Undefined when the token belongs to a user or has a connection. */
 export const deleteAgentTokenIfUnused = (tx: Tx, tenant_id: string, token_id: string): Promise<TokenRow | undefined> =>
   tx.first(
     tx.k
@@ -159,11 +150,7 @@ export const deleteAgentTokenIfUnused = (tx: Tx, tenant_id: string, token_id: st
       .returningAll(),
   );
 
-/**
- * Acquires the lease to refresh a token for `lease_ms` by the clock of the database.
- *
- * @returns the current token; undefined when it was deleted or another holder has the lease
- */
+/** Returns the current token; undefined when it was deleted or another holder has the lease. */
 export const acquireRefreshLease = (
   tx: Tx,
   token_id: string,
@@ -179,7 +166,7 @@ export const acquireRefreshLease = (
       .returningAll(),
   );
 
-/** Releases the lease of {@link acquireRefreshLease} and stores the changes. Undefined when `holder` no longer has the lease. */
+/** Undefined when `holder` no longer has the lease. */
 export const releaseRefreshLease = (
   tx: Tx,
   token_id: string,
@@ -195,7 +182,7 @@ export const releaseRefreshLease = (
       .returningAll(),
   );
 
-/** Deletes a token and the connections of agents to it. Undefined when `holder` no longer has the refresh lease. */
+/** Also deletes the connections of agents to the token. Undefined when `holder` no longer has the refresh lease. */
 export async function deleteTokenIfLeased(tx: Tx, token_id: string, holder: string): Promise<TokenRow | undefined> {
   const deleted = await tx.first(
     tx.k

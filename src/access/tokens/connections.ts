@@ -13,14 +13,9 @@ import { insertTokenEvents } from "../storage/token-events.ts";
 import { deleteAgentTokenIfUnused, findToken, insertToken, lockToken } from "../storage/tokens.ts";
 import { connectionOf } from "../wire.ts";
 import { apiTokenEvent } from "./token-events.ts";
-import { importedExpiry, importedSecret, sealToken } from "./token-secret.ts";
+import { importedColumns } from "./token-secret.ts";
 
-type Owner = Pick<Caller, "tenant_id" | "user_id" | "scopes">;
-
-/**
- * Permissions of agents to use tokens. A caller sees connections to their own tokens and to tokens of the agent, not those of other
- * users. Agent ids are opaque.
- */
+/** A caller sees connections to their own tokens and to tokens of the agent, not those of other users. Agent ids are opaque. */
 export class Connections {
   readonly #context: VaultContext;
 
@@ -28,7 +23,7 @@ export class Connections {
     this.#context = context;
   }
 
-  async list({ tenant_id, user_id }: Owner, agent_id: string): Promise<AgentConnection[]> {
+  async list({ tenant_id, user_id }: Caller, agent_id: string): Promise<AgentConnection[]> {
     return (await listConnections(this.#context.database.read, { tenant_id, user_id, agent_id })).map(connectionOf);
   }
 
@@ -36,7 +31,7 @@ export class Connections {
    * @throws ApiError oauth_token_not_found, also for a token of another user or another agent; missing_scope for a token of the agent
    *   when the caller is not an admin
    */
-  async create(caller: Owner, agent_id: string, token_id: string): Promise<AgentConnection> {
+  async create(caller: Caller, agent_id: string, token_id: string): Promise<AgentConnection> {
     const { tenant_id, user_id } = caller;
     const created = await this.#context.database.write(async (tx) => {
       const token = await lockToken(tx, tenant_id, token_id);
@@ -50,7 +45,7 @@ export class Connections {
   }
 
   /** Also deletes a token of the agent that has no connection left. @throws ApiError connection_not_found, missing_scope */
-  async remove(caller: Owner, agent_id: string, connection_id: string): Promise<void> {
+  async remove(caller: Caller, agent_id: string, connection_id: string): Promise<void> {
     const { tenant_id, user_id } = caller;
     const removed = await this.#context.database.write(async (tx) => {
       const connection = await findConnection(tx, { tenant_id, user_id, agent_id }, connection_id);
@@ -64,32 +59,21 @@ export class Connections {
     revokeInBackground(this.#context, removed.provider, removed.tokens);
   }
 
-  /**
-   * Stores a token of the agent and replaces the connections that the agent has at the provider for the caller and for itself.
-   *
-   * @throws ApiError oauth_provider_not_found
-   */
+  /** Replaces the agent's connections at the provider, for caller and agent. @throws ApiError oauth_provider_not_found */
   async putToken(
-    { tenant_id, user_id }: Owner,
+    { tenant_id, user_id }: Caller,
     { agent_id, provider_id }: { agent_id: string; provider_id: string },
     request: AgentToken,
   ): Promise<AgentConnection> {
-    const { database, seal, clock } = this.#context;
-    const token_id = newId();
     const row = {
-      token_id,
-      tenant_id,
+      ...importedColumns(this.#context, tenant_id, request),
       provider_id,
       user_id: null,
       agent_id,
       provider_account_label: request.provider_account_label ?? null,
-      scopes: JSON.stringify(request.scopes),
       is_default: 0,
-      secret: sealToken(seal, { tenant_id, token_id }, importedSecret(request)),
-      metadata: JSON.stringify(request.metadata ?? {}),
-      expires_at: importedExpiry(request, clock),
     };
-    const stored = await database.write(async (tx) => {
+    const stored = await this.#context.database.write(async (tx) => {
       const provider = await lockProvider(tx, tenant_id, provider_id);
       if (!provider) return undefined;
       const previous = await listConnections(tx, { tenant_id, user_id, agent_id }, provider_id);
@@ -106,7 +90,7 @@ export class Connections {
 }
 
 /** A token of an agent affects all users of the agent. @throws ApiError missing_scope */
-function requireAdmin(caller: Owner): void {
+function requireAdmin(caller: Caller): void {
   if (!mayUse(caller, "admin")) throw new ApiError("missing_scope", { scope: "admin" });
 }
 
@@ -116,7 +100,7 @@ async function connect(tx: Tx, token: TokenRow, agent_id: string, created_by: st
   return connectionOf({ ...(await insertConnection(tx, connection)), provider_account_label, scopes, expires_at });
 }
 
-/** Deletes tokens of agents that have lost their last connection, and stores an event for each. */
+/** Deletes tokens of agents that have lost their last connection. */
 async function deleteUnused(
   tx: Tx,
   connections: readonly { tenant_id: string; token_id: string }[],

@@ -1,8 +1,9 @@
-import type { Clock } from "../../platform/lib/clock.ts";
+import { newId } from "../../platform/lib/ids.ts";
+import type { VaultContext } from "../context.ts";
+import type { AgentToken } from "../contract/connections.ts";
 import type { AadContext, Seal } from "../encryption/seal.ts";
 import type { TokenRow } from "../storage/schema.ts";
 
-/** The secret part of a token. */
 export interface TokenSecret {
   access_token: string;
   refresh_token?: string | undefined;
@@ -22,7 +23,6 @@ const aadOf = ({ tenant_id, token_id }: TokenKey): AadContext => ({
   column: "secret",
 });
 
-/** The value of the column `secret`. */
 export const sealToken = (seal: Seal, token: TokenKey, secret: TokenSecret): string =>
   seal.seal(JSON.stringify(secret), aadOf(token));
 
@@ -30,18 +30,19 @@ export const sealToken = (seal: Seal, token: TokenKey, secret: TokenSecret): str
 export const openToken = (seal: Seal, row: TokenKey & Pick<TokenRow, "secret">): TokenSecret =>
   JSON.parse(seal.open(row.secret, aadOf(row))) as TokenSecret;
 
-/** A token that a client obtained itself. */
-interface ImportedToken {
-  access_token: string;
-  refresh_token?: string | null | undefined;
-  expires_in_seconds?: number | null | undefined;
+/** Columns of a new token that a client obtained itself. */
+export function importedColumns(
+  { seal, clock }: Pick<VaultContext, "seal" | "clock">,
+  tenant_id: string,
+  { access_token, refresh_token, expires_in_seconds, scopes, metadata }: Omit<AgentToken, "provider_account_label">,
+) {
+  const key = { tenant_id, token_id: newId() };
+  const secret = { access_token, ...(refresh_token && { refresh_token }) };
+  return {
+    ...key,
+    scopes: JSON.stringify(scopes),
+    secret: sealToken(seal, key, secret),
+    metadata: JSON.stringify(metadata ?? {}),
+    expires_at: typeof expires_in_seconds === "number" ? clock.now() + expires_in_seconds * 1000 : null,
+  };
 }
-
-export const importedSecret = ({ access_token, refresh_token }: ImportedToken): TokenSecret => ({
-  access_token,
-  ...(refresh_token && { refresh_token }),
-});
-
-/** In milliseconds since the epoch; null when the token does not expire. */
-export const importedExpiry = ({ expires_in_seconds }: ImportedToken, clock: Clock): number | null =>
-  typeof expires_in_seconds === "number" ? clock.now() + expires_in_seconds * 1000 : null;

@@ -1,7 +1,6 @@
 import type { Caller } from "../../platform/contract/caller.ts";
 import type { Tx } from "../../platform/database/database.ts";
 import { ApiError } from "../../platform/errors.ts";
-import { newId } from "../../platform/lib/ids.ts";
 import type { VaultContext } from "../context.ts";
 import type { OAuthTokenSummary, TokenEvent } from "../contract/records.ts";
 import type { TokenImport, TokensDeleted, TokenUpdate } from "../contract/tokens.ts";
@@ -13,7 +12,6 @@ import type { ProviderRow, TokenRow } from "../storage/schema.ts";
 import { insertTokenEvents, listTokenEvents } from "../storage/token-events.ts";
 import {
   clearDefault,
-  deleteTokens,
   findToken,
   insertUserToken,
   listTokens,
@@ -23,10 +21,8 @@ import {
   updateToken,
 } from "../storage/tokens.ts";
 import { tokenEventOf, tokenSummaryOf } from "../wire.ts";
-import { apiTokenEvent } from "./token-events.ts";
-import { importedExpiry, importedSecret, sealToken } from "./token-secret.ts";
-
-type Owner = Pick<Caller, "tenant_id" | "user_id">;
+import { apiTokenEvent, deleteTokensWithEvents } from "./token-events.ts";
+import { importedColumns } from "./token-secret.ts";
 
 /** The OAuth tokens of the caller in their workspace. The user comes from the credentials, never from the request. */
 export class Tokens {
@@ -36,34 +32,23 @@ export class Tokens {
     this.#context = context;
   }
 
-  async list({ tenant_id, user_id }: Owner, provider_id?: string): Promise<OAuthTokenSummary[]> {
+  async list({ tenant_id, user_id }: Caller, provider_id?: string): Promise<OAuthTokenSummary[]> {
     const rows = await listTokens(this.#context.database.read, { tenant_id, user_id, provider_id });
     return rows.map(tokenSummaryOf);
   }
 
-  /** By requested provider id; false for a provider that does not exist. */
-  async exist({ tenant_id, user_id }: Owner, provider_ids: readonly string[]): Promise<Record<string, boolean>> {
+  /** By provider id; false for a provider that does not exist. */
+  async exist({ tenant_id, user_id }: Caller, provider_ids: readonly string[]): Promise<Record<string, boolean>> {
     const connected = await providersWithTokens(this.#context.database.read, { tenant_id, user_id }, provider_ids);
     return Object.fromEntries(provider_ids.map((provider_id) => [provider_id, connected.has(provider_id)]));
   }
 
   /** @throws ApiError oauth_provider_not_found */
-  async import({ tenant_id, user_id }: Owner, request: TokenImport): Promise<{ token_id: string }> {
-    const { database, seal, clock } = this.#context;
-    const { provider_id, scopes, metadata, is_default } = request;
-    const token_id = newId();
-    const row = {
-      token_id,
-      tenant_id,
-      provider_id,
-      user_id,
-      provider_account_label: null,
-      scopes: JSON.stringify(scopes),
-      secret: sealToken(seal, { tenant_id, token_id }, importedSecret(request)),
-      metadata: JSON.stringify(metadata ?? {}),
-      expires_at: importedExpiry(request, clock),
-    };
-    const provider = await database.write(async (tx) => {
+  async import({ tenant_id, user_id }: Caller, request: TokenImport): Promise<{ token_id: string }> {
+    const { provider_id, is_default } = request;
+    const columns = importedColumns(this.#context, tenant_id, request);
+    const row = { ...columns, provider_id, user_id, provider_account_label: null };
+    const provider = await this.#context.database.write(async (tx) => {
       const found = await lockProvider(tx, tenant_id, provider_id);
       if (!found) return undefined;
       const token = await insertUserToken(tx, row, is_default);
@@ -71,11 +56,11 @@ export class Tokens {
       return found;
     });
     if (!provider) throw new ApiError("oauth_provider_not_found", { provider_id });
-    return { token_id };
+    return { token_id: row.token_id };
   }
 
   /** @throws ApiError oauth_token_not_found, also for a token of another user */
-  async update({ tenant_id, user_id }: Owner, token_id: string, request: TokenUpdate): Promise<OAuthTokenSummary> {
+  async update({ tenant_id, user_id }: Caller, token_id: string, request: TokenUpdate): Promise<OAuthTokenSummary> {
     const { provider_account_label, is_default } = request;
     const row = await this.#context.database.write(async (tx) => {
       const token = ownedBy(user_id, await findToken(tx, tenant_id, token_id));
@@ -93,7 +78,7 @@ export class Tokens {
   }
 
   /** @throws ApiError oauth_token_not_found, also for a token of another user */
-  async delete(owner: Owner, token_id: string): Promise<void> {
+  async delete(owner: Caller, token_id: string): Promise<void> {
     const { tenant_id, user_id } = owner;
     const deleted = await this.#context.database.write(async (tx) => {
       const token = ownedBy(user_id, await lockToken(tx, tenant_id, token_id));
@@ -103,11 +88,8 @@ export class Tokens {
     this.#afterDeletion(owner, deleted);
   }
 
-  /**
-   * Deletes all tokens of the user at a provider, for all agents, and cancels open flows there: a later callback finds its flow
-   * cancelled. Succeeds when there are no tokens or no such provider.
-   */
-  async deleteAll(owner: Owner, provider_id: string): Promise<TokensDeleted> {
+  /** Also cancels open flows. Succeeds when there are no tokens or no such provider. */
+  async deleteAll(owner: Caller, provider_id: string): Promise<TokensDeleted> {
     const { tenant_id, user_id } = owner;
     const selection = { tenant_id, user_id, provider_id };
     const { flows, ...deleted } = await this.#context.database.write(async (tx) => {
@@ -119,7 +101,7 @@ export class Tokens {
     return { message: `OAuth tokens for provider '${provider_id}' deleted`, provider_id };
   }
 
-  #afterDeletion({ tenant_id, user_id }: Owner, { tokens, provider }: DeletedTokens): void {
+  #afterDeletion({ tenant_id, user_id }: Caller, { tokens, provider }: DeletedTokens): void {
     const { log } = this.#context;
     for (const { token_id, provider_id } of tokens)
       log.info({ workspace_id: tenant_id, user_id, provider_id, token_id }, "OAuth token deleted");
@@ -127,7 +109,7 @@ export class Tokens {
   }
 
   /** Newest first. */
-  async events({ tenant_id, user_id }: Owner, provider_id: string | undefined, limit: number): Promise<TokenEvent[]> {
+  async events({ tenant_id, user_id }: Caller, provider_id: string | undefined, limit: number): Promise<TokenEvent[]> {
     const rows = await listTokenEvents(this.#context.database.read, { tenant_id, user_id, provider_id }, limit);
     return rows.map(tokenEventOf);
   }
@@ -144,13 +126,6 @@ interface DeletedTokens {
 /** Deletes locked tokens of one provider, and stores an event for each. */
 async function deleteLocked(tx: Tx, tokens: readonly TokenRow[], caller_id: string): Promise<DeletedTokens> {
   const [first] = tokens;
-  await deleteTokens(
-    tx,
-    tokens.map(({ token_id }) => token_id),
-  );
-  await insertTokenEvents(
-    tx,
-    tokens.map((token) => apiTokenEvent(token, caller_id, "token_deleted", "user_deleted")),
-  );
+  await deleteTokensWithEvents(tx, tokens, caller_id, "user_deleted");
   return { tokens, provider: first && (await findProvider(tx, first.tenant_id, first.provider_id)) };
 }

@@ -1,17 +1,5 @@
 import { type Command, Option } from "commander";
-import {
-  addOptions,
-  addTargetOptions,
-  JSON_OPTION,
-  runCommand,
-  type TargetFlags,
-  targetOf,
-  WAIT_OPTIONS,
-  wholeNumber,
-} from "../command.ts";
-import type { DeployFlags } from "./deploy.ts";
-import type { RollbackFlags } from "./deployments.ts";
-import type { LogFlags } from "./logs.ts";
+import { addServiceCommand, JSON_OPTION, serviceAction, WAIT_OPTIONS, wholeNumber } from "../command.ts";
 
 const DEPLOY_OPTIONS = [
   new Option("--name <name>", "name of the deployment (default: the name in package.json, or of the folder)"),
@@ -36,36 +24,23 @@ const LOG_OPTIONS = [
   new Option("--json", "print one JSON object per line"),
 ];
 
-/**
- * Adds `deploy` and `deployments list`, `logs`, `rollback`, `delete`. Each command loads its code when it runs, so that servers do
- * not load it.
- */
 export function addDeploymentCommands(program: Command): void {
-  const deploy = program.command("deploy").description("deploy a project and wait until it serves traffic");
-  addTargetOptions(addOptions(deploy.argument("[folder]", "folder of the project", "."), DEPLOY_OPTIONS)).action(
-    (folder: string, flags: DeployFlags & TargetFlags) =>
-      runCommand(async () => (await import("./deploy.ts")).deploy(folder, flags, targetOf(flags))),
-  );
+  addServiceCommand(program, "deploy", "deploy a project and wait until it serves traffic", DEPLOY_OPTIONS)
+    .argument("[folder]", "folder of the project", ".")
+    .action(serviceAction(async () => (await import("./deploy.ts")).deploy));
   const deployments = program.command("deployments").description("manage deployments");
-  const add = (name: string, description: string, options: Option[]) =>
-    addTargetOptions(addOptions(deployments.command(name).description(description), options));
-  add("list", "list deployments", [JSON_OPTION]).action((flags: { json?: boolean } & TargetFlags) =>
-    runCommand(async () => (await import("./deployments.ts")).listDeployments(flags, targetOf(flags))),
+  addServiceCommand(deployments, "list", "list deployments", [JSON_OPTION]).action(
+    serviceAction(async () => (await import("./deployments.ts")).listDeployments),
   );
-  add("logs", "print the logs of a deployment", LOG_OPTIONS)
+  addServiceCommand(deployments, "logs", "print the logs of a deployment", LOG_OPTIONS)
     .argument("<deployment>", "name or ID of the deployment")
-    .action((name: string, flags: LogFlags & TargetFlags) =>
-      runCommand(async () => (await import("./logs.ts")).printLogs(name, flags, targetOf(flags))),
-    );
-  add("rollback", "redeploy an earlier revision without building it again", [...WAIT_OPTIONS, JSON_OPTION])
+    .action(serviceAction(async () => (await import("./logs.ts")).printLogs));
+  const rollback = "redeploy an earlier revision without building it again";
+  addServiceCommand(deployments, "rollback", rollback, [...WAIT_OPTIONS, JSON_OPTION])
     .argument("<deployment>", "name or ID of the deployment")
     .argument("[revision]", "ID of the revision (default: the revision deployed before the current one)")
-    .action((name: string, revision: string | undefined, flags: RollbackFlags & TargetFlags) =>
-      runCommand(async () => (await import("./deployments.ts")).rollBack(name, revision, flags, targetOf(flags))),
-    );
-  add("delete", "delete a deployment and its threads", [JSON_OPTION])
+    .action(serviceAction(async () => (await import("./deployments.ts")).rollBack));
+  addServiceCommand(deployments, "delete", "delete a deployment and its threads", [JSON_OPTION])
     .argument("<deployment>", "name or ID of the deployment")
-    .action((name: string, flags: { json?: boolean } & TargetFlags) =>
-      runCommand(async () => (await import("./deployments.ts")).deleteDeployment(name, flags, targetOf(flags))),
-    );
+    .action(serviceAction(async () => (await import("./deployments.ts")).deleteDeployment));
 }

@@ -1,30 +1,32 @@
 import { openAsBlob } from "node:fs";
-import type { Deployment } from "../../control-plane/contract/records.ts";
+import type { UploadUrl } from "../../control-plane/contract/deployments.ts";
+import type { Deployment, Revision } from "../../control-plane/contract/records.ts";
 import { CommandError, type Target } from "../command.ts";
-import { requestControlPlane } from "../service-client.ts";
-import { checkDeployed, findByName, getRevision, printProgress, waitForRevision } from "./deployments.ts";
-import { BuildLog, readLastLines } from "./logs.ts";
+import { requestJson } from "../service-client.ts";
+import {
+  checkDeployed,
+  findByName,
+  getRevision,
+  printProgress,
+  type RevisionKey,
+  type WaitFlags,
+  waitForRevision,
+} from "./deployments.ts";
+import { buildLogReader, readLastLogs } from "./logs.ts";
 import { createArchive, listSource, type Project, readDeployProject, type SourceArchive } from "./project.ts";
 
-export interface DeployFlags {
+export interface DeployFlags extends WaitFlags {
   config?: string;
   name?: string;
   deploymentType: "dev_free" | "dev" | "prod";
   installCommand?: string;
   buildCommand?: string;
-  wait: boolean;
-  timeout: number;
-  json?: boolean;
 }
 
 const MEGABYTE = 2 ** 20;
 const LARGE_BYTES = 50 * MEGABYTE;
 
-/**
- * Uploads a folder as a new revision of its deployment, and waits until the revision serves traffic.
- *
- * @throws CommandError when the revision is not deployed
- */
+/** @throws CommandError when the revision is not deployed */
 export async function deploy(folder: string, flags: DeployFlags, target: Target): Promise<void> {
   const project = await readDeployProject(folder, flags, process.env);
   if (project.reserved.length > 0)
@@ -61,10 +63,9 @@ async function findOrCreate({ name }: Project, { deploymentType }: DeployFlags, 
   printProgress(`Creating deployment "${name}".`);
   const source_config = { deployment_type: deploymentType };
   const body = { name, source: "internal_source", source_config, source_revision_config: {}, secrets: [] };
-  return (await requestControlPlane(target, "POST", "/v2/deployments", body)) as Deployment;
+  return requestJson<Deployment>(target, "POST", "/v2/deployments", body);
 }
 
-/** Uploads the source and creates a revision from it. */
 async function createRevision(
   archive: SourceArchive,
   id: string,
@@ -72,17 +73,17 @@ async function createRevision(
   flags: DeployFlags,
   target: Target,
 ): Promise<Deployment> {
-  const granted = await requestControlPlane(target, "POST", `/v2/deployments/${id}/upload-url`);
-  const { upload_url, object_path } = granted as { upload_url: string; object_path: string };
+  const path = `/v2/deployments/${id}`;
+  const { upload_url, object_path } = await requestJson<UploadUrl>(target, "POST", `${path}/upload-url`);
   await upload(archive, upload_url);
   const { installCommand: install_command, buildCommand: build_command } = flags;
   const commands = { ...(install_command && { install_command }), ...(build_command && { build_command }) };
-  return (await requestControlPlane(target, "PATCH", `/v2/deployments/${id}`, {
+  return requestJson<Deployment>(target, "PATCH", path, {
     revision_source: "internal_source",
     source_revision_config: { source_tarball_path: object_path, langgraph_config_path: project.config_path },
     ...(Object.keys(commands).length > 0 && { source_config: commands }),
     ...(project.secrets && { secrets: project.secrets }),
-  })) as Deployment;
+  });
 }
 
 async function upload({ file }: SourceArchive, url: string): Promise<void> {
@@ -94,18 +95,13 @@ async function upload({ file }: SourceArchive, url: string): Promise<void> {
     throw new CommandError(`The service rejected the source upload (${answer.status}: ${await answer.text()}).`);
 }
 
-/** Prints the build log and each new status until the revision serves traffic. */
-async function followDeployment(
-  key: { deployment_id: string; revision_id: string },
-  { timeout }: DeployFlags,
-  target: Target,
-) {
-  const log = new BuildLog(target, key);
+async function followDeployment(key: RevisionKey, { timeout }: DeployFlags, target: Target): Promise<Revision> {
+  const readNewLines = buildLogReader(target, key);
   const revision = await waitForRevision(target, key, timeout, async () => {
-    for (const { message } of await log.readNew()) printProgress(`  ${message}`);
+    for (const { message } of await readNewLines()) printProgress(`  ${message}`);
   });
   if (revision.status === "DEPLOY_FAILED")
-    for (const { message } of await readLastLines(target, key, "deploy_logs")) printProgress(`  ${message}`);
+    for (const { message } of await readLastLogs(target, key)) printProgress(`  ${message}`);
   checkDeployed(revision);
   return revision;
 }

@@ -3,14 +3,14 @@ import type { Deployment, DeploymentsList, Revision } from "../../control-plane/
 import { isUuid } from "../../platform/lib/ids.ts";
 import { escapeControlCharacters } from "../../platform/lib/sanitize-output.ts";
 import { CommandError, formatTable, type Target } from "../command.ts";
-import { requestControlPlane } from "../service-client.ts";
+import { requestJson, requestOk } from "../service-client.ts";
 
 export interface RevisionKey {
   deployment_id: string;
   revision_id: string;
 }
 
-export interface RollbackFlags {
+export interface WaitFlags {
   wait: boolean;
   timeout: number;
   json?: boolean;
@@ -26,49 +26,40 @@ const FINAL: readonly string[] = [
   "INTERRUPTED",
 ];
 
-/** Prints a line for each deployment, or all of them as JSON. */
 export async function listDeployments({ json }: { json?: boolean }, target: Target): Promise<void> {
   const all: Deployment[] = [];
-  for await (const deployment of eachDeployment(target)) all.push(deployment);
+  for await (const deployment of eachRecord<Deployment>(target, "/v2/deployments?limit=100")) all.push(deployment);
   if (json) return console.log(JSON.stringify(all, null, 2));
   if (all.length === 0) return console.log(`There are no deployments at ${target.url}.`);
   const rows = [["NAME", "STATE", "UPDATED", "URL"]];
   for (const deployment of all) {
     const { name, updated_at, source_config } = deployment;
     const updated = `${updated_at.slice(0, 16).replace("T", " ")} UTC`;
-    rows.push([
-      escapeControlCharacters(name),
-      await stateOf(deployment, target),
-      updated,
-      source_config.custom_url ?? "",
-    ]);
+    const state = await stateOf(deployment, target);
+    rows.push([escapeControlCharacters(name), state, updated, source_config.custom_url ?? ""]);
   }
   console.log(formatTable(rows));
 }
 
-/** Deletes a deployment. The control plane stops its instances afterwards. */
+/** The control plane stops the instances after this returns. */
 export async function deleteDeployment(name: string, { json }: { json?: boolean }, target: Target): Promise<void> {
   const deployment = await findDeployment(target, name);
-  await requestControlPlane(target, "DELETE", `/v2/deployments/${deployment.id}`);
+  await requestOk(target, "DELETE", `/v2/deployments/${deployment.id}`);
   if (json) console.log(JSON.stringify({ id: deployment.id, name: deployment.name }));
   else console.log(`Deleting deployment "${deployment.name}".`);
 }
 
-/**
- * Deploys an earlier revision again, and waits until it serves traffic.
- *
- * @throws CommandError when there is no earlier revision, or its deployment fails
- */
+/** @throws CommandError when there is no earlier revision, or its deployment fails */
 export async function rollBack(
   name: string,
   revision: string | undefined,
-  { wait, timeout, json }: RollbackFlags,
+  { wait, timeout, json }: WaitFlags,
   target: Target,
 ): Promise<void> {
   const deployment = await findDeployment(target, name);
   const revision_id = revision ?? (await findPreviousRevision(target, deployment)).id;
   const key = { deployment_id: deployment.id, revision_id };
-  await requestControlPlane(target, "POST", `/v2/deployments/${deployment.id}/revisions/${revision_id}/redeploy`);
+  await requestOk(target, "POST", `/v2/deployments/${deployment.id}/revisions/${revision_id}/redeploy`);
   const result = wait ? await waitForRevision(target, key, timeout) : await getRevision(target, key);
   if (wait) checkDeployed(result);
   if (json) console.log(JSON.stringify(result));
@@ -76,13 +67,9 @@ export async function rollBack(
   else console.log(`Deploying revision ${revision_id} of "${deployment.name}".`);
 }
 
-/**
- * Finds a deployment by its name or ID.
- *
- * @throws CommandError when there is none
- */
+/** @param name name or ID. @throws CommandError when there is no such deployment */
 export async function findDeployment(target: Target, name: string): Promise<Deployment> {
-  if (isUuid(name)) return (await requestControlPlane(target, "GET", `/v2/deployments/${name}`)) as Deployment;
+  if (isUuid(name)) return requestJson<Deployment>(target, "GET", `/v2/deployments/${name}`);
   const found = await findByName(target, name);
   if (found) return found;
   throw new CommandError(
@@ -93,24 +80,17 @@ export async function findDeployment(target: Target, name: string): Promise<Depl
 export async function findByName(target: Target, name: string): Promise<Deployment | undefined> {
   // The service lists an exact match first.
   const query = new URLSearchParams({ name_contains: name, limit: "1" });
-  const { resources } = (await requestControlPlane(target, "GET", `/v2/deployments?${query}`)) as DeploymentsList;
+  const { resources } = await requestJson<DeploymentsList>(target, "GET", `/v2/deployments?${query}`);
   const [first] = resources;
   return first?.name === name ? first : undefined;
 }
 
-export const getRevision = async (target: Target, { deployment_id, revision_id }: RevisionKey): Promise<Revision> =>
-  (await requestControlPlane(target, "GET", `/v2/deployments/${deployment_id}/revisions/${revision_id}`)) as Revision;
+export const getRevision = (target: Target, { deployment_id, revision_id }: RevisionKey): Promise<Revision> =>
+  requestJson(target, "GET", `/v2/deployments/${deployment_id}/revisions/${revision_id}`);
 
-/** All deployments, newest first. */
-const eachDeployment = (target: Target) => eachRecord<Deployment>(target, "/v2/deployments?limit=100");
-
-/** Reads a list page by page. */
 async function* eachRecord<T>(target: Target, path: string): AsyncGenerator<T> {
   for (let offset = 0; ; ) {
-    const page = (await requestControlPlane(target, "GET", `${path}&offset=${offset}`)) as {
-      resources: T[];
-      offset: number;
-    };
+    const page = await requestJson<{ resources: T[]; offset: number }>(target, "GET", `${path}&offset=${offset}`);
     if (page.resources.length === 0) return;
     yield* page.resources;
     offset = page.offset;
@@ -126,7 +106,6 @@ async function stateOf(deployment: Deployment, target: Target): Promise<string> 
   return active === null ? next : next === "DEPLOYED" ? "live, rolled back" : `live; latest ${next}`;
 }
 
-/** The revision that was deployed before the current one. */
 async function findPreviousRevision(target: Target, { id, name, active_revision_id }: Deployment): Promise<Revision> {
   let isPrevious = active_revision_id === null;
   const path = `/v2/deployments/${id}/revisions?limit=100&status=DEPLOYED`;
@@ -138,7 +117,7 @@ async function findPreviousRevision(target: Target, { id, name, active_revision_
 }
 
 /**
- * Waits until a revision reaches a final status. Prints each new status on standard error.
+ * Waits until a revision reaches a final status.
  *
  * @param onPoll called before a status is printed
  * @throws CommandError after `timeout_s` seconds

@@ -3,7 +3,7 @@ import type { LogLine, Logs } from "../../control-plane/contract/logs.ts";
 import { escapeControlCharacters } from "../../platform/lib/sanitize-output.ts";
 import { isoOfMilliseconds } from "../../platform/lib/times.ts";
 import { CommandError, type Target } from "../command.ts";
-import { requestControlPlane } from "../service-client.ts";
+import { requestJson } from "../service-client.ts";
 import { findDeployment, type RevisionKey } from "./deployments.ts";
 
 export interface LogFlags {
@@ -20,7 +20,6 @@ const POLL_MS = 1000;
 /** The service stores lines in batches, so a line can appear after younger ones. Each poll reads this far back. */
 const MAX_DELAY_MS = 5000;
 
-/** Lines per request of {@link BuildLog}. */
 const PAGE_LINES = 1_000;
 
 /** Prints the last lines, and with `--follow` each new line until the command is interrupted. */
@@ -30,9 +29,9 @@ export async function printLogs(name: string, flags: LogFlags, target: Target): 
   if (revision === null)
     throw new CommandError(`"${deployment.name}" has no revision, so it has no build logs. Deploy it first.`);
   const path = `/v2/deployments/${deployment.id}${revision ? `/revisions/${revision}` : ""}/logs`;
-  const readPage = async (parameters: Record<string, string>): Promise<Logs> => {
+  const readPage = (parameters: Record<string, string>): Promise<Logs> => {
     const query = new URLSearchParams({ type: flags.type, ...(flags.level && { level: flags.level }), ...parameters });
-    return (await requestControlPlane(target, "GET", `${path}?${query}`)) as Logs;
+    return requestJson(target, "GET", `${path}?${query}`);
   };
   const { logs } = await readPage({ order: "desc", limit: String(flags.limit) });
   const last = logs.reverse();
@@ -53,7 +52,12 @@ async function follow(
     await sleep(POLL_MS);
     const start_time = isoOfMilliseconds(Math.max(oldest, newest - MAX_DELAY_MS));
     for (let cursor: string | null | undefined; cursor !== null; ) {
-      const page = await readPage({ order: "asc", limit: "1000", start_time, ...(cursor && { offset: cursor }) });
+      const page = await readPage({
+        order: "asc",
+        limit: `${PAGE_LINES}`,
+        start_time,
+        ...(cursor && { offset: cursor }),
+      });
       for (const line of page.logs) {
         if (seen.has(line.id)) continue;
         print(line, flags);
@@ -71,47 +75,34 @@ function print(line: LogLine, { json }: LogFlags): void {
   console.log(escapeControlCharacters(json ? JSON.stringify(line) : `${time} ${line.level.padEnd(8)} ${line.message}`));
 }
 
-/** The build log of a revision, read in increments. */
-export class BuildLog {
-  readonly #target: Target;
-  readonly #key: RevisionKey;
-  readonly #seen = new Set<string>();
-  #offset: string | undefined;
-
-  constructor(target: Target, key: RevisionKey) {
-    this.#target = target;
-    this.#key = key;
-  }
-
-  /** The lines since the last call, each line once. */
-  async readNew(): Promise<LogLine[]> {
+/** @returns reads the lines of the build log since the last call, each line once */
+export function buildLogReader(target: Target, key: RevisionKey): () => Promise<LogLine[]> {
+  const seen = new Set<string>();
+  let offset: string | undefined;
+  return async () => {
     const fresh: LogLine[] = [];
     for (;;) {
-      const query = { order: "asc", limit: PAGE_LINES, ...(this.#offset && { offset: this.#offset }) };
-      const { logs, next_offset } = await readRevisionLogs(this.#target, this.#key, "build_logs", query);
+      const query = { order: "asc", limit: PAGE_LINES, ...(offset && { offset }) };
+      const { logs, next_offset } = await readRevisionLogs(target, key, "build_logs", query);
       // The last page of a finished revision has no next offset, so it is read again.
-      fresh.push(...logs.filter(({ id }) => !this.#seen.has(id)));
-      for (const { id } of logs) this.#seen.add(id);
-      this.#offset = next_offset ?? this.#offset;
+      fresh.push(...logs.filter(({ id }) => !seen.has(id)));
+      for (const { id } of logs) seen.add(id);
+      offset = next_offset ?? offset;
       if (logs.length < PAGE_LINES) return fresh;
     }
-  }
+  };
 }
 
 /** The last 20 lines, oldest first. */
-export async function readLastLines(target: Target, key: RevisionKey, kind: LogKind): Promise<LogLine[]> {
-  const { logs } = await readRevisionLogs(target, key, kind, { order: "desc", limit: 20 });
+export async function readLastLogs(target: Target, key: RevisionKey): Promise<LogLine[]> {
+  const { logs } = await readRevisionLogs(target, key, "deploy_logs", { order: "desc", limit: 20 });
   return logs.reverse();
 }
 
-type LogKind = "build_logs" | "deploy_logs";
-
-const readRevisionLogs = async (
+const readRevisionLogs = (
   target: Target,
   { deployment_id, revision_id }: RevisionKey,
-  kind: LogKind,
+  kind: "build_logs" | "deploy_logs",
   query: { order: string; limit: number; offset?: string },
-): Promise<Logs> => {
-  const path = `/v1/projects/${deployment_id}/revisions/${revision_id}/${kind}`;
-  return (await requestControlPlane(target, "POST", path, query)) as Logs;
-};
+): Promise<Logs> =>
+  requestJson(target, "POST", `/v1/projects/${deployment_id}/revisions/${revision_id}/${kind}`, query);

@@ -8,6 +8,7 @@ import { type IgnoreRules, NEVER_DEPLOYED, readIgnoreRules } from "../../control
 import { isReserved } from "../../control-plane/deployments/secrets.ts";
 import { isObject, type JsonObject } from "../../platform/lib/json/json.ts";
 import { CommandError } from "../command.ts";
+import { parseJson } from "../parse-json.ts";
 
 export interface Project {
   folder: string;
@@ -21,10 +22,8 @@ export interface Project {
 }
 
 /**
- * Reads the deployment settings of a project.
- *
- * @param env the environment of the command, for variables that langgraph.json lists
- * @throws CommandError when langgraph.json, a file or a variable that it names is missing
+ * @param env values of the variables that langgraph.json lists
+ * @throws CommandError when langgraph.json, or a file or a variable that it names, is missing
  */
 export async function readDeployProject(
   folder: string,
@@ -89,12 +88,8 @@ async function readEnvironment(
 
 async function packageName(folder: string): Promise<string | undefined> {
   const text = await readFile(join(folder, "package.json"), "utf8").catch(() => "{}");
-  try {
-    const { name } = JSON.parse(text) as { name?: unknown };
-    return typeof name === "string" ? name : undefined;
-  } catch {
-    return undefined;
-  }
+  const content = parseJson(text);
+  return isObject(content) && typeof content.name === "string" ? content.name : undefined;
 }
 
 /** A name that is valid in paths and host names. */
@@ -111,7 +106,7 @@ function deploymentName(name: string | undefined, folder: string): string {
 interface SourceFiles {
   /** Relative to the folder, with `/` as the separator. */
   paths: string[];
-  /** Total size, uncompressed. */
+  /** Uncompressed. */
   bytes: number;
   /** Symbolic links, which are not archived. */
   links: string[];
@@ -134,11 +129,7 @@ interface Rules {
   base: string;
 }
 
-/**
- * Creates a tarball in the folder for temporary files.
- *
- * @throws CommandError when the tarball exceeds the limit of the service
- */
+/** @throws CommandError when the tarball exceeds the limit of the service */
 export async function createArchive(folder: string, paths: readonly string[]): Promise<SourceArchive> {
   const temporary = await mkdtemp(join(tmpdir(), "threadmill-source-"));
   const remove = () => rm(temporary, { recursive: true, force: true });
@@ -157,11 +148,7 @@ export async function createArchive(folder: string, paths: readonly string[]): P
   }
 }
 
-/**
- * Lists the files of a project that .gitignore and .dockerignore do not exclude.
- *
- * @throws CommandError when their number or size exceeds the limit of the service
- */
+/** Without excluded files. @throws CommandError when the number or the size of the files exceeds the limit of the service */
 export async function listSource(folder: string): Promise<SourceFiles> {
   const found: SourceFiles = { paths: [], bytes: 0, links: [] };
   await listFolder(folder, "", await readRules(folder, "", ".dockerignore"), found);

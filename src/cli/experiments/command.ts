@@ -1,17 +1,7 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { isObject, type JsonObject } from "../../platform/lib/json/json.ts";
-import {
-  addOptions,
-  addTargetOptions,
-  JSON_OPTION,
-  runCommand,
-  type TargetFlags,
-  targetOf,
-  wholeNumber,
-} from "../command.ts";
-import type { ExportFlags } from "./export.ts";
-import type { RunFlags } from "./run.ts";
-import type { UploadFlags } from "./upload.ts";
+import { addServiceCommand, JSON_OPTION, serviceAction, wholeNumber } from "../command.ts";
+import { parseJson } from "../parse-json.ts";
 
 const UPLOAD_OPTIONS = [
   new Option("--format <format>", "format of the file")
@@ -47,36 +37,23 @@ const RUN_OPTIONS = [
   JSON_OPTION,
 ];
 
-/**
- * Adds `experiments upload`, `run` and `export`. Each command loads its code when it runs, so that servers do not load it.
- */
 export function addExperimentCommands(program: Command): void {
   const experiments = program.command("experiments").description("run, upload and export experiments");
-  const add = (name: string, description: string, options: Option[]) =>
-    addTargetOptions(addOptions(experiments.command(name).description(description), options));
-  add("upload", "upload results from a file: JSON, JSONL, CSV, lm-evaluation-harness or promptfoo", UPLOAD_OPTIONS)
+  const upload = "upload results from a file: JSON, JSONL, CSV, lm-evaluation-harness or promptfoo";
+  addServiceCommand(experiments, "upload", upload, UPLOAD_OPTIONS)
     .argument("<file>", "file to upload")
-    .action((file: string, flags: UploadFlags & TargetFlags) =>
-      runCommand(async () => (await import("./upload.ts")).uploadExperiment(file, flags, targetOf(flags))),
-    );
-  add("run", "run an assistant on a dataset, evaluate the outputs and upload the results", RUN_OPTIONS)
+    .action(serviceAction(async () => (await import("./upload.ts")).uploadExperiment));
+  const run = "run an assistant on a dataset, evaluate the outputs and upload the results";
+  addServiceCommand(experiments, "run", run, RUN_OPTIONS)
     .usage("--dataset <name> --assistant <id> [options]")
-    .action((flags: RunFlags & TargetFlags) =>
-      runCommand(async () => (await import("./run.ts")).runExperiment(flags, targetOf(flags))),
-    );
-  add("export", "export an experiment to a file that can be uploaded again", EXPORT_OPTIONS)
+    .action(serviceAction(async () => (await import("./run.ts")).runExperiment));
+  addServiceCommand(experiments, "export", "export an experiment to a file that can be uploaded again", EXPORT_OPTIONS)
     .argument("<experiment>", "name or ID of the experiment")
-    .action((experiment: string, flags: ExportFlags & TargetFlags) =>
-      runCommand(async () => (await import("./export.ts")).exportExperiment(experiment, flags, targetOf(flags))),
-    );
+    .action(serviceAction(async () => (await import("./export.ts")).exportExperiment));
 }
 
 function jsonObject(text: string): JsonObject {
-  try {
-    const value: unknown = JSON.parse(text);
-    if (isObject(value)) return value;
-  } catch {
-    // The error below covers invalid JSON, too.
-  }
+  const value = parseJson(text);
+  if (isObject(value)) return value;
   throw new InvalidArgumentError('It must be a JSON object, such as {"model": "m1"}.');
 }

@@ -2,7 +2,6 @@ import { dirname, resolve } from "node:path";
 import { isObject, type JsonObject } from "../../platform/lib/json/json.ts";
 import { CommandError } from "../command.ts";
 
-/** The argument of an evaluator. */
 export interface EvaluatorInput {
   inputs: JsonObject;
   /** The expected outputs of the example; null when it has none. */
@@ -18,7 +17,7 @@ type Evaluator = (input: EvaluatorInput) => unknown;
 export type Evaluators = ReadonlyMap<string, Evaluator>;
 
 /**
- * Loads the evaluators of a module: its exported functions, and those of the object that it exports as default.
+ * The functions that a module exports, and those of the object that it exports as default.
  *
  * @throws CommandError when the module cannot be loaded or exports no function
  */
@@ -55,7 +54,7 @@ export async function evaluate(evaluators: Evaluators, input: EvaluatorInput): P
   return scores;
 }
 
-/** A number or boolean becomes a score, a string a label, an object is the score itself, an array holds several. */
+/** A number or boolean becomes a score, a string a label, an object is the score itself, an array contains several. */
 function toScores(key: string, result: unknown): JsonObject[] {
   if (result === undefined || result === null) return [];
   if (Array.isArray(result)) return result.flatMap((element) => toScores(key, element));

@@ -13,7 +13,6 @@ export interface Exported {
   rows: AsyncIterable<JsonObject>;
 }
 
-/** Each writer yields the text of the file in chunks. */
 export const WRITERS = { json: jsonText, jsonl: jsonlText, csv: csvText };
 
 /** The body of an upload. Start and end come last, because they cover all rows. */

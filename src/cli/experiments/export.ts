@@ -10,23 +10,22 @@ import type { Session } from "../../experiments/contract/sessions.ts";
 import { isUuid } from "../../platform/lib/ids.ts";
 import { isObject, type JsonObject } from "../../platform/lib/json/json.ts";
 import { CommandError, type Target } from "../command.ts";
-import { describeFailure, jsonOf, requestExperiments, requestExperimentsJson } from "../service-client.ts";
+import { describeFailure, jsonOf, request, requestJson } from "../service-client.ts";
 import { type Exported, WRITERS } from "./export-formats.ts";
 import { countOf, Progress } from "./progress.ts";
 
 export interface ExportFlags {
   format?: keyof typeof WRITERS;
-  /** Path of a file; undefined for standard output. */
+  /** Undefined for standard output. */
   output?: string;
 }
 
-/** Records per request; the maximum of every route. */
+/** The maximum of every route. */
 const PAGE = 100;
 
 /**
  * Writes an experiment to a file that `experiments upload` accepts: the same rows with the same IDs, times and scores. Only JSON
- * includes the fields and scores of the experiment itself. CSV has columns for the key, score, label and comment of a score, and one
- * column with JSON for the rest.
+ * includes the fields and scores of the experiment itself.
  *
  * @throws CommandError when the experiment does not exist or the file cannot be written; a failed export leaves no partial file
  */
@@ -67,20 +66,13 @@ function formatOf(output = ""): keyof typeof WRITERS {
 
 /** Writes to a temporary file and renames it once it is complete. */
 async function write(text: AsyncIterable<string>, output: string | undefined): Promise<void> {
+  const partial = `${output}.partial`;
   try {
-    if (output === undefined) {
-      await pipeline(Readable.from(text), process.stdout, { end: false });
-      return;
-    }
-    const partial = `${output}.partial`;
-    try {
-      await pipeline(Readable.from(text), createWriteStream(partial));
-      await rename(partial, output);
-    } catch (error) {
-      await rm(partial, { force: true });
-      throw error;
-    }
+    if (output === undefined) return await pipeline(Readable.from(text), process.stdout, { end: false });
+    await pipeline(Readable.from(text), createWriteStream(partial));
+    await rename(partial, output);
   } catch (error) {
+    if (output !== undefined) await rm(partial, { force: true });
     const { code, syscall } = error as NodeJS.ErrnoException;
     // The reader of the pipe, such as `head`, has closed it.
     if (code === "EPIPE") return;
@@ -89,18 +81,16 @@ async function write(text: AsyncIterable<string>, output: string | undefined): P
   }
 }
 
-/** The experiment with its statistics; undefined when there is none with this ID. */
 async function findById(target: Target, id: string): Promise<Session | undefined> {
-  const answer = await requestExperiments(target, "GET", `/sessions/${id}?include_stats=true`);
+  const answer = await request(target, "GET", `/api/v1/sessions/${id}?include_stats=true`);
   if (answer.status === 404) return undefined;
   if (answer.status !== 200) throw new CommandError(describeFailure(target, answer));
   return jsonOf(target, answer) as Session;
 }
 
-/** The experiment with its statistics. @throws CommandError when there is none with this name */
 async function findByName(target: Target, name: string): Promise<Session> {
   const query = new URLSearchParams({ name, include_stats: "true" });
-  const [session] = (await requestExperimentsJson(target, "GET", `/sessions?${query}`)) as Session[];
+  const [session] = await requestJson<Session[]>(target, "GET", `/api/v1/sessions?${query}`);
   if (session) return session;
   throw new CommandError(
     `There is no experiment "${name}" at ${target.url}: pass the name or ID of an existing experiment.`,
@@ -110,30 +100,29 @@ async function findByName(target: Target, name: string): Promise<Session> {
 async function readDataset(target: Target, { name, reference_dataset_id }: Session): Promise<Dataset> {
   if (reference_dataset_id === null)
     throw new CommandError(`The experiment "${name}" has no dataset, so it has no rows to export.`);
-  return (await requestExperimentsJson(target, "GET", `/datasets/${reference_dataset_id}`)) as Dataset;
+  return requestJson<Dataset>(target, "GET", `/api/v1/datasets/${reference_dataset_id}`);
 }
 
-/** The scores of the experiment as a whole, in the form of an upload. */
+/** The scores of the experiment as a whole. */
 async function readSummaryScores(target: Target, { id }: Session): Promise<JsonObject[]> {
   const scores: JsonObject[] = [];
   for (let offset = 0; ; offset += PAGE) {
     const query = new URLSearchParams({ session: id, level: "session", limit: `${PAGE}`, offset: `${offset}` });
-    const page = (await requestExperimentsJson(target, "GET", `/feedback?${query}`)) as Feedback[];
+    const page = await requestJson<Feedback[]>(target, "GET", `/api/v1/feedback?${query}`);
     scores.push(...page.map(scoreOf));
     if (page.length < PAGE) return scores;
   }
 }
 
-/** The rows of an experiment in the form of an upload, page by page. */
 async function* readRows(
   target: Target,
   { id, reference_dataset_id }: Session,
   onRows: (n: number) => void,
 ): AsyncGenerator<JsonObject> {
-  const path = `/datasets/${reference_dataset_id}/runs`;
+  const path = `/api/v1/datasets/${reference_dataset_id}/runs`;
   for (let offset = 0; ; offset += PAGE) {
     const body = { session_ids: [id], offset, limit: PAGE };
-    const page = (await requestExperimentsJson(target, "POST", path, body)) as ExampleWithRuns[];
+    const page = await requestJson<ExampleWithRuns[]>(target, "POST", path, body);
     const rows = page.flatMap(rowsOfExample);
     yield* rows;
     onRows(rows.length);
@@ -141,7 +130,6 @@ async function* readRows(
   }
 }
 
-/** One row per run of the example. */
 function rowsOfExample({ id, inputs, outputs, runs }: ExampleWithRuns): JsonObject[] {
   return runs.map((run) => {
     const metadata = run.extra?.metadata;

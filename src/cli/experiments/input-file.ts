@@ -1,43 +1,41 @@
 import { createReadStream, statSync } from "node:fs";
-import { basename, extname } from "node:path";
+import { parse } from "node:path";
 import { CommandError } from "../command.ts";
 
 const CHUNK_BYTES = 256 * 1024;
 
 /** A file that is read in chunks, in one or several passes. */
 export class InputFile {
-  readonly path: string;
+  readonly name: string;
   readonly size: number;
+  /** The file name without extension. */
+  readonly stem: string;
+  /** In lower case, with the dot. */
+  readonly extension: string;
+  readonly #path: string;
   /** Bytes read in the current pass. */
   read = 0;
-  /** Called after each chunk. */
   onRead: () => void = () => undefined;
 
   /** @throws CommandError when the file does not exist */
   constructor(path: string) {
-    this.path = path;
+    const { base, name, ext } = parse(path);
+    this.name = base;
+    this.stem = name;
+    this.extension = ext.toLowerCase();
     this.size = sizeOf(path);
+    this.#path = path;
   }
 
-  /** The file name. */
-  get name(): string {
-    return basename(this.path);
-  }
-
-  /** The file name without extension. */
-  get stem(): string {
-    return basename(this.path, extname(this.path));
-  }
-
-  /** In lower case, with the dot. */
-  get extension(): string {
-    return extname(this.path).toLowerCase();
+  async firstChunk(): Promise<string> {
+    for await (const chunk of this.chunks()) return chunk.toString();
+    return "";
   }
 
   /** The content from the start, without a byte order mark. */
   async *chunks(): AsyncGenerator<Buffer> {
     this.read = 0;
-    const stream = createReadStream(this.path, { highWaterMark: CHUNK_BYTES });
+    const stream = createReadStream(this.#path, { highWaterMark: CHUNK_BYTES });
     for await (const chunk of stream as AsyncIterable<Buffer>) {
       const isFirst = this.read === 0;
       this.read += chunk.length;

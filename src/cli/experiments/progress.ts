@@ -12,7 +12,7 @@ const BAR_CHARS = 24;
 const TERMINAL_INTERVAL_MS = 100;
 const LOG_INTERVAL_MS = 5_000;
 
-/** The escape sequence that clears the rest of a line. */
+/** Clears the rest of the line. */
 const CLEAR = "\x1b[K";
 
 /** Shows the progress of a command: a bar on a terminal, a line every few seconds in a log. */
@@ -30,16 +30,14 @@ export class Progress {
     this.#shown_at = this.#started_at;
   }
 
-  /** Shows the step, unless the interval since the last one has not passed. */
   show(step: ProgressStep): void {
     const now = this.#now();
     if (now - this.#shown_at < (this.#output.isTTY ? TERMINAL_INTERVAL_MS : LOG_INTERVAL_MS)) return;
     this.#shown_at = now;
     if (this.#output.isTTY) this.#redraw(`${bar(step)} ${this.#format(step)}`);
-    else this.#write(`${this.#format(step)}\n`);
+    else this.#output.write(`${this.#format(step)}\n`);
   }
 
-  /** On a terminal, shows what the command waits for. */
   showWait(step: ProgressStep, reason: string): void {
     if (this.#output.isTTY) this.#redraw(`${countOf(step.rows, "row")}: ${reason}`);
   }
@@ -47,12 +45,11 @@ export class Progress {
   /** Clears the bar on a terminal; writes the last step to a log. */
   end(step: ProgressStep): void {
     if (this.#output.isTTY) this.clear();
-    else this.#write(`${this.#format(step)}\n`);
+    else this.#output.write(`${this.#format(step)}\n`);
   }
 
-  /** On a terminal, clears the line. */
   clear(): void {
-    if (this.#output.isTTY) this.#write(`\r${CLEAR}`);
+    if (this.#output.isTTY) this.#output.write(`\r${CLEAR}`);
   }
 
   #format({ fraction, rows }: ProgressStep): string {
@@ -64,11 +61,7 @@ export class Progress {
 
   /** Redraws the line, cut to the width of the terminal: only the last line of wrapped text could be redrawn. */
   #redraw(line: string): void {
-    this.#write(`\r${line.slice(0, Math.max(0, (this.#output.columns ?? 80) - 1))}${CLEAR}`);
-  }
-
-  #write(text: string): void {
-    this.#output.write(text);
+    this.#output.write(`\r${line.slice(0, Math.max(0, (this.#output.columns ?? 80) - 1))}${CLEAR}`);
   }
 }
 

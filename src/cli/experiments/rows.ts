@@ -33,7 +33,6 @@ export interface ReadRow {
 
 export type PositionUnit = "line" | "element";
 
-/** The results of one experiment in a file. */
 export interface Results {
   /** Can be iterated once. */
   rows: AsyncIterable<ReadRow>;
@@ -109,7 +108,6 @@ export class RowCompleter {
     if (isEmpty) throw this.#file.error("", "there are no rows to upload.");
   }
 
-  /** Start and end of the experiment: those of all rows so far. */
   #times(): JsonObject {
     const hasRows = this.#first_us <= this.#last_us;
     return {
@@ -153,7 +151,7 @@ function timeOf(value: unknown): number | undefined {
   return (typeof value === "string" ? microsecondsOf(value) : undefined) ?? Number.NaN;
 }
 
-/** JSON with sorted keys: equal for equal content. */
+/** Equal for equal content: the keys are sorted. */
 function canonical(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(canonical).join(",")}]`;
   if (!isObject(value)) return JSON.stringify(value);

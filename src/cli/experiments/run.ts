@@ -4,8 +4,8 @@ import type { Example } from "../../experiments/contract/examples.ts";
 import type { Session } from "../../experiments/contract/sessions.ts";
 import { isObject, type JsonObject } from "../../platform/lib/json/json.ts";
 import { CommandError, type Target } from "../command.ts";
-import { describeFailure, jsonOf, requestAgents, requestExperimentsJson } from "../service-client.ts";
-import { type Evaluators, evaluate, loadEvaluators } from "./evaluators.ts";
+import { requestJson } from "../service-client.ts";
+import { type EvaluatorInput, type Evaluators, evaluate, loadEvaluators } from "./evaluators.ts";
 import { countOf, Progress } from "./progress.ts";
 import { uploadExperiment } from "./upload.ts";
 
@@ -17,12 +17,10 @@ export interface RunFlags {
   evaluators?: string;
   concurrency: number;
   repetitions: number;
-  /** File for finished rows until the upload. */
   journal?: string;
   json?: boolean;
 }
 
-/** Examples per request. */
 const PAGE = 100;
 
 /**
@@ -47,7 +45,7 @@ export async function runExperiment(flags: RunFlags, target: Target): Promise<vo
 
 async function findDataset(target: Target, name: string): Promise<Dataset> {
   const query = new URLSearchParams({ name });
-  const [dataset] = (await requestExperimentsJson(target, "GET", `/datasets?${query}`)) as Dataset[];
+  const [dataset] = await requestJson<Dataset[]>(target, "GET", `/api/v1/datasets?${query}`);
   if (dataset) return dataset;
   throw new CommandError(`There is no dataset "${name}" at ${target.url}.`);
 }
@@ -56,7 +54,7 @@ async function readExamples(target: Target, { id }: Dataset): Promise<Example[]>
   const examples: Example[] = [];
   for (let offset = 0; ; offset += PAGE) {
     const query = new URLSearchParams({ dataset: id, order: "id", limit: `${PAGE}`, offset: `${offset}` });
-    const page = (await requestExperimentsJson(target, "GET", `/examples?${query}`)) as Example[];
+    const page = await requestJson<Example[]>(target, "GET", `/api/v1/examples?${query}`);
     examples.push(...page);
     if (page.length < PAGE) return examples;
   }
@@ -102,16 +100,17 @@ async function runExamples(
   );
 }
 
-/** Runs and evaluates an example. Returns a row of the upload. */
+/** Returns a row of the upload. */
 async function runExample(
   { id, inputs, outputs: expected }: Example,
   assistant_id: string,
   target: Target,
   evaluators: Evaluators,
 ): Promise<JsonObject> {
-  const started_at = Date.now();
-  const { outputs, error } = outcomeOf(await runAndWait(target, { assistant_id, input: inputs }));
-  const ended_at = Date.now();
+  const start_time = new Date().toISOString();
+  const result = await requestJson<unknown>(target, "POST", "/runs/wait", { assistant_id, input: inputs });
+  const { outputs, error } = outcomeOf(isObject(result) ? result : { output: result });
+  const end_time = new Date().toISOString();
   return {
     row_id: id,
     inputs,
@@ -119,24 +118,14 @@ async function runExample(
     actual_outputs: outputs,
     error,
     evaluation_scores: await evaluate(evaluators, { inputs, expected, outputs, error }),
-    start_time: new Date(started_at).toISOString(),
-    end_time: new Date(ended_at).toISOString(),
+    start_time,
+    end_time,
     run_name: assistant_id,
   };
 }
 
-async function runAndWait(target: Target, body: JsonObject): Promise<JsonObject> {
-  const answer = await requestAgents(target, "POST", "/runs/wait", body);
-  if (answer.status !== 200) throw new CommandError(describeFailure(target, answer));
-  const values = jsonOf(target, answer);
-  return isObject(values) ? values : { output: values };
-}
-
-/** A failed run is answered with status 200 and the field `__error__`. */
-function outcomeOf({ __error__: failure, ...values }: JsonObject): {
-  outputs: JsonObject | null;
-  error: string | null;
-} {
+/** The response to a failed run has status 200 and the field `__error__`. */
+function outcomeOf({ __error__: failure, ...values }: JsonObject): Pick<EvaluatorInput, "outputs" | "error"> {
   if (!isObject(failure)) return { outputs: values, error: null };
   return { outputs: null, error: `${failure.error}: ${failure.message}` };
 }
@@ -144,22 +133,14 @@ function outcomeOf({ __error__: failure, ...values }: JsonObject): {
 async function upload(dataset: Dataset, flags: RunFlags, target: Target, journal: Journal): Promise<void> {
   const name = flags.name ?? `${flags.assistant} ${journal.started_at?.slice(0, 19)}`;
   if (!(await isStored(target, name, journal.count))) {
-    await uploadExperiment(
-      journal.file,
-      {
-        format: "jsonl",
-        name,
-        dataset: resultDatasetOf(dataset),
-        metadata: { assistant: flags.assistant, dataset: dataset.name },
-        ...(flags.json && { json: true }),
-      },
-      target,
-    );
+    const metadata = { assistant: flags.assistant, dataset: dataset.name };
+    const upload_flags = { format: "jsonl", name, dataset: resultDatasetOf(dataset), metadata } as const;
+    await uploadExperiment(journal.file, { ...upload_flags, ...(flags.json && { json: true }) }, target);
   }
   journal.delete();
 }
 
-/** Only datasets that an upload created accept uploads. The results of other datasets go to a dataset beside them. */
+/** Only datasets that an upload created accept uploads. The results of any other dataset go to a separate dataset. */
 function resultDatasetOf({ name, externally_managed }: Dataset): string {
   if (externally_managed) return name;
   const results = `${name} (results)`;
@@ -170,16 +151,13 @@ function resultDatasetOf({ name, externally_managed }: Dataset): string {
 /** Whether an earlier command crashed after its upload. */
 async function isStored(target: Target, name: string, rows: number): Promise<boolean> {
   const query = new URLSearchParams({ name, include_stats: "true" });
-  const [session] = (await requestExperimentsJson(target, "GET", `/sessions?${query}`)) as Session[];
+  const [session] = await requestJson<Session[]>(target, "GET", `/api/v1/sessions?${query}`);
   if (session?.run_count !== rows) return false;
   process.stderr.write(`Experiment "${name}" is already stored.\n`);
   return true;
 }
 
-/**
- * The finished rows, one per line of a file. A row is flushed to disk before it counts as finished, so a command that continues after
- * a crash skips it. The file is the upload.
- */
+/** The finished rows, one per line. A row is flushed to disk before it counts as finished. The file is the upload. */
 class Journal {
   readonly file: string;
   readonly #counts = new Map<string, number>();
@@ -193,12 +171,10 @@ class Journal {
     this.#output = openSync(file, "a");
   }
 
-  /** Number of finished rows. */
   get count(): number {
     return [...this.#counts.values()].reduce((sum, n) => sum + n, 0);
   }
 
-  /** Number of finished rows of an example. */
   countOf(row_id: string): number {
     return this.#counts.get(row_id) ?? 0;
   }

@@ -1,13 +1,13 @@
 import type { UploadResult } from "../../experiments/contract/upload.ts";
 import { isObject, type JsonObject } from "../../platform/lib/json/json.ts";
 import { CommandError, type Target } from "../command.ts";
-import { type Answer, describeFailure, detailOf, jsonOf, requestExperiments } from "../service-client.ts";
+import { parseJson } from "../parse-json.ts";
+import { type Answer, describeFailure, detailOf, jsonOf, request } from "../service-client.ts";
 import { detectFormat, type Format, READERS } from "./formats/formats.ts";
 import { InputFile } from "./input-file.ts";
 import { countOf, Progress } from "./progress.ts";
 import type { Results } from "./rows.ts";
 
-/** The fields of the experiment that are set here override those in the file. */
 export interface UploadFlags {
   format: "auto" | Format;
   name?: string;
@@ -17,11 +17,9 @@ export interface UploadFlags {
   metadata?: JsonObject;
   provider?: string;
   prompt?: string;
-  /** Print the response of the service. */
   json?: boolean;
 }
 
-/** Characters per chunk of the request body. */
 const CHUNK_CHARS = 64 * 1024;
 
 /**
@@ -42,7 +40,7 @@ export async function uploadExperiment(path: string, flags: UploadFlags, target:
     // An error in the first chunk is reported before anything is sent.
     const first = await body.next();
     const chunks = continueFrom(first, body, () => progress.showWait(step(), "waiting for the service to store them"));
-    const answer = await requestExperiments(target, "POST", "/datasets/upload-experiment", chunks);
+    const answer = await request(target, "POST", "/api/v1/datasets/upload-experiment", chunks);
     progress.end(step());
     warnOfUnknownFields(results.unknown());
     if (answer.status !== 200) throw new CommandError(describeRejection(file, results, upload, target, answer));
@@ -87,7 +85,7 @@ async function* bodyOf(file: InputFile, results: Results, { overrides, positions
   yield `${text}\n],${JSON.stringify(fieldsOf(file, results, overrides)).slice(1)}`;
 }
 
-/** All fields of the upload but the rows. The default name of the experiment is the name of the file. */
+/** The upload without its rows. */
 const fieldsOf = (file: InputFile, results: Results, overrides: JsonObject): JsonObject => ({
   experiment_name: file.stem,
   ...results.head(),
@@ -118,8 +116,9 @@ function describeRejection(
   answer: Answer,
 ): string {
   if (answer.status === 422) {
+    // The index of an element is shown only if it differs from the index in the upload.
     const describe = (row: number) =>
-      results.unit === "line" ? `line ${positions[row]}` : elementUnlessSame(positions[row], row);
+      results.unit === "element" && positions[row] === row ? undefined : `${results.unit} ${positions[row]}`;
     const errors = listErrors(answer, describe);
     if (errors) return `The service rejected ${file.name}; nothing was stored:\n${errors}`;
   }
@@ -133,10 +132,6 @@ function describeRejection(
   return describeFailure(target, answer);
 }
 
-/** The position in the file when it differs from the index in the upload. */
-const elementUnlessSame = (position: number | undefined, row: number): string | undefined =>
-  position === row ? undefined : `element ${position}`;
-
 /** A validation error: `loc` is for example `["body", "results", 3, "start_time"]`. */
 interface ValidationError {
   loc: (string | number)[];
@@ -146,24 +141,13 @@ interface ValidationError {
 
 type DescribePosition = (row: number) => string | undefined;
 
-/**
- * The errors of a 422, one per line, with the position in the file and in the upload: `line 5 (results[3]) start_time: Field
- * required`. Undefined when the response has no list of errors.
- */
+/** One line per error, such as `line 5 (results[3]) start_time: Field required`. Undefined when the response has no list of errors. */
 function listErrors({ text }: Answer, describe: DescribePosition): string | undefined {
-  const errors = errorsOf(text);
-  if (!errors || errors.length === 0) return undefined;
+  const body = parseJson(text);
+  if (!isObject(body) || !Array.isArray(body.detail) || body.detail.length === 0) return undefined;
+  const errors = body.detail as ValidationError[];
   const lines = errors.map(({ loc, msg, input }) => `  ${locationOf(loc, describe)}: ${msg}${shortInput(input)}`);
   return lines.join("\n");
-}
-
-function errorsOf(text: string): ValidationError[] | undefined {
-  try {
-    const body: unknown = JSON.parse(text);
-    return isObject(body) && Array.isArray(body.detail) ? (body.detail as ValidationError[]) : undefined;
-  } catch {
-    return undefined;
-  }
 }
 
 function locationOf([, ...loc]: ValidationError["loc"], describe: DescribePosition): string {

@@ -36,7 +36,6 @@ export async function createKey(flags: CreateFlags): Promise<void> {
 Copy the key now: it is not stored and cannot be shown again. Send it as X-Api-Key, or as Authorization: Bearer.`);
 }
 
-/** Prints the records of all keys, newest first. The keys themselves are not stored. */
 export async function listKeys(flags: Flags & { json?: boolean }): Promise<void> {
   const rows = await withSharedDatabase(flags, (database) => listApiKeys(database.read, undefined));
   const keys = rows.map((row) => {

@@ -16,10 +16,7 @@ const CREATE_OPTIONS = [
 
 const RETIRE_OPTION = new Option("--retire", "remove the encryption keys that are no longer in use");
 
-/**
- * Adds `keys create`, `list`, `revoke` and `rotate-encryption`. They open the database directly, so they work before the first start of
- * the service and while it runs.
- */
+/** The commands open the database directly, so they work before the first start of the service and while it runs. */
 export function addKeyCommands(program: Command, storageOptions: readonly Option[]): void {
   const keys = program.command("keys").description("manage API keys and encryption keys");
   const add = (name: string, description: string, options: readonly Option[]) =>

@@ -2,13 +2,11 @@ import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { type CsvError, type Info, parse } from "csv-parse";
 import { isObject, type JsonObject } from "../../../platform/lib/json/json.ts";
+import { parseJson } from "../../parse-json.ts";
 import type { InputFile } from "../input-file.ts";
 import { type ReadOptions, type ReadRow, type Results, RowCompleter, requireDataset } from "../rows.ts";
 
-/**
- * Reads a CSV file with a header; {@link columnOf} defines the columns. Quoted cells may contain line breaks. {@link RowCompleter} adds
- * missing IDs and times.
- */
+/** The file has a header; {@link columnOf} defines the columns. {@link RowCompleter} adds missing IDs and times. */
 export function readCsv(file: InputFile, options: ReadOptions): Results {
   const completer = new RowCompleter(file, "line", requireDataset(options));
   const rows = async function* (): AsyncGenerator<ReadRow> {
@@ -63,10 +61,10 @@ function readCells(file: InputFile, columns: Column[], cells: string[], line: nu
       throw file.error(`line ${line}`, `column "${column.name}" ${error.message}`);
     }
   });
-  return rowOf(draft);
+  const evaluation_scores = [...draft.scores.values(), ...draft.more_scores];
+  return evaluation_scores.length > 0 ? { ...draft.row, evaluation_scores } : draft.row;
 }
 
-/** A row that is being built from its cells. */
 interface Draft {
   row: JsonObject;
   /** By feedback key. */
@@ -91,11 +89,6 @@ const KNOWN_COLUMNS =
   "value.* (labels), comment.*, latency (seconds), start_time, end_time, run_name, error, metadata.*; and with JSON in " +
   "their cells: inputs, expected_outputs, actual_outputs, metadata, evaluation_scores.";
 
-function rowOf({ row, scores, more_scores }: Draft): JsonObject {
-  const evaluation_scores = [...scores.values(), ...more_scores];
-  return evaluation_scores.length > 0 ? { ...row, evaluation_scores } : row;
-}
-
 /** Fields whose value is the text of the cell. */
 const TEXT_FIELDS = ["row_id", "start_time", "end_time", "run_name", "error"];
 
@@ -114,7 +107,6 @@ const OBJECT_COLUMNS: Record<string, string> = {
   metadata: "run_metadata",
 };
 
-/** The column of a name; undefined for an unknown name. */
 function columnOf(name: string): Column | undefined {
   const column = (field: string, add: Column["add"]): Column => ({ name, field, add });
   const set = (field: string, read: (cell: string) => unknown) =>
@@ -148,18 +140,17 @@ function addScore({ scores }: Draft, key: string, part: JsonObject): void {
 /** Parses a cell that is a JSON list or object. Everything else stays text, numbers too: an ID such as 007 must not change. */
 function contentOf(cell: string): unknown {
   if (!/^\s*[[{]/.test(cell)) return cell;
-  const value = parsed(cell);
-  return value === undefined ? cell : value;
+  return parseJson(cell) ?? cell;
 }
 
 function objectOf(cell: string): JsonObject {
-  const value = parsed(cell);
+  const value = parseJson(cell);
   if (isObject(value)) return value;
   throw new CellError(`must be a JSON object, not ${shortened(cell)}.`);
 }
 
 function listOf(cell: string): unknown[] {
-  const value = parsed(cell);
+  const value = parseJson(cell);
   if (Array.isArray(value)) return value;
   throw new CellError(`must be a JSON list, not ${shortened(cell)}.`);
 }
@@ -170,14 +161,6 @@ function numberOf(cell: string): number {
   const number = text === "" ? Number.NaN : Number(text);
   if (Number.isFinite(number)) return number;
   throw new CellError(`must be a number, not ${shortened(cell)}. Put labels into a column "value.…".`);
-}
-
-function parsed(cell: string): unknown {
-  try {
-    return JSON.parse(cell);
-  } catch {
-    return undefined;
-  }
 }
 
 const shortened = (cell: string): string => JSON.stringify(cell.length > 40 ? `${cell.slice(0, 40)}…` : cell);

@@ -1,4 +1,5 @@
 import { isObject } from "../../../platform/lib/json/json.ts";
+import { parseJson } from "../../parse-json.ts";
 import type { InputFile } from "../input-file.ts";
 import type { ReadFormat } from "../rows.ts";
 import { readCsv } from "./csv.ts";
@@ -17,16 +18,12 @@ export const READERS: Record<Format, ReadFormat> = {
   promptfoo: readPromptfoo,
 };
 
-/**
- * Detects the format of a file by its extension, or else by its first bytes.
- *
- * @throws CommandError when neither identifies it
- */
+/** @throws CommandError when neither the extension nor the first bytes identify the format */
 export async function detectFormat(file: InputFile): Promise<Format> {
   if (file.extension === ".csv") return "csv";
   if (file.extension === ".json") return detectDocument(file);
   if (file.extension === ".jsonl" || file.extension === ".ndjson") return detectLine(asObject(await firstLine(file)));
-  const start = (await firstChunk(file)).trimStart();
+  const start = (await file.firstChunk()).trimStart();
   const [line = ""] = start.split("\n", 1);
   const object = asObject(line);
   // A complete object in the first line is a row, unless it is an upload in one line.
@@ -65,16 +62,7 @@ async function firstLine(file: InputFile): Promise<string> {
   return "";
 }
 
-async function firstChunk(file: InputFile): Promise<string> {
-  for await (const chunk of file.chunks()) return chunk.toString();
-  return "";
-}
-
 function asObject(text: string): object | undefined {
-  try {
-    const value: unknown = JSON.parse(text);
-    return isObject(value) ? value : undefined;
-  } catch {
-    return undefined;
-  }
+  const value = parseJson(text);
+  return isObject(value) ? value : undefined;
 }

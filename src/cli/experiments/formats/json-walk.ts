@@ -2,7 +2,6 @@ import { GrowingBytes } from "../../../platform/lib/json/growing-bytes.ts";
 import { isSpace, JsonValueScanner } from "../../../platform/lib/json/json-value-scanner.ts";
 import type { InputFile } from "../input-file.ts";
 
-/** A value of a document. */
 export interface PathValue {
   /** Keys from the root; `*` stands for an element of a list. */
   path: string[];

@@ -3,20 +3,12 @@ import type { InputFile } from "../input-file.ts";
 import { type ReadOptions, type ReadRow, type Results, RowCompleter, requireDataset } from "../rows.ts";
 import { type Visit, valuesOf } from "./json-walk.ts";
 
-/**
- * Reads the body of an upload, `{"experiment_name": …, "results": [{…}, …], …}`, and sends its rows and fields unchanged; or a list of
- * rows, whose missing IDs and times {@link RowCompleter} adds.
- */
+/** Reads the body of an upload, which is sent unchanged, or a list of rows, whose missing IDs and times {@link RowCompleter} adds. */
 export async function readJson(file: InputFile, options: ReadOptions): Promise<Results> {
-  const first = await firstCharacter(file);
+  const first = (await file.firstChunk()).trimStart().charAt(0);
   if (first === "[") return readList(file, options);
   if (first === "{") return readUpload(file);
   throw file.error("", 'must be an object with "results", or a list of rows.');
-}
-
-async function firstCharacter(file: InputFile): Promise<string> {
-  for await (const chunk of file.chunks()) return chunk.toString().trimStart().charAt(0);
-  return "";
 }
 
 function readList(file: InputFile, options: ReadOptions): Results {
@@ -53,10 +45,7 @@ export interface Line {
   number: number;
 }
 
-/**
- * Reads one row per line: an object with the fields of a row of an upload, of which only `inputs` is required, and optionally
- * `latency` in seconds. {@link RowCompleter} adds missing IDs and times.
- */
+/** A line is a row of an upload, optionally with `latency` in seconds. {@link RowCompleter} adds missing IDs and times. */
 export function readJsonl(file: InputFile, options: ReadOptions): Results {
   const completer = new RowCompleter(file, "line", requireDataset(options));
   const rows = async function* (): AsyncGenerator<ReadRow> {

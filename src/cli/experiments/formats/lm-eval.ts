@@ -11,10 +11,9 @@ const FIXED = new Set(
 /**
  * Reads `samples_{task}_{time}.jsonl`, which lm-evaluation-harness writes with --log_samples.
  *
- * A document is an example, and its `target` the expected output. A task with several filters has each document once per filter: they
- * become one run with the outputs of the first filter and the scores of all, named `metric,filter` as in the harness. Metrics that are
- * not numbers (pairs that only count in the aggregate) go into the metadata of the run. The harness records no times. The default name
- * of the dataset is the name of the task.
+ * A document is an example. A task with several filters has each document once per filter: they become one run with the outputs of the
+ * first filter and the scores of all, named `metric,filter` as in the harness. Metrics that are not numbers go into the metadata of the
+ * run. The default name of the dataset is the name of the task.
  */
 export async function readLmEval(file: InputFile, options: ReadOptions): Promise<Results> {
   const task = taskOf(file);
@@ -61,7 +60,7 @@ async function readFilters(file: InputFile) {
 /** Python writes NaN and Infinity, which are not valid JSON. */
 const NOT_JSON = /"(?:[^"\\]|\\.)*"|-?\bInfinity\b|\bNaN\b/g;
 
-function sampleOf(file: InputFile, line: Line): Sample {
+function sampleOf(file: InputFile, line: Line): JsonObject {
   const text = /NaN|Infinity/.test(line.text)
     ? line.text.replace(NOT_JSON, (found) => (found.startsWith('"') ? found : "null"))
     : line.text;
@@ -70,23 +69,23 @@ function sampleOf(file: InputFile, line: Line): Sample {
   throw file.error(`line ${line.number}`, 'has no field "doc": not a sample of lm-evaluation-harness.');
 }
 
-const filterOf = ({ filter }: Sample): string => (typeof filter === "string" ? filter : "none");
+const filterOf = ({ filter }: JsonObject): string => (typeof filter === "string" ? filter : "none");
 
-const idOf = ({ doc_id, doc_hash }: Sample): string => JSON.stringify(doc_id ?? doc_hash);
+const idOf = ({ doc_id, doc_hash }: JsonObject): string => JSON.stringify(doc_id ?? doc_hash);
 
-const metricsOf = (sample: Sample): string[] =>
+const metricsOf = (sample: JsonObject): string[] =>
   Array.isArray(sample.metrics) ? sample.metrics.map(String) : Object.keys(sample).filter((name) => !FIXED.has(name));
 
 const isScore = (value: unknown): boolean => typeof value === "number" || typeof value === "boolean";
 
 /** @param filter appended to the names of the scores */
-function scoresOf(sample: Sample, filter?: string): JsonObject[] {
+function scoresOf(sample: JsonObject, filter?: string): JsonObject[] {
   return metricsOf(sample)
     .filter((name) => isScore(sample[name]))
     .map((name) => ({ key: filter === undefined ? name : `${name},${filter}`, score: Number(sample[name]) }));
 }
 
-function rowOf(sample: Sample, scores = scoresOf(sample)): JsonObject {
+function rowOf(sample: JsonObject, scores = scoresOf(sample)): JsonObject {
   const { doc, target } = sample;
   const { expected, actual } = outputsOf(sample);
   const rest = metricsOf(sample).filter((name) => !isScore(sample[name]) && sample[name] !== null);
@@ -107,19 +106,6 @@ function rowOf(sample: Sample, scores = scoresOf(sample)): JsonObject {
   };
 }
 
-/** A line of the file: a document of the task with one filter. Its metrics are additional fields. */
-interface Sample extends JsonObject {
-  doc_id?: unknown;
-  doc?: unknown;
-  target?: unknown;
-  /** One entry per request, `{gen_args_0: {arg_0: prompt, arg_1: …}, …}`; older versions write lists of lists. */
-  arguments?: unknown;
-  /** By request and repeat. */
-  resps?: unknown;
-  /** By request. */
-  filtered_resps?: unknown;
-}
-
 /** The log-likelihood of a continuation, and whether greedy decoding produces it. Newer versions write strings. */
 type Likelihood = [likelihood: number | string, is_greedy: boolean | string];
 
@@ -127,7 +113,7 @@ type Likelihood = [likelihood: number | string, is_greedy: boolean | string];
  * The expected and actual outputs of a sample, both under `output`. For a multiple choice, the actual output is the index of the choice
  * with the highest log-likelihood. For generated text it is the filtered text; `response` has the unfiltered text if it differs.
  */
-function outputsOf(sample: Sample): { expected: JsonObject; actual: JsonObject } {
+function outputsOf(sample: JsonObject): { expected: JsonObject; actual: JsonObject } {
   const filtered = Array.isArray(sample.filtered_resps) ? sample.filtered_resps : [];
   const expected = { output: sample.target };
   if (!filtered.every(isLikelihood) || filtered.length === 0) return { expected, actual: generated(sample, filtered) };
@@ -144,7 +130,7 @@ function outputsOf(sample: Sample): { expected: JsonObject; actual: JsonObject }
   };
 }
 
-function generated(sample: Sample, filtered: unknown[]): JsonObject {
+function generated(sample: JsonObject, filtered: unknown[]): JsonObject {
   const output = filtered.length === 1 ? filtered[0] : filtered;
   const resps = (Array.isArray(sample.resps) ? sample.resps.flat(1) : []) as unknown[];
   const response = resps.length === 1 ? resps[0] : resps;
@@ -157,8 +143,7 @@ function indexOf(target: unknown, choices: unknown[]): unknown {
   return index === -1 ? target : index;
 }
 
-/** The prompt, and for generated text the arguments of the generation. */
-function promptOf(sample: Sample): JsonObject {
+function promptOf(sample: JsonObject): JsonObject {
   const requests = requestsOf(sample);
   const [first] = requests;
   if (!first) return {};
@@ -167,8 +152,8 @@ function promptOf(sample: Sample): JsonObject {
   return isObject(first[1]) ? { prompt, generation: first[1] } : { prompt };
 }
 
-/** The arguments of each request to the model. */
-function requestsOf({ arguments: given }: Sample): unknown[][] {
+/** `arguments` is `{gen_args_0: {arg_0: prompt, arg_1: …}, …}`; older versions write lists of lists. */
+function requestsOf({ arguments: given }: JsonObject): unknown[][] {
   const requests = isObject(given) ? Object.values(given) : Array.isArray(given) ? given : [];
   return requests.map((request) => (isObject(request) ? Object.values(request) : [request].flat(1)));
 }

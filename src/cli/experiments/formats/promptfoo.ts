@@ -41,7 +41,6 @@ export async function readPromptfoo(file: InputFile, options: ReadOptions): Prom
 
 const isLines = (file: InputFile): boolean => file.extension === ".jsonl" || file.extension === ".ndjson";
 
-/** Takes each result and the description of the configuration. */
 const visit: Visit = (path) => {
   const [at, isList] = [path.join("."), path.at(-1) === "*"];
   if (at === "" || at === "results" || at === "results.results" || at === "config") return "enter";
@@ -49,13 +48,13 @@ const visit: Visit = (path) => {
 };
 
 interface Item {
-  result?: PromptfooResult;
+  result?: JsonObject;
   position: number;
   description?: string;
 }
 
 async function* itemsOf(file: InputFile): AsyncGenerator<Item> {
-  const resultOf = (value: unknown, position: string): PromptfooResult => {
+  const resultOf = (value: unknown, position: string): JsonObject => {
     if (isObject(value) && ("vars" in value || "testCase" in value)) return value;
     throw file.error(position, 'has no field "vars": not a result of promptfoo.');
   };
@@ -82,8 +81,11 @@ async function readVariants(file: InputFile): Promise<{ variants: Variant[]; des
   return { variants: [...variants.values()], description };
 }
 
-/** The label of a prompt is its template. `raw` is the rendered prompt, which differs between results. */
-function variantOf({ provider, prompt, promptId, promptIdx }: PromptfooResult): Variant {
+/**
+ * A prompt is its rendered text, which differs between results, or `{raw, label}`, whose label is the template (`display` in old
+ * versions). A provider is its ID, or `{id, label}`; the label may be empty.
+ */
+function variantOf({ provider, prompt, promptId, promptIdx }: JsonObject): Variant {
   const { id, label } = isObject(provider) ? provider : { id: provider, label: undefined };
   const template = isObject(prompt) ? (prompt.label ?? prompt.display) : undefined;
   return {
@@ -114,42 +116,20 @@ function selectVariant(file: InputFile, variants: Variant[], { provider, prompt 
   );
 }
 
-/** The start of the first line. */
 const truncate = (text: string, chars: number): string =>
   (text.split("\n")[0] as string).slice(0, chars).toWellFormed();
 
 /** Quotes an argument for a POSIX shell. */
 const quote = (text: string): string => (/^[\w:./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`);
 
-/** A result of promptfoo. The set of fields depends on its version. */
-interface PromptfooResult extends JsonObject {
-  vars?: unknown;
-  testCase?: unknown;
-  /** An ID, or `{id, label}`; the label may be empty. */
-  provider?: unknown;
-  /** The rendered text, or `{raw, label}`; `{raw, display}` in old versions. */
-  prompt?: unknown;
-  /** `{output, error?, tokenUsage?, cost?, cached?}`. */
-  response?: unknown;
-  /** `{pass, score, reason, …}`; null without grading. */
-  gradingResult?: unknown;
-  /** 0 none, 1 assertion, 2 error; missing in old versions. */
-  failureReason?: unknown;
-  /** Also set when an assertion failed. */
-  error?: unknown;
-}
-
+/** `failureReason` is 0 (none), 1 (assertion) or 2 (error), and missing in old versions. */
 const ERROR = 2;
 
 /** Assertions whose value is an expected answer. The values of other types are rules or code. */
 const WITH_ANSWER = /^(equals|similar|levenshtein|rouge-n|bleu|gleu|meteor|factuality|model-graded-factuality)(:|$)/;
 
-/**
- * Converts a result to a row. The inputs are `vars`, or else the prompt; the expected output is the value of an assertion with an
- * expected answer; the scores are `score`, `pass` and the named scores. A result with an error has no scores: promptfoo counts errors
- * separately from failures.
- */
-function promptfooRow(result: PromptfooResult, run_name: string): JsonObject {
+/** A result with an error has no scores: promptfoo counts errors separately from failures. */
+function promptfooRow(result: JsonObject, run_name: string): JsonObject {
   const response = isObject(result.response) ? result.response : {};
   const testCase = isObject(result.testCase) ? result.testCase : {};
   const error = errorOf(result, response);
@@ -173,13 +153,14 @@ function promptfooRow(result: PromptfooResult, run_name: string): JsonObject {
   };
 }
 
-function inputsOf({ vars, prompt }: PromptfooResult, testCase: JsonObject): JsonObject {
+function inputsOf({ vars, prompt }: JsonObject, testCase: JsonObject): JsonObject {
   const given = isObject(vars) ? vars : testCase.vars;
   if (isObject(given) && Object.keys(given).length > 0) return given;
   return { prompt: isObject(prompt) ? prompt.raw : prompt };
 }
 
-function errorOf({ failureReason, error }: PromptfooResult, response: JsonObject): string | undefined {
+/** `error` is also set when an assertion failed. */
+function errorOf({ failureReason, error }: JsonObject, response: JsonObject): string | undefined {
   const hasFailed = failureReason === undefined ? response.output === undefined : failureReason === ERROR;
   const reason = (hasFailed ? error : undefined) ?? response.error;
   if (reason !== undefined && reason !== null) return typeof reason === "string" ? reason : JSON.stringify(reason);
@@ -191,7 +172,7 @@ function answerOf(testCase: JsonObject): unknown {
   return assertions.find(({ type, value }) => WITH_ANSWER.test(String(type)) && value !== undefined)?.value;
 }
 
-function scoresOf({ score, success, namedScores, gradingResult }: PromptfooResult): JsonObject[] {
+function scoresOf({ score, success, namedScores, gradingResult }: JsonObject): JsonObject[] {
   const grading = isObject(gradingResult) ? gradingResult : {};
   const named = isObject(namedScores) ? namedScores : grading.namedScores;
   const scores: Record<string, unknown> = { score, pass: success, ...(isObject(named) ? named : {}) };
