@@ -9,7 +9,8 @@ import {
   searchable,
   withDefault,
 } from "../../platform/contract/fields.ts";
-import { errors, metadataQuery, nullableTime, paging, timeText, uuidOrHex, uuids } from "./fields.ts";
+import { metadataQuery, nullableTime, oneOrMore, paging, timeText, uuidOrHex, uuids } from "./fields.ts";
+import { deletedResponse, errors } from "./responses.ts";
 
 const tags = ["Datasets"];
 
@@ -42,7 +43,7 @@ export const datasetParams = z.object({ dataset_id: uuidOrHex });
 
 const DatasetQuery = z.object({
   id: uuids.optional(),
-  data_type: z.preprocess((given) => (Array.isArray(given) ? given : [given]), z.array(DataType)).optional(),
+  data_type: oneOrMore(z.array(DataType)).optional(),
   name: z.string().optional(),
   name_contains: z.string().optional(),
   metadata: metadataQuery.optional(),
@@ -110,7 +111,7 @@ const DatasetUpdate = z
     metadata: nullable(searchable).optional(),
     baseline_experiment_id: nullable(uuidOrHex)
       .optional()
-      .openapi({ description: "The experiment of this dataset with which the other experiments are compared." }),
+      .describe("The experiment of this dataset with which the other experiments are compared."),
   })
   .openapi("DatasetUpdate");
 export type DatasetUpdate = z.output<typeof DatasetUpdate>;
@@ -132,7 +133,7 @@ export const deleteDataset = createRoute({
   summary: "Delete a dataset with its examples and experiments",
   tags,
   request: { params: datasetParams },
-  responses: { 200: jsonResponse(z.object({ message: z.string() }), "The dataset was deleted."), ...errors(404) },
+  responses: { 200: deletedResponse("The dataset was deleted."), ...errors(404) },
 });
 
 const version = z.object({ tags: z.array(z.string()).nullable(), as_of: timeText }).openapi("DatasetVersion");
@@ -183,7 +184,7 @@ export const unshareDataset = createRoute({
   tags,
   request: { params: datasetParams },
   responses: {
-    200: jsonResponse(z.object({ message: z.string() }), "The dataset is no longer shared."),
+    200: deletedResponse("The dataset is no longer shared."),
     ...errors(404),
   },
 });

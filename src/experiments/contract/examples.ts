@@ -1,7 +1,8 @@
 import { createRoute, z } from "@hono/zod-openapi";
 import { jsonBody, jsonObject, jsonResponse, nullable, optional, searchable } from "../../platform/contract/fields.ts";
 import { datasetParams } from "./datasets.ts";
-import { errors, metadataQuery, paging, texts, time, timeText, uuidOrHex, uuids } from "./fields.ts";
+import { metadataQuery, oneOrMore, paging, texts, time, timeText, uuidOrHex, uuids } from "./fields.ts";
+import { deletedResponse, errors } from "./responses.ts";
 
 const tags = ["Examples"];
 
@@ -25,7 +26,7 @@ export const Example = z
     name: z.string(),
     inputs: jsonObject,
     outputs: jsonObject.nullable(),
-    metadata: jsonObject.nullable().openapi({ description: "`dataset_split` lists the splits of the example." }),
+    metadata: jsonObject.nullable().describe("`dataset_split` lists the splits of the example."),
     source_run_id: z.string().nullable(),
     attachment_urls: z.null(),
     created_at: timeText,
@@ -44,17 +45,17 @@ const filters = {
   metadata: metadataQuery.optional(),
   splits: texts.optional(),
   full_text_contains: texts.optional(),
-  filter: z.string().optional().openapi({
-    description: 'A filter on metadata and text, for example `has(metadata, \'{"level": 1}\')` or `search("word")`.',
-  }),
+  filter: z
+    .string()
+    .optional()
+    .describe('A filter on metadata and text, for example `has(metadata, \'{"level": 1}\')` or `search("word")`.'),
 };
 
 const ExampleQuery = z.object({
   ...filters,
-  select: z
-    .preprocess((given) => (Array.isArray(given) ? given : [given]), z.array(z.enum([...FIELDS, "attachment_urls"])))
+  select: oneOrMore(z.array(z.enum([...FIELDS, "attachment_urls"])))
     .optional()
-    .openapi({ description: "The fields to return. id, dataset_id, inputs, name and the times are always returned." }),
+    .describe("The fields to return. id, dataset_id, inputs, name and the times are always returned."),
   order: z.enum(["recent", "random", "recently_created", "id"]).default("recent"),
   descending: z.stringbool().optional(),
   random_seed: z.coerce.number().optional(),
@@ -137,10 +138,11 @@ const multipart = {
   required: true,
   content: {
     "multipart/form-data": {
-      schema: z.record(z.string(), z.unknown()).openapi({
-        description:
+      schema: z
+        .record(z.string(), z.unknown())
+        .describe(
           "Each example is a part that is named by its id and holds metadata and split as JSON. The parts `{id}.inputs` and `{id}.outputs` hold its payloads.",
-      }),
+        ),
     },
   },
 };
@@ -198,10 +200,7 @@ export const updateExample = createRoute({
   responses: { 200: jsonResponse(Example, "The updated example."), ...errors(404) },
 });
 
-const deleted = jsonResponse(
-  z.object({ message: z.string() }),
-  "Deleted. Older versions of the dataset keep the example.",
-);
+const deleted = deletedResponse("Deleted. Older versions of the dataset keep the example.");
 
 export const deleteExample = createRoute({
   method: "delete",

@@ -1,7 +1,8 @@
 import { createRoute, z } from "@hono/zod-openapi";
 import { jsonBody, jsonResponse, nullable, optional, queryBoolean } from "../../platform/contract/fields.ts";
 import { FeedbackConfig } from "./feedback.ts";
-import { errors, paging, texts, timeText } from "./fields.ts";
+import { paging, texts, timeText } from "./fields.ts";
+import { errors } from "./responses.ts";
 
 const tags = ["Feedback"];
 

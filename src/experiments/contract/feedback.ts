@@ -7,7 +7,8 @@ import {
   optional,
   queryBoolean,
 } from "../../platform/contract/fields.ts";
-import { errors, nullableTime, paging, texts, time, timeText, uuidOrHex, uuids } from "./fields.ts";
+import { nullableTime, paging, texts, time, timeText, uuidOrHex, uuids } from "./fields.ts";
+import { deletedResponse, errors } from "./responses.ts";
 
 const tags = ["Feedback"];
 
@@ -181,5 +182,5 @@ export const deleteFeedback = createRoute({
   summary: "Delete feedback",
   tags,
   request: { params: feedbackParams },
-  responses: { 200: jsonResponse(z.object({ message: z.string() }), "The feedback was deleted."), ...errors(404) },
+  responses: { 200: deletedResponse("The feedback was deleted."), ...errors(404) },
 });

@@ -1,6 +1,7 @@
 import { createRoute, z } from "@hono/zod-openapi";
 import { jsonBody, jsonObject, jsonResponse, optional, withDefault } from "../../platform/contract/fields.ts";
-import { errors, nullableTime, time, timeText, unrecorded, uuidOrHex, uuids } from "./fields.ts";
+import { nullableTime, time, timeText, unrecorded, uuidOrHex, uuids } from "./fields.ts";
+import { errors } from "./responses.ts";
 import { FeedbackStats } from "./sessions.ts";
 
 const tags = ["Runs"];
@@ -57,13 +58,11 @@ const runFilters = {
   run_type: optional(z.string()),
   session: optional(uuids),
   reference_example: optional(uuids),
-  start_time: optionalTime.openapi({ description: "Runs that started at or after this time." }),
-  end_time: optionalTime.openapi({ description: "Runs that started at or before this time." }),
+  start_time: optionalTime.describe("Runs that started at or after this time."),
+  end_time: optionalTime.describe("Runs that started at or before this time."),
   error: optional(z.boolean()),
-  query: optional(z.string()).openapi({ description: "Words to search for." }),
-  filter: optional(z.string()).openapi({
-    description: 'A filter expression, for example `and(eq(status, "error"), gt(latency, 5))`.',
-  }),
+  query: optional(z.string()).describe("Words to search for."),
+  filter: optional(z.string()).describe('A filter expression, for example `and(eq(status, "error"), gt(latency, 5))`.'),
   trace_filter: optional(z.string()),
   tree_filter: optional(z.string()),
   search_filter: optional(z.string()),
@@ -74,13 +73,9 @@ const RunQuery = z
   .object({
     ...runFilters,
     cursor: optional(z.string()),
-    limit: withDefault(z.int().min(1), 100).openapi({
-      description: "A page has at most 100 runs. Use the cursor for the next page.",
-    }),
-    select: optional(z.array(z.string())).openapi({
-      description: "The fields to return. Unknown fields are ignored.",
-    }),
-    order: withDefault(z.enum(["asc", "desc"]), "desc").openapi({ description: "By start time." }),
+    limit: withDefault(z.int().min(1), 100).describe("A page has at most 100 runs. Use the cursor for the next page."),
+    select: optional(z.array(z.string())).describe("The fields to return. Unknown fields are ignored."),
+    order: withDefault(z.enum(["asc", "desc"]), "desc").describe("By start time."),
   })
   .openapi("RunQuery");
 export type RunQuery = z.output<typeof RunQuery>;

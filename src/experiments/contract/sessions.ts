@@ -8,7 +8,18 @@ import {
   queryFlag,
   searchable,
 } from "../../platform/contract/fields.ts";
-import { errors, metadataQuery, nullableTime, paging, time, timeText, unrecorded, uuidOrHex, uuids } from "./fields.ts";
+import {
+  idAndName,
+  metadataQuery,
+  nullableTime,
+  paging,
+  time,
+  timeText,
+  unrecorded,
+  uuidOrHex,
+  uuids,
+} from "./fields.ts";
+import { deletedResponse, errors } from "./responses.ts";
 
 const tags = ["Experiments"];
 
@@ -25,7 +36,7 @@ const KeyStats = z
     stdev: z.number().nullable(),
     values: z.record(z.string(), z.int()),
     errors: z.int(),
-    comments: z.array(z.string()).openapi({ description: "At most 10 comments." }),
+    comments: z.array(z.string()).describe("At most 10 comments."),
     sources: z.array(z.string()),
     contains_thread_feedback: z.boolean(),
   })
@@ -59,14 +70,11 @@ export const Session = z
     description: z.string().nullable(),
     start_time: timeText,
     end_time: nullableTime,
-    extra: jsonObject.nullable().openapi({ description: "`metadata` is the metadata of the upload." }),
+    extra: jsonObject.nullable().describe("`metadata` is the metadata of the upload."),
     default_dataset_id: z.string().nullable(),
     reference_dataset_id: z.string().nullable(),
     trace_tier: z.string().nullable(),
-    test_run_number: z
-      .int()
-      .nullable()
-      .openapi({ description: "The position of the experiment in its dataset, starting at 1." }),
+    test_run_number: z.int().nullable().describe("The position of the experiment in its dataset, starting at 1."),
     ...statistics,
   })
   .openapi("TracerSession");
@@ -75,9 +83,7 @@ export type Session = z.output<typeof Session>;
 const sessionParams = z.object({ session_id: uuidOrHex });
 
 const SessionQuery = z.object({
-  id: uuids.optional(),
-  name: z.string().optional(),
-  name_contains: z.string().optional(),
+  ...idAndName,
   reference_dataset: uuids.optional(),
   reference_free: queryBoolean.optional(),
   metadata: metadataQuery.optional(),
@@ -179,5 +185,5 @@ export const deleteSession = createRoute({
   summary: "Delete an experiment with its runs and feedback",
   tags,
   request: { params: sessionParams },
-  responses: { 200: jsonResponse(z.object({ message: z.string() }), "The experiment was deleted."), ...errors(404) },
+  responses: { 200: deletedResponse("The experiment was deleted."), ...errors(404) },
 });

@@ -2,7 +2,8 @@ import { createRoute, z } from "@hono/zod-openapi";
 import { jsonResponse } from "../../platform/contract/fields.ts";
 import { Dataset } from "./datasets.ts";
 import { Example } from "./examples.ts";
-import { errors, paging, uuidOrHex, uuids } from "./fields.ts";
+import { idAndName, paging, uuidOrHex, uuids } from "./fields.ts";
+import { errors } from "./responses.ts";
 import { Session } from "./sessions.ts";
 
 const tags = ["Datasets"];
@@ -31,12 +32,7 @@ export const listSharedExamples = createRoute({
   responses: { 200: jsonResponse(z.array(Example), "A page of examples."), ...errors(404) },
 });
 
-const SharedSessionQuery = z.object({
-  id: uuids.optional(),
-  name: z.string().optional(),
-  name_contains: z.string().optional(),
-  ...paging,
-});
+const SharedSessionQuery = z.object({ ...idAndName, ...paging });
 export type SharedSessionQuery = z.output<typeof SharedSessionQuery>;
 
 export const listSharedSessions = createRoute({
