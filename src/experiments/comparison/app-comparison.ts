@@ -27,15 +27,8 @@ import { findDeletedIndexes, findExampleIndexes, intersect, sortIndexes } from "
 const MAX_ERROR_CHARS = 200;
 
 /** The table of the compare page. It has previews of all texts: a page of 100 × 10 cells is 0.4 MB instead of 6. */
-export class ComparedRows {
-  readonly #database: Database;
-
-  constructor(database: Database) {
-    this.#database = database;
-  }
-
+export const comparedRowsOperations = ({ read }: Database) => ({
   async read(caller: Caller, dataset_id: string, body: ComparedRowsQuery): Promise<ComparedRowsPage> {
-    const { read } = this.#database;
     const dataset = await getDataset(read, caller, dataset_id);
     const experiments = await getExperiments(read, caller, dataset.dataset_no, body.session_ids);
     for (const session_id of referencedSessions(body))
@@ -50,8 +43,8 @@ export class ComparedRows {
       position: body.example_id === undefined ? null : await positionOf(read, compared, indexes, body.example_id),
       rows: await rowsAt(read, compared, indexes.slice(body.offset, body.offset + body.limit)),
     };
-  }
-}
+  },
+});
 
 const referencedSessions = ({ scores = [], change, failed = [], order }: ComparedRowsQuery): string[] => [
   ...scores.map(({ session_id }) => session_id),
@@ -213,15 +206,8 @@ async function loadVector(
 const BINS = 10;
 
 /** Histograms of the scores of experiments. An example with several runs counts once, with its mean. */
-export class Distributions {
-  readonly #database: Database;
-
-  constructor(database: Database) {
-    this.#database = database;
-  }
-
+export const distributionOperations = ({ read }: Database) => ({
   async read(caller: Caller, dataset_id: string, { session_ids }: DistributionsQuery): Promise<Distribution[]> {
-    const { read } = this.#database;
     const dataset = await getDataset(read, caller, dataset_id);
     const experiments = await getExperiments(read, caller, dataset.dataset_no, session_ids);
     const numbers = experiments.map(({ experiment_no }) => experiment_no);
@@ -234,8 +220,8 @@ export class Distributions {
         numbers.map((no) => ofKey.get(no) ?? EMPTY_VECTOR),
       );
     });
-  }
-}
+  },
+});
 
 /** Empty when no experiment has a score. NaN is a missing score. */
 function distributionOf(key: string, vectors: Float64Array[]): Distribution[] {

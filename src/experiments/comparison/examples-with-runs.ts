@@ -42,15 +42,8 @@ const EXAMPLE_WITH_RUNS = new RecordSerializer<Row & ExampleOfDataset, ExampleWi
   runs: list(RUN_WITH_FEEDBACK, ({ runs }) => runs),
 });
 
-export class ExamplesWithRuns {
-  readonly #database: Database;
-
-  constructor(database: Database) {
-    this.#database = database;
-  }
-
+export const examplesWithRunsOperations = ({ read }: Database) => ({
   async page(caller: Caller, dataset_id: string, body: ExamplesWithRunsQuery): Promise<JsonPieces<ExampleWithRuns>> {
-    const { read } = this.#database;
     const dataset = await getDataset(read, caller, dataset_id);
     const experiments = await getExperiments(read, caller, dataset.dataset_no, body.session_ids);
     const sort = body.sort_params && {
@@ -68,11 +61,10 @@ export class ExamplesWithRuns {
       !body.preview,
     );
     return new JsonPieces(rows.length, (index) => EXAMPLE_WITH_RUNS.toJson({ ...(rows[index] as Row), dataset_id }));
-  }
+  },
 
   /** {@link page} of version 2, with selected fields and a cursor. */
   async pageV2(caller: Caller, dataset_id: string, body: ExperimentRunsQuery) {
-    const { read } = this.#database;
     const dataset = await getDataset(read, caller, dataset_id);
     const experiments = await getExperiments(read, caller, dataset.dataset_no, body.experiment_ids);
     const sort = body.sort && {
@@ -93,8 +85,8 @@ export class ExamplesWithRuns {
       has_more,
       ...(has_more && { next_cursor: Buffer.from(String(end)).toString("base64url") }),
     };
-  }
-}
+  },
+});
 
 /** Version 2 accepts feedback keys without the prefix: `correctness` is `feedback.correctness`. */
 const sortKeyOf = (by: string): string =>

@@ -21,31 +21,18 @@ import type { FeedbackRow } from "../storage/schema.ts";
 import { insertMissingConfigs } from "./feedback-configs.ts";
 
 /** Scores and comments. Each change updates the statistics of its key in the same transaction. */
-export class FeedbackRules {
-  readonly #database: Database;
-
-  constructor(database: Database) {
-    this.#database = database;
-  }
-
+export const feedbackOperations = (database: Database) => ({
   async list(caller: Caller, query: FeedbackQuery): Promise<Feedback[]> {
-    const filter = {
-      ...query,
-      run_id: query.run,
-      experiment_id: query.session,
-      from_us: query.min_created_at,
-      to_us: query.max_created_at,
-    };
-    return (await listFeedback(this.#database.read, caller.tenant_id, filter, query)).map(toFeedback);
-  }
+    return (await listFeedback(database.read, caller.tenant_id, query)).map(toFeedback);
+  },
 
   async read(caller: Caller, feedback_id: string): Promise<Feedback> {
-    return toFeedback(await getFeedback(this.#database.read, caller, feedback_id));
-  }
+    return toFeedback(await getFeedback(database.read, caller, feedback_id));
+  },
 
   /** Creates feedback on a run, or on the experiment when no run is given. */
   async create(caller: Caller, body: FeedbackCreate): Promise<Feedback> {
-    return writeUnique(this.#database, async (tx) => {
+    return writeUnique(database, async (tx) => {
       const row = newFeedbackRow(caller.tenant_id, await targetOf(tx, caller, body), body, await readNow(tx));
       if (!(await lockExperiment(tx, row.experiment_no))) throw new ApiError("session_not_found");
       if ((await takenFeedbackIds(tx, [row.feedback_id])).length > 0)
@@ -55,10 +42,10 @@ export class FeedbackRules {
       await refreshKeyStats(tx, row.experiment_no, row.key);
       return toFeedback(await getFeedback(tx, caller, row.feedback_id));
     });
-  }
+  },
 
   async update(caller: Caller, feedback_id: string, body: FeedbackUpdate): Promise<Feedback> {
-    return this.#database.write(async (tx) => {
+    return database.write(async (tx) => {
       const { experiment_no, key } = await lockFeedback(tx, caller, feedback_id);
       const changes: Partial<FeedbackRow> = { modified_us: (await readNow(tx)) * 1000 };
       if (body.score !== undefined) changes.score = body.score;
@@ -70,16 +57,16 @@ export class FeedbackRules {
       await refreshKeyStats(tx, experiment_no, key);
       return toFeedback(await getFeedback(tx, caller, feedback_id));
     });
-  }
+  },
 
   async delete(caller: Caller, feedback_id: string): Promise<void> {
-    await this.#database.write(async (tx) => {
+    await database.write(async (tx) => {
       const { experiment_no, key } = await lockFeedback(tx, caller, feedback_id);
       await deleteFeedback(tx, feedback_id);
       await refreshKeyStats(tx, experiment_no, key);
     });
-  }
-}
+  },
+});
 
 async function getFeedback(tx: Tx, { tenant_id }: Caller, feedback_id: string): Promise<FullFeedback> {
   const found = await findFeedback(tx, tenant_id, feedback_id);

@@ -1,33 +1,25 @@
+import type { RunStats } from "../contract/runs.ts";
 import type { FeedbackStats, KeyStats } from "../contract/sessions.ts";
 import { describe, percentile } from "../statistics/describe.ts";
 import type { FeedbackStatsInput } from "../storage/feedback.ts";
+import type { ExperimentRunRow } from "../storage/schema.ts";
 
-/** The statistics in the row of an experiment. All pages and APIs show these numbers. */
-export interface ExperimentStats {
-  run_count: number;
-  /** Seconds; percentiles by linear interpolation. Null without runs. */
-  latency_p50: number | null;
-  latency_p99: number | null;
-  /** The fraction of runs that failed. */
-  error_rate: number | null;
-  /** Always 0: uploads do not record it. Null without runs. */
-  streaming_rate: number | null;
-  last_run_start_us: number | null;
+/**
+ * The statistics in the row of an experiment. Percentiles use linear interpolation; `streaming_rate` is 0 because uploads do not
+ * record it. Without runs, the numbers are null.
+ */
+export interface ExperimentStats extends RunStatistics {
   feedback_stats: FeedbackStats;
-  /** The statistics of feedback on the experiment itself. */
   session_feedback_stats: FeedbackStats;
 }
 
-export interface RunOutcome {
-  start_us: number;
-  end_us: number;
-  error: string | null;
-}
+type RunStatistics = Pick<RunStats, "run_count" | "latency_p50" | "latency_p99" | "error_rate" | "streaming_rate"> & {
+  last_run_start_us: number | null;
+};
 
-/** The statistics that depend on the runs only. */
-export function computeRunStats(
-  runs: readonly RunOutcome[],
-): Omit<ExperimentStats, "feedback_stats" | "session_feedback_stats"> {
+type RunOutcome = Pick<ExperimentRunRow, "start_us" | "end_us" | "error">;
+
+export function computeRunStats(runs: readonly RunOutcome[]): RunStatistics {
   const latencies = Float64Array.from(runs, secondsOf).sort();
   const count = runs.length;
   return {
