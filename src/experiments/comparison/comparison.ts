@@ -27,7 +27,6 @@ import { findDeletedIndexes } from "./example-indexes.ts";
 /** A fixed seed: repeated comparisons return the same interval. */
 const BOOTSTRAP = { resamples: 2000, level: 0.95, seed: 1 };
 
-/** Enough for a hundred pages with ten experiments and ten keys each. */
 const MAX_CACHED_PAIRS = 10_000;
 
 const NO_CHANGES = { improved: [], regressed: [] };
@@ -35,7 +34,7 @@ const NO_CHANGES = { improved: [], regressed: [] };
 /** Compares experiments with a baseline: differences with confidence intervals and tests. */
 export class Comparisons {
   readonly #database: Database;
-  /** By the numbers and versions of both experiments, the deleted examples, the key and the options. */
+  /** By the versions of both experiments, the deleted examples, the key and the options. */
   readonly #cache = new Map<string, PairStatistics>();
 
   constructor(database: Database) {
@@ -99,7 +98,6 @@ export class Comparisons {
 
 const versionOf = ({ experiment_no, stats_version }: ExperimentRow) => [experiment_no, stats_version];
 
-/** Shortens a list that may be as long as the dataset. */
 const digestOf = (indexes: readonly number[]): string => createHash("sha1").update(indexes.join()).digest("base64");
 
 /** All keys with scores in any of the experiments. */

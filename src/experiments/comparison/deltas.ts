@@ -7,12 +7,11 @@ import { listExampleIds } from "../storage/examples.ts";
 import { lowerIsBetterKeys } from "../storage/feedback-configs.ts";
 import type { ExperimentRow } from "../storage/schema.ts";
 import { EMPTY_VECTOR, listVectors } from "../storage/score-vectors.ts";
-import { findDeletedIndexes, findExampleIndexes } from "./example-indexes.ts";
+import { findDeletedIndexes, findExampleIndexes, numbersOf } from "./example-indexes.ts";
 
 /** The improved and regressed examples by experiment id. */
 export type Deltas = Record<string, { improved_examples: string[]; regressed_examples: string[] }>;
 
-/** Improved and regressed examples, without statistics. */
 export const deltaOperations = ({ read }: Database) => ({
   async read(caller: Caller, dataset_id: string, body: DeltaQuery): Promise<{ feedback_deltas: Deltas }> {
     const key = body.feedback_key;
@@ -25,7 +24,6 @@ export const deltaOperations = ({ read }: Database) => ({
     return { feedback_deltas: Object.fromEntries(entries) };
   },
 
-  /** The changes by feedback key. */
   stream(caller: Caller, dataset_id: string, body: DeltaStreamQuery): Promise<Record<string, Deltas>> {
     return deltasByKey(read, caller, dataset_id, body);
   },
@@ -80,8 +78,7 @@ export async function loadScores(
   keys: string[] | undefined,
   deleted: readonly number[],
 ) {
-  const numbers = experiments.map(({ experiment_no }) => experiment_no);
-  const vectors = await listVectors(tx, numbers, { kind: "score", keys }, deleted);
+  const vectors = await listVectors(tx, numbersOf(experiments), { kind: "score", keys }, deleted);
   const byName = new Map(vectors.map(({ experiment_no, key, values }) => [`${experiment_no} ${key}`, values]));
   return ({ experiment_no }: ExperimentRow, key: string): Float64Array =>
     byName.get(`${experiment_no} ${key}`) ?? EMPTY_VECTOR;

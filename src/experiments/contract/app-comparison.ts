@@ -55,7 +55,6 @@ const ComparedCell = z.object({
 });
 export type ComparedCell = z.output<typeof ComparedCell>;
 
-/** An example in the comparison table. */
 export const ComparedRow = z
   .object({
     example_id: z.string(),

@@ -8,8 +8,6 @@ import { deletedResponse, errors } from "./responses.ts";
 import { ExperimentRun } from "./runs.ts";
 import { FeedbackStats } from "./sessions.ts";
 
-const tags = ["Comparison"];
-
 const sortParams = z.object({
   sort_by: z
     .string()
@@ -33,7 +31,6 @@ const ExamplesWithRunsQuery = z
   .openapi("ExamplesWithRunsQuery");
 export type ExamplesWithRunsQuery = z.output<typeof ExamplesWithRunsQuery>;
 
-/** An example with its runs in each of the experiments. */
 export const ExampleWithRuns = Example.extend({
   runs: z.array(
     ExperimentRun.extend({
@@ -50,7 +47,6 @@ export const readExamplesWithRuns = createRoute({
   path: "/datasets/{dataset_id}/runs",
   operationId: "read_examples_with_runs",
   summary: "List examples with the runs of several experiments",
-  tags,
   request: {
     params: datasetParams,
     query: z.object({ format: z.literal("csv").optional() }),
@@ -82,7 +78,6 @@ export const readDelta = createRoute({
   path: "/datasets/{dataset_id}/runs/delta",
   operationId: "read_delta",
   summary: "List the examples that improved or regressed against the baseline",
-  tags,
   request: { params: datasetParams, body: jsonBody(DeltaQuery) },
   responses: {
     200: jsonResponse(
@@ -108,7 +103,6 @@ export const streamDelta = createRoute({
   path: "/datasets/{dataset_id}/runs/delta/stream",
   operationId: "stream_delta",
   summary: "Stream the improved and regressed examples of several feedback keys",
-  tags,
   request: { params: datasetParams, body: jsonBody(DeltaStreamQuery) },
   responses: {
     200: {
@@ -179,7 +173,6 @@ export const compareExperiments = createRoute({
   path: "/datasets/{dataset_id}/compare",
   operationId: "compare_experiments",
   summary: "Compare experiments with a baseline, with confidence intervals and tests",
-  tags,
   request: { params: datasetParams, body: jsonBody(ComparisonQuery) },
   responses: { 200: jsonResponse(Comparison, "One row per experiment and feedback key."), ...errors(404) },
 });
@@ -219,7 +212,6 @@ export const createComparative = createRoute({
   path: "/datasets/comparative",
   operationId: "create_comparative",
   summary: "Create a comparative experiment",
-  tags,
   request: { body: jsonBody(ComparativeCreate) },
   responses: { 200: jsonResponse(ComparativeExperiment, "The comparative experiment."), ...errors(400, 404, 409) },
 });
@@ -232,7 +224,6 @@ export const listComparative = createRoute({
   path: "/datasets/{dataset_id}/comparative",
   operationId: "list_comparative",
   summary: "List the comparative experiments of a dataset",
-  tags,
   request: { params: datasetParams, query: ComparativeQuery },
   responses: {
     200: jsonResponse(z.array(ComparativeExperiment), "A page of comparative experiments."),
@@ -245,7 +236,6 @@ export const deleteComparative = createRoute({
   path: "/datasets/comparative/{comparative_experiment_id}",
   operationId: "delete_comparative",
   summary: "Delete a comparative experiment",
-  tags,
   request: { params: z.object({ comparative_experiment_id: uuidOrHex }) },
   responses: {
     200: deletedResponse("The comparative experiment was deleted. Its experiments remain."),

@@ -12,8 +12,6 @@ import {
 import { metadataQuery, nullableTime, oneOrMore, paging, timeText, uuidOrHex, uuids } from "./fields.ts";
 import { deletedResponse, errors } from "./responses.ts";
 
-const tags = ["Datasets"];
-
 const DataType = z.enum(["kv", "llm", "chat"]);
 
 /** A set of examples. An `externally_managed` dataset gets its examples from uploads of results only. */
@@ -60,7 +58,6 @@ export const listDatasets = createRoute({
   path: "/datasets",
   operationId: "list_datasets",
   summary: "List datasets",
-  tags,
   request: { query: DatasetQuery },
   responses: { 200: jsonResponse(z.array(Dataset), "A page of datasets."), ...errors() },
 });
@@ -85,7 +82,6 @@ export const createDataset = createRoute({
   path: "/datasets",
   operationId: "create_dataset",
   summary: "Create an empty dataset",
-  tags,
   request: { body: jsonBody(DatasetCreate) },
   responses: { 200: jsonResponse(Dataset, "The dataset."), ...errors(409) },
 });
@@ -95,7 +91,6 @@ export const readDataset = createRoute({
   path: "/datasets/{dataset_id}",
   operationId: "read_dataset",
   summary: "Get a dataset",
-  tags,
   request: { params: datasetParams },
   responses: { 200: jsonResponse(Dataset, "The dataset."), ...errors(404) },
 });
@@ -121,7 +116,6 @@ export const updateDataset = createRoute({
   path: "/datasets/{dataset_id}",
   operationId: "update_dataset",
   summary: "Update a dataset or set its baseline",
-  tags,
   request: { params: datasetParams, body: jsonBody(DatasetUpdate) },
   responses: { 200: jsonResponse(Dataset, "The updated dataset."), ...errors(404, 409) },
 });
@@ -131,7 +125,6 @@ export const deleteDataset = createRoute({
   path: "/datasets/{dataset_id}",
   operationId: "delete_dataset",
   summary: "Delete a dataset with its examples and experiments",
-  tags,
   request: { params: datasetParams },
   responses: { 200: deletedResponse("The dataset was deleted."), ...errors(404) },
 });
@@ -143,7 +136,6 @@ export const listDatasetVersions = createRoute({
   path: "/datasets/{dataset_id}/versions",
   operationId: "list_dataset_versions",
   summary: "List the versions of a dataset, newest first",
-  tags,
   request: { params: datasetParams, query: z.object(paging) },
   responses: { 200: jsonResponse(z.array(version), "A page of the times at which examples changed."), ...errors(404) },
 });
@@ -155,7 +147,6 @@ export const readDatasetShare = createRoute({
   path: "/datasets/{dataset_id}/share",
   operationId: "read_dataset_share",
   summary: "Get the share token of a dataset",
-  tags,
   request: { params: datasetParams },
   responses: { 200: jsonResponse(share.nullable(), "The share token, or null."), ...errors(404) },
 });
@@ -165,7 +156,6 @@ export const shareDataset = createRoute({
   path: "/datasets/{dataset_id}/share",
   operationId: "share_dataset",
   summary: "Share a dataset under a public token",
-  tags,
   request: {
     params: datasetParams,
     query: z.object({ share_projects: queryFlag("Shares the experiments of the dataset, too.") }),
@@ -181,7 +171,6 @@ export const unshareDataset = createRoute({
   path: "/datasets/{dataset_id}/share",
   operationId: "unshare_dataset",
   summary: "Revoke the share token of a dataset",
-  tags,
   request: { params: datasetParams },
   responses: {
     200: deletedResponse("The dataset is no longer shared."),

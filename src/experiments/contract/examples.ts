@@ -4,8 +4,6 @@ import { datasetParams } from "./datasets.ts";
 import { metadataQuery, oneOrMore, paging, texts, time, timeText, uuidOrHex, uuids } from "./fields.ts";
 import { deletedResponse, errors } from "./responses.ts";
 
-const tags = ["Examples"];
-
 const FIELDS = [
   "id",
   "created_at",
@@ -68,7 +66,6 @@ export const listExamples = createRoute({
   path: "/examples",
   operationId: "list_examples",
   summary: "List examples",
-  tags,
   request: { query: ExampleQuery },
   responses: { 200: jsonResponse(z.array(Example), "A page of examples."), ...errors() },
 });
@@ -81,7 +78,6 @@ export const countExamples = createRoute({
   path: "/examples/count",
   operationId: "count_examples",
   summary: "Count examples",
-  tags,
   request: { query: ExampleCount },
   responses: { 200: jsonResponse(z.int(), "The number of examples."), ...errors() },
 });
@@ -92,7 +88,6 @@ export const exampleSplits = z.preprocess(
   z.array(z.string()),
 );
 
-/** A new example. */
 export const ExampleCreate = z
   .object({
     id: optional(uuidOrHex),
@@ -113,7 +108,6 @@ export const createExample = createRoute({
   path: "/examples",
   operationId: "create_example",
   summary: "Add an example to a dataset",
-  tags,
   request: { body: jsonBody(ExampleOfDataset) },
   responses: { 200: jsonResponse(Example, "The example."), ...errors(400, 404, 409) },
 });
@@ -124,7 +118,6 @@ export const createExamples = createRoute({
   path: "/examples/bulk",
   operationId: "create_examples",
   summary: "Add several examples",
-  tags,
   request: { body: jsonBody(z.array(ExampleOfDataset).max(10_000)) },
   responses: {
     200: jsonResponse(z.array(Example), "The examples, in the order of the request."),
@@ -152,7 +145,6 @@ export const uploadExamples = createRoute({
   path: "/platform/datasets/{dataset_id}/examples",
   operationId: "upload_examples",
   summary: "Add examples (multipart)",
-  tags,
   request: { params: datasetParams, body: multipart },
   responses: { 201: jsonResponse(exampleIds, "The ids of the examples."), ...errors(400, 404, 409) },
 });
@@ -162,7 +154,6 @@ export const patchExamples = createRoute({
   path: "/platform/datasets/{dataset_id}/examples",
   operationId: "patch_examples",
   summary: "Update examples (multipart). Missing parts keep their values.",
-  tags,
   request: { params: datasetParams, body: multipart },
   responses: { 200: jsonResponse(exampleIds, "The ids of the examples."), ...errors(400, 404) },
 });
@@ -174,7 +165,6 @@ export const readExample = createRoute({
   path: "/examples/{example_id}",
   operationId: "read_example",
   summary: "Get an example",
-  tags,
   request: { params: exampleParams, query: z.object({ as_of: asOf, dataset: uuidOrHex.optional() }) },
   responses: { 200: jsonResponse(Example, "The example."), ...errors(404) },
 });
@@ -195,7 +185,6 @@ export const updateExample = createRoute({
   path: "/examples/{example_id}",
   operationId: "update_example",
   summary: "Update an example",
-  tags,
   request: { params: exampleParams, body: jsonBody(ExampleUpdate) },
   responses: { 200: jsonResponse(Example, "The updated example."), ...errors(404) },
 });
@@ -207,7 +196,6 @@ export const deleteExample = createRoute({
   path: "/examples/{example_id}",
   operationId: "delete_example",
   summary: "Delete an example. Existing runs keep their inputs.",
-  tags,
   request: { params: exampleParams },
   responses: { 200: deleted, ...errors(404) },
 });
@@ -217,7 +205,6 @@ export const deleteExamples = createRoute({
   path: "/examples",
   operationId: "delete_examples",
   summary: "Delete several examples: all, or none if an id is unknown",
-  tags,
   request: { query: z.object({ example_ids: uuids }) },
   responses: { 200: deleted, ...errors(404) },
 });

@@ -62,7 +62,6 @@ export const unrecorded = {
 /** Filter expressions by experiment id. An example matches when a run of each experiment meets all of its expressions. */
 export const experimentFilters = optional(z.record(z.string(), z.array(z.string())));
 
-/** Query parameters that select records by id and name. */
 export const idAndName = { id: uuids.optional(), name: z.string().optional(), name_contains: z.string().optional() };
 
 /** The official clients pass on any `limit` and treat a shorter page as the last, so the maximum exceeds the original 100. */
@@ -72,7 +71,6 @@ const MAX_PAGE_SIZE = 1000;
 const parseInteger = (value: unknown) =>
   typeof value === "string" && /^-?\d{1,15}$/.test(value) ? Number(value) : value;
 
-/** `limit` and `offset` of a query string. */
 export const paging = {
   limit: z.preprocess(parseInteger, z.int().min(1).max(MAX_PAGE_SIZE)).default(DEFAULT_PAGE_SIZE),
   offset: z.preprocess(parseInteger, z.int().min(0).max(1_000_000_000)).default(0),

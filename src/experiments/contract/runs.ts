@@ -4,8 +4,6 @@ import { nullableTime, time, timeText, unrecorded, uuidOrHex, uuids } from "./fi
 import { errors } from "./responses.ts";
 import { FeedbackStats } from "./sessions.ts";
 
-const tags = ["Runs"];
-
 /** An execution on one example. Uploaded runs have no children and no token counts. */
 export const ExperimentRun = z
   .object({
@@ -94,7 +92,6 @@ export const queryRuns = createRoute({
   path: "/runs/query",
   operationId: "query_runs",
   summary: "Query runs",
-  tags,
   request: { body: jsonBody(RunQuery) },
   responses: { 200: jsonResponse(page, "A page of runs."), ...errors(400) },
 });
@@ -104,7 +101,6 @@ export const readRun = createRoute({
   path: "/runs/{run_id}",
   operationId: "read_run",
   summary: "Get a run",
-  tags,
   request: { params: z.object({ run_id: uuidOrHex }) },
   responses: { 200: jsonResponse(ExperimentRun, "The run."), ...errors(404) },
 });
@@ -112,7 +108,6 @@ export const readRun = createRoute({
 const RunStatsQuery = z.object(runFilters).openapi("RunStatsQuery");
 export type RunStatsQuery = z.output<typeof RunStatsQuery>;
 
-/** Statistics of the matching runs, with the fields of an experiment. */
 export const RunStats = z
   .object({
     run_count: z.int(),
@@ -135,7 +130,6 @@ export const readRunStats = createRoute({
   path: "/runs/stats",
   operationId: "run_stats",
   summary: "Get the statistics of runs",
-  tags,
   request: { body: jsonBody(RunStatsQuery) },
   responses: { 200: jsonResponse(RunStats, "The statistics."), ...errors(400) },
 });

@@ -21,8 +21,6 @@ import {
 } from "./fields.ts";
 import { deletedResponse, errors } from "./responses.ts";
 
-const tags = ["Experiments"];
-
 /**
  * The statistics of the feedback of one key. `n` counts all feedback. `avg`, `min`, `max` and the sample `stdev` are of the
  * scores; they are null without scores, `stdev` also with one. `values` counts text values.
@@ -112,7 +110,6 @@ export const listSessions = createRoute({
   path: "/sessions",
   operationId: "list_sessions",
   summary: "List experiments",
-  tags,
   request: { query: SessionQuery },
   responses: { 200: jsonResponse(z.array(Session), "A page of experiments."), ...errors() },
 });
@@ -141,7 +138,6 @@ export const createSession = createRoute({
   path: "/sessions",
   operationId: "create_session",
   summary: "Create an experiment without runs",
-  tags,
   request: {
     query: z.object({ upsert: queryFlag("Returns the existing experiment if the name is taken.") }),
     body: jsonBody(SessionCreate),
@@ -154,7 +150,6 @@ export const readSession = createRoute({
   path: "/sessions/{session_id}",
   operationId: "read_session",
   summary: "Get an experiment with its statistics",
-  tags,
   request: {
     params: sessionParams,
     query: z.object({ include_stats: queryBoolean.default(true).openapi({ default: true }) }),
@@ -173,7 +168,6 @@ export const updateSession = createRoute({
   path: "/sessions/{session_id}",
   operationId: "update_session",
   summary: "Update an experiment",
-  tags,
   request: { params: sessionParams, body: jsonBody(SessionUpdate) },
   responses: { 200: jsonResponse(Session, "The updated experiment."), ...errors(404, 409) },
 });
@@ -183,7 +177,6 @@ export const deleteSession = createRoute({
   path: "/sessions/{session_id}",
   operationId: "delete_session",
   summary: "Delete an experiment with its runs and feedback",
-  tags,
   request: { params: sessionParams },
   responses: { 200: deletedResponse("The experiment was deleted."), ...errors(404) },
 });

@@ -48,7 +48,6 @@ export const uploadExperiment = createRoute({
   path: "/datasets/upload-experiment",
   operationId: "upload_experiment",
   summary: "Upload the results of an experiment",
-  tags: ["Experiments"],
   request: { body: jsonBody(ExperimentUpload) },
   responses: {
     200: jsonResponse(UploadResult, "The dataset and the experiment. The statistics are null until the next query."),

@@ -5,8 +5,6 @@ import { Example } from "./examples.ts";
 import { experimentFilters, nullableTime, texts, time, timeText, unrecorded, uuidOrHex } from "./fields.ts";
 import { FeedbackStats } from "./sessions.ts";
 
-const tags = ["Version 2"];
-
 /** RFC 7807 problem details. */
 const problem = z
   .object({ type: z.string(), title: z.string(), status: z.int(), detail: z.string(), instance: z.string().optional() })
@@ -98,7 +96,6 @@ export const queryRunsV2 = createRoute({
   path: "/runs/query",
   operationId: "query_runs_v2",
   summary: "Query runs",
-  tags,
   request: { body: jsonBody(RunQueryV2) },
   responses: { 200: jsonResponse(pageOf(RunV2.partial()), "A page of runs."), ...problems },
 });
@@ -110,7 +107,6 @@ export const readRunV2 = createRoute({
   path: "/runs/{run_id}",
   operationId: "read_run_v2",
   summary: "Get a run",
-  tags,
   request: {
     params: z.object({ run_id: uuidOrHex }),
     query: z.object({ project_id: uuidOrHex, start_time: time.optional(), selects }),
@@ -141,7 +137,6 @@ export const queryExperimentRuns = createRoute({
   path: "/datasets/{dataset_id}/experiment-runs",
   operationId: "query_experiment_runs",
   summary: "List examples with the runs of several experiments",
-  tags,
   request: { params: datasetParams, body: jsonBody(ExperimentRunsQuery) },
   responses: { 200: jsonResponse(pageOf(exampleWithRunsV2), "A page of examples."), ...problems },
 });

@@ -60,19 +60,15 @@ export const datasetOperations = (database: Database) => ({
       const { baseline_experiment_id } = body;
       if (typeof baseline_experiment_id === "string")
         await getExperiments(tx, caller, dataset_no, [baseline_experiment_id]);
-      await updateDataset(
-        tx,
-        dataset_no,
-        withoutUndefined({
-          name: body.name,
-          description: body.description,
-          inputs_schema: changedJson(body.inputs_schema_definition),
-          outputs_schema: changedJson(body.outputs_schema_definition),
-          transformations: changedJson(body.transformations),
-          metadata: changedJson(body.metadata),
-          baseline_experiment_id,
-        }),
-      );
+      await updateDataset(tx, dataset_no, {
+        name: body.name,
+        description: body.description,
+        inputs_schema: changedJson(body.inputs_schema_definition),
+        outputs_schema: changedJson(body.outputs_schema_definition),
+        transformations: changedJson(body.transformations),
+        metadata: changedJson(body.metadata),
+        baseline_experiment_id,
+      });
       return toDataset(await getDataset(tx, caller, dataset_id));
     });
   },
@@ -120,11 +116,8 @@ export const datasetOperations = (database: Database) => ({
   },
 });
 
-/** The new value of a JSON column: undefined keeps it, null removes it. */
+/** Undefined keeps the value, null removes it. */
 const changedJson = (value: unknown): string | null | undefined => (value === undefined ? undefined : toJson(value));
-
-const withoutUndefined = <T extends object>(changes: T): { [K in keyof T]?: Exclude<T[K], undefined> } =>
-  Object.fromEntries(Object.entries(changes).filter(([, value]) => value !== undefined)) as never;
 
 /** Read access with the share token of a dataset, which replaces the API key. */
 export const sharedDatasetOperations = ({ read }: Database) => ({

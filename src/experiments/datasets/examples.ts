@@ -39,10 +39,8 @@ export const exampleOperations = (database: Database) => ({
     const descending = query.descending ?? (order === "recent" || order === "recently_created");
     const page = { order, descending, seed: query.random_seed ?? 0, limit, offset };
     const rows = await listExamples(read, caller.tenant_id, await toFilter(read, caller, query), page);
-    const ids = await datasetIds(
-      read,
-      rows.map((row) => row.dataset_no),
-    );
+    const numbers = rows.map(({ dataset_no }) => dataset_no);
+    const ids = await datasetIds(read, numbers);
     return rows.map((row) => selectExampleFields(toExample(row, ids.get(row.dataset_no) as string), query.select));
   },
 
@@ -67,32 +65,23 @@ export const exampleOperations = (database: Database) => ({
       const locked = await lockDataset(tx, dataset.dataset_no);
       if (!locked) throw new ApiError("dataset_not_found");
       await assertUnusedIds(tx, caller, bodies);
-      // One time for all examples of a request: lists sorted by time keep them in the order of the request (by example_index).
+      // With one time for all examples, lists sorted by time keep the order of the request.
       const now = await readNow(tx);
       const created = bodies.map((body, index) => newExample(locked, locked.next_example_index + index, body, now));
-      await insertExamples(
-        tx,
-        created.map(({ example }) => example),
-        created.map(({ version }) => version),
-      );
+      const examples = created.map(({ example }) => example);
+      const versions = created.map(({ version }) => version);
+      await insertExamples(tx, examples, versions);
       await updateDataset(tx, locked.dataset_no, {
         next_example_index: locked.next_example_index + bodies.length,
         example_count: locked.example_count + bodies.length,
       });
-      const rows = await examplesAt(
-        tx,
-        locked.dataset_no,
-        created.map(({ example }) => example.example_index),
-      );
+      const indexes = examples.map(({ example_index }) => example_index);
+      const rows = await examplesAt(tx, locked.dataset_no, indexes);
       return rows.sort((a, b) => a.example_index - b.example_index).map((row) => toExample(row, dataset_id));
     });
   },
 
-  /**
-   * Changes all examples, or none.
-   *
-   * @param dataset_id the dataset to which the examples must belong
-   */
+  /** Updates all examples, or none. With a `dataset_id`, the examples must belong to this dataset. */
   async update(caller: Caller, changes: ExampleChange[], dataset_id?: string): Promise<Example[]> {
     return database.write(async (tx) => {
       const changed: Example[] = [];
@@ -149,7 +138,7 @@ const toMilliseconds = (as_of: number | "latest") => (as_of === "latest" ? undef
 
 const FIRST = { order: "id", descending: false, seed: 0, limit: 1, offset: 0 } as const;
 
-/** The clients require these fields in every response. */
+/** The official clients require these fields. */
 const REQUIRED_FIELDS = new Set(["id", "dataset_id", "inputs", "name", "created_at", "modified_at"]);
 
 function selectExampleFields(example: Example, fields: readonly string[] | undefined): Partial<Example> {
@@ -200,7 +189,6 @@ function newExample(
   return { example, version };
 }
 
-/** Adds a version with the changed fields; the other fields keep their values. */
 async function addVersion(tx: Tx, example: ExampleRow, change: ExampleUpdate, isDeleted = false): Promise<void> {
   const before = (await findVersion(tx, example)) as ExampleVersionRow;
   const { metadata, split } = extractSplit(change);
@@ -210,31 +198,20 @@ async function addVersion(tx: Tx, example: ExampleRow, change: ExampleUpdate, is
   // Later than the previous version, also within one millisecond: as_of distinguishes versions by time.
   const modified_at = Math.max(await readNow(tx), before.created_at + 1);
   const deleted = isDeleted ? 1 : 0;
-  await insertExamples(
-    tx,
-    [],
-    [
-      {
-        ...before,
-        version,
-        inputs: JSON.stringify(inputs),
-        outputs: toJson(outputs),
-        metadata: metadata === undefined ? before.metadata : toJson(metadata),
-        splits: split === undefined ? before.splits : JSON.stringify(split),
-        deleted,
-        created_at: modified_at,
-      },
-    ],
-  );
-  const { dataset_no, example_index } = example;
-  await setExampleVersion(tx, {
-    dataset_no,
-    example_index,
+  const changed = {
+    ...before,
     version,
-    digest: digestOf(inputs, outputs),
+    inputs: JSON.stringify(inputs),
+    outputs: toJson(outputs),
+    metadata: metadata === undefined ? before.metadata : toJson(metadata),
+    splits: split === undefined ? before.splits : JSON.stringify(split),
     deleted,
-    modified_at,
-  });
+    created_at: modified_at,
+  };
+  await insertExamples(tx, [], [changed]);
+  const { dataset_no, example_index } = example;
+  const digest = digestOf(inputs, outputs);
+  await setExampleVersion(tx, { dataset_no, example_index, version, digest, deleted, modified_at });
 }
 
 /** Responses have the splits in the metadata, and clients may send them back there. `split` takes precedence. */

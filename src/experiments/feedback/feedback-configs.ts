@@ -12,7 +12,7 @@ export const feedbackConfigOperations = ({ read, write }: Database) => ({
     return (await listConfigs(read, tenant_id, query)).map(toKeyConfig);
   },
 
-  /** An equal config is no conflict: clients send the config with each of their runs. */
+  /** An equal config is not a conflict: clients send the config with each of their runs. */
   async create({ tenant_id }: Caller, body: KeyConfigCreate): Promise<KeyConfig> {
     const row = {
       tenant_id,
@@ -47,7 +47,7 @@ export const feedbackConfigOperations = ({ read, write }: Database) => ({
   },
 });
 
-/** Stores the first config that arrives with a score of a key; existing configs stay as they are. */
+/** Stores the first config of each key that has none. */
 export async function insertMissingConfigs(
   tx: Tx,
   tenant_id: string,

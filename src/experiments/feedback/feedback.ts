@@ -30,7 +30,6 @@ export const feedbackOperations = (database: Database) => ({
     return toFeedback(await getFeedback(database.read, caller, feedback_id));
   },
 
-  /** Creates feedback on a run, or on the experiment when no run is given. */
   async create(caller: Caller, body: FeedbackCreate): Promise<Feedback> {
     return writeUnique(database, async (tx) => {
       const row = newFeedbackRow(caller.tenant_id, await targetOf(tx, caller, body), body, await readNow(tx));
@@ -81,11 +80,10 @@ async function lockFeedback(tx: Tx, caller: Caller, feedback_id: string): Promis
   return getFeedback(tx, caller, feedback_id);
 }
 
-async function targetOf(
-  tx: Tx,
-  caller: Caller,
-  body: FeedbackCreate,
-): Promise<Pick<FeedbackRow, "experiment_no" | "example_index" | "repetition">> {
+/** Both numbers of the run are null for feedback on an experiment. */
+type Target = Pick<FeedbackRow, "experiment_no" | "example_index" | "repetition">;
+
+async function targetOf(tx: Tx, caller: Caller, body: FeedbackCreate): Promise<Target> {
   const run_id = body.run_id ?? body.trace_id;
   if (run_id === undefined) {
     if (body.session_id === undefined) {
@@ -100,15 +98,8 @@ async function targetOf(
   return { experiment_no: run.experiment_no, example_index: run.example_index, repetition: run.repetition };
 }
 
-const DEFAULT_SOURCE = { type: "api", metadata: null };
-
 /** @param now in milliseconds, the default of missing times */
-export function newFeedbackRow(
-  tenant_id: string,
-  target: Pick<FeedbackRow, "experiment_no" | "example_index" | "repetition">,
-  input: FeedbackInput,
-  now: number,
-): FeedbackRow {
+export function newFeedbackRow(tenant_id: string, target: Target, input: FeedbackInput, now: number): FeedbackRow {
   const now_us = now * 1000;
   const { feedback_source } = input;
   return {
@@ -120,7 +111,7 @@ export function newFeedbackRow(
     value: toJson(input.value),
     comment: input.comment ?? null,
     correction: toJson(input.correction),
-    source: JSON.stringify(feedback_source ? { metadata: null, ...feedback_source } : DEFAULT_SOURCE),
+    source: JSON.stringify(feedback_source ? { metadata: null, ...feedback_source } : { type: "api", metadata: null }),
     extra: toJson(input.extra),
     feedback_group_id: input.feedback_group_id ?? null,
     comparative_experiment_id: input.comparative_experiment_id ?? null,

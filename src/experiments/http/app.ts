@@ -1,7 +1,7 @@
 import { OpenAPIHono, type RouteConfig } from "@hono/zod-openapi";
 import type { App } from "../../platform/http/route.ts";
 import type { Log } from "../../platform/lib/log.ts";
-import { experimentRoutes, experimentRoutesV2, experimentsDocument } from "../contract/routes.ts";
+import { EXPERIMENT_TAGS, experimentRoutes, experimentRoutesV2, experimentsDocument } from "../contract/routes.ts";
 import type { ExperimentsInfo } from "../contract/system.ts";
 import type { ExperimentsService } from "../worker/experiments-service.ts";
 import { serveComparison } from "./comparison.ts";
@@ -43,10 +43,12 @@ export function serveExperiments(
 /** Each route with its first prefix. */
 function openApiDocument() {
   const document = new OpenAPIHono();
-  const register = (prefix: string, route: RouteConfig) =>
-    document.openAPIRegistry.registerPath({ ...route, path: `${prefix}${route.path}` });
-  for (const routes of Object.values(experimentRoutes))
-    for (const route of Object.values(routes)) register("/api/v1", route);
-  for (const route of Object.values(experimentRoutesV2)) register("/api/v2", route);
+  const register = (prefix: string, tag: string, routes: Record<string, RouteConfig>) => {
+    for (const route of Object.values(routes))
+      document.openAPIRegistry.registerPath({ ...route, tags: [tag], path: `${prefix}${route.path}` });
+  };
+  for (const [group, tag] of Object.entries(EXPERIMENT_TAGS))
+    register("/api/v1", tag, experimentRoutes[group as keyof typeof EXPERIMENT_TAGS]);
+  register("/api/v2", "Version 2", experimentRoutesV2);
   return document.getOpenAPI31Document(experimentsDocument);
 }

@@ -51,13 +51,12 @@ export function serveComparison(
   );
 }
 
-/** @param disconnected aborted when the client disconnects */
 function jsonPiecesResponse(pieces: AsyncIterable<string>, disconnected: AbortSignal): Response {
   const body = new StreamedBody((sink) => writePieces(pieces, sink, disconnected));
   return new Response(body, { headers: { "content-type": "application/json" } });
 }
 
-/** An error closes the connection, because the status was sent already. */
+/** An error closes the connection, because the status has been sent. */
 async function writePieces(pieces: AsyncIterable<string>, sink: Sink, disconnected: AbortSignal): Promise<void> {
   try {
     for await (const piece of pieces) if (!sink.write(piece)) await sink.drained(disconnected);
@@ -71,16 +70,7 @@ const PAGE_SIZE = 100;
 
 type ReadPage = (offset: number, limit: number) => Promise<ExampleWithRuns[]>;
 
-const RUN_COLUMNS = [
-  "session_id",
-  "run_id",
-  "status",
-  "start_time",
-  "end_time",
-  "latency",
-  "outputs",
-  "error",
-] as const;
+const RUN_COLUMNS = ["session_id", "run_id", "status", "start_time", "end_time", "latency", "outputs", "error"];
 
 /** Streams a comparison as CSV with one line per run: columns of the example, of the run, and one column per score. */
 async function comparisonCsv(session_ids: readonly string[], readPage: ReadPage): Promise<Response> {

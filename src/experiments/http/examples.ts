@@ -63,17 +63,13 @@ function assertSameDataset(ids: string[]): void {
   throw new InvalidRequestError([{ loc: ["body", index, "dataset_id"], msg, type: "value_error", input: ids[index] }]);
 }
 
-/** An example of a multipart body: the parts `{id}`, `{id}.inputs` and `{id}.outputs`. */
+/** The parts `{id}`, `{id}.inputs` and `{id}.outputs` of a multipart body. */
 interface ExampleParts {
   id: string;
   body: Record<string, unknown>;
 }
 
-/**
- * Merges the parts of each example of a multipart body.
- *
- * @throws InvalidRequestError for attachments, which are not supported
- */
+/** @throws InvalidRequestError for attachments, which are not supported */
 async function readExampleForm(context: Context<Env>): Promise<ExampleParts[]> {
   const form = await context.req.formData().catch(() => {
     throw invalidForm([], "The body must be multipart/form-data with one part per example");

@@ -46,7 +46,6 @@ const VERSION_2 = /^\/(api\/)?v2\/(runs|datasets)\//;
 
 export const isVersion2 = (context: Context): boolean => VERSION_2.test(context.req.path);
 
-/** An error of version 2 as RFC 7807 problem details. */
 export function problemResponse(
   status: number,
   detail: string,

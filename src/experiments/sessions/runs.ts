@@ -150,7 +150,6 @@ async function feedbackOn(tx: Tx, runs: readonly FeedbackRunKey[]): Promise<(Fee
   return (await feedbackAt(tx, experiments, example_indexes)).filter((feedback) => keys.has(runKeyText(feedback)));
 }
 
-/** The start and the id of the last run of a page; opaque to clients. */
 const cursorOf = ({ start_us, run_id }: RunCursor): string =>
   Buffer.from(JSON.stringify([start_us, run_id])).toString("base64url");
 

@@ -16,7 +16,7 @@ import {
   updateExperiment,
 } from "../storage/experiments.ts";
 import type { ExperimentRow } from "../storage/schema.ts";
-import { computeRunStats, feedbackStats } from "./stats.ts";
+import { computeRunStats } from "./stats.ts";
 
 /** Experiments, which the API calls sessions. */
 export const sessionOperations = (database: Database) => ({
@@ -25,10 +25,8 @@ export const sessionOperations = (database: Database) => ({
     const dataset_no = await datasetNumbers(read, caller, query);
     const order = { order_by: orderOf(query), descending: query.sort_by_desc };
     const rows = await listExperiments(read, caller.tenant_id, { ...query, ...order, dataset_no });
-    const ids = await datasetIds(
-      read,
-      rows.map((row) => row.dataset_no),
-    );
+    const numbers = rows.map((row) => row.dataset_no);
+    const ids = await datasetIds(read, numbers);
     return rows.map((row) => toSession(row, ids.get(row.dataset_no) ?? null, query.include_stats));
   },
 
@@ -54,11 +52,7 @@ export const sessionOperations = (database: Database) => ({
         extra: toJson(body.extra),
         trace_tier: body.trace_tier ?? "longlived",
         default_dataset_id: body.default_dataset_id ?? null,
-        stats: JSON.stringify({
-          ...computeRunStats([]),
-          feedback_stats: feedbackStats([]),
-          session_feedback_stats: {},
-        }),
+        stats: JSON.stringify({ ...computeRunStats([]), feedback_stats: {}, session_feedback_stats: {} }),
       });
       if (!created) throw new ApiError("session_exists");
       return sessionRecord(tx, created, false);
@@ -123,19 +117,15 @@ async function sessionRecord(tx: Tx, row: ExperimentRow, with_stats: boolean): P
   return toSession(row, ids.get(row.dataset_no) ?? null, with_stats);
 }
 
-function orderOf({ sort_by, sort_by_feedback_key }: SessionQuery): ExperimentOrder {
-  switch (sort_by) {
-    case "name":
-      return { column: "name" };
-    case "start_time":
-      return { column: "start_us" };
-    case "last_run_start_time":
-      return { stat: ["last_run_start_us"] };
-    case "runs_count":
-      return { stat: ["run_count"] };
-    case "feedback":
-      return { stat: ["feedback_stats", sort_by_feedback_key ?? "", "avg"] };
-    default:
-      return { stat: [sort_by] };
-  }
-}
+/** The other orders are statistics with the name of the order. */
+const ORDERS: Partial<Record<SessionQuery["sort_by"], ExperimentOrder>> = {
+  name: { column: "name" },
+  start_time: { column: "start_us" },
+  last_run_start_time: { stat: ["last_run_start_us"] },
+  runs_count: { stat: ["run_count"] },
+};
+
+const orderOf = ({ sort_by, sort_by_feedback_key = "" }: SessionQuery): ExperimentOrder =>
+  sort_by === "feedback"
+    ? { stat: ["feedback_stats", sort_by_feedback_key, "avg"] }
+    : (ORDERS[sort_by] ?? { stat: [sort_by] });

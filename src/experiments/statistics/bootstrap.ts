@@ -1,7 +1,6 @@
 import { percentile } from "./describe.ts";
 
 export interface BootstrapOptions {
-  /** The number of resamples. */
   resamples?: number;
   /** The confidence level, between 0 and 1. */
   level?: number;

@@ -37,7 +37,7 @@ export function comparePair(
 ): PairStatistics {
   if (!(threshold >= 0)) throw new RangeError(`The threshold must be at least 0, not ${threshold}.`);
   const { from, to, only_baseline, only_comparison } = pairsOf(baseline, other);
-  const differences = differencesOf(from, to);
+  const deltas = to.map((score, i) => score - (from[i] as number));
   const { up, down } = countDirections(from, to, threshold);
   return {
     n_paired: from.length,
@@ -45,12 +45,12 @@ export function comparePair(
     only_comparison,
     mean_baseline: describe(from).avg,
     mean_comparison: describe(to).avg,
-    mean_delta: describe(differences.deltas).avg,
-    ...(significance ? intervalOf(differences.deltas, { ...bootstrap, seed }) : NO_INTERVAL),
+    mean_delta: describe(deltas).avg,
+    ...(significance ? intervalOf(deltas, { ...bootstrap, seed }) : NO_INTERVAL),
     wins: lower_is_better ? down : up,
     losses: lower_is_better ? up : down,
     ties: from.length - up - down,
-    ...(significance ? testOf(from, to, differences) : NO_TEST),
+    ...(significance ? testOf(from, to, deltas) : NO_TEST),
   };
 }
 
@@ -89,31 +89,18 @@ function countDirections(from: Float64Array, to: Float64Array, threshold: number
 }
 
 /** McNemar if all scores are 0 or 1; null without pairs. */
-function testOf(from: Float64Array, to: Float64Array, differences: Differences): Test {
+function testOf(from: Float64Array, to: Float64Array, deltas: Float64Array): Test {
   if (from.length === 0) return NO_TEST;
   const isBinary = (values: Float64Array) => values.every((value) => value === 0 || value === 1);
-  if (!isBinary(from) || !isBinary(to)) return { test: "wilcoxon", p_value: wilcoxon(withoutRoundoff(differences)).p };
-  const up = differences.deltas.filter((delta) => delta > 0).length;
-  const down = differences.deltas.filter((delta) => delta < 0).length;
+  if (!isBinary(from) || !isBinary(to))
+    return { test: "wilcoxon", p_value: wilcoxon(withoutRoundoff(from, to, deltas)).p };
+  const up = deltas.filter((delta) => delta > 0).length;
+  const down = deltas.filter((delta) => delta < 0).length;
   return { test: "mcnemar", p_value: mcnemarExact(up, down) };
 }
 
 /** The maximum relative error of a score, which has 53 bits and may be a mean of several numbers. */
 const ROUNDOFF = 2 ** -50;
-
-/** Differences of paired scores. */
-interface Differences {
-  deltas: Float64Array;
-  /** The maximum rounding error of each delta. */
-  roundoff: Float64Array;
-}
-
-/** `to` minus `from`, which have equal lengths and no NaN. */
-function differencesOf(from: Float64Array, to: Float64Array): Differences {
-  const deltas = Float64Array.from(to, (value, i) => value - (from[i] as number));
-  const roundoff = Float64Array.from(to, (value, i) => roundoffOf(value, from[i] as number));
-  return { deltas, roundoff };
-}
 
 const roundoffOf = (a: number, b: number): number => ROUNDOFF * (Math.abs(a) + Math.abs(b));
 
@@ -132,7 +119,7 @@ function directionOf(before: number, after: number, threshold: number): -1 | 0 |
  * Deltas whose sizes differ by rounding errors only get the same size, and those within the rounding error of 0 become 0.
  * 0.4 - 0.3 and 0.3 - 0.2 differ by 5.6e-17, as do 1/3 - 0 and 1 - 2/3: rank tests would treat the noise as an order.
  */
-function withoutRoundoff({ deltas, roundoff }: Differences): Float64Array {
+function withoutRoundoff(from: Float64Array, to: Float64Array, deltas: Float64Array): Float64Array {
   const sizes = deltas.map(Math.abs);
   const ascending = Uint32Array.from(deltas.keys()).sort((a, b) => (sizes[a] as number) - (sizes[b] as number));
   const rounded = new Float64Array(deltas.length);
@@ -140,7 +127,7 @@ function withoutRoundoff({ deltas, roundoff }: Differences): Float64Array {
   let group = { size: 0, roundoff: 0 };
   for (const i of ascending) {
     const size = sizes[i] as number;
-    const tolerance = roundoff[i] as number;
+    const tolerance = roundoffOf(to[i] as number, from[i] as number);
     if (size - group.size > group.roundoff + tolerance) group = { size, roundoff: tolerance };
     rounded[i] = group.size * Math.sign(deltas[i] as number);
   }

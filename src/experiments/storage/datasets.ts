@@ -1,4 +1,4 @@
-import { type Insertable, type OrderByItemBuilder, sql, type Updateable } from "kysely";
+import { type Insertable, type OrderByItemBuilder, sql } from "kysely";
 import { nowMs, type Tx } from "../../platform/database/database.ts";
 import { byIds } from "../../platform/database/insert-many.ts";
 import type { Schema } from "../../platform/database/schema.ts";
@@ -88,8 +88,10 @@ export function listDatasets(tx: Tx, tenant_id: string, filter: DatasetQuery): P
   ) as Promise<DatasetWithCounts[]>;
 }
 
-/** Updates a dataset and its modification time. */
-export const updateDataset = (tx: Tx, dataset_no: number, changes: Updateable<Schema["datasets"]>): Promise<number> =>
+type DatasetChanges = { [Name in keyof DatasetRow]?: DatasetRow[Name] | undefined };
+
+/** Updates a dataset and its modification time. Undefined keeps a value. */
+export const updateDataset = (tx: Tx, dataset_no: number, changes: DatasetChanges): Promise<number> =>
   tx.run(
     tx.k
       .updateTable("datasets")

@@ -11,7 +11,7 @@ import { runOperations } from "../sessions/runs.ts";
 import { sessionOperations } from "../sessions/sessions.ts";
 import { Uploads } from "../upload/uploads.ts";
 
-/** Everything that can be asked of experiments, by noun. Arguments and answers are plain data: they cross threads. */
+/** The operations of the experiments API, by noun. Arguments and results are plain data, because threads exchange them. */
 export function createOperations(database: Database) {
   return {
     uploads: new Uploads(database),
