@@ -471,10 +471,10 @@ describe("comparing two experiments", () => {
     const [ci_low, ci_high] = bootstrapMeanInterval(Float64Array.of(0, 1, -1, 1, 1), { seed: 1 });
     expect(comparePair(baseline, other)).toEqual({
       n_paired: 5,
-      missing_baseline: 1,
-      missing_other: 1,
+      only_comparison: 1,
+      only_baseline: 1,
       mean_baseline: 0.4,
-      mean_other: 0.8,
+      mean_comparison: 0.8,
       mean_delta: 0.4,
       ci_low,
       ci_high,
@@ -482,7 +482,7 @@ describe("comparing two experiments", () => {
       ties: 1,
       losses: 1,
       test: "mcnemar",
-      p: 0.625,
+      p_value: 0.625,
     });
   });
 
@@ -501,7 +501,7 @@ describe("comparing two experiments", () => {
     ]);
     const compared = comparePair(before, after);
     expect(compared).toMatchObject({ n_paired: 161, wins: 16, ties: 139, losses: 6, test: "mcnemar" });
-    expect(compared.p).toBeCloseTo(0.052479, 6);
+    expect(compared.p_value).toBeCloseTo(0.052479, 6);
     expect(relativeError(compared.mean_delta as number, 10 / 161)).toBeLessThan(1e-15);
     expect(compared.ci_low).toBeLessThan(10 / 161);
     expect(compared.ci_high).toBeGreaterThan(10 / 161);
@@ -510,8 +510,8 @@ describe("comparing two experiments", () => {
   it("uses Wilcoxon's test as soon as a score of either is neither 0 nor 1", () => {
     const zeros = new Float64Array(15);
     const maize = vector(6, 8, 14, 16, 23, 24, 28, 29, 41, -48, 49, 56, 60, -67, 75);
-    expect(comparePair(zeros, maize)).toMatchObject({ wins: 13, losses: 2, test: "wilcoxon", p: 0.041259765625 });
-    expect(comparePair(maize, zeros)).toMatchObject({ wins: 2, losses: 13, test: "wilcoxon", p: 0.041259765625 });
+    expect(comparePair(zeros, maize)).toMatchObject({ wins: 13, losses: 2, test: "wilcoxon", p_value: 0.041259765625 });
+    expect(comparePair(maize, zeros)).toMatchObject({ wins: 2, losses: 13, test: "wilcoxon", p_value: 0.041259765625 });
     expect(comparePair(vector(0, 1), vector(1, 0.5)).test).toBe("wilcoxon");
     expect(comparePair(vector(0, 0.5), vector(1, 1)).test).toBe("wilcoxon");
     // What is not paired does not count.
@@ -531,49 +531,54 @@ describe("comparing two experiments", () => {
     expect(all).toMatchObject({ wins: 3, ties: 1, losses: 1 });
     expect(comparePair(baseline, other, { threshold: 0.5 })).toEqual({ ...all, wins: 2, ties: 2 });
     expect(comparePair(baseline, other, { threshold: 0.75 })).toEqual({ ...all, wins: 1, ties: 4, losses: 0 });
-    expect(comparePair(vector(0, 0, 0), vector(1, 1, 1), { threshold: 2 })).toMatchObject({ ties: 3, p: 0.25 });
+    expect(comparePair(vector(0, 0, 0), vector(1, 1, 1), { threshold: 2 })).toMatchObject({ ties: 3, p_value: 0.25 });
     for (const threshold of [-1, none])
       expect(() => comparePair(baseline, other, { threshold })).toThrow("The threshold must be at least 0");
   });
 
   it("says null for what it cannot know", () => {
-    const nothing = { mean_baseline: null, mean_other: null, mean_delta: null, ci_low: null, ci_high: null };
-    const noMoves = { wins: 0, ties: 0, losses: 0, test: null, p: null };
+    const nothing = { mean_baseline: null, mean_comparison: null, mean_delta: null, ci_low: null, ci_high: null };
+    const noMoves = { wins: 0, ties: 0, losses: 0, test: null, p_value: null };
     expect(comparePair(vector(), vector())).toEqual({
       n_paired: 0,
-      missing_baseline: 0,
-      missing_other: 0,
+      only_comparison: 0,
+      only_baseline: 0,
       ...nothing,
       ...noMoves,
     });
     expect(comparePair(vector(none, 1, none), vector(1, none, none))).toEqual({
       n_paired: 0,
-      missing_baseline: 1,
-      missing_other: 1,
+      only_comparison: 1,
+      only_baseline: 1,
       ...nothing,
       ...noMoves,
     });
-    expect(comparePair(vector(1), vector(0.5))).toMatchObject({ n_paired: 1, mean_delta: -0.5, ci_low: null, p: 1 });
+    expect(comparePair(vector(1), vector(0.5))).toMatchObject({
+      n_paired: 1,
+      mean_delta: -0.5,
+      ci_low: null,
+      p_value: 1,
+    });
     expect(comparePair(vector(1, 0), vector(0.5, 0)).ci_low).not.toBeNull();
   });
 
   it("finds nothing where nothing changed", () => {
     for (const same of [vector(1, 0, 1), vector(0.1, 0.2, 0.3)])
-      expect(comparePair(same, same)).toMatchObject({ mean_delta: 0, ci_low: 0, ci_high: 0, ties: 3, p: 1 });
+      expect(comparePair(same, same)).toMatchObject({ mean_delta: 0, ci_low: 0, ci_high: 0, ties: 3, p_value: 1 });
     expect(comparePair(vector(1, 0), vector(1, 0)).test).toBe("mcnemar");
     expect(comparePair(vector(0.1), vector(0.1)).test).toBe("wilcoxon");
   });
 
   it("counts an example that one of them does not reach as missing there", () => {
-    expect(comparePair(vector(1, 0), vector(1, 0, 1, none, 1))).toMatchObject({ n_paired: 2, missing_baseline: 2 });
-    expect(comparePair(vector(1, 0, 1, none, 1), vector(1, 0))).toMatchObject({ n_paired: 2, missing_other: 2 });
+    expect(comparePair(vector(1, 0), vector(1, 0, 1, none, 1))).toMatchObject({ n_paired: 2, only_comparison: 2 });
+    expect(comparePair(vector(1, 0, 1, none, 1), vector(1, 0))).toMatchObject({ n_paired: 2, only_baseline: 2 });
   });
 
   it("takes what is not finite for missing", () => {
     // 1e999 is a number in JSON, but read as Infinity.
     const huge = JSON.parse("1e999") as number;
     const compared = comparePair(vector(huge, 1, 0.5, -huge), vector(1, huge, 0.25, -huge));
-    expect(compared).toMatchObject({ n_paired: 1, missing_baseline: 1, missing_other: 1, mean_delta: -0.25 });
+    expect(compared).toMatchObject({ n_paired: 1, only_comparison: 1, only_baseline: 1, mean_delta: -0.25 });
   });
 
   it("hands its options to the bootstrap", () => {
@@ -594,13 +599,13 @@ describe("comparing two experiments", () => {
         const back = comparePair(other as Float64Array, baseline as Float64Array, { resamples: 20 });
         expect(back).toMatchObject({
           n_paired: there.n_paired,
-          missing_baseline: there.missing_other,
-          missing_other: there.missing_baseline,
+          only_comparison: there.only_baseline,
+          only_baseline: there.only_comparison,
           wins: there.losses,
           ties: there.ties,
           losses: there.wins,
           test: there.test,
-          p: there.p,
+          p_value: there.p_value,
         });
         expect(there.wins + there.ties + there.losses).toBe(there.n_paired);
       }),
@@ -621,14 +626,14 @@ describe("comparing two experiments", () => {
     );
 
     it("ranks the differences as if it did", () => {
-      expect(comparePair(vector(0.2, 0.3, 0.6, 0), vector(0.3, 0.4, 0.7, 0.4)).p).toBe(wilcoxon([1, 1, 1, 4]).p);
+      expect(comparePair(vector(0.2, 0.3, 0.6, 0), vector(0.3, 0.4, 0.7, 0.4)).p_value).toBe(wilcoxon([1, 1, 1, 4]).p);
       fc.assert(
         fc.property(scores, ({ parts, pairs }) => {
           const from = Float64Array.from(pairs, ([a]) => a / parts);
           const to = Float64Array.from(pairs, ([, b]) => b / parts);
-          const { test, p } = comparePair(from, to, { resamples: 1 });
+          const { test, p_value } = comparePair(from, to, { resamples: 1 });
           fc.pre(test === "wilcoxon");
-          expect(p).toBe(wilcoxon(pairs.map(([a, b]) => b - a)).p);
+          expect(p_value).toBe(wilcoxon(pairs.map(([a, b]) => b - a)).p);
         }),
       );
     });
@@ -652,7 +657,7 @@ describe("comparing two experiments", () => {
       // Steps of a millionth of a millionth: next to the large ones they keep their order and their signs.
       const steps = [1, -2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14].map((step) => step / 1e12);
       const compared = comparePair(vector(...steps.map(() => 0), 64), vector(...steps, 60));
-      expect(compared).toMatchObject({ wins: 13, losses: 2, p: wilcoxon([...steps, -4]).p });
+      expect(compared).toMatchObject({ wins: 13, losses: 2, p_value: wilcoxon([...steps, -4]).p });
     });
   });
 
@@ -667,7 +672,7 @@ describe("comparing two experiments", () => {
       losses: 0,
       mean_delta: 0.02,
       test: "mcnemar",
-      p: 0, // 2^-1999
+      p_value: 0, // 2^-1999
     });
   });
 });

@@ -15,27 +15,27 @@ import { parseJson } from "../serialization/records.ts";
 import { meanVector, runScores, secondsOf } from "../sessions/stats.ts";
 import { describe } from "../statistics/describe.ts";
 import { changesOf } from "../statistics/paired.ts";
-import { examplesAt, listExampleIds, searchExampleIndexes } from "../storage/examples.ts";
+import { listExampleIds, searchExampleIndexes } from "../storage/examples.ts";
 import { feedbackAt } from "../storage/feedback.ts";
 import { lowerIsBetterKeys } from "../storage/feedback-configs.ts";
 import { type RunWithOutputs, runsAt, searchRunKeys } from "../storage/runs.ts";
 import type { DatasetRow, ExperimentRow, FeedbackRow } from "../storage/schema.ts";
 import { EMPTY_VECTOR, listVectors, type VectorName } from "../storage/score-vectors.ts";
 import { previewOf } from "../upload/staging.ts";
-import { findDeletedIndexes, findExampleIndexes, intersect, sortIndexes } from "./example-indexes.ts";
+import {
+  examplesByIndex,
+  findDeletedIndexes,
+  findExampleIndexes,
+  intersect,
+  numbersOf,
+  sortIndexes,
+} from "./example-indexes.ts";
 
 const MAX_ERROR_CHARS = 200;
 
 /** The table of the compare page. It has previews of all texts: a page of 100 × 10 cells is 0.4 MB instead of 6. */
-export class ComparedRows {
-  readonly #database: Database;
-
-  constructor(database: Database) {
-    this.#database = database;
-  }
-
+export const comparedRowsOperations = ({ read }: Database) => ({
   async read(caller: Caller, dataset_id: string, body: ComparedRowsQuery): Promise<ComparedRowsPage> {
-    const { read } = this.#database;
     const dataset = await getDataset(read, caller, dataset_id);
     const experiments = await getExperiments(read, caller, dataset.dataset_no, body.session_ids);
     for (const session_id of referencedSessions(body))
@@ -50,8 +50,8 @@ export class ComparedRows {
       position: body.example_id === undefined ? null : await positionOf(read, compared, indexes, body.example_id),
       rows: await rowsAt(read, compared, indexes.slice(body.offset, body.offset + body.limit)),
     };
-  }
-}
+  },
+});
 
 const referencedSessions = ({ scores = [], change, failed = [], order }: ComparedRowsQuery): string[] => [
   ...scores.map(({ session_id }) => session_id),
@@ -76,10 +76,8 @@ async function rowsAt(
   indexes: number[],
 ): Promise<ComparedRow[]> {
   if (indexes.length === 0) return [];
-  const numbers = experiments.map(({ experiment_no }) => experiment_no);
-  const examples = new Map(
-    (await examplesAt(tx, dataset.dataset_no, indexes)).map((example) => [example.example_index, example]),
-  );
+  const numbers = numbersOf(experiments);
+  const examples = await examplesByIndex(tx, dataset.dataset_no, indexes);
   const cellKey = ({ experiment_no, example_index }: { experiment_no: number; example_index: number | null }) =>
     `${experiment_no} ${example_index}`;
   const runs = Map.groupBy(await runsAt(tx, numbers, indexes, false), cellKey);
@@ -125,26 +123,24 @@ function cellOf(runs: RunWithOutputs[], feedback: FeedbackRow[]): ComparedCell |
   };
 }
 
-/** The experiments of a comparison; the first is the baseline. Deleted examples have no scores. */
+/** The experiments of a comparison; the first is the baseline. */
 interface ComparedExperiments {
   dataset: DatasetRow;
   experiments: ExperimentRow[];
   deleted: readonly number[];
 }
 
-type RowConditions = Pick<ComparedRowsQuery, "scores" | "change" | "failed" | "text">;
-
-/** The indexes that meet all conditions. All conditions but `text` read vectors only. */
+/** The indexes that meet all conditions. Only `text` reads rows; the other conditions read vectors. */
 async function filterIndexes(
   tx: Tx,
   compared: ComparedExperiments,
   indexes: number[],
-  { scores = [], change, failed, text }: RowConditions,
+  { scores = [], change, failed, text }: ComparedRowsQuery,
 ): Promise<number[]> {
   let matching = indexes;
   for (const { session_id, key, min = -Infinity, max = Infinity } of scores) {
     const values = await loadVector(tx, compared, session_id, { kind: "score", key });
-    // A missing score is NaN, which is in no range.
+    // A missing score is NaN, which no range contains.
     matching = matching.filter((index) => (values[index] as number) >= min && (values[index] as number) <= max);
   }
   if (change) matching = intersect(matching, await changedExamples(tx, compared, change));
@@ -159,7 +155,7 @@ async function filterIndexes(
 async function changedExamples(
   tx: Tx,
   compared: ComparedExperiments,
-  { session_id, key, direction }: NonNullable<RowConditions["change"]>,
+  { session_id, key, direction }: NonNullable<ComparedRowsQuery["change"]>,
 ): Promise<{ example_index: number }[]> {
   const baseline = compared.experiments[0] as ExperimentRow;
   const name = { kind: "score", key } as const;
@@ -178,8 +174,7 @@ async function searchText(
   text: string,
 ): Promise<{ example_index: number }[]> {
   const filters = readFilters([], text);
-  const experiment_no = experiments.map((experiment) => experiment.experiment_no);
-  const runs = await searchRunKeys(tx, dataset.tenant_id, { experiment_no, filters });
+  const runs = await searchRunKeys(tx, dataset.tenant_id, { experiment_no: numbersOf(experiments), filters });
   return [...runs, ...(await searchExampleIndexes(tx, dataset.dataset_no, filters))];
 }
 
@@ -213,29 +208,20 @@ async function loadVector(
 const BINS = 10;
 
 /** Histograms of the scores of experiments. An example with several runs counts once, with its mean. */
-export class Distributions {
-  readonly #database: Database;
-
-  constructor(database: Database) {
-    this.#database = database;
-  }
-
+export const distributionOperations = ({ read }: Database) => ({
   async read(caller: Caller, dataset_id: string, { session_ids }: DistributionsQuery): Promise<Distribution[]> {
-    const { read } = this.#database;
     const dataset = await getDataset(read, caller, dataset_id);
     const experiments = await getExperiments(read, caller, dataset.dataset_no, session_ids);
-    const numbers = experiments.map(({ experiment_no }) => experiment_no);
+    const numbers = numbersOf(experiments);
     const vectors = await listVectors(read, numbers, { kind: "score" }, await findDeletedIndexes(read, dataset));
     const byKey = Map.groupBy(vectors, ({ key }) => key);
     return [...byKey.keys()].sort().flatMap((key) => {
       const ofKey = new Map(byKey.get(key)?.map(({ experiment_no, values }) => [experiment_no, values]));
-      return distributionOf(
-        key,
-        numbers.map((no) => ofKey.get(no) ?? EMPTY_VECTOR),
-      );
+      const ordered = numbers.map((no) => ofKey.get(no) ?? EMPTY_VECTOR);
+      return distributionOf(key, ordered);
     });
-  }
-}
+  },
+});
 
 /** Empty when no experiment has a score. NaN is a missing score. */
 function distributionOf(key: string, vectors: Float64Array[]): Distribution[] {

@@ -15,7 +15,7 @@ import type {
 import { getDataset, getExperiment, getExperiments } from "../lookups.ts";
 import { parseJson, toJson } from "../serialization/records.ts";
 import type { ExperimentStats } from "../sessions/stats.ts";
-import { changesOf, comparePair } from "../statistics/paired.ts";
+import { changesOf, comparePair, type PairStatistics } from "../statistics/paired.ts";
 import { holm } from "../statistics/significance-tests.ts";
 import { datasetsByNo } from "../storage/datasets.ts";
 import { deleteComparative, experimentsById, insertComparative, listComparative } from "../storage/experiments.ts";
@@ -24,23 +24,17 @@ import type { ComparativeExperimentRow, ExperimentRow } from "../storage/schema.
 import { exampleIdsByIndex, loadScores } from "./deltas.ts";
 import { findDeletedIndexes } from "./example-indexes.ts";
 
-const RESAMPLES = 2000;
-const CONFIDENCE = 0.95;
 /** A fixed seed: repeated comparisons return the same interval. */
-const SEED = 1;
-const BOOTSTRAP = { resamples: RESAMPLES, level: CONFIDENCE, seed: SEED };
+const BOOTSTRAP = { resamples: 2000, level: 0.95, seed: 1 };
 
-/** Enough for a hundred pages with ten experiments and ten keys each. */
 const MAX_CACHED_PAIRS = 10_000;
 
 const NO_CHANGES = { improved: [], regressed: [] };
 
-type PairStatistics = ReturnType<typeof comparePair>;
-
 /** Compares experiments with a baseline: differences with confidence intervals and tests. */
 export class Comparisons {
   readonly #database: Database;
-  /** By the numbers and versions of both experiments, the deleted examples, the key and the options. */
+  /** By the versions of both experiments, the deleted examples, the key and the options. */
   readonly #cache = new Map<string, PairStatistics>();
 
   constructor(database: Database) {
@@ -74,19 +68,7 @@ export class Comparisons {
           session_id: other.experiment_id,
           key,
           is_lower_score_better: options.lower_is_better,
-          n_paired: statistics.n_paired,
-          only_baseline: statistics.missing_other,
-          only_comparison: statistics.missing_baseline,
-          mean_baseline: statistics.mean_baseline,
-          mean_comparison: statistics.mean_other,
-          mean_delta: statistics.mean_delta,
-          ci_low: statistics.ci_low,
-          ci_high: statistics.ci_high,
-          wins: statistics.wins,
-          losses: statistics.losses,
-          ties: statistics.ties,
-          test: statistics.test,
-          p_value: statistics.p,
+          ...statistics,
           p_adjusted: null,
           improved_examples: exampleIds(changes.improved),
           regressed_examples: exampleIds(changes.regressed),
@@ -96,9 +78,9 @@ export class Comparisons {
     const adjusted = holm(rows.map(({ p_value }) => p_value));
     return {
       baseline_session_id: baseline.experiment_id,
-      confidence: CONFIDENCE,
-      resamples: RESAMPLES,
-      seed: SEED,
+      confidence: BOOTSTRAP.level,
+      resamples: BOOTSTRAP.resamples,
+      seed: BOOTSTRAP.seed,
       comparisons: rows.map((row, index) => ({ ...row, p_adjusted: adjusted[index] ?? null })),
     };
   }
@@ -116,7 +98,6 @@ export class Comparisons {
 
 const versionOf = ({ experiment_no, stats_version }: ExperimentRow) => [experiment_no, stats_version];
 
-/** Shortens a list that may be as long as the dataset. */
 const digestOf = (indexes: readonly number[]): string => createHash("sha1").update(indexes.join()).digest("base64");
 
 /** All keys with scores in any of the experiments. */
@@ -129,15 +110,9 @@ function keysOf(experiments: ExperimentRow[]): string[] {
 }
 
 /** Groups of experiments that are stored under a name. */
-export class ComparativeExperiments {
-  readonly #database: Database;
-
-  constructor(database: Database) {
-    this.#database = database;
-  }
-
+export const comparativeOperations = ({ read, write }: Database) => ({
   async create(caller: Caller, body: ComparativeCreate): Promise<ComparativeExperiment> {
-    return this.#database.write(async (tx) => {
+    return write(async (tx) => {
       const dataset_no = await datasetNumber(tx, caller, body);
       await getExperiments(tx, caller, dataset_no, body.experiment_ids);
       const now = await readNow(tx);
@@ -156,20 +131,19 @@ export class ComparativeExperiments {
       if (!created) throw new ApiError("comparative_exists", { id: body.id });
       return comparativeRecord(tx, created);
     });
-  }
+  },
 
   async list(caller: Caller, dataset_id: string, query: ComparativeQuery): Promise<ComparativeExperiment[]> {
-    const { read } = this.#database;
     const { dataset_no } = await getDataset(read, caller, dataset_id);
-    const rows = await listComparative(read, dataset_no, query, query);
+    const rows = await listComparative(read, dataset_no, query);
     return Promise.all(rows.map((row) => comparativeRecord(read, row)));
-  }
+  },
 
   async delete({ tenant_id }: Caller, id: string): Promise<void> {
-    const count = await this.#database.write((tx) => deleteComparative(tx, tenant_id, id));
+    const count = await write((tx) => deleteComparative(tx, tenant_id, id));
     if (count === 0) throw new ApiError("comparative_not_found");
-  }
-}
+  },
+});
 
 /** The dataset of the request, or the dataset of the first experiment. */
 async function datasetNumber(tx: Tx, caller: Caller, body: ComparativeCreate): Promise<number> {

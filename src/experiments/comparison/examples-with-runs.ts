@@ -6,20 +6,14 @@ import type { ExperimentRunsQuery, RunV2 } from "../contract/v2.ts";
 import { JsonPieces } from "../json-pieces.ts";
 import { getDataset, getExperiments } from "../lookups.ts";
 import { list, RecordSerializer } from "../serialization/record-serializer.ts";
-import {
-  EXAMPLE_SERIALIZER,
-  type ExampleOfDataset,
-  FEEDBACK_SERIALIZER,
-  type FeedbackTarget,
-  toExample,
-} from "../serialization/records.ts";
+import { EXAMPLE_SERIALIZER, type ExampleOfDataset, FEEDBACK_SERIALIZER, toExample } from "../serialization/records.ts";
 import { RUN_SERIALIZER, type RunWithFeedback, selectV2Fields, toRunV2 } from "../serialization/run-records.ts";
 import { runKeyText } from "../sessions/runs.ts";
-import { examplesAt, inputsAt, type VersionedExample } from "../storage/examples.ts";
+import { inputsAt, type VersionedExample } from "../storage/examples.ts";
 import { feedbackAt } from "../storage/feedback.ts";
 import { type FullRun, type RunWithOutputs, runsAt } from "../storage/runs.ts";
 import type { DatasetRow, ExperimentRow, FeedbackRow } from "../storage/schema.ts";
-import { findExampleIndexes } from "./example-indexes.ts";
+import { examplesByIndex, findExampleIndexes, numbersOf } from "./example-indexes.ts";
 
 const DEFAULT_PAGE_SIZE = 100;
 const MAX_PAGE_SIZE = 1000;
@@ -32,7 +26,7 @@ interface Row {
 const RUN_WITH_FEEDBACK = new RecordSerializer<RunWithFeedback<FeedbackRow>, ExampleWithRuns["runs"][number]>({
   ...RUN_SERIALIZER.fields,
   feedbacks: list(FEEDBACK_SERIALIZER, ({ run, feedback }) => {
-    const target = feedbackTarget(run);
+    const target = { experiment_id: run.experiment_id, run_id: run.run_id, run_start_us: run.start_us };
     return feedback.map((row) => ({ row, target }));
   }),
 });
@@ -42,15 +36,8 @@ const EXAMPLE_WITH_RUNS = new RecordSerializer<Row & ExampleOfDataset, ExampleWi
   runs: list(RUN_WITH_FEEDBACK, ({ runs }) => runs),
 });
 
-export class ExamplesWithRuns {
-  readonly #database: Database;
-
-  constructor(database: Database) {
-    this.#database = database;
-  }
-
+export const examplesWithRunsOperations = ({ read }: Database) => ({
   async page(caller: Caller, dataset_id: string, body: ExamplesWithRunsQuery): Promise<JsonPieces<ExampleWithRuns>> {
-    const { read } = this.#database;
     const dataset = await getDataset(read, caller, dataset_id);
     const experiments = await getExperiments(read, caller, dataset.dataset_no, body.session_ids);
     const sort = body.sort_params && {
@@ -60,19 +47,13 @@ export class ExamplesWithRuns {
     };
     const indexes = await findExampleIndexes(read, caller, dataset, experiments, { ...body, sort });
     const limit = Math.min(body.limit ?? DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE);
-    const rows = await rowsAt(
-      read,
-      dataset,
-      experiments,
-      indexes.slice(body.offset, body.offset + limit),
-      !body.preview,
-    );
+    const selected = indexes.slice(body.offset, body.offset + limit);
+    const rows = await rowsAt(read, dataset, experiments, selected, !body.preview);
     return new JsonPieces(rows.length, (index) => EXAMPLE_WITH_RUNS.toJson({ ...(rows[index] as Row), dataset_id }));
-  }
+  },
 
   /** {@link page} of version 2, with selected fields and a cursor. */
   async pageV2(caller: Caller, dataset_id: string, body: ExperimentRunsQuery) {
-    const { read } = this.#database;
     const dataset = await getDataset(read, caller, dataset_id);
     const experiments = await getExperiments(read, caller, dataset.dataset_no, body.experiment_ids);
     const sort = body.sort && {
@@ -93,8 +74,8 @@ export class ExamplesWithRuns {
       has_more,
       ...(has_more && { next_cursor: Buffer.from(String(end)).toString("base64url") }),
     };
-  }
-}
+  },
+});
 
 /** Version 2 accepts feedback keys without the prefix: `correctness` is `feedback.correctness`. */
 const sortKeyOf = (by: string): string =>
@@ -114,10 +95,8 @@ async function rowsAt(
   payloads: boolean,
 ): Promise<Row[]> {
   if (indexes.length === 0) return [];
-  const numbers = experiments.map(({ experiment_no }) => experiment_no);
-  const examples = new Map(
-    (await examplesAt(tx, dataset_no, indexes)).map((example) => [example.example_index, example]),
-  );
+  const numbers = numbersOf(experiments);
+  const examples = await examplesByIndex(tx, dataset_no, indexes);
   const found = await runsAt(tx, numbers, indexes, payloads);
   const inputsOf = payloads ? await inputsOfRuns(tx, dataset_no, examples, found) : () => undefined;
   const runs = Map.groupBy(found, ({ example_index }) => example_index);
@@ -161,9 +140,3 @@ async function inputsOfRuns(
     return byVersion.get(`${example_index}/${example_version}`) ?? null;
   };
 }
-
-const feedbackTarget = ({ experiment_id, run_id, start_us }: FullRun): FeedbackTarget => ({
-  experiment_id,
-  run_id,
-  run_start_us: start_us,
-});

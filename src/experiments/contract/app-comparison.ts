@@ -1,7 +1,8 @@
 import { createRoute, z } from "@hono/zod-openapi";
 import { jsonBody, jsonResponse, optional, withDefault } from "../../platform/contract/fields.ts";
 import { datasetParams } from "./datasets.ts";
-import { errors, uuidOrHex } from "./fields.ts";
+import { experimentFilters, uuidOrHex } from "./fields.ts";
+import { errors } from "./responses.ts";
 
 const tags = ["Web app"];
 
@@ -10,17 +11,17 @@ const session_ids = z.array(uuidOrHex).min(1).max(10);
 
 const scoreRange = z
   .object({ session_id: uuidOrHex, key: z.string(), min: optional(z.number()), max: optional(z.number()) })
-  .openapi({ description: "Both bounds are inclusive." });
+  .describe("Both bounds are inclusive.");
 
 const change = z
   .object({ session_id: uuidOrHex, key: z.string(), direction: z.enum(["better", "worse", "changed"]) })
-  .openapi({ description: "Compares the score with the baseline. Respects whether lower is better for the key." });
+  .describe("Compares the score with the baseline. Respects whether lower is better for the key.");
 
 const order = z.object({
   by: z.enum(["score", "latency"]),
-  key: optional(z.string()).openapi({ description: "The feedback key to sort by when `by` is `score`." }),
+  key: optional(z.string()).describe("The feedback key to sort by when `by` is `score`."),
   session_id: uuidOrHex,
-  delta: withDefault(z.boolean(), false).openapi({ description: "Sorts by the difference from the baseline." }),
+  delta: withDefault(z.boolean(), false).describe("Sorts by the difference from the baseline."),
   descending: withDefault(z.boolean(), true),
 });
 
@@ -31,15 +32,13 @@ const ComparedRowsQuery = z
     limit: withDefault(z.int().min(0).max(200), 100),
     scores: optional(z.array(scoreRange).max(20)),
     change: optional(change),
-    failed: optional(z.array(uuidOrHex).max(10)).openapi({
-      description: "Examples on which a run of any of these experiments failed.",
-    }),
-    text: optional(z.string()).openapi({ description: "Words to search for in the runs and in the example." }),
-    filters: optional(z.record(z.string(), z.array(z.string()))).openapi({
-      description: "Filter expressions by experiment id.",
-    }),
-    order: optional(order).openapi({ description: "The default is the order of the dataset." }),
-    example_id: optional(uuidOrHex).openapi({ description: "The example whose position is returned." }),
+    failed: optional(z.array(uuidOrHex).max(10)).describe(
+      "Examples on which a run of any of these experiments failed.",
+    ),
+    text: optional(z.string()).describe("Words to search for in the runs and in the example."),
+    filters: experimentFilters.describe("Filter expressions by experiment id."),
+    order: optional(order).describe("The default is the order of the dataset."),
+    example_id: optional(uuidOrHex).describe("The example whose position is returned."),
   })
   .openapi("ComparedRowsQuery");
 export type ComparedRowsQuery = z.output<typeof ComparedRowsQuery>;
@@ -48,32 +47,29 @@ export type ComparedRowsQuery = z.output<typeof ComparedRowsQuery>;
 const ComparedCell = z.object({
   runs: z.int(),
   errors: z.int(),
-  error: z.string().nullable().openapi({ description: "The beginning of the first error message." }),
+  error: z.string().nullable().describe("The beginning of the first error message."),
   outputs_preview: z.string().nullable(),
   latency_s: z.number(),
   scores: z.record(z.string(), z.number()),
-  labels: z.record(z.string(), z.string()).openapi({ description: "The values of feedback keys with text values." }),
+  labels: z.record(z.string(), z.string()).describe("The values of feedback keys with text values."),
 });
 export type ComparedCell = z.output<typeof ComparedCell>;
 
-/** An example in the comparison table. */
 export const ComparedRow = z
   .object({
     example_id: z.string(),
-    number: z.int().openapi({ description: "The position in the dataset, from 1." }),
+    number: z.int().describe("The position in the dataset, from 1."),
     inputs_preview: z.string(),
     expected_preview: z.string().nullable(),
-    cells: z
-      .array(ComparedCell.nullable())
-      .openapi({ description: "One cell per experiment, in the order of `session_ids`." }),
+    cells: z.array(ComparedCell.nullable()).describe("One cell per experiment, in the order of `session_ids`."),
   })
   .openapi("ComparedRow");
 export type ComparedRow = z.output<typeof ComparedRow>;
 
 const ComparedRows = z
   .object({
-    total: z.int().openapi({ description: "The number of examples that match the filters." }),
-    position: z.int().nullable().openapi({ description: "The position of `example_id` among them, from 0." }),
+    total: z.int().describe("The number of examples that match the filters."),
+    position: z.int().nullable().describe("The position of `example_id` among them, from 0."),
     rows: z.array(ComparedRow),
   })
   .openapi("ComparedRows");
@@ -98,10 +94,8 @@ const Distribution = z
     key: z.string(),
     low: z.number(),
     high: z.number(),
-    is_binary: z.boolean().openapi({ description: "Whether all scores are 0 or 1." }),
-    counts: z
-      .array(z.array(z.int()))
-      .openapi({ description: "One list of counts per experiment, in the order of `session_ids`." }),
+    is_binary: z.boolean().describe("Whether all scores are 0 or 1."),
+    counts: z.array(z.array(z.int())).describe("One list of counts per experiment, in the order of `session_ids`."),
   })
   .openapi("Distribution");
 export type Distribution = z.output<typeof Distribution>;

@@ -3,20 +3,17 @@ import { jsonBody, jsonObject, jsonResponse, optional, withDefault } from "../..
 import { datasetParams } from "./datasets.ts";
 import { Example } from "./examples.ts";
 import { Feedback } from "./feedback.ts";
-import { errors, paging, time, timeText, uuidOrHex, uuids } from "./fields.ts";
+import { experimentFilters, idAndName, paging, time, timeText, uuidOrHex } from "./fields.ts";
+import { deletedResponse, errors } from "./responses.ts";
 import { ExperimentRun } from "./runs.ts";
 import { FeedbackStats } from "./sessions.ts";
 
-const tags = ["Comparison"];
-
-/** Filter expressions by experiment id. An example is included when a run of each experiment matches its filters. */
-const filters = optional(z.record(z.string(), z.array(z.string())));
-
 const sortParams = z.object({
-  sort_by: z.string().openapi({
-    description:
+  sort_by: z
+    .string()
+    .describe(
       "`feedback.{key}`, `latency` or `error` of the first experiment. The prefix `delta.` sorts by the difference to it.",
-  }),
+    ),
   sort_order: withDefault(z.enum(["ASC", "DESC"]), "DESC"),
 });
 
@@ -25,18 +22,15 @@ const ExamplesWithRunsQuery = z
     session_ids: z.array(uuidOrHex).min(1).max(100),
     offset: withDefault(z.int().min(0), 0),
     limit: optional(z.int().min(1)),
-    preview: withDefault(z.boolean(), false).openapi({
-      description: "Returns the previews of inputs and outputs only.",
-    }),
+    preview: withDefault(z.boolean(), false).describe("Returns the previews of inputs and outputs only."),
     comparative_experiment_id: optional(uuidOrHex),
     sort_params: optional(sortParams),
-    filters,
+    filters: experimentFilters,
     example_ids: optional(z.array(uuidOrHex).max(1000)),
   })
   .openapi("ExamplesWithRunsQuery");
 export type ExamplesWithRunsQuery = z.output<typeof ExamplesWithRunsQuery>;
 
-/** An example with its runs in each of the experiments. */
 export const ExampleWithRuns = Example.extend({
   runs: z.array(
     ExperimentRun.extend({
@@ -53,7 +47,6 @@ export const readExamplesWithRuns = createRoute({
   path: "/datasets/{dataset_id}/runs",
   operationId: "read_examples_with_runs",
   summary: "List examples with the runs of several experiments",
-  tags,
   request: {
     params: datasetParams,
     query: z.object({ format: z.literal("csv").optional() }),
@@ -70,7 +63,7 @@ const DeltaQuery = z
     baseline_session_id: uuidOrHex,
     comparison_session_ids: z.array(uuidOrHex).min(1).max(100),
     feedback_key: z.string(),
-    filters,
+    filters: experimentFilters,
     offset: withDefault(z.int().min(0), 0),
     limit: withDefault(z.int().min(1).max(100), 100),
     comparative_experiment_id: optional(uuidOrHex),
@@ -85,7 +78,6 @@ export const readDelta = createRoute({
   path: "/datasets/{dataset_id}/runs/delta",
   operationId: "read_delta",
   summary: "List the examples that improved or regressed against the baseline",
-  tags,
   request: { params: datasetParams, body: jsonBody(DeltaQuery) },
   responses: {
     200: jsonResponse(
@@ -101,7 +93,7 @@ const DeltaStreamQuery = z
     baseline_session_id: uuidOrHex,
     comparison_session_ids: z.array(uuidOrHex).min(1).max(10),
     feedback_keys: z.array(z.string()).min(1).max(100),
-    filters,
+    filters: experimentFilters,
   })
   .openapi("FeedbackDeltaStreamQuery");
 export type DeltaStreamQuery = z.output<typeof DeltaStreamQuery>;
@@ -111,7 +103,6 @@ export const streamDelta = createRoute({
   path: "/datasets/{dataset_id}/runs/delta/stream",
   operationId: "stream_delta",
   summary: "Stream the improved and regressed examples of several feedback keys",
-  tags,
   request: { params: datasetParams, body: jsonBody(DeltaStreamQuery) },
   responses: {
     200: {
@@ -126,16 +117,12 @@ const ComparisonQuery = z
   .object({
     baseline_session_id: uuidOrHex,
     comparison_session_ids: z.array(uuidOrHex).min(1).max(10),
-    feedback_keys: optional(z.array(z.string()).min(1).max(100)).openapi({
-      description: "The default is all keys with scores.",
-    }),
-    threshold: withDefault(z.number().min(0), 0).openapi({ description: "Smaller differences count as ties." }),
-    limit: withDefault(z.int().min(0).max(1000), 100).openapi({
-      description: "The maximum number of examples in each list.",
-    }),
-    significance: withDefault(z.boolean(), true).openapi({
-      description: "Computes intervals and tests: 0.1 s for each pair with 10,000 examples. Results are cached.",
-    }),
+    feedback_keys: optional(z.array(z.string()).min(1).max(100)).describe("The default is all keys with scores."),
+    threshold: withDefault(z.number().min(0), 0).describe("Smaller differences count as ties."),
+    limit: withDefault(z.int().min(0).max(1000), 100).describe("The maximum number of examples in each list."),
+    significance: withDefault(z.boolean(), true).describe(
+      "Computes intervals and tests: 0.1 s for each pair with 10,000 examples. Results are cached.",
+    ),
   })
   .openapi("ComparisonQuery");
 export type ComparisonQuery = z.output<typeof ComparisonQuery>;
@@ -150,26 +137,20 @@ export const PairComparison = z
     key: z.string(),
     is_lower_score_better: z.boolean(),
     n_paired: z.int(),
-    only_baseline: z.int().openapi({ description: "The number of examples with a score in the baseline only." }),
+    only_baseline: z.int().describe("The number of examples with a score in the baseline only."),
     only_comparison: z.int(),
     mean_baseline: z.number().nullable(),
     mean_comparison: z.number().nullable(),
     mean_delta: z.number().nullable(),
-    ci_low: z
-      .number()
-      .nullable()
-      .openapi({ description: "The 95 % confidence interval of the mean difference, by paired bootstrap." }),
+    ci_low: z.number().nullable().describe("The 95 % confidence interval of the mean difference, by paired bootstrap."),
     ci_high: z.number().nullable(),
     wins: z.int(),
     losses: z.int(),
     ties: z.int(),
     test: z.enum(["mcnemar", "wilcoxon"]).nullable(),
     p_value: z.number().nullable(),
-    p_adjusted: z
-      .number()
-      .nullable()
-      .openapi({ description: "Adjusted by Holm over all keys and experiments of this response." }),
-    improved_examples: z.array(z.string()).openapi({ description: "In descending order of the improvement." }),
+    p_adjusted: z.number().nullable().describe("Adjusted by Holm over all keys and experiments of this response."),
+    improved_examples: z.array(z.string()).describe("In descending order of the improvement."),
     regressed_examples: z.array(z.string()),
   })
   .openapi("PairComparison");
@@ -192,7 +173,6 @@ export const compareExperiments = createRoute({
   path: "/datasets/{dataset_id}/compare",
   operationId: "compare_experiments",
   summary: "Compare experiments with a baseline, with confidence intervals and tests",
-  tags,
   request: { params: datasetParams, body: jsonBody(ComparisonQuery) },
   responses: { 200: jsonResponse(Comparison, "One row per experiment and feedback key."), ...errors(404) },
 });
@@ -232,17 +212,11 @@ export const createComparative = createRoute({
   path: "/datasets/comparative",
   operationId: "create_comparative",
   summary: "Create a comparative experiment",
-  tags,
   request: { body: jsonBody(ComparativeCreate) },
   responses: { 200: jsonResponse(ComparativeExperiment, "The comparative experiment."), ...errors(400, 404, 409) },
 });
 
-const ComparativeQuery = z.object({
-  id: uuids.optional(),
-  name: z.string().optional(),
-  name_contains: z.string().optional(),
-  ...paging,
-});
+const ComparativeQuery = z.object({ ...idAndName, ...paging });
 export type ComparativeQuery = z.output<typeof ComparativeQuery>;
 
 export const listComparative = createRoute({
@@ -250,7 +224,6 @@ export const listComparative = createRoute({
   path: "/datasets/{dataset_id}/comparative",
   operationId: "list_comparative",
   summary: "List the comparative experiments of a dataset",
-  tags,
   request: { params: datasetParams, query: ComparativeQuery },
   responses: {
     200: jsonResponse(z.array(ComparativeExperiment), "A page of comparative experiments."),
@@ -263,13 +236,9 @@ export const deleteComparative = createRoute({
   path: "/datasets/comparative/{comparative_experiment_id}",
   operationId: "delete_comparative",
   summary: "Delete a comparative experiment",
-  tags,
   request: { params: z.object({ comparative_experiment_id: uuidOrHex }) },
   responses: {
-    200: jsonResponse(
-      z.object({ message: z.string() }),
-      "The comparative experiment was deleted. Its experiments remain.",
-    ),
+    200: deletedResponse("The comparative experiment was deleted. Its experiments remain."),
     ...errors(404),
   },
 });

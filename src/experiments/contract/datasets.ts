@@ -9,9 +9,8 @@ import {
   searchable,
   withDefault,
 } from "../../platform/contract/fields.ts";
-import { errors, metadataQuery, nullableTime, paging, timeText, uuidOrHex, uuids } from "./fields.ts";
-
-const tags = ["Datasets"];
+import { metadataQuery, nullableTime, oneOrMore, paging, timeText, uuidOrHex, uuids } from "./fields.ts";
+import { deletedResponse, errors } from "./responses.ts";
 
 const DataType = z.enum(["kv", "llm", "chat"]);
 
@@ -42,7 +41,7 @@ export const datasetParams = z.object({ dataset_id: uuidOrHex });
 
 const DatasetQuery = z.object({
   id: uuids.optional(),
-  data_type: z.preprocess((given) => (Array.isArray(given) ? given : [given]), z.array(DataType)).optional(),
+  data_type: oneOrMore(z.array(DataType)).optional(),
   name: z.string().optional(),
   name_contains: z.string().optional(),
   metadata: metadataQuery.optional(),
@@ -59,7 +58,6 @@ export const listDatasets = createRoute({
   path: "/datasets",
   operationId: "list_datasets",
   summary: "List datasets",
-  tags,
   request: { query: DatasetQuery },
   responses: { 200: jsonResponse(z.array(Dataset), "A page of datasets."), ...errors() },
 });
@@ -84,7 +82,6 @@ export const createDataset = createRoute({
   path: "/datasets",
   operationId: "create_dataset",
   summary: "Create an empty dataset",
-  tags,
   request: { body: jsonBody(DatasetCreate) },
   responses: { 200: jsonResponse(Dataset, "The dataset."), ...errors(409) },
 });
@@ -94,7 +91,6 @@ export const readDataset = createRoute({
   path: "/datasets/{dataset_id}",
   operationId: "read_dataset",
   summary: "Get a dataset",
-  tags,
   request: { params: datasetParams },
   responses: { 200: jsonResponse(Dataset, "The dataset."), ...errors(404) },
 });
@@ -110,7 +106,7 @@ const DatasetUpdate = z
     metadata: nullable(searchable).optional(),
     baseline_experiment_id: nullable(uuidOrHex)
       .optional()
-      .openapi({ description: "The experiment of this dataset with which the other experiments are compared." }),
+      .describe("The experiment of this dataset with which the other experiments are compared."),
   })
   .openapi("DatasetUpdate");
 export type DatasetUpdate = z.output<typeof DatasetUpdate>;
@@ -120,7 +116,6 @@ export const updateDataset = createRoute({
   path: "/datasets/{dataset_id}",
   operationId: "update_dataset",
   summary: "Update a dataset or set its baseline",
-  tags,
   request: { params: datasetParams, body: jsonBody(DatasetUpdate) },
   responses: { 200: jsonResponse(Dataset, "The updated dataset."), ...errors(404, 409) },
 });
@@ -130,9 +125,8 @@ export const deleteDataset = createRoute({
   path: "/datasets/{dataset_id}",
   operationId: "delete_dataset",
   summary: "Delete a dataset with its examples and experiments",
-  tags,
   request: { params: datasetParams },
-  responses: { 200: jsonResponse(z.object({ message: z.string() }), "The dataset was deleted."), ...errors(404) },
+  responses: { 200: deletedResponse("The dataset was deleted."), ...errors(404) },
 });
 
 const version = z.object({ tags: z.array(z.string()).nullable(), as_of: timeText }).openapi("DatasetVersion");
@@ -142,7 +136,6 @@ export const listDatasetVersions = createRoute({
   path: "/datasets/{dataset_id}/versions",
   operationId: "list_dataset_versions",
   summary: "List the versions of a dataset, newest first",
-  tags,
   request: { params: datasetParams, query: z.object(paging) },
   responses: { 200: jsonResponse(z.array(version), "A page of the times at which examples changed."), ...errors(404) },
 });
@@ -154,7 +147,6 @@ export const readDatasetShare = createRoute({
   path: "/datasets/{dataset_id}/share",
   operationId: "read_dataset_share",
   summary: "Get the share token of a dataset",
-  tags,
   request: { params: datasetParams },
   responses: { 200: jsonResponse(share.nullable(), "The share token, or null."), ...errors(404) },
 });
@@ -164,7 +156,6 @@ export const shareDataset = createRoute({
   path: "/datasets/{dataset_id}/share",
   operationId: "share_dataset",
   summary: "Share a dataset under a public token",
-  tags,
   request: {
     params: datasetParams,
     query: z.object({ share_projects: queryFlag("Shares the experiments of the dataset, too.") }),
@@ -180,10 +171,9 @@ export const unshareDataset = createRoute({
   path: "/datasets/{dataset_id}/share",
   operationId: "unshare_dataset",
   summary: "Revoke the share token of a dataset",
-  tags,
   request: { params: datasetParams },
   responses: {
-    200: jsonResponse(z.object({ message: z.string() }), "The dataset is no longer shared."),
+    200: deletedResponse("The dataset is no longer shared."),
     ...errors(404),
   },
 });

@@ -1,9 +1,8 @@
 import { createRoute, z } from "@hono/zod-openapi";
 import { jsonBody, jsonObject, jsonResponse, nullable, optional, searchable } from "../../platform/contract/fields.ts";
 import { datasetParams } from "./datasets.ts";
-import { errors, metadataQuery, paging, texts, time, timeText, uuidOrHex, uuids } from "./fields.ts";
-
-const tags = ["Examples"];
+import { metadataQuery, oneOrMore, paging, texts, time, timeText, uuidOrHex, uuids } from "./fields.ts";
+import { deletedResponse, errors } from "./responses.ts";
 
 const FIELDS = [
   "id",
@@ -25,7 +24,7 @@ export const Example = z
     name: z.string(),
     inputs: jsonObject,
     outputs: jsonObject.nullable(),
-    metadata: jsonObject.nullable().openapi({ description: "`dataset_split` lists the splits of the example." }),
+    metadata: jsonObject.nullable().describe("`dataset_split` lists the splits of the example."),
     source_run_id: z.string().nullable(),
     attachment_urls: z.null(),
     created_at: timeText,
@@ -44,17 +43,17 @@ const filters = {
   metadata: metadataQuery.optional(),
   splits: texts.optional(),
   full_text_contains: texts.optional(),
-  filter: z.string().optional().openapi({
-    description: 'A filter on metadata and text, for example `has(metadata, \'{"level": 1}\')` or `search("word")`.',
-  }),
+  filter: z
+    .string()
+    .optional()
+    .describe('A filter on metadata and text, for example `has(metadata, \'{"level": 1}\')` or `search("word")`.'),
 };
 
 const ExampleQuery = z.object({
   ...filters,
-  select: z
-    .preprocess((given) => (Array.isArray(given) ? given : [given]), z.array(z.enum([...FIELDS, "attachment_urls"])))
+  select: oneOrMore(z.array(z.enum([...FIELDS, "attachment_urls"])))
     .optional()
-    .openapi({ description: "The fields to return. id, dataset_id, inputs, name and the times are always returned." }),
+    .describe("The fields to return. id, dataset_id, inputs, name and the times are always returned."),
   order: z.enum(["recent", "random", "recently_created", "id"]).default("recent"),
   descending: z.stringbool().optional(),
   random_seed: z.coerce.number().optional(),
@@ -67,7 +66,6 @@ export const listExamples = createRoute({
   path: "/examples",
   operationId: "list_examples",
   summary: "List examples",
-  tags,
   request: { query: ExampleQuery },
   responses: { 200: jsonResponse(z.array(Example), "A page of examples."), ...errors() },
 });
@@ -80,7 +78,6 @@ export const countExamples = createRoute({
   path: "/examples/count",
   operationId: "count_examples",
   summary: "Count examples",
-  tags,
   request: { query: ExampleCount },
   responses: { 200: jsonResponse(z.int(), "The number of examples."), ...errors() },
 });
@@ -91,7 +88,6 @@ export const exampleSplits = z.preprocess(
   z.array(z.string()),
 );
 
-/** A new example. */
 export const ExampleCreate = z
   .object({
     id: optional(uuidOrHex),
@@ -112,7 +108,6 @@ export const createExample = createRoute({
   path: "/examples",
   operationId: "create_example",
   summary: "Add an example to a dataset",
-  tags,
   request: { body: jsonBody(ExampleOfDataset) },
   responses: { 200: jsonResponse(Example, "The example."), ...errors(400, 404, 409) },
 });
@@ -123,7 +118,6 @@ export const createExamples = createRoute({
   path: "/examples/bulk",
   operationId: "create_examples",
   summary: "Add several examples",
-  tags,
   request: { body: jsonBody(z.array(ExampleOfDataset).max(10_000)) },
   responses: {
     200: jsonResponse(z.array(Example), "The examples, in the order of the request."),
@@ -137,10 +131,11 @@ const multipart = {
   required: true,
   content: {
     "multipart/form-data": {
-      schema: z.record(z.string(), z.unknown()).openapi({
-        description:
+      schema: z
+        .record(z.string(), z.unknown())
+        .describe(
           "Each example is a part that is named by its id and holds metadata and split as JSON. The parts `{id}.inputs` and `{id}.outputs` hold its payloads.",
-      }),
+        ),
     },
   },
 };
@@ -150,7 +145,6 @@ export const uploadExamples = createRoute({
   path: "/platform/datasets/{dataset_id}/examples",
   operationId: "upload_examples",
   summary: "Add examples (multipart)",
-  tags,
   request: { params: datasetParams, body: multipart },
   responses: { 201: jsonResponse(exampleIds, "The ids of the examples."), ...errors(400, 404, 409) },
 });
@@ -160,7 +154,6 @@ export const patchExamples = createRoute({
   path: "/platform/datasets/{dataset_id}/examples",
   operationId: "patch_examples",
   summary: "Update examples (multipart). Missing parts keep their values.",
-  tags,
   request: { params: datasetParams, body: multipart },
   responses: { 200: jsonResponse(exampleIds, "The ids of the examples."), ...errors(400, 404) },
 });
@@ -172,7 +165,6 @@ export const readExample = createRoute({
   path: "/examples/{example_id}",
   operationId: "read_example",
   summary: "Get an example",
-  tags,
   request: { params: exampleParams, query: z.object({ as_of: asOf, dataset: uuidOrHex.optional() }) },
   responses: { 200: jsonResponse(Example, "The example."), ...errors(404) },
 });
@@ -193,22 +185,17 @@ export const updateExample = createRoute({
   path: "/examples/{example_id}",
   operationId: "update_example",
   summary: "Update an example",
-  tags,
   request: { params: exampleParams, body: jsonBody(ExampleUpdate) },
   responses: { 200: jsonResponse(Example, "The updated example."), ...errors(404) },
 });
 
-const deleted = jsonResponse(
-  z.object({ message: z.string() }),
-  "Deleted. Older versions of the dataset keep the example.",
-);
+const deleted = deletedResponse("Deleted. Older versions of the dataset keep the example.");
 
 export const deleteExample = createRoute({
   method: "delete",
   path: "/examples/{example_id}",
   operationId: "delete_example",
   summary: "Delete an example. Existing runs keep their inputs.",
-  tags,
   request: { params: exampleParams },
   responses: { 200: deleted, ...errors(404) },
 });
@@ -218,7 +205,6 @@ export const deleteExamples = createRoute({
   path: "/examples",
   operationId: "delete_examples",
   summary: "Delete several examples: all, or none if an id is unknown",
-  tags,
   request: { query: z.object({ example_ids: uuids }) },
   responses: { 200: deleted, ...errors(404) },
 });

@@ -1,11 +1,9 @@
 import { createRoute, z } from "@hono/zod-openapi";
 import { jsonBody, jsonResponse, nullable, optional, queryBoolean } from "../../platform/contract/fields.ts";
 import { FeedbackConfig } from "./feedback.ts";
-import { errors, paging, texts, timeText } from "./fields.ts";
+import { paging, texts, timeText } from "./fields.ts";
+import { errors } from "./responses.ts";
 
-const tags = ["Feedback"];
-
-/** The meaning of the scores of a feedback key, and whether lower is better. */
 const KeyConfig = z
   .object({
     feedback_key: z.string(),
@@ -35,7 +33,6 @@ export const listFeedbackConfigs = createRoute({
   path: "/feedback-configs",
   operationId: "list_feedback_configs",
   summary: "List feedback configs",
-  tags,
   request: { query: KeyConfigQuery },
   responses: { 200: jsonResponse(z.array(KeyConfig), "A page of feedback configs."), ...errors() },
 });
@@ -52,7 +49,6 @@ export const createFeedbackConfig = createRoute({
   path: "/feedback-configs",
   operationId: "create_feedback_config",
   summary: "Create a feedback config. Returns 409 if the key has a different config.",
-  tags,
   request: { body: jsonBody(KeyConfigCreate) },
   responses: { 200: jsonResponse(KeyConfig, "The feedback config."), ...errors(409) },
 });
@@ -69,7 +65,6 @@ export const updateFeedbackConfig = createRoute({
   path: "/feedback-configs",
   operationId: "update_feedback_config",
   summary: "Update a feedback config",
-  tags,
   request: { body: jsonBody(KeyConfigUpdate) },
   responses: { 200: jsonResponse(KeyConfig, "The updated feedback config."), ...errors(404) },
 });
@@ -79,7 +74,6 @@ export const deleteFeedbackConfig = createRoute({
   path: "/feedback-configs",
   operationId: "delete_feedback_config",
   summary: "Delete a feedback config. The feedback of the key remains.",
-  tags,
   request: { query: z.object({ feedback_key: z.string() }) },
   responses: { 204: { description: "The feedback config was deleted." }, ...errors(404) },
 });

@@ -7,9 +7,8 @@ import {
   optional,
   queryBoolean,
 } from "../../platform/contract/fields.ts";
-import { errors, nullableTime, paging, texts, time, timeText, uuidOrHex, uuids } from "./fields.ts";
-
-const tags = ["Feedback"];
+import { nullableTime, paging, texts, time, timeText, uuidOrHex, uuids } from "./fields.ts";
+import { deletedResponse, errors } from "./responses.ts";
 
 const category = z.object({ value: z.number(), label: optional(z.string().min(1)) });
 
@@ -65,7 +64,7 @@ const withSnakeCaseConfig = (body: unknown): unknown => {
   return { ...given, feedback_config: given.feedback_config ?? given.feedbackConfig };
 };
 
-/** Feedback on a run, or on an experiment when only `session_id` is given. */
+/** Feedback on a run, or on an experiment when only `session_id` is set. */
 const FeedbackCreate = z
   .preprocess(
     withSnakeCaseConfig,
@@ -124,7 +123,6 @@ export const createFeedback = createRoute({
   path: "/feedback",
   operationId: "create_feedback",
   summary: "Create feedback on a run or an experiment",
-  tags,
   request: { body: jsonBody(FeedbackCreate) },
   responses: { 200: jsonResponse(Feedback, "The feedback."), ...errors(404, 409) },
 });
@@ -149,7 +147,6 @@ export const listFeedback = createRoute({
   path: "/feedback",
   operationId: "list_feedback",
   summary: "List feedback, newest first",
-  tags,
   request: { query: FeedbackQuery },
   responses: { 200: jsonResponse(z.array(Feedback), "A page of feedback."), ...errors() },
 });
@@ -159,7 +156,6 @@ export const readFeedback = createRoute({
   path: "/feedback/{feedback_id}",
   operationId: "read_feedback",
   summary: "Get feedback",
-  tags,
   request: { params: feedbackParams },
   responses: { 200: jsonResponse(Feedback, "The feedback."), ...errors(404) },
 });
@@ -169,7 +165,6 @@ export const updateFeedback = createRoute({
   path: "/feedback/{feedback_id}",
   operationId: "update_feedback",
   summary: "Update feedback. Missing fields keep their values.",
-  tags,
   request: { params: feedbackParams, body: jsonBody(FeedbackUpdate) },
   responses: { 200: jsonResponse(Feedback, "The updated feedback."), ...errors(404) },
 });
@@ -179,7 +174,6 @@ export const deleteFeedback = createRoute({
   path: "/feedback/{feedback_id}",
   operationId: "delete_feedback",
   summary: "Delete feedback",
-  tags,
   request: { params: feedbackParams },
-  responses: { 200: jsonResponse(z.object({ message: z.string() }), "The feedback was deleted."), ...errors(404) },
+  responses: { 200: deletedResponse("The feedback was deleted."), ...errors(404) },
 });

@@ -10,10 +10,7 @@ import * as system from "./system.ts";
 import * as upload from "./upload.ts";
 import * as v2 from "./v2.ts";
 
-/**
- * The routes of the experiments API, below `/api/v1` and, for clients that omit the prefix, at the root. Static paths
- * precede paths with a parameter in the same segment. The comments repeat the method and path of each route.
- */
+/** The routes of the experiments API, below `/api/v1` and at the root. The comments repeat the method and path of each route. */
 export const experimentRoutes = {
   uploads: {
     uploadExperiment: upload.uploadExperiment, // POST /datasets/upload-experiment
@@ -92,7 +89,20 @@ export const experimentRoutesV2 = {
   queryExperimentRuns: v2.queryExperimentRuns, // POST /datasets/{dataset_id}/experiment-runs
 } as const;
 
-/** The head of the OpenAPI document of the experiments API. */
+/** The tags of the routes in the OpenAPI document. */
+export const EXPERIMENT_TAGS: Record<keyof typeof experimentRoutes, string> = {
+  uploads: "Experiments",
+  comparative: "Comparison",
+  datasets: "Datasets",
+  shared: "Datasets",
+  examples: "Examples",
+  sessions: "Experiments",
+  runs: "Runs",
+  comparison: "Comparison",
+  feedback: "Feedback",
+  system: "System",
+};
+
 export const experimentsDocument = {
   openapi: "3.1.0",
   info: {

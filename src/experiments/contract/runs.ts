@@ -1,9 +1,8 @@
 import { createRoute, z } from "@hono/zod-openapi";
 import { jsonBody, jsonObject, jsonResponse, optional, withDefault } from "../../platform/contract/fields.ts";
-import { errors, nullableTime, time, timeText, unrecorded, uuidOrHex, uuids } from "./fields.ts";
+import { nullableTime, time, timeText, unrecorded, uuidOrHex, uuids } from "./fields.ts";
+import { errors } from "./responses.ts";
 import { FeedbackStats } from "./sessions.ts";
-
-const tags = ["Runs"];
 
 /** An execution on one example. Uploaded runs have no children and no token counts. */
 export const ExperimentRun = z
@@ -57,13 +56,11 @@ const runFilters = {
   run_type: optional(z.string()),
   session: optional(uuids),
   reference_example: optional(uuids),
-  start_time: optionalTime.openapi({ description: "Runs that started at or after this time." }),
-  end_time: optionalTime.openapi({ description: "Runs that started at or before this time." }),
+  start_time: optionalTime.describe("Runs that started at or after this time."),
+  end_time: optionalTime.describe("Runs that started at or before this time."),
   error: optional(z.boolean()),
-  query: optional(z.string()).openapi({ description: "Words to search for." }),
-  filter: optional(z.string()).openapi({
-    description: 'A filter expression, for example `and(eq(status, "error"), gt(latency, 5))`.',
-  }),
+  query: optional(z.string()).describe("Words to search for."),
+  filter: optional(z.string()).describe('A filter expression, for example `and(eq(status, "error"), gt(latency, 5))`.'),
   trace_filter: optional(z.string()),
   tree_filter: optional(z.string()),
   search_filter: optional(z.string()),
@@ -74,13 +71,9 @@ const RunQuery = z
   .object({
     ...runFilters,
     cursor: optional(z.string()),
-    limit: withDefault(z.int().min(1), 100).openapi({
-      description: "A page has at most 100 runs. Use the cursor for the next page.",
-    }),
-    select: optional(z.array(z.string())).openapi({
-      description: "The fields to return. Unknown fields are ignored.",
-    }),
-    order: withDefault(z.enum(["asc", "desc"]), "desc").openapi({ description: "By start time." }),
+    limit: withDefault(z.int().min(1), 100).describe("A page has at most 100 runs. Use the cursor for the next page."),
+    select: optional(z.array(z.string())).describe("The fields to return. Unknown fields are ignored."),
+    order: withDefault(z.enum(["asc", "desc"]), "desc").describe("By start time."),
   })
   .openapi("RunQuery");
 export type RunQuery = z.output<typeof RunQuery>;
@@ -99,7 +92,6 @@ export const queryRuns = createRoute({
   path: "/runs/query",
   operationId: "query_runs",
   summary: "Query runs",
-  tags,
   request: { body: jsonBody(RunQuery) },
   responses: { 200: jsonResponse(page, "A page of runs."), ...errors(400) },
 });
@@ -109,7 +101,6 @@ export const readRun = createRoute({
   path: "/runs/{run_id}",
   operationId: "read_run",
   summary: "Get a run",
-  tags,
   request: { params: z.object({ run_id: uuidOrHex }) },
   responses: { 200: jsonResponse(ExperimentRun, "The run."), ...errors(404) },
 });
@@ -117,7 +108,6 @@ export const readRun = createRoute({
 const RunStatsQuery = z.object(runFilters).openapi("RunStatsQuery");
 export type RunStatsQuery = z.output<typeof RunStatsQuery>;
 
-/** Statistics of the matching runs, with the fields of an experiment. */
 export const RunStats = z
   .object({
     run_count: z.int(),
@@ -140,7 +130,6 @@ export const readRunStats = createRoute({
   path: "/runs/stats",
   operationId: "run_stats",
   summary: "Get the statistics of runs",
-  tags,
   request: { body: jsonBody(RunStatsQuery) },
   responses: { 200: jsonResponse(RunStats, "The statistics."), ...errors(400) },
 });

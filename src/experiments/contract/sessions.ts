@@ -8,9 +8,18 @@ import {
   queryFlag,
   searchable,
 } from "../../platform/contract/fields.ts";
-import { errors, metadataQuery, nullableTime, paging, time, timeText, unrecorded, uuidOrHex, uuids } from "./fields.ts";
-
-const tags = ["Experiments"];
+import {
+  idAndName,
+  metadataQuery,
+  nullableTime,
+  paging,
+  time,
+  timeText,
+  unrecorded,
+  uuidOrHex,
+  uuids,
+} from "./fields.ts";
+import { deletedResponse, errors } from "./responses.ts";
 
 /**
  * The statistics of the feedback of one key. `n` counts all feedback. `avg`, `min`, `max` and the sample `stdev` are of the
@@ -25,7 +34,7 @@ const KeyStats = z
     stdev: z.number().nullable(),
     values: z.record(z.string(), z.int()),
     errors: z.int(),
-    comments: z.array(z.string()).openapi({ description: "At most 10 comments." }),
+    comments: z.array(z.string()).describe("At most 10 comments."),
     sources: z.array(z.string()),
     contains_thread_feedback: z.boolean(),
   })
@@ -59,14 +68,11 @@ export const Session = z
     description: z.string().nullable(),
     start_time: timeText,
     end_time: nullableTime,
-    extra: jsonObject.nullable().openapi({ description: "`metadata` is the metadata of the upload." }),
+    extra: jsonObject.nullable().describe("`metadata` is the metadata of the upload."),
     default_dataset_id: z.string().nullable(),
     reference_dataset_id: z.string().nullable(),
     trace_tier: z.string().nullable(),
-    test_run_number: z
-      .int()
-      .nullable()
-      .openapi({ description: "The position of the experiment in its dataset, starting at 1." }),
+    test_run_number: z.int().nullable().describe("The position of the experiment in its dataset, starting at 1."),
     ...statistics,
   })
   .openapi("TracerSession");
@@ -75,9 +81,7 @@ export type Session = z.output<typeof Session>;
 const sessionParams = z.object({ session_id: uuidOrHex });
 
 const SessionQuery = z.object({
-  id: uuids.optional(),
-  name: z.string().optional(),
-  name_contains: z.string().optional(),
+  ...idAndName,
   reference_dataset: uuids.optional(),
   reference_free: queryBoolean.optional(),
   metadata: metadataQuery.optional(),
@@ -106,7 +110,6 @@ export const listSessions = createRoute({
   path: "/sessions",
   operationId: "list_sessions",
   summary: "List experiments",
-  tags,
   request: { query: SessionQuery },
   responses: { 200: jsonResponse(z.array(Session), "A page of experiments."), ...errors() },
 });
@@ -135,7 +138,6 @@ export const createSession = createRoute({
   path: "/sessions",
   operationId: "create_session",
   summary: "Create an experiment without runs",
-  tags,
   request: {
     query: z.object({ upsert: queryFlag("Returns the existing experiment if the name is taken.") }),
     body: jsonBody(SessionCreate),
@@ -148,7 +150,6 @@ export const readSession = createRoute({
   path: "/sessions/{session_id}",
   operationId: "read_session",
   summary: "Get an experiment with its statistics",
-  tags,
   request: {
     params: sessionParams,
     query: z.object({ include_stats: queryBoolean.default(true).openapi({ default: true }) }),
@@ -167,7 +168,6 @@ export const updateSession = createRoute({
   path: "/sessions/{session_id}",
   operationId: "update_session",
   summary: "Update an experiment",
-  tags,
   request: { params: sessionParams, body: jsonBody(SessionUpdate) },
   responses: { 200: jsonResponse(Session, "The updated experiment."), ...errors(404, 409) },
 });
@@ -177,7 +177,6 @@ export const deleteSession = createRoute({
   path: "/sessions/{session_id}",
   operationId: "delete_session",
   summary: "Delete an experiment with its runs and feedback",
-  tags,
   request: { params: sessionParams },
-  responses: { 200: jsonResponse(z.object({ message: z.string() }), "The experiment was deleted."), ...errors(404) },
+  responses: { 200: deletedResponse("The experiment was deleted."), ...errors(404) },
 });

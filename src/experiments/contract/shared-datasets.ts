@@ -2,10 +2,9 @@ import { createRoute, z } from "@hono/zod-openapi";
 import { jsonResponse } from "../../platform/contract/fields.ts";
 import { Dataset } from "./datasets.ts";
 import { Example } from "./examples.ts";
-import { errors, paging, uuidOrHex, uuids } from "./fields.ts";
+import { idAndName, paging, uuidOrHex, uuids } from "./fields.ts";
+import { errors } from "./responses.ts";
 import { Session } from "./sessions.ts";
-
-const tags = ["Datasets"];
 
 const shareParams = z.object({ share_token: uuidOrHex });
 
@@ -14,7 +13,6 @@ export const readSharedDataset = createRoute({
   path: "/public/{share_token}/datasets",
   operationId: "read_shared_dataset",
   summary: "Get a shared dataset by its share token",
-  tags,
   security: [],
   request: { params: shareParams },
   responses: { 200: jsonResponse(Dataset, "The dataset."), ...errors(404) },
@@ -25,18 +23,12 @@ export const listSharedExamples = createRoute({
   path: "/public/{share_token}/examples",
   operationId: "list_shared_examples",
   summary: "List the examples of a shared dataset",
-  tags,
   security: [],
   request: { params: shareParams, query: z.object({ id: uuids.optional(), ...paging }) },
   responses: { 200: jsonResponse(z.array(Example), "A page of examples."), ...errors(404) },
 });
 
-const SharedSessionQuery = z.object({
-  id: uuids.optional(),
-  name: z.string().optional(),
-  name_contains: z.string().optional(),
-  ...paging,
-});
+const SharedSessionQuery = z.object({ ...idAndName, ...paging });
 export type SharedSessionQuery = z.output<typeof SharedSessionQuery>;
 
 export const listSharedSessions = createRoute({
@@ -44,7 +36,6 @@ export const listSharedSessions = createRoute({
   path: "/public/{share_token}/datasets/sessions",
   operationId: "list_shared_sessions",
   summary: "List the experiments of a shared dataset, if they are shared with it",
-  tags,
   security: [],
   request: { params: shareParams, query: SharedSessionQuery },
   responses: { 200: jsonResponse(z.array(Session), "A page of experiments with their statistics."), ...errors(404) },

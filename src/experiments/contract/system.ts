@@ -1,7 +1,7 @@
 import { createRoute, z } from "@hono/zod-openapi";
 import { jsonObject, jsonResponse } from "../../platform/contract/fields.ts";
 
-/** The response of a route that the official clients of the experiments API probe. */
+/** The official clients probe this route. */
 const ExperimentsInfo = z
   .object({
     version: z.string(),
@@ -19,13 +19,12 @@ export const experimentsInfo = createRoute({
   path: "/info",
   operationId: "experiments_info",
   summary: "Get the version and the features",
-  tags: ["System"],
   responses: { 200: jsonResponse(ExperimentsInfo, "Version and features.") },
 });
 
 /**
- * The features that clients of the experiments API check. `sdb_query_enabled` is off because it enables all of version 2 of the API, of
- * which only runs and comparisons exist here. Traces are not accepted, so there is no ingest endpoint.
+ * The features that the official clients check. `sdb_query_enabled` would enable all of version 2; this server has its runs and
+ * comparisons only. There is no ingest endpoint, because the server accepts no traces.
  */
 export const EXPERIMENTS_INFO = {
   instance_flags: {

@@ -2,13 +2,14 @@ import { createRoute, z } from "@hono/zod-openapi";
 import { jsonBody, jsonObject, jsonResponse, optional, searchable } from "../../platform/contract/fields.ts";
 import { Dataset } from "./datasets.ts";
 import { FeedbackInput } from "./feedback.ts";
-import { errors, time, uuidOrHex } from "./fields.ts";
+import { time, uuidOrHex } from "./fields.ts";
+import { errors } from "./responses.ts";
 import { Session } from "./sessions.ts";
 
 /** One example of the dataset with one run on it. */
 export const UploadRow = z
   .object({
-    row_id: uuidOrHex.openapi({ description: "The id of the example, the same in every experiment of the dataset." }),
+    row_id: uuidOrHex.describe("The id of the example, the same in every experiment of the dataset."),
     inputs: jsonObject,
     expected_outputs: optional(jsonObject),
     actual_outputs: optional(jsonObject),
@@ -47,7 +48,6 @@ export const uploadExperiment = createRoute({
   path: "/datasets/upload-experiment",
   operationId: "upload_experiment",
   summary: "Upload the results of an experiment",
-  tags: ["Experiments"],
   request: { body: jsonBody(ExperimentUpload) },
   responses: {
     200: jsonResponse(UploadResult, "The dataset and the experiment. The statistics are null until the next query."),

@@ -2,10 +2,8 @@ import { createRoute, z } from "@hono/zod-openapi";
 import { jsonBody, jsonObject, jsonResponse, optional, withDefault } from "../../platform/contract/fields.ts";
 import { datasetParams } from "./datasets.ts";
 import { Example } from "./examples.ts";
-import { nullableTime, texts, time, timeText, unrecorded, uuidOrHex } from "./fields.ts";
+import { experimentFilters, nullableTime, texts, time, timeText, unrecorded, uuidOrHex } from "./fields.ts";
 import { FeedbackStats } from "./sessions.ts";
-
-const tags = ["Version 2"];
 
 /** RFC 7807 problem details. */
 const problem = z
@@ -68,9 +66,9 @@ const select = z.enum(Object.keys(RunV2.shape).map((name) => name.toUpperCase())
 const RunQueryV2 = z
   .object({
     project_ids: optional(z.array(uuidOrHex).min(1).max(100)),
-    reference_dataset_id: optional(uuidOrHex).openapi({
-      description: "Selects all experiments of the dataset instead of `project_ids`.",
-    }),
+    reference_dataset_id: optional(uuidOrHex).describe(
+      "Selects all experiments of the dataset instead of `project_ids`.",
+    ),
     ids: optional(z.array(uuidOrHex).max(1000)),
     reference_examples: optional(z.array(uuidOrHex).max(1000)),
     trace_id: optional(uuidOrHex),
@@ -80,13 +78,11 @@ const RunQueryV2 = z
     filter: optional(z.string()),
     trace_filter: optional(z.string()),
     tree_filter: optional(z.string()),
-    min_start_time: optional(time).openapi({
-      description: "Unbounded by default. (The original defaults to one day ago.)",
-    }),
+    min_start_time: optional(time).describe("Unbounded by default. (The original defaults to one day ago.)"),
     max_start_time: optional(time),
     cursor: optional(z.string()),
     page_size: withDefault(z.int().min(1).max(1000), 100),
-    selects: optional(z.array(select)).openapi({ description: "The fields to return. The default is `id`." }),
+    selects: optional(z.array(select)).describe("The fields to return. The default is `id`."),
     sort_order: withDefault(z.enum(["ASC", "DESC"]), "DESC"),
   })
   .openapi("RunQueryV2");
@@ -100,7 +96,6 @@ export const queryRunsV2 = createRoute({
   path: "/runs/query",
   operationId: "query_runs_v2",
   summary: "Query runs",
-  tags,
   request: { body: jsonBody(RunQueryV2) },
   responses: { 200: jsonResponse(pageOf(RunV2.partial()), "A page of runs."), ...problems },
 });
@@ -112,7 +107,6 @@ export const readRunV2 = createRoute({
   path: "/runs/{run_id}",
   operationId: "read_run_v2",
   summary: "Get a run",
-  tags,
   request: {
     params: z.object({ run_id: uuidOrHex }),
     query: z.object({ project_id: uuidOrHex, start_time: time.optional(), selects }),
@@ -125,7 +119,7 @@ const ExperimentRunsQuery = z
     experiment_ids: z.array(uuidOrHex).min(1).max(100),
     example_ids: optional(z.array(uuidOrHex).max(1000)),
     comparative_experiment_id: optional(uuidOrHex),
-    filters: optional(z.record(z.string(), z.array(z.string()))),
+    filters: experimentFilters,
     selects: optional(z.array(select)),
     sort: optional(z.object({ by: z.string(), order: withDefault(z.enum(["ASC", "DESC"]), "DESC") })),
     cursor: optional(z.string()),
@@ -143,7 +137,6 @@ export const queryExperimentRuns = createRoute({
   path: "/datasets/{dataset_id}/experiment-runs",
   operationId: "query_experiment_runs",
   summary: "List examples with the runs of several experiments",
-  tags,
   request: { params: datasetParams, body: jsonBody(ExperimentRunsQuery) },
   responses: { 200: jsonResponse(pageOf(exampleWithRunsV2), "A page of examples."), ...problems },
 });

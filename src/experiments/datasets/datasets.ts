@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { Caller } from "../../platform/contract/caller.ts";
-import { type Database, writeUnique } from "../../platform/database/database.ts";
+import { type Database, type Tx, writeUnique } from "../../platform/database/database.ts";
 import { ApiError } from "../../platform/errors.ts";
 import { newId } from "../../platform/lib/ids.ts";
 import { isoOfMilliseconds } from "../../platform/lib/times.ts";
@@ -11,7 +11,6 @@ import type { SharedSessionQuery } from "../contract/shared-datasets.ts";
 import { getDataset, getExperiments } from "../lookups.ts";
 import { toDataset, toExample, toJson, toSession } from "../serialization/records.ts";
 import {
-  type DatasetOrder,
   deleteDataset,
   findDataset,
   findDatasetByName,
@@ -24,25 +23,17 @@ import { listExamples, versionTimes } from "../storage/examples.ts";
 import { deleteExperiment, experimentsOfDataset, listExperiments } from "../storage/experiments.ts";
 import type { DatasetRow } from "../storage/schema.ts";
 
-export class Datasets {
-  readonly #database: Database;
-
-  constructor(database: Database) {
-    this.#database = database;
-  }
-
+export const datasetOperations = (database: Database) => ({
   async list(caller: Caller, query: DatasetQuery): Promise<Dataset[]> {
-    const by: DatasetOrder = query.sort_by === "last_session_start_time" ? "last_session_start_us" : query.sort_by;
-    const page = { by, descending: query.sort_by_desc, limit: query.limit, offset: query.offset };
-    return (await listDatasets(this.#database.read, caller.tenant_id, query, page)).map(toDataset);
-  }
+    return (await listDatasets(database.read, caller.tenant_id, query)).map(toDataset);
+  },
 
   async read(caller: Caller, dataset_id: string): Promise<Dataset> {
-    return toDataset(await getDataset(this.#database.read, caller, dataset_id));
-  }
+    return toDataset(await getDataset(database.read, caller, dataset_id));
+  },
 
   async create(caller: Caller, body: DatasetCreate): Promise<Dataset> {
-    const created = await this.#database.write((tx) =>
+    const created = await database.write((tx) =>
       insertDataset(tx, {
         tenant_id: caller.tenant_id,
         dataset_id: body.id ?? newId(),
@@ -58,10 +49,10 @@ export class Datasets {
     );
     if (!created) throw new ApiError("dataset_exists", { field: `the id or the name "${body.name}"` });
     return toDataset(created);
-  }
+  },
 
   async update(caller: Caller, dataset_id: string, body: DatasetUpdate): Promise<Dataset> {
-    return writeUnique(this.#database, async (tx) => {
+    return writeUnique(database, async (tx) => {
       const { dataset_no } = await getDataset(tx, caller, dataset_id);
       const other = body.name === undefined ? undefined : await findDatasetByName(tx, caller.tenant_id, body.name);
       if (other && other.dataset_no !== dataset_no)
@@ -69,109 +60,97 @@ export class Datasets {
       const { baseline_experiment_id } = body;
       if (typeof baseline_experiment_id === "string")
         await getExperiments(tx, caller, dataset_no, [baseline_experiment_id]);
-      await updateDataset(
-        tx,
-        dataset_no,
-        withoutUndefined({
-          name: body.name,
-          description: body.description,
-          inputs_schema: changedJson(body.inputs_schema_definition),
-          outputs_schema: changedJson(body.outputs_schema_definition),
-          transformations: changedJson(body.transformations),
-          metadata: changedJson(body.metadata),
-          baseline_experiment_id,
-        }),
-      );
+      await updateDataset(tx, dataset_no, {
+        name: body.name,
+        description: body.description,
+        inputs_schema: changedJson(body.inputs_schema_definition),
+        outputs_schema: changedJson(body.outputs_schema_definition),
+        transformations: changedJson(body.transformations),
+        metadata: changedJson(body.metadata),
+        baseline_experiment_id,
+      });
       return toDataset(await getDataset(tx, caller, dataset_id));
     });
-  }
+  },
 
   async delete(caller: Caller, dataset_id: string): Promise<void> {
-    await this.#database.write(async (tx) => {
+    await database.write(async (tx) => {
       const { dataset_no } = await getDataset(tx, caller, dataset_id);
       for (const { experiment_no } of await experimentsOfDataset(tx, dataset_no))
         await deleteExperiment(tx, experiment_no);
       await deleteDataset(tx, dataset_no);
     });
-  }
+  },
 
   /** The newest version has the tag `latest`. */
   async versions(caller: Caller, dataset_id: string, { limit, offset }: { limit: number; offset: number }) {
-    const { read } = this.#database;
+    const { read } = database;
     const { dataset_no } = await getDataset(read, caller, dataset_id);
     const times = await versionTimes(read, dataset_no, limit, offset);
     return times.map(({ at }, index) => ({
       tags: index + offset === 0 ? ["latest"] : null,
       as_of: isoOfMilliseconds(at),
     }));
-  }
+  },
 
   async readShare(caller: Caller, dataset_id: string) {
-    const { share_token } = await getDataset(this.#database.read, caller, dataset_id);
+    const { share_token } = await getDataset(database.read, caller, dataset_id);
     return share_token === null ? null : { dataset_id, share_token };
-  }
+  },
 
   async share(caller: Caller, dataset_id: string, shares_experiments: boolean) {
-    return this.#database.write(async (tx) => {
+    return database.write(async (tx) => {
       const { dataset_no, share_token } = await getDataset(tx, caller, dataset_id);
       // The token grants access to the dataset: it must be random, not a time-ordered id.
       const token = share_token ?? randomUUID();
       await updateDataset(tx, dataset_no, { share_token: token, shares_experiments: shares_experiments ? 1 : 0 });
       return { dataset_id, share_token: token };
     });
-  }
+  },
 
   async unshare(caller: Caller, dataset_id: string): Promise<void> {
-    await this.#database.write(async (tx) => {
+    await database.write(async (tx) => {
       const { dataset_no } = await getDataset(tx, caller, dataset_id);
       await updateDataset(tx, dataset_no, { share_token: null, shares_experiments: 0 });
     });
-  }
-}
+  },
+});
 
-/** The new value of a JSON column: undefined keeps it, null removes it. */
+/** Undefined keeps the value, null removes it. */
 const changedJson = (value: unknown): string | null | undefined => (value === undefined ? undefined : toJson(value));
 
-const withoutUndefined = <T extends object>(changes: T): { [K in keyof T]?: Exclude<T[K], undefined> } =>
-  Object.fromEntries(Object.entries(changes).filter(([, value]) => value !== undefined)) as never;
-
 /** Read access with the share token of a dataset, which replaces the API key. */
-export class SharedDatasets {
-  readonly #database: Database;
-
-  constructor(database: Database) {
-    this.#database = database;
-  }
-
+export const sharedDatasetOperations = ({ read }: Database) => ({
   async read(token: string): Promise<Dataset> {
-    const { tenant_id, dataset_id } = await this.#find(token);
-    const dataset = await findDataset(this.#database.read, tenant_id, dataset_id);
+    const { tenant_id, dataset_id } = await getSharedDataset(read, token);
+    const dataset = await findDataset(read, tenant_id, dataset_id);
     if (!dataset) throw new ApiError("dataset_not_found");
     return toDataset(dataset);
-  }
+  },
 
   async listExamples(
     token: string,
     { id, limit, offset }: { id?: string[] | undefined; limit: number; offset: number },
   ): Promise<Example[]> {
-    const { tenant_id, dataset_no, dataset_id } = await this.#find(token);
+    const { tenant_id, dataset_no, dataset_id } = await getSharedDataset(read, token);
     const page = { order: "recent" as const, descending: true, seed: 0, limit, offset };
-    const rows = await listExamples(this.#database.read, tenant_id, { dataset_no, id }, page);
+    const rows = await listExamples(read, tenant_id, { dataset_no, id }, page);
     return rows.map((row) => toExample(row, dataset_id));
-  }
+  },
 
   /** Empty when the dataset is shared without its experiments. */
-  async listSessions(token: string, { limit, offset, ...filter }: SharedSessionQuery): Promise<Session[]> {
-    const { tenant_id, dataset_no, dataset_id, shares_experiments } = await this.#find(token);
+  async listSessions(token: string, query: SharedSessionQuery): Promise<Session[]> {
+    const { tenant_id, dataset_no, dataset_id, shares_experiments } = await getSharedDataset(read, token);
     if (shares_experiments !== 1) return [];
-    const page = { by: { column: "start_us" as const }, descending: true, limit, offset };
-    const rows = await listExperiments(this.#database.read, tenant_id, { ...filter, dataset_no: [dataset_no] }, page);
+    const order = { order_by: { column: "start_us" }, descending: true } as const;
+    const search = { ...query, ...order, dataset_no: [dataset_no] };
+    const rows = await listExperiments(read, tenant_id, search);
     return rows.map((row) => toSession(row, dataset_id, true));
-  }
+  },
+});
 
-  async #find(token: string): Promise<DatasetRow> {
-    const dataset = await findSharedDataset(this.#database.read, token);
-    if (!dataset) throw new ApiError("dataset_not_found");
-    return dataset;
-  }
+async function getSharedDataset(read: Tx, token: string): Promise<DatasetRow> {
+  const dataset = await findSharedDataset(read, token);
+  if (!dataset) throw new ApiError("dataset_not_found");
+  return dataset;
 }

@@ -31,79 +31,62 @@ import { digestOf } from "../upload/staging.ts";
 
 export type ExampleChange = ExampleUpdate & { id: string };
 
-export class Examples {
-  readonly #database: Database;
-
-  constructor(database: Database) {
-    this.#database = database;
-  }
-
+export const exampleOperations = (database: Database) => ({
   async list(caller: Caller, query: ExampleQuery): Promise<Partial<Example>[]> {
-    const { read } = this.#database;
+    const { read } = database;
     const { order, limit, offset } = query;
     // Orders by time are descending by default.
     const descending = query.descending ?? (order === "recent" || order === "recently_created");
     const page = { order, descending, seed: query.random_seed ?? 0, limit, offset };
-    const rows = await listExamples(read, caller.tenant_id, await this.#filter(caller, query), page);
-    const ids = await datasetIds(
-      read,
-      rows.map((row) => row.dataset_no),
-    );
+    const rows = await listExamples(read, caller.tenant_id, await toFilter(read, caller, query), page);
+    const numbers = rows.map(({ dataset_no }) => dataset_no);
+    const ids = await datasetIds(read, numbers);
     return rows.map((row) => selectExampleFields(toExample(row, ids.get(row.dataset_no) as string), query.select));
-  }
+  },
 
   async count(caller: Caller, query: ExampleCount): Promise<number> {
-    return countExamples(this.#database.read, caller.tenant_id, await this.#filter(caller, query));
-  }
+    return countExamples(database.read, caller.tenant_id, await toFilter(database.read, caller, query));
+  },
 
   async read(caller: Caller, example_id: string, as_of: number | "latest"): Promise<Example> {
-    const { read } = this.#database;
-    const filter = { id: [example_id], as_of: as_of === "latest" ? undefined : Math.floor(as_of / 1000) };
+    const { read } = database;
+    const filter = { id: [example_id], as_of: toMilliseconds(as_of) };
     const [row] = await listExamples(read, caller.tenant_id, filter, FIRST);
     if (!row) throw new ApiError("example_not_found");
     const ids = await datasetIds(read, [row.dataset_no]);
     return toExample(row, ids.get(row.dataset_no) as string);
-  }
+  },
 
   /** Adds all examples to a dataset, or none. */
   async create(caller: Caller, dataset_id: string, bodies: ExampleCreate[]): Promise<Example[]> {
-    return writeUnique(this.#database, async (tx) => {
+    return writeUnique(database, async (tx) => {
       const dataset = await getDataset(tx, caller, dataset_id);
       if (dataset.externally_managed === 1) throw new ApiError("dataset_is_managed", { name: dataset.name });
       const locked = await lockDataset(tx, dataset.dataset_no);
       if (!locked) throw new ApiError("dataset_not_found");
       await assertUnusedIds(tx, caller, bodies);
-      // One time for all examples of a request: lists sorted by time keep them in the order of the request (by example_index).
+      // With one time for all examples, lists sorted by time keep the order of the request.
       const now = await readNow(tx);
       const created = bodies.map((body, index) => newExample(locked, locked.next_example_index + index, body, now));
-      await insertExamples(
-        tx,
-        created.map(({ example }) => example),
-        created.map(({ version }) => version),
-      );
+      const examples = created.map(({ example }) => example);
+      const versions = created.map(({ version }) => version);
+      await insertExamples(tx, examples, versions);
       await updateDataset(tx, locked.dataset_no, {
         next_example_index: locked.next_example_index + bodies.length,
         example_count: locked.example_count + bodies.length,
       });
-      const rows = await examplesAt(
-        tx,
-        locked.dataset_no,
-        created.map(({ example }) => example.example_index),
-      );
+      const indexes = examples.map(({ example_index }) => example_index);
+      const rows = await examplesAt(tx, locked.dataset_no, indexes);
       return rows.sort((a, b) => a.example_index - b.example_index).map((row) => toExample(row, dataset_id));
     });
-  }
+  },
 
-  /**
-   * Changes all examples, or none.
-   *
-   * @param dataset_id the dataset to which the examples must belong
-   */
+  /** Updates all examples, or none. With a `dataset_id`, the examples must belong to this dataset. */
   async update(caller: Caller, changes: ExampleChange[], dataset_id?: string): Promise<Example[]> {
-    return this.#database.write(async (tx) => {
+    return database.write(async (tx) => {
       const changed: Example[] = [];
       for (const { id, ...change } of changes) {
-        const example = await this.#locked(tx, caller, id);
+        const example = await lockExample(tx, caller, id);
         const ids = await datasetIds(tx, [example.dataset_no]);
         const of = ids.get(example.dataset_no) as string;
         if (dataset_id !== undefined && of !== dataset_id) throw new ApiError("example_not_found");
@@ -114,47 +97,48 @@ export class Examples {
       }
       return changed;
     });
-  }
+  },
 
   async delete(caller: Caller, ids: readonly string[]): Promise<void> {
-    await this.#database.write(async (tx) => {
+    await database.write(async (tx) => {
       for (const id of new Set(ids)) {
-        const example = await this.#locked(tx, caller, id);
+        const example = await lockExample(tx, caller, id);
         await addVersion(tx, example, {}, true);
         const [dataset] = await datasetsByNo(tx, [example.dataset_no]);
         if (dataset) await updateDataset(tx, dataset.dataset_no, { example_count: dataset.example_count - 1 });
       }
     });
-  }
+  },
+});
 
-  /** An example that is not deleted, with its dataset locked until the transaction ends. */
-  async #locked(tx: Tx, { tenant_id }: Caller, example_id: string): Promise<ExampleRow> {
-    const found = await findExample(tx, tenant_id, example_id);
-    if (found) await lockDataset(tx, found.dataset_no);
-    // Another transaction may have changed it before the lock.
-    const example = await findExample(tx, tenant_id, example_id);
-    if (!example || example.deleted === 1) throw new ApiError("example_not_found");
-    return example;
-  }
-
-  async #filter(caller: Caller, query: ExampleCount): Promise<ExampleFilter> {
-    const { dataset, as_of } = query;
-    const { read } = this.#database;
-    return {
-      id: query.id,
-      metadata: query.metadata,
-      splits: query.splits,
-      text: query.full_text_contains,
-      filters: readExampleFilters(query.filter),
-      as_of: as_of === "latest" ? undefined : Math.floor(as_of / 1000),
-      dataset_no: dataset === undefined ? undefined : (await getDataset(read, caller, dataset)).dataset_no,
-    };
-  }
+/** Reads an example that is not deleted and locks its dataset until the transaction ends. */
+async function lockExample(tx: Tx, { tenant_id }: Caller, example_id: string): Promise<ExampleRow> {
+  const found = await findExample(tx, tenant_id, example_id);
+  if (found) await lockDataset(tx, found.dataset_no);
+  // Another transaction may have changed it before the lock.
+  const example = await findExample(tx, tenant_id, example_id);
+  if (!example || example.deleted === 1) throw new ApiError("example_not_found");
+  return example;
 }
+
+async function toFilter(read: Tx, caller: Caller, query: ExampleCount): Promise<ExampleFilter> {
+  const { id, metadata, splits, full_text_contains: text, dataset, as_of } = query;
+  return {
+    id,
+    metadata,
+    splits,
+    text,
+    filters: readExampleFilters(query.filter),
+    as_of: toMilliseconds(as_of),
+    dataset_no: dataset === undefined ? undefined : (await getDataset(read, caller, dataset)).dataset_no,
+  };
+}
+
+const toMilliseconds = (as_of: number | "latest") => (as_of === "latest" ? undefined : Math.floor(as_of / 1000));
 
 const FIRST = { order: "id", descending: false, seed: 0, limit: 1, offset: 0 } as const;
 
-/** The clients require these fields in every response. */
+/** The official clients require these fields. */
 const REQUIRED_FIELDS = new Set(["id", "dataset_id", "inputs", "name", "created_at", "modified_at"]);
 
 function selectExampleFields(example: Example, fields: readonly string[] | undefined): Partial<Example> {
@@ -205,7 +189,6 @@ function newExample(
   return { example, version };
 }
 
-/** Adds a version with the changed fields; the other fields keep their values. */
 async function addVersion(tx: Tx, example: ExampleRow, change: ExampleUpdate, isDeleted = false): Promise<void> {
   const before = (await findVersion(tx, example)) as ExampleVersionRow;
   const { metadata, split } = extractSplit(change);
@@ -215,31 +198,20 @@ async function addVersion(tx: Tx, example: ExampleRow, change: ExampleUpdate, is
   // Later than the previous version, also within one millisecond: as_of distinguishes versions by time.
   const modified_at = Math.max(await readNow(tx), before.created_at + 1);
   const deleted = isDeleted ? 1 : 0;
-  await insertExamples(
-    tx,
-    [],
-    [
-      {
-        ...before,
-        version,
-        inputs: JSON.stringify(inputs),
-        outputs: toJson(outputs),
-        metadata: metadata === undefined ? before.metadata : toJson(metadata),
-        splits: split === undefined ? before.splits : JSON.stringify(split),
-        deleted,
-        created_at: modified_at,
-      },
-    ],
-  );
-  const { dataset_no, example_index } = example;
-  await setExampleVersion(tx, {
-    dataset_no,
-    example_index,
+  const changed = {
+    ...before,
     version,
-    digest: digestOf(inputs, outputs),
+    inputs: JSON.stringify(inputs),
+    outputs: toJson(outputs),
+    metadata: metadata === undefined ? before.metadata : toJson(metadata),
+    splits: split === undefined ? before.splits : JSON.stringify(split),
     deleted,
-    modified_at,
-  });
+    created_at: modified_at,
+  };
+  await insertExamples(tx, [], [changed]);
+  const { dataset_no, example_index } = example;
+  const digest = digestOf(inputs, outputs);
+  await setExampleVersion(tx, { dataset_no, example_index, version, digest, deleted, modified_at });
 }
 
 /** Responses have the splits in the metadata, and clients may send them back there. `split` takes precedence. */

@@ -7,19 +7,12 @@ import { deleteConfig, findConfig, insertConfig, listConfigs, updateConfig } fro
 import type { FeedbackConfigRow } from "../storage/schema.ts";
 
 /** The meaning of feedback keys, and whether lower scores are better. */
-export class FeedbackConfigs {
-  readonly #database: Database;
-
-  constructor(database: Database) {
-    this.#database = database;
-  }
-
+export const feedbackConfigOperations = ({ read, write }: Database) => ({
   async list({ tenant_id }: Caller, query: KeyConfigQuery): Promise<KeyConfig[]> {
-    const page = { descending: query.sort_by_desc, limit: query.limit, offset: query.offset };
-    return (await listConfigs(this.#database.read, tenant_id, query, page)).map(toKeyConfig);
-  }
+    return (await listConfigs(read, tenant_id, query)).map(toKeyConfig);
+  },
 
-  /** An equal config is no conflict: clients send the config with each of their runs. */
+  /** An equal config is not a conflict: clients send the config with each of their runs. */
   async create({ tenant_id }: Caller, body: KeyConfigCreate): Promise<KeyConfig> {
     const row = {
       tenant_id,
@@ -27,7 +20,7 @@ export class FeedbackConfigs {
       config: JSON.stringify(body.feedback_config),
       is_lower_score_better: toFlag(body.is_lower_score_better),
     };
-    return this.#database.write(async (tx) => {
+    return write(async (tx) => {
       const stored = (await insertConfig(tx, row)) ?? (await findConfig(tx, tenant_id, row.feedback_key));
       // Null and false both mean that higher is better; the clients always send a value.
       const hasOtherDirection = (stored?.is_lower_score_better ?? 0) !== (row.is_lower_score_better ?? 0);
@@ -35,10 +28,10 @@ export class FeedbackConfigs {
         throw new ApiError("feedback_config_exists", { key: row.feedback_key });
       return toKeyConfig(stored);
     });
-  }
+  },
 
   async update({ tenant_id }: Caller, body: KeyConfigUpdate): Promise<KeyConfig> {
-    return this.#database.write(async (tx) => {
+    return write(async (tx) => {
       const changed = await updateConfig(tx, tenant_id, body.feedback_key, {
         ...(body.feedback_config && { config: JSON.stringify(body.feedback_config) }),
         ...(body.is_lower_score_better !== undefined && { is_lower_score_better: toFlag(body.is_lower_score_better) }),
@@ -46,15 +39,15 @@ export class FeedbackConfigs {
       if (!changed) throw new ApiError("feedback_config_not_found");
       return toKeyConfig(changed);
     });
-  }
+  },
 
   async delete({ tenant_id }: Caller, key: string): Promise<void> {
-    const count = await this.#database.write((tx) => deleteConfig(tx, tenant_id, key));
+    const count = await write((tx) => deleteConfig(tx, tenant_id, key));
     if (count === 0) throw new ApiError("feedback_config_not_found");
-  }
-}
+  },
+});
 
-/** Stores the first config that arrives with a score of a key; existing configs stay as they are. */
+/** Stores the first config of each key that has none. */
 export async function insertMissingConfigs(
   tx: Tx,
   tenant_id: string,

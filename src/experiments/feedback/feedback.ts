@@ -21,31 +21,17 @@ import type { FeedbackRow } from "../storage/schema.ts";
 import { insertMissingConfigs } from "./feedback-configs.ts";
 
 /** Scores and comments. Each change updates the statistics of its key in the same transaction. */
-export class FeedbackRules {
-  readonly #database: Database;
-
-  constructor(database: Database) {
-    this.#database = database;
-  }
-
+export const feedbackOperations = (database: Database) => ({
   async list(caller: Caller, query: FeedbackQuery): Promise<Feedback[]> {
-    const filter = {
-      ...query,
-      run_id: query.run,
-      experiment_id: query.session,
-      from_us: query.min_created_at,
-      to_us: query.max_created_at,
-    };
-    return (await listFeedback(this.#database.read, caller.tenant_id, filter, query)).map(toFeedback);
-  }
+    return (await listFeedback(database.read, caller.tenant_id, query)).map(toFeedback);
+  },
 
   async read(caller: Caller, feedback_id: string): Promise<Feedback> {
-    return toFeedback(await getFeedback(this.#database.read, caller, feedback_id));
-  }
+    return toFeedback(await getFeedback(database.read, caller, feedback_id));
+  },
 
-  /** Creates feedback on a run, or on the experiment when no run is given. */
   async create(caller: Caller, body: FeedbackCreate): Promise<Feedback> {
-    return writeUnique(this.#database, async (tx) => {
+    return writeUnique(database, async (tx) => {
       const row = newFeedbackRow(caller.tenant_id, await targetOf(tx, caller, body), body, await readNow(tx));
       if (!(await lockExperiment(tx, row.experiment_no))) throw new ApiError("session_not_found");
       if ((await takenFeedbackIds(tx, [row.feedback_id])).length > 0)
@@ -55,10 +41,10 @@ export class FeedbackRules {
       await refreshKeyStats(tx, row.experiment_no, row.key);
       return toFeedback(await getFeedback(tx, caller, row.feedback_id));
     });
-  }
+  },
 
   async update(caller: Caller, feedback_id: string, body: FeedbackUpdate): Promise<Feedback> {
-    return this.#database.write(async (tx) => {
+    return database.write(async (tx) => {
       const { experiment_no, key } = await lockFeedback(tx, caller, feedback_id);
       const changes: Partial<FeedbackRow> = { modified_us: (await readNow(tx)) * 1000 };
       if (body.score !== undefined) changes.score = body.score;
@@ -70,16 +56,16 @@ export class FeedbackRules {
       await refreshKeyStats(tx, experiment_no, key);
       return toFeedback(await getFeedback(tx, caller, feedback_id));
     });
-  }
+  },
 
   async delete(caller: Caller, feedback_id: string): Promise<void> {
-    await this.#database.write(async (tx) => {
+    await database.write(async (tx) => {
       const { experiment_no, key } = await lockFeedback(tx, caller, feedback_id);
       await deleteFeedback(tx, feedback_id);
       await refreshKeyStats(tx, experiment_no, key);
     });
-  }
-}
+  },
+});
 
 async function getFeedback(tx: Tx, { tenant_id }: Caller, feedback_id: string): Promise<FullFeedback> {
   const found = await findFeedback(tx, tenant_id, feedback_id);
@@ -94,11 +80,10 @@ async function lockFeedback(tx: Tx, caller: Caller, feedback_id: string): Promis
   return getFeedback(tx, caller, feedback_id);
 }
 
-async function targetOf(
-  tx: Tx,
-  caller: Caller,
-  body: FeedbackCreate,
-): Promise<Pick<FeedbackRow, "experiment_no" | "example_index" | "repetition">> {
+/** Both numbers of the run are null for feedback on an experiment. */
+type Target = Pick<FeedbackRow, "experiment_no" | "example_index" | "repetition">;
+
+async function targetOf(tx: Tx, caller: Caller, body: FeedbackCreate): Promise<Target> {
   const run_id = body.run_id ?? body.trace_id;
   if (run_id === undefined) {
     if (body.session_id === undefined) {
@@ -113,15 +98,8 @@ async function targetOf(
   return { experiment_no: run.experiment_no, example_index: run.example_index, repetition: run.repetition };
 }
 
-const DEFAULT_SOURCE = { type: "api", metadata: null };
-
 /** @param now in milliseconds, the default of missing times */
-export function newFeedbackRow(
-  tenant_id: string,
-  target: Pick<FeedbackRow, "experiment_no" | "example_index" | "repetition">,
-  input: FeedbackInput,
-  now: number,
-): FeedbackRow {
+export function newFeedbackRow(tenant_id: string, target: Target, input: FeedbackInput, now: number): FeedbackRow {
   const now_us = now * 1000;
   const { feedback_source } = input;
   return {
@@ -133,7 +111,7 @@ export function newFeedbackRow(
     value: toJson(input.value),
     comment: input.comment ?? null,
     correction: toJson(input.correction),
-    source: JSON.stringify(feedback_source ? { metadata: null, ...feedback_source } : DEFAULT_SOURCE),
+    source: JSON.stringify(feedback_source ? { metadata: null, ...feedback_source } : { type: "api", metadata: null }),
     extra: toJson(input.extra),
     feedback_group_id: input.feedback_group_id ?? null,
     comparative_experiment_id: input.comparative_experiment_id ?? null,

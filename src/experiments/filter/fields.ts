@@ -48,18 +48,13 @@ export const hasOrder = (field: FieldName): boolean => ORDERED.has(FIELDS[field]
 
 export const orderedFields = (): string => (Object.keys(FIELDS) as FieldName[]).filter(hasOrder).join(", ");
 
-/**
- * Converts a literal to the unit of a field: seconds, microseconds, a UUID in lower case ...
- *
- * @returns undefined when the literal does not have the type of the field
- */
+/** Converts a literal to the unit of a field. Undefined when the literal does not have the type of the field. */
 export function toFieldValue(field: FieldName, literal: Scalar): Scalar | undefined {
   const { kind, nullable } = FIELDS[field];
   if (literal === null) return nullable ? null : undefined;
   return LITERAL_TYPES[kind].convert(literal);
 }
 
-/** A description of the type of a field, for example `seconds as a number or a text like "5s", or null`. */
 export function expectedLiteral(field: FieldName): string {
   const { kind, nullable } = FIELDS[field];
   const { expected } = LITERAL_TYPES[kind];
@@ -94,7 +89,7 @@ const LITERAL_TYPES: Record<Kind, LiteralType> = {
   list: { expected: "no value", convert: () => undefined },
 };
 
-/** Division of milliseconds is exact where multiplication is not: 700 * 0.001 is not 0.7. */
+/** Milliseconds are divided, because 700 * 0.001 is not 0.7. */
 const SECONDS_IN: Record<string, (amount: number) => number> = {
   ms: (amount) => amount / 1000,
   s: (amount) => amount,

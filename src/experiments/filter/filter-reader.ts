@@ -10,7 +10,7 @@ import {
   toFieldValue,
 } from "./fields.ts";
 
-/** A syntax error in a filter expression. The message has the position, the expected input and the actual input. */
+/** A syntax error in a filter expression. */
 export class FilterError extends Error {
   /** The offset in the expression in UTF-16 code units, from 0. */
   readonly position: number;
@@ -22,15 +22,12 @@ export class FilterError extends Error {
   }
 }
 
-/** Quotes a part of an expression in an error: on one line, with at most 40 characters. */
+/** Quotes part of an expression in an error, on one line and with at most 40 characters. */
 export function quoted(text: string): string {
   return JSON.stringify(text.length > 40 ? `${text.slice(0, 40)}…` : text);
 }
 
-/**
- * A word is a name, a number, true, false or null. The `value` of a text is its content without quotes. Punctuation is one of
- * `( ) [ ] ,`. The tokens after the last are all `end`.
- */
+/** A word is a name, a number, true, false or null. Punctuation is one of `( ) [ ] ,`. The value of a text has no quotes. */
 export interface Token {
   kind: "word" | "text" | "punctuation" | "end";
   value: string;
@@ -41,69 +38,12 @@ const SPACE = /\s*/y;
 const WORD = /[\w.+-]+/y;
 const PUNCTUATION = "()[],";
 
-/** Reads tokens on demand, so that the first error is the leftmost. */
-export class Tokens {
-  readonly #text: string;
-  #at = 0;
-  #next: Token | undefined;
-
-  constructor(text: string) {
-    this.#text = text;
-  }
-
-  /** @throws FilterError when the next characters are not a token */
-  peek(): Token {
-    this.#next ??= this.#read();
-    return this.#next;
-  }
-
-  /** @throws FilterError when the next characters are not a token */
-  next(): Token {
-    const token = this.peek();
-    this.#next = undefined;
-    return token;
-  }
-
-  #read(): Token {
-    const text = this.#text;
-    this.#skip(SPACE);
-    const at = this.#at;
-    if (at === text.length) return { kind: "end", value: "", at };
-    const first = text[at] as string;
-    if (PUNCTUATION.includes(first)) {
-      this.#at++;
-      return { kind: "punctuation", value: first, at };
-    }
-    if (first === '"' || first === "'") {
-      const { value, end } = first === '"' ? escapedText(text, at) : plainText(text, at);
-      this.#at = end;
-      // As in all input: Postgres stores neither NUL nor unpaired surrogates.
-      return { kind: "text", value: value.replaceAll("\0", "\ufffd").toWellFormed(), at };
-    }
-    const word = this.#skip(WORD);
-    if (word !== "") return { kind: "word", value: word, at };
-    throw new FilterError(
-      at,
-      `${quoted(String.fromCodePoint(text.codePointAt(at) as number))} is not part of the filter syntax.`,
-    );
-  }
-
-  /** @param pattern a sticky pattern that also matches the empty text */
-  #skip(pattern: RegExp): string {
-    pattern.lastIndex = this.#at;
-    const [match] = pattern.exec(this.#text) ?? [""];
-    this.#at += match.length;
-    return match;
-  }
-}
-
-/** Describes an unexpected token in an error. */
 export function describeToken(token: Token): string {
   if (token.kind === "end") return "the end";
   return token.kind === "text" ? `the text ${quoted(token.value)}` : quoted(token.value);
 }
 
-/** Texts in single quotes have no escapes, as in the official grammar (`'[^']*'`): they can contain JSON with escapes. */
+/** Texts in single quotes have no escapes, as in the official grammar, so they can contain JSON. */
 function plainText(text: string, at: number): { value: string; end: number } {
   const end = text.indexOf("'", at + 1);
   if (end < 0) throw unterminated(at);
@@ -112,7 +52,7 @@ function plainText(text: string, at: number): { value: string; end: number } {
 
 const ESCAPES: Record<string, string> = { '"': '"', "\\": "\\", "/": "/", b: "\b", f: "\f", n: "\n", r: "\r", t: "\t" };
 
-/** Texts in double quotes have the escapes of JSON: both official clients serialize ids as JSON. */
+/** Texts in double quotes have the escapes of JSON, because the official clients serialize ids as JSON. */
 function escapedText(text: string, at: number): { value: string; end: number } {
   let value = "";
   for (let i = at + 1; i < text.length; i++) {
@@ -142,21 +82,30 @@ const MAX_NODES = 1000;
 /** `reference_example_id` becomes `reference_example`. */
 export type Name = Token & { value: FieldName | PseudoField };
 
-/** Reads the parts of a call. Every method throws a FilterError for unexpected input. */
-export class ArgumentReader {
-  readonly #tokens: Tokens;
+/** Reads the tokens of a filter expression on demand, so that the first FilterError is the leftmost. */
+export class FilterReader {
+  readonly #text: string;
+  #at = 0;
+  #next: Token | undefined;
   #nodes = 0;
 
-  constructor(tokens: Tokens) {
-    this.#tokens = tokens;
+  constructor(text: string) {
+    this.#text = text;
   }
 
   peek(): Token {
-    return this.#tokens.peek();
+    this.#next ??= this.#read();
+    return this.#next;
+  }
+
+  #take(): Token {
+    const token = this.peek();
+    this.#next = undefined;
+    return token;
   }
 
   operator<O extends string>(operators: readonly O[]): { at: number; operator: O } {
-    const token = this.#tokens.next();
+    const token = this.#take();
     const operator = operators.find((name) => token.kind === "word" && name === token.value);
     if (operator) return { at: token.at, operator };
     const list = operators.join(", ");
@@ -166,7 +115,7 @@ export class ArgumentReader {
   }
 
   name(): Name {
-    const token = this.#tokens.next();
+    const token = this.#take();
     if (token.kind !== "word") {
       throw new FilterError(token.at, `expected a field without quotes, found ${describeToken(token)}.`);
     }
@@ -176,9 +125,8 @@ export class ArgumentReader {
     throw new FilterError(token.at, `${describeToken(token)} is not a field of a run; the fields are ${names}.`);
   }
 
-  /** A value in the unit of the field. */
   value(field: FieldName): Scalar {
-    const token = this.#tokens.next();
+    const token = this.#take();
     const literal = token.kind === "text" ? token.value : literalOf(token);
     const value = literal === undefined ? undefined : toFieldValue(field, literal);
     if (value !== undefined) return value;
@@ -186,12 +134,11 @@ export class ArgumentReader {
   }
 
   text(expected: string): Token {
-    const token = this.#tokens.next();
+    const token = this.#take();
     if (token.kind === "text") return token;
     throw new FilterError(token.at, `expected ${expected}, found ${describeToken(token)}.`);
   }
 
-  /** A list in brackets, possibly empty. */
   list<T>(read: () => T): T[] {
     this.punctuation("[");
     const readItem = () => {
@@ -203,11 +150,10 @@ export class ArgumentReader {
     return items;
   }
 
-  /** One or more items, separated by commas. */
   separated<T>(read: () => T): T[] {
     const items = [read()];
     while (this.#isNext(",")) {
-      this.#tokens.next();
+      this.#take();
       items.push(read());
     }
     return items;
@@ -216,11 +162,11 @@ export class ArgumentReader {
   punctuation(mark: string): void {
     const token = this.peek();
     if (!this.#isNext(mark)) throw new FilterError(token.at, `expected "${mark}", found ${describeToken(token)}.`);
-    this.#tokens.next();
+    this.#take();
   }
 
   end(): void {
-    const token = this.#tokens.next();
+    const token = this.#take();
     if (token.kind !== "end")
       throw new FilterError(token.at, `expected the end of the filter, found ${describeToken(token)}.`);
   }
@@ -233,9 +179,41 @@ export class ArgumentReader {
     const { kind, value } = this.peek();
     return kind === "punctuation" && value === mark;
   }
+
+  #read(): Token {
+    const text = this.#text;
+    this.#skip(SPACE);
+    const at = this.#at;
+    if (at === text.length) return { kind: "end", value: "", at };
+    const first = text[at] as string;
+    if (PUNCTUATION.includes(first)) {
+      this.#at++;
+      return { kind: "punctuation", value: first, at };
+    }
+    if (first === '"' || first === "'") {
+      const { value, end } = first === '"' ? escapedText(text, at) : plainText(text, at);
+      this.#at = end;
+      // Postgres stores neither NUL nor unpaired surrogates.
+      return { kind: "text", value: value.replaceAll("\0", "\ufffd").toWellFormed(), at };
+    }
+    const word = this.#skip(WORD);
+    if (word !== "") return { kind: "word", value: word, at };
+    throw new FilterError(
+      at,
+      `${quoted(String.fromCodePoint(text.codePointAt(at) as number))} is not part of the filter syntax.`,
+    );
+  }
+
+  /** @param pattern a sticky pattern */
+  #skip(pattern: RegExp): string {
+    pattern.lastIndex = this.#at;
+    const [match] = pattern.exec(this.#text) ?? [""];
+    this.#at += match.length;
+    return match;
+  }
 }
 
-/** Compared in lower case: Python users build expressions with f-strings, which yield `True` and `None`. */
+/** Compared in lower case: f-strings in Python yield `True` and `None`. */
 const CONSTANTS = new Map([
   ["true", true],
   ["false", false],
@@ -243,10 +221,9 @@ const CONSTANTS = new Map([
   ["none", null],
 ]);
 
-/** Matches each digit in one way only: with `\d+\.?\d*`, 20,000 digits and a letter took 1 s. */
+/** Matches each digit in one way only, which avoids quadratic backtracking: 1 s for 20,000 digits. */
 const NUMBER = /^[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?$/i;
 
-/** A number, true, false or null. */
 function literalOf({ kind, value }: Token): number | boolean | null | undefined {
   if (kind !== "word") return undefined;
   const constant = CONSTANTS.get(value.toLowerCase());

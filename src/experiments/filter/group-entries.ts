@@ -10,10 +10,7 @@ import type {
 } from "../storage/run-filter.ts";
 import { FilterError } from "./filter-reader.ts";
 
-/**
- * A parsed expression before grouping. An `entry` is a condition on one field of a feedback row or of a metadata entry. `at` is
- * the position of the call.
- */
+/** A parsed expression before grouping. An `entry` is a condition on a field of a feedback row or of a metadata entry. */
 export type ParsedExpression =
   | { op: "and" | "or"; at: number; of: ParsedExpression[] }
   | { op: "not"; at: number; of: ParsedExpression }
@@ -43,8 +40,8 @@ function kindOf(field: RunField | EntryField): EntryKind | undefined {
  * - `neq` on a key, and `neq` on a value without a key, match when no such row exists:
  *   `and(neq(metadata_key, "k"), eq(metadata_value, "v"))` finds runs without the key `k` that have the value `v`.
  *
- * The last rule is from "Negative filtering on key-value pairs" in the official guide to querying traces, the first from its
- * examples. The rule for `or` is an extension.
+ * The last rule is from "Negative filtering on key-value pairs" in the official guide to querying traces, the first is from its
+ * examples, and the rule for `or` is an extension.
  *
  * @throws FilterError when one `and` has two keys and a value: the value could belong to either key
  */
@@ -71,19 +68,13 @@ function groupOperands(operands: ParsedExpression[]): RunFilter[] {
     const group = groups.find((members) => members.some((member) => member.operand === operand));
     if (!group) return [groupEntries(operand)];
     const [first] = group as [Member];
-    // The filter of the group takes the place of its first condition; its other conditions are removed.
-    return operand === first.operand
-      ? [
-          entryFilter(
-            first.kind,
-            group.map((member) => member.condition),
-          ),
-        ]
-      : [];
+    // The filter of the group replaces its first condition; its other conditions are removed.
+    if (operand !== first.operand) return [];
+    const conditions = group.map(({ condition }) => condition);
+    return [entryFilter(first.kind, conditions)];
   });
 }
 
-/** An operand of an `and` with a condition on an entry. */
 interface Member {
   operand: ParsedExpression;
   kind: EntryKind;

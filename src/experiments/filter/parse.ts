@@ -2,12 +2,11 @@ import { ApiError } from "../../platform/errors.ts";
 import { isObject, JsonError, parseUntrusted } from "../../platform/lib/json/json.ts";
 import type { Comparator, RunFilter, Scalar } from "../storage/run-filter.ts";
 import { type FieldName, hasOrder, isField, orderedFields } from "./fields.ts";
-import { ArgumentReader, describeToken, FilterError, type Name, quoted, type Token, Tokens } from "./filter-reader.ts";
+import { describeToken, FilterError, FilterReader, type Name, quoted, type Token } from "./filter-reader.ts";
 import { groupEntries, type ParsedExpression, toExpression } from "./group-entries.ts";
 
 /** In UTF-16 code units. */
 const MAX_LENGTH = 20_000;
-/** The maximum nesting of calls. */
 const MAX_DEPTH = 32;
 
 const OPERATORS = ["and", "or", "not", "eq", "neq", "gt", "gte", "lt", "lte", "in", "has", "exists", "search"] as const;
@@ -15,14 +14,13 @@ const OPERATORS = ["and", "or", "not", "eq", "neq", "gt", "gte", "lt", "lte", "i
 type Operator = (typeof OPERATORS)[number];
 
 /**
- * Parses a filter expression of the official clients: calls of {@link OPERATORS} on fields and values, for example
+ * Parses a filter expression of the official clients, for example
  * `and(eq(feedback_key, "correctness"), lt(feedback_score, 0.5))`. Rules that the official description does not specify:
  *
- * - `latency` accepts seconds or a text with a unit. A time without an offset is UTC. `error` accepts true (the run has an
- *   error) and false.
- * - `exists(metadata, "k")` and `has(metadata, '{"k": 1}')` match metadata entries, `eq(thread_id, "t")` matches the thread id
- *   in the metadata (sent by `readThread` of the clients).
- * - `search` has no field, as on the official service.
+ * - `latency` accepts seconds or a text with a unit. The default time zone is UTC. `error` also accepts true and false.
+ * - `exists(metadata, "k")` and `has(metadata, '{"k": 1}')` match metadata entries. `eq(thread_id, "t")`, which `readThread` of
+ *   the clients sends, matches the thread id in the metadata.
+ * - `search` has no field.
  *
  * @throws FilterError with the position of the first error
  */
@@ -30,13 +28,13 @@ export function parseFilter(text: string): RunFilter {
   if (text.length > MAX_LENGTH) {
     throw new FilterError(MAX_LENGTH, `a filter has at most ${MAX_LENGTH} characters; this one has ${text.length}.`);
   }
-  const reader = new ArgumentReader(new Tokens(text));
+  const reader = new FilterReader(text);
   const parsed = readCall(reader, 1);
   reader.end();
   return groupEntries(parsed);
 }
 
-function readCall(reader: ArgumentReader, depth: number): ParsedExpression {
+function readCall(reader: FilterReader, depth: number): ParsedExpression {
   const { at, operator } = reader.operator(OPERATORS);
   if (depth > MAX_DEPTH) throw new FilterError(at, `calls are nested more than ${MAX_DEPTH} deep.`);
   reader.countNode(at);
@@ -46,7 +44,7 @@ function readCall(reader: ArgumentReader, depth: number): ParsedExpression {
   return parsed;
 }
 
-function readArguments(reader: ArgumentReader, operator: Operator, at: number, depth: number): ParsedExpression {
+function readArguments(reader: FilterReader, operator: Operator, at: number, depth: number): ParsedExpression {
   switch (operator) {
     case "and":
     case "or":
@@ -66,7 +64,7 @@ function readArguments(reader: ArgumentReader, operator: Operator, at: number, d
   }
 }
 
-function readComparison(reader: ArgumentReader, op: Comparator, at: number): ParsedExpression {
+function readComparison(reader: FilterReader, op: Comparator, at: number): ParsedExpression {
   const name = reader.name();
   const ordered = op !== "eq" && op !== "neq";
   if (name.value === "thread_id" && !ordered) return readThread(reader, op, at);
@@ -82,7 +80,7 @@ function readComparison(reader: ArgumentReader, op: Comparator, at: number): Par
   return toExpression(at, { op: (op === "eq") === value ? "neq" : "eq", field, value: null });
 }
 
-function readIn(reader: ArgumentReader, at: number): ParsedExpression {
+function readIn(reader: FilterReader, at: number): ParsedExpression {
   const name = reader.name();
   const field = name.value === "thread_id" ? undefined : fieldFor("in", name);
   reader.punctuation(",");
@@ -91,7 +89,7 @@ function readIn(reader: ArgumentReader, at: number): ParsedExpression {
   return plain(at, inThread({ op: "in", field: "metadata_value", values }));
 }
 
-function readListed(reader: ArgumentReader, field: FieldName): Scalar {
+function readListed(reader: FilterReader, field: FieldName): Scalar {
   const token = reader.peek();
   const value = reader.value(field);
   if (value !== null && (field !== "error" || typeof value === "string")) return value;
@@ -100,7 +98,7 @@ function readListed(reader: ArgumentReader, field: FieldName): Scalar {
 
 const THREAD_ID = "a thread id in quotes";
 
-function readThread(reader: ArgumentReader, op: "eq" | "neq", at: number): ParsedExpression {
+function readThread(reader: FilterReader, op: "eq" | "neq", at: number): ParsedExpression {
   reader.punctuation(",");
   const thread = inThread({ op: "eq", field: "metadata_value", value: reader.text(THREAD_ID).value });
   return plain(at, op === "eq" ? thread : { op: "not", of: thread });
@@ -112,7 +110,7 @@ function inThread(value: (RunFilter & { op: "metadata" })["where"][number]): Run
   return { op: "metadata", where: [{ op: "in", field: "metadata_key", values: keys }, value] };
 }
 
-function readExists(reader: ArgumentReader, at: number): ParsedExpression {
+function readExists(reader: FilterReader, at: number): ParsedExpression {
   const name = reader.name();
   if (name.value !== "metadata") {
     const field = name.value === "tags" ? "tags" : fieldFor("exists", name);
@@ -123,7 +121,7 @@ function readExists(reader: ArgumentReader, at: number): ParsedExpression {
   return plain(at, { op: "metadata", where: [{ op: "eq", field: "metadata_key", value }] });
 }
 
-function readHas(reader: ArgumentReader): RunFilter {
+function readHas(reader: FilterReader): RunFilter {
   const name = reader.name();
   if (name.value !== "tags" && name.value !== "metadata") {
     throw unsupported("has", name, `use has(tags, "a") or has(metadata, '{"k": "v"}')`);
@@ -133,8 +131,7 @@ function readHas(reader: ArgumentReader): RunFilter {
   return { op: "has", field: "tags", value: reader.text("a tag in quotes").value };
 }
 
-/** The run has all entries of the metadata object of a `has`. */
-function entriesIn(text: Token, reader: ArgumentReader): RunFilter {
+function entriesIn(text: Token, reader: FilterReader): RunFilter {
   const entries = Object.entries(objectIn(text)).map(([key, value]): RunFilter => {
     reader.countNode(text.at);
     if (!isScalar(value)) {
@@ -165,7 +162,7 @@ function objectIn(text: Token): Record<string, unknown> {
 const isScalar = (value: unknown): value is Scalar =>
   value === null || typeof value === "string" || typeof value === "boolean" || Number.isFinite(value);
 
-function readWords(reader: ArgumentReader): string[] {
+function readWords(reader: FilterReader): string[] {
   const text = reader.text("a text to search for in quotes (search has no field)");
   const words = wordsOf(text.value);
   if (words.length === 0) throw new FilterError(text.at, "expected at least one word to search for.");
@@ -187,23 +184,14 @@ function fieldFor(op: Operator, name: Name): FieldName {
 const unsupported = (op: Operator, name: Name, advice: string) =>
   new FilterError(name.at, `${op} does not support ${name.value}: ${advice}.`);
 
-/**
- * Parses the filters of a request.
- *
- * @param words words to search for
- * @throws ApiError 400 with the position and the reason of a syntax error
- */
+/** @throws ApiError 400 with the position and the reason of a syntax error */
 export function readFilters(expressions: readonly (string | undefined)[], words = ""): RunFilter[] {
   const searchWords = wordsOf(words);
   const filters = expressions.flatMap((text) => (text === undefined || text.trim() === "" ? [] : parse(text)));
   return searchWords.length > 0 ? [...filters, { op: "search", words: searchWords }] : filters;
 }
 
-/**
- * Parses a filter on examples, which supports metadata and text only.
- *
- * @throws ApiError 400 with the position and the reason of a syntax error, or with the unsupported field
- */
+/** @throws ApiError 400 for a syntax error, or for a field other than metadata and text, which examples do not have */
 export function readExampleFilters(expression: string | undefined): RunFilter[] {
   const filters = readFilters([expression]);
   const field = filters.map(runField).find((found) => found !== undefined);

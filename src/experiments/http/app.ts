@@ -1,14 +1,14 @@
 import { OpenAPIHono, type RouteConfig } from "@hono/zod-openapi";
 import type { App } from "../../platform/http/route.ts";
 import type { Log } from "../../platform/lib/log.ts";
-import { experimentRoutes, experimentRoutesV2, experimentsDocument } from "../contract/routes.ts";
+import { EXPERIMENT_TAGS, experimentRoutes, experimentRoutesV2, experimentsDocument } from "../contract/routes.ts";
 import type { ExperimentsInfo } from "../contract/system.ts";
 import type { ExperimentsService } from "../worker/experiments-service.ts";
 import { serveComparison } from "./comparison.ts";
 import { serveDatasets } from "./datasets.ts";
 import { serveExamples } from "./examples.ts";
 import { serveFeedback } from "./feedback.ts";
-import { serveAt } from "./route.ts";
+import { routesBelow } from "./route.ts";
 import { serveRuns, serveSessions } from "./sessions.ts";
 import { serveUpload } from "./upload.ts";
 
@@ -19,34 +19,36 @@ export interface ExperimentsAppOptions {
   log: Log;
 }
 
-/** The prefixes of version 1: clients may have a base URL with or without `/api/v1`. */
-const V1 = ["/api/v1", ""] as const;
-
-/** The generated part of the official clients uses `/api/v2`, the published description `/v2`. */
-const V2 = ["/api/v2", "/v2"] as const;
-
 export function serveExperiments(
   app: App,
   { experiments, experiments_info, upload_limit_bytes, log }: ExperimentsAppOptions,
 ) {
-  serveUpload(app, V1, experiments, { limit_bytes: upload_limit_bytes, log });
-  serveComparison(app, V1, V2, experiments);
-  serveDatasets(app, V1, experiments);
-  serveExamples(app, V1, experiments);
-  serveSessions(app, V1, experiments);
-  serveRuns(app, V1, V2, experiments);
-  serveFeedback(app, V1, experiments);
-  serveAt(app, ["/api/v1"], experimentRoutes.system.experimentsInfo, ({ context }) => context.json(experiments_info));
+  // Clients may have a base URL with or without `/api/v1`.
+  const v1_prefixes = ["/api/v1", ""];
+  const v1 = routesBelow(app, v1_prefixes);
+  // The generated part of the official clients uses `/api/v2`, the published description `/v2`.
+  const v2 = routesBelow(app, ["/api/v2", "/v2"]);
+  serveUpload(app, v1_prefixes, experiments, { limit_bytes: upload_limit_bytes, log });
+  serveComparison(v1, v2, experiments);
+  serveDatasets(v1, experiments);
+  serveExamples(v1, routesBelow(app, ["/api/v1", "/v1"]), experiments);
+  serveSessions(v1, experiments);
+  serveRuns(v1, v2, experiments);
+  serveFeedback(v1, experiments);
+  const { experimentsInfo } = experimentRoutes.system;
+  routesBelow(app, ["/api/v1"]).serve(experimentsInfo, ({ context }) => context.json(experiments_info));
   app.get("/api/v1/openapi.json", (context) => context.json(openApiDocument()));
 }
 
 /** Each route with its first prefix. */
 function openApiDocument() {
   const document = new OpenAPIHono();
-  const register = (prefix: string, route: RouteConfig) =>
-    document.openAPIRegistry.registerPath({ ...route, path: `${prefix}${route.path}` });
-  for (const routes of Object.values(experimentRoutes))
-    for (const route of Object.values(routes)) register("/api/v1", route);
-  for (const route of Object.values(experimentRoutesV2)) register("/api/v2", route);
+  const register = (prefix: string, tag: string, routes: Record<string, RouteConfig>) => {
+    for (const route of Object.values(routes))
+      document.openAPIRegistry.registerPath({ ...route, tags: [tag], path: `${prefix}${route.path}` });
+  };
+  for (const [group, tag] of Object.entries(EXPERIMENT_TAGS))
+    register("/api/v1", tag, experimentRoutes[group as keyof typeof EXPERIMENT_TAGS]);
+  register("/api/v2", "Version 2", experimentRoutesV2);
   return document.getOpenAPI31Document(experimentsDocument);
 }

@@ -1,33 +1,28 @@
 import { stringify } from "csv-stringify/sync";
-import type { App } from "../../platform/http/route.ts";
 import { type Sink, StreamedBody } from "../../platform/http/streamed-body.ts";
 import type { ExampleWithRuns } from "../contract/comparison.ts";
 import { experimentRoutes, experimentRoutesV2 } from "../contract/routes.ts";
 import type { ExperimentsService } from "../worker/experiments-service.ts";
-import { deletedResponse, serveAt, serveJson } from "./route.ts";
+import type { Routes } from "./route.ts";
 
 export function serveComparison(
-  app: App,
-  v1: readonly string[],
-  v2: readonly string[],
+  v1: Routes,
+  v2: Routes,
   { examplesWithRuns, deltas, comparisons, comparative }: ExperimentsService,
 ): void {
   const routes = experimentRoutes.comparison;
 
-  serveJson(app, v1, experimentRoutes.comparative.createComparative, ({ caller, body }) =>
-    comparative.create(caller, body),
+  v1.json(experimentRoutes.comparative.createComparative, ({ caller, body }) => comparative.create(caller, body));
+
+  v1.deletion(experimentRoutes.comparative.deleteComparative, "Comparative experiment", ({ caller, params }) =>
+    comparative.delete(caller, params.comparative_experiment_id),
   );
 
-  serveAt(app, v1, experimentRoutes.comparative.deleteComparative, async ({ caller, params, context }) => {
-    await comparative.delete(caller, params.comparative_experiment_id);
-    return deletedResponse(context, "Comparative experiment");
-  });
-
-  serveJson(app, v1, experimentRoutes.comparative.listComparative, ({ caller, params, query }) =>
+  v1.json(experimentRoutes.comparative.listComparative, ({ caller, params, query }) =>
     comparative.list(caller, params.dataset_id, query),
   );
 
-  serveAt(app, v1, routes.readExamplesWithRuns, async ({ caller, params, query, body, signal }) => {
+  v1.serve(routes.readExamplesWithRuns, async ({ caller, params, query, body, signal }) => {
     if (query.format !== "csv")
       return jsonPiecesResponse((await examplesWithRuns.page(caller, params.dataset_id, body)).pieces, signal);
     const page = async (offset: number, limit: number) =>
@@ -35,9 +30,9 @@ export function serveComparison(
     return comparisonCsv(body.session_ids, page);
   });
 
-  serveJson(app, v1, routes.readDelta, ({ caller, params, body }) => deltas.read(caller, params.dataset_id, body));
+  v1.json(routes.readDelta, ({ caller, params, body }) => deltas.read(caller, params.dataset_id, body));
 
-  serveAt(app, v1, routes.streamDelta, async ({ caller, params, body }) => {
+  v1.serve(routes.streamDelta, async ({ caller, params, body }) => {
     const byKey = (await deltas.stream(caller, params.dataset_id, body)).value();
     const events = Object.entries(byKey).map(
       ([key, of]) => `event: data\ndata: ${JSON.stringify({ feedback_deltas: { [key]: of }, errors: null })}\n\n`,
@@ -47,22 +42,21 @@ export function serveComparison(
     });
   });
 
-  serveJson(app, v1, routes.compareExperiments, ({ caller, params, body }) =>
+  v1.json(routes.compareExperiments, ({ caller, params, body }) =>
     comparisons.compare(caller, params.dataset_id, body),
   );
 
-  serveJson(app, v2, experimentRoutesV2.queryExperimentRuns, ({ caller, params, body }) =>
+  v2.json(experimentRoutesV2.queryExperimentRuns, ({ caller, params, body }) =>
     examplesWithRuns.pageV2(caller, params.dataset_id, body),
   );
 }
 
-/** @param disconnected aborted when the client disconnects */
 function jsonPiecesResponse(pieces: AsyncIterable<string>, disconnected: AbortSignal): Response {
   const body = new StreamedBody((sink) => writePieces(pieces, sink, disconnected));
   return new Response(body, { headers: { "content-type": "application/json" } });
 }
 
-/** An error closes the connection, because the status was sent already. */
+/** An error closes the connection, because the status has been sent. */
 async function writePieces(pieces: AsyncIterable<string>, sink: Sink, disconnected: AbortSignal): Promise<void> {
   try {
     for await (const piece of pieces) if (!sink.write(piece)) await sink.drained(disconnected);
@@ -76,16 +70,7 @@ const PAGE_SIZE = 100;
 
 type ReadPage = (offset: number, limit: number) => Promise<ExampleWithRuns[]>;
 
-const RUN_COLUMNS = [
-  "session_id",
-  "run_id",
-  "status",
-  "start_time",
-  "end_time",
-  "latency",
-  "outputs",
-  "error",
-] as const;
+const RUN_COLUMNS = ["session_id", "run_id", "status", "start_time", "end_time", "latency", "outputs", "error"];
 
 /** Streams a comparison as CSV with one line per run: columns of the example, of the run, and one column per score. */
 async function comparisonCsv(session_ids: readonly string[], readPage: ReadPage): Promise<Response> {

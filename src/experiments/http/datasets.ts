@@ -1,48 +1,31 @@
-import type { App } from "../../platform/http/route.ts";
 import { experimentRoutes } from "../contract/routes.ts";
 import type { ExperimentsService } from "../worker/experiments-service.ts";
-import { deletedResponse, serveAt, serveJson } from "./route.ts";
+import type { Routes } from "./route.ts";
 
-export function serveDatasets(app: App, prefixes: readonly string[], { datasets, shared }: ExperimentsService): void {
+export function serveDatasets(v1: Routes, { datasets, shared }: ExperimentsService): void {
   const routes = experimentRoutes.datasets;
 
-  serveJson(app, prefixes, routes.listDatasets, ({ caller, query }) => datasets.list(caller, query));
+  v1.json(routes.listDatasets, ({ caller, query }) => datasets.list(caller, query));
+  v1.json(routes.createDataset, ({ caller, body }) => datasets.create(caller, body));
+  v1.json(routes.readDataset, ({ caller, params }) => datasets.read(caller, params.dataset_id));
+  v1.json(routes.updateDataset, ({ caller, params, body }) => datasets.update(caller, params.dataset_id, body));
+  v1.deletion(routes.deleteDataset, "Dataset", ({ caller, params }) => datasets.delete(caller, params.dataset_id));
 
-  serveJson(app, prefixes, routes.createDataset, ({ caller, body }) => datasets.create(caller, body));
-
-  serveJson(app, prefixes, routes.readDataset, ({ caller, params }) => datasets.read(caller, params.dataset_id));
-
-  serveJson(app, prefixes, routes.updateDataset, ({ caller, params, body }) =>
-    datasets.update(caller, params.dataset_id, body),
-  );
-
-  serveAt(app, prefixes, routes.deleteDataset, async ({ caller, params, context }) => {
-    await datasets.delete(caller, params.dataset_id);
-    return deletedResponse(context, "Dataset");
-  });
-
-  serveJson(app, prefixes, routes.listDatasetVersions, ({ caller, params, query }) =>
+  v1.json(routes.listDatasetVersions, ({ caller, params, query }) =>
     datasets.versions(caller, params.dataset_id, query),
   );
 
-  serveJson(app, prefixes, routes.readDatasetShare, ({ caller, params }) =>
-    datasets.readShare(caller, params.dataset_id),
-  );
+  v1.json(routes.readDatasetShare, ({ caller, params }) => datasets.readShare(caller, params.dataset_id));
 
-  serveJson(app, prefixes, routes.shareDataset, ({ caller, params, query }) =>
+  v1.json(routes.shareDataset, ({ caller, params, query }) =>
     datasets.share(caller, params.dataset_id, query.share_projects),
   );
 
-  serveAt(app, prefixes, routes.unshareDataset, async ({ caller, params, context }) => {
-    await datasets.unshare(caller, params.dataset_id);
-    return deletedResponse(context, "Share");
-  });
+  v1.deletion(routes.unshareDataset, "Share", ({ caller, params }) => datasets.unshare(caller, params.dataset_id));
 
   const { readSharedDataset, listSharedExamples, listSharedSessions } = experimentRoutes.shared;
 
-  serveJson(app, prefixes, readSharedDataset, ({ params }) => shared.read(params.share_token));
-
-  serveJson(app, prefixes, listSharedExamples, ({ params, query }) => shared.listExamples(params.share_token, query));
-
-  serveJson(app, prefixes, listSharedSessions, ({ params, query }) => shared.listSessions(params.share_token, query));
+  v1.json(readSharedDataset, ({ params }) => shared.read(params.share_token));
+  v1.json(listSharedExamples, ({ params, query }) => shared.listExamples(params.share_token, query));
+  v1.json(listSharedSessions, ({ params, query }) => shared.listSessions(params.share_token, query));
 }

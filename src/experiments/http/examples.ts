@@ -1,63 +1,51 @@
 import type { Context } from "hono";
 import { invalidParts } from "../../platform/contract/validation-errors.ts";
 import { InvalidRequestError } from "../../platform/errors.ts";
-import { type App, type Env, jsonText } from "../../platform/http/route.ts";
+import { type Env, jsonText } from "../../platform/http/route.ts";
 import { JsonError } from "../../platform/lib/json/json.ts";
 import { type ExampleCreate, ExampleCreate as ExampleSchema, ExampleUpdate } from "../contract/examples.ts";
 import { uuidOrHex } from "../contract/fields.ts";
 import { experimentRoutes } from "../contract/routes.ts";
 import type { ExampleChange } from "../datasets/examples.ts";
 import type { ExperimentsService } from "../worker/experiments-service.ts";
-import { deletedResponse, serveAt, serveJson } from "./route.ts";
+import type { Routes } from "./route.ts";
 
-export function serveExamples(app: App, prefixes: readonly string[], { examples }: ExperimentsService): void {
+/** @param platform the routes below `/platform`: with a base URL without the prefix, clients send `/v1/platform` */
+export function serveExamples(v1: Routes, platform: Routes, { examples }: ExperimentsService): void {
   const routes = experimentRoutes.examples;
 
-  serveJson(app, prefixes, routes.listExamples, ({ caller, query }) => examples.list(caller, query));
+  v1.json(routes.listExamples, ({ caller, query }) => examples.list(caller, query));
 
-  serveAt(app, prefixes, routes.createExample, async ({ caller, body }) => {
+  v1.serve(routes.createExample, async ({ caller, body }) => {
     const [example] = (await examples.create(caller, body.dataset_id, [body])).value();
     return jsonText(JSON.stringify(example));
   });
 
-  serveAt(app, prefixes, routes.createExamples, async ({ caller, body }) => {
+  v1.serve(routes.createExamples, async ({ caller, body }) => {
     const [first] = body;
     if (!first) return jsonText("[]");
     assertSameDataset(body.map(({ dataset_id }) => dataset_id));
     return jsonText((await examples.create(caller, first.dataset_id, body)).json);
   });
 
-  serveJson(app, prefixes, routes.countExamples, ({ caller, query }) => examples.count(caller, query));
+  v1.json(routes.countExamples, ({ caller, query }) => examples.count(caller, query));
+  v1.json(routes.readExample, ({ caller, params, query }) => examples.read(caller, params.example_id, query.as_of));
 
-  serveJson(app, prefixes, routes.readExample, ({ caller, params, query }) =>
-    examples.read(caller, params.example_id, query.as_of),
-  );
-
-  serveAt(app, prefixes, routes.updateExample, async ({ caller, params, body }) => {
+  v1.serve(routes.updateExample, async ({ caller, params, body }) => {
     const [example] = (await examples.update(caller, [{ ...body, id: params.example_id }])).value();
     return jsonText(JSON.stringify(example));
   });
 
-  serveAt(app, prefixes, routes.deleteExample, async ({ caller, params, context }) => {
-    await examples.delete(caller, [params.example_id]);
-    return deletedResponse(context, "Example");
-  });
+  v1.deletion(routes.deleteExample, "Example", ({ caller, params }) => examples.delete(caller, [params.example_id]));
+  v1.deletion(routes.deleteExamples, "Examples", ({ caller, query }) => examples.delete(caller, query.example_ids));
 
-  serveAt(app, prefixes, routes.deleteExamples, async ({ caller, query, context }) => {
-    await examples.delete(caller, query.example_ids);
-    return deletedResponse(context, "Examples");
-  });
-
-  // With a base URL without the prefix, the clients send /v1/platform.
-  const platform = prefixes.map((prefix) => (prefix === "" ? "/v1" : prefix));
-
-  serveAt(app, platform, routes.uploadExamples, async ({ caller, params, context }) => {
+  platform.serve(routes.uploadExamples, async ({ caller, params, context }) => {
     const bodies = validateNewExamples(await readExampleForm(context));
     const created = (await examples.create(caller, params.dataset_id, bodies)).value();
     return context.json({ count: created.length, example_ids: created.map(({ id }) => id) }, 201);
   });
 
-  serveAt(app, platform, routes.patchExamples, async ({ caller, params, context }) => {
+  platform.serve(routes.patchExamples, async ({ caller, params, context }) => {
     const changes = (await readExampleForm(context)).map(({ id, body }): ExampleChange => {
       const result = ExampleUpdate.safeParse(body, { reportInput: true });
       if (!result.success) throw new InvalidRequestError(invalidParts(result.error.issues, body, ["body", id]));
@@ -75,17 +63,13 @@ function assertSameDataset(ids: string[]): void {
   throw new InvalidRequestError([{ loc: ["body", index, "dataset_id"], msg, type: "value_error", input: ids[index] }]);
 }
 
-/** An example of a multipart body: the parts `{id}`, `{id}.inputs` and `{id}.outputs`. */
+/** The parts `{id}`, `{id}.inputs` and `{id}.outputs` of a multipart body. */
 interface ExampleParts {
   id: string;
   body: Record<string, unknown>;
 }
 
-/**
- * Merges the parts of each example of a multipart body.
- *
- * @throws InvalidRequestError for attachments, which are not supported
- */
+/** @throws InvalidRequestError for attachments, which are not supported */
 async function readExampleForm(context: Context<Env>): Promise<ExampleParts[]> {
   const form = await context.req.formData().catch(() => {
     throw invalidForm([], "The body must be multipart/form-data with one part per example");

@@ -4,31 +4,26 @@ import type { InvalidRequestError } from "../../platform/errors.ts";
 import { fastapiErrors } from "../../platform/http/fastapi.ts";
 import { type App, type Checked, type Handler, handleRoute, jsonText } from "../../platform/http/route.ts";
 
-/** Serves a route of the experiments API below each of the prefixes, without adding it to the OpenAPI document of the app. */
-export function serveAt<R extends RouteConfig>(
-  app: App,
-  prefixes: readonly string[],
-  route: R,
-  handler: Handler<R>,
-): void {
-  for (const prefix of prefixes)
-    handleRoute(app, { ...route, path: `${prefix}${route.path}` }, handler as Handler<RouteConfig>, fastapiErrors);
-}
+export type Routes = ReturnType<typeof routesBelow>;
 
-/** {@link serveAt} for operations that return JSON text, which is sent without parsing it. */
-export function serveJson<R extends RouteConfig>(
-  app: App,
-  prefixes: readonly string[],
-  route: R,
-  operation: (request: Checked<R>) => Promise<{ json: string }>,
-): void {
-  const handler = async (request: Checked<R>): Promise<Response> => jsonText((await operation(request)).json);
-  serveAt(app, prefixes, route, handler);
+/** Serves routes of the contract below each of the prefixes, without adding them to the OpenAPI document of the app. */
+export function routesBelow(app: App, prefixes: readonly string[]) {
+  const serve = <R extends RouteConfig>(route: R, handler: Handler<R>): void => {
+    for (const prefix of prefixes)
+      handleRoute(app, { ...route, path: `${prefix}${route.path}` }, handler as Handler<RouteConfig>, fastapiErrors);
+  };
+  return {
+    serve,
+    /** The operation returns JSON text, which is sent without parsing it. */
+    json: <R extends RouteConfig>(route: R, operation: (request: Checked<R>) => Promise<{ json: string }>) =>
+      serve(route, async (request) => jsonText((await operation(request)).json)),
+    deletion: <R extends RouteConfig>(route: R, noun: string, operation: (request: Checked<R>) => Promise<unknown>) =>
+      serve(route, async (request) => {
+        await operation(request);
+        return request.context.json({ message: `${noun} deleted` });
+      }),
+  };
 }
-
-/** The response to a deletion: the clients of this API expect a body. */
-export const deletedResponse = (context: Context, noun: string): Response =>
-  context.json({ message: `${noun} deleted` });
 
 /** `{"detail": [{loc, msg, type, input}]}`, the format of FastAPI services. */
 export const invalidResponse = (error: InvalidRequestError, context: Context): Response =>
@@ -51,7 +46,6 @@ const VERSION_2 = /^\/(api\/)?v2\/(runs|datasets)\//;
 
 export const isVersion2 = (context: Context): boolean => VERSION_2.test(context.req.path);
 
-/** An error of version 2 as RFC 7807 problem details. */
 export function problemResponse(
   status: number,
   detail: string,

@@ -1,43 +1,30 @@
-import type { App } from "../../platform/http/route.ts";
 import { experimentRoutes, experimentRoutesV2 } from "../contract/routes.ts";
 import type { ExperimentsService } from "../worker/experiments-service.ts";
-import { deletedResponse, serveAt, serveJson } from "./route.ts";
+import type { Routes } from "./route.ts";
 
-export function serveSessions(app: App, prefixes: readonly string[], { sessions }: ExperimentsService): void {
+export function serveSessions(v1: Routes, { sessions }: ExperimentsService): void {
   const routes = experimentRoutes.sessions;
 
-  serveJson(app, prefixes, routes.listSessions, ({ caller, query }) => sessions.list(caller, query));
+  v1.json(routes.listSessions, ({ caller, query }) => sessions.list(caller, query));
+  v1.json(routes.createSession, ({ caller, query, body }) => sessions.create(caller, body, query.upsert));
 
-  serveJson(app, prefixes, routes.createSession, ({ caller, query, body }) =>
-    sessions.create(caller, body, query.upsert),
-  );
-
-  serveJson(app, prefixes, routes.readSession, ({ caller, params, query }) =>
+  v1.json(routes.readSession, ({ caller, params, query }) =>
     sessions.read(caller, params.session_id, query.include_stats),
   );
 
-  serveJson(app, prefixes, routes.updateSession, ({ caller, params, body }) =>
-    sessions.update(caller, params.session_id, body),
-  );
-
-  serveAt(app, prefixes, routes.deleteSession, async ({ caller, params, context }) => {
-    await sessions.delete(caller, params.session_id);
-    return deletedResponse(context, "Session");
-  });
+  v1.json(routes.updateSession, ({ caller, params, body }) => sessions.update(caller, params.session_id, body));
+  v1.deletion(routes.deleteSession, "Session", ({ caller, params }) => sessions.delete(caller, params.session_id));
 }
 
-export function serveRuns(app: App, v1: readonly string[], v2: readonly string[], { runs }: ExperimentsService): void {
+export function serveRuns(v1: Routes, v2: Routes, { runs }: ExperimentsService): void {
   const routes = experimentRoutes.runs;
 
-  serveJson(app, v1, routes.queryRuns, ({ caller, body }) => runs.query(caller, body));
+  v1.json(routes.queryRuns, ({ caller, body }) => runs.query(caller, body));
+  v1.json(routes.readRunStats, ({ caller, body }) => runs.stats(caller, body));
+  v1.json(routes.readRun, ({ caller, params }) => runs.read(caller, params.run_id));
+  v2.json(experimentRoutesV2.queryRunsV2, ({ caller, body }) => runs.queryV2(caller, body));
 
-  serveJson(app, v1, routes.readRunStats, ({ caller, body }) => runs.stats(caller, body));
-
-  serveJson(app, v1, routes.readRun, ({ caller, params }) => runs.read(caller, params.run_id));
-
-  serveJson(app, v2, experimentRoutesV2.queryRunsV2, ({ caller, body }) => runs.queryV2(caller, body));
-
-  serveJson(app, v2, experimentRoutesV2.readRunV2, ({ caller, params, query }) =>
+  v2.json(experimentRoutesV2.readRunV2, ({ caller, params, query }) =>
     runs.readV2(caller, params.run_id, query.project_id, query.selects),
   );
 }

@@ -6,13 +6,10 @@ import type { ExperimentsService } from "../worker/experiments-service.ts";
 
 export const UPLOAD_PATH = experimentRoutes.uploads.uploadExperiment.path;
 
-/** The minimum size of a piece of the body: each piece costs two messages between threads. */
+/** Each piece costs two messages between threads. */
 const PIECE_BYTES = 256 * 1024;
 
-/**
- * Streams the body of an upload to a worker thread, which checks each piece when it arrives. The next piece is read from the
- * socket after the worker accepted the previous one.
- */
+/** Streams the body to a worker thread. The next piece is read from the socket after the worker accepted the previous one. */
 export function serveUpload(
   app: App,
   prefixes: readonly string[],
@@ -45,7 +42,6 @@ export function serveUpload(
   }
 }
 
-/** The body in pieces of at least {@link PIECE_BYTES}, except for the last. */
 async function* piecesOf(body: ReadableStream<Uint8Array> | null): AsyncGenerator<Uint8Array> {
   let chunks: Uint8Array[] = [];
   let bytes = 0;

@@ -23,7 +23,6 @@ export const raw = <Row, V extends string | null>(value: (row: Row) => V): Field
   },
 });
 
-/** A field of any other type. */
 export const json = <Row, V>(value: (row: Row) => V): Field<Row, V> => ({
   value,
   json: (row) => JSON.stringify(value(row)),

@@ -11,9 +11,8 @@ import type { FullFeedback } from "../storage/feedback.ts";
 import type { DatasetRow, ExperimentRow, FeedbackRow } from "../storage/schema.ts";
 import { constant, type Field, json, RecordSerializer, raw, storedJson } from "./record-serializer.ts";
 
-/** Parses a JSON column. */
 export const parseJson = <T = JsonObject>(text: string | null): T | null => (text === null ? null : JSON.parse(text));
-/** The value of a JSON column. */
+
 export const toJson = (value: unknown): string | null =>
   value === undefined || value === null ? null : JSON.stringify(value);
 
@@ -122,12 +121,10 @@ function sessionStats(row: ExperimentRow): Pick<Session, keyof typeof WITHOUT_ST
   return { ...UNRECORDED_STATS, ...stats, last_run_start_time, run_facets: [] };
 }
 
-/** The ids of the run and the experiment, which the row of the feedback does not have. */
-export type FeedbackTarget = Pick<FullFeedback, "experiment_id" | "run_id" | "run_start_us">;
-
+/** The row of the feedback does not have the ids of its run and experiment. */
 interface FeedbackRecord {
   row: FeedbackRow;
-  target: FeedbackTarget;
+  target: Pick<FullFeedback, "experiment_id" | "run_id" | "run_start_us">;
 }
 
 export const FEEDBACK_SERIALIZER = new RecordSerializer<FeedbackRecord, Feedback>({

@@ -16,7 +16,6 @@ function dottedOrder({ start_us, run_id }: FullRun): string {
   return `${time.replaceAll(/[-:]/g, "")}${rest.padEnd(6, "0")}Z${run_id}`;
 }
 
-/** The path of the run in the web app. */
 const appPath = (run: FullRun): string => `/o/${run.tenant_id}/projects/p/${run.experiment_id}/r/${run.run_id}`;
 
 export interface RunWithFeedback<F extends FeedbackStatsInput = FeedbackStatsInput> {
@@ -26,7 +25,7 @@ export interface RunWithFeedback<F extends FeedbackStatsInput = FeedbackStatsInp
 
 /**
  * The beginning of a payload. A truncated preview ends with "…", which would make V8 store the whole response with two
- * bytes per character: 6 MB a page instead of 3. Therefore "…" is written as an escape, and the rest is copied.
+ * bytes per character: 6 MB a page instead of 3. Therefore "…" is written as an escape.
  */
 const preview = <V extends string | null>(value: (row: RunWithFeedback) => V): Field<RunWithFeedback, V> => ({
   value,
@@ -39,7 +38,6 @@ const preview = <V extends string | null>(value: (row: RunWithFeedback) => V): F
 
 const TRUNCATED_LATIN = /^[\0-\xff]*…"$/;
 
-/** A run in version 1 of the API. */
 export const RUN_SERIALIZER = new RecordSerializer<RunWithFeedback, ExperimentRun>({
   id: raw(({ run }) => run.run_id),
   name: json(({ run }) => run.name),

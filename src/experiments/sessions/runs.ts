@@ -16,31 +16,25 @@ import { computeRunStats, feedbackStats } from "./stats.ts";
 /** The official clients expect at most 100 runs in a page of version 1. */
 const MAX_PAGE_SIZE = 100;
 
-export class ExperimentRuns {
-  readonly #database: Database;
-
-  constructor(database: Database) {
-    this.#database = database;
-  }
-
+export const runOperations = ({ read }: Database) => ({
   async query(caller: Caller, body: RunQuery) {
     const fields = body.select;
-    const page = { descending: body.order === "desc", cursor: body.cursor, limit: Math.min(body.limit, MAX_PAGE_SIZE) };
-    const { items, next } = await this.#page(caller, await this.#search(caller, body), page, true);
+    const limit = Math.min(body.limit, MAX_PAGE_SIZE);
+    const page = { descending: body.order === "desc", cursor: body.cursor, limit, payloads: true };
+    const { items, next } = await readPage(read, caller, await toSearch(read, caller, body), page);
     const all = items.map(([run, feedback]) => toRun(run, feedback));
     const selected = new Set([...(fields ?? []), "id"]);
     const runs = fields ? all.map((run) => selectFields(run, (name) => selected.has(name))) : all;
     return { runs, cursors: { next, prev: null }, search_cursors: null, parsed_query: body.filter ?? null };
-  }
+  },
 
   async read(caller: Caller, run_id: string): Promise<ExperimentRun> {
-    const [run, feedback] = await this.#find(caller, run_id);
+    const [run, feedback] = await findWithFeedback(read, caller, run_id);
     return toRun(run, feedback);
-  }
+  },
 
   async stats(caller: Caller, body: RunStatsQuery): Promise<RunStats> {
-    const { read } = this.#database;
-    const search = await this.#search(caller, body);
+    const search = await toSearch(read, caller, body);
     const runs = search ? await searchRunKeys(read, caller.tenant_id, search) : [];
     const feedback = await feedbackOn(read, runs);
     const { last_run_start_us, ...stats } = computeRunStats(runs);
@@ -53,96 +47,95 @@ export class ExperimentRuns {
       feedback_stats: feedbackStats(feedback),
       run_facets: [],
     };
-  }
+  },
 
   async queryV2(caller: Caller, body: RunQueryV2) {
-    const search = await this.#searchV2(caller, body);
-    const page = { descending: body.sort_order === "DESC", cursor: body.cursor, limit: body.page_size };
-    const { items, next } = await this.#page(caller, search, page, needsPayloads(body.selects));
+    const { sort_order, cursor, page_size, selects } = body;
+    // Inputs and outputs are most of the data of a run.
+    const payloads = (selects ?? []).some((field) => field === "INPUTS" || field === "OUTPUTS");
+    const page = { descending: sort_order === "DESC", cursor, limit: page_size, payloads };
+    const { items, next } = await readPage(read, caller, await toSearchV2(read, caller, body), page);
     return {
-      items: items.map(([run, feedback]) => selectV2Fields(toRunV2(run, feedback), body.selects)),
+      items: items.map(([run, feedback]) => selectV2Fields(toRunV2(run, feedback), selects)),
       has_more: next !== null,
       ...(next !== null && { next_cursor: next }),
     };
-  }
+  },
 
   async readV2(caller: Caller, run_id: string, project_id: string, selects?: string[]): Promise<Partial<RunV2>> {
-    const [run, feedback] = await this.#find(caller, run_id);
+    const [run, feedback] = await findWithFeedback(read, caller, run_id);
     if (run.experiment_id !== project_id) throw new ApiError("run_not_found");
     return selectV2Fields(toRunV2(run, feedback), selects);
-  }
+  },
+});
 
-  async #find(caller: Caller, run_id: string): Promise<[FullRun, FeedbackStatsInput[]]> {
-    const { read } = this.#database;
-    const run = await findRun(read, caller.tenant_id, run_id);
-    if (!run) throw new ApiError("run_not_found");
-    return [run, await feedbackOn(read, [run])];
-  }
-
-  async #page(
-    caller: Caller,
-    search: RunSearch | undefined,
-    { descending, cursor, limit }: { descending: boolean; cursor: string | undefined; limit: number },
-    payloads: boolean,
-  ): Promise<{ items: [FullRun, FeedbackStatsInput[]][]; next: string | null }> {
-    if (!search) return { items: [], next: null };
-    const { read } = this.#database;
-    const after = cursor === undefined ? undefined : readCursor(cursor);
-    const found = await searchRuns(read, caller.tenant_id, search, { descending, after, limit: limit + 1, payloads });
-    const runs = found.slice(0, limit);
-    const feedback = Map.groupBy(await feedbackOn(read, runs), runKeyText);
-    const last = found.length > limit ? runs.at(-1) : undefined;
-    return { items: runs.map((run) => [run, feedback.get(runKeyText(run)) ?? []]), next: last ? cursorOf(last) : null };
-  }
-
-  /** Undefined when no run can match. */
-  async #search(caller: Caller, body: RunStatsQuery): Promise<RunSearch | undefined> {
-    // All uploaded runs are roots of type chain, each in a separate trace.
-    if (body.is_root === false || body.parent_run !== undefined) return undefined;
-    if (body.run_type !== undefined && body.run_type !== "chain") return undefined;
-    const ids = body.trace === undefined ? body.id : (body.id ?? [body.trace]).filter((id) => id === body.trace);
-    return {
-      experiment_no: body.session ? await this.#experimentNumbers(caller, body.session) : undefined,
-      id: ids,
-      example_id: body.reference_example,
-      from_us: body.start_time,
-      to_us: body.end_time,
-      has_error: body.error,
-      filters: readFilters([body.filter, body.trace_filter, body.tree_filter, body.search_filter], body.query),
-    };
-  }
-
-  async #searchV2(caller: Caller, body: RunQueryV2): Promise<RunSearch | undefined> {
-    const { project_ids, reference_dataset_id } = body;
-    if ((project_ids === undefined) === (reference_dataset_id === undefined))
-      throw new ApiError("invalid_request", { reason: "Set exactly one of project_ids and reference_dataset_id." });
-    if (body.is_root === false || (body.run_type !== undefined && body.run_type.toLowerCase() !== "chain"))
-      return undefined;
-    const { read } = this.#database;
-    const experiments = project_ids
-      ? await Promise.all(project_ids.map((id) => getExperiment(read, caller, id)))
-      : await experimentsOfDataset(read, (await getDataset(read, caller, reference_dataset_id as string)).dataset_no);
-    const { trace_id, ids } = body;
-    return {
-      experiment_no: experiments.map(({ experiment_no }) => experiment_no),
-      id: trace_id === undefined ? ids : (ids ?? [trace_id]).filter((id) => id === trace_id),
-      example_id: body.reference_examples,
-      from_us: body.min_start_time,
-      to_us: body.max_start_time,
-      has_error: body.has_error,
-      filters: readFilters([body.filter, body.trace_filter, body.tree_filter]),
-    };
-  }
-
-  async #experimentNumbers({ tenant_id }: Caller, ids: string[]): Promise<number[]> {
-    const found = await experimentsById(this.#database.read, tenant_id, ids);
-    return found.map(({ experiment_no }) => experiment_no);
-  }
+async function findWithFeedback(
+  read: Tx,
+  { tenant_id }: Caller,
+  run_id: string,
+): Promise<[FullRun, FeedbackStatsInput[]]> {
+  const run = await findRun(read, tenant_id, run_id);
+  if (!run) throw new ApiError("run_not_found");
+  return [run, await feedbackOn(read, [run])];
 }
 
-/** Inputs and outputs are most of the data of a run: they are read only when they are selected. */
-const needsPayloads = (selects: string[] | undefined): boolean =>
-  (selects ?? []).some((field) => field === "INPUTS" || field === "OUTPUTS");
+/** @param search undefined when no run can match */
+async function readPage(
+  read: Tx,
+  { tenant_id }: Caller,
+  search: RunSearch | undefined,
+  page: { descending: boolean; cursor: string | undefined; limit: number; payloads: boolean },
+): Promise<{ items: [FullRun, FeedbackStatsInput[]][]; next: string | null }> {
+  if (!search) return { items: [], next: null };
+  const after = page.cursor === undefined ? undefined : readCursor(page.cursor);
+  const found = await searchRuns(read, tenant_id, search, { ...page, after, limit: page.limit + 1 });
+  const runs = found.slice(0, page.limit);
+  const feedback = Map.groupBy(await feedbackOn(read, runs), runKeyText);
+  const last = found.length > page.limit ? runs.at(-1) : undefined;
+  return { items: runs.map((run) => [run, feedback.get(runKeyText(run)) ?? []]), next: last ? cursorOf(last) : null };
+}
+
+/** Undefined when no run can match. */
+async function toSearch(read: Tx, { tenant_id }: Caller, body: RunStatsQuery): Promise<RunSearch | undefined> {
+  // All uploaded runs are roots of type chain, each in a separate trace.
+  if (body.is_root === false || body.parent_run !== undefined) return undefined;
+  if (body.run_type !== undefined && body.run_type !== "chain") return undefined;
+  const experiments = body.session && (await experimentsById(read, tenant_id, body.session));
+  return {
+    experiment_no: experiments?.map(({ experiment_no }) => experiment_no),
+    id: runIds(body.id, body.trace),
+    example_id: body.reference_example,
+    from_us: body.start_time,
+    to_us: body.end_time,
+    has_error: body.error,
+    filters: readFilters([body.filter, body.trace_filter, body.tree_filter, body.search_filter], body.query),
+  };
+}
+
+/** {@link toSearch} for version 2. */
+async function toSearchV2(read: Tx, caller: Caller, body: RunQueryV2): Promise<RunSearch | undefined> {
+  const { project_ids, reference_dataset_id } = body;
+  if ((project_ids === undefined) === (reference_dataset_id === undefined))
+    throw new ApiError("invalid_request", { reason: "Set exactly one of project_ids and reference_dataset_id." });
+  if (body.is_root === false || (body.run_type !== undefined && body.run_type.toLowerCase() !== "chain"))
+    return undefined;
+  const experiments = project_ids
+    ? await Promise.all(project_ids.map((id) => getExperiment(read, caller, id)))
+    : await experimentsOfDataset(read, (await getDataset(read, caller, reference_dataset_id as string)).dataset_no);
+  return {
+    experiment_no: experiments.map(({ experiment_no }) => experiment_no),
+    id: runIds(body.ids, body.trace_id),
+    example_id: body.reference_examples,
+    from_us: body.min_start_time,
+    to_us: body.max_start_time,
+    has_error: body.has_error,
+    filters: readFilters([body.filter, body.trace_filter, body.tree_filter]),
+  };
+}
+
+/** The id of the only run of a trace is the id of the trace. */
+const runIds = (ids: string[] | undefined, trace: string | undefined): string[] | undefined =>
+  trace === undefined ? ids : (ids ?? [trace]).filter((id) => id === trace);
 
 type FeedbackRunKey = { experiment_no: number; example_index: number | null; repetition: number | null };
 
@@ -157,7 +150,6 @@ async function feedbackOn(tx: Tx, runs: readonly FeedbackRunKey[]): Promise<(Fee
   return (await feedbackAt(tx, experiments, example_indexes)).filter((feedback) => keys.has(runKeyText(feedback)));
 }
 
-/** The start and the id of the last run of a page; opaque to clients. */
 const cursorOf = ({ start_us, run_id }: RunCursor): string =>
   Buffer.from(JSON.stringify([start_us, run_id])).toString("base64url");
 

@@ -16,44 +16,35 @@ import {
   updateExperiment,
 } from "../storage/experiments.ts";
 import type { ExperimentRow } from "../storage/schema.ts";
-import { computeRunStats, feedbackStats } from "./stats.ts";
+import { computeRunStats } from "./stats.ts";
 
 /** Experiments, which the API calls sessions. */
-export class Sessions {
-  readonly #database: Database;
-
-  constructor(database: Database) {
-    this.#database = database;
-  }
-
+export const sessionOperations = (database: Database) => ({
   async list(caller: Caller, query: SessionQuery): Promise<Session[]> {
-    const { read } = this.#database;
-    const filter = { ...query, dataset_no: await this.#datasetNumbers(caller, query) };
-    const page = { by: orderOf(query), descending: query.sort_by_desc, limit: query.limit, offset: query.offset };
-    const rows = await listExperiments(read, caller.tenant_id, filter, page);
-    const ids = await datasetIds(
-      read,
-      rows.map((row) => row.dataset_no),
-    );
+    const { read } = database;
+    const dataset_no = await datasetNumbers(read, caller, query);
+    const order = { order_by: orderOf(query), descending: query.sort_by_desc };
+    const rows = await listExperiments(read, caller.tenant_id, { ...query, ...order, dataset_no });
+    const numbers = rows.map((row) => row.dataset_no);
+    const ids = await datasetIds(read, numbers);
     return rows.map((row) => toSession(row, ids.get(row.dataset_no) ?? null, query.include_stats));
-  }
+  },
 
   async read(caller: Caller, session_id: string, with_stats: boolean): Promise<Session> {
-    const { read } = this.#database;
+    const { read } = database;
     return sessionRecord(read, await getExperiment(read, caller, session_id), with_stats);
-  }
+  },
 
   async create(caller: Caller, body: SessionCreate, upsert: boolean): Promise<Session> {
-    return this.#database.write(async (tx) => {
+    return database.write(async (tx) => {
       const name = body.name ?? `experiment-${newId()}`;
       const existing = await findExperimentByName(tx, caller.tenant_id, name);
       if (existing && !upsert) throw new ApiError("session_exists");
       if (existing) return sessionRecord(tx, existing, false);
-      const dataset_no = await this.#joinDataset(tx, caller, body.reference_dataset_id);
       const created = await insertExperiment(tx, {
         experiment_id: body.id ?? newId(),
         tenant_id: caller.tenant_id,
-        ...dataset_no,
+        ...(await joinDataset(tx, caller, body.reference_dataset_id)),
         name,
         description: body.description ?? null,
         start_us: body.start_time ?? (await readNow(tx)) * 1000,
@@ -61,19 +52,15 @@ export class Sessions {
         extra: toJson(body.extra),
         trace_tier: body.trace_tier ?? "longlived",
         default_dataset_id: body.default_dataset_id ?? null,
-        stats: JSON.stringify({
-          ...computeRunStats([]),
-          feedback_stats: feedbackStats([]),
-          session_feedback_stats: {},
-        }),
+        stats: JSON.stringify({ ...computeRunStats([]), feedback_stats: {}, session_feedback_stats: {} }),
       });
       if (!created) throw new ApiError("session_exists");
       return sessionRecord(tx, created, false);
     });
-  }
+  },
 
   async update(caller: Caller, session_id: string, body: SessionUpdate): Promise<Session> {
-    return writeUnique(this.#database, async (tx) => {
+    return writeUnique(database, async (tx) => {
       const before = await getExperiment(tx, caller, session_id);
       const taken = body.name === undefined ? undefined : await findExperimentByName(tx, caller.tenant_id, body.name);
       if (taken && taken.experiment_no !== before.experiment_no) throw new ApiError("session_exists");
@@ -89,37 +76,40 @@ export class Sessions {
       });
       return sessionRecord(tx, await getExperiment(tx, caller, session_id), false);
     });
-  }
+  },
 
   async delete(caller: Caller, session_id: string): Promise<void> {
-    await this.#database.write(async (tx) => {
+    await database.write(async (tx) => {
       const experiment = await getExperiment(tx, caller, session_id);
       await clearBaseline(tx, caller.tenant_id, session_id);
       await deleteExperiment(tx, experiment.experiment_no);
     });
-  }
+  },
+});
 
-  /** Undefined without a filter on datasets, null for experiments without a dataset. */
-  async #datasetNumbers(caller: Caller, query: SessionQuery): Promise<number[] | null | undefined> {
-    if (query.reference_dataset === undefined) return query.reference_free === true ? null : undefined;
-    const { read } = this.#database;
-    const found = await Promise.all(query.reference_dataset.map((id) => findDataset(read, caller.tenant_id, id)));
-    return found.flatMap((dataset) => dataset?.dataset_no ?? []);
-  }
+/** Undefined without a filter on datasets, null for experiments without a dataset. */
+async function datasetNumbers(
+  read: Tx,
+  { tenant_id }: Caller,
+  { reference_dataset, reference_free }: SessionQuery,
+): Promise<number[] | null | undefined> {
+  if (reference_dataset === undefined) return reference_free === true ? null : undefined;
+  const found = await Promise.all(reference_dataset.map((id) => findDataset(read, tenant_id, id)));
+  return found.flatMap((dataset) => dataset?.dataset_no ?? []);
+}
 
-  /** Assigns the next test run number of the dataset. */
-  async #joinDataset(
-    tx: Tx,
-    caller: Caller,
-    dataset_id: string | undefined,
-  ): Promise<Pick<ExperimentRow, "dataset_no" | "test_run_number">> {
-    if (dataset_id === undefined) return { dataset_no: null, test_run_number: null };
-    const { dataset_no } = await getDataset(tx, caller, dataset_id);
-    const locked = await lockDataset(tx, dataset_no);
-    if (!locked) throw new ApiError("dataset_not_found");
-    await updateDataset(tx, dataset_no, { next_test_run: locked.next_test_run + 1 });
-    return { dataset_no, test_run_number: locked.next_test_run };
-  }
+/** Assigns the next test run number of the dataset. */
+async function joinDataset(
+  tx: Tx,
+  caller: Caller,
+  dataset_id: string | undefined,
+): Promise<Pick<ExperimentRow, "dataset_no" | "test_run_number">> {
+  if (dataset_id === undefined) return { dataset_no: null, test_run_number: null };
+  const { dataset_no } = await getDataset(tx, caller, dataset_id);
+  const locked = await lockDataset(tx, dataset_no);
+  if (!locked) throw new ApiError("dataset_not_found");
+  await updateDataset(tx, dataset_no, { next_test_run: locked.next_test_run + 1 });
+  return { dataset_no, test_run_number: locked.next_test_run };
 }
 
 async function sessionRecord(tx: Tx, row: ExperimentRow, with_stats: boolean): Promise<Session> {
@@ -127,19 +117,15 @@ async function sessionRecord(tx: Tx, row: ExperimentRow, with_stats: boolean): P
   return toSession(row, ids.get(row.dataset_no) ?? null, with_stats);
 }
 
-function orderOf({ sort_by, sort_by_feedback_key }: SessionQuery): ExperimentOrder {
-  switch (sort_by) {
-    case "name":
-      return { column: "name" };
-    case "start_time":
-      return { column: "start_us" };
-    case "last_run_start_time":
-      return { stat: ["last_run_start_us"] };
-    case "runs_count":
-      return { stat: ["run_count"] };
-    case "feedback":
-      return { stat: ["feedback_stats", sort_by_feedback_key ?? "", "avg"] };
-    default:
-      return { stat: [sort_by] };
-  }
-}
+/** The other orders are statistics with the name of the order. */
+const ORDERS: Partial<Record<SessionQuery["sort_by"], ExperimentOrder>> = {
+  name: { column: "name" },
+  start_time: { column: "start_us" },
+  last_run_start_time: { stat: ["last_run_start_us"] },
+  runs_count: { stat: ["run_count"] },
+};
+
+const orderOf = ({ sort_by, sort_by_feedback_key = "" }: SessionQuery): ExperimentOrder =>
+  sort_by === "feedback"
+    ? { stat: ["feedback_stats", sort_by_feedback_key, "avg"] }
+    : (ORDERS[sort_by] ?? { stat: [sort_by] });

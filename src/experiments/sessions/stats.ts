@@ -1,33 +1,25 @@
+import type { RunStats } from "../contract/runs.ts";
 import type { FeedbackStats, KeyStats } from "../contract/sessions.ts";
 import { describe, percentile } from "../statistics/describe.ts";
 import type { FeedbackStatsInput } from "../storage/feedback.ts";
+import type { ExperimentRunRow } from "../storage/schema.ts";
 
-/** The statistics in the row of an experiment. All pages and APIs show these numbers. */
-export interface ExperimentStats {
-  run_count: number;
-  /** Seconds; percentiles by linear interpolation. Null without runs. */
-  latency_p50: number | null;
-  latency_p99: number | null;
-  /** The fraction of runs that failed. */
-  error_rate: number | null;
-  /** Always 0: uploads do not record it. Null without runs. */
-  streaming_rate: number | null;
-  last_run_start_us: number | null;
+/**
+ * The statistics in the row of an experiment. Percentiles use linear interpolation; `streaming_rate` is 0 because uploads do not
+ * record it. Without runs, the numbers are null.
+ */
+export interface ExperimentStats extends RunStatistics {
   feedback_stats: FeedbackStats;
-  /** The statistics of feedback on the experiment itself. */
   session_feedback_stats: FeedbackStats;
 }
 
-export interface RunOutcome {
-  start_us: number;
-  end_us: number;
-  error: string | null;
-}
+type RunStatistics = Pick<RunStats, "run_count" | "latency_p50" | "latency_p99" | "error_rate" | "streaming_rate"> & {
+  last_run_start_us: number | null;
+};
 
-/** The statistics that depend on the runs only. */
-export function computeRunStats(
-  runs: readonly RunOutcome[],
-): Omit<ExperimentStats, "feedback_stats" | "session_feedback_stats"> {
+type RunOutcome = Pick<ExperimentRunRow, "start_us" | "end_us" | "error">;
+
+export function computeRunStats(runs: readonly RunOutcome[]): RunStatistics {
   const latencies = Float64Array.from(runs, secondsOf).sort();
   const count = runs.length;
   return {
@@ -45,7 +37,6 @@ export const secondsOf = ({ start_us, end_us }: Pick<RunOutcome, "start_us" | "e
 
 const MAX_COMMENTS = 10;
 
-/** The statistics of the feedback of one key. */
 export function keyStats(feedback: readonly FeedbackStatsInput[]): KeyStats {
   const [first] = feedback;
   if (first && feedback.length === 1) return singleStats(first);
@@ -69,7 +60,7 @@ export function keyStats(feedback: readonly FeedbackStatsInput[]): KeyStats {
   };
 }
 
-/** {@link keyStats} of one feedback row, the common case: a page has 1,500. */
+/** {@link keyStats} of one feedback row, the common case. */
 function singleStats({ score, value, comment, source, is_error }: FeedbackStatsInput): KeyStats {
   const label = labelOf(value);
   const type = sourceType(source);
@@ -87,7 +78,7 @@ function singleStats({ score, value, comment, source, is_error }: FeedbackStatsI
   };
 }
 
-/** Texts and booleans are labels, which are counted; numbers and objects are not. */
+/** Texts and booleans are labels; numbers and objects are not. */
 function labelOf(value: string | null): string | undefined {
   if (value === null || !(value.startsWith('"') || value === "true" || value === "false")) return undefined;
   return String(JSON.parse(value));
@@ -96,7 +87,6 @@ function labelOf(value: string | null): string | undefined {
 const sourceType = (source: string | null): string | undefined =>
   source === null ? undefined : (JSON.parse(source) as { type?: string }).type;
 
-/** The statistics by key, sorted by key. */
 export function feedbackStats(feedback: readonly FeedbackStatsInput[]): FeedbackStats {
   const byKey = Map.groupBy(feedback, ({ key }) => key);
   return Object.fromEntries([...byKey.keys()].sort().map((key) => [key, keyStats(byKey.get(key) ?? [])]));
@@ -105,10 +95,7 @@ export function feedbackStats(feedback: readonly FeedbackStatsInput[]): Feedback
 /** Objects list keys that are integers in numeric order. */
 const STARTS_WITH_DIGIT = /^\d/;
 
-/**
- * The JSON text of {@link feedbackStats}. Runs with one feedback row per key, the common case, skip the objects: these took a sixth
- * of the time of a page of 500 runs with three keys each.
- */
+/** The JSON text of {@link feedbackStats}. One row per key, the common case, needs no objects, which took a sixth of the page time. */
 export function feedbackStatsJson(feedback: readonly FeedbackStatsInput[]): string {
   const sorted = feedback.toSorted((a, b) => (a.key < b.key ? -1 : 1));
   const isSimple = sorted.every(({ key }, index) => key !== sorted[index - 1]?.key && !STARTS_WITH_DIGIT.test(key));
@@ -139,17 +126,14 @@ function sourceTypesJson(source: string | null): string {
   return text;
 }
 
-/** A value of one run on the example with this index. */
-export interface IndexedValue {
+/** A value of one run. */
+interface IndexedValue {
   example_index: number;
   repetition: number;
   value: number;
 }
 
-/**
- * One mean per example, by example index: the mean over the repetitions of the mean of each repetition. Each example counts once,
- * however often it ran. NaN for an example without values.
- */
+/** By example index, the mean over the repetitions of the mean of each repetition. NaN for an example without values. */
 export function meanVector(values: readonly IndexedValue[]): Float64Array {
   const length = values.reduce((max, { example_index }) => Math.max(max, example_index + 1), 0);
   const vector = new Float64Array(length).fill(Number.NaN);

@@ -1,7 +1,6 @@
 import { percentile } from "./describe.ts";
 
-interface BootstrapOptions {
-  /** The number of resamples. */
+export interface BootstrapOptions {
   resamples?: number;
   /** The confidence level, between 0 and 1. */
   level?: number;
@@ -11,11 +10,9 @@ interface BootstrapOptions {
 
 /**
  * The confidence interval of the mean of paired differences by percentile bootstrap (Efron and Tibshirani 1993, chapter 13).
- * Each entry of `deltas` is one example: the caller averages repetitions first, so they are resampled together.
+ * Takes 0.1 s on one core for n = 10,000 and 2,000 resamples.
  *
- * Takes 0.1 s on one core for n = 10,000 and 2,000 resamples (20 million draws).
- *
- * @param deltas finite numbers, at least one
+ * @param deltas finite numbers, at least one; one entry per example, the mean over its repetitions
  * @returns [low, high]
  * @throws RangeError when deltas is empty, resamples is not a positive integer, or level is not between 0 and 1
  */

@@ -1,18 +1,11 @@
-/** Descriptive statistics with the field names of the API. */
-export interface Description {
-  n: number;
-  avg: number | null;
-  min: number | null;
-  max: number | null;
-  /** The sample standard deviation (divided by n - 1); null for fewer than two numbers. */
-  stdev: number | null;
-}
+import type { KeyStats } from "../contract/sessions.ts";
 
 /**
- * Ignores NaN, which is a missing value. Uses two passes with compensated sums (Neumaier 1974): the mean of 10,000 scores with
- * 7,300 ones is 0.73; Welford's recurrence, in one pass, returns 0.7300000000000005.
+ * Ignores NaN, which is a missing value. `stdev` is the sample standard deviation (divided by n - 1), null for fewer than two
+ * numbers. Uses two passes with compensated sums (Neumaier 1974): the mean of 10,000 scores with 7,300 ones is 0.73, where
+ * Welford's recurrence returns 0.7300000000000005.
  */
-export function describe(values: ArrayLike<number>): Description {
+export function describe(values: ArrayLike<number>): Pick<KeyStats, "n" | "avg" | "min" | "max" | "stdev"> {
   let n = 0;
   let min = Infinity;
   let max = -Infinity;

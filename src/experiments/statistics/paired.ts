@@ -1,79 +1,63 @@
-import { bootstrapMeanInterval } from "./bootstrap.ts";
+import type { PairComparison } from "../contract/comparison.ts";
+import { type BootstrapOptions, bootstrapMeanInterval } from "./bootstrap.ts";
 import { describe } from "./describe.ts";
 import { mcnemarExact, wilcoxon } from "./significance-tests.ts";
 
-interface ComparePairOptions {
+interface ComparePairOptions extends Partial<BootstrapOptions> {
   /** Swaps wins and losses, nothing else. */
   lower_is_better?: boolean;
   /** The smallest difference that counts as a win or a loss, at least 0. */
   threshold?: number;
-  /** The seed of the bootstrap; the default is constant. */
-  seed?: number;
-  resamples?: number;
-  level?: number;
   /** False skips the interval and the test, which take 0.1 s for 10,000 pairs. */
   significance?: boolean;
 }
 
-/** The comparison of scores with a baseline, over the examples with both scores. */
-interface PairComparison {
-  n_paired: number;
-  /** The number of examples without a score in the baseline. */
-  missing_baseline: number;
-  /** The number of examples with a score in the baseline only. */
-  missing_other: number;
-  mean_baseline: number | null;
-  mean_other: number | null;
-  /** Other minus baseline, also when lower is better. */
-  mean_delta: number | null;
-  /** The interval of the mean difference; null for fewer than two pairs. */
-  ci_low: number | null;
-  ci_high: number | null;
-  wins: number;
-  ties: number;
-  losses: number;
-  /** McNemar if all scores are 0 or 1, null without pairs. Test and p do not depend on the threshold. */
-  test: "mcnemar" | "wilcoxon" | null;
-  p: number | null;
-}
+type Interval = Pick<PairComparison, "ci_low" | "ci_high">;
+type Test = Pick<PairComparison, "test" | "p_value">;
+
+export type PairStatistics = Interval &
+  Test &
+  Pick<PairComparison, "n_paired" | "only_baseline" | "only_comparison" | "wins" | "losses" | "ties"> &
+  Pick<PairComparison, "mean_baseline" | "mean_comparison" | "mean_delta">;
+
+const NO_INTERVAL: Interval = { ci_low: null, ci_high: null };
+const NO_TEST: Test = { test: null, p_value: null };
 
 /**
  * Compares two score vectors by example index. Each score is the mean over the repetitions of an example. A score that is not
- * finite, or beyond the end of the shorter vector, is missing: it is neither a win nor a loss.
+ * finite, or beyond the end of the shorter vector, is missing: it is neither a win nor a loss. The mean difference is `other`
+ * minus `baseline`, also when lower is better. Interval and test do not depend on the threshold.
  *
  * @throws RangeError when the threshold is negative or an option of {@link bootstrapMeanInterval} is invalid
  */
 export function comparePair(
   baseline: Float64Array,
   other: Float64Array,
-  { lower_is_better = false, threshold = 0, significance = true, ...bootstrap }: ComparePairOptions = {},
-): PairComparison {
+  { lower_is_better = false, threshold = 0, significance = true, seed = 1, ...bootstrap }: ComparePairOptions = {},
+): PairStatistics {
   if (!(threshold >= 0)) throw new RangeError(`The threshold must be at least 0, not ${threshold}.`);
-  const { from, to, missing_baseline, missing_other } = pairsOf(baseline, other);
-  const differences = differencesOf(from, to);
+  const { from, to, only_baseline, only_comparison } = pairsOf(baseline, other);
+  const deltas = to.map((score, i) => score - (from[i] as number));
   const { up, down } = countDirections(from, to, threshold);
   return {
     n_paired: from.length,
-    missing_baseline,
-    missing_other,
+    only_baseline,
+    only_comparison,
     mean_baseline: describe(from).avg,
-    mean_other: describe(to).avg,
-    mean_delta: describe(differences.deltas).avg,
+    mean_comparison: describe(to).avg,
+    mean_delta: describe(deltas).avg,
+    ...(significance ? intervalOf(deltas, { ...bootstrap, seed }) : NO_INTERVAL),
     wins: lower_is_better ? down : up,
-    ties: from.length - up - down,
     losses: lower_is_better ? up : down,
-    ...(significance ? { ...intervalOf(differences, bootstrap), ...testOf(from, to, differences) } : UNTESTED),
+    ties: from.length - up - down,
+    ...(significance ? testOf(from, to, deltas) : NO_TEST),
   };
 }
 
-const UNTESTED = { ci_low: null, ci_high: null, test: null, p: null } as const;
-
-function intervalOf(
-  { deltas }: Differences,
-  { seed = 1, resamples, level }: Pick<ComparePairOptions, "seed" | "resamples" | "level">,
-): Pick<PairComparison, "ci_low" | "ci_high"> {
-  if (deltas.length < 2) return { ci_low: null, ci_high: null };
-  const [ci_low, ci_high] = bootstrapMeanInterval(deltas, { seed, resamples, level });
+/** Null for fewer than two pairs. */
+function intervalOf(deltas: Float64Array, options: BootstrapOptions): Interval {
+  if (deltas.length < 2) return NO_INTERVAL;
+  const [ci_low, ci_high] = bootstrapMeanInterval(deltas, options);
   return { ci_low, ci_high };
 }
 
@@ -81,16 +65,16 @@ function intervalOf(
 function pairsOf(baseline: Float64Array, other: Float64Array) {
   const from = new Float64Array(Math.min(baseline.length, other.length));
   const to = new Float64Array(from.length);
-  let [n, missing_baseline, missing_other] = [0, 0, 0];
+  let [n, only_baseline, only_comparison] = [0, 0, 0];
   for (let i = 0; i < Math.max(baseline.length, other.length); i++) {
     const [before = Number.NaN, after = Number.NaN] = [baseline[i], other[i]];
     if (Number.isFinite(before) && Number.isFinite(after)) {
       from[n] = before;
       to[n++] = after;
-    } else if (Number.isFinite(after)) missing_baseline++;
-    else if (Number.isFinite(before)) missing_other++;
+    } else if (Number.isFinite(after)) only_comparison++;
+    else if (Number.isFinite(before)) only_baseline++;
   }
-  return { from: from.subarray(0, n), to: to.subarray(0, n), missing_baseline, missing_other };
+  return { from: from.subarray(0, n), to: to.subarray(0, n), only_baseline, only_comparison };
 }
 
 /** The numbers of scores that increased and decreased by at least the threshold. */
@@ -104,31 +88,19 @@ function countDirections(from: Float64Array, to: Float64Array, threshold: number
   return { up, down };
 }
 
-function testOf(from: Float64Array, to: Float64Array, differences: Differences): Pick<PairComparison, "test" | "p"> {
-  if (from.length === 0) return { test: null, p: null };
+/** McNemar if all scores are 0 or 1; null without pairs. */
+function testOf(from: Float64Array, to: Float64Array, deltas: Float64Array): Test {
+  if (from.length === 0) return NO_TEST;
   const isBinary = (values: Float64Array) => values.every((value) => value === 0 || value === 1);
-  if (!isBinary(from) || !isBinary(to)) return { test: "wilcoxon", p: wilcoxon(withoutRoundoff(differences)).p };
-  const up = differences.deltas.filter((delta) => delta > 0).length;
-  const down = differences.deltas.filter((delta) => delta < 0).length;
-  return { test: "mcnemar", p: mcnemarExact(up, down) };
+  if (!isBinary(from) || !isBinary(to))
+    return { test: "wilcoxon", p_value: wilcoxon(withoutRoundoff(from, to, deltas)).p };
+  const up = deltas.filter((delta) => delta > 0).length;
+  const down = deltas.filter((delta) => delta < 0).length;
+  return { test: "mcnemar", p_value: mcnemarExact(up, down) };
 }
 
 /** The maximum relative error of a score, which has 53 bits and may be a mean of several numbers. */
 const ROUNDOFF = 2 ** -50;
-
-/** Differences of paired scores. */
-interface Differences {
-  deltas: Float64Array;
-  /** The maximum rounding error of each delta. */
-  roundoff: Float64Array;
-}
-
-/** `to` minus `from`, which have equal lengths and no NaN. */
-function differencesOf(from: Float64Array, to: Float64Array): Differences {
-  const deltas = Float64Array.from(to, (value, i) => value - (from[i] as number));
-  const roundoff = Float64Array.from(to, (value, i) => roundoffOf(value, from[i] as number));
-  return { deltas, roundoff };
-}
 
 const roundoffOf = (a: number, b: number): number => ROUNDOFF * (Math.abs(a) + Math.abs(b));
 
@@ -147,7 +119,7 @@ function directionOf(before: number, after: number, threshold: number): -1 | 0 |
  * Deltas whose sizes differ by rounding errors only get the same size, and those within the rounding error of 0 become 0.
  * 0.4 - 0.3 and 0.3 - 0.2 differ by 5.6e-17, as do 1/3 - 0 and 1 - 2/3: rank tests would treat the noise as an order.
  */
-function withoutRoundoff({ deltas, roundoff }: Differences): Float64Array {
+function withoutRoundoff(from: Float64Array, to: Float64Array, deltas: Float64Array): Float64Array {
   const sizes = deltas.map(Math.abs);
   const ascending = Uint32Array.from(deltas.keys()).sort((a, b) => (sizes[a] as number) - (sizes[b] as number));
   const rounded = new Float64Array(deltas.length);
@@ -155,25 +127,22 @@ function withoutRoundoff({ deltas, roundoff }: Differences): Float64Array {
   let group = { size: 0, roundoff: 0 };
   for (const i of ascending) {
     const size = sizes[i] as number;
-    const tolerance = roundoff[i] as number;
+    const tolerance = roundoffOf(to[i] as number, from[i] as number);
     if (size - group.size > group.roundoff + tolerance) group = { size, roundoff: tolerance };
     rounded[i] = group.size * Math.sign(deltas[i] as number);
   }
   return rounded;
 }
 
-/** The indexes of changed examples, in descending order of the change. */
-interface Changes {
-  improved: number[];
-  regressed: number[];
-}
-
-/** NaN is a missing score: an example without both scores has not changed. */
+/**
+ * The indexes of changed examples, in descending order of the change. An example without both scores (NaN is a missing score) has
+ * not changed.
+ */
 export function changesOf(
   baseline: Float64Array,
   other: Float64Array,
   { lower_is_better = false, threshold = 0 }: { lower_is_better?: boolean; threshold?: number } = {},
-): Changes {
+): { improved: number[]; regressed: number[] } {
   const up: number[] = [];
   const down: number[] = [];
   for (let i = 0; i < Math.min(baseline.length, other.length); i++) {

@@ -1,4 +1,4 @@
-export interface WilcoxonResult {
+interface WilcoxonResult {
   /** The smaller of the rank sums of positive and of negative differences. */
   statistic: number;
   /** Two-sided. */

@@ -37,15 +37,11 @@ export function compileFilter(tx: Tx, filter: RunFilter): Where {
     case "metadata":
       return hasEntry(tx, sql`r.metadata`, filter.where);
     default:
-      return condition(filter, runOperand);
+      return condition(filter, RUN_OPERANDS[filter.field]);
   }
 }
 
-/**
- * Compiles a filter on metadata and text to a condition on `v` (example_versions).
- *
- * @throws Error for other conditions
- */
+/** Compiles a filter on metadata and text to a condition on `v` (example_versions). */
 export function compileExampleFilter(tx: Tx, filter: RunFilter): Where {
   switch (filter.op) {
     case "and":
@@ -69,7 +65,6 @@ const hasEntry = (tx: Tx, metadata: RawBuilder<string | null>, where: readonly E
 const all = (of: Where[]): Where => (of.length === 0 ? TRUE : sql`(${sql.join(of, sql` and `)})`);
 const any = (of: Where[]): Where => (of.length === 0 ? FALSE : sql`(${sql.join(of, sql` or `)})`);
 
-/** Whether a word occurs in the name, error, metadata, inputs or outputs of a run. */
 function runContains(tx: Tx, word: string): Where {
   const inputs = sql<string | null>`(select v.inputs from example_versions v
     where v.dataset_no = x.dataset_no and v.example_index = r.example_index and v.version = r.example_version)`;
@@ -78,7 +73,6 @@ function runContains(tx: Tx, word: string): Where {
   return anyContains(tx, word, [sql`r.name`, sql`r.error`, sql`r.metadata`, inputs, outputs]);
 }
 
-/** Whether a word or a part of a text occurs in any of the texts. */
 export const anyContains = (tx: Tx, word: string, texts: Expression<string | null>[]): Where =>
   any(
     texts.flatMap((text) =>
@@ -86,7 +80,6 @@ export const anyContains = (tx: Tx, word: string, texts: Expression<string | nul
     ),
   );
 
-/** The comparisons of a field. */
 interface Operand {
   equals(value: Scalar): Where;
   isNull: Where;
@@ -119,8 +112,6 @@ const scalar: Operand = {
   number: sql`case when m.kind = 'number' then cast(m.text as double precision) end`,
 };
 
-const runOperand = (field: RunField): Operand => RUN_OPERANDS[field];
-
 const RUN_OPERANDS: Record<RunField, Operand> = {
   id: column(sql`r.run_id`),
   name: column(sql`r.name`),
@@ -146,25 +137,24 @@ function entryMatches(tx: Tx, where: readonly EntryCondition<EntryField>[]): Whe
 function entryCondition(tx: Tx, of: Condition<EntryField>): Where {
   switch (of.field) {
     case "feedback_key":
-      return condition(of, () => column(sql`f.key`));
+      return condition(of, column(sql`f.key`));
     case "feedback_score":
-      return condition(of, () => column(sql`f.score`));
+      return condition(of, column(sql`f.score`));
     case "feedback_value": {
       // A missing value is null.
       const entries = tx.dialect.jsonEntries(sql`('{"value":' || coalesce(f.value, 'null') || '}')`);
-      return sql`exists (select 1 from ${entries} m where ${condition(of, () => scalar)})`;
+      return sql`exists (select 1 from ${entries} m where ${condition(of, scalar)})`;
     }
     case "metadata_key":
-      return condition(of, () => column(sql`m.key`));
+      return condition(of, column(sql`m.key`));
     case "metadata_value":
-      return condition(of, () => scalar);
+      return condition(of, scalar);
   }
 }
 
 const COMPARATORS = { gt: sql`>`, gte: sql`>=`, lt: sql`<`, lte: sql`<=` };
 
-function condition<Field extends string>(of: Condition<Field>, operand: (field: Field) => Operand): Where {
-  const { equals, isNull, number } = operand(of.field);
+function condition(of: Condition<string>, { equals, isNull, number }: Operand): Where {
   switch (of.op) {
     case "exists":
       return sql`not (${isNull})`;

@@ -1,6 +1,8 @@
-import { type Insertable, type OrderByItemBuilder, sql, type Updateable } from "kysely";
+import { type Insertable, type OrderByItemBuilder, sql } from "kysely";
 import { nowMs, type Tx } from "../../platform/database/database.ts";
+import { byIds } from "../../platform/database/insert-many.ts";
 import type { Schema } from "../../platform/database/schema.ts";
+import type { DatasetQuery } from "../contract/datasets.ts";
 import type { DatasetRow } from "./schema.ts";
 
 export interface DatasetWithCounts extends DatasetRow {
@@ -26,36 +28,25 @@ const withCounts = (tx: Tx, tenant_id: string) =>
     ])
     .where("tenant_id", "=", tenant_id);
 
-type NewDataset = Pick<
-  DatasetRow,
-  | "tenant_id"
-  | "dataset_id"
-  | "name"
-  | "description"
-  | "data_type"
-  | "externally_managed"
-  | "inputs_schema"
-  | "outputs_schema"
-  | "transformations"
-  | "metadata"
->;
+const INITIAL_VALUES = {
+  baseline_experiment_id: null,
+  share_token: null,
+  shares_experiments: 0,
+  example_count: 0,
+  next_example_index: 0,
+  next_test_run: 1,
+  created_at: nowMs,
+  modified_at: nowMs,
+};
+
+type NewDataset = Omit<DatasetRow, "dataset_no" | keyof typeof INITIAL_VALUES>;
 
 /** @returns undefined when the id or the name is taken */
 export const insertDataset = (tx: Tx, dataset: NewDataset): Promise<DatasetRow | undefined> =>
   tx.first(
     tx.k
       .insertInto("datasets")
-      .values({
-        ...dataset,
-        baseline_experiment_id: null,
-        share_token: null,
-        shares_experiments: 0,
-        example_count: 0,
-        next_example_index: 0,
-        next_test_run: 1,
-        created_at: nowMs,
-        modified_at: nowMs,
-      } as Insertable<Schema["datasets"]>)
+      .values({ ...dataset, ...INITIAL_VALUES } as Insertable<Schema["datasets"]>)
       .onConflict((conflict) => conflict.doNothing())
       .returningAll(),
   );
@@ -66,67 +57,41 @@ export const findDataset = (tx: Tx, tenant_id: string, dataset_id: string): Prom
 export const findDatasetByName = (tx: Tx, tenant_id: string, name: string): Promise<DatasetWithCounts | undefined> =>
   tx.first(withCounts(tx, tenant_id).where("name", "=", name)) as Promise<DatasetWithCounts | undefined>;
 
+const selectDatasets = (tx: Tx) => tx.k.selectFrom("datasets").selectAll();
+
 /** Finds the dataset in any workspace that is shared under this token. */
 export const findSharedDataset = (tx: Tx, share_token: string): Promise<DatasetRow | undefined> =>
-  tx.first(tx.k.selectFrom("datasets").selectAll().where("share_token", "=", share_token));
+  tx.first(selectDatasets(tx).where("share_token", "=", share_token));
 
 export const datasetsByNo = (tx: Tx, numbers: number[]): Promise<DatasetRow[]> =>
-  numbers.length === 0
-    ? Promise.resolve([])
-    : tx.all(tx.k.selectFrom("datasets").selectAll().where("dataset_no", "in", numbers));
+  byIds(numbers, (batch) => tx.all(selectDatasets(tx).where("dataset_no", "in", batch)));
 
 /** Locks the dataset until the transaction ends. Required to assign example indexes and test run numbers. */
 export const lockDataset = (tx: Tx, dataset_no: number): Promise<DatasetRow | undefined> =>
-  tx.first(tx.dialect.forUpdate(tx.k.selectFrom("datasets").selectAll().where("dataset_no", "=", dataset_no)));
-
-interface DatasetFilter {
-  id?: string[] | undefined;
-  data_type?: string[] | undefined;
-  name?: string | undefined;
-  name_contains?: string | undefined;
-  metadata?: object | undefined;
-}
-
-export interface Sorting<By extends string> {
-  by: By;
-  descending: boolean;
-  limit: number;
-  offset: number;
-}
+  tx.first(tx.dialect.forUpdate(selectDatasets(tx).where("dataset_no", "=", dataset_no)));
 
 /** Sorts null below every value. */
 export const nullsLow = (descending: boolean) => (order: OrderByItemBuilder) =>
   descending ? order.desc().nullsLast() : order.asc().nullsFirst();
 
-export type DatasetOrder =
-  | "name"
-  | "created_at"
-  | "modified_at"
-  | "example_count"
-  | "session_count"
-  | "last_session_start_us";
-
-export function listDatasets(
-  tx: Tx,
-  tenant_id: string,
-  filter: DatasetFilter,
-  { by, descending, limit, offset }: Sorting<DatasetOrder>,
-): Promise<DatasetWithCounts[]> {
+export function listDatasets(tx: Tx, tenant_id: string, filter: DatasetQuery): Promise<DatasetWithCounts[]> {
+  const { id, data_type, name, name_contains, metadata, sort_by, sort_by_desc, limit, offset } = filter;
   let query = withCounts(tx, tenant_id);
-  if (filter.id) query = query.where("dataset_id", "in", filter.id);
-  if (filter.data_type) query = query.where("data_type", "in", filter.data_type);
-  if (filter.name !== undefined) query = query.where("name", "=", filter.name);
-  if (filter.name_contains)
-    query = query.where((d) => tx.dialect.containsText(d.ref("name"), filter.name_contains ?? ""));
-  if (filter.metadata)
-    query = query.where(sql<boolean>`json_contains(coalesce(metadata, '{}'), ${JSON.stringify(filter.metadata)})`);
+  if (id) query = query.where("dataset_id", "in", id);
+  if (data_type) query = query.where("data_type", "in", data_type);
+  if (name !== undefined) query = query.where("name", "=", name);
+  if (name_contains) query = query.where(tx.dialect.containsText(sql.ref("name"), name_contains));
+  if (metadata) query = query.where(sql<boolean>`json_contains(coalesce(metadata, '{}'), ${JSON.stringify(metadata)})`);
+  const by = sql.ref(sort_by === "last_session_start_time" ? "last_session_start_us" : sort_by);
   return tx.all(
-    query.orderBy(sql.ref(by), nullsLow(descending)).orderBy("dataset_no", "desc").limit(limit).offset(offset),
+    query.orderBy(by, nullsLow(sort_by_desc)).orderBy("dataset_no", "desc").limit(limit).offset(offset),
   ) as Promise<DatasetWithCounts[]>;
 }
 
-/** Updates a dataset and its modification time. */
-export const updateDataset = (tx: Tx, dataset_no: number, changes: Updateable<Schema["datasets"]>): Promise<number> =>
+type DatasetChanges = { [Name in keyof DatasetRow]?: DatasetRow[Name] | undefined };
+
+/** Updates a dataset and its modification time. Undefined keeps a value. */
+export const updateDataset = (tx: Tx, dataset_no: number, changes: DatasetChanges): Promise<number> =>
   tx.run(
     tx.k
       .updateTable("datasets")

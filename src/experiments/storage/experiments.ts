@@ -1,7 +1,10 @@
 import { type Insertable, sql, type Updateable } from "kysely";
 import { nowMs, type Tx } from "../../platform/database/database.ts";
+import { byIds } from "../../platform/database/insert-many.ts";
 import type { Schema } from "../../platform/database/schema.ts";
-import { nullsLow, type Sorting } from "./datasets.ts";
+import type { ComparativeQuery } from "../contract/comparison.ts";
+import type { SharedSessionQuery } from "../contract/shared-datasets.ts";
+import { nullsLow } from "./datasets.ts";
 import type { ComparativeExperimentRow, ExperimentRow } from "./schema.ts";
 
 type NewExperiment = Omit<ExperimentRow, "experiment_no" | "stats_version" | "created_at">;
@@ -16,66 +19,51 @@ export const insertExperiment = (tx: Tx, experiment: NewExperiment): Promise<Exp
       .returningAll(),
   );
 
+const selectExperiments = (tx: Tx) => tx.k.selectFrom("experiments").selectAll();
+
 export const findExperiment = (tx: Tx, tenant_id: string, experiment_id: string): Promise<ExperimentRow | undefined> =>
-  tx.first(
-    tx.k
-      .selectFrom("experiments")
-      .selectAll()
-      .where("tenant_id", "=", tenant_id)
-      .where("experiment_id", "=", experiment_id),
-  );
+  tx.first(selectExperiments(tx).where("tenant_id", "=", tenant_id).where("experiment_id", "=", experiment_id));
 
 /** Locks the experiment until the transaction ends. Required to update its statistics. */
 export const lockExperiment = (tx: Tx, experiment_no: number): Promise<ExperimentRow | undefined> =>
-  tx.first(tx.dialect.forUpdate(tx.k.selectFrom("experiments").selectAll().where("experiment_no", "=", experiment_no)));
+  tx.first(tx.dialect.forUpdate(selectExperiments(tx).where("experiment_no", "=", experiment_no)));
 
 export const findExperimentByNo = (tx: Tx, experiment_no: number): Promise<ExperimentRow | undefined> =>
-  tx.first(tx.k.selectFrom("experiments").selectAll().where("experiment_no", "=", experiment_no));
+  tx.first(selectExperiments(tx).where("experiment_no", "=", experiment_no));
 
 export const findExperimentByName = (tx: Tx, tenant_id: string, name: string): Promise<ExperimentRow | undefined> =>
-  tx.first(tx.k.selectFrom("experiments").selectAll().where("tenant_id", "=", tenant_id).where("name", "=", name));
+  tx.first(selectExperiments(tx).where("tenant_id", "=", tenant_id).where("name", "=", name));
 
 export const experimentsById = (tx: Tx, tenant_id: string, ids: string[]): Promise<ExperimentRow[]> =>
-  ids.length === 0
-    ? Promise.resolve([])
-    : tx.all(
-        tx.k.selectFrom("experiments").selectAll().where("tenant_id", "=", tenant_id).where("experiment_id", "in", ids),
-      );
+  byIds(ids, (batch) =>
+    tx.all(selectExperiments(tx).where("tenant_id", "=", tenant_id).where("experiment_id", "in", batch)),
+  );
 
 export const experimentsOfDataset = (tx: Tx, dataset_no: number): Promise<ExperimentRow[]> =>
-  tx.all(tx.k.selectFrom("experiments").selectAll().where("dataset_no", "=", dataset_no).orderBy("experiment_no"));
+  tx.all(selectExperiments(tx).where("dataset_no", "=", dataset_no).orderBy("experiment_no"));
 
-interface ExperimentFilter {
-  id?: string[] | undefined;
-  name?: string | undefined;
-  name_contains?: string | undefined;
-  /** `null` selects experiments without a dataset. */
+/** `dataset_no` null selects experiments without a dataset. */
+interface ExperimentQuery extends SharedSessionQuery {
   dataset_no?: number[] | null | undefined;
   metadata?: object | undefined;
+  order_by: ExperimentOrder;
+  descending: boolean;
 }
 
 /** A column, or the path of a number in the statistics. */
 export type ExperimentOrder = { column: "name" | "start_us" } | { stat: string[] };
 
-export function listExperiments(
-  tx: Tx,
-  tenant_id: string,
-  filter: ExperimentFilter,
-  { by, descending, limit, offset }: Omit<Sorting<never>, "by"> & { by: ExperimentOrder },
-): Promise<ExperimentRow[]> {
-  let query = tx.k.selectFrom("experiments").selectAll().where("tenant_id", "=", tenant_id);
-  if (filter.id) query = query.where("experiment_id", "in", filter.id);
-  if (filter.name !== undefined) query = query.where("name", "=", filter.name);
-  if (filter.name_contains)
-    query = query.where((e) => tx.dialect.containsText(e.ref("name"), filter.name_contains ?? ""));
-  if (filter.dataset_no === null) query = query.where("dataset_no", "is", null);
-  else if (filter.dataset_no)
-    query = query.where("dataset_no", "in", filter.dataset_no.length > 0 ? filter.dataset_no : [-1]);
-  if (filter.metadata) {
-    const part = JSON.stringify({ metadata: filter.metadata });
-    query = query.where(sql<boolean>`json_contains(coalesce(extra, '{}'), ${part})`);
-  }
-  const key = "column" in by ? sql.ref(by.column) : tx.dialect.jsonNumber("stats", by.stat);
+export function listExperiments(tx: Tx, tenant_id: string, filter: ExperimentQuery): Promise<ExperimentRow[]> {
+  const { id, name, name_contains, dataset_no, metadata, order_by, descending, limit, offset } = filter;
+  let query = selectExperiments(tx).where("tenant_id", "=", tenant_id);
+  if (id) query = query.where("experiment_id", "in", id);
+  if (name !== undefined) query = query.where("name", "=", name);
+  if (name_contains) query = query.where(tx.dialect.containsText(sql.ref("name"), name_contains));
+  if (dataset_no === null) query = query.where("dataset_no", "is", null);
+  else if (dataset_no) query = query.where("dataset_no", "in", dataset_no.length > 0 ? dataset_no : [-1]);
+  if (metadata)
+    query = query.where(sql<boolean>`json_contains(coalesce(extra, '{}'), ${JSON.stringify({ metadata })})`);
+  const key = "column" in order_by ? sql.ref(order_by.column) : tx.dialect.jsonNumber("stats", order_by.stat);
   return tx.all(query.orderBy(key, nullsLow(descending)).orderBy("experiment_no", "desc").limit(limit).offset(offset));
 }
 
@@ -116,17 +104,13 @@ export const insertComparative = (
 export function listComparative(
   tx: Tx,
   dataset_no: number,
-  filter: { id?: string[] | undefined; name?: string | undefined; name_contains?: string | undefined },
-  page: { limit: number; offset: number },
+  { id, name, name_contains, limit, offset }: ComparativeQuery,
 ): Promise<ComparativeExperimentRow[]> {
   let query = tx.k.selectFrom("comparative_experiments").selectAll().where("dataset_no", "=", dataset_no);
-  if (filter.id) query = query.where("comparative_experiment_id", "in", filter.id);
-  if (filter.name !== undefined) query = query.where("name", "=", filter.name);
-  if (filter.name_contains)
-    query = query.where((c) => tx.dialect.containsText(c.ref("name"), filter.name_contains ?? ""));
-  return tx.all(
-    query.orderBy("created_at", "desc").orderBy("comparative_experiment_id").limit(page.limit).offset(page.offset),
-  );
+  if (id) query = query.where("comparative_experiment_id", "in", id);
+  if (name !== undefined) query = query.where("name", "=", name);
+  if (name_contains) query = query.where(tx.dialect.containsText(sql.ref("name"), name_contains));
+  return tx.all(query.orderBy("created_at", "desc").orderBy("comparative_experiment_id").limit(limit).offset(offset));
 }
 
 export const deleteComparative = (tx: Tx, tenant_id: string, id: string): Promise<number> =>

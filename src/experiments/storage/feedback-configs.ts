@@ -1,4 +1,6 @@
+import { sql } from "kysely";
 import { nowMs, type Tx } from "../../platform/database/database.ts";
+import type { KeyConfigQuery } from "../contract/feedback-configs.ts";
 import type { FeedbackConfigRow } from "./schema.ts";
 
 type NewConfig = Pick<FeedbackConfigRow, "tenant_id" | "feedback_key" | "config" | "is_lower_score_better">;
@@ -21,19 +23,17 @@ export const findConfig = (tx: Tx, tenant_id: string, key: string): Promise<Feed
 export function listConfigs(
   tx: Tx,
   tenant_id: string,
-  filter: { key?: string[] | undefined; name_contains?: string | undefined },
-  page: { descending: boolean; limit: number; offset: number },
+  { key, name_contains, sort_by_desc, limit, offset }: KeyConfigQuery,
 ): Promise<FeedbackConfigRow[]> {
   let query = tx.k.selectFrom("feedback_configs").selectAll().where("tenant_id", "=", tenant_id);
-  if (filter.key) query = query.where("feedback_key", "in", filter.key);
-  if (filter.name_contains)
-    query = query.where((c) => tx.dialect.containsText(c.ref("feedback_key"), filter.name_contains ?? ""));
+  if (key) query = query.where("feedback_key", "in", key);
+  if (name_contains) query = query.where(tx.dialect.containsText(sql.ref("feedback_key"), name_contains));
   return tx.all(
     query
-      .orderBy("modified_at", page.descending ? "desc" : "asc")
+      .orderBy("modified_at", sort_by_desc ? "desc" : "asc")
       .orderBy("feedback_key")
-      .limit(page.limit)
-      .offset(page.offset),
+      .limit(limit)
+      .offset(offset),
   );
 }
 

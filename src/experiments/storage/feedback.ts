@@ -1,7 +1,8 @@
-import type { Updateable } from "kysely";
+import { sql, type Updateable } from "kysely";
 import type { Tx } from "../../platform/database/database.ts";
 import { byIds, insertMany } from "../../platform/database/insert-many.ts";
 import type { Schema } from "../../platform/database/schema.ts";
+import type { FeedbackQuery } from "../contract/feedback.ts";
 import type { FeedbackRow } from "./schema.ts";
 
 /** Feedback with the ids of its experiment and run. */
@@ -35,42 +36,24 @@ export const findFeedback = (tx: Tx, tenant_id: string, feedback_id: string): Pr
 export const takenFeedbackIds = (tx: Tx, ids: string[]): Promise<{ feedback_id: string }[]> =>
   byIds(ids, (batch) => tx.all(tx.k.selectFrom("feedback").select("feedback_id").where("feedback_id", "in", batch)));
 
-interface FeedbackFilter {
-  run_id?: string[] | undefined;
-  experiment_id?: string[] | undefined;
-  key?: string[] | undefined;
-  source?: string[] | undefined;
-  level?: "run" | "session" | undefined;
-  has_comment?: boolean | undefined;
-  has_score?: boolean | undefined;
-  from_us?: number | undefined;
-  to_us?: number | undefined;
-  comparative_experiment_id?: string | undefined;
-}
-
 /** A page of feedback, newest first. */
-export function listFeedback(
-  tx: Tx,
-  tenant_id: string,
-  filter: FeedbackFilter,
-  { limit, offset }: { limit: number; offset: number },
-): Promise<FullFeedback[]> {
+export function listFeedback(tx: Tx, tenant_id: string, filter: FeedbackQuery): Promise<FullFeedback[]> {
+  const { run, session, key, source, level, has_comment, has_score, min_created_at, max_created_at } = filter;
   let query = withIds(tx).where("f.tenant_id", "=", tenant_id);
-  if (filter.run_id) query = query.where("r.run_id", "in", filter.run_id);
-  if (filter.experiment_id) query = query.where("x.experiment_id", "in", filter.experiment_id);
-  if (filter.key) query = query.where("f.key", "in", filter.key);
-  if (filter.source)
-    query = query.where((f) => f(tx.dialect.jsonText(f.ref("f.source"), "type"), "in", filter.source ?? []));
-  if (filter.level) query = query.where("f.example_index", filter.level === "run" ? "is not" : "is", null);
-  if (filter.has_comment !== undefined) query = query.where("f.comment", filter.has_comment ? "is not" : "is", null);
-  if (filter.has_score !== undefined) query = query.where("f.score", filter.has_score ? "is not" : "is", null);
-  if (filter.from_us !== undefined) query = query.where("f.created_us", ">=", filter.from_us);
-  if (filter.to_us !== undefined) query = query.where("f.created_us", "<=", filter.to_us);
+  if (run) query = query.where("r.run_id", "in", run);
+  if (session) query = query.where("x.experiment_id", "in", session);
+  if (key) query = query.where("f.key", "in", key);
+  if (source) query = query.where(tx.dialect.jsonText(sql.ref("f.source"), "type"), "in", source);
+  if (level) query = query.where("f.example_index", level === "run" ? "is not" : "is", null);
+  if (has_comment !== undefined) query = query.where("f.comment", has_comment ? "is not" : "is", null);
+  if (has_score !== undefined) query = query.where("f.score", has_score ? "is not" : "is", null);
+  if (min_created_at !== undefined) query = query.where("f.created_us", ">=", min_created_at);
+  if (max_created_at !== undefined) query = query.where("f.created_us", "<=", max_created_at);
   if (filter.comparative_experiment_id)
     query = query.where("f.comparative_experiment_id", "=", filter.comparative_experiment_id);
-  return tx.all(query.orderBy("f.created_us", "desc").orderBy("f.feedback_id").limit(limit).offset(offset)) as Promise<
-    FullFeedback[]
-  >;
+  return tx.all(
+    query.orderBy("f.created_us", "desc").orderBy("f.feedback_id").limit(filter.limit).offset(filter.offset),
+  ) as Promise<FullFeedback[]>;
 }
 
 /** The feedback on runs of these experiments on the examples at these indexes, oldest first. */

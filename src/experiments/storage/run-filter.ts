@@ -1,14 +1,12 @@
 /**
- * A parsed filter expression, for example `and(eq(status, "error"), gt(latency, "5s"))`. Values have the type of their field, and
- * the conditions on one feedback row are grouped.
+ * A parsed filter expression. Values have the type of their field, and the conditions on one feedback row are grouped.
  *
- * - A condition is true or false, never null as in SQL. `not` inverts it: a run without an error does not match `eq(error, "x")`,
- *   so it matches `not(eq(error, "x"))`.
+ * - A condition is true or false, never null as in SQL: a run without an error matches `not(eq(error, "x"))`.
  * - Null equals null only. Comparisons of null with other values are false, including `neq`. In `metadata` and in feedback values,
  *   numbers never equal texts, and only numbers have an order.
  * - `feedback` and `metadata` match when one feedback row, or one entry, meets all conditions of `where`.
  * - `exists` is false for null and for a run without tags only. `in` with an empty list is false.
- * - `search` ignores case as `toLowerCase` in JavaScript does, and finds parts of words, also as escaped in JSON.
+ * - `search` ignores case as `toLowerCase` in JavaScript does, and finds parts of words.
  * - Texts are compared exactly.
  */
 export type RunFilter =
@@ -20,10 +18,7 @@ export type RunFilter =
   | { op: "search"; words: string[] }
   | EntryFilter;
 
-/**
- * The word as it is and with JSON escapes, because inputs, outputs and metadata are searched as stored JSON, where `say "hi"` is
- * `say \"hi\"`.
- */
+/** The word with and without JSON escapes: inputs, outputs and metadata are stored as JSON, where `say "hi"` is `say \"hi\"`. */
 export function spellingsOf(word: string): string[] {
   const escaped = JSON.stringify(word).slice(1, -1);
   return escaped === word ? [word] : [word, escaped];

@@ -4,39 +4,41 @@ import { examplesBy, insertExamples, setExampleVersion, takenExampleIds } from "
 import type { DatasetRow, ExampleRow, ExampleVersionRow } from "../storage/schema.ts";
 import type { StagedRow } from "./staging.ts";
 
-interface ResolvedRow {
+interface ResolvedExample {
   example_index: number;
   version: number;
-  repetition: number;
+  /** The number of its runs in this upload. */
+  runs: number;
 }
 
+type ResolvedRow = Pick<ExampleVersionRow, "example_index" | "version"> & { repetition: number };
+
 /**
- * Finds or creates the example of each row of an upload. Rows with the same row_id belong to the same example. An example whose
- * inputs or expected outputs have changed gets a new version; existing runs keep the old version. The transaction holds the
- * lock of the dataset.
+ * Finds or creates the example of each row of an upload. An example whose inputs or expected outputs changed gets a new version;
+ * existing runs keep the old version. The transaction holds the lock of the dataset.
  */
 export class ExampleResolver {
   next_example_index: number;
   /** The number of examples that were created or restored. */
   added = 0;
 
-  readonly #now: number;
+  readonly now: number;
   readonly #tx: Tx;
   readonly #dataset: DatasetRow;
-  /** The resolved examples by row_id. `runs` counts their runs in this upload. */
-  readonly #resolved = new Map<string, { example_index: number; version: number; runs: number }>();
+  /** By row_id. */
+  readonly #resolved = new Map<string, ResolvedExample>();
 
   constructor(tx: Tx, dataset: DatasetRow, now: number) {
     this.#tx = tx;
     this.#dataset = dataset;
-    this.#now = now;
+    this.now = now;
     this.next_example_index = dataset.next_example_index;
   }
 
   async resolve(rows: StagedRow[]): Promise<ResolvedRow[]> {
     await this.#load(rows.filter(({ row_id }) => !this.#resolved.has(row_id)));
     return rows.map(({ row_id }) => {
-      const example = this.#resolved.get(row_id) as { example_index: number; version: number; runs: number };
+      const example = this.#resolved.get(row_id) as ResolvedExample;
       return { example_index: example.example_index, version: example.version, repetition: example.runs++ };
     });
   }
@@ -93,15 +95,15 @@ export class ExampleResolver {
       digest,
       source_run_id: null,
       deleted: 0,
-      created_at: this.#now,
-      modified_at: this.#now,
+      created_at: this.now,
+      modified_at: this.now,
     };
   }
 
   async #updatedExample(old: ExampleRow, { digest }: StagedRow): Promise<ExampleRow> {
     if (old.digest === digest && old.deleted === 0) return old;
     if (old.deleted === 1) this.added++;
-    const example = { ...old, version: old.version + 1, digest, deleted: 0, modified_at: this.#now };
+    const example = { ...old, version: old.version + 1, digest, deleted: 0, modified_at: this.now };
     const { dataset_no, example_index, version, deleted, modified_at } = example;
     await setExampleVersion(this.#tx, { dataset_no, example_index, version, digest, deleted, modified_at });
     return example;

@@ -6,33 +6,27 @@ import { isoOfMicroseconds } from "../../platform/lib/times.ts";
 import { UploadHead, UploadRow } from "../contract/upload.ts";
 import { type StagedRow, Staging, stagedRow } from "./staging.ts";
 
-/** The error lists the reasons of at most this many rows. */
+/** An error lists the reasons of at most this many rows. */
 const MAX_REPORTED_ROWS = 100;
 
-/** The limit of everything but the rows; only metadata can be large. */
+/** The limit of the body without the rows. */
 const MAX_HEAD_BYTES = 16 * 2 ** 20;
 
-/** A complete and valid upload. */
 export interface CheckedUpload {
   head: UploadHead;
   staging: Staging;
 }
 
-interface Times {
-  start_us: number;
-  end_us: number;
-}
-
 /**
- * An upload in progress. Each row is checked and staged when its last byte arrives. The time window of the experiment may follow
- * the rows, therefore it is checked at the end.
+ * An upload in progress. Each row is checked and staged when its last byte arrives. The time window is checked at the end, because
+ * the times of the experiment may follow the rows.
  */
 export class IncomingUpload {
   readonly #reader: JsonRows;
   readonly #staging = new Staging();
   readonly #rejected: { row: number; parts: InvalidPart[] }[] = [];
   #rejectedRows = 0;
-  readonly #times: Times[] = [];
+  readonly #times: Pick<StagedRow, "start_us" | "end_us">[] = [];
   /** The digest and the first row of each row_id. */
   readonly #examples = new Map<string, { digest: string; row: number }>();
 

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { FeedbackInput } from "../contract/feedback.ts";
 import type { UploadRow } from "../contract/upload.ts";
+import { toJson } from "../serialization/records.ts";
 
 /** A checked row of an upload, with its payloads as JSON. */
 export interface StagedRow {
@@ -11,7 +12,7 @@ export interface StagedRow {
   inputs: string;
   expected: string | null;
   outputs: string | null;
-  /** The digest of inputs and expected outputs: rows with the same digest belong to the same version of an example. */
+  /** The digest of inputs and expected outputs. */
   digest: string;
   inputs_preview: string;
   outputs_preview: string | null;
@@ -29,22 +30,19 @@ const DEFAULT_RUN_NAME = "run";
 const PREVIEW_CHARS = 200;
 
 export function stagedRow(row: UploadRow): StagedRow {
-  const inputs = JSON.stringify(row.inputs);
-  const expected = row.expected_outputs === undefined ? null : JSON.stringify(row.expected_outputs);
-  const outputs = row.actual_outputs === undefined ? null : JSON.stringify(row.actual_outputs);
   return {
     row_id: row.row_id,
-    inputs,
-    expected,
-    outputs,
+    inputs: JSON.stringify(row.inputs),
+    expected: toJson(row.expected_outputs),
+    outputs: toJson(row.actual_outputs),
     digest: digestOf(row.inputs, row.expected_outputs ?? null),
     inputs_preview: previewOf(row.inputs),
-    outputs_preview: row.actual_outputs === undefined ? null : previewOf(row.actual_outputs),
+    outputs_preview: row.actual_outputs ? previewOf(row.actual_outputs) : null,
     name: row.run_name ?? DEFAULT_RUN_NAME,
     start_us: row.start_time,
     end_us: row.end_time,
     error: row.error ?? null,
-    metadata: row.run_metadata === undefined ? null : JSON.stringify(row.run_metadata),
+    metadata: toJson(row.run_metadata),
     scores: row.evaluation_scores ?? [],
   };
 }
@@ -68,30 +66,25 @@ export function previewOf(payload: Record<string, unknown>): string {
   return text.length <= PREVIEW_CHARS ? text : `${text.slice(0, PREVIEW_CHARS).toWellFormed()}…`;
 }
 
-/** Larger uploads are written to a file: an upload may have 200 MB. */
 const MAX_MEMORY_BYTES = 4 * 2 ** 20;
 
 const PIECE_BYTES = 2 ** 20;
 
 /**
- * Buffers the rows of an upload until it is complete, in memory or in a temporary file. The file is unlinked as soon as it is
- * open: a crashed process leaves no file.
+ * Buffers the rows of an upload until it is complete, in memory or, for larger uploads, in a temporary file. The file is unlinked as
+ * soon as it is open, so a crashed process leaves no file.
  */
 export class Staging {
   #lines: Buffer[] = [];
   #bytes = 0;
   #file: number | undefined;
-  #count = 0;
-
-  get count(): number {
-    return this.#count;
-  }
+  count = 0;
 
   add(row: StagedRow): void {
     const line = Buffer.from(`${JSON.stringify(row)}\n`);
     this.#lines.push(line);
     this.#bytes += line.byteLength;
-    this.#count++;
+    this.count++;
     if (this.#bytes >= MAX_MEMORY_BYTES) this.#spill();
   }
 

@@ -23,10 +23,9 @@ import { ExampleResolver } from "./example-resolver.ts";
 import type { CheckedUpload } from "./incoming-upload.ts";
 import type { StagedRow } from "./staging.ts";
 
-/** Rows are stored in batches: at most this many are in memory as rows of tables. */
+/** The maximum number of rows in memory. */
 const BATCH_ROWS = 500;
 
-/** Uploads with at least this many rows update the planner statistics of the database. */
 const ANALYZE_MIN_ROWS = 1_000;
 
 /**
@@ -53,7 +52,7 @@ async function store(tx: Tx, caller: Caller, { head, staging }: CheckedUpload): 
   const dataset = await findOrCreateDataset(tx, caller.tenant_id, head);
   const experiment = await createExperiment(tx, dataset, head);
   const examples = new ExampleResolver(tx, dataset, now);
-  for (const rows of batches(staging.rows(), BATCH_ROWS)) await storeBatch(tx, { experiment, examples, now }, rows);
+  for (const rows of batches(staging.rows(), BATCH_ROWS)) await storeBatch(tx, experiment, examples, rows);
   await storeSummaryScores(tx, experiment, head, now);
   await updateDataset(tx, dataset.dataset_no, {
     next_example_index: examples.next_example_index,
@@ -137,24 +136,23 @@ async function createExperiment(tx: Tx, dataset: DatasetRow, head: UploadHead): 
   return created;
 }
 
-interface UploadTarget {
-  experiment: ExperimentRow;
-  examples: ExampleResolver;
-  now: number;
-}
-
-async function storeBatch(tx: Tx, { experiment, examples, now }: UploadTarget, rows: StagedRow[]): Promise<void> {
+async function storeBatch(
+  tx: Tx,
+  { experiment_no, tenant_id }: ExperimentRow,
+  examples: ExampleResolver,
+  rows: StagedRow[],
+): Promise<void> {
   const runs: ExperimentRunRow[] = [];
   const outputs: ExperimentOutputsRow[] = [];
   const feedback: FeedbackRow[] = [];
   const resolved = await examples.resolve(rows);
   for (const [position, row] of rows.entries()) {
     const { example_index, version, repetition } = resolved[position] as (typeof resolved)[number];
-    const key = { experiment_no: experiment.experiment_no, example_index, repetition };
+    const key = { experiment_no, example_index, repetition };
     runs.push({
       ...key,
       run_id: newId(),
-      tenant_id: experiment.tenant_id,
+      tenant_id,
       example_version: version,
       name: row.name,
       start_us: row.start_us,
@@ -165,15 +163,12 @@ async function storeBatch(tx: Tx, { experiment, examples, now }: UploadTarget, r
       outputs_preview: row.outputs_preview,
     });
     if (row.outputs !== null) outputs.push({ ...key, outputs: row.outputs });
-    for (const score of row.scores) feedback.push(newFeedbackRow(experiment.tenant_id, key, score, now));
+    for (const score of row.scores) feedback.push(newFeedbackRow(tenant_id, key, score, examples.now));
   }
   await insertRuns(tx, runs, outputs);
   await insertFeedback(tx, feedback);
-  await insertMissingConfigs(
-    tx,
-    experiment.tenant_id,
-    rows.flatMap(({ scores }) => scores),
-  );
+  const scores = rows.flatMap((row) => row.scores);
+  await insertMissingConfigs(tx, tenant_id, scores);
 }
 
 async function storeSummaryScores(
@@ -184,9 +179,7 @@ async function storeSummaryScores(
 ): Promise<void> {
   const scores = head.summary_experiment_scores ?? [];
   const target = { experiment_no, example_index: null, repetition: null };
-  await insertFeedback(
-    tx,
-    scores.map((score) => newFeedbackRow(tenant_id, target, score, now)),
-  );
+  const feedback = scores.map((score) => newFeedbackRow(tenant_id, target, score, now));
+  await insertFeedback(tx, feedback);
   await insertMissingConfigs(tx, tenant_id, scores);
 }

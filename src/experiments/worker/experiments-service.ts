@@ -5,9 +5,8 @@ import { OPERATION_WORKERS, type WorkerName } from "./operation-workers.ts";
 import type { Operations } from "./operations.ts";
 
 /**
- * V8 would take up to 100 MB for the young generation and never return it (see src/agent-server/graph-hosts/hosts/thread.ts). The
- * objects of a 3 MB page live until the page is written and are copied at each collection: 48 MB lead to 1.3 collections a page,
- * 24 MB to 2.6. SQLite's cache fills up while an upload is stored, and nothing of it is read again: 8 MB are as fast as 32 MB.
+ * `young`: V8 would use up to 100 MB for the young generation and never release it. A 3 MB page causes 1.3 collections with 48 MB and
+ * 2.6 with 24 MB. `cache`: SQLite does not reread the pages that an upload writes, so 8 MB are as fast as 32 MB.
  */
 const MEMORY_MB: Record<WorkerName, { young: number; cache: number }> = {
   read: { young: 48, cache: 32 },
@@ -15,13 +14,9 @@ const MEMORY_MB: Record<WorkerName, { young: number; cache: number }> = {
   compute: { young: 24, cache: 32 },
 };
 
-/**
- * V8 lets a heap with a high limit grow fourfold before a collection, and a heap with a limit of 1 GB by half: an upload of 30 MB
- * costs 90 to 100 MB instead of 170 to 230 MB and takes no longer. A row of 150 MB still fits.
- */
+/** With this limit V8 collects earlier: an upload of 30 MB uses 100 MB instead of 230 MB at the same speed. A row of 150 MB fits. */
 const OLD_GENERATION_MB = 1024;
 
-/** How the workers open their database. */
 export interface ExperimentsOptions {
   database: { file: string; synchronous: "full" | "normal" } | { url: string };
   log_level: string;
@@ -32,7 +27,7 @@ export type WorkerOptions = ExperimentsOptions & { worker: WorkerName; cache_mb:
 /** The operations as a worker serves them, by `group.name`: the result is JSON text, or a generator of its pieces. */
 export type JsonOperations = Record<string, (...args: unknown[]) => Promise<string | Generator<string>>>;
 
-/** A result as the JSON text that goes to the client: the serving thread does not parse it. */
+/** A result as JSON text, which the serving thread sends without parsing it. */
 interface Answer<T> {
   json: string;
   value(): T;

@@ -1,18 +1,12 @@
 import type { Operations } from "./operations.ts";
 
-/**
- * The worker threads. Reads go on while an upload is stored (one transaction, about a second for 10,000 rows) and while bootstrap
- * intervals are computed (0.1 s each).
- */
+/** Reads continue while an upload is stored (1 s for 10,000 rows) and while bootstrap intervals are computed (0.1 s each). */
 export type WorkerName = "read" | "write" | "compute";
 
 /** An operation without a worker does not compile. */
 type Assignment = { [Group in keyof Operations]: { [Name in keyof Operations[Group]]: WorkerName } };
 
-/**
- * The worker of each operation. This file imports types only: the serving thread chooses the worker, and must not load the rules of
- * the experiments.
- */
+/** This file imports types only, so that the serving thread chooses the worker without loading the operations. */
 export const OPERATION_WORKERS = {
   uploads: { begin: "write", push: "write", finish: "write", abandon: "write" },
   datasets: {

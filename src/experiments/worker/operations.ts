@@ -1,33 +1,33 @@
 import type { Database } from "../../platform/database/database.ts";
-import { ComparedRows, Distributions } from "../comparison/app-comparison.ts";
-import { ComparativeExperiments, Comparisons } from "../comparison/comparison.ts";
-import { FeedbackDeltas } from "../comparison/deltas.ts";
-import { ExamplesWithRuns } from "../comparison/examples-with-runs.ts";
-import { Datasets, SharedDatasets } from "../datasets/datasets.ts";
-import { Examples } from "../datasets/examples.ts";
-import { FeedbackRules } from "../feedback/feedback.ts";
-import { FeedbackConfigs } from "../feedback/feedback-configs.ts";
-import { ExperimentRuns } from "../sessions/runs.ts";
-import { Sessions } from "../sessions/sessions.ts";
+import { comparedRowsOperations, distributionOperations } from "../comparison/app-comparison.ts";
+import { Comparisons, comparativeOperations } from "../comparison/comparison.ts";
+import { deltaOperations } from "../comparison/deltas.ts";
+import { examplesWithRunsOperations } from "../comparison/examples-with-runs.ts";
+import { datasetOperations, sharedDatasetOperations } from "../datasets/datasets.ts";
+import { exampleOperations } from "../datasets/examples.ts";
+import { feedbackOperations } from "../feedback/feedback.ts";
+import { feedbackConfigOperations } from "../feedback/feedback-configs.ts";
+import { runOperations } from "../sessions/runs.ts";
+import { sessionOperations } from "../sessions/sessions.ts";
 import { Uploads } from "../upload/uploads.ts";
 
-/** Everything that can be asked of experiments, by noun. Arguments and answers are plain data: they cross threads. */
+/** The operations of the experiments API, by noun. Arguments and results are plain data, because threads exchange them. */
 export function createOperations(database: Database) {
   return {
     uploads: new Uploads(database),
-    datasets: new Datasets(database),
-    shared: new SharedDatasets(database),
-    examples: new Examples(database),
-    sessions: new Sessions(database),
-    runs: new ExperimentRuns(database),
-    feedback: new FeedbackRules(database),
-    feedbackConfigs: new FeedbackConfigs(database),
-    examplesWithRuns: new ExamplesWithRuns(database),
-    deltas: new FeedbackDeltas(database),
+    datasets: datasetOperations(database),
+    shared: sharedDatasetOperations(database),
+    examples: exampleOperations(database),
+    sessions: sessionOperations(database),
+    runs: runOperations(database),
+    feedback: feedbackOperations(database),
+    feedbackConfigs: feedbackConfigOperations(database),
+    examplesWithRuns: examplesWithRunsOperations(database),
+    deltas: deltaOperations(database),
     comparisons: new Comparisons(database),
-    comparedRows: new ComparedRows(database),
-    distributions: new Distributions(database),
-    comparative: new ComparativeExperiments(database),
+    comparedRows: comparedRowsOperations(database),
+    distributions: distributionOperations(database),
+    comparative: comparativeOperations(database),
   };
 }
 

@@ -12,15 +12,10 @@ import type { JsonOperations, WorkerOptions } from "./experiments-service.ts";
 import { OPERATION_WORKERS } from "./operation-workers.ts";
 import { createOperations } from "./operations.ts";
 
-/**
- * Opens the database and serves the operations of one worker. Calls overlap while they wait for Postgres; on SQLite each call
- * blocks the thread. The first worker to open a database migrates its schema.
- */
-
-/** Storing an upload of 100,000 rows holds SQLite's only write lock for about 10 s, and the other workers have to wait. */
+/** Storing an upload of 100,000 rows holds the write lock of SQLite for about 10 s. */
 const BUSY_TIMEOUT_MS = 60_000;
 
-/** A worker has few calls at a time, and the agent server needs connections, too. */
+/** A worker has few concurrent calls, and the agent server needs connections, too. */
 const POOL_SIZE = 4;
 
 const { database: location, log_level, worker, cache_mb } = workerData as WorkerOptions;

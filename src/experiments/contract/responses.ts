@@ -1,0 +1,24 @@
+import { z } from "@hono/zod-openapi";
+import { jsonResponse } from "../../platform/contract/fields.ts";
+import { invalidResponse } from "../../platform/contract/validation-errors.ts";
+
+const plainError = z.object({ detail: z.string() }).openapi("ExperimentsError");
+
+const DESCRIPTIONS = {
+  400: "The request is invalid for this record.",
+  404: "The record does not exist in this workspace.",
+  409: "The name or the id is taken.",
+  413: "The request body is too large.",
+} as const;
+
+/** The response of a deletion: the official clients expect a body. */
+export const deletedResponse = (description: string) => jsonResponse(z.object({ message: z.string() }), description);
+
+/** The error responses of a route: 422 lists every reason, other errors have one sentence. */
+export function errors<C extends keyof typeof DESCRIPTIONS>(...codes: C[]) {
+  const entries = codes.map((code) => [code, jsonResponse(plainError, DESCRIPTIONS[code])]);
+  return {
+    ...(Object.fromEntries(entries) as Record<C, ReturnType<typeof jsonResponse<typeof plainError>>>),
+    422: invalidResponse,
+  };
+}
