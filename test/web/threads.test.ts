@@ -304,7 +304,7 @@ describeInBrowser("threads", () => {
     const thread_id = await newThread();
     await run(thread_id, { assistant_id: "research", input: { question: "" } });
     const page = await web.open(`/threads/${thread_id}`);
-    await page.getByRole("alert").getByText("Give a question").waitFor();
+    await page.getByRole("alert").getByText("The input needs a question").waitFor();
     expect(await page.getByText("No messages yet").count()).toBe(0);
     const other_id = await newThread();
     await run(other_id, { assistant_id: "profile", input: {} });
