@@ -55,7 +55,7 @@ describeInBrowser("threads", () => {
     await page.getByText("Needs your input", { exact: true }).waitFor();
     await expectAccessible(page);
     const call = conversation(page).locator("details", { hasText: "look_up_order" });
-    expect(await call.locator("summary").innerText()).toMatch(/order_id: 1042\s*\d+ ms\s*success/);
+    expect(await call.locator("summary").innerText()).toMatch(/order_id: 1042\s*\d+ ms\s*success/i);
     expect(await call.getByText("walking boots").isVisible()).toBe(false);
     await call.locator("summary").click();
     await call.getByText("walking boots").waitFor();
