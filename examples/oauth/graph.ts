@@ -14,9 +14,13 @@ const settings = () => ({
 async function lookUp(_: typeof State.State, config: LangGraphRunnableConfig): Promise<typeof State.Update> {
   const { provider, scopes, userinfo } = settings();
   // Without a token the run is interrupted here, and the node runs again when it is resumed.
-  const token = await getToken(config, { provider, scopes, message: `Please let me see who you are at ${provider}.` });
+  const token = await getToken(config, {
+    provider,
+    scopes,
+    message: `Authorize access to your profile at ${provider}.`,
+  });
   const response = await fetch(userinfo, { headers: { authorization: `Bearer ${token}` }, signal: config.signal });
-  if (!response.ok) throw new Error(`${userinfo} answered ${response.status}.`);
+  if (!response.ok) throw new Error(`The request to ${userinfo} failed with status ${response.status}.`);
   // Never store the token: the state is visible to all users who may read the thread.
   return { profile: await response.json() };
 }

@@ -4,7 +4,7 @@ import { tools } from "../support-desk/tools.ts";
 import { loadModel } from "./model.ts";
 
 const PROMPT = new SystemMessage(
-  "You are a friendly support desk. Look an order up before you talk about it. Refund only what was asked for.",
+  "You are a friendly support agent. Look up an order before you answer questions about it. Refund only the requested amount.",
 );
 
 // The same tools and approval step as ../support-desk; only the model differs.

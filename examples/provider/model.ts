@@ -24,12 +24,12 @@ const anthropic: Provider = {
 /** The model, or a sentence for the user about a missing key or package. */
 export type Loaded = { model: BaseChatModel } | { missing: string };
 
-/** @param name a model name such as "gpt-5-mini" or "claude-sonnet-4-5"; without it, the default of whichever key is set */
+/** @param name a model name such as "gpt-5-mini" or "claude-sonnet-4-5"; default: the default model of the provider whose key is set */
 export async function loadModel(name?: string): Promise<Loaded> {
   const provider = pickProvider(name);
   if (!provider) {
     return {
-      missing: `To talk to a real model, set ${openai.key} and install ${openai.package}, or set ${anthropic.key} and install ${anthropic.package}, then restart the server.`,
+      missing: `To use a real model, set ${openai.key} and install ${openai.package}, or set ${anthropic.key} and install ${anthropic.package}, then restart the server.`,
     };
   }
   if (!process.env[provider.key]) {

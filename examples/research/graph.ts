@@ -19,7 +19,7 @@ const State = Annotation.Root({
 const Input = Annotation.Root({ question: State.spec.question });
 
 function plan({ question }: typeof State.State, config: LangGraphRunnableConfig): typeof State.Update {
-  if (!question) throw new Error('Give a question: {"question": "How do bees find food?"}');
+  if (!question) throw new Error('The input needs a question, for example {"question": "How do bees find food?"}');
   const words = wordsOf(question);
   const matching = corpus.filter((topic) => topic.words.some((word) => words.has(word)));
   const topics = (matching.length > 0 ? matching : corpus).map((topic) => topic.name);

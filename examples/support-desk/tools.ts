@@ -23,16 +23,16 @@ export const refundOrder = tool(
   },
   {
     name: "refund_order",
-    description: "Refund an order, in full or in part. A person approves it first.",
+    description: "Refund an order in full or in part. Requires the approval of a person.",
     schema: z.object({ order_id: z.string(), amount: z.number().positive() }),
   },
 );
 
 function refusalReason(orderId: string, amount: number): string | undefined {
   const order = findOrder(orderId);
-  if (!order) return "There is no such order.";
-  if (order.status === "refunded") return "It is already refunded.";
-  if (amount > order.total) return `It cost only ${dollars(order.total)}.`;
+  if (!order) return "The order does not exist.";
+  if (order.status === "refunded") return "The order is already refunded.";
+  if (amount > order.total) return `The amount exceeds the total of the order, ${dollars(order.total)}.`;
   return undefined;
 }
 

@@ -98,7 +98,7 @@ describe.each(databases)("the example that uses a user's token, with the officia
     const asked = await ada.run(first);
     expect(asked.__interrupt__?.map(({ value }) => value)).toEqual([
       {
-        message: "Please let me see who you are at acme.",
+        message: "Authorize access to your profile at acme.",
         auth_url: expect.stringContaining(`${oauth.url}/auth?`),
         provider: "acme",
         scopes: ["openid", "read"],
@@ -150,7 +150,7 @@ describe.each(databases)("the example that uses a user's token, with the officia
     }
     expect(await placesOfSecrets(at, secrets)).toEqual([]);
     // It would find something, and there was something to be logged.
-    expect(await placesOfSecrets(at, ["Please let me see who you are"])).not.toEqual([]);
+    expect(await placesOfSecrets(at, ["Authorize access to your profile"])).not.toEqual([]);
     expect(server.output()).toContain("OAuth token refresh failed");
   });
 });

@@ -70,15 +70,15 @@ describe("docs/deploy.md", () => {
   });
 
   it("makes an agent and deploys it, to be called and streamed from", async () => {
-    const [make = ""] = blocks("An agent");
+    const [make = ""] = blocks("Create an agent");
     await run(make, top);
-    const [deploy = "", call = ""] = blocks("Deploy it");
-    const [shown = ""] = blocks("Deploy it", "text");
+    const [deploy = "", call = ""] = blocks("Deploy the agent");
+    const [shown = ""] = blocks("Deploy the agent", "text");
     expect(await run(deploy)).toBe(shown.replace("http://127.0.0.1:2024", server.url));
     const answered = await run(call);
     expect(answered).toContain('{"name":"Ada","answer":"Hello, Ada! Bye."}');
     expect(answered).toContain('data: {"greet":{"answer":"Hello, Ada!"}}');
-    const [script = ""] = blocks("Deploy it", "js");
+    const [script = ""] = blocks("Deploy the agent", "js");
     const client = await promisify(execFile)(process.execPath, ["--input-type=module", "-e", here(script)], {
       cwd: ROOT,
     });
@@ -86,7 +86,7 @@ describe("docs/deploy.md", () => {
   });
 
   it("makes the next revision, and follows what it writes", async () => {
-    const [next = "", follow = ""] = blocks("The next revision");
+    const [next = "", follow = ""] = blocks("Deploy an update");
     expect(await run(next)).toMatch(/\nmy-agent +live /);
     expect(await greeting()).toBe("Hello, Ada! See you.");
     const [file, args, options] = shellOf(follow, folder);
@@ -106,7 +106,7 @@ describe("docs/deploy.md", () => {
   });
 
   it("goes back, and gives the agent secrets", async () => {
-    const [back = ""] = blocks("Back");
+    const [back = ""] = blocks("Roll back");
     expect(await run(back)).toMatch(/^Revision \S+ of "my-agent" is live\./);
     expect(await greeting()).toBe("Hello, Ada! Bye.");
     const [secrets = ""] = blocks("Secrets");
@@ -124,7 +124,7 @@ describe("docs/deploy.md", () => {
     await run(`cp agent.ts langgraph.json ${repository}`);
     git("init", "--quiet", "--initial-branch=main");
     commit();
-    const [create = "", patch = ""] = blocks("With requests");
+    const [create = "", patch = ""] = blocks("Deploy with HTTP requests");
     const created = await runAndKeep(`${create}\ndeclare -f field end_of > functions`, "DEPLOYMENT", "FIRST");
     expect(created).toMatch(/"status": *"DEPLOYED"/);
     expect(created).toContain(`"custom_url":"${server.url}/deployments/from-git"`);
@@ -143,13 +143,13 @@ describe("docs/deploy.md", () => {
   }, 120_000);
 
   it("deletes both", async () => {
-    const [remove = ""] = blocks("Delete it");
+    const [remove = ""] = blocks("Delete the deployments");
     await run(remove);
     await until("they are gone", async () => (await server.deployments()).length === 0);
   });
 
   it("deploys from CI with a key that may do nothing else", async () => {
-    const [create = "", deploy = ""] = blocks("From CI");
+    const [create = "", deploy = ""] = blocks("Deploy from CI");
     const [key = ""] = /tmk_\w+_[\w-]+/.exec(await run(create)) ?? [];
     await expect(run(deploy)).rejects.toThrow("An API key is required");
     server.key = known.THREADMILL_API_KEY = key;
@@ -158,7 +158,7 @@ describe("docs/deploy.md", () => {
   });
 
   it("names the versions of the official command lines that the tests deploy with", () => {
-    const [js = "", python = ""] = blocks("With the official command lines");
+    const [js = "", python = ""] = blocks("Use the official command lines");
     expect(js).toContain(`npx ${PACKAGE} deploy `);
     expect(python).toContain(
       `pip install ${/^langgraph-cli==.*\n/m.exec(read("test/compat/python/requirements.txt"))?.[0]}`,

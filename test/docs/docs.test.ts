@@ -68,7 +68,7 @@ describe("ARCHITECTURE.md", () => {
       part,
       [...(list as string).matchAll(/"([^"]+)"/g)].map(([, name]) => name),
     ]);
-    const documented = rowsOf(section(page, "### Who may import whom"))
+    const documented = rowsOf(section(page, "### Import rules"))
       .slice(1)
       .map(([part, list = ""]) => [bare(part), list === "everything" ? ["*"] : namesIn(list)]);
     expect(enforced.length).toBeGreaterThan(5);

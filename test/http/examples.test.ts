@@ -81,7 +81,7 @@ describe.each(databases)("the example agents on %s", (database) => {
     const paused = await wait({ input: {} });
     const { auth_url, ...question } = paused.body.__interrupt__[0].value;
     expect(question).toEqual({
-      message: "Please let me see who you are at acme.",
+      message: "Authorize access to your profile at acme.",
       provider: "acme",
       scopes: ["openid"],
     });

@@ -79,16 +79,16 @@ describeInBrowser("the connections", () => {
     const accounts = acme(page).getByRole("listitem");
     await accounts.nth(1).waitFor();
     expect(await page.content()).not.toContain(oauth.issued[0]);
-    const other = accounts.filter({ hasNotText: "default" }).or(accounts.filter({ hasText: "Make default" }));
+    const other = accounts.filter({ hasNotText: "default" }).or(accounts.filter({ hasText: "Set as default" }));
     const [before] = (await tokens()).filter((token: { is_default: boolean }) => token.is_default);
-    await other.getByRole("button", { name: /^Make default/ }).click();
+    await other.getByRole("button", { name: /^Set as default/ }).click();
     await expect
       .poll(async () => (await tokens()).find((token: { id: string }) => token.id === before.id).is_default)
       .toBe(false);
   });
 
   it("are legible to everybody, wide and narrow, light and dark", async () => {
-    await takePictures(web, "connections", "/connections", (page) => page.getByText("Make default").waitFor());
+    await takePictures(web, "connections", "/connections", (page) => page.getByText("Set as default").waitFor());
   });
 
   it("disconnect one account, or all of a provider, which are revoked there", async () => {
@@ -98,14 +98,14 @@ describeInBrowser("the connections", () => {
       .first()
       .getByRole("button", { name: /^Disconnect/ })
       .click();
-    await page.getByRole("button", { name: "Revoke", exact: true }).click();
+    await page.getByRole("button", { name: "Disconnect", exact: true }).click();
     // Behind the dialog no account has a role, so that none is there until it has closed.
     await expect.poll(tokens).toHaveLength(1);
     await accounts.nth(1).waitFor({ state: "detached" });
     await connect(page, "read");
     await page.getByRole("button", { name: "Actions for Acme" }).click();
-    await page.getByRole("menuitem", { name: /Revoke all/ }).click();
-    await page.getByRole("button", { name: "Revoke", exact: true }).click();
+    await page.getByRole("menuitem", { name: /Disconnect all/ }).click();
+    await page.getByRole("button", { name: "Disconnect", exact: true }).click();
     await acme(page).getByText("No accounts connected").waitFor();
     expect(await tokens()).toEqual([]);
     await expect.poll(() => oauth.requests.filter((path) => path === "/token/revocation").length).toBeGreaterThan(2);

@@ -55,7 +55,7 @@ describeInBrowser("threads", () => {
     await page.getByText("Needs your input", { exact: true }).waitFor();
     await expectAccessible(page);
     const call = conversation(page).locator("details", { hasText: "look_up_order" });
-    expect(await call.locator("summary").innerText()).toMatch(/order_id: 1042\s*\d+ ms\s*success/);
+    expect(await call.locator("summary").innerText()).toMatch(/order_id: 1042\s*\d+ ms\s*success/i);
     expect(await call.getByText("walking boots").isVisible()).toBe(false);
     await call.locator("summary").click();
     await call.getByText("walking boots").waitFor();
@@ -304,7 +304,7 @@ describeInBrowser("threads", () => {
     const thread_id = await newThread();
     await run(thread_id, { assistant_id: "research", input: { question: "" } });
     const page = await web.open(`/threads/${thread_id}`);
-    await page.getByRole("alert").getByText("Give a question").waitFor();
+    await page.getByRole("alert").getByText("The input needs a question").waitFor();
     expect(await page.getByText("No messages yet").count()).toBe(0);
     const other_id = await newThread();
     await run(other_id, { assistant_id: "profile", input: {} });

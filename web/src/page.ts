@@ -6,6 +6,10 @@ import type { Scope } from "../../src/platform/contract/caller.ts";
 /** The parent route of all pages; it renders frame/frame.tsx. Routes may prefetch data before their page is loaded. */
 export const rootRoute = createRootRouteWithContext<{ client: QueryClient }>()();
 
+/** A string parameter of a URL; undefined if empty. The router parses a text such as `7` or `true` as JSON. */
+export const textOf = (value: unknown): string | undefined =>
+  ["string", "number", "boolean"].includes(typeof value) ? String(value) || undefined : undefined;
+
 /** A search result in the palette. */
 export interface Destination {
   label: string;
@@ -23,7 +27,6 @@ export interface PaletteSource {
   find(text: string, signal: AbortSignal): Promise<Destination[]>;
 }
 
-/** A page of the side bar with its subpages. */
 export interface Page {
   nav: {
     label: string;

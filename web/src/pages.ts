@@ -7,5 +7,4 @@ import { runs } from "./pages/runs/page.ts";
 import { settings } from "./pages/settings/page.ts";
 import { threads } from "./pages/threads/page.ts";
 
-/** The pages in the order of the side bar. */
 export const pages: readonly Page[] = [agents, threads, runs, experiments, deployments, connections, settings];

@@ -29,7 +29,7 @@ function NoSuchPage() {
         title="Nothing was found at this URL"
         action={
           <Button asChild>
-            <Link to="/">Go to the start page</Link>
+            <Link to="/">Go to the home page</Link>
           </Button>
         }
       >

@@ -1,7 +1,8 @@
 import { createRoute, z } from "@hono/zod-openapi";
 import { jsonBody, jsonObject, jsonResponse, optional } from "../../platform/contract/fields.ts";
 import { microsecondsOf } from "../../platform/lib/times.ts";
-import { errors, uuidOrHex } from "./fields.ts";
+import { uuidOrHex } from "./fields.ts";
+import { errors } from "./responses.ts";
 
 const tags = ["Traces"];
 

@@ -1,4 +1,4 @@
-import { useSyncExternalStore } from "react";
+import { createStore } from "../store.ts";
 
 /** The credentials of requests. The key is stored in the browser only, never in a URL, a cookie or a log. */
 export interface Credentials {
@@ -12,19 +12,15 @@ export interface Credentials {
 const KEY = "threadmill.key";
 const TENANT = "threadmill.workspace";
 
-let current: Credentials = {
+const store = createStore<Credentials>({
   key: sessionStorage.getItem(KEY) ?? localStorage.getItem(KEY) ?? undefined,
   tenant_id: localStorage.getItem(TENANT) ?? undefined,
   refused: false,
-};
-const listeners = new Set<() => void>();
+});
+const change = (changed: Partial<Credentials>): void => store.set({ ...store.get(), ...changed });
 
-function change(changed: Partial<Credentials>): void {
-  current = { ...current, ...changed };
-  for (const listener of listeners) listener();
-}
-
-export const credentials = (): Credentials => current;
+export const credentials = store.get;
+export const useCredentials = store.use;
 
 /** @param keep stores the key beyond the session of this tab */
 export function signIn(key: string, keep: boolean): void {
@@ -48,16 +44,7 @@ export function chooseWorkspace(tenant_id: string | undefined): void {
   change({ tenant_id });
 }
 
-/** Called with the credentials of a request that failed with 401. An old response does not reject newer credentials. */
-export function refuse(refused: Credentials): void {
-  if (refused.key === current.key && !current.refused) change({ refused: true });
+/** Shows the sign-in page after a 401. Ignores a late response to a request with other credentials. */
+export function refuse({ key }: Credentials): void {
+  if (key === store.get().key && !store.get().refused) change({ refused: true });
 }
-
-export const useCredentials = (): Credentials =>
-  useSyncExternalStore(
-    (listener) => {
-      listeners.add(listener);
-      return () => listeners.delete(listener);
-    },
-    () => current,
-  );

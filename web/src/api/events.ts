@@ -18,7 +18,6 @@ export interface EventsOptions {
   signal: AbortSignal;
 }
 
-/** Delays before the reconnection attempts. */
 const RECONNECT_DELAYS_MS = [250, 500, 1_000, 2_000, 4_000, 8_000];
 
 /**

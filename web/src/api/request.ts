@@ -6,7 +6,6 @@ export const APP_PATH = document.querySelector<HTMLMetaElement>("meta[name=threa
 /** The path of the API without a trailing slash; empty at the root of the host. */
 export const API_PATH = APP_PATH.replace(/\/app\/$/, "");
 
-/** The URL of the API, for commands and clients. */
 export const API_URL = `${location.origin}${API_PATH}`;
 
 /** A validation error: `loc` is a path such as `["body", "results", 3, "start_time"]`. */
@@ -70,34 +69,50 @@ export async function send(method: string, path: string, options: RequestOptions
   return response;
 }
 
+export interface UploadOptions {
+  /** Called with the number of sent bytes. */
+  onProgress(sent_bytes: number): void;
+  signal: AbortSignal;
+}
+
 /**
- * Sends a JSON file and reports the upload progress, which fetch cannot.
+ * Sends a JSON file with the stored credentials and reports the progress.
  *
- * @param onProgress called with the number of sent bytes
- * @throws RequestError like {@link send}, or a DOMException named AbortError after an abort
+ * @throws RequestError like {@link send}, or the reason of the signal after an abort
  */
-export function sendFile<T>(
-  path: string,
-  file: Blob,
-  { onProgress, signal }: { onProgress(sent_bytes: number): void; signal: AbortSignal },
-): Promise<T> {
+export async function sendFile<T>(path: string, file: Blob, options: UploadOptions): Promise<T> {
   const sender = credentials();
+  const headers = { ...headersOf(sender.key, sender.tenant_id), ...JSON_BODY };
+  try {
+    return JSON.parse(await upload("POST", urlOf(path), headers, file, options)) as T;
+  } catch (error) {
+    if (error instanceof RequestError && error.status === 401) refuse(sender);
+    throw error;
+  }
+}
+
+/** Uploads a body with XMLHttpRequest, because fetch does not report the progress. @returns the text of the response */
+export function upload(
+  method: "POST" | "PUT",
+  url: string,
+  headers: Record<string, string>,
+  body: Blob,
+  { onProgress, signal }: UploadOptions,
+): Promise<string> {
   const request = new XMLHttpRequest();
-  request.open("POST", urlOf(path));
-  for (const [name, value] of Object.entries({ ...headersOf(sender.key, sender.tenant_id), ...JSON_BODY }))
-    request.setRequestHeader(name, value);
+  request.open(method, url);
+  for (const [name, value] of Object.entries(headers)) request.setRequestHeader(name, value);
   request.upload.onprogress = ({ loaded }) => onProgress(loaded);
   return new Promise((resolve, reject) => {
     request.onload = () => {
       const { status, statusText, responseText } = request;
-      if (status === 401) refuse(sender);
-      if (status >= 200 && status < 300) resolve(JSON.parse(responseText) as T);
+      if (status >= 200 && status < 300) resolve(responseText);
       else reject(errorOf(status, statusText, responseText));
     };
     request.onerror = () => reject(new RequestError(0, NO_RESPONSE));
-    request.onabort = () => reject(new DOMException("Upload cancelled", "AbortError"));
+    request.onabort = () => reject(signal.reason);
     signal.addEventListener("abort", () => request.abort(), { once: true });
-    request.send(file);
+    request.send(body);
   });
 }
 

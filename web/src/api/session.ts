@@ -1,10 +1,10 @@
 import { queryOptions, useQuery } from "@tanstack/react-query";
+import type { ServerInfo } from "../../../src/agent-server/contract/system.ts";
 import type { Session } from "../../../src/app/contract/web-app.ts";
 import { mayUse, type Scope } from "../../../src/platform/contract/caller.ts";
 import { chooseWorkspace, credentials } from "./credentials.ts";
 import { api, RequestError } from "./request.ts";
 
-/** The user and the scopes of the credentials. */
 export const sessionQuery = queryOptions({
   queryKey: ["session"],
   queryFn: async ({ signal }) => {
@@ -18,6 +18,12 @@ export const sessionQuery = queryOptions({
     }
   },
   staleTime: 60_000,
+});
+
+/** The versions of the server and of its API. */
+export const serverQuery = queryOptions({
+  queryKey: ["info"],
+  queryFn: ({ signal }) => api.get<ServerInfo>("/info", { signal }),
 });
 
 /** Whether the credentials have a scope; undefined while the session is loading. */

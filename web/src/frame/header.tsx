@@ -5,7 +5,6 @@ import { Button } from "../ui/button.tsx";
 import { classes } from "../ui/layout.tsx";
 import { MOD } from "./key-list.tsx";
 
-/** Opens the palette. */
 export const PaletteOpener = createContext<() => void>(() => undefined);
 
 export interface Crumb {
@@ -15,7 +14,6 @@ export interface Crumb {
 
 export interface PageProps {
   title: string;
-  /** The parent pages. */
   crumbs?: readonly Crumb[];
   /** Shown beside the title: a status, an ID. */
   beside?: ReactNode;

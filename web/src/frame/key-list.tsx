@@ -4,7 +4,6 @@ import { activeKeys } from "./keys.ts";
 const isMac = /Mac|iPhone|iPad/.test(navigator.userAgent);
 export const MOD = isMac ? "⌘" : "Ctrl";
 
-/** The keyboard shortcuts of the page. */
 export function KeyList({ open, onClose }: { open: boolean; onClose(): void }) {
   return (
     <Dialog open={open} onClose={onClose} title="Keyboard shortcuts">

@@ -22,7 +22,6 @@ export function useKeys(keys: Keys): void {
   }, []);
 }
 
-/** The shortcuts that apply now. */
 export const activeKeys = (): Keys => Object.assign({}, ...active.map((entry) => entry.current));
 
 /** In text inputs and lists, keys are not shortcuts. */
@@ -34,7 +33,6 @@ const isWriting = (target: EventTarget | null): boolean =>
 const isPressed = (target: EventTarget | null): boolean =>
   target instanceof Element && target.closest("button, a, summary, [role=tab]") !== null;
 
-/** Handles the shortcuts; used once in the app. */
 export function useKeyboard(): void {
   useEffect(() => {
     const listener = (event: KeyboardEvent) => {

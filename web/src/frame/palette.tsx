@@ -34,7 +34,7 @@ export default function Palette({ onClose }: { onClose(): void }) {
   };
   const ownPages = shown
     .map(({ nav }): Destination => ({ label: nav.label, to: nav.to }))
-    .concat({ label: "Start", to: "/" })
+    .concat({ label: "Home", to: "/" })
     .filter(({ label }) => label.toLowerCase().includes(query.toLowerCase()));
   const groups = [
     { heading: "Pages", destinations: ownPages },

@@ -2,10 +2,8 @@ import { Check, Copy as CopyIcon } from "lucide-react";
 import { useEffect, useState } from "react";
 import { Button } from "./button.tsx";
 
-/** How long the confirmation is shown. */
 const CONFIRMATION_MS = 1_500;
 
-/** Copies a text to the clipboard and shows a confirmation. */
 export function Copy({ text, label = "Copy" }: { text: string; label?: string }) {
   const [copied, setCopied] = useState(false);
   useEffect(() => {
@@ -26,7 +24,6 @@ export function Copy({ text, label = "Copy" }: { text: string; label?: string })
   );
 }
 
-/** A preformatted text with a copy button. */
 export function CodeBlock({ code, label }: { code: string; label?: string }) {
   return (
     <div className="flex items-start gap-2 rounded-lg border border-line bg-sunken py-1.5 pr-1.5 pl-3">

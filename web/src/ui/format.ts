@@ -32,7 +32,6 @@ export const rough = (value: Maybe): string =>
 export const fixed = (value: Maybe, decimals: number): string =>
   isMissing(value) ? DASH : withMinus(value.toFixed(decimals));
 
-/** A count: `1,234`. */
 export const count = (value: Maybe): string => (isMissing(value) ? DASH : INTEGER.format(value));
 
 /** A difference with its sign: `+0.035`, `−0.022`, `±0`. */
@@ -70,6 +69,9 @@ const pair = (large: number, unit: string, small: number, smallUnit: string) =>
 
 const BYTE_UNITS = ["B", "KB", "MB", "GB", "TB"];
 
+/** A duration in seconds, like {@link duration}. */
+export const seconds = (value: Maybe): string => duration(isMissing(value) ? value : value * 1_000);
+
 /** `512 B`, `1.23 MB`; a KB has 1,000. */
 export function bytes(value: Maybe): string {
   if (isMissing(value)) return DASH;
@@ -103,3 +105,9 @@ const EXACT_TIME = new Intl.DateTimeFormat("en-CA", {
 
 /** The time in the time zone of the browser, to the second. */
 export const exactTime = (time: Date): string => EXACT_TIME.format(time);
+
+/** A text with a capital first letter, for labels. */
+export const capitalized = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
+
+/** A word in single quotes for a POSIX shell. */
+export const shellQuote = (word: string): string => `'${word.replaceAll("'", "'\\''")}'`;

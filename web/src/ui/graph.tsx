@@ -22,7 +22,6 @@ export type NodeState = "running" | "next";
 export interface GraphDrawingProps {
   nodes: readonly GraphNode[];
   edges: readonly GraphEdge[];
-  /** The accessible name. */
   label: string;
   stateOf?: (id: string) => NodeState | undefined;
 }
@@ -130,7 +129,6 @@ const drawnEdge = (edge: PlacedEdge): DrawnEdge => ({
   markerEnd: { type: MarkerType.ArrowClosed, color: "var(--text-3)" },
 });
 
-/** An edge along the path of the layout. */
 function EdgePath({ id, data, markerEnd }: EdgeProps<DrawnEdge>) {
   if (!data) return null;
   const { path, label, conditional, middle } = data;

@@ -19,13 +19,19 @@ export function ScrollRegion({
   );
 }
 
+export const DetailSection = ({ title, children }: { title: string; children: ReactNode }) => (
+  <section className="min-w-0">
+    <h3 className="mb-1 font-medium text-table text-text-2">{title}</h3>
+    {children}
+  </section>
+);
+
 /** Joins class names and skips falsy values. */
 export const classes = (...names: (string | false | null | undefined)[]): string => names.filter(Boolean).join(" ");
 
 /** Narrow screens have the side bar at the bottom and show tables as cards. */
 export const isNarrow = "(max-width: 639px)";
 
-/** Whether a media query matches. Updates when it changes. */
 export const useMedia = (query: string): boolean =>
   useSyncExternalStore(
     (listener) => {

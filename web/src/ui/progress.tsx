@@ -2,7 +2,6 @@ import { Progress as Radix } from "radix-ui";
 import { Button } from "./button.tsx";
 import { count } from "./format.ts";
 
-/** A progress bar with counts and a cancel button. */
 export function Progress({
   label,
   done,

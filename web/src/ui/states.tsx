@@ -30,7 +30,6 @@ export function EmptyState({
   );
 }
 
-/** An error message with a retry button. */
 export function ErrorState({ error, retry }: { error: Error; retry?: () => void }) {
   return (
     <div

@@ -22,14 +22,14 @@ const KIND_OF: Record<string, StatusKind> = {
   active: "success",
 };
 
-/** A status with an icon in its colour. Running statuses pulse slowly. */
+/** A status with an icon in its colour and a capital first letter. Running statuses pulse slowly. */
 export function Status({ status, kind }: { status: string; kind?: StatusKind }) {
   const shown = kind ?? KIND_OF[status] ?? (status in KINDS ? (status as StatusKind) : "pending");
   const { icon: Icon, color } = KINDS[shown];
   return (
     <span className={classes("inline-flex items-center gap-1.5 whitespace-nowrap text-table", color)}>
       <Icon size={14} aria-hidden className={classes(shown === "running" && "animate-pulse-slow")} />
-      {status}
+      <span className="first-letter:uppercase">{status}</span>
     </span>
   );
 }

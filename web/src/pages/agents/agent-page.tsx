@@ -21,7 +21,6 @@ import { Versions } from "./versions.tsx";
 
 const CRUMBS = [{ label: "Agents", to: "/agents" }];
 
-/** The page of an assistant: graph, configuration, versions. */
 export function AgentPage() {
   const { assistant_id } = agentRoute.useParams();
   const { section = "graph" } = agentRoute.useSearch();

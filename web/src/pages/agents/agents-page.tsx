@@ -19,7 +19,6 @@ import { assistantsQuery } from "./queries.ts";
 
 const ALL = "*";
 
-/** The assistants, grouped by graph. */
 export function AgentsPage() {
   const { graph, q = "" } = agentsRoute.useSearch();
   const navigate = agentsRoute.useNavigate();
@@ -83,7 +82,7 @@ export function AgentsPage() {
           }
         />
       )}
-      <NewAssistant open={isCreating} graph_id={graph} graphs={graphs} onClose={() => setCreating(false)} />
+      {isCreating && <NewAssistant graph_id={graph} graphs={graphs} onClose={() => setCreating(false)} />}
     </Page>
   );
 }
@@ -127,7 +126,7 @@ const COLUMNS: Column<Assistant>[] = [
   { id: "graph", header: "Graph", cell: ({ graph_id }) => <Badge mono>{graph_id}</Badge>, width: 180 },
   {
     id: "kind",
-    header: "Kind",
+    header: "Type",
     cell: (assistant) => (isDefault(assistant) ? "Default" : "Custom"),
     width: 150,
     card: "hidden",

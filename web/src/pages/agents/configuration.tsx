@@ -1,9 +1,9 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import { type FormEvent, useState } from "react";
+import { useState } from "react";
 import type { Assistant } from "../../../../src/agent-server/contract/records.ts";
 import { api } from "../../api/request.ts";
 import { Button } from "../../ui/button.tsx";
-import { Field, Input } from "../../ui/form/field.tsx";
+import { Field, FormError, Input, submits } from "../../ui/form/field.tsx";
 import { toast } from "../../ui/overlay/toast.tsx";
 import { assistantQuery, assistantsQuery, schemasQuery } from "./queries.ts";
 import { SchemaSection } from "./schema-section.tsx";
@@ -27,12 +27,8 @@ export function Configuration({ assistant }: { assistant: Assistant }) {
       await client.invalidateQueries(assistantsQuery);
     },
   });
-  const submit = (event: FormEvent) => {
-    event.preventDefault();
-    saving.mutate();
-  };
   return (
-    <form onSubmit={submit} className="grid max-w-3xl gap-6">
+    <form onSubmit={submits(() => saving.mutate())} className="grid max-w-3xl gap-6">
       <div className="grid gap-3">
         <Field label="Name">
           {(props) => (
@@ -70,11 +66,7 @@ export function Configuration({ assistant }: { assistant: Assistant }) {
         value={draft.metadata}
         onChange={(metadata) => change("metadata", metadata)}
       />
-      {saving.error && (
-        <p role="alert" className="text-error text-table">
-          {saving.error.message}
-        </p>
-      )}
+      <FormError error={saving.error} />
       <div className="flex items-center gap-3">
         <Button type="submit" look="primary" disabled={saving.isPending}>
           Save as version {assistant.version + 1}

@@ -1,9 +1,8 @@
 import { createRoute, lazyRouteComponent } from "@tanstack/react-router";
 import { Bot } from "lucide-react";
-import { type Page, rootRoute } from "../../page.ts";
+import { type Page, rootRoute, textOf } from "../../page.ts";
 import { findAssistants } from "./queries.ts";
 
-/** The filters of the list of assistants. */
 export interface AgentsSearch {
   graph?: string;
   /** Part of the name or description. */
@@ -14,8 +13,8 @@ export const agentsRoute = createRoute({
   getParentRoute: () => rootRoute,
   path: "/agents",
   validateSearch: (search): AgentsSearch => ({
-    graph: typeof search.graph === "string" ? search.graph : undefined,
-    q: search.q === undefined ? undefined : String(search.q),
+    graph: textOf(search.graph),
+    q: textOf(search.q),
   }),
   component: lazyRouteComponent(() => import("./agents-page.tsx"), "AgentsPage"),
 });
@@ -28,7 +27,6 @@ export interface AgentView {
   section?: Section;
   /** The version that is open. */
   version?: number;
-  /** Expands subgraphs. */
   xray?: boolean;
 }
 

@@ -14,12 +14,10 @@ import { Table } from "../../ui/table/table.tsx";
 import { type AgentView, agentRoute } from "./page.ts";
 import { assistantQuery, assistantsQuery, versionsQuery } from "./queries.ts";
 
-/** A version with its changes from the previous version. */
 interface Row extends AssistantVersion {
   changed: string;
 }
 
-/** The versions of an assistant and the active version. */
 export function Versions({ assistant }: { assistant: Assistant }) {
   const { assistant_id, version: current } = assistant;
   const { version: shown } = agentRoute.useSearch();

@@ -1,10 +1,9 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { ExternalLink } from "lucide-react";
-import { type FormEvent, useEffect, useRef, useState } from "react";
+import { useEffect, useRef, useState } from "react";
 import type { OAuthProvider } from "../../../../src/access/contract/records.ts";
-import { Button } from "../../ui/button.tsx";
 import { Checkbox, Field, Input } from "../../ui/form/field.tsx";
-import { Dialog } from "../../ui/overlay/dialog.tsx";
+import { FormDialog } from "../../ui/overlay/form-dialog.tsx";
 import { toast } from "../../ui/overlay/toast.tsx";
 import { connectionsKey, startFlow, waitForFlow } from "./queries.ts";
 
@@ -44,60 +43,51 @@ export function Connect({ provider, onClose }: { provider: OAuthProvider; onClos
       if (!signal.aborted) setError((failure as Error).message);
     }
   };
-  const submit = (event: FormEvent) => {
-    event.preventDefault();
+  const submit = () => {
     setError(undefined);
     // Opened synchronously: browsers block tabs that open after the click event.
     void connect(window.open("", "_blank"));
   };
   return (
-    <Dialog
-      open
-      onClose={onClose}
+    <FormDialog
       title={`Connect ${name} account`}
-      footer={
+      action={
         <>
-          <Button onClick={onClose}>Cancel</Button>
-          <Button form="connect" type="submit" look="primary" disabled={url !== undefined}>
-            <ExternalLink size={14} aria-hidden /> {url ? "Waiting …" : `Continue to ${name}`}
-          </Button>
+          <ExternalLink size={14} aria-hidden /> {url ? "Waiting …" : `Continue to ${name}`}
         </>
       }
+      disabled={url !== undefined}
+      error={error}
+      onSubmit={submit}
+      onClose={onClose}
     >
-      <form id="connect" onSubmit={submit} className="grid gap-4">
-        <Field label="Scopes" hint="Separated by spaces. Leave empty for the default scopes of the provider.">
-          {(props) => (
-            <Input
-              {...props}
-              autoFocus
-              value={scopes}
-              disabled={url !== undefined}
-              onChange={({ target }) => setScopes(target.value)}
-              className="font-mono"
-            />
-          )}
-        </Field>
-        <Checkbox
-          label="Use as default"
-          hint="Agents use this account unless they request another one."
-          checked={is_default}
-          disabled={url !== undefined}
-          onChange={({ target }) => setDefault(target.checked)}
-        />
-        {url && (
-          <p role="status" className="text-body text-text-2">
-            Waiting for authorization in the other tab.{" "}
-            <a href={url} target="_blank" rel="noreferrer" className="rounded text-accent-text underline">
-              Open again
-            </a>
-          </p>
+      <Field label="Scopes" hint="Separated by spaces. Leave empty for the default scopes of the provider.">
+        {(props) => (
+          <Input
+            {...props}
+            autoFocus
+            value={scopes}
+            disabled={url !== undefined}
+            onChange={({ target }) => setScopes(target.value)}
+            className="font-mono"
+          />
         )}
-        {error && (
-          <p role="alert" className="text-error text-table">
-            {error}
-          </p>
-        )}
-      </form>
-    </Dialog>
+      </Field>
+      <Checkbox
+        label="Use as default"
+        hint="Agents use this account unless they request another one."
+        checked={is_default}
+        disabled={url !== undefined}
+        onChange={({ target }) => setDefault(target.checked)}
+      />
+      {url && (
+        <p role="status" className="text-body text-text-2">
+          Waiting for authorization in the other tab.{" "}
+          <a href={url} target="_blank" rel="noreferrer" className="rounded text-accent-text underline">
+            Open again
+          </a>
+        </p>
+      )}
+    </FormDialog>
   );
 }

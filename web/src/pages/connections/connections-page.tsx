@@ -28,7 +28,6 @@ type Deletion =
   | { of: "tokens"; provider: OAuthProvider }
   | { of: "token"; provider: OAuthProvider; token: OAuthTokenSummary };
 
-/** OAuth providers and the connected accounts of the user. */
 export function ConnectionsPage() {
   const { create, connect } = connectionsRoute.useSearch();
   const navigate = connectionsRoute.useNavigate();
@@ -89,8 +88,8 @@ const NoProviders = () => (
     title="No providers yet"
     command={`import { getToken } from "threadmill/graph";\nconst token = await getToken("github", { scopes: ["repo"] });`}
   >
-    A provider is a service that issues OAuth tokens, such as GitHub or Google. With a provider, agents can act on
-    behalf of their users: a node requests a token, and the run pauses until the user authorizes access.
+    A provider is a service that issues OAuth tokens, such as GitHub or Google. Agents use the tokens to act on behalf
+    of their users: a node requests a token, and the run pauses until the user authorizes access.
   </EmptyState>
 );
 
@@ -107,17 +106,17 @@ function ConfirmDeletion({
   const texts = {
     provider: {
       title: `Delete provider “${name}”?`,
-      text: "The tokens of all users are revoked and deleted. Agents that need a token will fail.",
+      text: "The tokens of all users are revoked and deleted. Agents that request a token fail.",
       done: "Provider deleted",
     },
     tokens: {
-      title: `Revoke all your “${name}” accounts?`,
-      text: "All your tokens for this provider are revoked and deleted, for all agents. Pending authorizations are cancelled.",
-      done: "All your tokens for this provider are deleted",
+      title: `Disconnect all your “${name}” accounts?`,
+      text: "Your tokens for this provider are revoked and deleted for all agents. Pending authorizations are cancelled.",
+      done: "All accounts disconnected",
     },
     token: {
       title: "Disconnect this account?",
-      text: "Its token is revoked and deleted. Agents ask for authorization the next time they need a token.",
+      text: "Its token is revoked and deleted. Agents request authorization when they need a token again.",
       done: "Account disconnected",
     },
   }[deletion?.of ?? "token"];
@@ -126,7 +125,7 @@ function ConfirmDeletion({
       open={deletion !== undefined}
       onClose={onClose}
       title={texts.title}
-      action={deletion?.of === "provider" ? "Delete" : "Revoke"}
+      action={deletion?.of === "provider" ? "Delete" : "Disconnect"}
       onConfirm={async () => {
         if (deletion?.of === "provider") await deleteProvider(deletion.provider.provider_id);
         else if (deletion?.of === "tokens") await deleteTokens(deletion.provider.provider_id);

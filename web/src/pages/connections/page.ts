@@ -1,9 +1,8 @@
 import { createRoute, lazyRouteComponent } from "@tanstack/react-router";
 import { Plug } from "lucide-react";
-import { type Page, rootRoute } from "../../page.ts";
+import { type Page, rootRoute, textOf } from "../../page.ts";
 
 export interface ConnectionsSearch {
-  /** The form for a new provider is open. */
   create?: true;
   /** The ID of the provider to connect an account to. */
   connect?: string;
@@ -14,7 +13,7 @@ export const connectionsRoute = createRoute({
   path: "/connections",
   validateSearch: (search): ConnectionsSearch => ({
     create: search.create === true ? true : undefined,
-    connect: typeof search.connect === "string" && search.connect !== "" ? search.connect : undefined,
+    connect: textOf(search.connect),
   }),
   component: lazyRouteComponent(() => import("./connections-page.tsx"), "ConnectionsPage"),
 });

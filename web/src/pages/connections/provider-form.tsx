@@ -1,19 +1,18 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
-import { type FormEvent, useState } from "react";
+import { useState } from "react";
 import { API_URL } from "../../api/request.ts";
-import { Button } from "../../ui/button.tsx";
 import { CodeBlock } from "../../ui/code-block.tsx";
-import { Checkbox, Field, Input } from "../../ui/form/field.tsx";
+import { Checkbox, Field, Input, RadioGroup } from "../../ui/form/field.tsx";
 import { Select } from "../../ui/form/select.tsx";
-import { Dialog } from "../../ui/overlay/dialog.tsx";
+import { FormDialog } from "../../ui/overlay/form-dialog.tsx";
 import { toast } from "../../ui/overlay/toast.tsx";
 import { connectionsKey, createProvider, discoverProvider } from "./queries.ts";
 
 type SetupMethod = "client" | "mcp";
 
-const SETUP_METHODS: readonly { method: SetupMethod; label: string }[] = [
-  { method: "client", label: "Registered OAuth client" },
-  { method: "mcp", label: "Discover from an MCP server" },
+const SETUP_METHODS: readonly { value: SetupMethod; label: string }[] = [
+  { value: "client", label: "Registered OAuth client" },
+  { value: "mcp", label: "Discover from an MCP server" },
 ];
 
 const AUTH_METHODS = [
@@ -64,10 +63,6 @@ export function ProviderForm({ onClose }: { onClose(): void }) {
       onClose();
     },
   });
-  const submit = (event: FormEvent) => {
-    event.preventDefault();
-    creating.mutate();
-  };
   const text = (
     field: TextField,
     label: string,
@@ -88,80 +83,61 @@ export function ProviderForm({ onClose }: { onClose(): void }) {
     </Field>
   );
   return (
-    <Dialog
-      open
-      onClose={onClose}
+    <FormDialog
       title="New provider"
-      footer={
-        <>
-          <Button onClick={onClose}>Cancel</Button>
-          <Button form="provider" type="submit" look="primary" disabled={creating.isPending}>
-            Create provider
-          </Button>
-        </>
-      }
+      action="Create provider"
+      disabled={creating.isPending}
+      error={creating.error}
+      onSubmit={() => creating.mutate()}
+      onClose={onClose}
     >
-      <form id="provider" onSubmit={submit} className="grid grid-cols-1 gap-4">
-        <fieldset className="flex flex-wrap gap-x-5 gap-y-1">
-          <legend className="sr-only">Method</legend>
-          {SETUP_METHODS.map((option) => (
-            <label key={option.method} className="flex items-center gap-2 text-body">
-              <input
-                type="radio"
-                name="method"
-                className="size-3.5 accent-accent"
-                checked={method === option.method}
-                onChange={() => setMethod(option.method)}
-              />
-              {option.label}
-            </label>
-          ))}
-        </fieldset>
-        <p className="text-table text-text-3">
-          <span className="text-error">*</span> Required
-        </p>
-        <div className="grid grid-cols-2 gap-3">
-          {text("name", "Name", { placeholder: "GitHub" })}
-          {text("provider_id", "ID", { placeholder: "github", hint: "The name that agents use." })}
-        </div>
-        {method === "mcp" && text("mcp_server_url", "MCP server", { placeholder: "https://mcp.example.com/mcp" })}
-        {method === "client" && (
-          <>
-            <div className="grid grid-cols-1 gap-1 text-table">
-              <p className="text-text-3">Redirect (callback) URL to register for your client:</p>
-              <CodeBlock code={`${API_URL}/v2/auth/callback/${draft.provider_id || "…"}`} />
-            </div>
-            {text("client_id", "Client ID")}
-            <div className="grid grid-cols-2 gap-3">
-              {text("client_secret", "Client secret", { optional: true, hint: "Encrypted, never shown again" })}
-              <Field label="Client authentication">
-                {({ id }) => (
-                  <Select
-                    id={id}
-                    value={draft.token_endpoint_auth_method}
-                    options={AUTH_METHODS}
-                    onChange={(token_endpoint_auth_method) => change({ token_endpoint_auth_method })}
-                  />
-                )}
-              </Field>
-            </div>
-            {text("auth_url", "Authorization URL", { placeholder: "https://github.com/login/oauth/authorize" })}
-            {text("token_url", "Token URL", { placeholder: "https://github.com/login/oauth/access_token" })}
-            {text("revocation_url", "Revocation URL", { optional: true, hint: "Called when a token is deleted." })}
-            <Checkbox
-              label="PKCE"
-              hint="Recommended; most providers support PKCE."
-              checked={draft.uses_pkce}
-              onChange={({ target }) => change({ uses_pkce: target.checked })}
-            />
-          </>
-        )}
-        {creating.error && (
-          <p role="alert" className="text-error text-table">
-            {creating.error.message}
-          </p>
-        )}
-      </form>
-    </Dialog>
+      <RadioGroup<SetupMethod>
+        inline
+        hideLegend
+        legend="Method"
+        value={method}
+        options={SETUP_METHODS}
+        onChange={setMethod}
+      />
+      <p className="text-table text-text-3">
+        <span className="text-error">*</span> Required
+      </p>
+      <div className="grid grid-cols-2 gap-3">
+        {text("name", "Name", { placeholder: "GitHub" })}
+        {text("provider_id", "ID", { placeholder: "github", hint: "The name that agents use." })}
+      </div>
+      {method === "mcp" && text("mcp_server_url", "MCP server", { placeholder: "https://mcp.example.com/mcp" })}
+      {method === "client" && (
+        <>
+          <div className="grid grid-cols-1 gap-1 text-table">
+            <p className="text-text-3">Redirect (callback) URL to register for your client:</p>
+            <CodeBlock code={`${API_URL}/v2/auth/callback/${draft.provider_id || "…"}`} />
+          </div>
+          {text("client_id", "Client ID")}
+          <div className="grid grid-cols-2 gap-3">
+            {text("client_secret", "Client secret", { optional: true, hint: "Stored encrypted. Not shown again." })}
+            <Field label="Client authentication">
+              {({ id }) => (
+                <Select
+                  id={id}
+                  value={draft.token_endpoint_auth_method}
+                  options={AUTH_METHODS}
+                  onChange={(token_endpoint_auth_method) => change({ token_endpoint_auth_method })}
+                />
+              )}
+            </Field>
+          </div>
+          {text("auth_url", "Authorization URL", { placeholder: "https://github.com/login/oauth/authorize" })}
+          {text("token_url", "Token URL", { placeholder: "https://github.com/login/oauth/access_token" })}
+          {text("revocation_url", "Revocation URL", { optional: true, hint: "Called when a token is deleted." })}
+          <Checkbox
+            label="PKCE"
+            hint="Recommended. Most providers support PKCE."
+            checked={draft.uses_pkce}
+            onChange={({ target }) => change({ uses_pkce: target.checked })}
+          />
+        </>
+      )}
+    </FormDialog>
   );
 }

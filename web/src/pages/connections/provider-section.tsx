@@ -6,7 +6,6 @@ import { Menu } from "../../ui/overlay/menu.tsx";
 import { RelativeTime } from "../../ui/relative-time.tsx";
 import { Badge } from "../../ui/status.tsx";
 
-/** A provider and the connected accounts of the user. */
 export function ProviderSection({
   provider,
   tokens,
@@ -34,15 +33,15 @@ export function ProviderSection({
           <Menu
             items={[
               {
-                label: "Revoke all",
-                hint: "Revokes all your accounts for this provider.",
+                label: "Disconnect all",
+                hint: "Disconnects all your accounts for this provider.",
                 danger: true,
                 disabled: tokens.length === 0,
                 onSelect: () => onDelete("tokens"),
               },
               {
                 label: "Delete provider",
-                hint: "Deletes the tokens of all users, too.",
+                hint: "Deletes the provider and the tokens of all users.",
                 danger: true,
                 onSelect: () => onDelete("provider"),
               },
@@ -98,14 +97,14 @@ function Account({
       </span>
       <span
         className="text-text-2"
-        title="Refreshed automatically when an agent needs it, if the provider supports it."
+        title="If the provider supports refresh, an expired token is refreshed when an agent requests it."
       >
         expires {expires_at ? <RelativeTime time={expires_at} isAhead /> : DASH}
       </span>
       <span className="flex justify-end gap-2 max-sm:col-span-2 max-sm:justify-start">
         {!is_default && (
-          <Button small onClick={onMakeDefault} aria-label={`Make default: ${account}`}>
-            Make default
+          <Button small onClick={onMakeDefault} aria-label={`Set as default: ${account}`}>
+            Set as default
           </Button>
         )}
         <Button small look="danger" onClick={onDelete} aria-label={`Disconnect ${account}`}>

@@ -10,7 +10,6 @@ export const providersQuery = queryOptions({
   queryFn: ({ signal }) => api.get<OAuthProvider[]>("/v2/auth/providers", { signal }),
 });
 
-/** The tokens of the signed-in user. */
 export const tokensQuery = queryOptions({
   queryKey: [...connectionsKey, "tokens"],
   queryFn: ({ signal }) => api.get<OAuthTokenSummary[]>("/v2/auth/tokens", { signal }),

@@ -1,10 +1,9 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
-import { type FormEvent, useState } from "react";
+import { useState } from "react";
 import type { Deployment } from "../../../../src/control-plane/contract/records.ts";
-import { Button } from "../../ui/button.tsx";
 import { Field, Input } from "../../ui/form/field.tsx";
-import { Dialog } from "../../ui/overlay/dialog.tsx";
+import { FormDialog } from "../../ui/overlay/form-dialog.tsx";
 import { toast } from "../../ui/overlay/toast.tsx";
 import { deploymentsKey, removeDeployment } from "./queries.ts";
 
@@ -22,30 +21,19 @@ export function DeleteDeployment({ deployment, onClose }: { deployment: Deployme
       await client.invalidateQueries({ queryKey: [...deploymentsKey, "list"] });
     },
   });
-  const submit = (event: FormEvent) => {
-    event.preventDefault();
-    if (typed === name) deleting.mutate();
-  };
   return (
-    <Dialog
-      open
-      onClose={onClose}
+    <FormDialog
       title={`Delete “${name}”?`}
-      description="All running instances are stopped, and all threads, logs and secrets are deleted. This cannot be undone."
-      footer={
-        <>
-          <Button onClick={onClose}>Cancel</Button>
-          <Button form="delete" type="submit" look="danger" disabled={typed !== name || deleting.isPending}>
-            Delete
-          </Button>
-        </>
-      }
+      description="All instances are stopped, and all threads, logs and secrets are deleted. This cannot be undone."
+      action="Delete"
+      look="danger"
+      disabled={typed !== name || deleting.isPending}
+      onSubmit={() => typed === name && deleting.mutate()}
+      onClose={onClose}
     >
-      <form id="delete" onSubmit={submit}>
-        <Field label={`Type “${name}” to confirm`} error={deleting.error?.message}>
-          {(props) => <Input {...props} autoFocus value={typed} onChange={({ target }) => setTyped(target.value)} />}
-        </Field>
-      </form>
-    </Dialog>
+      <Field label={`Type “${name}” to confirm`} error={deleting.error?.message}>
+        {(props) => <Input {...props} autoFocus value={typed} onChange={({ target }) => setTyped(target.value)} />}
+      </Field>
+    </FormDialog>
   );
 }

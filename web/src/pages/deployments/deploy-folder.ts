@@ -2,7 +2,7 @@ import type { Deployment } from "../../../../src/control-plane/contract/records.
 import { api } from "../../api/request.ts";
 import { type SourceDraft, sizeOf } from "./source-fields.tsx";
 import { pack } from "./source-folder.ts";
-import { upload } from "./upload.ts";
+import { uploadSource } from "./upload.ts";
 
 /** The progress of a folder upload, in bytes. */
 export interface UploadStage {
@@ -31,7 +31,7 @@ export async function deployFolder(
   const tarball = await pack(draft.files, { onProgress: (done) => onStage({ label: "Packing", done, total }), signal });
   const onProgress = (done: number) => onStage({ label: "Uploading", done, total: tarball.size });
   onProgress(0);
-  const source_tarball_path = await upload(deployment_id, tarball, { onProgress, signal });
+  const source_tarball_path = await uploadSource(deployment_id, tarball, { onProgress, signal });
   return api.patch<Deployment>(`/v2/deployments/${deployment_id}`, {
     revision_source: "internal_source",
     source_revision_config: { ...revisionConfigOf(draft), source_tarball_path },

@@ -18,7 +18,6 @@ import { Secrets } from "./secrets.tsx";
 
 const CRUMBS = [{ label: "Deployments", to: "/deployments" }];
 
-/** The page of a deployment: revisions, logs, secrets. */
 export function DeploymentPage() {
   const { id } = deploymentRoute.useParams();
   const { data: deployment, error, refetch } = useQuery(deploymentQuery(id));

@@ -15,8 +15,8 @@ import { CreateDeployment } from "./create-deployment.tsx";
 import { deploymentsRoute } from "./page.ts";
 import { deploymentsQuery, revisionQuery } from "./queries.ts";
 import { DeploymentStatus, RevisionStatusLabel } from "./revision-status.tsx";
+import { KIND_OF } from "./source-fields.tsx";
 
-/** The deployments of the workspace. */
 export function DeploymentsPage() {
   const { name, create } = deploymentsRoute.useSearch();
   const navigate = deploymentsRoute.useNavigate();
@@ -109,16 +109,9 @@ const COLUMNS: Column<Deployment>[] = [
     grow: true,
     cell: ({ source_config: { custom_url } }) => <code>{custom_url}</code>,
   },
-  { id: "source", header: "Source", width: 120, cell: ({ source }) => SOURCE_LABELS[source] },
+  { id: "source", header: "Source", width: 120, cell: ({ source }) => KIND_OF[source] },
   { id: "changed", header: "Updated", width: 110, cell: ({ updated_at }) => <RelativeTime time={updated_at} /> },
 ];
-
-const SOURCE_LABELS: Record<Deployment["source"], string> = {
-  internal_source: "folder",
-  github: "git",
-  internal_docker: "image",
-  external_docker: "image",
-};
 
 function LatestRevision({ id, revision_id }: { id: string; revision_id: string }) {
   const { data } = useQuery(revisionQuery(id, revision_id));

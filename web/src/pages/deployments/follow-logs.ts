@@ -4,7 +4,6 @@ import { pause } from "../../api/pause.ts";
 import { api } from "../../api/request.ts";
 import type { Level } from "./page.ts";
 
-/** The filters of a log. */
 export interface LogSelection {
   deployment_id: string;
   revision_id: string;
@@ -23,7 +22,6 @@ export interface LogState {
   /** Undefined until the first response. */
   lines: readonly LogLine[] | undefined;
   error: Error | undefined;
-  /** Older lines are not loaded. */
   isCut: boolean;
 }
 

@@ -4,7 +4,7 @@ import type { LogLine } from "../../../../src/control-plane/contract/logs.ts";
 import type { Deployment, Revision } from "../../../../src/control-plane/contract/records.ts";
 import { Checkbox, Input } from "../../ui/form/field.tsx";
 import { Select } from "../../ui/form/select.tsx";
-import { count, relativeTime } from "../../ui/format.ts";
+import { capitalized, count, relativeTime } from "../../ui/format.ts";
 import { classes } from "../../ui/layout.tsx";
 import { EmptyState, ErrorState, SkeletonRows } from "../../ui/states.tsx";
 import { useLogs } from "./follow-logs.ts";
@@ -19,7 +19,7 @@ const KINDS = [
 ] as const;
 const LEVEL_OPTIONS = [
   { value: ANY, label: "All levels" },
-  ...LEVELS.slice(1).map((level) => ({ value: level, label: `${level.toLowerCase()} and above` })),
+  ...LEVELS.slice(1).map((level) => ({ value: level, label: `${capitalized(level.toLowerCase())} and above` })),
 ] as const;
 
 /** The build log or the server log of a revision, updated as lines arrive. */
@@ -106,7 +106,7 @@ function Lines({ lines, isCut, isFollowing }: { lines: readonly LogLine[]; isCut
       tabIndex={0}
       className="min-h-0 flex-1 overflow-auto rounded-lg border border-line bg-sunken py-2 font-mono text-table"
     >
-      {isCut && <p className="px-3 pb-2 text-text-3">Older lines are hidden; search to find them.</p>}
+      {isCut && <p className="px-3 pb-2 text-text-3">Older lines are not shown. Use the filters to find them.</p>}
       {lines.length === 0 && <p className="px-3 text-text-3">No lines{isFollowing ? " yet" : ""}</p>}
       {lines.map((line) => (
         <div key={line.id} className="flex gap-3 px-3 [contain-intrinsic-size:auto_18px] [content-visibility:auto]">

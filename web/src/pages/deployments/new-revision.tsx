@@ -5,14 +5,7 @@ import { toast } from "../../ui/overlay/toast.tsx";
 import { deployFolder, revisionConfigOf } from "./deploy-folder.ts";
 import { deploymentsKey, newRevision } from "./queries.ts";
 import { SourceDialog, type SubmitOptions } from "./source-dialog.tsx";
-import { NO_SOURCE, type SourceKind } from "./source-fields.tsx";
-
-const KIND_OF: Record<Deployment["source"], SourceKind> = {
-  internal_source: "folder",
-  github: "git",
-  internal_docker: "image",
-  external_docker: "image",
-};
+import { KIND_OF, NO_SOURCE } from "./source-fields.tsx";
 
 /** Creates a revision, starting from the source of the latest one. */
 export function NewRevision({ deployment, onClose }: { deployment: Deployment; onClose(): void }) {

@@ -2,9 +2,7 @@ import { createRoute, lazyRouteComponent } from "@tanstack/react-router";
 import { Rocket } from "lucide-react";
 import type { DeploymentsList } from "../../../../src/control-plane/contract/records.ts";
 import { api } from "../../api/request.ts";
-import { type Page, rootRoute } from "../../page.ts";
-
-const text = (value: unknown): string | undefined => (typeof value === "string" && value !== "" ? value : undefined);
+import { type Page, rootRoute, textOf } from "../../page.ts";
 
 export interface DeploymentsSearch {
   /** Part of the name. */
@@ -17,7 +15,7 @@ export const deploymentsRoute = createRoute({
   getParentRoute: () => rootRoute,
   path: "/deployments",
   validateSearch: (search): DeploymentsSearch => ({
-    name: text(search.name),
+    name: textOf(search.name),
     create: search.create === true ? true : undefined,
   }),
   component: lazyRouteComponent(() => import("./deployments-page.tsx"), "DeploymentsPage"),
@@ -45,10 +43,10 @@ export const deploymentRoute = createRoute({
   path: "/deployments/$id",
   validateSearch: (search): DeploymentSearch => ({
     tab: TABS.find((tab) => tab === search.tab),
-    revision: text(search.revision),
+    revision: textOf(search.revision),
     logs: (["build", "deploy"] as const).find((kind) => kind === search.logs),
     level: LEVELS.find((level) => level === search.level),
-    text: text(search.text),
+    text: textOf(search.text),
   }),
   component: lazyRouteComponent(() => import("./deployment-page.tsx"), "DeploymentPage"),
 });

@@ -15,7 +15,6 @@ import { deploymentRoute } from "./page.ts";
 import { deploymentsKey, interrupt, redeploy, revisionsQuery } from "./queries.ts";
 import { canRedeploy, isInProgress, RevisionStatusLabel } from "./revision-status.tsx";
 
-/** The revisions of a deployment. */
 export function Revisions({ deployment }: { deployment: Deployment }) {
   const { id, active_revision_id } = deployment;
   const client = useQueryClient();
@@ -64,8 +63,8 @@ export function Revisions({ deployment }: { deployment: Deployment }) {
           toast("Deploying the revision");
         }}
       >
-        The revision starts from its existing build, with the secrets it had then. It receives traffic once it is ready;
-        the current revision keeps serving until then.
+        The existing build of the revision is started with its original secrets. The current revision serves requests
+        until the new instances are ready.
       </Confirm>
     </>
   );

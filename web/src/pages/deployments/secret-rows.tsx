@@ -3,7 +3,6 @@ import type { Secret } from "../../../../src/control-plane/contract/records.ts";
 import { Button } from "../../ui/button.tsx";
 import { Input } from "../../ui/form/field.tsx";
 
-/** Edits names and values of secrets. Stored values are never shown. */
 export function SecretRows({
   secrets,
   onChange,

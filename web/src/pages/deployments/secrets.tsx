@@ -1,7 +1,8 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
-import { type FormEvent, useState } from "react";
+import { useState } from "react";
 import type { Deployment, Secret } from "../../../../src/control-plane/contract/records.ts";
 import { Button } from "../../ui/button.tsx";
+import { FormError, submits } from "../../ui/form/field.tsx";
 import { toast } from "../../ui/overlay/toast.tsx";
 import { EmptyState } from "../../ui/states.tsx";
 import { deploymentsKey, replaceSecrets } from "./queries.ts";
@@ -64,22 +65,14 @@ function Replace({
       onDone();
     },
   });
-  const submit = (event: FormEvent) => {
-    event.preventDefault();
-    replacing.mutate();
-  };
   return (
-    <form onSubmit={submit} className="grid max-w-2xl gap-4">
+    <form onSubmit={submits(() => replacing.mutate())} className="grid max-w-2xl gap-4">
       <p className="text-body text-text-2">
-        Saving replaces all secrets: names that are not listed are deleted, and each secret needs its value again
-        because values are never shown. A new revision is deployed immediately.
+        Saving replaces all secrets and deploys a new revision. Enter the value of each secret again: values are never
+        shown. Names that are not listed are deleted.
       </p>
       <SecretRows secrets={draft} onChange={onChange} />
-      {replacing.error && (
-        <p role="alert" className="text-error text-table">
-          {replacing.error.message}
-        </p>
-      )}
+      <FormError error={replacing.error} />
       <div className="flex gap-2">
         <Button type="submit" look="primary" disabled={replacing.isPending}>
           Replace all secrets

@@ -1,15 +1,15 @@
-import { type FormEvent, type ReactNode, useRef, useState } from "react";
-import { Button } from "../../ui/button.tsx";
+import { type ReactNode, useRef, useState } from "react";
+import { RadioGroup } from "../../ui/form/field.tsx";
 import { bytes } from "../../ui/format.ts";
-import { Dialog } from "../../ui/overlay/dialog.tsx";
+import { FormDialog } from "../../ui/overlay/form-dialog.tsx";
 import { Progress } from "../../ui/progress.tsx";
 import type { UploadStage } from "./deploy-folder.ts";
 import { projectError, type SourceDraft, SourceFields, type SourceKind } from "./source-fields.tsx";
 
-const KINDS: readonly { kind: SourceKind; label: string }[] = [
-  { kind: "folder", label: "Folder" },
-  { kind: "git", label: "Git repository" },
-  { kind: "image", label: "Image" },
+const KINDS: readonly { value: SourceKind; label: string }[] = [
+  { value: "folder", label: "Folder" },
+  { value: "git", label: "Git repository" },
+  { value: "image", label: "Image" },
 ];
 
 /** Reports the progress of a submitted form and aborts it. */
@@ -24,7 +24,7 @@ export function SourceDialog({
   action,
   draft,
   onChange,
-  kinds = KINDS.map(({ kind }) => kind),
+  kinds = KINDS.map(({ value }) => value),
   isNew = false,
   before,
   children,
@@ -32,7 +32,6 @@ export function SourceDialog({
   onClose,
 }: {
   title: string;
-  /** The label of the submit button. */
   action: string;
   draft: SourceDraft;
   onChange(draft: SourceDraft): void;
@@ -45,8 +44,7 @@ export function SourceDialog({
 }) {
   const [state, setState] = useState<{ isBusy?: boolean; stage?: UploadStage; error?: string }>({});
   const abort = useRef<AbortController>(undefined);
-  const submit = async (event: FormEvent) => {
-    event.preventDefault();
+  const submit = async () => {
     abort.current = new AbortController();
     const { signal } = abort.current;
     setState({ isBusy: true });
@@ -62,47 +60,27 @@ export function SourceDialog({
   };
   const isInvalid = draft.kind === "folder" && (draft.files.length === 0 || projectError(draft) !== undefined);
   return (
-    <Dialog
-      open
-      onClose={close}
+    <FormDialog
       title={title}
-      footer={
-        <>
-          <Button onClick={close}>Cancel</Button>
-          <Button form="source" type="submit" look="primary" disabled={state.isBusy || isInvalid}>
-            {action}
-          </Button>
-        </>
-      }
+      action={action}
+      disabled={state.isBusy === true || isInvalid}
+      error={state.error}
+      onSubmit={() => void submit()}
+      onClose={close}
     >
-      <form id="source" onSubmit={(event) => void submit(event)} className="grid gap-4">
-        {before}
-        {kinds.length > 1 && (
-          <fieldset className="flex flex-wrap gap-x-5 gap-y-1">
-            <legend className="mb-1 font-medium text-table">Source</legend>
-            {KINDS.filter(({ kind }) => kinds.includes(kind)).map(({ kind, label }) => (
-              <label key={kind} className="flex items-center gap-2 text-body">
-                <input
-                  type="radio"
-                  name="kind"
-                  className="size-3.5 accent-accent"
-                  checked={draft.kind === kind}
-                  onChange={() => onChange({ ...draft, kind })}
-                />
-                {label}
-              </label>
-            ))}
-          </fieldset>
-        )}
-        <SourceFields draft={draft} onChange={onChange} isNew={isNew} />
-        {children}
-        {state.stage && <Progress {...state.stage} format={bytes} onCancel={() => abort.current?.abort()} />}
-        {state.error && (
-          <p role="alert" className="text-error text-table">
-            {state.error}
-          </p>
-        )}
-      </form>
-    </Dialog>
+      {before}
+      {kinds.length > 1 && (
+        <RadioGroup
+          inline
+          legend="Source"
+          value={draft.kind}
+          options={KINDS.filter(({ value }) => kinds.includes(value))}
+          onChange={(kind) => onChange({ ...draft, kind })}
+        />
+      )}
+      <SourceFields draft={draft} onChange={onChange} isNew={isNew} />
+      {children}
+      {state.stage && <Progress {...state.stage} format={bytes} onCancel={() => abort.current?.abort()} />}
+    </FormDialog>
   );
 }

@@ -1,5 +1,6 @@
 import { useState } from "react";
 import { NEVER_DEPLOYED } from "../../../../src/control-plane/contract/ignore-rules.ts";
+import type { Deployment } from "../../../../src/control-plane/contract/records.ts";
 import { Field, Input } from "../../ui/form/field.tsx";
 import { bytes, count } from "../../ui/format.ts";
 import { type SourceFile, sourceOf } from "./source-folder.ts";
@@ -12,6 +13,13 @@ declare module "react" {
 }
 
 export type SourceKind = "folder" | "git" | "image";
+
+export const KIND_OF: Record<Deployment["source"], SourceKind> = {
+  internal_source: "folder",
+  github: "git",
+  internal_docker: "image",
+  external_docker: "image",
+};
 
 /** The source of a revision, as edited in the form. */
 export interface SourceDraft {
@@ -44,7 +52,6 @@ export function projectError({ files, config_path }: SourceDraft): string | unde
   return `No ${wanted} found. Select the folder that contains it, or enter its path below.`;
 }
 
-/** The fields of a source, by its kind. */
 export function SourceFields({
   draft,
   onChange,
@@ -60,7 +67,7 @@ export function SourceFields({
     onChange: ({ target }: { target: { value: string } }) => onChange({ ...draft, [name]: target.value }),
   });
   const configPath = (
-    <Field label="Configuration path" hint={`Path of ${CONFIG}, relative to the root. Optional.`}>
+    <Field label="Configuration path" hint={`Optional. The path of ${CONFIG}, relative to the root.`}>
       {(props) => <Input {...props} {...text("config_path")} placeholder={CONFIG} className="font-mono" />}
     </Field>
   );
@@ -100,7 +107,7 @@ export function SourceFields({
           )}
         </Field>
       )}
-      <Field label="Branch or tag" hint="Default: the default branch. Write a tag as refs/tags/v1.">
+      <Field label="Branch or tag" hint="Default: the default branch. Enter a tag as refs/tags/v1.">
         {(props) => <Input {...props} {...text("repo_ref")} placeholder="main" className="font-mono" />}
       </Field>
       {configPath}
@@ -126,7 +133,7 @@ function Folder({ draft, onChange }: { draft: SourceDraft; onChange(draft: Sourc
       hint={
         files.length > 0
           ? found
-          : "A project with a langgraph.json. Files that .gitignore or .dockerignore exclude, and .env files, are not uploaded."
+          : "A project with a langgraph.json. .env files, and files that .gitignore or .dockerignore exclude, are not uploaded."
       }
     >
       {(props) => (

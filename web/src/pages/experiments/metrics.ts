@@ -1,9 +1,8 @@
 import type { KeyConfig } from "../../../../src/experiments/contract/feedback-configs.ts";
 import type { ExperimentRun } from "../../../../src/experiments/contract/runs.ts";
 import type { KeyStats, Session } from "../../../../src/experiments/contract/sessions.ts";
-import { DASH, delta, duration, number, percent, percentagePoints } from "../../ui/format.ts";
+import { DASH, delta, duration, number, percent, percentagePoints, seconds } from "../../ui/format.ts";
 
-/** A metric of an experiment. */
 export interface Metric {
   /** `feedback.correctness`, `summary.f1`, `latency`, `error`. */
   id: string;
@@ -42,8 +41,8 @@ const LATENCY: Metric = {
   name: "latency p50",
   isLowerBetter: true,
   valueOf: ({ latency_p50 }) => latency_p50,
-  format: (value) => duration(value === null ? null : value * 1_000),
-  formatChange: (by) => delta(by * 1_000, duration),
+  format: seconds,
+  formatChange: (by) => delta(by, seconds),
 };
 
 const ERRORS: Metric = {

@@ -6,10 +6,8 @@ import type { Page } from "../../page.ts";
 import { compareRoute } from "./compare/route.ts";
 import { datasetRoute, datasetsRoute, sessionRoute, unassignedSessionsRoute } from "./routes.ts";
 
-/** The number of palette results per group. */
 const PALETTE_LIMIT = 6;
 
-/** Datasets and the experiments on them. */
 export const experiments: Page = {
   nav: { label: "Experiments", to: "/experiments", icon: FlaskConical, scope: "experiments" },
   routes: [datasetsRoute, datasetRoute, unassignedSessionsRoute, sessionRoute, compareRoute],

@@ -3,14 +3,15 @@ import { DASH } from "../../ui/format.ts";
 /** Longer than a table row can show. */
 const MAX_CHARS = 300;
 
-/** A one-line preview of inputs or outputs. An object with a single string, such as `{"question": "..."}`, shows the string. */
+/** A one-line preview of inputs or outputs. */
 export function previewOf(value: unknown): string {
   if (value === null || value === undefined) return DASH;
   const only = soleText(value);
   return (only ?? JSON.stringify(value)).slice(0, MAX_CHARS).replace(/\s+/g, " ");
 }
 
-function soleText(value: unknown): string | undefined {
+/** The text of a payload with a single string: `Paris` for `{"answer": "Paris"}`. */
+export function soleText(value: unknown): string | undefined {
   if (typeof value === "string") return value;
   if (typeof value !== "object" || value === null) return undefined;
   const values = Object.values(value);

@@ -12,7 +12,6 @@ import type { Sort } from "../../ui/table/columns.ts";
 /** The prefix of all queries that are invalidated after a change. */
 export const EXPERIMENTS = ["experiments"] as const;
 
-/** Page size. */
 const PAGE = 100;
 
 /** The maximum number of experiments that are listed: the maximum page size of the API. */

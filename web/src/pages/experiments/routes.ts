@@ -1,13 +1,9 @@
 import { createRoute, lazyRouteComponent } from "@tanstack/react-router";
-import { rootRoute } from "../../page.ts";
+import { rootRoute, textOf } from "../../page.ts";
 import type { Sort } from "../../ui/table/columns.ts";
 
-/** A string parameter; undefined if empty or invalid. Numbers are converted: a name may consist of digits. */
-const text = (value: unknown): string | undefined =>
-  typeof value === "string" || typeof value === "number" ? String(value) || undefined : undefined;
-
 /** The parameters of all lists: search text and order. `-` before the name of a column means descending. */
-const listSearch = (search: Record<string, unknown>) => ({ q: text(search.q), sort: text(search.sort) });
+const listSearch = (search: Record<string, unknown>) => ({ q: textOf(search.q), sort: textOf(search.sort) });
 
 export const datasetsRoute = createRoute({
   getParentRoute: () => rootRoute,
@@ -30,18 +26,17 @@ export const datasetRoute = createRoute({
   getParentRoute: () => rootRoute,
   path: "/experiments/datasets/$id",
   validateSearch: (search): DatasetSearch => {
-    const example = text(search.example);
+    const example = textOf(search.example);
     const isExamples = search.tab === "examples" || (example !== undefined && search.tab === undefined);
-    return { ...listSearch(search), tab: isExamples ? "examples" : undefined, chosen: text(search.chosen), example };
+    return { ...listSearch(search), tab: isExamples ? "examples" : undefined, chosen: textOf(search.chosen), example };
   },
   component: lazyRouteComponent(() => import("./datasets/dataset-page.tsx"), "DatasetPage"),
 });
 
-/** Experiments without a dataset. */
 export const unassignedSessionsRoute = createRoute({
   getParentRoute: () => rootRoute,
   path: "/experiments/sessions",
-  validateSearch: (search): { q?: string } => ({ q: text(search.q) }),
+  validateSearch: (search): { q?: string } => ({ q: textOf(search.q) }),
   component: lazyRouteComponent(() => import("./sessions/unassigned-sessions-page.tsx"), "UnassignedSessionsPage"),
 });
 
@@ -56,8 +51,8 @@ export const sessionRoute = createRoute({
   getParentRoute: () => rootRoute,
   path: "/experiments/sessions/$id",
   validateSearch: (search): SessionSearch => ({
-    sort: text(search.sort),
-    run: text(search.run),
+    sort: textOf(search.sort),
+    run: textOf(search.run),
     only: search.only === "errors" ? "errors" : undefined,
   }),
   component: lazyRouteComponent(() => import("./sessions/session-page.tsx"), "SessionPage"),

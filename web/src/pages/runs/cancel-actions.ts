@@ -2,7 +2,6 @@ import type { CancelAction } from "../../../../src/agent-server/contract/records
 import { api } from "../../api/request.ts";
 import { type RunKey, runPath } from "./queries.ts";
 
-/** The cancel actions and their descriptions. */
 export const CANCEL_ACTIONS = [
   { action: "interrupt", label: "Interrupt", hint: "Stops the run and keeps its completed steps." },
   { action: "rollback", label: "Roll back", hint: "Stops the run and deletes it with all its steps." },

@@ -3,6 +3,7 @@ import { useState } from "react";
 import type { RunOverviewItem } from "../../../../src/agent-server/contract/app-runs.ts";
 import type { CancelAction } from "../../../../src/agent-server/contract/records.ts";
 import { Button } from "../../ui/button.tsx";
+import { FormError, RadioGroup } from "../../ui/form/field.tsx";
 import { count } from "../../ui/format.ts";
 import { Dialog } from "../../ui/overlay/dialog.tsx";
 import { toast } from "../../ui/overlay/toast.tsx";
@@ -30,7 +31,7 @@ export function CancelDialog({ chosen, onClose }: { chosen: readonly RunOverview
     },
     onSettled: () => client.invalidateQueries({ queryKey: runsKey }),
   });
-  const selected = { value: "chosen", label: `${count(chosen.length)} selected`, hint: "" } as const;
+  const selected = { value: "chosen", label: `${count(chosen.length)} selected` } as const;
   return (
     <Dialog
       open
@@ -46,57 +47,20 @@ export function CancelDialog({ chosen, onClose }: { chosen: readonly RunOverview
       }
     >
       <div className="grid gap-4">
-        <Choice<Selection>
+        <RadioGroup<Selection>
           legend="Runs"
           value={selection}
           onChange={setSelection}
           options={chosen.length > 0 ? [selected, ...BY_STATUS] : BY_STATUS}
         />
-        <Choice<CancelAction>
+        <RadioGroup<CancelAction>
           legend="Action"
           value={action}
           onChange={setAction}
           options={CANCEL_ACTIONS.map((option) => ({ ...option, value: option.action }))}
         />
-        {cancelling.error && (
-          <p role="alert" className="text-error text-table">
-            {cancelling.error.message}
-          </p>
-        )}
+        <FormError error={cancelling.error} />
       </div>
     </Dialog>
-  );
-}
-
-function Choice<Value extends string>({
-  legend,
-  value,
-  onChange,
-  options,
-}: {
-  legend: string;
-  value: Value;
-  onChange(value: Value): void;
-  options: readonly { value: Value; label: string; hint: string }[];
-}) {
-  return (
-    <fieldset className="grid gap-1.5">
-      <legend className="mb-1 font-medium text-table">{legend}</legend>
-      {options.map((option) => (
-        <label key={option.value} className="flex items-start gap-2 text-body">
-          <input
-            type="radio"
-            name={legend}
-            className="mt-1 size-3.5 accent-accent"
-            checked={option.value === value}
-            onChange={() => onChange(option.value)}
-          />
-          <span>
-            {option.label}
-            {option.hint && <span className="block text-table text-text-3">{option.hint}</span>}
-          </span>
-        </label>
-      ))}
-    </fieldset>
   );
 }

@@ -3,15 +3,16 @@ import { X } from "lucide-react";
 import { Button } from "../../ui/button.tsx";
 import { Input } from "../../ui/form/field.tsx";
 import { Select } from "../../ui/form/select.tsx";
+import { capitalized } from "../../ui/format.ts";
+import { assistantsQuery } from "../agents/queries.ts";
 import { type RunsSearch, runsRoute, STATUSES } from "./page.ts";
-import { assistantsQuery } from "./queries.ts";
 
 const ALL = "all";
 
 const STATUS_OPTIONS = [
   { value: ALL, label: "Any status" },
-  { value: "active", label: "pending and running" },
-  ...STATUSES.map((status) => ({ value: status, label: status })),
+  { value: "active", label: "Pending and running" },
+  ...STATUSES.map((status) => ({ value: status, label: capitalized(status) })),
 ] as const;
 
 const SINCE_OPTIONS = [
@@ -22,7 +23,6 @@ const SINCE_OPTIONS = [
   { value: "7d", label: "Last 7 days" },
 ] as const;
 
-/** The filters of the list of runs, stored in the URL. */
 export function Filters() {
   const search = runsRoute.useSearch();
   const navigate = runsRoute.useNavigate();

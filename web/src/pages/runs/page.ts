@@ -1,7 +1,7 @@
 import { createRoute, lazyRouteComponent } from "@tanstack/react-router";
 import { Activity } from "lucide-react";
 import type { RunStatus } from "../../../../src/agent-server/contract/records.ts";
-import { type Page, rootRoute } from "../../page.ts";
+import { type Page, rootRoute, textOf } from "../../page.ts";
 
 export const STATUSES = [
   "pending",
@@ -30,17 +30,15 @@ export interface RunsSearch {
   run?: string;
 }
 
-const text = (value: unknown): string | undefined => (typeof value === "string" && value !== "" ? value : undefined);
-
 export const runsRoute = createRoute({
   getParentRoute: () => rootRoute,
   path: "/runs",
   validateSearch: (search): RunsSearch => ({
     status: (["active", ...STATUSES] as const).find((status) => status === search.status),
-    assistant: text(search.assistant),
-    thread: text(search.thread),
+    assistant: textOf(search.assistant),
+    thread: textOf(search.thread),
     since: (Object.keys(SPANS) as Span[]).find((span) => span === search.since),
-    run: text(search.run),
+    run: textOf(search.run),
   }),
   component: lazyRouteComponent(() => import("./runs-page.tsx"), "RunsPage"),
 });

@@ -4,7 +4,7 @@ import type {
   RunOverviewPage,
   RunThroughput,
 } from "../../../../src/agent-server/contract/app-runs.ts";
-import type { Assistant, Run } from "../../../../src/agent-server/contract/records.ts";
+import type { Run } from "../../../../src/agent-server/contract/records.ts";
 import { api } from "../../api/request.ts";
 import { type RunsSearch, SPANS } from "./page.ts";
 
@@ -83,10 +83,3 @@ export const outputQuery = (run: RunKey) =>
     queryFn: ({ signal }) => api.get<unknown>(`${runPath(run)}/join`, { signal }),
     staleTime: Number.POSITIVE_INFINITY,
   });
-
-/** All assistants of the workspace, for their names: runs have the assistant ID only. */
-export const assistantsQuery = queryOptions({
-  queryKey: ["assistants", "all"],
-  queryFn: ({ signal }) => api.post<Assistant[]>("/assistants/search", { limit: 1000 }, { signal }),
-  staleTime: 60_000,
-});

@@ -10,16 +10,16 @@ import { count } from "../../ui/format.ts";
 import { toast } from "../../ui/overlay/toast.tsx";
 import { EmptyState, ErrorState, SkeletonRows } from "../../ui/states.tsx";
 import { Table } from "../../ui/table/table.tsx";
+import { assistantsQuery } from "../agents/queries.ts";
 import { cancelRun } from "./cancel-actions.ts";
 import { CancelDialog } from "./cancel-dialog.tsx";
 import { columnsFor, isActive } from "./columns.tsx";
 import { Filters } from "./filters.tsx";
 import { type RunsSearch, runsRoute } from "./page.ts";
-import { assistantsQuery, partOfId, runsKey, runsQuery } from "./queries.ts";
+import { partOfId, runsKey, runsQuery } from "./queries.ts";
 import { RunSheet } from "./run-sheet.tsx";
 import { Throughput } from "./throughput.tsx";
 
-/** The runs of all threads. */
 export function RunsPage() {
   const search = runsRoute.useSearch();
   const navigate = runsRoute.useNavigate();

@@ -6,7 +6,6 @@ import { type Series, SeriesChart } from "./series-chart.tsx";
 
 const CLOCK = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit" });
 
-/** Queue length and throughput of the last hour. */
 export function Throughput() {
   const { data, error, refetch } = useQuery(throughputQuery);
   if (error && !data) return <ErrorState error={error} retry={() => void refetch()} />;

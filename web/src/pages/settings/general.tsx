@@ -3,7 +3,7 @@ import { LogOut, Monitor, Moon, Sun } from "lucide-react";
 import type { ReactNode } from "react";
 import { chooseWorkspace, signOut, useCredentials } from "../../api/credentials.ts";
 import { api } from "../../api/request.ts";
-import { sessionQuery, useMay } from "../../api/session.ts";
+import { serverQuery, sessionQuery, useMay } from "../../api/session.ts";
 import { chooseTheme, type Theme, useTheme } from "../../frame/theme.ts";
 import { Button } from "../../ui/button.tsx";
 import { Id } from "../../ui/code-block.tsx";
@@ -11,9 +11,8 @@ import { Segmented } from "../../ui/form/segmented.tsx";
 import { Select } from "../../ui/form/select.tsx";
 import { toast } from "../../ui/overlay/toast.tsx";
 import { Badge } from "../../ui/status.tsx";
-import { serverQuery, workspacesQuery } from "./queries.ts";
+import { workspacesQuery } from "./queries.ts";
 
-/** Theme, user, workspace and server version. */
 export function General() {
   const { data: session } = useQuery(sessionQuery);
   const { data: server } = useQuery(serverQuery);

@@ -14,7 +14,6 @@ import { Table } from "../../ui/table/table.tsx";
 import { NewKey } from "./new-key.tsx";
 import { keysQuery } from "./queries.ts";
 
-/** The API keys of the workspace: create, list, revoke. */
 export function Keys() {
   const { data: keys, error, refetch } = useQuery(keysQuery);
   const [isCreating, setCreating] = useState(false);
@@ -48,7 +47,7 @@ export function Keys() {
       ) : (
         <SkeletonRows label="Loading API keys" />
       )}
-      <NewKey open={isCreating} onClose={() => setCreating(false)} />
+      {isCreating && <NewKey onClose={() => setCreating(false)} />}
       <Confirm
         open={revoking !== undefined}
         onClose={() => setRevoking(undefined)}
@@ -60,7 +59,7 @@ export function Keys() {
           toast("API key revoked");
         }}
       >
-        Requests with this key will be rejected. This cannot be undone.
+        Requests with this key are rejected from now on. This cannot be undone.
       </Confirm>
     </>
   );
@@ -94,7 +93,7 @@ const columnsWith = (revoke: (key: ApiKey) => void): Column<ApiKey>[] => [
   { id: "used", header: "Last used", cell: (key) => <RelativeTime time={key.last_used_at} />, width: 110 },
   {
     id: "state",
-    header: "State",
+    header: "Status",
     cell: (key) =>
       key.revoked_at ? (
         <Status status="revoked" />

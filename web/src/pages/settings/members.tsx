@@ -1,9 +1,9 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import { type FormEvent, useState } from "react";
+import { useState } from "react";
 import type { Member, Workspace } from "../../../../src/access/contract/admin.ts";
 import { api, send } from "../../api/request.ts";
 import { Button } from "../../ui/button.tsx";
-import { Field, Input } from "../../ui/form/field.tsx";
+import { Field, Input, submits } from "../../ui/form/field.tsx";
 import { Sheet } from "../../ui/overlay/dialog.tsx";
 import { RelativeTime } from "../../ui/relative-time.tsx";
 import { EmptyState, ErrorState, SkeletonRows } from "../../ui/states.tsx";
@@ -33,10 +33,7 @@ function MemberList({ path }: { path: string }) {
       send(method, `${path}/${encodeURIComponent(user_id)}`, { tenant_id: null }),
     onSuccess: () => client.invalidateQueries({ queryKey }),
   });
-  const submit = (event: FormEvent) => {
-    event.preventDefault();
-    change.mutate({ method: "PUT", user_id: user }, { onSuccess: () => setUser("") });
-  };
+  const submit = submits(() => change.mutate({ method: "PUT", user_id: user }, { onSuccess: () => setUser("") }));
   if (members.error) return <ErrorState error={members.error} retry={() => void members.refetch()} />;
   return (
     <>

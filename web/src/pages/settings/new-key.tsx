@@ -1,5 +1,5 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
-import { type FormEvent, useState } from "react";
+import { useState } from "react";
 import type { ApiKeyCreate, NewApiKey } from "../../../../src/access/contract/admin.ts";
 import { DEFAULT_SCOPES, SCOPES, type Scope } from "../../../../src/platform/contract/caller.ts";
 import { api } from "../../api/request.ts";
@@ -7,6 +7,7 @@ import { Button } from "../../ui/button.tsx";
 import { CodeBlock } from "../../ui/code-block.tsx";
 import { Checkbox, Field, Input } from "../../ui/form/field.tsx";
 import { Dialog } from "../../ui/overlay/dialog.tsx";
+import { FormDialog } from "../../ui/overlay/form-dialog.tsx";
 import { keysQuery } from "./queries.ts";
 
 const SCOPE_HINTS: Record<Scope, string> = {
@@ -19,12 +20,7 @@ const SCOPE_HINTS: Record<Scope, string> = {
   admin: "All scopes, agent tokens, API keys and workspaces",
 };
 
-/** Creates an API key and shows it once. */
-export function NewKey({ open, onClose }: { open: boolean; onClose(): void }) {
-  return open ? <NewKeyDialog onClose={onClose} /> : null;
-}
-
-function NewKeyDialog({ onClose }: { onClose(): void }) {
+export function NewKey({ onClose }: { onClose(): void }) {
   const client = useQueryClient();
   const [name, setName] = useState("");
   const [user_id, setUser] = useState("");
@@ -34,63 +30,47 @@ function NewKeyDialog({ onClose }: { onClose(): void }) {
     onSuccess: () => client.invalidateQueries(keysQuery),
   });
   if (creating.data) return <CreatedKey apiKey={creating.data} onClose={onClose} />;
-  const submit = (event: FormEvent) => {
-    event.preventDefault();
-    creating.mutate({ name, user_id: user_id || undefined, scopes: [...scopes] } as ApiKeyCreate);
-  };
   return (
-    <Dialog
-      open
-      onClose={onClose}
+    <FormDialog
       title="New key"
-      footer={
-        <>
-          <Button onClick={onClose}>Cancel</Button>
-          <Button form="new-key" type="submit" look="primary" disabled={creating.isPending || scopes.length === 0}>
-            Create key
-          </Button>
-        </>
-      }
+      action="Create key"
+      disabled={creating.isPending || scopes.length === 0}
+      error={creating.error}
+      onSubmit={() => creating.mutate({ name, user_id: user_id || undefined, scopes: [...scopes] } as ApiKeyCreate)}
+      onClose={onClose}
     >
-      <form id="new-key" onSubmit={submit} className="grid gap-4">
-        <Field label="Name" hint="Describes what the key is used for.">
-          {(props) => (
-            <Input
-              {...props}
-              required
-              autoFocus
-              maxLength={256}
-              value={name}
-              onChange={(event) => setName(event.target.value)}
-            />
-          )}
-        </Field>
-        <Field label="User" hint="Owner (default: you)">
-          {(props) => (
-            <Input {...props} maxLength={256} value={user_id} onChange={(event) => setUser(event.target.value)} />
-          )}
-        </Field>
-        <fieldset className="grid gap-1.5">
-          <legend className="mb-1 font-medium text-table">Scopes</legend>
-          {SCOPES.map((scope) => (
-            <Checkbox
-              key={scope}
-              label={scope}
-              hint={SCOPE_HINTS[scope]}
-              checked={scopes.includes(scope)}
-              onChange={({ target }) =>
-                setScopes(SCOPES.filter((each) => (each === scope ? target.checked : scopes.includes(each))))
-              }
-            />
-          ))}
-        </fieldset>
-        {creating.error && (
-          <p role="alert" className="text-error text-table">
-            {creating.error.message}
-          </p>
+      <Field label="Name" hint="The purpose of the key.">
+        {(props) => (
+          <Input
+            {...props}
+            required
+            autoFocus
+            maxLength={256}
+            value={name}
+            onChange={(event) => setName(event.target.value)}
+          />
         )}
-      </form>
-    </Dialog>
+      </Field>
+      <Field label="User" hint="The owner of the key. Default: you.">
+        {(props) => (
+          <Input {...props} maxLength={256} value={user_id} onChange={(event) => setUser(event.target.value)} />
+        )}
+      </Field>
+      <fieldset className="grid gap-1.5">
+        <legend className="mb-1 font-medium text-table">Scopes</legend>
+        {SCOPES.map((scope) => (
+          <Checkbox
+            key={scope}
+            label={scope}
+            hint={SCOPE_HINTS[scope]}
+            checked={scopes.includes(scope)}
+            onChange={({ target }) =>
+              setScopes(SCOPES.filter((each) => (each === scope ? target.checked : scopes.includes(each))))
+            }
+          />
+        ))}
+      </fieldset>
+    </FormDialog>
   );
 }
 

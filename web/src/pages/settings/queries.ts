@@ -1,6 +1,5 @@
 import { queryOptions } from "@tanstack/react-query";
 import type { ApiKey, Workspace } from "../../../../src/access/contract/admin.ts";
-import type { ServerInfo } from "../../../../src/agent-server/contract/system.ts";
 import { api } from "../../api/request.ts";
 
 export const keysQuery = queryOptions({
@@ -12,9 +11,4 @@ export const keysQuery = queryOptions({
 export const workspacesQuery = queryOptions({
   queryKey: ["admin", "workspaces"],
   queryFn: ({ signal }) => api.get<Workspace[]>("/admin/workspaces", { signal, tenant_id: null }),
-});
-
-export const serverQuery = queryOptions({
-  queryKey: ["info"],
-  queryFn: ({ signal }) => api.get<ServerInfo>("/info", { signal }),
 });

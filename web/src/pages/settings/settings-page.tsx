@@ -7,13 +7,12 @@ import { Keys } from "./keys.tsx";
 import { settingsRoute } from "./page.ts";
 import { Workspaces } from "./workspaces.tsx";
 
-/** Settings of this browser, API keys and workspaces. */
 export function SettingsPage() {
   const { section = "general" } = settingsRoute.useSearch();
   const navigate = settingsRoute.useNavigate();
   const mayAdminister = useMay("admin");
   const adminOnly = mayAdminister ? undefined : (
-    <EmptyState title="Administrators only">
+    <EmptyState title="Admin access required">
       This page requires an API key with the scope <code>admin</code>. Ask the operator of the server for one.
     </EmptyState>
   );

@@ -1,9 +1,9 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import { type FormEvent, useState } from "react";
+import { useState } from "react";
 import type { Workspace } from "../../../../src/access/contract/admin.ts";
 import { api } from "../../api/request.ts";
 import { Button } from "../../ui/button.tsx";
-import { Field, Input } from "../../ui/form/field.tsx";
+import { Field, Input, submits } from "../../ui/form/field.tsx";
 import { RelativeTime } from "../../ui/relative-time.tsx";
 import { ErrorState, SkeletonRows } from "../../ui/states.tsx";
 import type { Column } from "../../ui/table/columns.ts";
@@ -11,7 +11,6 @@ import { Table } from "../../ui/table/table.tsx";
 import { Members } from "./members.tsx";
 import { workspacesQuery } from "./queries.ts";
 
-/** The workspaces and their members. */
 export function Workspaces() {
   const client = useQueryClient();
   const { data: workspaces, error, refetch } = useQuery(workspacesQuery);
@@ -24,14 +23,10 @@ export function Workspaces() {
       return client.invalidateQueries(workspacesQuery);
     },
   });
-  const submit = (event: FormEvent) => {
-    event.preventDefault();
-    creating.mutate();
-  };
   if (error) return <ErrorState error={error} retry={() => void refetch()} />;
   return (
     <>
-      <form onSubmit={submit} className="mb-3 flex items-end gap-2 max-sm:flex-wrap">
+      <form onSubmit={submits(() => creating.mutate())} className="mb-3 flex items-end gap-2 max-sm:flex-wrap">
         <div className="w-72">
           <Field label="New workspace" error={creating.error?.message}>
             {(props) => (

@@ -9,7 +9,6 @@ import { Badge } from "../../ui/status.tsx";
 import { curlOf } from "./curl.ts";
 import { assistantsQuery, MAX_LISTED, schemasQuery } from "./queries.ts";
 
-/** The assistants of this server and a command that runs the selected assistant. */
 export function Assistants({ address }: { address: string }) {
   const { data: found, error, refetch } = useQuery(assistantsQuery);
   const [chosen, setChosen] = useState<string>();
@@ -39,7 +38,7 @@ export function Assistants({ address }: { address: string }) {
             ))}
           </div>
           {found && found.length > MAX_LISTED && (
-            <p className="text-table text-text-3">More agents are on the Agents page.</p>
+            <p className="text-table text-text-3">The Agents page lists all agents.</p>
           )}
           <Command assistant={at} address={address} />
         </>

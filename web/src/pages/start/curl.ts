@@ -1,3 +1,5 @@
+import { shellQuote } from "../../ui/format.ts";
+
 /** The fields of a JSON schema that determine the example input. */
 interface Schema {
   properties?: Record<string, { type?: unknown }>;
@@ -24,7 +26,7 @@ export function curlOf({
     `curl -s ${address}/runs/wait`,
     ...(needsKey ? ['-H "x-api-key: $THREADMILL_API_KEY"'] : []),
     "-H 'content-type: application/json'",
-    `-d '${body.replaceAll("'", "'\\''")}'`,
+    `-d ${shellQuote(body)}`,
   ];
   return lines.join(" \\\n  ");
 }

@@ -1,11 +1,10 @@
 import { queryOptions } from "@tanstack/react-query";
 import type { Assistant } from "../../../../src/agent-server/contract/records.ts";
-import type { ServerInfo } from "../../../../src/agent-server/contract/system.ts";
 import type { Dataset } from "../../../../src/experiments/contract/datasets.ts";
 import { api } from "../../api/request.ts";
 import { EXPERIMENTS } from "../experiments/queries.ts";
 
-/** The maximum number of assistants and datasets on the start page. */
+/** The maximum number of assistants and datasets on the home page. */
 export const MAX_LISTED = 8;
 
 /** Fetches one more than is listed, to detect that there are more. */
@@ -22,11 +21,6 @@ export const assistantsQuery = queryOptions({
 export const datasetsQuery = queryOptions({
   queryKey: [...EXPERIMENTS, "start"],
   queryFn: ({ signal }) => api.get<Dataset[]>("/api/v1/datasets", { query: { limit: MAX_LISTED }, signal }),
-});
-
-export const serverQuery = queryOptions({
-  queryKey: ["info"],
-  queryFn: ({ signal }) => api.get<ServerInfo>("/info", { signal }),
 });
 
 /** The input schema of an assistant. Not retried: a graph that cannot be loaded has none. */

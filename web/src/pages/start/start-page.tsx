@@ -1,20 +1,18 @@
 import { useQuery } from "@tanstack/react-query";
 import { useCredentials } from "../../api/credentials.ts";
 import { API_URL } from "../../api/request.ts";
-import { useMay } from "../../api/session.ts";
+import { serverQuery, useMay } from "../../api/session.ts";
 import { Page } from "../../frame/header.tsx";
 import { Assistants } from "./assistants.tsx";
 import { Evaluations } from "./evaluations.tsx";
-import { serverQuery } from "./queries.ts";
 
-/** The start page: server version, agents and experiments. */
 export function StartPage() {
   const { data: server } = useQuery(serverQuery);
   const { key } = useCredentials();
   const mayRun = useMay("agents");
   const mayMeasure = useMay("experiments");
   return (
-    <Page title="Start">
+    <Page title="Home">
       <div className="grid max-w-4xl grid-cols-1 gap-8">
         <p className="text-text-2">
           Threadmill{server && ` ${server.threadmill_version}`} runs agents and stores the results of experiments. The

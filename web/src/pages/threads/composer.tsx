@@ -2,7 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import { SendHorizontal } from "lucide-react";
 import { type FormEvent, type KeyboardEvent, useRef, useState } from "react";
 import { Button } from "../../ui/button.tsx";
-import { TextArea } from "../../ui/form/field.tsx";
+import { FormError, TextArea } from "../../ui/form/field.tsx";
 import { JsonEditor } from "../../ui/form/json-editor.tsx";
 import { fieldsOf } from "../../ui/form/json-schema.ts";
 import { SchemaForm } from "../../ui/form/schema-form.tsx";
@@ -89,11 +89,7 @@ export function Composer({
         </div>
       )}
       {mode === "json" && !isCollapsed && <JsonEditor label="Input (JSON)" value={value} onChange={setValue} />}
-      {state.error && (
-        <p role="alert" className="text-error text-table">
-          {state.error}
-        </p>
-      )}
+      <FormError error={state.error} />
       <div className="flex flex-wrap items-center gap-2">
         <Select
           aria-label="Assistant"

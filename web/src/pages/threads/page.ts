@@ -1,18 +1,16 @@
 import { createRoute, lazyRouteComponent } from "@tanstack/react-router";
 import { MessagesSquare } from "lucide-react";
-import { type Page, rootRoute } from "../../page.ts";
+import { type Page, rootRoute, textOf } from "../../page.ts";
 import { findThreads } from "./queries.ts";
 import { THREAD_STATUSES, type ThreadsSearch } from "./thread-filter.ts";
-
-const text = (value: unknown): string | undefined => (value === undefined || value === "" ? undefined : String(value));
 
 export const threadsRoute = createRoute({
   getParentRoute: () => rootRoute,
   path: "/threads",
   validateSearch: (search): ThreadsSearch => ({
     status: THREAD_STATUSES.find((status) => status === search.status),
-    q: text(search.q),
-    metadata: text(search.metadata),
+    q: textOf(search.q),
+    metadata: textOf(search.metadata),
     sort: search.sort === "created_at" ? search.sort : undefined,
     order: search.order === "asc" ? search.order : undefined,
   }),
@@ -22,7 +20,7 @@ export const threadsRoute = createRoute({
 export const newThreadRoute = createRoute({
   getParentRoute: () => rootRoute,
   path: "/threads/new",
-  validateSearch: (search): { assistant?: string } => ({ assistant: text(search.assistant) }),
+  validateSearch: (search): { assistant?: string } => ({ assistant: textOf(search.assistant) }),
   component: lazyRouteComponent(() => import("./new-thread-page.tsx"), "NewThreadPage"),
 });
 
@@ -46,8 +44,8 @@ export const threadRoute = createRoute({
   validateSearch: (search): ThreadView => ({
     view: search.view === "state" ? search.view : undefined,
     side: SIDES.find((side) => side === search.side),
-    checkpoint: text(search.checkpoint),
-    assistant: text(search.assistant),
+    checkpoint: textOf(search.checkpoint),
+    assistant: textOf(search.assistant),
   }),
   component: lazyRouteComponent(() => import("./thread-page.tsx"), "ThreadPage"),
 });

@@ -5,13 +5,11 @@ import { api } from "../../api/request.ts";
 import { TITLE_KEYS } from "./conversation/messages.ts";
 import { parseMetadata, type ThreadsSearch } from "./thread-filter.ts";
 
-/** Page sizes. */
 const PAGE = { threads: 50, steps: 60, runs: 100 };
 
 /** Poll interval for runs that other clients start. */
 const POLL_MS = 2_500;
 
-/** A thread in a list. */
 export type ListedThread = Required<
   Pick<PartialThread, "thread_id" | "status" | "created_at" | "updated_at" | "metadata" | "interrupts">
 > & {

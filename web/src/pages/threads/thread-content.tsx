@@ -7,7 +7,6 @@ import { ErrorState, SkeletonRows } from "../../ui/states.tsx";
 import { Conversation } from "./conversation/conversation.tsx";
 import type { ThreadModel } from "./use-thread.ts";
 
-/** The conversation or the state of the thread. */
 export function ThreadContent({ model }: { model: ThreadModel }) {
   const { search, show } = model;
   return (

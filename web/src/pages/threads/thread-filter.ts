@@ -2,7 +2,6 @@ import type { ThreadStatus } from "../../../../src/agent-server/contract/records
 
 export const THREAD_STATUSES: readonly ThreadStatus[] = ["idle", "busy", "interrupted", "error"];
 
-/** The filters of the thread list, stored in the URL. */
 export interface ThreadsSearch {
   status?: ThreadStatus;
   /** Searches the state, or an ID. */
@@ -31,7 +30,8 @@ export function parseMetadata(filter: string | undefined): Record<string, unknow
   return Object.fromEntries(pairs.map(([key = "", value = ""]) => [key, jsonOf(value)]));
 }
 
-function jsonOf(text: string): unknown {
+/** Parses JSON. Returns a text that is not JSON unchanged. */
+export function jsonOf(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {

@@ -26,7 +26,7 @@ export function ThreadFooter({ model }: { model: ThreadModel }) {
       <div className="mx-auto grid w-full max-w-3xl gap-3 px-6 pt-2 pb-4 max-sm:px-4">
         {isPast && (
           <p className="flex flex-wrap items-center gap-2 rounded-lg bg-selected px-3 py-1.5 text-table">
-            <span className="flex-1">You are viewing a past state. A message continues from here.</span>
+            <span className="flex-1">You are viewing a past state. New messages continue from this state.</span>
             <Button small onClick={() => show({ checkpoint: undefined })}>
               Back to latest
             </Button>

@@ -11,7 +11,6 @@ import { toast } from "../../ui/overlay/toast.tsx";
 import { Status } from "../../ui/status.tsx";
 import { threadKey } from "./queries.ts";
 
-/** Copies or deletes a thread. */
 export function ThreadMenu({ thread_id }: { thread_id: string }) {
   const client = useQueryClient();
   const navigate = useNavigate();

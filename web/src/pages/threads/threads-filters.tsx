@@ -1,17 +1,15 @@
-import { type Ref, useEffect, useRef, useState } from "react";
+import { type Ref, useRef } from "react";
 import { useKeys } from "../../frame/keys.ts";
 import { Input } from "../../ui/form/field.tsx";
 import { Select } from "../../ui/form/select.tsx";
+import { useDebounced } from "../../ui/form/use-debounced.ts";
+import { capitalized } from "../../ui/format.ts";
 import { classes } from "../../ui/layout.tsx";
 import { threadsRoute } from "./page.ts";
 import { parseMetadata, THREAD_STATUSES, type ThreadsSearch } from "./thread-filter.ts";
 
 const ANY = "*";
 
-/** Delay between the last keystroke and the search. */
-const DEBOUNCE_MS = 250;
-
-/** The filters of the thread list, stored in the URL. */
 export function ThreadsFilters() {
   const search = threadsRoute.useSearch();
   const navigate = threadsRoute.useNavigate();
@@ -35,7 +33,7 @@ export function ThreadsFilters() {
           { value: ANY, label: "Any status" },
           ...THREAD_STATUSES.map((status) => ({
             value: status,
-            label: status === "interrupted" ? "interrupted (needs your input, or paused)" : status,
+            label: status === "interrupted" ? "Interrupted (needs your input, or paused)" : capitalized(status),
           })),
         ]}
         onChange={(chosen) => change({ status: chosen === ANY ? undefined : chosen }, false)}
@@ -51,7 +49,6 @@ export function ThreadsFilters() {
   );
 }
 
-/** An input that reports its text after a pause in typing. */
 function DebouncedInput({
   label,
   value = "",
@@ -67,23 +64,7 @@ function DebouncedInput({
   error?: string;
   className: string;
 }) {
-  const [text, setText] = useState(value);
-  const reported = useRef(value);
-  // The URL changed, for example by the browser's back button.
-  if (reported.current !== value) {
-    reported.current = value;
-    setText(value);
-  }
-  const report = useRef(onChange);
-  report.current = onChange;
-  useEffect(() => {
-    if (text === reported.current) return;
-    const timer = setTimeout(() => {
-      reported.current = text;
-      report.current(text || undefined);
-    }, DEBOUNCE_MS);
-    return () => clearTimeout(timer);
-  }, [text]);
+  const [text, setText] = useDebounced(value, (typed) => onChange(typed || undefined));
   return (
     <div className={classes(className, "max-sm:w-full")}>
       <Input

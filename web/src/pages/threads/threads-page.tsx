@@ -18,7 +18,6 @@ import type { ThreadsSearch } from "./thread-filter.ts";
 import { ThreadStatus } from "./thread-header.tsx";
 import { ThreadsFilters } from "./threads-filters.tsx";
 
-/** The threads of the workspace, filtered by status, content and metadata. */
 export function ThreadsPage() {
   const search = threadsRoute.useSearch();
   const navigate = threadsRoute.useNavigate();

@@ -9,7 +9,6 @@ import type { Step } from "./side/steps.ts";
 import { stepsOf, toolDurations } from "./side/steps.ts";
 import { useLiveRun } from "./use-live-run.ts";
 
-/** The loaded data of a thread. */
 export interface ThreadData {
   thread: Thread;
   /** Newest first. */
@@ -18,7 +17,6 @@ export interface ThreadData {
   state: ThreadState;
 }
 
-/** The data and the actions of the thread page. */
 export function useThread({ thread, runs, state }: ThreadData) {
   const { thread_id } = thread;
   const search = threadRoute.useSearch();
@@ -55,7 +53,7 @@ export function useThread({ thread, runs, state }: ThreadData) {
   const fork = async (step: Step) => {
     if (step.next.length === 0) {
       show({ checkpoint: step.checkpoint_id });
-      return toast("The graph has finished here. Send a message to continue.");
+      return toast("The graph finished at this step. Send a message to continue.");
     }
     try {
       await start({ input: null, checkpoint_id: step.checkpoint_id });

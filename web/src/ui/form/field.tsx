@@ -1,4 +1,4 @@
-import { type ComponentProps, type ReactNode, useId } from "react";
+import { type ComponentProps, type FormEvent, type ReactNode, useId } from "react";
 import { classes } from "../layout.tsx";
 
 const BOX =
@@ -18,7 +18,59 @@ export function TextArea({ className, mono, ...props }: ComponentProps<"textarea
   );
 }
 
-/** A checkbox with its label. */
+export const FormError = ({ error }: { error: Error | string | null | undefined }) =>
+  error ? (
+    <p role="alert" className="text-error text-table">
+      {typeof error === "string" ? error : error.message}
+    </p>
+  ) : null;
+
+/** A submit handler that replaces the request of the browser. */
+export const submits = (submit: () => void) => (event: FormEvent) => {
+  event.preventDefault();
+  submit();
+};
+
+/** A choice of one option, as radio buttons. */
+export function RadioGroup<Value extends string>({
+  legend,
+  value,
+  options,
+  onChange,
+  inline,
+  hideLegend,
+}: {
+  legend: string;
+  value: Value;
+  options: readonly { value: Value; label: string; hint?: string }[];
+  onChange(value: Value): void;
+  /** The options are side by side. */
+  inline?: boolean;
+  /** The legend is for screen readers only. */
+  hideLegend?: boolean;
+}) {
+  return (
+    <fieldset className={inline ? "flex flex-wrap gap-x-5 gap-y-1" : "grid gap-1.5"}>
+      <legend className={hideLegend ? "sr-only" : "mb-1 font-medium text-table"}>{legend}</legend>
+      {options.map((option) => (
+        <label key={option.value} className="flex items-start gap-2 text-body">
+          <input
+            type="radio"
+            name={legend}
+            className="mt-1 size-3.5 accent-accent"
+            checked={option.value === value}
+            onChange={() => onChange(option.value)}
+          />
+          <span>
+            {option.label}
+            {option.hint && <span className="block text-table text-text-3">{option.hint}</span>}
+          </span>
+        </label>
+      ))}
+    </fieldset>
+  );
+}
+
 export function Checkbox({ label, hint, ...props }: ComponentProps<"input"> & { label: string; hint?: string }) {
   return (
     <label className="flex items-start gap-2 text-body">

@@ -22,7 +22,6 @@ export function SchemaForm({
   value: Value;
   onChange(value: Value): void;
   root?: JsonSchema;
-  /** The nesting level of this form. */
   depth?: number;
 }) {
   const { required = [] } = resolve(schema, root);

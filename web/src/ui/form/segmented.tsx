@@ -1,7 +1,6 @@
 import { ToggleGroup } from "radix-ui";
 import type { ReactNode } from "react";
 
-/** A choice of two to four options, side by side. */
 export function Segmented<Value extends string>({
   value,
   options,

@@ -11,7 +11,7 @@ const DELIMITER_RUN = /\*+|_+|~+|!?\[|\]|`+|\n\n/g;
 /** Nested block quotes and lists on one line: the parser is recursive and slow for deep nesting. */
 const DEEP_NESTING = /^[ \t]*(?:>[ \t]*|(?:[-+*]|\d{1,9}[.)])[ \t]+){12}/m;
 
-/** Whether a text takes too long to parse. Texts come from models and users, and some are made to freeze the page. */
+/** Whether a text takes too long to parse. Texts come from models and users, and may be crafted to freeze the page. */
 export function isCostly(text: string): boolean {
   if (text.length > MAX_CHARACTERS || DEEP_NESTING.test(text)) return true;
   let cost = 0;

@@ -1,5 +1,6 @@
 import { type ReactNode, useState } from "react";
 import { Button } from "../button.tsx";
+import { FormError } from "../form/field.tsx";
 import { Dialog } from "./dialog.tsx";
 
 /** Confirms an action that cannot be undone. Stays open and shows the error if the action fails. */
@@ -13,11 +14,8 @@ export function Confirm({
 }: {
   open: boolean;
   onClose(): void;
-  /** The question in the title. */
   title: string;
-  /** The label of the button: "Revoke". */
   action: string;
-  /** The consequences of the action. */
   children: ReactNode;
   onConfirm(): Promise<unknown>;
 }) {
@@ -51,11 +49,7 @@ export function Confirm({
         </>
       }
     >
-      {state.error && (
-        <p role="alert" className="text-error text-table">
-          {state.error}
-        </p>
-      )}
+      {state.error && <FormError error={state.error} />}
     </Dialog>
   );
 }

@@ -9,7 +9,6 @@ export interface DialogProps {
   open: boolean;
   onClose(): void;
   title: string;
-  /** A sentence below the title. */
   description?: ReactNode;
   children?: ReactNode;
   /** Buttons at the bottom, the main button last. */

@@ -1,9 +1,8 @@
-import { type FormEvent, useId, useState } from "react";
-import { Button } from "../button.tsx";
+import { useState } from "react";
 import { Field, Input } from "../form/field.tsx";
-import { Dialog } from "./dialog.tsx";
+import { FormDialog } from "./form-dialog.tsx";
 
-/** Asks for a new name. Stays open and shows the error if the server rejects the name. */
+/** A dialog for a new name. It shows the error if the server rejects the name. */
 export function Rename({
   title,
   name,
@@ -11,16 +10,13 @@ export function Rename({
   onRename,
 }: {
   title: string;
-  /** The current name. */
   name: string;
   onClose(): void;
   onRename(name: string): Promise<unknown>;
 }) {
-  const form = useId();
   const [newName, setNewName] = useState(name);
   const [state, setState] = useState<{ busy?: boolean; error?: string }>({});
-  const submit = async (event: FormEvent) => {
-    event.preventDefault();
+  const submit = async () => {
     setState({ busy: true });
     try {
       await onRename(newName.trim());
@@ -30,33 +26,25 @@ export function Rename({
     }
   };
   return (
-    <Dialog
-      open
-      onClose={onClose}
+    <FormDialog
       title={title}
-      footer={
-        <>
-          <Button onClick={onClose}>Cancel</Button>
-          <Button look="primary" type="submit" form={form} disabled={state.busy || newName.trim() === ""}>
-            Rename
-          </Button>
-        </>
-      }
+      action="Rename"
+      disabled={state.busy === true || newName.trim() === ""}
+      onSubmit={() => void submit()}
+      onClose={onClose}
     >
-      <form id={form} onSubmit={submit} className="pt-1">
-        <Field label="Name" error={state.error}>
-          {(props) => (
-            <Input
-              {...props}
-              required
-              autoFocus
-              maxLength={1_000}
-              value={newName}
-              onChange={(event) => setNewName(event.target.value)}
-            />
-          )}
-        </Field>
-      </form>
-    </Dialog>
+      <Field label="Name" error={state.error}>
+        {(props) => (
+          <Input
+            {...props}
+            required
+            autoFocus
+            maxLength={1_000}
+            value={newName}
+            onChange={(event) => setNewName(event.target.value)}
+          />
+        )}
+      </Field>
+    </FormDialog>
   );
 }

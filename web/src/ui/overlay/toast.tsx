@@ -1,8 +1,9 @@
 import { X } from "lucide-react";
-import { useEffect, useState, useSyncExternalStore } from "react";
+import { useEffect, useState } from "react";
+import { createStore } from "../../store.ts";
 import { Button } from "../button.tsx";
 
-/** How long a toast is shown unless the pointer or the focus is on it. */
+/** The time that a toast is shown unless the pointer or the focus is on it. */
 const SHOWN_MS = 6_000;
 
 interface ToastRecord {
@@ -11,33 +12,21 @@ interface ToastRecord {
   error: boolean;
 }
 
-let shown: readonly ToastRecord[] = [];
+const shown = createStore<readonly ToastRecord[]>([]);
 let next = 0;
-const listeners = new Set<() => void>();
-
-function show(changed: readonly ToastRecord[]): void {
-  shown = changed;
-  for (const listener of listeners) listener();
-}
 
 /** Shows a message for some seconds: the result of an action or an error. */
 export const toast = (text: string, options: { error?: boolean } = {}): void =>
-  show([...shown.slice(-2), { id: next++, text, error: options.error ?? false }]);
+  shown.set([...shown.get().slice(-2), { id: next++, text, error: options.error ?? false }]);
 
-const close = (id: number): void => show(shown.filter((each) => each.id !== id));
+const close = (id: number): void => shown.set(shown.get().filter((each) => each.id !== id));
 
 /**
  * The region of the toasts; once in the app. Toasts are not layers like dialogs and menus: Esc and a click outside apply to the open
  * dialog, even if a toast appeared later.
  */
 export function Toasts() {
-  const toasts = useSyncExternalStore(
-    (listener) => {
-      listeners.add(listener);
-      return () => listeners.delete(listener);
-    },
-    () => shown,
-  );
+  const toasts = shown.use();
   const [isHeld, setHeld] = useState(false);
   const hold = () => setHeld(true);
   const release = () => setHeld(false);

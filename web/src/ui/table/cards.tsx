@@ -5,7 +5,6 @@ import type { Column } from "./columns.ts";
 import { isRowClick, useVisibleRange } from "./row-events.ts";
 import type { TableProps } from "./table.tsx";
 
-/** The estimated height of a card before it is measured. */
 const ESTIMATE_PX = 120;
 
 /** A table on a narrow screen: one card per row with a title, the compared values and the other columns. */

@@ -3,7 +3,6 @@ import type { KeyboardEvent } from "react";
 import { classes } from "../layout.tsx";
 import type { SizedColumn, Sort } from "./columns.ts";
 
-/** The change of a width by an arrow key. */
 const STEP_PX = 16;
 
 /** The sticky header of a table. A click sorts; the right edge of a column resizes it. */

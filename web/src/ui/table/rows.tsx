@@ -76,7 +76,6 @@ function drawnColumns<Row>(sized: readonly SizedColumn<Row>[], from: number, to:
   });
 }
 
-/** Scrolls a row into view, below the sticky header. */
 function scrollTo(scroller: HTMLElement, at: number, rowHeight: number, headHeight: number): void {
   const top = at * rowHeight;
   const lowest = top + rowHeight + headHeight - scroller.clientHeight;

@@ -6,7 +6,6 @@ const OVERSCAN_ROWS = 8;
 /** The number of columns rendered before and after the visible columns. */
 const OVERSCAN_COLUMNS = 1;
 
-/** The layout of a table, in pixels. */
 export interface TableLayout {
   rows: number;
   rowHeight: number;
@@ -24,7 +23,6 @@ interface VisibleArea {
   toColumn: number;
 }
 
-/** The scroll position and size of the scroll container. */
 interface Viewport {
   top: number;
   left: number;

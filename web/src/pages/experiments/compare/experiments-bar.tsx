@@ -18,7 +18,6 @@ interface BarProps {
   onChange(change: Partial<Search>): void;
 }
 
-/** Selects the experiments and the baseline. */
 export function ExperimentsBar({ view, search, onChange }: BarProps) {
   const [baseline] = view.shown;
   const all = [...view.shown, ...view.hidden];

@@ -5,6 +5,7 @@ import { Button } from "../../../ui/button.tsx";
 import { count } from "../../../ui/format.ts";
 import { Menu } from "../../../ui/overlay/menu.tsx";
 import { toast } from "../../../ui/overlay/toast.tsx";
+import { saveFile } from "../sessions/export-results.ts";
 import { csvOf, fetchAllRows, jsonOf } from "./export.ts";
 import type { Narrowing } from "./queries.ts";
 import { visibleKeys } from "./rows/columns.ts";
@@ -18,7 +19,6 @@ interface Exporting {
   start(kind: Kind): Promise<void>;
 }
 
-/** Exports the current view of the table, or all runs with their full text. */
 export function useExport(view: View, search: Search, narrowing: Narrowing): Exporting {
   const [isBusy, setBusy] = useState(false);
   const start = async (kind: Kind) => {
@@ -29,13 +29,13 @@ export function useExport(view: View, search: Search, narrowing: Narrowing): Exp
         const { session_ids, filters } = narrowing;
         const path = `/api/v1/datasets/${view.dataset_id}/runs`;
         const response = await send("POST", path, { query: { format: "csv" }, body: { session_ids, filters } });
-        save(await response.blob(), "runs.csv");
+        saveFile(await response.blob(), "runs.csv");
         return toast("Exported all runs to runs.csv");
       }
       const rows = await fetchAllRows(view.dataset_id, narrowing);
       const current = { sessions: view.shown, keys: visibleKeys(view, search), rows };
       const text = kind === "csv" ? csvOf(current) : jsonOf(current);
-      save(new Blob([text], { type: kind === "csv" ? "text/csv" : "application/json" }), `comparison.${kind}`);
+      saveFile(new Blob([text], { type: kind === "csv" ? "text/csv" : "application/json" }), `comparison.${kind}`);
       toast(`Exported ${count(rows.length)} examples to comparison.${kind}`);
     } catch (error) {
       toast((error as Error).message, { error: true });
@@ -46,18 +46,10 @@ export function useExport(view: View, search: Search, narrowing: Narrowing): Exp
   return { isBusy, start };
 }
 
-function save(content: Blob, name: string): void {
-  const link = document.createElement("a");
-  link.href = URL.createObjectURL(content);
-  link.download = name;
-  link.click();
-  URL.revokeObjectURL(link.href);
-}
-
 export const ExportMenu = ({ exporting: { isBusy, start } }: { exporting: Exporting }) => (
   <Menu
     items={[
-      { label: "Current view (CSV)", hint: "Key e", onSelect: () => void start("csv") },
+      { label: "Current view (CSV)", hint: "Shortcut: e", onSelect: () => void start("csv") },
       { label: "Current view (JSON)", onSelect: () => void start("json") },
       { label: "All runs, full text (CSV)", onSelect: () => void start("runs") },
     ]}

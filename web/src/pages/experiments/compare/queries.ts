@@ -5,8 +5,6 @@ import type {
   Distribution,
 } from "../../../../../src/experiments/contract/app-comparison.ts";
 import type { ExampleWithRuns, PairComparison } from "../../../../../src/experiments/contract/comparison.ts";
-import type { Dataset } from "../../../../../src/experiments/contract/datasets.ts";
-import type { KeyConfig } from "../../../../../src/experiments/contract/feedback-configs.ts";
 import type { Session } from "../../../../../src/experiments/contract/sessions.ts";
 import { api } from "../../../api/request.ts";
 
@@ -17,12 +15,6 @@ export const PAGE = 50;
 export const comparisonKey = (dataset_id: string) => ["comparison", dataset_id] as const;
 
 const at = (dataset_id: string) => `/api/v1/datasets/${dataset_id}`;
-
-export const datasetQuery = (dataset_id: string) =>
-  queryOptions({
-    queryKey: ["dataset", dataset_id],
-    queryFn: ({ signal }) => api.get<Dataset>(at(dataset_id), { signal }),
-  });
 
 /** Experiments by ID with statistics, in any order. */
 export const sessionsQuery = (dataset_id: string, ids: readonly string[]) =>
@@ -49,11 +41,6 @@ export const candidatesQuery = (dataset_id: string, name: string) =>
       }),
     placeholderData: keepPreviousData,
   });
-
-export const configsQuery = queryOptions({
-  queryKey: ["feedback-configs"],
-  queryFn: ({ signal }) => api.get<KeyConfig[]>("/api/v1/feedback-configs", { query: { limit: 100 }, signal }),
-});
 
 export const distributionsQuery = (dataset_id: string, session_ids: readonly string[]) =>
   queryOptions({

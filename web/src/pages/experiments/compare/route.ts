@@ -1,11 +1,11 @@
 import type { QueryClient } from "@tanstack/react-query";
 import { createRoute, lazyRouteComponent } from "@tanstack/react-router";
 import { rootRoute } from "../../../page.ts";
-import { configsQuery, datasetQuery, distributionsQuery, rowsQuery, sessionsQuery } from "./queries.ts";
+import { datasetQuery, keysQuery } from "../queries.ts";
+import { distributionsQuery, rowsQuery, sessionsQuery } from "./queries.ts";
 import { narrowingOf, readSearch, type Search } from "./search.ts";
 import { chosenIds, shownOf } from "./selected-experiments.ts";
 
-/** The comparison of experiments of a dataset. */
 export const compareRoute = createRoute({
   getParentRoute: () => rootRoute,
   path: "/experiments/datasets/$id/compare",
@@ -16,7 +16,6 @@ export const compareRoute = createRoute({
   component: lazyRouteComponent(() => import("./compare-page.tsx"), "ComparePage"),
 });
 
-/** The search parameters of a comparison: the experiments in order, and the baseline. */
 export const compareSearch = (session_ids: readonly string[], baseline?: string) => ({
   experiments: session_ids.join(","),
   ...(baseline !== undefined && { baseline }),
@@ -29,7 +28,7 @@ export const compareSearch = (session_ids: readonly string[], baseline?: string)
 async function prefetchComparison(client: QueryClient, dataset_id: string, search: Search): Promise<void> {
   const ids = chosenIds(search);
   if (ids.length === 0) return;
-  void client.prefetchQuery(configsQuery);
+  void client.prefetchQuery(keysQuery);
   // The dataset has the baseline, and the sessions show which IDs in the URL are experiments of the dataset.
   const [dataset, sessions] = await Promise.all([
     client.fetchQuery(datasetQuery(dataset_id)),

@@ -16,7 +16,6 @@ const range = z.object({
 const search = z.object({
   experiments: text,
   baseline: text,
-  /** Hidden experiments of the comparison. */
   hidden: text,
   change: optional(z.enum(["better", "worse", "changed"])),
   changeKey: text,
@@ -45,7 +44,6 @@ export type Search = z.infer<typeof search>;
 
 export const readSearch = (given: Record<string, unknown>): Search => z.parse(search, given);
 
-/** A list in the URL. */
 export const listOf = (joined: string | undefined): string[] => joined?.split(",").filter(Boolean) ?? [];
 export const joined = (list: readonly string[]): string | undefined => (list.length > 0 ? list.join(",") : undefined);
 

@@ -5,7 +5,8 @@ import type { PairComparison } from "../../../../../src/experiments/contract/com
 import type { KeyConfig } from "../../../../../src/experiments/contract/feedback-configs.ts";
 import type { Session } from "../../../../../src/experiments/contract/sessions.ts";
 import { delta, number, rough } from "../../../ui/format.ts";
-import { configsQuery, datasetQuery, differencesQuery, distributionsQuery, sessionsQuery } from "./queries.ts";
+import { datasetQuery, keysQuery } from "../queries.ts";
+import { differencesQuery, distributionsQuery, sessionsQuery } from "./queries.ts";
 import type { Search } from "./search.ts";
 import { chosenIds, shownOf } from "./selected-experiments.ts";
 
@@ -15,7 +16,6 @@ export interface Key {
   isLowerBetter: boolean;
   /** All scores are 0 or 1: fail or pass. */
   isBinary: boolean;
-  /** Labels of scores. */
   categories: ReadonlyMap<number, string>;
   /** Undefined if the key has labels or comments only. */
   distribution: Distribution | undefined;
@@ -53,7 +53,7 @@ export function useView(dataset_id: string, search: Search): Loading {
   const { shown, hidden } = useMemo(() => shownOf(ids, known ?? [], named, without), [ids, known, named, without]);
   const shownIds = shown.map(({ id }) => id);
   const distributions = useQuery(distributionsQuery(dataset_id, shownIds));
-  const configs = useQuery(configsQuery);
+  const configs = useQuery(keysQuery);
   const quick = useQuery(differencesQuery(dataset_id, shownIds, false));
   const whole = useQuery(differencesQuery(dataset_id, shownIds, true));
   const differences = whole.data ?? quick.data;
@@ -76,7 +76,6 @@ export function useView(dataset_id: string, search: Search): Loading {
   return { ids: shownIds, error: failed?.error ?? null, retry: () => void failed?.refetch(), view };
 }
 
-/** The feedback keys of the experiments. */
 export function keysOf(
   shown: readonly Session[],
   distributions: readonly Distribution[],
@@ -110,7 +109,6 @@ export function scoreText({ categories, isBinary }: Key, score: number): string 
 /** The direction of a difference: 1 better, -1 worse, 0 none. */
 export const signOf = (delta: number, isLowerBetter: boolean): number => Math.sign(delta) * (isLowerBetter ? -1 : 1);
 
-/** The significance level. */
 const SIGNIFICANCE_LEVEL = 0.05;
 
 /** The interval does not contain 0, and the test is significant after correction for all keys and experiments. */

@@ -12,7 +12,6 @@ import { Rename } from "../../../ui/overlay/rename.tsx";
 import { toast } from "../../../ui/overlay/toast.tsx";
 import { EXPERIMENTS } from "../queries.ts";
 
-/** The actions for a dataset. */
 export function DatasetMenu({ dataset }: { dataset: Dataset }) {
   const client = useQueryClient();
   const navigate = useNavigate();

@@ -15,7 +15,6 @@ import { ExperimentsTab } from "./experiments-tab.tsx";
 
 const CRUMBS = [{ label: "Experiments", to: "/experiments" }];
 
-/** The page of a dataset: experiments and examples. */
 export function DatasetPage() {
   const { id } = datasetRoute.useParams();
   const { tab = "experiments" } = datasetRoute.useSearch();

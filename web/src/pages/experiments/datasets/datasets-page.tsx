@@ -18,7 +18,6 @@ import { useUploads } from "../upload/upload-dialog.tsx";
 
 const DEFAULT_SORT = "-last_session_start_time";
 
-/** The datasets of the workspace. */
 export function DatasetsPage() {
   const { q, sort: given } = datasetsRoute.useSearch();
   const navigate = datasetsRoute.useNavigate();

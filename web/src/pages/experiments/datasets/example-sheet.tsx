@@ -1,13 +1,12 @@
 import { useQuery } from "@tanstack/react-query";
-import type { ReactNode } from "react";
 import { Id } from "../../../ui/code-block.tsx";
 import { JsonTree } from "../../../ui/json-tree.tsx";
+import { DetailSection } from "../../../ui/layout.tsx";
 import { Sheet } from "../../../ui/overlay/dialog.tsx";
 import { RelativeTime } from "../../../ui/relative-time.tsx";
 import { ErrorState, SkeletonRows } from "../../../ui/states.tsx";
 import { exampleQuery } from "../queries.ts";
 
-/** The details of an example. */
 export function ExampleSheet({ id, onClose }: { id: string | undefined; onClose(): void }) {
   const { data: example, error, refetch } = useQuery({ ...exampleQuery(id ?? ""), enabled: id !== undefined });
   if (id === undefined) return null;
@@ -48,11 +47,3 @@ export function ExampleSheet({ id, onClose }: { id: string | undefined; onClose(
     </Sheet>
   );
 }
-
-/** A titled section of the details. */
-export const DetailSection = ({ title, children }: { title: string; children: ReactNode }) => (
-  <section>
-    <h3 className="mb-1 font-medium text-table text-text-2">{title}</h3>
-    {children}
-  </section>
-);

@@ -12,7 +12,6 @@ import { examplesQuery } from "../queries.ts";
 import { type DatasetSearch, datasetRoute } from "../routes.ts";
 import { ExampleSheet } from "./example-sheet.tsx";
 
-/** The examples of a dataset. */
 export function ExamplesTab({ dataset }: { dataset: Dataset }) {
   const search = datasetRoute.useSearch();
   const navigate = datasetRoute.useNavigate();

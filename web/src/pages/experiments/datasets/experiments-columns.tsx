@@ -1,14 +1,12 @@
 import { Link } from "@tanstack/react-router";
 import type { Session } from "../../../../../src/experiments/contract/sessions.ts";
-import { count, duration, percent } from "../../../ui/format.ts";
+import { count, percent, seconds } from "../../../ui/format.ts";
 import { RelativeTime } from "../../../ui/relative-time.tsx";
 import { Badge } from "../../../ui/status.tsx";
 import type { Column, Sort } from "../../../ui/table/columns.ts";
+import { MAX_EXPERIMENTS } from "../compare/selected-experiments.ts";
 import { type Metric, metadataOf, summaryOf } from "../metrics.ts";
 import { SessionMenu } from "../sessions/session-menu.tsx";
-
-/** The maximum number of experiments in a comparison. */
-export const MAX_COMPARED = 10;
 
 export interface Selection {
   chosen: ReadonlySet<string>;
@@ -19,7 +17,6 @@ export interface Selection {
   choose(session_ids: readonly string[]): void;
 }
 
-/** The columns of the experiments of a dataset. */
 export const columnsOf = (metrics: readonly Metric[], choice: Selection): Column<Session>[] => [
   {
     id: "chosen",
@@ -118,8 +115,6 @@ export const columnsOf = (metrics: readonly Metric[], choice: Selection): Column
   },
 ];
 
-const seconds = (value: number | null) => duration(value === null ? null : value * 1_000);
-
 const isFeedback = ({ id }: Metric) => id.startsWith("feedback.") || id.startsWith("summary.");
 
 const feedbackColumn = ({ id, name, isLowerBetter }: Metric): Column<Session> => {
@@ -140,9 +135,9 @@ const feedbackColumn = ({ id, name, isLowerBetter }: Metric): Column<Session> =>
 
 /** Selects all experiments, up to the maximum of a comparison, or none. */
 function SelectAll({ all, chosen, choose }: Selection) {
-  const selectable = all.slice(0, MAX_COMPARED);
+  const selectable = all.slice(0, MAX_EXPERIMENTS);
   const isChosen = selectable.length > 0 && selectable.every((id) => chosen.has(id));
-  const label = all.length > MAX_COMPARED ? `Select the first ${MAX_COMPARED}` : "Select all";
+  const label = all.length > MAX_EXPERIMENTS ? `Select the first ${MAX_EXPERIMENTS}` : "Select all";
   return (
     <input
       type="checkbox"
@@ -157,12 +152,12 @@ function SelectAll({ all, chosen, choose }: Selection) {
 
 function SelectBox({ id, name, choice }: { id: string; name: string; choice: Selection }) {
   const isChosen = choice.chosen.has(id);
-  const isFull = !isChosen && choice.chosen.size >= MAX_COMPARED;
+  const isFull = !isChosen && choice.chosen.size >= MAX_EXPERIMENTS;
   return (
     <input
       type="checkbox"
       aria-label={`Select ${name}`}
-      title={isFull ? `A comparison has at most ${MAX_COMPARED} experiments` : undefined}
+      title={isFull ? `A comparison has at most ${MAX_EXPERIMENTS} experiments` : undefined}
       className="block size-3.5 accent-accent"
       checked={isChosen}
       disabled={isFull}

@@ -4,6 +4,7 @@ import type { Dataset } from "../../../../../src/experiments/contract/datasets.t
 import type { Session } from "../../../../../src/experiments/contract/sessions.ts";
 import { useKeys } from "../../../frame/keys.ts";
 import { Input } from "../../../ui/form/field.tsx";
+import { shellQuote } from "../../../ui/format.ts";
 import { EmptyState, ErrorState, SkeletonRows } from "../../../ui/states.tsx";
 import { Table } from "../../../ui/table/table.tsx";
 import { metricsOf } from "../metrics.ts";
@@ -16,7 +17,6 @@ import { Trends } from "./trends.tsx";
 
 const DEFAULT_SORT = "-start";
 
-/** The experiments of a dataset: trends over time and a table. */
 export function ExperimentsTab({ dataset }: { dataset: Dataset }) {
   const { data: sessions, error, refetch } = useQuery(sessionsQuery(dataset.id));
   const { data: configs } = useQuery(keysQuery);
@@ -100,7 +100,6 @@ function ExperimentsTable({
   );
 }
 
-/** The experiments in the URL that exist. */
 function chosenOf(text: string | undefined, sessions: readonly Session[]): ReadonlySet<string> {
   const known = new Set(sessions.map(({ id }) => id));
   return new Set((text?.split(",") ?? []).filter((id) => known.has(id)));
@@ -120,5 +119,3 @@ const NoExperiments = ({ dataset: { id, name, externally_managed } }: { dataset:
       : "Run an assistant of this server on the examples:"}
   </EmptyState>
 );
-
-const shellQuote = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;

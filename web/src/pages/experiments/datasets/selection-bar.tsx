@@ -12,7 +12,6 @@ import { compareSearch } from "../compare/route.ts";
 import { byAge } from "../metrics.ts";
 import { EXPERIMENTS } from "../queries.ts";
 
-/** The actions for the selected experiments. */
 export function SelectionBar({
   dataset,
   sessions,

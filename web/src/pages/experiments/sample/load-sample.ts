@@ -3,7 +3,6 @@ import type { UploadResult } from "../../../../../src/experiments/contract/uploa
 import { api } from "../../../api/request.ts";
 import { sampleUploads } from "./sample.ts";
 
-/** The sample dataset and its experiments; the first is the baseline. */
 export interface Sample {
   dataset_id: string;
   session_ids: string[];

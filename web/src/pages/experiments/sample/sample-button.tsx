@@ -3,12 +3,12 @@ import { useNavigate } from "@tanstack/react-router";
 import { Sparkles } from "lucide-react";
 import { useState } from "react";
 import { Button } from "../../../ui/button.tsx";
+import { FormError } from "../../../ui/form/field.tsx";
 import { Progress } from "../../../ui/progress.tsx";
 import { compareSearch } from "../compare/route.ts";
 import { EXPERIMENTS } from "../queries.ts";
 import { loadSample } from "./load-sample.ts";
 
-/** Loads a sample dataset with three experiments and opens their comparison. */
 export function SampleButton({ look }: { look?: "primary" | "plain" }) {
   const client = useQueryClient();
   const navigate = useNavigate();
@@ -41,11 +41,7 @@ export function SampleButton({ look }: { look?: "primary" | "plain" }) {
       <Button look={look} onClick={start}>
         <Sparkles size={15} aria-hidden /> Load sample
       </Button>
-      {error && (
-        <p role="alert" className="text-error text-table">
-          {error.message}
-        </p>
-      )}
+      <FormError error={error} />
     </div>
   );
 }

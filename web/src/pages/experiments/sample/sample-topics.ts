@@ -7,7 +7,6 @@ export interface Topic {
   fact: string;
   /** Replaces the fact in a wrong answer. */
   wrong: string;
-  /** A short answer. */
   short: string;
 }
 

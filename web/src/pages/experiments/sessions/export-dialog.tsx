@@ -1,6 +1,7 @@
 import { useEffect, useRef, useState } from "react";
 import type { Session } from "../../../../../src/experiments/contract/sessions.ts";
 import { Button } from "../../../ui/button.tsx";
+import { FormError } from "../../../ui/form/field.tsx";
 import { bytes } from "../../../ui/format.ts";
 import { Dialog } from "../../../ui/overlay/dialog.tsx";
 import { type ExportFormat, exportResults, saveFile } from "./export-results.ts";
@@ -41,9 +42,7 @@ export function ExportDialog({
       footer={<Button onClick={onClose}>{error ? "Close" : "Cancel"}</Button>}
     >
       {error ? (
-        <p role="alert" className="text-error text-table">
-          {error.message}
-        </p>
+        <FormError error={error} />
       ) : (
         <p role="status" className="text-table text-text-2">
           {fetched === 0 ? "Waiting for the server …" : `Downloaded ${bytes(fetched)}`}

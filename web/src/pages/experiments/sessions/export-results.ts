@@ -3,7 +3,6 @@ import { api, send } from "../../../api/request.ts";
 
 export type ExportFormat = "csv" | "json";
 
-/** Page size. */
 const PAGE = 500;
 
 /**
@@ -55,7 +54,6 @@ async function chunksOf(response: Response, onBytes: (bytes: number) => void): P
   }
 }
 
-/** Saves a file with the browser. */
 export function saveFile(blob: Blob, name: string): void {
   const link = document.createElement("a");
   link.href = URL.createObjectURL(blob);

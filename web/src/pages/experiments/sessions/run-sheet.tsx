@@ -2,16 +2,15 @@ import { useQuery } from "@tanstack/react-query";
 import type { ExperimentRun } from "../../../../../src/experiments/contract/runs.ts";
 import { Id } from "../../../ui/code-block.tsx";
 import { JsonTree } from "../../../ui/json-tree.tsx";
+import { DetailSection } from "../../../ui/layout.tsx";
 import { Sheet } from "../../../ui/overlay/dialog.tsx";
 import { RelativeTime } from "../../../ui/relative-time.tsx";
 import { ErrorState, SkeletonRows } from "../../../ui/states.tsx";
 import type { Key } from "../compare/view.ts";
-import { DetailSection } from "../datasets/example-sheet.tsx";
 import { latencyOf } from "../metrics.ts";
 import { exampleQuery, feedbackQuery, runQuery } from "../queries.ts";
 import { feedbackText } from "./scores.tsx";
 
-/** The details of a run: input, expected output, output, scores. */
 export function RunSheet({ id, keys, onClose }: { id: string | undefined; keys: readonly Key[]; onClose(): void }) {
   const { data: run, error, refetch } = useQuery({ ...runQuery(id ?? ""), enabled: id !== undefined });
   if (id === undefined) return null;

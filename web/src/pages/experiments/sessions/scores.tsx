@@ -3,8 +3,9 @@ import { useMemo } from "react";
 import type { Feedback } from "../../../../../src/experiments/contract/feedback.ts";
 import type { Session } from "../../../../../src/experiments/contract/sessions.ts";
 import { DASH, number } from "../../../ui/format.ts";
-import { configsQuery, distributionsQuery } from "../compare/queries.ts";
+import { distributionsQuery } from "../compare/queries.ts";
 import { type Key, keysOf, scoreText } from "../compare/view.ts";
+import { keysQuery } from "../queries.ts";
 
 /** The feedback of a run for one key: the first score or label, and the number of further ones. */
 export function Scores({ feedback, of, keys }: { feedback: readonly Feedback[]; of: string; keys: readonly Key[] }) {
@@ -32,7 +33,7 @@ export function useScoreKeys(session: Session | undefined): readonly Key[] {
   const dataset_id = session?.reference_dataset_id ?? "";
   const query = distributionsQuery(dataset_id, session && dataset_id ? [session.id] : []);
   const { data: distributions } = useQuery(query);
-  const { data: configs } = useQuery(configsQuery);
+  const { data: configs } = useQuery(keysQuery);
   return useMemo(
     () => (session ? keysOf([session], distributions ?? [], configs ?? []) : []),
     [session, distributions, configs],

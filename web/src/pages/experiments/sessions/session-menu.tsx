@@ -14,7 +14,6 @@ import { useBaseline } from "../use-baseline.ts";
 import { ExportDialog } from "./export-dialog.tsx";
 import type { ExportFormat } from "./export-results.ts";
 
-/** The actions for an experiment. */
 export function SessionMenu({
   session,
   isBaseline,

@@ -18,7 +18,6 @@ import { SessionStats } from "./session-stats.tsx";
 
 const CRUMBS = [{ label: "Experiments", to: "/experiments" }];
 
-/** The page of an experiment: statistics and runs. */
 export function SessionPage() {
   const { id } = sessionRoute.useParams();
   const search = sessionRoute.useSearch();

@@ -24,7 +24,6 @@ interface Row {
   repetition?: number;
 }
 
-/** The runs of an experiment, one row per run. */
 export function SessionRows({
   session,
   dataset_id,

@@ -1,12 +1,11 @@
 import type { ReactNode } from "react";
 import type { KeyStats, Session } from "../../../../../src/experiments/contract/sessions.ts";
-import { count, DASH, duration, number, percent } from "../../../ui/format.ts";
+import { count, DASH, number, percent, seconds } from "../../../ui/format.ts";
 import { ScrollRegion } from "../../../ui/layout.tsx";
 import { RelativeTime } from "../../../ui/relative-time.tsx";
 import { Badge } from "../../../ui/status.tsx";
 import { metadataOf, summaryOf } from "../metrics.ts";
 
-/** The statistics of an experiment, computed by the server, with its description and metadata. */
 export function SessionStats({ session }: { session: Session }) {
   const { description, feedback_stats, session_feedback_stats, start_time, test_run_number } = session;
   const metadata = metadataOf(session);
@@ -40,8 +39,6 @@ export function SessionStats({ session }: { session: Session }) {
     </ScrollRegion>
   );
 }
-
-const seconds = (value: number | null) => duration(value === null ? null : value * 1_000);
 
 const Score = ({ name, stats }: { name: string; stats: KeyStats }) => (
   <Figure

@@ -51,7 +51,7 @@ function UploadDialog({
       open={open}
       onClose={onClose}
       title="Upload experiments"
-      description="All rows of a file are stored, or none. Uploads continue when this dialog is closed."
+      description="A file is stored completely or not at all. Uploads continue when this dialog is closed."
       footer={
         <Button look="primary" onClick={onClose}>
           Close

@@ -9,7 +9,6 @@ import { ScrollRegion } from "../../../ui/layout.tsx";
 import { Progress } from "../../../ui/progress.tsx";
 import { type FileUpload, removeUpload, uploadCommand } from "./uploads.ts";
 
-/** A file in the list of uploads: progress, result or error. */
 export function UploadItem({ upload, onLeave }: { upload: FileUpload; onLeave(): void }) {
   const { file, state, sent_bytes, result, error } = upload;
   if (state === "sending")

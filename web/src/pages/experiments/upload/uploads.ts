@@ -1,7 +1,8 @@
 import type { QueryClient } from "@tanstack/react-query";
-import { useSyncExternalStore } from "react";
 import type { UploadResult } from "../../../../../src/experiments/contract/upload.ts";
 import { API_URL, sendFile } from "../../../api/request.ts";
+import { createStore } from "../../../store.ts";
+import { shellQuote } from "../../../ui/format.ts";
 import { toast } from "../../../ui/overlay/toast.tsx";
 import { EXPERIMENTS } from "../queries.ts";
 
@@ -17,40 +18,35 @@ export interface FileUpload {
 }
 
 // Module state: uploads continue when the user leaves the page.
-let uploads: readonly FileUpload[] = [];
+const uploads = createStore<readonly FileUpload[]>([]);
 let next = 0;
 let sending: AbortController | undefined;
-const listeners = new Set<() => void>();
 
-function change(changed: readonly FileUpload[]): void {
-  uploads = changed;
-  for (const listener of listeners) listener();
-}
+export const useUploadList = uploads.use;
 
 const UNSUPPORTED = /\.(jsonl|ndjson|csv)$/i;
 
 const update = (id: number, changed: Partial<FileUpload>): void =>
-  change(uploads.map((upload) => (upload.id === id ? { ...upload, ...changed } : upload)));
+  uploads.set(uploads.get().map((upload) => (upload.id === id ? { ...upload, ...changed } : upload)));
 
-/** Adds files to the upload queue. */
 export function addUploads(files: readonly File[], client: QueryClient): void {
   const added = files.map((file): FileUpload => {
     const state = UNSUPPORTED.test(file.name) ? "unsupported" : "waiting";
     return { id: next++, file, sent_bytes: 0, state };
   });
-  change([...uploads, ...added]);
+  uploads.set([...uploads.get(), ...added]);
   if (!sending) void sendWaiting(client);
 }
 
 /** Removes a file from the list. An upload in progress is aborted and stores nothing. */
 export function removeUpload({ id, state }: FileUpload): void {
-  change(uploads.filter((upload) => upload.id !== id));
+  uploads.set(uploads.get().filter((upload) => upload.id !== id));
   if (state === "sending") sending?.abort();
 }
 
 async function sendWaiting(client: QueryClient): Promise<void> {
   for (;;) {
-    const upload = uploads.find(({ state }) => state === "waiting");
+    const upload = uploads.get().find(({ state }) => state === "waiting");
     if (!upload) break;
     sending = new AbortController();
     update(upload.id, { state: "sending" });
@@ -74,22 +70,6 @@ async function sendOne({ id, file }: FileUpload, signal: AbortSignal, client: Qu
   }
 }
 
-export const useUploadList = (): readonly FileUpload[] =>
-  useSyncExternalStore(
-    (listener) => {
-      listeners.add(listener);
-      return () => listeners.delete(listener);
-    },
-    () => uploads,
-  );
-
-/**
- * The CLI command that uploads a file of any supported format.
- *
- * @param name the file name
- */
-export const uploadCommand = (name: string): string =>
-  `npx threadmill experiments upload ${quoted(name)} --dataset NAME --url ${API_URL}`;
-
-/** Quotes a word for a shell. */
-const quoted = (word: string): string => (/^[\w./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`);
+/** The CLI command that uploads a file of any supported format. */
+export const uploadCommand = (file: string): string =>
+  `npx threadmill experiments upload ${/^[\w./-]+$/.test(file) ? file : shellQuote(file)} --dataset NAME --url ${API_URL}`;

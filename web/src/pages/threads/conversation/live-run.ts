@@ -2,7 +2,6 @@ import type { ServerEvent } from "../../../api/events.ts";
 import { withChunk } from "./merge-chunks.ts";
 import { type Message, messagesOf } from "./messages.ts";
 
-/** A running node. */
 export interface RunningTask {
   id: string;
   name: string;

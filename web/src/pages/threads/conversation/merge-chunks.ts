@@ -1,3 +1,4 @@
+import { jsonOf } from "../thread-filter.ts";
 import type { Message, ToolCall, ToolCallChunk } from "./messages.ts";
 
 /** Merges a chunk into a message: text and arguments are appended, other fields are replaced. */
@@ -50,10 +51,4 @@ function joinCalls(before: readonly ToolCallChunk[], added: readonly ToolCallChu
   return joined;
 }
 
-function callOf({ id, name, args }: ToolCallChunk): ToolCall {
-  try {
-    return { id, name: name ?? "", args: JSON.parse(args ?? "") };
-  } catch {
-    return { id, name: name ?? "", args: args ?? "" };
-  }
-}
+const callOf = ({ id, name, args }: ToolCallChunk): ToolCall => ({ id, name: name ?? "", args: jsonOf(args ?? "") });

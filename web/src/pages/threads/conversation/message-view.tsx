@@ -23,7 +23,6 @@ interface MessageViewProps {
   isDropped?: boolean;
 }
 
-/** A message with its tool calls. */
 export const MessageView = memo(function MessageView(props: MessageViewProps) {
   const { message, results, durations, isWriting, isDropped = false } = props;
   const role = roleOf(message);

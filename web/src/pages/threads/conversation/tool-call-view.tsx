@@ -1,7 +1,9 @@
 import { ChevronRight, Wrench } from "lucide-react";
 import { duration } from "../../../ui/format.ts";
 import { JsonTree } from "../../../ui/json-tree.tsx";
+import { DetailSection } from "../../../ui/layout.tsx";
 import { Status } from "../../../ui/status.tsx";
+import { jsonOf } from "../thread-filter.ts";
 import { type Message, partsOf, type ToolCall } from "./messages.ts";
 
 /** A tool call on one line, expandable to its arguments and result. */
@@ -37,29 +39,22 @@ export function ToolCallView({
         )}
       </summary>
       <div className="grid gap-3 border-line border-t px-3 py-2">
-        <Part title="Arguments">
+        <DetailSection title="Arguments">
           {typeof args === "string" ? (
             <pre className="whitespace-pre-wrap break-words">{args}</pre>
           ) : (
             <JsonTree value={args} open={2} />
           )}
-        </Part>
+        </DetailSection>
         {result && (
-          <Part title="Result">
+          <DetailSection title="Result">
             <Result result={result} />
-          </Part>
+          </DetailSection>
         )}
       </div>
     </details>
   );
 }
-
-const Part = ({ title, children }: { title: string; children: React.ReactNode }) => (
-  <section className="min-w-0">
-    <h3 className="mb-0.5 text-table text-text-3">{title}</h3>
-    {children}
-  </section>
-);
 
 /** The text of a tool result is often JSON. */
 function Result({ result }: { result: Message }) {
@@ -67,14 +62,6 @@ function Result({ result }: { result: Message }) {
   const value = text === "" && others.length > 0 ? others : jsonOf(text);
   if (typeof value === "object" && value !== null) return <JsonTree value={value} open={2} />;
   return <p className="whitespace-pre-wrap break-words text-table">{text}</p>;
-}
-
-function jsonOf(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return text;
-  }
 }
 
 const summaryOf = (args: unknown): string => {

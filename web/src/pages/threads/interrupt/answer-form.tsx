@@ -72,7 +72,6 @@ export function AnswerForm({
   );
 }
 
-/** The label of the submit button, by the kind of the choice. */
 const SUBMIT_LABELS: Record<Choice["kind"], (label: string) => string> = {
   approve: (label) => label,
   edit: () => "Approve with changes",

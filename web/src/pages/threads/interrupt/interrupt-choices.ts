@@ -1,4 +1,5 @@
 import type { Interrupt } from "../../../../../src/agent-server/contract/records.ts";
+import { capitalized } from "../../../ui/format.ts";
 
 /** A way to answer an interrupt. */
 export interface Choice {
@@ -68,11 +69,9 @@ const AUTHORIZED: readonly Choice[] = [
   { label: "I have authorized access, continue", kind: "approve", resume: () => true },
 ];
 
-const capital = (word: string): string => word.charAt(0).toUpperCase() + word.slice(1);
-
 /** Resumes with `{"decision": name}`; an edit adds the edited fields. */
 function decision(name: string, detail: Fields): Choice {
-  const label = capital(name);
+  const label = capitalized(name);
   if (name === "edit") {
     const values = Object.entries(detail).filter(
       ([, value]) => typeof value === "number" || typeof value === "boolean",

@@ -34,7 +34,11 @@ export function History({
     k: { does: "Newer step", run: () => move(-1) },
   });
   if (steps.length === 0)
-    return <EmptyState title="No history yet">Each step of a run adds a checkpoint that you can return to.</EmptyState>;
+    return (
+      <EmptyState title="No history yet">
+        Each step of a run adds a checkpoint. You can continue from any checkpoint.
+      </EmptyState>
+    );
   return (
     <>
       <ol aria-label="History">

@@ -10,7 +10,6 @@ import type { ThreadModel } from "../use-thread.ts";
 import { History } from "./history.tsx";
 import { Runs } from "./thread-runs.tsx";
 
-/** The side panel: history, runs or graph. */
 export function ThreadSide({ model }: { model: ThreadModel }) {
   const { search, show } = model;
   return (

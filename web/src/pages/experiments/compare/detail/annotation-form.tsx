@@ -4,7 +4,6 @@ import { Button } from "../../../../ui/button.tsx";
 import { Field, Input } from "../../../../ui/form/field.tsx";
 import type { Key } from "../view.ts";
 
-/** The fields of a feedback; null removes a value. */
 export interface FeedbackDraft {
   key: string;
   score: number | null;
@@ -12,7 +11,6 @@ export interface FeedbackDraft {
   comment: string | null;
 }
 
-/** Edits the score, the label and the comment of a feedback key. */
 export function AnnotationForm({
   feedback,
   keys,

@@ -8,7 +8,6 @@ export interface Difference {
 
 export interface JsonDifferences {
   differences: Difference[];
-  /** The number of equal leaves. */
   same: number;
 }
 

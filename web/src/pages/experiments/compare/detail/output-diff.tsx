@@ -2,15 +2,13 @@ import { diffWordsWithSpace } from "diff";
 import { useMemo, useState } from "react";
 import { Button } from "../../../../ui/button.tsx";
 import { count } from "../../../../ui/format.ts";
+import { soleText } from "../../preview.ts";
 import { type Difference, differencesOf } from "./json-diff.ts";
-import { onlyText } from "./payload.tsx";
 
 /** The time limit of a text comparison: different texts take quadratic time. */
 const TIMEOUT_MS = 200;
-/** The number of JSON differences that are shown at first. */
 const INITIAL_DIFFERENCES = 50;
 
-/** The difference of two outputs: by words if both are text, otherwise by JSON paths. */
 export default function OutputDiff({
   before,
   after,
@@ -18,7 +16,7 @@ export default function OutputDiff({
   before: Record<string, unknown>;
   after: Record<string, unknown>;
 }) {
-  const [from, to] = [onlyText(before), onlyText(after)];
+  const [from, to] = [soleText(before), soleText(after)];
   return from !== undefined && to !== undefined ? (
     <TextDiff before={from} after={to} />
   ) : (
@@ -32,7 +30,7 @@ function TextDiff({ before, after }: { before: string; after: string }) {
   if (!parts)
     return (
       <p className="whitespace-pre-wrap break-words">
-        <span className="mb-1 block text-table text-text-3">Too different for a comparison by words</span>
+        <span className="mb-1 block text-table text-text-3">The texts are too different for a word diff</span>
         {after}
       </p>
     );
@@ -66,9 +64,7 @@ function JsonDiff({ before, after }: { before: object; after: object }) {
   return (
     <div className="grid gap-1.5 text-table">
       <p className="text-text-3">
-        {differences.length === 0
-          ? "No differences"
-          : `${count(differences.length)} different, ${count(same)} the same`}
+        {differences.length === 0 ? "No differences" : `${count(differences.length)} changed, ${count(same)} unchanged`}
       </p>
       {differences.slice(0, limit).map((difference) => (
         <PathDiff key={difference.path} {...difference} />

@@ -1,16 +1,11 @@
 import { lazy, Suspense } from "react";
 import { JsonTree } from "../../../../ui/json-tree.tsx";
+import { soleText } from "../../preview.ts";
 
 /** Loaded on demand: it contains the diff library. */
 const OutputDiff = lazy(() => import("./output-diff.tsx"));
 
 type Value = Record<string, unknown> | null | undefined;
-
-/** The text of a payload with a single string: `Paris` for `{"answer": "Paris"}`. */
-export function onlyText(value: Value): string | undefined {
-  const values = Object.values(value ?? {});
-  return values.length === 1 && typeof values[0] === "string" ? values[0] : undefined;
-}
 
 /**
  * The input or output of a run, as text or as a tree.
@@ -34,7 +29,7 @@ export function Payload({ value, before }: { value: Value; before?: Value }) {
 }
 
 function Plain({ value }: { value: NonNullable<Value> }) {
-  const text = onlyText(value);
+  const text = soleText(value);
   return text === undefined ? (
     <JsonTree value={value} open={2} />
   ) : (

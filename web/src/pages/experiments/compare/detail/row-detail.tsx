@@ -6,6 +6,7 @@ import { Button } from "../../../../ui/button.tsx";
 import { Select } from "../../../../ui/form/select.tsx";
 import { count } from "../../../../ui/format.ts";
 import { JsonTree } from "../../../../ui/json-tree.tsx";
+import { DetailSection } from "../../../../ui/layout.tsx";
 import { Sheet } from "../../../../ui/overlay/dialog.tsx";
 import { EmptyState, ErrorState, SkeletonRows } from "../../../../ui/states.tsx";
 import { detailQuery, type Narrowing, positionQuery } from "../queries.ts";
@@ -68,7 +69,9 @@ function OpenDetail({ view, search, rows, narrowing, row, onGo, onChange, onClos
       width={920}
       title={`Example ${detail.data?.name ?? ""}`}
       description={
-        at === undefined ? "Hidden by the filters" : `Row ${count(at + 1)} of ${count(rows.total)} in the table`
+        at === undefined
+          ? "Not in the table: hidden by the filters"
+          : `Row ${count(at + 1)} of ${count(rows.total)} in the table`
       }
       actions={
         <>
@@ -124,12 +127,12 @@ function Detail({
   return (
     <div className="grid gap-5">
       <div className="grid grid-cols-2 gap-4 max-sm:grid-cols-1">
-        <Section title="Input">
+        <DetailSection title="Input">
           <Payload value={example.inputs} />
-        </Section>
-        <Section title="Expected">
+        </DetailSection>
+        <DetailSection title="Expected">
           <Payload value={example.outputs} />
-        </Section>
+        </DetailSection>
       </div>
       {example.metadata && (
         <details className="text-table">
@@ -163,10 +166,3 @@ function Detail({
     </div>
   );
 }
-
-const Section = ({ title, children }: { title: string; children: ReactNode }) => (
-  <section className="min-w-0">
-    <h3 className="mb-1 font-medium text-table text-text-2">{title}</h3>
-    {children}
-  </section>
-);

@@ -13,7 +13,6 @@ type Run = ExampleWithRuns["runs"][number];
 const latencyOf = ({ start_time, end_time }: Run): number | undefined =>
   end_time === null ? undefined : Date.parse(end_time) - Date.parse(start_time);
 
-/** A run: latency, output or error, scores, metadata. */
 export function RunCard({
   view,
   run,
@@ -27,7 +26,6 @@ export function RunCard({
   repetition: string | undefined;
   /** The runs of the baseline; undefined for the baseline itself. */
   baseline: readonly Run[] | undefined;
-  /** The output to compare with. */
   before: Record<string, unknown> | null | undefined;
 }) {
   const latency = latencyOf(run);

@@ -1,8 +1,9 @@
 import { ArrowDownUp, Columns3, ListFilter, Rows2, Rows3, X } from "lucide-react";
-import { type ReactNode, useEffect, useRef, useState } from "react";
+import { type ReactNode, useRef } from "react";
 import { useKeys } from "../../../../frame/keys.ts";
 import { Button } from "../../../../ui/button.tsx";
 import { Input } from "../../../../ui/form/field.tsx";
+import { useDebounced } from "../../../../ui/form/use-debounced.ts";
 import { count } from "../../../../ui/format.ts";
 import { classes } from "../../../../ui/layout.tsx";
 import { Menu } from "../../../../ui/overlay/menu.tsx";
@@ -15,10 +16,6 @@ import { type Chip, chipsOf, sortLabel } from "./chips.ts";
 import { FilterForm } from "./filter-form.tsx";
 import { SortForm } from "./sort-form.tsx";
 
-/** Delay between the last keystroke and the search. */
-const DEBOUNCE_MS = 250;
-
-/** The filters, the order and the columns of the table. */
 export function FilterBar({
   view,
   search,
@@ -121,24 +118,9 @@ function SortLabel({ view, search }: { view: View; search: Search }) {
   return <span title={`${label.experiment} · ${label.condition}`}>{end}</span>;
 }
 
-/** The search field. The URL is updated after a pause in typing. */
 function SearchInput({ text, onChange }: { text: string; onChange(text: string): void }) {
-  const [typed, setTyped] = useState(text);
+  const [typed, setTyped] = useDebounced(text, onChange);
   const input = useRef<HTMLInputElement>(null);
-  const reported = useRef(text);
-  if (reported.current !== text) {
-    // The URL changed, for example by the back button of the browser.
-    reported.current = text;
-    if (typed !== text) setTyped(text);
-  }
-  useEffect(() => {
-    if (typed === reported.current) return;
-    const timer = setTimeout(() => {
-      reported.current = typed;
-      onChange(typed);
-    }, DEBOUNCE_MS);
-    return () => clearTimeout(timer);
-  });
   useKeys({ "/": { does: "Search", run: () => input.current?.focus() } });
   return (
     <div className="w-44 shrink-0 max-sm:w-full">
@@ -163,7 +145,6 @@ const OTHER_COLUMNS = [
   ["expected", "Expected"],
 ] as const;
 
-/** Shows and hides columns. */
 function Columns({ view, search, onChange }: { view: View; search: Search; onChange(patch: Partial<Search>): void }) {
   const without = hiddenColumns(view, search);
   const all = [...view.keys.map(({ name }) => [`score:${name}`, name] as const), ...OTHER_COLUMNS];

@@ -29,7 +29,6 @@ const CHANGES: readonly Option<Direction>[] = [
   { value: "changed", label: "Changed" },
 ];
 
-/** Adds a filter: first its kind, then its parameters. */
 export function FilterForm({ view, search, focused, onChange }: FormProps) {
   const { shown, keys } = view;
   const scored = keys.filter(({ distribution }) => distribution);

@@ -1,5 +1,5 @@
 import type { Session } from "../../../../../../src/experiments/contract/sessions.ts";
-import { count, delta, duration, number, percent } from "../../../../ui/format.ts";
+import { count, delta, number, percent, seconds } from "../../../../ui/format.ts";
 import { classes } from "../../../../ui/layout.tsx";
 import { ChangeMark } from "../change-mark.tsx";
 import { changePatch } from "../order.ts";
@@ -84,13 +84,8 @@ function Labels({ values, n }: { values: Record<string, number>; n: number }) {
   );
 }
 
-/** The median latency. */
 export const LatencyCell = ({ session, baseline }: { session: Session; baseline: Session }) => (
-  <Figure
-    value={session.latency_p50}
-    from={session === baseline ? undefined : baseline.latency_p50}
-    text={(value) => duration(value === null || value === undefined ? value : value * 1000)}
-  />
+  <Figure value={session.latency_p50} from={session === baseline ? undefined : baseline.latency_p50} text={seconds} />
 );
 
 /** A number for which lower is better, with its difference from the baseline. */

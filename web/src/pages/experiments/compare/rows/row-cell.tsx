@@ -15,7 +15,6 @@ const CHANGED_SCORE_PX = 124;
 export const scorePx = (key: Key, index: number): number =>
   index === 0 || key.isBinary || !key.distribution ? SCORE_PX : CHANGED_SCORE_PX;
 
-/** The parts of a cell that are shown. */
 export interface CellParts {
   keys: readonly Key[];
   latency: boolean;
@@ -123,7 +122,6 @@ const Placeholder = ({ className }: { className: string }) => (
   <span aria-hidden className={classes("block h-3.5 rounded bg-line", className)} />
 );
 
-/** The input or expected output of an example, on up to two lines. */
 export const ExampleText = ({
   row,
   of,

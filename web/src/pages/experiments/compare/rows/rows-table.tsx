@@ -14,7 +14,6 @@ import type { Rows } from "./use-rows.ts";
 
 const keyOf = ({ index, row }: Slot): string => row?.example_id ?? `row ${index}`;
 
-/** The table of examples. Rows are loaded while scrolling. */
 export function RowsTable({
   view,
   search,

@@ -18,7 +18,6 @@ export class Slots {
   #pages: Page[] = [];
   #all: readonly Slot[] = [];
 
-  /** The current slots. */
   get all(): readonly Slot[] {
     return this.#all;
   }

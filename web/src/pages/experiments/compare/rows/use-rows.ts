@@ -10,7 +10,6 @@ export interface Rows {
   retry(): void;
   /** The rows are those of the previous filters. */
   isPlaceholder: boolean;
-  /** Loads the rendered rows. */
   onRange(first: number, last: number): void;
 }
 

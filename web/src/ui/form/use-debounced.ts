@@ -1,0 +1,28 @@
+import { useEffect, useRef, useState } from "react";
+
+/** Delay between the last keystroke and the report. */
+const DEBOUNCE_MS = 250;
+
+/**
+ * The text of an input, reported to the caller after a pause in typing. A new value from the caller, for example after the back
+ * button of the browser, replaces the text.
+ */
+export function useDebounced(value: string, onChange: (text: string) => void): [string, (text: string) => void] {
+  const [text, setText] = useState(value);
+  const reported = useRef(value);
+  if (reported.current !== value) {
+    reported.current = value;
+    if (text !== value) setText(value);
+  }
+  const report = useRef(onChange);
+  report.current = onChange;
+  useEffect(() => {
+    if (text === reported.current) return;
+    const timer = setTimeout(() => {
+      reported.current = text;
+      report.current(text);
+    }, DEBOUNCE_MS);
+    return () => clearTimeout(timer);
+  }, [text]);
+  return [text, setText];
+}
