@@ -78,7 +78,7 @@ export interface StateSummary {
   interrupts: string;
 }
 
-/** A checkpoint with its contents. The columns are those of storage/checkpoints.ts. */
+/** A checkpoint with its channel values and pending writes. The fields are columns of the tables. */
 export interface CheckpointData {
   thread_id: string;
   checkpoint_ns: string;
@@ -109,20 +109,23 @@ export interface WriteData {
 /** Identifies a write by task and channel. */
 export type WriteKey = Pick<WriteData, "task_id" | "channel">;
 
+export interface CheckpointFilter {
+  /** Default: all threads. LangGraph's interface permits it, but the service refuses it. */
+  thread_id?: string;
+  checkpoint_ns?: string;
+  checkpoint_id?: string;
+  /** Only checkpoints older than this one. */
+  before?: string;
+  /** Must be contained in the metadata, also nested. */
+  metadata?: object;
+  limit: number;
+}
+
 /** Requests of a host's checkpointer. */
 export type CheckpointRequest =
   /** `without`: ignores the writes of this run. */
   | { op: "get"; thread_id: string; checkpoint_ns: string; checkpoint_id?: string; without?: string }
-  | {
-      op: "list";
-      /** Absent: all threads. LangGraph's interface permits it, but the service refuses it. */
-      thread_id?: string;
-      checkpoint_ns?: string;
-      checkpoint_id?: string;
-      before?: string;
-      metadata?: object;
-      limit: number;
-    }
+  | ({ op: "list" } & CheckpointFilter)
   | { op: "put"; checkpoint: NewCheckpointData }
   | { op: "delete_thread"; thread_id: string }
   | { op: "put_writes"; thread_id: string; checkpoint_ns: string; checkpoint_id: string; writes: WriteData[] };

@@ -19,7 +19,7 @@ const BATCH_LENGTH = 100_000;
 const FIRST_PAGE = 100;
 const MAX_PAGE = 1_000;
 
-/** Minimum length of deltas and their bases, in UTF-16 units. A base is the last such event of its type. */
+/** Minimum length of deltas and their bases, in UTF-16 units. */
 export const LONG = 1_000;
 
 /** Collects events up to {@link BATCH_LENGTH}, at least one. */
@@ -58,18 +58,18 @@ export class EventReader {
     const got = batch.events.length;
     // Adapts the page to the batch, so that few rows are read and discarded.
     this.#limit = got === this.#limit ? Math.min(4 * got, MAX_PAGE) : Math.max(1, got);
-    // A reader at the end may wait for long: its texts are released.
+    // A reader at the end may wait for a long time, so its texts are released.
     if (got === 0) this.#last = new Map();
     return batch.events;
   }
 
-  /** The earlier events that the events of a page are deltas of, back to whole ones. */
+  /** The delta bases of a page's events, back to whole events. */
   async #chainsBefore(tx: Tx, rows: readonly Row[]): Promise<Row[]> {
     const before: Row[] = [];
     const known = new Set([0, ...rows.map(({ seq }) => seq)]);
     const isMissing = ({ base_seq }: Row) => base_seq !== null && !known.has(base_seq);
     if (rows.filter(isMissing).every(({ base_seq }) => textOf(this.#last, base_seq) !== undefined)) return before;
-    // The reader got some events from the live feed: the known texts are outdated.
+    // The reader received some events from the live feed, so the known texts are outdated.
     this.#last = new Map();
     for (const { base_seq } of rows) {
       if (base_seq === null || known.has(base_seq)) continue;
@@ -118,7 +118,7 @@ const pageQuery = prepared<{ run_id: string; after: number; limit: number }, Row
     .limit(p("limit")),
 );
 
-/** An event, its delta base, and so on. */
+/** An event, its delta base, the base of that, and so on. */
 const chainQuery = prepared<{ run_id: string; seq: number }, Row>((k, p) =>
   k
     .withRecursive("chain", (w) =>

@@ -30,7 +30,7 @@ export interface RunOverviewFilter {
   assistant_id: string | undefined;
   thread_id: string | undefined;
   run_id: string | undefined;
-  /** In milliseconds since the epoch: from, inclusive, and until, exclusive. */
+  /** In milliseconds since the epoch: inclusive start and exclusive end. */
   created_from: number | undefined;
   created_until: number | undefined;
   /** The last run of the previous page. */
@@ -43,7 +43,7 @@ export interface RunOverviewFilter {
 /** The position of a run in the order of acceptance. */
 export type RunPosition = Pick<RunRow, "created_at" | "seq">;
 
-/** The position `skip` runs before the page. Only the filter's times and page apply. */
+/** The position `skip` runs before the page. Of the filter, only the times and the page apply. */
 export const findPositionBefore = (tx: Tx, filter: RunOverviewFilter, skip: number): Promise<RunPosition | undefined> =>
   tx.first(newestFirst(tx, filter).select(["created_at", "seq"]).limit(1).offset(skip));
 
@@ -64,7 +64,7 @@ const ACTIVE: readonly RunStatus[] = ["pending", "running"];
 export const areActive = (statuses: readonly RunStatus[] | undefined): boolean =>
   statuses?.every((status) => ACTIVE.includes(status)) ?? false;
 
-/** Runs of a tenant over all threads, the newest first. */
+/** Newest first. */
 export function listRunsOfTenant(tx: Tx, filter: RunOverviewFilter): Promise<RunOverviewRow[]> {
   const { statuses, assistant_id, thread_id, run_id, back_to } = filter;
   let query = newestFirst(tx, filter)
@@ -81,7 +81,7 @@ export function listRunsOfTenant(tx: Tx, filter: RunOverviewFilter): Promise<Run
 
 const MINUTE_MS = 60_000;
 
-/** Number of runs that were accepted, started and ended in these minutes, counted since the epoch. */
+/** Number of runs that were accepted, started and ended in these minutes since the epoch. */
 export interface RunCount {
   accepted: number;
   started: number | null;
