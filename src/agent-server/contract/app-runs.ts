@@ -3,9 +3,6 @@ import { jsonResponse, nullable, queryInt, repeated, timestamp, uuid } from "../
 import { CancelAction, MultitaskStrategy, RunStatus } from "./records.ts";
 import { routeGroup } from "./route-group.ts";
 
-const DEFAULT_LIMIT = 100;
-const MAX_LIMIT = 500;
-
 const epochMs = timestamp.transform((text) => Date.parse(text));
 
 const RunOverviewQuery = z.object({
@@ -15,7 +12,7 @@ const RunOverviewQuery = z.object({
   run_id: uuid.optional(),
   created_from: epochMs.optional().openapi({ description: "Accepted at this time or later." }),
   created_until: epochMs.optional().openapi({ description: "Accepted before this time." }),
-  limit: queryInt(1, MAX_LIMIT).default(DEFAULT_LIMIT).openapi({ default: DEFAULT_LIMIT }),
+  limit: queryInt(1, 500).default(100).openapi({ default: 100 }),
   cursor: z
     .string()
     .regex(/^\d{1,15}\.\d{1,15}$/, "must be the `next` of a response")

@@ -84,6 +84,7 @@ export const assistantSearch = z
 export type AssistantSearch = z.output<typeof assistantSearch>;
 
 export const versionSearch = z.object({ metadata: optional(searchable), limit, offset }).openapi("VersionSearch");
+export type VersionSearch = z.output<typeof versionSearch>;
 
 const subgraphsQuery = z.object({
   recurse: queryFlag("Includes the subgraphs of subgraphs."),
@@ -157,7 +158,7 @@ export const assistantRoutes = routeGroup("Assistants", {
     request: {
       params,
       query: z.object({
-        // The number comes first: `1` is a depth here, not true.
+        // The number precedes the boolean: `1` is a depth, not true.
         xray: z
           .union([queryInt(0, 100), queryBoolean], "must be true, false, or a number of levels")
           .default(false)

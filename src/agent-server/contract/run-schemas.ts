@@ -2,17 +2,13 @@ import { z } from "@hono/zod-openapi";
 import {
   assistantId,
   checkpointId,
-  eventStream,
   jsonObject,
-  jsonResponse,
   optional,
-  queryCancel,
   repeated,
-  responseHeaders,
   searchable,
   withDefault,
 } from "../../platform/contract/fields.ts";
-import { Config, Durability, MultitaskStrategy, Run, StreamMode } from "./records.ts";
+import { Config, Durability, MultitaskStrategy, StreamMode } from "./records.ts";
 
 const send = z.object({ node: z.string().min(1), input: withDefault(z.unknown(), null) }).openapi("Send");
 const target = z.union([z.string().min(1), send]);
@@ -116,58 +112,3 @@ export type StatelessRunCreate = z.output<typeof statelessRunCreate>;
 
 /** The runs are accepted or rejected together. */
 export const runBatchCreate = z.array(statelessRunCreate).min(1).max(100).openapi("RunBatchCreate");
-
-const onDisconnect = {
-  cancel_on_disconnect: queryCancel.optional().openapi({
-    description:
-      "Cancels the run if this client disconnects and no client connects to the stream of the run within the grace period (THREADMILL_DISCONNECT_GRACE, default 2 s). Also accepts `cancel` (true) and `continue` (false).",
-  }),
-  on_disconnect: OnDisconnect.optional().openapi({ description: "Alternative to `cancel_on_disconnect`." }),
-};
-
-/** Query of the requests that wait for the end of a run. The `on_disconnect` of a body takes precedence. */
-export const waitQuery = z.object(onDisconnect);
-
-/** Query of the requests that create a run and stream its events. */
-export const streamQuery = waitQuery.extend({
-  namespace: repeated(z.string()).optional().openapi({ description: "Accepted; has no effect yet." }),
-});
-
-/** Query of the requests that stream the events of an existing run. */
-export const joinStreamQuery = waitQuery.extend({
-  stream_mode: repeated(StreamMode).optional().openapi({ description: "Returns only events of these modes." }),
-});
-
-export const resumeHeaders = z.object({
-  "Last-Event-ID": z.string().optional().openapi({
-    description: "Id of the last received event: the response contains the events after it. `-1` returns all events.",
-  }),
-});
-
-const CONTENT_LOCATION = "Path of the run; clients parse the run's id from its end.";
-const LOCATION = "Path to resume with GET after a broken connection, with the query of this request.";
-
-export const runCreated = {
-  ...jsonResponse(Run, "The pending run."),
-  headers: responseHeaders({ "Content-Location": CONTENT_LOCATION }),
-};
-
-export const runEvents = {
-  ...eventStream(
-    "Events. The first is `metadata` with the run's id. The stream closes once the run's status is final.",
-  ),
-  headers: responseHeaders({ "Content-Location": CONTENT_LOCATION, Location: LOCATION }),
-};
-
-export const joinedEvents = eventStream("Events, after `Last-Event-ID` if given.");
-
-const OUTPUT =
-  "The values after the run. A paused run includes `__interrupt__`. A failed run returns `{__error__: {error, message}}` with status 200.";
-
-/** Line breaks may precede the JSON; they keep the connection alive. */
-export const runOutput = {
-  ...jsonResponse(z.unknown(), OUTPUT),
-  headers: responseHeaders({ "Content-Location": CONTENT_LOCATION, Location: LOCATION }),
-};
-
-export const joinedOutput = { ...jsonResponse(z.unknown(), OUTPUT), headers: responseHeaders({ Location: LOCATION }) };

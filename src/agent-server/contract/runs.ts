@@ -1,31 +1,22 @@
 import { z } from "@hono/zod-openapi";
 import {
   errorResponses,
+  eventStream,
   jsonBody,
   jsonResponse,
+  queryCancel,
   queryFlag,
   queryLimit,
   queryOffset,
+  repeated,
+  responseHeaders,
   selectOf,
   threadParams,
   uuid,
 } from "../../platform/contract/fields.ts";
-import { CancelAction, PartialRun, Run, RunStatus } from "./records.ts";
+import { CancelAction, PartialRun, Run, RunStatus, StreamMode } from "./records.ts";
 import { routeGroup } from "./route-group.ts";
-import {
-  joinedEvents,
-  joinedOutput,
-  joinStreamQuery,
-  resumeHeaders,
-  runBatchCreate,
-  runCreate,
-  runCreated,
-  runEvents,
-  runOutput,
-  statelessRunCreate,
-  streamQuery,
-  waitQuery,
-} from "./run-schemas.ts";
+import { OnDisconnect, runBatchCreate, runCreate, statelessRunCreate } from "./run-schemas.ts";
 
 export * from "./run-schemas.ts";
 
@@ -62,6 +53,54 @@ export const runCancelMany = z
 export type RunCancelMany = z.output<typeof runCancelMany>;
 
 const statelessParams = z.object({ run_id: uuid });
+
+/** Query of the requests that wait for the end of a run. The `on_disconnect` of a body takes precedence. */
+const waitQuery = z.object({
+  cancel_on_disconnect: queryCancel.optional().openapi({
+    description:
+      "Cancels the run if this client disconnects and no client connects to the stream of the run within the grace period (THREADMILL_DISCONNECT_GRACE, default 2 s). Also accepts `cancel` (true) and `continue` (false).",
+  }),
+  on_disconnect: OnDisconnect.optional().openapi({ description: "Alternative to `cancel_on_disconnect`." }),
+});
+
+const streamQuery = waitQuery.extend({
+  namespace: repeated(z.string()).optional().openapi({ description: "Accepted; has no effect yet." }),
+});
+
+const joinStreamQuery = waitQuery.extend({
+  stream_mode: repeated(StreamMode).optional().openapi({ description: "Returns only events of these modes." }),
+});
+
+const resumeHeaders = z.object({
+  "Last-Event-ID": z.string().optional().openapi({
+    description: "Id of the last received event: the stream starts after it. `-1` returns all events.",
+  }),
+});
+
+const CONTENT_LOCATION = "Path of the run; clients parse the run's id from its end.";
+const LOCATION = "Path to resume with GET after a broken connection, with the query of this request.";
+
+const runCreated = {
+  ...jsonResponse(Run, "The pending run."),
+  headers: responseHeaders({ "Content-Location": CONTENT_LOCATION }),
+};
+
+const newRunHeaders = responseHeaders({ "Content-Location": CONTENT_LOCATION, Location: LOCATION });
+
+const runEvents = {
+  ...eventStream("The first event is `metadata` with the run's id. The stream closes once the run's status is final."),
+  headers: newRunHeaders,
+};
+
+const joinedEvents = eventStream("Events, after `Last-Event-ID` if given.");
+
+const OUTPUT =
+  "The values after the run. The output of a paused run includes `__interrupt__`. A failed run returns `{__error__: {error, message}}` with status 200.";
+
+/** Line breaks may precede the JSON; they keep the connection alive. */
+const runOutput = { ...jsonResponse(z.unknown(), OUTPUT), headers: newRunHeaders };
+
+const joinedOutput = { ...jsonResponse(z.unknown(), OUTPUT), headers: responseHeaders({ Location: LOCATION }) };
 
 export const runRoutes = routeGroup("Thread Runs", {
   /** 404: unknown thread or assistant. 409: strategy `reject` on a busy thread. */

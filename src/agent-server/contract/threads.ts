@@ -82,19 +82,8 @@ export const threadSearch = z
     sort_by: withDefault(z.enum(["thread_id", "status", "created_at", "updated_at", "state_updated_at"]), "updated_at"),
     sort_order: sortOrder,
     select: optional(
-      selectOf([
-        "thread_id",
-        "created_at",
-        "updated_at",
-        "state_updated_at",
-        "metadata",
-        "config",
-        "context", // clients may name it; threads have none
-        "status",
-        "values",
-        "interrupts",
-        "error",
-      ]),
+      // Clients may name `context`, although threads have none.
+      selectOf([...Thread.omit({ ttl: true, extracted: true }).keyof().options, "context"]),
     ),
     extract: optional(
       z.record(z.string(), extractPath).refine((paths) => Object.keys(paths).length <= 10, "at most 10 paths"),

@@ -1,5 +1,5 @@
 import { nowMs, type Tx } from "../../platform/database/database.ts";
-import type { AssistantFilter } from "../contract/assistants.ts";
+import type { AssistantFilter, VersionSearch } from "../contract/assistants.ts";
 import type { AssistantRow, AssistantVersionRow } from "./schema.ts";
 import { escapeLike, like, matching, type Paging, paged } from "./search.ts";
 
@@ -69,16 +69,11 @@ export const findVersion = (tx: Tx, key: AssistantKey, version: number): Promise
 export const listVersions = (
   tx: Tx,
   key: AssistantKey,
-  filter: { metadata?: object; limit: number; offset: number },
-): Promise<AssistantVersionRow[]> =>
-  tx.all(
-    versionsOf(tx, key)
-      .selectAll()
-      .$call(matching({ metadata: filter.metadata }))
-      .orderBy("version", "desc")
-      .limit(filter.limit)
-      .offset(filter.offset),
-  );
+  { metadata, limit, offset }: VersionSearch,
+): Promise<AssistantVersionRow[]> => {
+  const query = versionsOf(tx, key).selectAll().$call(matching({ metadata }));
+  return tx.all(query.orderBy("version", "desc").limit(limit).offset(offset));
+};
 
 export async function deleteAssistant(tx: Tx, { tenant_id, assistant_id }: AssistantKey): Promise<void> {
   for (const table of ["assistants", "assistant_versions"] as const)

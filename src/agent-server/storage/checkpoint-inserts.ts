@@ -1,16 +1,10 @@
 import { nowMs, type Tx } from "../../platform/database/database.ts";
 import { prepared } from "../../platform/database/prepared.ts";
 import type { NewCheckpointData, WriteData } from "../graph-hosts/host.ts";
-import type { CheckpointRow, CheckpointValueRow, CheckpointWriteRow } from "./schema.ts";
+import type { CheckpointRow, CheckpointValueRow, CheckpointWriteRow, RunRow } from "./schema.ts";
 
-/** The writer of a checkpoint: a run at an epoch, or a state update (run_id null). */
-export interface Author {
-  tenant_id: string;
-  run_id: string | null;
-  epoch: number;
-  /** `seq` of the run; 0 for an update. */
-  seq: number;
-}
+/** The writer of a checkpoint: a run, or a state update, with `run_id` null and `seq` 0. */
+export type Author = Pick<RunRow, "tenant_id" | "epoch" | "seq"> & { run_id: string | null };
 
 /** Stores a checkpoint and its changed channel values. The caller holds the fence. */
 export async function insertCheckpoint(

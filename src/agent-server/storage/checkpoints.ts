@@ -32,25 +32,20 @@ const COLUMNS = [
 ] as const;
 type Row = Pick<CheckpointRow, (typeof COLUMNS)[number]>;
 
-const newestQuery = prepared<Namespace & { without: string }, Row>((k, p) =>
+const namespaceQuery = (k: Tx["k"], p: (name: "thread_id" | "checkpoint_ns" | "without") => string) =>
   k
     .selectFrom("checkpoints")
     .select(COLUMNS)
     .where("run_id", "is distinct from", p("without"))
     .where("thread_id", "=", p("thread_id"))
-    .where("checkpoint_ns", "=", p("checkpoint_ns"))
-    .orderBy("checkpoint_id", "desc")
-    .limit(1),
+    .where("checkpoint_ns", "=", p("checkpoint_ns"));
+
+const newestQuery = prepared<Namespace & { without: string }, Row>((k, p) =>
+  namespaceQuery(k, p).orderBy("checkpoint_id", "desc").limit(1),
 );
 
 const findQuery = prepared<Namespace & { checkpoint_id: string; without: string }, Row>((k, p) =>
-  k
-    .selectFrom("checkpoints")
-    .select(COLUMNS)
-    .where("run_id", "is distinct from", p("without"))
-    .where("thread_id", "=", p("thread_id"))
-    .where("checkpoint_ns", "=", p("checkpoint_ns"))
-    .where("checkpoint_id", "=", p("checkpoint_id")),
+  namespaceQuery(k, p).where("checkpoint_id", "=", p("checkpoint_id")),
 );
 
 /** Maximum text of values and writes in a page. The first checkpoint is always included. */
@@ -121,7 +116,6 @@ function newestLayer(writes: (WriteData & { layer: number })[]): WriteData[] {
 
 type ChannelVersion = [channel: string, version: string];
 
-/** The channel versions that a checkpoint references. */
 export function versionsIn({ checkpoint }: Pick<Row, "checkpoint">): ChannelVersion[] {
   const { channel_versions = {} } = JSON.parse(checkpoint) as { channel_versions?: Record<string, string | number> };
   return Object.entries(channel_versions).map(([channel, version]) => [channel, String(version)]);

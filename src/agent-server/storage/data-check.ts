@@ -13,7 +13,7 @@ const NOTE_INTERVAL_MS = 5_000;
 /** Larger files are not checked after a crash: the check would take seconds. */
 const MAX_CHECKED_BYTES = 512 * 2 ** 20;
 
-/** A file beside an embedded database that describes its expected content. */
+/** A file next to an embedded database that describes the expected content. */
 interface Note {
   /** `seq` of the last run. */
   runs: number;

@@ -11,7 +11,7 @@ export interface StoredEvent {
 }
 
 export const EVENT_COLUMNS = ["seq", "event", "data", "base_seq", "base_run_id", "copies"] as const;
-type Row = Pick<RunEventRow, (typeof EVENT_COLUMNS)[number]>;
+export type EventRow = Pick<RunEventRow, (typeof EVENT_COLUMNS)[number]>;
 
 /** Text of a batch, in UTF-16 units. A slow reader needs two or three times as much memory. */
 const BATCH_LENGTH = 100_000;
@@ -38,7 +38,6 @@ export class Batch {
 /** The last long text of each type, with the number of its event: the possible bases of the next event. */
 type LastTexts = Map<string, { seq: number; text: string }>;
 
-/** Reads the events of a run in order, batch by batch. */
 export class EventReader {
   readonly #run_id: string;
   #last: LastTexts = new Map();
@@ -64,10 +63,10 @@ export class EventReader {
   }
 
   /** The delta bases of a page's events, back to whole events. */
-  async #chainsBefore(tx: Tx, rows: readonly Row[]): Promise<Row[]> {
-    const before: Row[] = [];
+  async #chainsBefore(tx: Tx, rows: readonly EventRow[]): Promise<EventRow[]> {
+    const before: EventRow[] = [];
     const known = new Set([0, ...rows.map(({ seq }) => seq)]);
-    const isMissing = ({ base_seq }: Row) => base_seq !== null && !known.has(base_seq);
+    const isMissing = ({ base_seq }: EventRow) => base_seq !== null && !known.has(base_seq);
     if (rows.filter(isMissing).every(({ base_seq }) => textOf(this.#last, base_seq) !== undefined)) return before;
     // The reader received some events from the live feed, so the known texts are outdated.
     this.#last = new Map();
@@ -87,7 +86,11 @@ export class EventReader {
  *
  * @throws Error if a base is missing: the log is corrupt
  */
-export async function* unfold(tx: Tx, rows: readonly Row[], last: LastTexts = new Map()): AsyncGenerator<StoredEvent> {
+export async function* unfold(
+  tx: Tx,
+  rows: readonly EventRow[],
+  last: LastTexts = new Map(),
+): AsyncGenerator<StoredEvent> {
   for (const { seq, event, data, base_seq, base_run_id, copies } of rows) {
     let text = data;
     if (base_seq !== null) {
@@ -108,7 +111,7 @@ async function outputOf(tx: Tx, run_id: string): Promise<string | null | undefin
   return row?.output;
 }
 
-const pageQuery = prepared<{ run_id: string; after: number; limit: number }, Row>((k, p) =>
+const pageQuery = prepared<{ run_id: string; after: number; limit: number }, EventRow>((k, p) =>
   k
     .selectFrom("run_events")
     .select(EVENT_COLUMNS)
@@ -119,7 +122,7 @@ const pageQuery = prepared<{ run_id: string; after: number; limit: number }, Row
 );
 
 /** An event, its delta base, the base of that, and so on. */
-const chainQuery = prepared<{ run_id: string; seq: number }, Row>((k, p) =>
+const chainQuery = prepared<{ run_id: string; seq: number }, EventRow>((k, p) =>
   k
     .withRecursive("chain", (w) =>
       w

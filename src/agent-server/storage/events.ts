@@ -2,7 +2,7 @@ import { sql } from "kysely";
 import { nowMs, type Tx } from "../../platform/database/database.ts";
 import { prepared } from "../../platform/database/prepared.ts";
 import type { TextDelta } from "../../platform/lib/text-delta.ts";
-import { EVENT_COLUMNS, type StoredEvent, unfold } from "./event-reader.ts";
+import { EVENT_COLUMNS, type EventRow, type StoredEvent, unfold } from "./event-reader.ts";
 import type { RunEventRow, RunKey, ThreadRunKey } from "./schema.ts";
 
 /** The delta base of an event: an earlier event of the run, or (`base_seq` 0) the output of another run. */
@@ -11,16 +11,13 @@ export interface EventBase {
   base_run_id: string | null;
 }
 
-/** An event to store, whole or as a delta. */
 export interface NewEvent extends StoredEvent {
   stored?: EventBase & TextDelta;
 }
 
-type Row = Pick<RunEventRow, (typeof EVENT_COLUMNS)[number]>;
-
 const WHOLE = { base_seq: null, base_run_id: null, copies: null };
 
-function rowOf({ seq, event, data, stored }: NewEvent): Row {
+function rowOf({ seq, event, data, stored }: NewEvent): EventRow {
   if (!stored) return { seq, event, data, ...WHOLE };
   const { added, ...base } = stored;
   return { seq, event, data: added, ...base };

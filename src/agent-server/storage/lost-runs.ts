@@ -35,7 +35,7 @@ const lostRuns = (tx: Tx, { lease_ms, missed_ms, limit, rollout }: Lost) =>
 export const findLostRuns = (tx: Tx, lost: Lost): Promise<Pick<RunRow, "run_id" | "worker_id">[]> =>
   tx.all(lostRuns(tx, lost).select(["run_id", "worker_id"]));
 
-/** As {@link findLostRuns}, and locks runs and threads. Skips locked rows: a process that hangs in a transaction must not block the rescue. */
+/** As {@link findLostRuns}, and locks runs and threads. Skips locked rows: a process that hangs must not block the rescue. */
 export const lockLostRuns = async (tx: Tx, lost: Lost): Promise<RunRow[]> => {
   const runs = await tx.all<RunRow>(tx.dialect.skipLocked(lostRuns(tx, lost).selectAll()));
   if (runs.length === 0) return [];
@@ -53,7 +53,7 @@ export const returnLostRuns = (tx: Tx, run_ids: string[]): Promise<number> =>
 
 /**
  * Shifts the times of active runs after the clock was set back: they would be due in the future, and new runs would overtake them. Their
- * order and delays stay. Called at the start of the only process of an embedded database, whose own clock is monotonic.
+ * order and delays stay unchanged. Called at the start of the only process of an embedded database, whose own clock is monotonic.
  */
 export async function shiftFutureRuns(tx: Tx): Promise<void> {
   const isAhead = (e: ExpressionBuilder<Schema, "runs">) =>

@@ -141,7 +141,6 @@ export async function msUntilNextRun(tx: Tx): Promise<number | undefined> {
   return row?.ms ?? undefined;
 }
 
-/** A worker's claim of a run. */
 export type Lease = Pick<RunRow, "run_id" | "epoch">;
 
 /**
@@ -152,16 +151,11 @@ export const holdsLease = async (tx: Tx, lease: Lease): Promise<boolean> =>
   (await tx.first(fenceQuery(tx, lease))) !== undefined;
 
 const fenceQuery = prepared<Lease, { seq: number }>((k, p, tx) =>
-  tx.dialect.forShare(
-    k
-      .selectFrom("runs")
-      .select("seq")
-      .where("run_id", "=", p("run_id"))
-      .where("epoch", "=", p("epoch"))
-      .where("status", "=", RUNNING)
-      .where("cancel_action", "is", null),
-  ),
+  tx.dialect.forShare(heldRun(k, p).select("seq").where("cancel_action", "is", null)),
 );
+
+const heldRun = (k: Tx["k"], p: <K extends keyof Lease>(name: K) => Lease[K]) =>
+  k.selectFrom("runs").where("run_id", "=", p("run_id")).where("epoch", "=", p("epoch")).where("status", "=", RUNNING);
 
 export interface Held {
   worker_id: number;
@@ -205,16 +199,7 @@ export type RunOutcome = Pick<RunRow, "run_id" | "epoch" | "status" | "output">;
 /** The run if it is held at this epoch; locks the row until the transaction ends. */
 export const lockRunIfHeld = (tx: Tx, lease: Lease): Promise<RunRow | undefined> => tx.first(heldQuery(tx, lease));
 
-const heldQuery = prepared<Lease, RunRow>((k, p, tx) =>
-  tx.dialect.forUpdate(
-    k
-      .selectFrom("runs")
-      .selectAll()
-      .where("run_id", "=", p("run_id"))
-      .where("epoch", "=", p("epoch"))
-      .where("status", "=", RUNNING),
-  ),
-);
+const heldQuery = prepared<Lease, RunRow>((k, p, tx) => tx.dialect.forUpdate(heldRun(k, p).selectAll()));
 
 /** Ends a run if it is held at this epoch without a cancel; otherwise writes nothing and returns false. */
 export const endRunIfHeld = async (tx: Tx, outcome: RunOutcome): Promise<boolean> =>

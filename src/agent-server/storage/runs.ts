@@ -3,7 +3,7 @@ import { nowMs, type Tx } from "../../platform/database/database.ts";
 import { prepared } from "../../platform/database/prepared.ts";
 import type { CancelAction, RunStatus } from "../contract/records.ts";
 import type { RunKey, RunRow, ThreadRunKey, ThreadSnapshot } from "./schema.ts";
-import { lockThread } from "./threads.ts";
+import { lockThread, type ThreadKey } from "./threads.ts";
 
 export interface NewRun
   extends Pick<
@@ -76,18 +76,21 @@ export async function lockThreadAndRun(tx: Tx, key: ThreadRunKey): Promise<RunRo
   return lockRun(tx, key);
 }
 
+export interface RunFilter {
+  status?: RunStatus;
+  limit: number;
+  offset: number;
+}
+
 /** Newest first. */
 export const listRuns = (
   tx: Tx,
-  filter: { tenant_id: string; thread_id: string; status?: RunStatus; limit: number; offset: number },
+  { tenant_id, thread_id }: ThreadKey,
+  { status, limit, offset }: RunFilter,
 ): Promise<RunRow[]> => {
-  let query = tx.k
-    .selectFrom("runs")
-    .selectAll()
-    .where("thread_id", "=", filter.thread_id)
-    .where("tenant_id", "=", filter.tenant_id);
-  if (filter.status) query = query.where("status", "=", filter.status);
-  return tx.all(query.orderBy("seq", "desc").limit(filter.limit).offset(filter.offset));
+  let query = tx.k.selectFrom("runs").selectAll().where("thread_id", "=", thread_id).where("tenant_id", "=", tenant_id);
+  if (status) query = query.where("status", "=", status);
+  return tx.all(query.orderBy("seq", "desc").limit(limit).offset(offset));
 };
 
 /** The pending and running runs of a thread, in the order of acceptance. */

@@ -163,7 +163,7 @@ export interface CheckpointWriteRow {
   task_id: string;
   /** Orders the task's writes among those of its step; empty if LangGraph gives no path. */
   task_path: string;
-  /** Position among the task's writes; negative for errors, interrupts and resume values, of which the newest is valid. */
+  /** Position among the task's writes; negative for errors, interrupts and resume values, where the newest is valid. */
   idx: number;
   /** With a negative `idx` the `seq` of the writing run, else 0. The highest layer is valid, so a rollback restores the layer below. */
   layer: number;

@@ -1,16 +1,12 @@
-import { type RawBuilder, sql } from "kysely";
+import { type RawBuilder, sql, type UpdateObject } from "kysely";
 import { nowMs, type Tx } from "../../platform/database/database.ts";
 import { prepared } from "../../platform/database/prepared.ts";
+import type { Schema } from "../../platform/database/schema.ts";
 import type { ThreadStatus } from "../contract/records.ts";
 import type { ThreadRow } from "./schema.ts";
 import { escapeLike, like, matching, type Paging, paged } from "./search.ts";
 
-export interface NewThread {
-  thread_id: string;
-  tenant_id: string;
-  metadata: string;
-  hidden: 0 | 1;
-}
+export type NewThread = Pick<ThreadRow, "thread_id" | "tenant_id" | "metadata" | "hidden">;
 
 /** Stores a new, idle thread. Undefined if the id is taken. */
 export const insertThread = (tx: Tx, thread: NewThread): Promise<ThreadRow | undefined> =>
@@ -48,7 +44,7 @@ const findQuery = prepared<ThreadKey, ThreadRow>((k, p) =>
   k.selectFrom("threads").selectAll().where("thread_id", "=", p("thread_id")).where("tenant_id", "=", p("tenant_id")),
 );
 
-/** As {@link findThread}, and locks the row. Transactions that change a thread's runs or state take this lock first, which serializes them. */
+/** As {@link findThread}, and locks the row. Every transaction that changes a thread's runs or state takes this lock first. */
 export const lockThread = (tx: Tx, tenant_id: string, thread_id: string): Promise<ThreadRow | undefined> =>
   tx.first(lockQuery(tx, { tenant_id, thread_id }));
 
@@ -119,14 +115,8 @@ const busyQuery = prepared<{ thread_id: string; metadata: string }, { updated_at
     .returning("updated_at"),
 );
 
-export interface ThreadOutcome {
-  thread_id: string;
-  /** The status without other active runs. */
-  status: ThreadStatus;
-  values: string | null;
-  interrupts: string;
-  error: string | null;
-}
+/** `status` applies while no other run is active. */
+export type ThreadOutcome = Pick<ThreadRow, "thread_id" | "status" | "values" | "interrupts" | "error">;
 
 /** Stores the state after a run or an update; the thread stays busy while another run is active. */
 export const settleThread = (tx: Tx, outcome: ThreadOutcome): Promise<number> => tx.run(settleQuery(tx, outcome));
@@ -146,35 +136,25 @@ const settleQuery = prepared<ThreadOutcome, unknown>((k, p) =>
     .where("thread_id", "=", p("thread_id")),
 );
 
+const updateThread = (tx: Tx, thread_id: string, changes: UpdateObject<Schema, "threads">): Promise<number> =>
+  tx.run(tx.k.updateTable("threads").set(changes).where("thread_id", "=", thread_id));
+
 /** Sets the status of a thread whose run has ended; its state stays unchanged. */
 export const setThreadStatus = (tx: Tx, thread_id: string, status: ThreadStatus): Promise<number> =>
-  tx.run(
-    tx.k
-      .updateTable("threads")
-      .set({ status: unlessBusy(sql.val(status)), idle_status: status, updated_at: nowMs })
-      .where("thread_id", "=", thread_id),
-  );
+  updateThread(tx, thread_id, { status: unlessBusy(sql.val(status)), idle_status: status, updated_at: nowMs });
 
 /** Recomputes the status of a thread after the removal of a run that never started. */
 export const recomputeStatus = (tx: Tx, thread_id: string): Promise<number> =>
-  tx.run(
-    tx.k
-      .updateTable("threads")
-      .set({ status: unlessBusy(sql.ref("idle_status")), updated_at: nowMs })
-      .where("thread_id", "=", thread_id),
-  );
+  updateThread(tx, thread_id, { status: unlessBusy(sql.ref("idle_status")), updated_at: nowMs });
 
 /** Restores the record of a thread after the rollback of a run. */
 export const restoreThread = (
   tx: Tx,
   { thread_id, metadata, updated_at }: { thread_id: string; metadata: string; updated_at: number | undefined },
-): Promise<number> =>
-  tx.run(
-    tx.k
-      .updateTable("threads")
-      .set({ status: unlessBusy(sql.ref("idle_status")), metadata, updated_at: updated_at ?? nowMs })
-      .where("thread_id", "=", thread_id),
-  );
+): Promise<number> => {
+  const status = unlessBusy(sql.ref("idle_status"));
+  return updateThread(tx, thread_id, { status, metadata, updated_at: updated_at ?? nowMs });
+};
 
 const unlessBusy = (status: RawBuilder<unknown>) =>
   sql<ThreadStatus>`case when exists (select 1 from runs where runs.thread_id = threads.thread_id
