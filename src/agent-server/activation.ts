@@ -6,13 +6,13 @@ import { activateRolloutIfNewer, mayClaimAsRollout } from "./storage/active-roll
 interface ActivationOptions {
   database: Database;
   default_assistants: DefaultAssistants;
-  /** Undefined if the service is not an instance of a deployment and shares its database with no other rollout. */
+  /** Undefined outside of deployments, where no other rollout shares the database. */
   rollout: number | undefined;
 }
 
 /**
- * Activates the rollout of this instance. During a rollout, instances of the old and the new revision share the deployment's database.
- * Instances of one rollout execute runs and synchronize default assistants; new instances stand by until they are activated.
+ * Activates the rollout of this instance. During a rollout, instances of the old and the new revision share a database, and only instances
+ * of the active rollout execute runs and synchronize default assistants.
  */
 export class Activation {
   readonly #options: ActivationOptions;
@@ -27,10 +27,7 @@ export class Activation {
     if (rollout === undefined || (await mayClaimAsRollout(database.read, rollout))) await this.#syncDefaults();
   }
 
-  /**
-   * Makes this rollout the active one. Once it returns, instances of older rollouts claim no more runs; runs that they execute end
-   * there. Idempotent; does nothing if a newer rollout is active.
-   */
+  /** From then on, instances of older rollouts claim no runs; their running runs continue. Does nothing if a newer rollout is active. */
   async activate(): Promise<void> {
     const { database, rollout } = this.#options;
     if (rollout === undefined) return;

@@ -7,7 +7,6 @@ import type { GraphQuery } from "./graph-hosts/host.ts";
 import { GraphQueryError } from "./graph-hosts/query-host.ts";
 import type { TypeSchemaReader } from "./graph-hosts/type-schemas/reader.ts";
 
-/** The services that the rules of the agent server use. */
 export interface AgentContext {
   database: Database;
   engine: Engine;
@@ -15,15 +14,11 @@ export interface AgentContext {
   type_schemas: TypeSchemaReader;
 }
 
-/**
- * Sends a question to the reader host and converts its errors for the caller.
- *
- * @throws ApiError graph_not_found, graph_unavailable, graph_failed; unavailable if no host responds
- */
-export async function askGraph<Q extends GraphQuery>({ engine, catalog }: AgentContext, question: Q) {
-  catalog.require(question.graph.graph_id);
+/** @throws ApiError graph_not_found, graph_unavailable, graph_failed; unavailable if no host responds */
+export async function queryGraph<Q extends GraphQuery>({ engine, catalog }: AgentContext, query: Q) {
+  catalog.require(query.graph.graph_id);
   try {
-    return await engine.reader.query(question);
+    return await engine.reader.query(query);
   } catch (error) {
     if (!(error instanceof GraphQueryError)) throw error;
     if (error.kind === DatabaseUnavailableError.name) throw new DatabaseUnavailableError(error.message);

@@ -6,12 +6,11 @@ export interface CatalogGraph extends GraphToLoad {
   description: string | null;
 }
 
-/** The part of the configuration that describes graphs. */
 export interface CatalogContent {
   graphs: readonly CatalogGraph[];
   /** Environment variables of the graph hosts. */
   graph_env: Readonly<Record<string, string>>;
-  /** The operator's config and context for default assistants, by graph. */
+  /** Config and context of default assistants, by graph. */
   default_assistants: Readonly<Record<string, { config: JsonObject; context: JsonObject }>>;
 }
 
@@ -32,16 +31,12 @@ export class GraphCatalog {
     return this.graphs.some((graph) => graph.graph_id === graph_id);
   }
 
-  /**
-   * @throws ApiError graph_not_found; graph_unavailable with the load error
-   */
+  /** @throws ApiError graph_not_found; graph_unavailable with the load error */
   require(graph_id: string): CatalogGraph {
     const found = this.graphs.find((graph) => graph.graph_id === graph_id);
     if (!found) {
-      throw new ApiError("graph_not_found", {
-        graph_id,
-        graphs: this.graphs.map((graph) => graph.graph_id).join(", "),
-      });
+      const graphs = this.graphs.map((graph) => graph.graph_id).join(", ");
+      throw new ApiError("graph_not_found", { graph_id, graphs });
     }
     const reason = this.failures[graph_id];
     if (reason !== undefined) throw new ApiError("graph_unavailable", { graph_id, reason });

@@ -72,7 +72,7 @@ describe.each(databases)("a run's question for a token on %s", (name) => {
   it("ends when its time is up, whatever the answer does", async () => {
     const run = await newRun();
     const hangs: FindToken = () => new Promise(() => undefined);
-    await expect(ask(run, hangs, 20)).rejects.toThrow("There was no token within 20 ms.");
+    await expect(ask(run, hangs, 20)).rejects.toThrow("No token was received within 20 ms.");
     await cancel(run);
   });
 

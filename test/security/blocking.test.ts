@@ -146,7 +146,7 @@ describe("metadata and what a search looks for", () => {
     const more = Object.fromEntries(Object.entries(keys(600)).map(([key, n]) => [`more-${key}`, n]));
     for (const path of [`/threads/${thread}`, `/assistants/${assistant}`]) {
       const refused = await api.send("PATCH", path, { metadata: more });
-      expect([refused.status, refused.text]).toEqual([422, expect.stringContaining("with what is stored")]);
+      expect([refused.status, refused.text]).toEqual([422, expect.stringContaining("merged with the stored metadata")]);
       expect((await api.get(path)).metadata).not.toHaveProperty("more-key-1");
     }
   });

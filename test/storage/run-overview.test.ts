@@ -36,7 +36,7 @@ describe("the runs of a workspace", () => {
     const { database, close } = await openTestStorage("sqlite");
     const all = {
       tenant_id: TENANT,
-      statuses: undefined,
+      status: undefined,
       assistant_id: undefined,
       thread_id: undefined,
       run_id: undefined,
@@ -52,7 +52,7 @@ describe("the runs of a workspace", () => {
     expect(await planOf(database, (tx) => findPositionBefore(tx, all, 5))).toContain(
       "COVERING INDEX runs_of_workspace",
     );
-    const running = await planOf(database, (tx) => listRunsOfTenant(tx, { ...all, statuses: ["running"] }));
+    const running = await planOf(database, (tx) => listRunsOfTenant(tx, { ...all, status: ["running"] }));
     expect(running).toContain("USING INDEX runs_by_end (tenant_id=? AND ended_at=?");
     const active = { tenant_id: TENANT, before: undefined, limit: 10 };
     expect(await planOf(database, (tx) => listActiveRunsOfTenant(tx, active))).toContain("runs_by_end");

@@ -3,11 +3,17 @@ import type { Tx } from "../../platform/database/database.ts";
 import { ApiError } from "../../platform/errors.ts";
 import { isUuid, newId } from "../../platform/lib/ids.ts";
 import { isoOfMilliseconds } from "../../platform/lib/times.ts";
-import { type AgentContext, askGraph } from "../context.ts";
-import type { AssistantCreate, AssistantFilter, AssistantPatch, AssistantSearch } from "../contract/assistants.ts";
+import { type AgentContext, queryGraph } from "../context.ts";
+import type {
+  AssistantCreate,
+  AssistantFilter,
+  AssistantPatch,
+  AssistantSearch,
+  VersionSearch,
+} from "../contract/assistants.ts";
 import type { Assistant, GraphSchemas as AssistantSchemas, AssistantVersion } from "../contract/records.ts";
 import { cancelLocked, type PendingCancel } from "../engine/index.ts";
-import type { GraphSchemas } from "../graph-hosts/host.ts";
+import type { GraphInUse, GraphSchemas } from "../graph-hosts/host.ts";
 import type { TypeSchemas } from "../graph-hosts/type-schemas/cache.ts";
 import { mergedMetadata } from "../metadata.ts";
 import {
@@ -28,7 +34,6 @@ import { listThreadsOfAssistant, lockThread } from "../storage/threads.ts";
 import { removeThread } from "../threads/threads.ts";
 import { defaultAssistantId } from "./default-assistants.ts";
 
-/** Assistants: graphs with a configuration and a name, in versions. */
 export class Assistants {
   readonly #context: AgentContext;
 
@@ -40,16 +45,13 @@ export class Assistants {
     const { database, catalog } = this.#context;
     catalog.require(body.graph_id);
     const assistant_id = body.assistant_id ?? newId();
+    const { graph_id, name, description } = body;
+    const config = JSON.stringify(body.config);
+    const context = JSON.stringify(body.context);
+    const metadata = JSON.stringify(body.metadata);
+    const fields = { assistant_id, tenant_id, graph_id, name, description, config, context, metadata };
     const row = await database.write(async (tx) => {
-      const { graph_id, name, description } = body;
-      const created = await insertAssistant(tx, {
-        assistant_id,
-        tenant_id,
-        graph_id,
-        name,
-        description,
-        ...asText(body),
-      });
+      const created = await insertAssistant(tx, fields);
       if (created) return created;
       const existing = body.if_exists === "do_nothing" ? await findAssistant(tx, tenant_id, assistant_id) : undefined;
       if (!existing) throw new ApiError("assistant_exists");
@@ -67,8 +69,7 @@ export class Assistants {
     const { database, catalog } = this.#context;
     if (body.graph_id !== undefined) catalog.require(body.graph_id);
     const row = await database.write(async (tx) => {
-      const current = await lockAssistant(tx, caller.tenant_id, idOf(assistant_id));
-      if (!current) throw new ApiError("assistant_not_found");
+      const current = await requireAssistant(tx, caller, assistant_id, lockAssistant);
       const metadata = mergedMetadata(current.metadata, body.metadata);
       return insertNextVersion(tx, {
         ...current,
@@ -83,16 +84,15 @@ export class Assistants {
     return toAssistant(row);
   }
 
-  /** Deletes an assistant with its versions and stops its runs; with `delete_threads`, also deletes threads whose last assistant it is. */
+  /** Deletes an assistant with its versions, stops its runs and, with `delete_threads`, deletes the threads whose last assistant it is. */
   async delete(caller: Caller, assistant_id: string, { delete_threads }: { delete_threads: boolean }): Promise<void> {
     const { database, engine } = this.#context;
-    // Reads every thread of the workspace, so it runs before the transaction, which checks each thread again.
+    // This query reads every thread of the workspace, so it precedes the transaction, which checks each thread again.
     const found = delete_threads
       ? await listThreadsOfAssistant(database.search, caller.tenant_id, idOf(assistant_id))
       : [];
     const cancels = await database.write(async (tx) => {
-      const assistant = await lockAssistant(tx, caller.tenant_id, idOf(assistant_id));
-      if (!assistant) throw new ApiError("assistant_not_found");
+      const assistant = await requireAssistant(tx, caller, assistant_id, lockAssistant);
       if (this.#isDefault(assistant)) throw new ApiError("assistant_is_default", { assistant_id });
       const stopped: PendingCancel[] = [];
       const active = await listActiveRunsOfAssistant(tx, assistant);
@@ -127,21 +127,15 @@ export class Assistants {
     return countAssistants(this.#context.database.search, tenant_id, filter);
   }
 
-  async versions(
-    caller: Caller,
-    assistant_id: string,
-    filter: { metadata?: object; limit: number; offset: number },
-  ): Promise<AssistantVersion[]> {
+  async versions(caller: Caller, assistant_id: string, filter: VersionSearch): Promise<AssistantVersion[]> {
     const { read, search } = this.#context.database;
     const assistant = await requireAssistant(read, caller, assistant_id);
     return (await listVersions(search, assistant, filter)).map(toVersion);
   }
 
-  /** Makes a version the current one, with all its fields. */
   async setLatest(caller: Caller, assistant_id: string, version: number): Promise<Assistant> {
     const row = await this.#context.database.write(async (tx) => {
-      const assistant = await lockAssistant(tx, caller.tenant_id, idOf(assistant_id));
-      if (!assistant) throw new ApiError("assistant_not_found");
+      const assistant = await requireAssistant(tx, caller, assistant_id, lockAssistant);
       const found = await findVersion(tx, assistant, version);
       if (!found) throw new ApiError("version_not_found", { assistant_id, version });
       return setAssistant(tx, found);
@@ -151,37 +145,37 @@ export class Assistants {
 
   /** The graph's nodes and edges, as JSON text. */
   async drawing(caller: Caller, assistant_id: string, xray: boolean | number): Promise<string> {
-    const { graph_id, config, context } = await this.#find(caller, assistant_id);
-    return askGraph(this.#context, { kind: "drawing", xray, graph: { graph_id, config, context } });
+    return queryGraph(this.#context, { kind: "drawing", xray, graph: await this.#graphOf(caller, assistant_id) });
   }
 
   /**
-   * The JSON schemas of the assistant's graph: those that the graph declares, else those of its TypeScript types, else the names of its
-   * keys. The first read of a graph's types takes seconds; the result is cached until the source changes.
+   * The JSON schemas that the assistant's graph declares, else those of its TypeScript types, else the names of its keys. The first read of
+   * types takes seconds; the result is cached until the source changes.
    */
   async schemas(caller: Caller, assistant_id: string): Promise<AssistantSchemas> {
-    const { graph_id, config, context } = await this.#find(caller, assistant_id);
-    const declared = await askGraph(this.#context, { kind: "schemas", graph: { graph_id, config, context } });
+    const graph = await this.#graphOf(caller, assistant_id);
+    const { graph_id } = graph;
+    const declared = await queryGraph(this.#context, { kind: "schemas", graph });
     const isWhole = Object.values(declared).every(({ is_whole }) => is_whole);
     const typed = isWhole ? undefined : await this.#context.type_schemas.read(this.#context.catalog.require(graph_id));
     return { graph_id, ...schemasOf(declared, typed) };
   }
 
-  /** Schemas of subgraphs by namespace: those that they declare, else the names of their keys. */
+  /** By namespace: the schemas that a subgraph declares, else the names of its keys. */
   async subgraphs(
     caller: Caller,
     assistant_id: string,
     namespace: string | undefined,
     recurse: boolean,
   ): Promise<Record<string, SchemaFields>> {
-    const { graph_id, config, context } = await this.#find(caller, assistant_id);
-    const graph = { graph_id, config, context };
-    const found = await askGraph(this.#context, { kind: "subgraphs", namespace, recurse, graph });
+    const graph = await this.#graphOf(caller, assistant_id);
+    const found = await queryGraph(this.#context, { kind: "subgraphs", namespace, recurse, graph });
     return Object.fromEntries(Object.entries(found).map(([name, schemas]) => [name, schemasOf(schemas, undefined)]));
   }
 
-  async #find(caller: Caller, assistant_id: string): Promise<Assistant> {
-    return toAssistant(await requireAssistant(this.#context.database.read, caller, assistant_id));
+  async #graphOf(caller: Caller, id: string): Promise<GraphInUse> {
+    const { graph_id, config, context } = await this.get(caller, id);
+    return { graph_id, config, context };
   }
 }
 
@@ -200,17 +194,22 @@ function schemasOf(declared: GraphSchemas, typed: TypeSchemas | undefined): Sche
   };
 }
 
-/** A graph id stands for the graph's default assistant. */
+/** The name of a graph refers to its default assistant. */
 const idOf = (assistant_id: string): string =>
   isUuid(assistant_id) ? assistant_id.toLowerCase() : defaultAssistantId(assistant_id);
 
 /**
- * The assistant with this id, or the default assistant of the graph with this id.
- *
+ * @param assistant_id the id of an assistant, or the name of a graph
+ * @param find `lockAssistant` locks the row
  * @throws ApiError assistant_not_found
  */
-async function requireAssistant(tx: Tx, caller: Caller, assistant_id: string): Promise<AssistantRow> {
-  const found = await findAssistant(tx, caller.tenant_id, idOf(assistant_id));
+async function requireAssistant(
+  tx: Tx,
+  caller: Caller,
+  assistant_id: string,
+  find = findAssistant,
+): Promise<AssistantRow> {
+  const found = await find(tx, caller.tenant_id, idOf(assistant_id));
   if (!found) throw new ApiError("assistant_not_found");
   return found;
 }
@@ -218,12 +217,6 @@ async function requireAssistant(tx: Tx, caller: Caller, assistant_id: string): P
 /** As {@link requireAssistant}, but undefined if there is none. */
 export const findAssistantOrGraph = (tx: Tx, caller: Caller, assistant_id: string): Promise<AssistantRow | undefined> =>
   findAssistant(tx, caller.tenant_id, idOf(assistant_id));
-
-const asText = ({ config, context, metadata }: Pick<AssistantCreate, "config" | "context" | "metadata">) => ({
-  config: JSON.stringify(config),
-  context: JSON.stringify(context),
-  metadata: JSON.stringify(metadata),
-});
 
 function toVersion({
   tenant_id: _,

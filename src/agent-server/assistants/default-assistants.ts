@@ -12,13 +12,12 @@ import {
 /** Clients compute these ids, too: namespace and method are part of the protocol. */
 const NAMESPACE = "6ba7b821-9dad-11d1-80b4-00c04fd430c8";
 
-/** The fixed id of a graph's default assistant, the same in every workspace. */
+const NEW_ASSISTANT = { config: "{}", context: "{}", metadata: JSON.stringify({ created_by: "system" }) };
+
+/** The id of a graph's default assistant, the same in every workspace. */
 export const defaultAssistantId = (graph_id: string): string => idOfName(graph_id, NAMESPACE);
 
-/**
- * Maintains the default assistant of every graph in each workspace: the graph's name, the description of langgraph.json, and the
- * operator's configuration.
- */
+/** Maintains the default assistant of every graph in each workspace, with the graph's name and the settings of langgraph.json. */
 export class DefaultAssistants {
   readonly #database: Database;
   readonly #catalog: GraphCatalog;
@@ -30,7 +29,7 @@ export class DefaultAssistants {
     this.#catalog = catalog;
   }
 
-  /** Deletes default assistants of removed graphs, and synchronizes each workspace at its next request. Called when graphs change. */
+  /** After a change of the graphs: deletes default assistants of removed graphs. Each workspace synchronizes at its next request. */
   async renew(): Promise<void> {
     this.#synced = new Map();
     const graph_ids = this.#catalog.graphs.map(({ graph_id }) => graph_id);
@@ -61,22 +60,10 @@ export class DefaultAssistants {
           config: JSON.stringify(configured.config),
           context: JSON.stringify(configured.context),
         };
+        const fields = { ...settings, name: graph_id, description };
         const row = existing.get(assistant_id);
-        if (row) await setAssistant(tx, { ...row, ...settings, name: graph_id, description });
-        else {
-          const metadata = JSON.stringify({ created_by: "system" });
-          await insertAssistant(tx, {
-            assistant_id,
-            tenant_id,
-            graph_id,
-            name: graph_id,
-            description,
-            metadata,
-            config: "{}",
-            context: "{}",
-            ...settings,
-          });
-        }
+        if (row) await setAssistant(tx, { ...row, ...fields });
+        else await insertAssistant(tx, { ...NEW_ASSISTANT, assistant_id, tenant_id, graph_id, ...fields });
       }
     });
   }

@@ -1,23 +1,18 @@
-import { createRoute, z } from "@hono/zod-openapi";
+import { z } from "@hono/zod-openapi";
 import { jsonResponse, nullable, queryInt, repeated, timestamp, uuid } from "../../platform/contract/fields.ts";
 import { CancelAction, MultitaskStrategy, RunStatus } from "./records.ts";
-
-const tags = ["Web app"];
-
-/** Default and maximum number of runs per page. */
-const DEFAULT_LIMIT = 100;
-const MAX_LIMIT = 500;
+import { routeGroup } from "./route-group.ts";
 
 const epochMs = timestamp.transform((text) => Date.parse(text));
 
 const RunOverviewQuery = z.object({
-  status: repeated(RunStatus).optional().openapi({ description: "One of these. Default: all." }),
+  status: repeated(RunStatus).optional().openapi({ description: "Runs with any of these statuses. Default: all." }),
   assistant_id: uuid.optional(),
   thread_id: uuid.optional(),
   run_id: uuid.optional(),
   created_from: epochMs.optional().openapi({ description: "Accepted at this time or later." }),
   created_until: epochMs.optional().openapi({ description: "Accepted before this time." }),
-  limit: queryInt(1, MAX_LIMIT).default(DEFAULT_LIMIT).openapi({ default: DEFAULT_LIMIT }),
+  limit: queryInt(1, 500).default(100).openapi({ default: 100 }),
   cursor: z
     .string()
     .regex(/^\d{1,15}\.\d{1,15}$/, "must be the `next` of a response")
@@ -54,7 +49,8 @@ const RunOverviewPage = z
   .object({
     runs: z.array(RunOverviewItem),
     next: nullable(z.string()).openapi({
-      description: "For `cursor`; null on the last page. Other pages may have fewer runs than `limit`, or none.",
+      description:
+        "The `cursor` of the next page; null on the last page. Other pages may have fewer runs than `limit`, or none.",
     }),
   })
   .openapi("RunOverviewPage");
@@ -83,26 +79,19 @@ const RunThroughput = z
   .openapi("RunThroughput");
 export type RunThroughput = z.output<typeof RunThroughput>;
 
-const listAllRuns = createRoute({
-  method: "get",
-  path: "/app/api/runs",
-  operationId: "listAllRuns",
-  summary: "List the runs of the workspace",
-  tags,
-  request: { query: RunOverviewQuery },
-  responses: { 200: jsonResponse(RunOverviewPage, "A page.") },
-});
+export const appRunRoutes = routeGroup("Web app", {
+  listAllRuns: {
+    method: "get",
+    path: "/app/api/runs",
+    summary: "List the runs of the workspace",
+    request: { query: RunOverviewQuery },
+    responses: { 200: jsonResponse(RunOverviewPage, "A page.") },
+  },
 
-const getRunThroughput = createRoute({
-  method: "get",
-  path: "/app/api/runs/stats",
-  operationId: "getRunThroughput",
-  summary: "Count runs by minute",
-  tags,
-  responses: { 200: jsonResponse(RunThroughput, "The last hour.") },
+  getRunThroughput: {
+    method: "get",
+    path: "/app/api/runs/stats",
+    summary: "Count runs by minute",
+    responses: { 200: jsonResponse(RunThroughput, "The last hour.") },
+  },
 });
-
-export const appRunRoutes = {
-  listAllRuns, // GET /app/api/runs
-  getRunThroughput, // GET /app/api/runs/stats
-} as const;

@@ -1,33 +1,31 @@
 import { z } from "@hono/zod-openapi";
 import { jsonObject, nullable, optional, timestamp, uuid } from "../../platform/contract/fields.ts";
 
-/** Run: `pending` waits, `running` executes, the others are final. `interrupted` = cancelled or paused for a human. */
+/** `pending` and `running` are active, the other statuses are final. `interrupted`: cancelled, or paused for user input. */
 export const RunStatus = z
   .enum(["pending", "running", "success", "error", "timeout", "interrupted"])
   .openapi("RunStatus");
 export type RunStatus = z.infer<typeof RunStatus>;
 
-/** Thread: `busy` from the creation of a run to its end, `interrupted` while paused, `error` after a failed run. */
+/** `busy` from the creation of a run to its end, `interrupted` while paused, `error` after a failed run. */
 export const ThreadStatus = z.enum(["idle", "busy", "interrupted", "error"]).openapi("ThreadStatus");
 export type ThreadStatus = z.infer<typeof ThreadStatus>;
 
-/** What a new run does when its thread has an unfinished one. */
 export const MultitaskStrategy = z
   .enum(["reject", "interrupt", "rollback", "enqueue"])
   .openapi("MultitaskStrategy", { description: "What to do when the thread already has an unfinished run." });
 export type MultitaskStrategy = z.infer<typeof MultitaskStrategy>;
 
-/** Effect of a cancel on the results of the run. */
 export const CancelAction = z
   .enum(["interrupt", "rollback"])
   .openapi("CancelAction", { description: "`interrupt` keeps the run and its steps, `rollback` deletes both." });
 export type CancelAction = z.infer<typeof CancelAction>;
 
-/** Events of a thread's stream: those of its runs, their starts and ends, and the state after each. */
+/** Events of the runs, their starts and ends, and the state after each run. */
 export const ThreadStreamMode = z.enum(["run_modes", "lifecycle", "state_update"]).openapi("ThreadStreamMode");
 export type ThreadStreamMode = z.infer<typeof ThreadStreamMode>;
 
-/** Events of a run's stream. Events of `messages-tuple` are named `messages`, those of `messages` begin with `messages/`. */
+/** Events of `messages-tuple` are named `messages`, those of `messages` begin with `messages/`. */
 export const StreamMode = z
   .enum([
     "values",
@@ -48,7 +46,7 @@ export type StreamMode = z.infer<typeof StreamMode>;
 export const Durability = z.enum(["sync", "async", "exit"]).openapi("Durability");
 export type Durability = z.infer<typeof Durability>;
 
-/** Configuration of a graph. `configurable` contains the graph's own settings; unknown keys are kept. */
+/** `configurable` contains the graph's own settings; unknown keys are kept. */
 export const Config = z
   .looseObject({
     tags: optional(z.array(z.string())),
@@ -70,19 +68,18 @@ const assistantBase = z.object({
   created_at: timestamp,
 });
 
-/** A graph with a configuration and a name. `version` is the current version. */
 export const Assistant = z.object({ ...assistantBase.shape, updated_at: timestamp }).openapi("Assistant");
 export type Assistant = z.infer<typeof Assistant>;
 
-/** The fields of an assistant that `select` named; all without it. */
+/** Partial records answer requests with `select`. */
 export const PartialAssistant = Assistant.partial().openapi("PartialAssistant");
 export type PartialAssistant = z.infer<typeof PartialAssistant>;
 
-/** A version of an assistant; `created_at` is the version's. */
+/** `created_at` is the time of the version. */
 export const AssistantVersion = assistantBase.openapi("AssistantVersion");
 export type AssistantVersion = z.infer<typeof AssistantVersion>;
 
-/** A pause until a client provides a value, by a run with `command.resume`. */
+/** The run is paused until a run with `command.resume` provides a value. */
 export const Interrupt = z
   .looseObject({
     id: z.string(),
@@ -93,7 +90,6 @@ export const Interrupt = z
   .openapi("Interrupt");
 export type Interrupt = z.infer<typeof Interrupt>;
 
-/** A conversation: its state persists between runs. */
 export const Thread = z
   .object({
     thread_id: uuid,
@@ -116,11 +112,10 @@ export const Thread = z
   .openapi("Thread");
 export type Thread = z.infer<typeof Thread>;
 
-/** The fields of a thread that `select` named; all without it. */
 export const PartialThread = Thread.partial().openapi("PartialThread");
 export type PartialThread = z.infer<typeof PartialThread>;
 
-/** One execution of an assistant on a thread. `kwargs` contains its input and settings. */
+/** `kwargs` contains the input and the settings. */
 export const Run = z
   .object({
     run_id: uuid,
@@ -137,11 +132,10 @@ export const Run = z
   .openapi("Run");
 export type Run = z.infer<typeof Run>;
 
-/** The fields of a run that `select` named; all without it. */
 export const PartialRun = Run.partial().openapi("PartialRun");
 export type PartialRun = z.infer<typeof PartialRun>;
 
-/** Identifies a snapshot of the state. `checkpoint_ns` is empty for the root graph; a subgraph may lack the id. */
+/** `checkpoint_ns` is empty for the root graph; a subgraph may lack the id. */
 export const Checkpoint = z
   .object({
     thread_id: z.string(),
@@ -185,11 +179,9 @@ export const ThreadState = z
   .openapi("ThreadState");
 export type ThreadState = z.infer<typeof ThreadState>;
 
-/** The fields of a state that `select` named; all without it. */
 export const PartialThreadState = ThreadState.partial().openapi("PartialThreadState");
 export type PartialThreadState = z.infer<typeof PartialThreadState>;
 
-/** Nodes and edges of a graph. */
 export const GraphDrawing = z
   .object({
     nodes: z.array(

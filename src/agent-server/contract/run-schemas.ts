@@ -2,25 +2,18 @@ import { z } from "@hono/zod-openapi";
 import {
   assistantId,
   checkpointId,
-  eventStream,
   jsonObject,
-  jsonResponse,
   optional,
-  queryCancel,
   repeated,
-  responseHeaders,
   searchable,
   withDefault,
 } from "../../platform/contract/fields.ts";
-import { Config, Durability, MultitaskStrategy, Run, StreamMode } from "./records.ts";
+import { Config, Durability, MultitaskStrategy, StreamMode } from "./records.ts";
 
 const send = z.object({ node: z.string().min(1), input: withDefault(z.unknown(), null) }).openapi("Send");
 const target = z.union([z.string().min(1), send]);
 
-/**
- * Resumes or redirects a graph instead of an input. `resume` answers an interrupt; `null` is a valid answer, so test for it with
- * `"resume" in command`.
- */
+/** Resumes or redirects a graph instead of an input. A `resume` of null is valid: test for the key with `"resume" in command`. */
 export const command = z
   .object({
     resume: z.unknown().optional().openapi({ description: "A value, or values by interrupt id. May be null." }),
@@ -29,16 +22,14 @@ export const command = z
         [jsonObject, z.array(z.tuple([z.string(), z.unknown()]))],
         "must be an object, or pairs of key and value",
       ),
-    ).openapi({
-      description: "State update: an object, or pairs of key and value.",
-    }),
+    ).openapi({ description: "State update: an object, or pairs of key and value." }),
     goto: optional(z.union([target, z.array(target)], "must be a node, {node, input}, or a list of these")).openapi({
       description: "The nodes that run next.",
     }),
   })
   .openapi("Command");
 
-/** A checkpoint in a request. Clients omit the thread id, because the path contains it. */
+/** Clients omit the thread id, because the path contains it. */
 export const checkpointRef = z
   .object({
     thread_id: optional(z.string()),
@@ -49,14 +40,14 @@ export const checkpointRef = z
   .openapi("CheckpointRef");
 export type CheckpointRef = z.output<typeof checkpointRef>;
 
-/** Effect on a run when its client disconnects. */
+/** Effect of a disconnect of the client on the run. */
 export const OnDisconnect = z.enum(["cancel", "continue"]).openapi("OnDisconnect");
 export type OnDisconnect = z.infer<typeof OnDisconnect>;
 
 /** Node names, or `*` for every node. */
 const nodes = optional(z.union([z.literal("*"), z.array(z.string())], 'must be "*" or a list of nodes'));
 
-/** A URL, or a path on this server. It is accepted and not called yet. */
+/** A URL, or a path on this server. Accepted; not called yet. */
 const webhook = z
   .string()
   .min(1)
@@ -67,7 +58,7 @@ const webhook = z
 /** A hundred years, in seconds. An unbounded delay could overflow a Date. */
 const MAX_DELAY_S = 100 * 366 * 24 * 3600;
 
-/** Fields of runs on threads and stateless runs. Unknown keys are ignored. */
+/** Fields of runs on threads and of stateless runs. */
 const shared = {
   assistant_id: assistantId,
   input: withDefault(z.unknown(), null).openapi({ description: "Null continues from the thread's state." }),
@@ -94,7 +85,6 @@ const shared = {
   strict_resume: withDefault(z.boolean(), false).openapi({ description: "Accepted; it has no effect yet." }),
 };
 
-/** A run on a thread. */
 export const runCreate = z
   .object({
     ...shared,
@@ -110,7 +100,6 @@ export const runCreate = z
   .openapi("RunCreate");
 export type RunCreate = z.output<typeof runCreate>;
 
-/** A run without a thread. It gets a hidden thread, which `on_completion` deletes or keeps. */
 export const statelessRunCreate = z
   .object({
     ...shared,
@@ -121,71 +110,5 @@ export const statelessRunCreate = z
   .openapi("StatelessRunCreate");
 export type StatelessRunCreate = z.output<typeof statelessRunCreate>;
 
-/** Maximum number of runs in a batch. */
-export const MAX_BATCH = 100;
-
-/** Several stateless runs, accepted or rejected together. */
-export const runBatchCreate = z.array(statelessRunCreate).min(1).max(MAX_BATCH).openapi("RunBatchCreate");
-
-// Queries, headers and responses that the routes of thread runs and of stateless runs share.
-
-const onDisconnect = {
-  cancel_on_disconnect: queryCancel.optional().openapi({
-    description:
-      "Cancels the run if this client disconnects and no client connects to the stream of the run within the grace period (THREADMILL_DISCONNECT_GRACE, default 2 s). Also accepts `cancel` (true) and `continue` (false).",
-  }),
-  on_disconnect: OnDisconnect.optional().openapi({ description: "Alternative to `cancel_on_disconnect`." }),
-};
-
-/** Query of the requests that create a run and wait for it. `on_disconnect` of the body takes precedence. */
-export const waitQuery = z.object(onDisconnect);
-
-/** Query of the requests that create a run and stream its events. */
-export const streamQuery = waitQuery.extend({
-  namespace: repeated(z.string()).optional().openapi({ description: "Accepted; has no effect yet." }),
-});
-
-/** Query of the requests that join an existing run. */
-export const joinQuery = z.object(onDisconnect);
-
-/** Query of the requests that stream the events of an existing run. */
-export const joinStreamQuery = joinQuery.extend({
-  stream_mode: repeated(StreamMode).optional().openapi({ description: "Returns only events of these modes." }),
-});
-
-/** Header of a client that reconnects. The response contains the events after that id; `-1` means all events. */
-export const resumeHeaders = z.object({
-  "Last-Event-ID": z.string().optional().openapi({ description: "Id of the last received event; `-1` for none." }),
-});
-
-const CONTENT_LOCATION = "Path of the run; clients parse the run's id from its end.";
-const LOCATION = "Path to resume with GET after a broken connection, with the query of this request.";
-
-/** A new run, with its path in a header. */
-export const runCreated = {
-  ...jsonResponse(Run, "The pending run."),
-  headers: responseHeaders({ "Content-Location": CONTENT_LOCATION }),
-};
-
-/** The events of a new run. */
-export const runEvents = {
-  ...eventStream(
-    "Events. The first is `metadata` with the run's id. The stream closes once the run's status is final.",
-  ),
-  headers: responseHeaders({ "Content-Location": CONTENT_LOCATION, Location: LOCATION }),
-};
-
-/** The events of an existing run. */
-export const joinedEvents = eventStream("Events, after `Last-Event-ID` if given.");
-
-const OUTPUT =
-  "The values after the run. A paused run includes `__interrupt__`. A failed run returns `{__error__: {error, message}}` with status 200.";
-
-/** The output of a new run. Line breaks may precede the JSON; they keep the connection alive. */
-export const runOutput = {
-  ...jsonResponse(z.unknown(), OUTPUT),
-  headers: responseHeaders({ "Content-Location": CONTENT_LOCATION, Location: LOCATION }),
-};
-
-/** The output of an existing run. */
-export const joinedOutput = { ...jsonResponse(z.unknown(), OUTPUT), headers: responseHeaders({ Location: LOCATION }) };
+/** The runs are accepted or rejected together. */
+export const runBatchCreate = z.array(statelessRunCreate).min(1).max(100).openapi("RunBatchCreate");

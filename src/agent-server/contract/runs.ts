@@ -1,171 +1,26 @@
-import { createRoute, z } from "@hono/zod-openapi";
+import { z } from "@hono/zod-openapi";
 import {
   errorResponses,
+  eventStream,
   jsonBody,
   jsonResponse,
+  queryCancel,
   queryFlag,
   queryLimit,
   queryOffset,
+  repeated,
+  responseHeaders,
   selectOf,
   threadParams,
   uuid,
 } from "../../platform/contract/fields.ts";
-import { CancelAction, PartialRun, Run, RunStatus } from "./records.ts";
-import {
-  joinedEvents,
-  joinedOutput,
-  joinQuery,
-  joinStreamQuery,
-  resumeHeaders,
-  runBatchCreate,
-  runCreate,
-  runCreated,
-  runEvents,
-  runOutput,
-  statelessRunCreate,
-  streamQuery,
-  waitQuery,
-} from "./run-schemas.ts";
+import { CancelAction, PartialRun, Run, RunStatus, StreamMode } from "./records.ts";
+import { routeGroup } from "./route-group.ts";
+import { OnDisconnect, runBatchCreate, runCreate, statelessRunCreate } from "./run-schemas.ts";
 
 export * from "./run-schemas.ts";
 
-const tags = ["Thread Runs"];
 const runParams = threadParams.extend({ run_id: uuid });
-
-/** POST /threads/{thread_id}/runs. 404: unknown thread or assistant. 409: strategy `reject` on a busy thread. */
-export const createRun = createRoute({
-  method: "post",
-  path: "/threads/{thread_id}/runs",
-  operationId: "createRun",
-  summary: "Create a run",
-  description: "Returns at once; the run starts when the thread is free.",
-  tags,
-  request: { params: threadParams, body: jsonBody(runCreate) },
-  responses: { 200: runCreated, ...errorResponses(404, 409, 413, 422) },
-});
-
-/** POST /threads/{thread_id}/runs/stream. Errors as in {@link createRun}, returned before the stream starts. */
-export const createRunStream = createRoute({
-  method: "post",
-  path: "/threads/{thread_id}/runs/stream",
-  operationId: "createRunStream",
-  summary: "Create a run and stream its events",
-  tags,
-  request: { params: threadParams, query: streamQuery, body: jsonBody(runCreate) },
-  responses: { 200: runEvents, ...errorResponses(404, 409, 413, 422) },
-});
-
-/** POST /threads/{thread_id}/runs/wait. Errors as in {@link createRun}; a failed run returns 200. */
-export const createRunWait = createRoute({
-  method: "post",
-  path: "/threads/{thread_id}/runs/wait",
-  operationId: "createRunWait",
-  summary: "Create a run and wait for its end",
-  tags,
-  request: { params: threadParams, query: waitQuery, body: jsonBody(runCreate) },
-  responses: { 200: runOutput, ...errorResponses(404, 409, 413, 422) },
-});
-
-/** GET /threads/{thread_id}/runs. Newest first. */
-export const listRuns = createRoute({
-  method: "get",
-  path: "/threads/{thread_id}/runs",
-  operationId: "listRuns",
-  summary: "List the runs of a thread",
-  tags,
-  request: {
-    params: threadParams,
-    query: z.object({
-      limit: queryLimit,
-      offset: queryOffset,
-      status: RunStatus.optional(),
-      select: selectOf([
-        "run_id",
-        "thread_id",
-        "assistant_id",
-        "created_at",
-        "updated_at",
-        "status",
-        "metadata",
-        "kwargs",
-        "multitask_strategy",
-        "cancel_reason",
-      ]).optional(),
-    }),
-  },
-  responses: { 200: jsonResponse(z.array(PartialRun), "Newest first."), ...errorResponses(404, 422) },
-});
-
-/** GET /threads/{thread_id}/runs/{run_id}. Also 404 after a rollback, which deletes the run. */
-export const getRun = createRoute({
-  method: "get",
-  path: "/threads/{thread_id}/runs/{run_id}",
-  operationId: "getRun",
-  summary: "Get a run",
-  tags,
-  request: { params: runParams },
-  responses: { 200: jsonResponse(Run, "The run."), ...errorResponses(404, 422) },
-});
-
-/** DELETE /threads/{thread_id}/runs/{run_id}. 409: this or another run of the thread is active. */
-export const deleteRun = createRoute({
-  method: "delete",
-  path: "/threads/{thread_id}/runs/{run_id}",
-  operationId: "deleteRun",
-  summary: "Delete a run",
-  description:
-    "Also deletes the run's checkpoints. Fails while this or another run of the thread is pending or running.",
-  tags,
-  request: { params: runParams },
-  responses: { 204: { description: "Deleted." }, ...errorResponses(404, 409, 422) },
-});
-
-/** GET /threads/{thread_id}/runs/{run_id}/join. Returns the run's output, also after its end. */
-export const joinRun = createRoute({
-  method: "get",
-  path: "/threads/{thread_id}/runs/{run_id}/join",
-  operationId: "joinRun",
-  summary: "Wait for the end of a run",
-  tags,
-  request: { params: runParams, query: joinQuery },
-  responses: { 200: joinedOutput, ...errorResponses(404, 422) },
-});
-
-/** GET /threads/{thread_id}/runs/{run_id}/stream. Resumes a broken stream. */
-export const joinRunStream = createRoute({
-  method: "get",
-  path: "/threads/{thread_id}/runs/{run_id}/stream",
-  operationId: "joinRunStream",
-  summary: "Stream the events of a run",
-  tags,
-  request: { params: runParams, query: joinStreamQuery, headers: resumeHeaders },
-  responses: { 200: joinedEvents, ...errorResponses(404, 422) },
-});
-
-/** POST /threads/{thread_id}/runs/{run_id}/cancel. 409: the run has ended; a paused run has ended, too. */
-export const cancelRun = createRoute({
-  method: "post",
-  path: "/threads/{thread_id}/runs/{run_id}/cancel",
-  operationId: "cancelRun",
-  summary: "Cancel a run",
-  description:
-    "`interrupt` keeps the run and its checkpoints. `rollback` deletes both and restores the thread. An ended run " +
-    "cannot be cancelled; a paused run has ended.",
-  tags,
-  request: {
-    params: runParams,
-    query: z.object({
-      wait: queryFlag("Returns once the run has stopped."),
-      action: CancelAction.default("interrupt"),
-      reason: z.string().max(1000).optional().openapi({ description: "Stored as the run's cancel_reason." }),
-    }),
-  },
-  responses: {
-    202: { description: "The run will stop." },
-    204: { description: "The run has stopped; with `wait`." },
-    ...errorResponses(404, 409, 422),
-  },
-});
 
 const cancelByIds = z.object({ thread_id: uuid, run_ids: z.array(uuid).min(1).max(1000) });
 const cancelByStatus = z.object({ status: z.enum(["pending", "running", "all"]) });
@@ -197,89 +52,220 @@ export const runCancelMany = z
   });
 export type RunCancelMany = z.output<typeof runCancelMany>;
 
-/** POST /runs/cancel. 404: a run is unknown. 409: a run has ended. In both cases no run is cancelled. */
-export const cancelRuns = createRoute({
-  method: "post",
-  path: "/runs/cancel",
-  operationId: "cancelRuns",
-  summary: "Cancel several runs",
-  description:
-    "Cancels runs of one thread, all or none, or all runs with a status, of which there may be none. Returns when the " +
-    "cancels are durable; the runs stop soon after.",
-  tags,
-  request: { query: z.object({ action: CancelAction.default("interrupt") }), body: jsonBody(runCancelMany) },
-  responses: { 204: { description: "The runs will stop." }, ...errorResponses(404, 409, 422) },
-});
-
-const statelessTags = ["Stateless Runs"];
 const statelessParams = z.object({ run_id: uuid });
 
-/** POST /runs. 404: unknown assistant. */
-export const createStatelessRun = createRoute({
-  method: "post",
-  path: "/runs",
-  operationId: "createStatelessRun",
-  summary: "Create a stateless run",
-  description: "Runs on its own hidden thread.",
-  tags: statelessTags,
-  request: { body: jsonBody(statelessRunCreate) },
-  responses: { 200: runCreated, ...errorResponses(404, 413, 422) },
+/** Query of the requests that wait for the end of a run. The `on_disconnect` of a body takes precedence. */
+const waitQuery = z.object({
+  cancel_on_disconnect: queryCancel.optional().openapi({
+    description:
+      "Cancels the run if this client disconnects and no client connects to the stream of the run within the grace period (THREADMILL_DISCONNECT_GRACE, default 2 s). Also accepts `cancel` (true) and `continue` (false).",
+  }),
+  on_disconnect: OnDisconnect.optional().openapi({ description: "Alternative to `cancel_on_disconnect`." }),
 });
 
-/** POST /runs/stream. Errors are returned before the stream starts. */
-export const createStatelessRunStream = createRoute({
-  method: "post",
-  path: "/runs/stream",
-  operationId: "createStatelessRunStream",
-  summary: "Create a stateless run and stream its events",
-  tags: statelessTags,
-  request: { query: streamQuery, body: jsonBody(statelessRunCreate) },
-  responses: { 200: runEvents, ...errorResponses(404, 413, 422) },
+const streamQuery = waitQuery.extend({
+  namespace: repeated(z.string()).optional().openapi({ description: "Accepted; has no effect yet." }),
 });
 
-/** POST /runs/wait. A failed run returns 200. */
-export const createStatelessRunWait = createRoute({
-  method: "post",
-  path: "/runs/wait",
-  operationId: "createStatelessRunWait",
-  summary: "Create a stateless run and wait for its end",
-  tags: statelessTags,
-  request: { query: waitQuery, body: jsonBody(statelessRunCreate) },
-  responses: { 200: runOutput, ...errorResponses(404, 413, 422) },
+const joinStreamQuery = waitQuery.extend({
+  stream_mode: repeated(StreamMode).optional().openapi({ description: "Returns only events of these modes." }),
 });
 
-/** POST /runs/batch. Returns the runs in the order of the bodies. 404: an assistant is unknown. */
-export const createRunBatch = createRoute({
-  method: "post",
-  path: "/runs/batch",
-  operationId: "createRunBatch",
-  summary: "Create several stateless runs",
-  tags: statelessTags,
-  request: { body: jsonBody(runBatchCreate) },
-  responses: {
-    200: jsonResponse(z.array(Run), "The runs, in the order of the request."),
-    ...errorResponses(404, 413, 422),
+const resumeHeaders = z.object({
+  "Last-Event-ID": z.string().optional().openapi({
+    description: "Id of the last received event: the stream starts after it. `-1` returns all events.",
+  }),
+});
+
+const CONTENT_LOCATION = "Path of the run; clients parse the run's id from its end.";
+const LOCATION = "Path to resume with GET after a broken connection, with the query of this request.";
+
+const runCreated = {
+  ...jsonResponse(Run, "The pending run."),
+  headers: responseHeaders({ "Content-Location": CONTENT_LOCATION }),
+};
+
+const newRunHeaders = responseHeaders({ "Content-Location": CONTENT_LOCATION, Location: LOCATION });
+
+const runEvents = {
+  ...eventStream("The first event is `metadata` with the run's id. The stream closes once the run's status is final."),
+  headers: newRunHeaders,
+};
+
+const joinedEvents = eventStream("Events, after `Last-Event-ID` if given.");
+
+const OUTPUT =
+  "The values after the run. The output of a paused run includes `__interrupt__`. A failed run returns `{__error__: {error, message}}` with status 200.";
+
+/** Line breaks may precede the JSON; they keep the connection alive. */
+const runOutput = { ...jsonResponse(z.unknown(), OUTPUT), headers: newRunHeaders };
+
+const joinedOutput = { ...jsonResponse(z.unknown(), OUTPUT), headers: responseHeaders({ Location: LOCATION }) };
+
+export const runRoutes = routeGroup("Thread Runs", {
+  /** 404: unknown thread or assistant. 409: strategy `reject` on a busy thread. */
+  createRun: {
+    method: "post",
+    path: "/threads/{thread_id}/runs",
+    summary: "Create a run",
+    description: "Returns at once; the run starts when the thread is free.",
+    request: { params: threadParams, body: jsonBody(runCreate) },
+    responses: { 200: runCreated, ...errorResponses(404, 409, 413, 422) },
+  },
+
+  createRunStream: {
+    method: "post",
+    path: "/threads/{thread_id}/runs/stream",
+    summary: "Create a run and stream its events",
+    request: { params: threadParams, query: streamQuery, body: jsonBody(runCreate) },
+    responses: { 200: runEvents, ...errorResponses(404, 409, 413, 422) },
+  },
+
+  createRunWait: {
+    method: "post",
+    path: "/threads/{thread_id}/runs/wait",
+    summary: "Create a run and wait for its end",
+    request: { params: threadParams, query: waitQuery, body: jsonBody(runCreate) },
+    responses: { 200: runOutput, ...errorResponses(404, 409, 413, 422) },
+  },
+
+  listRuns: {
+    method: "get",
+    path: "/threads/{thread_id}/runs",
+    summary: "List the runs of a thread",
+    request: {
+      params: threadParams,
+      query: z.object({
+        limit: queryLimit,
+        offset: queryOffset,
+        status: RunStatus.optional(),
+        select: selectOf(Run.keyof().options).optional(),
+      }),
+    },
+    responses: { 200: jsonResponse(z.array(PartialRun), "Newest first."), ...errorResponses(404, 422) },
+  },
+
+  /** 404 also after a rollback, which deletes the run. */
+  getRun: {
+    method: "get",
+    path: "/threads/{thread_id}/runs/{run_id}",
+    summary: "Get a run",
+    request: { params: runParams },
+    responses: { 200: jsonResponse(Run, "The run."), ...errorResponses(404, 422) },
+  },
+
+  deleteRun: {
+    method: "delete",
+    path: "/threads/{thread_id}/runs/{run_id}",
+    summary: "Delete a run",
+    description:
+      "Also deletes the run's checkpoints. Fails while this or another run of the thread is pending or running.",
+    request: { params: runParams },
+    responses: { 204: { description: "Deleted." }, ...errorResponses(404, 409, 422) },
+  },
+
+  joinRun: {
+    method: "get",
+    path: "/threads/{thread_id}/runs/{run_id}/join",
+    summary: "Wait for the end of a run",
+    request: { params: runParams, query: waitQuery },
+    responses: { 200: joinedOutput, ...errorResponses(404, 422) },
+  },
+
+  joinRunStream: {
+    method: "get",
+    path: "/threads/{thread_id}/runs/{run_id}/stream",
+    summary: "Stream the events of a run",
+    request: { params: runParams, query: joinStreamQuery, headers: resumeHeaders },
+    responses: { 200: joinedEvents, ...errorResponses(404, 422) },
+  },
+
+  cancelRun: {
+    method: "post",
+    path: "/threads/{thread_id}/runs/{run_id}/cancel",
+    summary: "Cancel a run",
+    description:
+      "`interrupt` keeps the run and its checkpoints. `rollback` deletes both and restores the thread. An ended run " +
+      "cannot be cancelled; a paused run has ended.",
+    request: {
+      params: runParams,
+      query: z.object({
+        wait: queryFlag("Returns once the run has stopped."),
+        action: CancelAction.default("interrupt"),
+        reason: z.string().max(1000).optional().openapi({ description: "Stored as the run's cancel_reason." }),
+      }),
+    },
+    responses: {
+      202: { description: "The run will stop." },
+      204: { description: "The run has stopped; with `wait`." },
+      ...errorResponses(404, 409, 422),
+    },
+  },
+
+  /** 404: unknown run. 409: ended run. In both cases no run is cancelled. */
+  cancelRuns: {
+    method: "post",
+    path: "/runs/cancel",
+    summary: "Cancel several runs",
+    description:
+      "Cancels the named runs of one thread, all or none, or all runs with a status. Returns when the cancels are durable; " +
+      "the runs stop soon after.",
+    request: { query: z.object({ action: CancelAction.default("interrupt") }), body: jsonBody(runCancelMany) },
+    responses: { 204: { description: "The runs will stop." }, ...errorResponses(404, 409, 422) },
   },
 });
 
-/** GET /runs/{run_id}/join. Resumes a broken wait. */
-export const joinStatelessRun = createRoute({
-  method: "get",
-  path: "/runs/{run_id}/join",
-  operationId: "joinStatelessRun",
-  summary: "Wait for the end of a stateless run",
-  tags: statelessTags,
-  request: { params: statelessParams, query: joinQuery },
-  responses: { 200: joinedOutput, ...errorResponses(404, 422) },
-});
+export const statelessRunRoutes = routeGroup("Stateless Runs", {
+  /** 404: unknown assistant. */
+  createStatelessRun: {
+    method: "post",
+    path: "/runs",
+    summary: "Create a stateless run",
+    description: "Runs on its own hidden thread.",
+    request: { body: jsonBody(statelessRunCreate) },
+    responses: { 200: runCreated, ...errorResponses(404, 413, 422) },
+  },
 
-/** GET /runs/{run_id}/stream. Resumes a broken stream. */
-export const joinStatelessRunStream = createRoute({
-  method: "get",
-  path: "/runs/{run_id}/stream",
-  operationId: "joinStatelessRunStream",
-  summary: "Stream the events of a stateless run",
-  tags: statelessTags,
-  request: { params: statelessParams, query: joinStreamQuery, headers: resumeHeaders },
-  responses: { 200: joinedEvents, ...errorResponses(404, 422) },
+  createStatelessRunStream: {
+    method: "post",
+    path: "/runs/stream",
+    summary: "Create a stateless run and stream its events",
+    request: { query: streamQuery, body: jsonBody(statelessRunCreate) },
+    responses: { 200: runEvents, ...errorResponses(404, 413, 422) },
+  },
+
+  createStatelessRunWait: {
+    method: "post",
+    path: "/runs/wait",
+    summary: "Create a stateless run and wait for its end",
+    request: { query: waitQuery, body: jsonBody(statelessRunCreate) },
+    responses: { 200: runOutput, ...errorResponses(404, 413, 422) },
+  },
+
+  createRunBatch: {
+    method: "post",
+    path: "/runs/batch",
+    summary: "Create several stateless runs",
+    request: { body: jsonBody(runBatchCreate) },
+    responses: {
+      200: jsonResponse(z.array(Run), "The runs, in the order of the request."),
+      ...errorResponses(404, 413, 422),
+    },
+  },
+
+  joinStatelessRun: {
+    method: "get",
+    path: "/runs/{run_id}/join",
+    summary: "Wait for the end of a stateless run",
+    request: { params: statelessParams, query: waitQuery },
+    responses: { 200: joinedOutput, ...errorResponses(404, 422) },
+  },
+
+  joinStatelessRunStream: {
+    method: "get",
+    path: "/runs/{run_id}/stream",
+    summary: "Stream the events of a stateless run",
+    request: { params: statelessParams, query: joinStreamQuery, headers: resumeHeaders },
+    responses: { 200: joinedEvents, ...errorResponses(404, 422) },
+  },
 });

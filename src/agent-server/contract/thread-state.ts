@@ -1,4 +1,4 @@
-import { createRoute, z } from "@hono/zod-openapi";
+import { z } from "@hono/zod-openapi";
 import {
   checkpointId,
   errorResponses,
@@ -16,11 +16,9 @@ import {
   withDefault,
 } from "../../platform/contract/fields.ts";
 import { Checkpoint, PartialThreadState, ThreadState } from "./records.ts";
+import { routeGroup } from "./route-group.ts";
 import { checkpointRef } from "./run-schemas.ts";
 
-const tags = ["Threads"];
-
-/** Fields of a state in the response; `values.<key>` for single values. */
 const stateSelect = repeated(
   z.string().regex(/^(values|next|tasks|metadata|created_at|checkpoint|parent_checkpoint|interrupts)$|^values\../, {
     error: "must be a field of the state, or values.<key>",
@@ -32,52 +30,9 @@ const stateQuery = z.object({
   select: stateSelect.optional(),
 });
 
-/** A state; with `select`, only some of its fields. */
 const stateResponse = jsonResponse(PartialThreadState, "The state.");
 
-/** GET /threads/{thread_id}/state. A thread without a graph has an empty state. */
-export const getThreadState = createRoute({
-  method: "get",
-  path: "/threads/{thread_id}/state",
-  operationId: "getThreadState",
-  summary: "Get the latest state of a thread",
-  tags,
-  request: { params: threadParams, query: stateQuery },
-  responses: { 200: stateResponse, ...errorResponses(404, 422) },
-});
-
-/** GET /threads/{thread_id}/state/{checkpoint_id}. */
-export const getThreadStateAt = createRoute({
-  method: "get",
-  path: "/threads/{thread_id}/state/{checkpoint_id}",
-  operationId: "getThreadStateAt",
-  summary: "Get the state of a thread at a checkpoint",
-  tags,
-  request: { params: threadParams.extend({ checkpoint_id: checkpointId }), query: stateQuery },
-  responses: { 200: stateResponse, ...errorResponses(404, 422) },
-});
-
-/** POST /threads/{thread_id}/state/checkpoint. The only route for a subgraph's state by its namespace. */
-export const getThreadStateAtCheckpoint = createRoute({
-  method: "post",
-  path: "/threads/{thread_id}/state/checkpoint",
-  operationId: "getThreadStateAtCheckpoint",
-  summary: "Get the state of a thread, or of a subgraph, at a checkpoint",
-  tags,
-  request: {
-    params: threadParams,
-    body: jsonBody(
-      z.object({
-        checkpoint: checkpointRef,
-        subgraphs: withDefault(z.boolean(), false),
-        select: optional(stateSelect),
-      }),
-    ),
-  },
-  responses: { 200: stateResponse, ...errorResponses(404, 422) },
-});
-
-/** A state update by a client. `as_node` is the node that the update counts as; by default the graph decides. */
+/** `as_node` is the node that the update counts as; by default the graph decides. */
 export const stateUpdate = z
   .object({
     values: withDefault(nullable(z.union([jsonObject, z.array(z.unknown())], "must be an object or a list")), null),
@@ -88,43 +43,7 @@ export const stateUpdate = z
   .openapi("StateUpdate");
 export type StateUpdate = z.output<typeof stateUpdate>;
 
-/** POST /threads/{thread_id}/state. 400: the thread has no graph. 409: the thread has an active run. */
-export const updateThreadState = createRoute({
-  method: "post",
-  path: "/threads/{thread_id}/state",
-  operationId: "updateThreadState",
-  summary: "Update the state of a thread",
-  description:
-    "Creates a checkpoint after the latest, or after the given one. Fails while a run is pending or running.",
-  tags,
-  request: { params: threadParams, body: jsonBody(stateUpdate) },
-  responses: {
-    200: jsonResponse(z.object({ checkpoint: Checkpoint }), "The new checkpoint."),
-    ...errorResponses(400, 404, 409, 422),
-  },
-});
-
-/** GET /threads/{thread_id}/history. */
-export const getThreadHistory = createRoute({
-  method: "get",
-  path: "/threads/{thread_id}/history",
-  operationId: "getThreadHistory",
-  summary: "List past states of a thread",
-  tags,
-  request: {
-    params: threadParams,
-    query: z.object({
-      limit: queryLimit,
-      before: checkpointId.optional().openapi({ description: "Returns only states older than this checkpoint." }),
-    }),
-  },
-  responses: { 200: jsonResponse(z.array(ThreadState), "Newest first."), ...errorResponses(404, 422) },
-});
-
-/**
- * The exclusive end of a page of history. Clients send a checkpoint's id, the checkpoint, or a configuration with the id; all are parsed
- * to the id, because ids are ordered by time.
- */
+/** The exclusive end of a page: a checkpoint's id, the checkpoint, or a config with the id; parsed to the id. */
 const before = z
   .union(
     [
@@ -139,7 +58,7 @@ const before = z
     return "configurable" in from ? from.configurable.checkpoint_id : from.checkpoint_id;
   });
 
-/** Filter of past states. `metadata` must be contained in theirs; `checkpoint.checkpoint_ns` selects a subgraph. */
+/** `metadata` matches states whose metadata contains it; `checkpoint.checkpoint_ns` selects a subgraph. */
 export const historySearch = z
   .object({
     limit,
@@ -151,13 +70,75 @@ export const historySearch = z
   .openapi("HistorySearch");
 export type HistorySearch = z.output<typeof historySearch>;
 
-/** POST /threads/{thread_id}/history. Empty for a thread without a graph. */
-export const postThreadHistory = createRoute({
-  method: "post",
-  path: "/threads/{thread_id}/history",
-  operationId: "postThreadHistory",
-  summary: "Search past states of a thread",
-  tags,
-  request: { params: threadParams, body: jsonBody(historySearch) },
-  responses: { 200: jsonResponse(z.array(PartialThreadState), "Newest first."), ...errorResponses(404, 422) },
+export const threadStateRoutes = routeGroup("Threads", {
+  /** A thread without a graph has an empty state. */
+  getThreadState: {
+    method: "get",
+    path: "/threads/{thread_id}/state",
+    summary: "Get the latest state of a thread",
+    request: { params: threadParams, query: stateQuery },
+    responses: { 200: stateResponse, ...errorResponses(404, 422) },
+  },
+
+  getThreadStateAt: {
+    method: "get",
+    path: "/threads/{thread_id}/state/{checkpoint_id}",
+    summary: "Get the state of a thread at a checkpoint",
+    request: { params: threadParams.extend({ checkpoint_id: checkpointId }), query: stateQuery },
+    responses: { 200: stateResponse, ...errorResponses(404, 422) },
+  },
+
+  getThreadStateAtCheckpoint: {
+    method: "post",
+    path: "/threads/{thread_id}/state/checkpoint",
+    summary: "Get the state of a thread, or of a subgraph, at a checkpoint",
+    request: {
+      params: threadParams,
+      body: jsonBody(
+        z.object({
+          checkpoint: checkpointRef,
+          subgraphs: withDefault(z.boolean(), false),
+          select: optional(stateSelect),
+        }),
+      ),
+    },
+    responses: { 200: stateResponse, ...errorResponses(404, 422) },
+  },
+
+  /** 400: the thread has no graph. 409: the thread has an active run. */
+  updateThreadState: {
+    method: "post",
+    path: "/threads/{thread_id}/state",
+    summary: "Update the state of a thread",
+    description:
+      "Creates a checkpoint after the latest, or after the given one. Fails while a run is pending or running.",
+    request: { params: threadParams, body: jsonBody(stateUpdate) },
+    responses: {
+      200: jsonResponse(z.object({ checkpoint: Checkpoint }), "The new checkpoint."),
+      ...errorResponses(400, 404, 409, 422),
+    },
+  },
+
+  getThreadHistory: {
+    method: "get",
+    path: "/threads/{thread_id}/history",
+    summary: "List past states of a thread",
+    request: {
+      params: threadParams,
+      query: z.object({
+        limit: queryLimit,
+        before: checkpointId.optional().openapi({ description: "Returns only states older than this checkpoint." }),
+      }),
+    },
+    responses: { 200: jsonResponse(z.array(ThreadState), "Newest first."), ...errorResponses(404, 422) },
+  },
+
+  /** Empty for a thread without a graph. */
+  postThreadHistory: {
+    method: "post",
+    path: "/threads/{thread_id}/history",
+    summary: "Search past states of a thread",
+    request: { params: threadParams, body: jsonBody(historySearch) },
+    responses: { 200: jsonResponse(z.array(PartialThreadState), "Newest first."), ...errorResponses(404, 422) },
+  },
 });

@@ -1,7 +1,7 @@
 import type { Database } from "../../platform/database/database.ts";
 import { type BackgroundService, periodicService } from "../../platform/lib/background-service.ts";
 import type { Log } from "../../platform/lib/log.ts";
-import type { HostSetup, StartHost, StateSummary } from "../graph-hosts/host.ts";
+import type { HostRequest, HostSetup, StartHost, StateSummary } from "../graph-hosts/host.ts";
 import { HostPool } from "../graph-hosts/pool.ts";
 import { QueryHost } from "../graph-hosts/query-host.ts";
 import { deleteEndedTemporaryRuns, deleteExpiredEvents } from "../storage/events.ts";
@@ -14,7 +14,7 @@ import { EventLog } from "./streams/event-log.ts";
 import { ThreadLog } from "./streams/thread-log.ts";
 import { Worker } from "./worker.ts";
 
-/** Pool sizes, timeouts and leases; documented in config.ts. */
+/** Pool sizes, timeouts and leases; see config/settings. */
 export interface EngineSettings {
   hosts: number;
   jobs_per_worker: number;
@@ -28,31 +28,27 @@ export interface EngineSettings {
   poll_ms: number;
   /** Other processes use the same SQLite file, which has no notifications between processes. */
   share_data: boolean;
-  /** Rollout of the deployment that this instance belongs to; instances of one rollout execute runs at a time. */
+  /** Rollout of a deployment's instance. Only instances of the active rollout execute runs. */
   rollout: number | undefined;
 }
 
 export interface EngineOptions {
   settings: EngineSettings;
   database: Database;
-  /** Starts hosts that execute runs. */
   startHost: StartHost;
   /** Starts the host that reads states. */
   startReader: StartHost;
   /** The current graphs, for each new host. */
   setup: () => HostSetup;
   log: Log;
-  /** Finds tokens of runs' users for graphs. */
   findToken: FindToken;
-  /** Sends a graph's request to this server. */
   fetchAs: FetchAs;
 }
 
 /** Poll interval of subscribers to hints, in case a hint is lost. */
 const IDLE_POLL_MS = 1_000;
-/** Timeout of reads of states and graphs. */
-const QUESTION_TIMEOUT_MS = 30_000;
-/** Maximum interval of the retention; a shorter retention shortens it, down to 50 ms. */
+const QUERY_TIMEOUT_MS = 30_000;
+/** Maximum interval between sweeps. A shorter retention shortens it, down to 50 ms. */
 const MAX_RETENTION_INTERVAL_MS = 10_000;
 /** Runs per transaction of the retention, so that other writes do not wait long. */
 const RETENTION_BATCH = 200;
@@ -77,13 +73,8 @@ export class Engine {
     this.events = new EventLog(database, isSingleProcess ? IDLE_POLL_MS : settings.poll_ms);
     this.threadEvents = new ThreadLog(database, this.events, idle_poll_ms);
     this.cancellations = new Cancellations({ database, events: this.events, log });
-    this.reader = new QueryHost({
-      startHost: startReader,
-      setup,
-      timeout_ms: QUESTION_TIMEOUT_MS,
-      log,
-      onRequest: (request) => readCheckpoints(database, request),
-    });
+    const onRequest = (request: HostRequest) => readCheckpoints(database, request);
+    this.reader = new QueryHost({ startHost: startReader, setup, timeout_ms: QUERY_TIMEOUT_MS, log, onRequest });
     this.#pool = new HostPool(
       {
         startHost,
@@ -133,7 +124,7 @@ export class Engine {
     publishCancels({ database, events: this.events, log }, cancels);
   }
 
-  /** Waits for runs to end or hands them back, then stops all services. */
+  /** Waits up to `grace_ms` for runs to end, hands the rest back, and stops all services. */
   async stop(grace_ms: number): Promise<void> {
     await this.#worker.drain(grace_ms);
     await this.#worker.stop();

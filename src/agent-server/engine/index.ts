@@ -5,5 +5,4 @@ export type { FetchAs, FindToken } from "./execution/host-requests.ts";
 export { applyMultitaskStrategy, cancelLocked, type PendingCancel } from "./settlement/cancel.ts";
 export type { Cancellations } from "./settlement/cancellations.ts";
 export type { StreamedEvent } from "./streams/event-log.ts";
-export type { Ending } from "./streams/feed.ts";
 export { type Position, START, type ThreadEvent } from "./streams/thread-log.ts";

@@ -12,19 +12,19 @@ import { settle } from "./settlement/settle.ts";
 import { MAX_ATTEMPTS, verdictOn } from "./settlement/verdict.ts";
 import type { EventLog } from "./streams/event-log.ts";
 
-interface HeartbeatOptions {
+export interface HeartbeatOptions {
   database: Database;
   log: Log;
   lease_ms: number;
   heartbeat_ms: number;
 }
 
-/** Renews the leases of the runs that a worker executes, and stops runs whose lease is lost or whose cancel was requested. */
+/** Renews the leases of a worker's runs, and stops runs whose lease is lost or whose cancel was requested. */
 export class Heartbeat {
   readonly service: BackgroundService;
   readonly #options: HeartbeatOptions;
   readonly #running: ReadonlyMap<string, Executor>;
-  /** The running renewal for locked runs. */
+  /** The renewal of locked runs that is in progress. */
   #renewing: Promise<unknown> | undefined;
 
   constructor(options: HeartbeatOptions, running: ReadonlyMap<string, Executor>) {
@@ -40,7 +40,7 @@ export class Heartbeat {
     );
   }
 
-  /** Other processes take the runs once the leases have expired, so they must stop here. */
+  /** Other processes claim the runs once the leases have expired, so the runs must stop here. */
   #stopIfExpired(): void {
     const expired_before = performance.now() - this.#options.lease_ms;
     for (const executor of this.#running.values())
@@ -69,7 +69,7 @@ export class Heartbeat {
     }
   }
 
-  /** A long write of a run locks its row: its lease is renewed after the write, without delaying the other runs. */
+  /** A long write of a run locks its row. Its lease is renewed after the write, without a delay for other runs. */
   async #renewLocked(run_ids: readonly string[], renewed: readonly HeldRun[]): Promise<HeldRun[]> {
     const { database, lease_ms, log } = this.#options;
     const { worker_id } = database;
@@ -123,11 +123,11 @@ export class Rescue {
     if (found.length === 0) return false;
     const rescued = await this.#rescue(lost);
     if (rescued.length === found.length) return found.length === BATCH;
-    // The others are locked: by a short write, or by a process that hangs in a transaction.
+    // The remaining runs are locked by a short write, or by a process that hangs in a transaction.
     const done = new Set(rescued);
-    const held = found.filter(({ run_id }) => !done.has(run_id));
-    const others = held.map(({ worker_id }) => worker_id as number).filter((id) => id !== database.worker_id);
-    await database.freeLocks([...new Set(others)]);
+    const locked = found.filter(({ run_id }) => !done.has(run_id));
+    const workers = locked.map(({ worker_id }) => worker_id as number).filter((id) => id !== database.worker_id);
+    await database.freeLocks([...new Set(workers)]);
     return (await this.#rescue(lost)).length === BATCH;
   }
 
@@ -139,7 +139,7 @@ export class Rescue {
       if (returned.length > 0) await returnLostRuns(tx, returned);
       return locked;
     });
-    // At `warn`: a lost worker is a fault, even though no run is lost.
+    // A lost worker is a fault, although its runs continue.
     for (const run of runs) log.warn({ ...runFields(run), attempt: run.attempt }, "run rescued");
     if (runs.length > 0) database.hints.emit({ kind: "runs" });
     for (const run of runs.filter((one) => !this.#mayContinue(one)))
@@ -151,10 +151,9 @@ export class Rescue {
     return cancel_action === null && attempt < MAX_ATTEMPTS;
   }
 
-  /** Ends a run with a pending cancel, or one that was lost too often. */
   async #end(run: RunRow): Promise<void> {
     const { database, readState } = this.#options;
-    const message = `The run was lost ${run.attempt} times with the process that executed it.`;
+    const message = `The process that executed the run died or lost its database connection in ${run.attempt} attempts.`;
     const error = run.cancel_action === null ? { error: "TooManyAttempts", message } : undefined;
     const state = run.cancel_action === "rollback" ? undefined : await readState(run);
     const ended = error ? "error" : "aborted";

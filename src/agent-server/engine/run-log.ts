@@ -1,9 +1,8 @@
 import type { RunRow } from "../storage/schema.ts";
 
-/** The part of a run's record that log lines need. */
 export type LoggedRun = Pick<RunRow, "run_id" | "thread_id" | "assistant_id" | "tenant_id" | "attempt" | "started_at">;
 
-/** Log fields that identify a run. The log calls a tenant a workspace, as the API does. */
+/** Log fields that identify a run. Logs use `workspace_id` for the tenant, as the API does. */
 export const runFields = ({ run_id, thread_id, assistant_id, tenant_id }: LoggedRun) => ({
   run_id,
   thread_id,

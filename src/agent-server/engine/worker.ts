@@ -1,10 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Database, Tx } from "../../platform/database/database.ts";
+import type { Tx } from "../../platform/database/database.ts";
 import { hideDriverMessage, isUnavailable, toHostError } from "../../platform/database/database-errors.ts";
 import { type BackgroundService, periodicService } from "../../platform/lib/background-service.ts";
-import type { Log } from "../../platform/lib/log.ts";
 import { Signal } from "../../platform/lib/signal.ts";
-import type { FromHost, RunOrder } from "../graph-hosts/host.ts";
+import type { FromHost, RunEpoch, RunOrder } from "../graph-hosts/host.ts";
 import type { PooledHost, PoolListener } from "../graph-hosts/pool.ts";
 import { insertEvents } from "../storage/events.ts";
 import { claimRuns, mayClaim, msUntilNextRun, nextQueuedWorkspace } from "../storage/run-leases.ts";
@@ -12,15 +11,11 @@ import type { RunRow } from "../storage/schema.ts";
 import { Executor, type ExecutorOptions } from "./execution/executor.ts";
 import { readCheckpoints } from "./execution/host-requests.ts";
 import { metadataEvent } from "./execution/resume-point.ts";
-import { Heartbeat } from "./run-leases.ts";
+import { Heartbeat, type HeartbeatOptions } from "./run-leases.ts";
 import { runFields } from "./run-log.ts";
 
-export interface WorkerOptions extends Omit<ExecutorOptions, "onDone"> {
-  database: Database;
-  log: Log;
-  lease_ms: number;
-  heartbeat_ms: number;
-  /** Interval of claims without a hint. */
+export interface WorkerOptions extends Omit<ExecutorOptions, "onDone">, HeartbeatOptions {
+  /** Interval between claims without a hint. */
   idle_poll_ms: number;
   /** Set in instances of a deployment: they execute runs only while their rollout is active. */
   rollout: number | undefined;
@@ -31,19 +26,16 @@ const HAND_BACK_TIMEOUT_MS = 5_000;
 /** setTimeout fires at once for a longer delay. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
-/**
- * Claims runs while its hosts have free slots, and executes each. Hints wake it: a run that this process accepts is claimed in the same
- * turn of the event loop.
- */
+/** Claims and executes runs while hosts have free slots. A run that this process accepts is claimed in the same turn of the event loop. */
 export class Worker implements BackgroundService, PoolListener {
   readonly #options: WorkerOptions;
   readonly #running = new Map<string, Executor>();
-  /** The last workspace that was preferred while another one had half of the slots. */
+  /** The last workspace that came first while another one held half of the slots. */
   #last_preferred = "";
   readonly #heartbeat: BackgroundService;
   readonly #polling: BackgroundService;
   #state: "idle" | "scheduled" | "claiming" | "stopped" = "idle";
-  /** The request that the next claim serves. "claim" skips the read of the queue, "check" does not. */
+  /** The request for the next claim. "check" reads the queue before the claim. */
   #request: "none" | "check" | "claim" = "none";
   readonly #idle = new Signal();
   readonly #unlisten: (() => void)[] = [];
@@ -70,16 +62,16 @@ export class Worker implements BackgroundService, PoolListener {
   }
 
   /**
-   * Claims no more runs and waits `grace_ms` for running ones to end. Then stops the others at their next step and hands them back. A run
-   * that does not reach its next step within another grace period (at least 1 s) is handed back, too: its current step runs again in
-   * another process, and the fence refuses its writes here.
+   * Stops claiming and waits `grace_ms` for running runs to end. Then stops the rest at their next step and hands them back. Runs that
+   * do not reach a step within another grace period (at least 1 s) are handed back, too: their current step runs again in another
+   * process, and the fence refuses its writes here.
    */
   async drain(grace_ms: number): Promise<void> {
     this.#state = "stopped";
     await this.#idleWithin(grace_ms);
     for (const executor of this.#running.values()) executor.drain();
     await this.#idleWithin(Math.max(grace_ms, 1_000));
-    // Without a database runs cannot be handed back: their leases expire.
+    // While the database is unavailable, runs cannot be handed back: their leases expire.
     const handedBack = Promise.all([...this.#running.values()].map((executor) => executor.handBack()));
     await Promise.race([handedBack, sleep(HAND_BACK_TIMEOUT_MS, undefined, { ref: false })]);
   }
@@ -92,10 +84,10 @@ export class Worker implements BackgroundService, PoolListener {
   }
 
   /**
-   * Requests a claim. Cheap enough to be called at each event that may make a run claimable.
+   * Requests a claim, after any event that may have made a run claimable.
    *
-   * @param isCertain a run exists, perhaps not yet committed: the claim starts at once and joins that commit. Otherwise the claim
-   *   reads the queue first, since most of these calls find nothing.
+   * @param isCertain a claimable run exists, perhaps not yet committed: the claim starts at once and joins that commit. Otherwise the
+   *   claim reads the queue first, because most requests find no run.
    */
   wake(isCertain = false): void {
     if (isCertain) this.#request = "claim";
@@ -123,7 +115,7 @@ export class Worker implements BackgroundService, PoolListener {
     if (this.#state === "claiming") this.#state = "idle";
   }
 
-  /** @returns false when the hosts have no room: the request stays until there is */
+  /** @returns false if the hosts have no free slot: the request stays */
   async #claim(): Promise<boolean> {
     const { database, pool, rollout, log } = this.#options;
     const limit = pool.capacity();
@@ -135,7 +127,7 @@ export class Worker implements BackgroundService, PoolListener {
     const runs = await database
       .write(async (tx) => {
         const claimed = await this.#claimFairly(tx, limit);
-        // The first event of a run shares the commit of its first claim; later claims must read the last number first.
+        // The first event of a run shares the commit of its first claim. Later claims must read the last number first.
         for (const run of claimed) if (run.epoch === 1) await insertEvents(tx, run, [metadataEvent(run, 1)]);
         return claimed;
       })
@@ -150,7 +142,7 @@ export class Worker implements BackgroundService, PoolListener {
       const earlier = this.#running.get(run.run_id);
       const executor = new Executor(run, held_at, { ...this.#options, onDone: (done) => this.#done(done) });
       this.#running.set(run.run_id, executor);
-      // The run was lost here and is claimed again: its previous execution is stopped first.
+      // This process lost the run and claimed it again: its previous execution is stopped first.
       void executor.start(earlier?.stop("lease_lost"));
     }
     if (runs.length === limit && this.#request === "none") this.#request = "check";
@@ -158,8 +150,8 @@ export class Worker implements BackgroundService, PoolListener {
   }
 
   /**
-   * Claims in the order of the queue. While one workspace has at least half of this process's slots, each of the others in turn comes
-   * first, so that a run waits for one free slot and not for the whole queue of another workspace.
+   * Claims in the order of the queue. While one workspace holds at least half of this process's slots, the other workspaces come first
+   * in turn, so that their runs wait for one free slot and not for the whole queue of that workspace.
    */
   async #claimFairly(tx: Tx, limit: number): Promise<RunRow[]> {
     const { database, lease_ms, rollout } = this.#options;
@@ -173,7 +165,7 @@ export class Worker implements BackgroundService, PoolListener {
     return [...first, ...(await claimRuns(tx, { ...claim, limit: limit - first.length }))];
   }
 
-  /** Covers lost hints, and wakes the worker on time for a delayed run that is due before the next poll. */
+  /** Covers lost hints and delayed runs that are due before the next poll. */
   async #poll(): Promise<void> {
     this.wake();
     const next = await msUntilNextRun(this.#options.database.read);
@@ -194,7 +186,6 @@ export class Worker implements BackgroundService, PoolListener {
     this.wake();
   }
 
-  /** The workspace with at least half of the slots, if there is one. */
   #dominantWorkspace(free: number): string | undefined {
     const half = (this.#running.size + free) / 2;
     const held = new Map<string, number>();
@@ -237,7 +228,7 @@ export class Worker implements BackgroundService, PoolListener {
     }
   }
 
-  #executorOf({ run_id, epoch }: { run_id: string; epoch: number }): Executor | undefined {
+  #executorOf({ run_id, epoch }: RunEpoch): Executor | undefined {
     const executor = this.#running.get(run_id);
     return executor?.run.epoch === epoch ? executor : undefined;
   }

@@ -1,25 +1,21 @@
 import { setImmediate } from "node:timers/promises";
 import { type BackgroundService, periodicService } from "../../platform/lib/background-service.ts";
 import type { Log } from "../../platform/lib/log.ts";
-import type { FromHost, GraphHost, HostSetup, RunOrder, StartHost, ToHost } from "./host.ts";
+import type { FromHost, GraphHost, HostSetup, RunEpoch, RunOrder, StartHost, ToHost } from "./host.ts";
 
 export interface PoolOptions {
   startHost: StartHost;
-  /** Called at each start of a host, so that a reload uses the current graphs. */
+  /** Called at each start of a host: a reload uses the current graphs. */
   setup: () => HostSetup;
   size: number;
   jobs_per_host: number;
-  /** A host that has not responded for this long gets no new runs, and an additional host is started. */
+  /** A host that has not responded for this long receives no new runs, and an additional host starts. */
   silent_ms: number;
-  /**
-   * A host that has not responded for this long is terminated. While it loads the graphs, {@link LOAD_TIMEOUT_MS}
-   * applies.
-   */
+  /** A host that has not responded for this long is terminated; at least {@link LOAD_TIMEOUT_MS} while it loads the graphs. */
   dead_ms: number;
   log: Log;
 }
 
-/** Receives the events of a pool. */
 export interface PoolListener {
   onMessage(message: FromHost, host: PooledHost): void;
   /** The host died. Each of these runs may be the cause. */
@@ -38,26 +34,22 @@ const MAX_ISOLATED = 2;
 
 const PING_INTERVAL_MS = 250;
 
-/**
- * Timeout of a host that loads the graphs. It responds between two imports; on a busy machine a single import of a
- * healthy host has taken more than a minute.
- */
+/** A host that loads the graphs responds between two imports. On a busy machine, one import has taken more than a minute. */
 const LOAD_TIMEOUT_MS = 180_000;
 
 /** Delay before the next start after a host died while it loaded the graphs. */
 const RESTART_DELAY_MS = 1_000;
 
-/** A host of the pool. */
 export class PooledHost {
   readonly runs = new Map<string, RunOrder & { started?: boolean }>();
   /** Resolves with the load failures by graph id. */
   readonly loaded = Promise.withResolvers<Record<string, string>>();
-  /** The host executes only one run, which has been in a host that died. */
+  /** The host executes only one run, which was in a host that died. */
   readonly isolated: boolean;
   host!: GraphHost;
   /** When the unanswered ping was sent; undefined if there is none. */
   pinged_at: number | undefined;
-  /** The host gets no new runs and is terminated after its last one. */
+  /** The host receives no new runs and is terminated after its last run. */
   retiring = false;
   ready = false;
 
@@ -76,10 +68,7 @@ export class PooledHost {
   }
 }
 
-/**
- * The graph hosts that execute runs. The pool assigns runs to responsive hosts, starts additional hosts beside
- * unresponsive ones, and terminates hosts that have hung for too long.
- */
+/** Assigns runs to responsive hosts, starts additional hosts beside unresponsive ones, and terminates hosts that hang. */
 export class HostPool implements BackgroundService {
   readonly #options: PoolOptions;
   readonly #listener: PoolListener;
@@ -111,40 +100,36 @@ export class HostPool implements BackgroundService {
     this.#hosts.clear();
   }
 
-  /** The load failures of the first host by graph id. Rejects when the host ended before. */
+  /** The load failures of the first host by graph id. Rejects if the host ends first. */
   get loaded(): Promise<Record<string, string>> {
     const [first] = this.#hosts;
     return first ? first.loaded.promise : Promise.resolve({});
   }
 
-  /** Free capacity for runs in responsive hosts. */
   capacity(): number {
     return this.#available().reduce((sum, host) => sum + Math.max(0, this.#options.jobs_per_host - host.runs.size), 0);
   }
 
-  /** Reserves capacity for a run in the host with the fewest runs. Undefined if there is none. */
+  /** Reserves a slot for a run in the host with the fewest runs. Undefined if no slot is free. */
   reserve(order: RunOrder, { isolated }: { isolated: boolean }): PooledHost | undefined {
     const host = isolated ? this.#addIsolated() : this.#leastLoaded();
     host?.runs.set(order.run_id, order);
     return host;
   }
 
-  /** Sends a message to the host of a run. */
   sendToRun(run_id: string, message: ToHost): void {
     for (const host of this.#hosts) if (host.runs.has(run_id)) host.send(message);
   }
 
-  /**
-   * Frees the capacity of a run that has ended for the service. A node that ignores its abort may continue in the host.
-   */
-  release({ run_id, epoch }: Pick<RunOrder, "run_id" | "epoch">, host: PooledHost): void {
+  /** Frees the slot of a run. A node that ignores its abort may continue in the host. */
+  release({ run_id, epoch }: RunEpoch, host: PooledHost): void {
     // A later claim of the run may occupy the same host.
     if (host.runs.get(run_id)?.epoch === epoch) host.runs.delete(run_id);
     if (host.runs.size === 0 && (host.retiring || host.isolated)) this.#end(host);
     this.#listener.onCapacity();
   }
 
-  /** Replaces all hosts by new ones, which load the graphs again. Running runs complete in the old hosts. */
+  /** Replaces all hosts, so that the graphs are loaded again. Running runs complete in the old hosts. */
   reload(): Promise<Record<string, string>> {
     const old = [...this.#hosts];
     for (const host of old) host.retiring = true;
@@ -236,8 +221,8 @@ export class HostPool implements BackgroundService {
   }
 
   async #ping(): Promise<void> {
-    // After this thread was blocked, timers run before messages that the hosts sent meanwhile: responses, and the start
-    // of runs. Evicting such runs would execute them twice.
+    // After this thread was blocked, timers run before the messages that the hosts have sent: responses, and starts of runs. An
+    // eviction would execute such runs twice.
     await setImmediate();
     if (this.#stopped) return;
     const now = performance.now();
@@ -258,7 +243,7 @@ export class HostPool implements BackgroundService {
     return ready ? this.#options.dead_ms : Math.max(this.#options.dead_ms, LOAD_TIMEOUT_MS);
   }
 
-  /** Takes the runs that have not started from a host that hangs. */
+  /** Removes the runs that have not started from a host that hangs. */
   #evictQueuedRuns(host: PooledHost): void {
     const queued = [...host.runs.values()].filter((run) => !run.started);
     for (const run of queued) {
@@ -272,7 +257,7 @@ export class HostPool implements BackgroundService {
     this.#listener.onCapacity();
   }
 
-  /** A host that responds again makes an additional one superfluous. */
+  /** Ends an additional host when an unresponsive one responds again. */
   #endAdditional(host: PooledHost): void {
     if (host.isolated || host.retiring || this.#available().length <= this.#options.size) return;
     const idle = this.#available().find((other) => other !== host && other.runs.size === 0 && other.ready);

@@ -16,7 +16,6 @@ import type {
 export interface QueryHostOptions {
   startHost: StartHost;
   setup: () => HostSetup;
-  /** Handles the requests of the host, such as reads of checkpoints. */
   onRequest(request: HostRequest): Promise<unknown>;
   /** The host is terminated when a query takes longer. */
   timeout_ms: number;
@@ -25,7 +24,7 @@ export interface QueryHostOptions {
 
 /** A graph failed to run a query. */
 export class GraphQueryError extends Error {
-  /** The class of the error within the graph. */
+  /** The name of the error's class within the graph. */
   readonly kind: string;
   constructor(kind: string, message: string) {
     super(message);
@@ -33,20 +32,18 @@ export class GraphQueryError extends Error {
   }
 }
 
-/** JSON text, except for results that the service itself uses. */
-type ResultOf<Q extends GraphQuery> = Q extends { kind: "update" }
-  ? StagedUpdate
-  : Q extends { kind: "summary" }
-    ? StateSummary
-    : Q extends { kind: "schemas" }
-      ? GraphSchemas
-      : Q extends { kind: "subgraphs" }
-        ? Record<string, GraphSchemas>
-        : Q extends { kind: "history" }
-          ? HistoryPage
-          : string;
+/** Strings are JSON text. */
+interface Results {
+  state: string;
+  summary: StateSummary;
+  history: HistoryPage;
+  update: StagedUpdate;
+  drawing: string;
+  schemas: GraphSchemas;
+  subgraphs: Record<string, GraphSchemas>;
+}
 
-/** The graph host for queries of states and graphs. The first query starts it. */
+/** The graph host for queries. The first query starts it. */
 export class QueryHost {
   readonly #options: QueryHostOptions;
   readonly #pending = new Map<number, PromiseWithResolvers<unknown>>();
@@ -58,18 +55,18 @@ export class QueryHost {
   }
 
   /** @throws GraphQueryError when the graph fails or the query times out */
-  query<Q extends GraphQuery>(query: Q): Promise<ResultOf<Q>> {
+  query<Q extends GraphQuery>(query: Q): Promise<Results[Q["kind"]]> {
     this.#host ??= this.#start();
     const id = this.#nextId++;
     const result = Promise.withResolvers<unknown>();
     const { timeout_ms } = this.#options;
-    const timer = setTimeout(() => this.#discard(`It did not answer within ${timeout_ms} ms.`), timeout_ms);
+    const timer = setTimeout(() => this.#discard(`The query took longer than ${timeout_ms} ms.`), timeout_ms);
     this.#pending.set(id, result);
     this.#host.send({ type: "query", id, query });
-    return result.promise.finally(() => clearTimeout(timer)) as Promise<ResultOf<Q>>;
+    return result.promise.finally(() => clearTimeout(timer)) as Promise<Results[Q["kind"]]>;
   }
 
-  /** The next query starts a host that loads the graphs again. The old host completes the pending queries. */
+  /** The next query starts a new host. The old host completes the pending queries. */
   reload(): void {
     const old = this.#host;
     this.#host = undefined;

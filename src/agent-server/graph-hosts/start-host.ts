@@ -7,7 +7,7 @@ import type { FromHost, GraphHost, HostListener, HostSetup, StartHost, ToHost } 
  */
 const YOUNG_GENERATION_MB = 24;
 
-/** Starts hosts in worker threads with their own event loop and a heap limit in MB. `process.exit` in a node ends only the thread. */
+/** Starts hosts in worker threads with a heap limit in MB. `process.exit` in a node ends only the thread. */
 export const startInThread =
   (memory_mb: number): StartHost =>
   (setup: HostSetup, listener: HostListener): GraphHost => {
@@ -36,7 +36,7 @@ export const startInThread =
     });
     return {
       send(message) {
-        // Messages that one commit causes are sent together.
+        // One message carries all messages that a commit causes.
         if (batch.push(message) === 1) queueMicrotask(() => worker.postMessage(batch.splice(0)));
       },
       async terminate() {
@@ -46,10 +46,7 @@ export const startInThread =
     };
   };
 
-/**
- * Starts a host on the serving thread (`--inline`), where any debugger stops at breakpoints in nodes. A blocking node blocks the
- * server, so this is for development only.
- */
+/** Starts a host on the serving thread (`--inline`), for debuggers. A node that blocks the thread blocks the server. */
 export const startInline: StartHost = (setup: HostSetup, listener: HostListener): GraphHost => {
   let isTerminated = false;
   const receive = (messages: FromHost[]) => {
@@ -61,7 +58,7 @@ export const startInline: StartHost = (setup: HostSetup, listener: HostListener)
   // Loaded on demand: with worker threads the serving thread never loads LangGraph.
   const runtime = import("./inside/runtime.ts").then(({ startRuntime }) => startRuntime(setup, receive));
   return {
-    // The message is copied, as it is for a thread.
+    // Copies the message, like a thread does.
     send: (message: ToHost) => {
       const copy = structuredClone(message);
       void runtime.then((host) => host.receive(copy));

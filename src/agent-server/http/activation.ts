@@ -8,8 +8,8 @@ export interface ActivationOptions {
 }
 
 /**
- * The control plane calls this route once requests are routed to the instance's rollout. A call activates only that rollout, and the
- * router forwards requests to no other one, so a user who calls this route through the router changes nothing.
+ * The control plane calls this route after it has routed requests to the instance's rollout. A user who calls it through the router
+ * reaches only the active rollout, so the call changes nothing.
  */
 export function serveActivation(app: App, { activation, rollout }: ActivationOptions): void {
   if (rollout === undefined) return;

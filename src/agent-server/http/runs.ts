@@ -6,7 +6,7 @@ import { keepAliveResponse } from "../../platform/http/json-responses.ts";
 import { type App, type Env, serve } from "../../platform/http/route.ts";
 import type { Log } from "../../platform/lib/log.ts";
 import { agentServerRoutes } from "../contract/routes.ts";
-import type { OnDisconnect } from "../contract/runs.ts";
+import type { OnDisconnect, StatelessRunCreate } from "../contract/runs.ts";
 import type { Cancellations, StreamedEvent } from "../engine/index.ts";
 import type { Disconnects } from "../runs/disconnects.ts";
 import { type RunPath, type Runs, toRun } from "../runs/runs.ts";
@@ -95,9 +95,7 @@ export function serveRuns(app: App, options: RunRoutesOptions): void {
   serve(app, routes.joinStatelessRunStream, (request) => responses.joinStream(request));
 }
 
-type StatelessArguments = Parameters<Runs["createStateless"]>;
-
-async function createOne(runs: Runs, caller: StatelessArguments[0], body: StatelessArguments[1][number]) {
+async function createOne(runs: Runs, caller: Caller, body: StatelessRunCreate) {
   const [run] = await runs.createStateless(caller, [body]);
   if (!run) throw new ApiError("internal");
   return run;
@@ -115,13 +113,11 @@ function lastSeen(id: string | undefined): number | undefined {
 
 type NewRun = Parameters<Runs["eventsOfNew"]>[0];
 
-/** The disconnect options of a request. */
 interface DisconnectOptions {
   on_disconnect?: OnDisconnect;
   cancel_on_disconnect?: boolean;
 }
 
-/** A request to join a run. */
 interface Join {
   caller: Caller;
   params: RunPath;
@@ -143,7 +139,7 @@ function isCancelledOnDisconnect(...options: DisconnectOptions[]): boolean {
   return false;
 }
 
-/** Builds the responses of run routes: a stream or an awaited output, with location headers. */
+/** The responses of run routes: a stream or an awaited output, with location headers. */
 class RunResponses {
   readonly #options: RunRoutesOptions;
   readonly #formatter = new SseFormatter();
@@ -157,12 +153,10 @@ class RunResponses {
     return { "Content-Location": pathOf(path) };
   }
 
-  /** The Location header: the path of the request that waits for the end of a run. */
   joinAt(path: RunPath, context: Context, cancel = false): Record<string, string> {
     return { Location: `${pathOf(path)}/join${queryOf(context, cancel)}` };
   }
 
-  /** The path to resume a broken stream, with the query of this request. */
   #streamAt(path: RunPath, context: Context, cancel: boolean): Record<string, string> {
     return { Location: `${pathOf(path)}/stream${queryOf(context, cancel)}` };
   }
@@ -197,44 +191,33 @@ class RunResponses {
     client: ClientAbort,
   ): Response {
     const { heartbeat_ms } = this.#options;
-    return sseResponse(events, {
-      modes,
-      headers,
-      client,
-      heartbeat_ms,
-      formatter: this.#formatter,
-      onError: (error) => this.#log(error),
-    });
+    const shared = { heartbeat_ms, formatter: this.#formatter, onError: this.#onError };
+    return sseResponse(events, { ...shared, modes, headers, client });
   }
 
   waitForNew(run: NewRun, path: RunPath, context: Context<Env>, cancel: boolean): Promise<Response> {
     const client = clientAbortOf(context);
     if (cancel) this.#options.disconnects.watch(run, client.signal);
     const headers = { ...this.createdAt(path), ...this.joinAt(path, context, cancel) };
-    return this.#wait(this.#options.runs.outputOfNew(run, client.signal), headers, client);
+    const output = this.#options.runs.output(run, client.signal, { isNew: true });
+    return keepAliveResponse(output, headers, client, this.#onError);
   }
 
   async join({ caller, params, query, context }: Join): Promise<Response> {
     const client = clientAbortOf(context);
     const run = await this.#options.runs.find(caller, params);
     const headers = this.joinAt(params, context, this.#onJoin(run, client, query));
-    return this.#wait(this.#options.runs.output(run, client.signal), headers, client);
+    return keepAliveResponse(this.#options.runs.output(run, client.signal), headers, client, this.#onError);
   }
 
-  #wait(output: Promise<string>, headers: Record<string, string>, client: ClientAbort): Promise<Response> {
-    return keepAliveResponse(output, headers, client, (error) => this.#log(error));
-  }
-
-  #log(error: unknown): void {
-    this.#options.log.warn({ error }, "response failed");
-  }
+  readonly #onError = (error: unknown): void => this.#options.log.warn({ error }, "response failed");
 }
 
 /** Relative to the client's base URL: the client prepends it, including any path prefix. */
 const pathOf = ({ thread_id, run_id }: RunPath): string =>
   `${thread_id === undefined ? "" : `/threads/${thread_id}`}/runs/${run_id}`;
 
-/** The query of the request, with the disconnect option that its body may have set: a GET has no body. */
+/** The query of the request, with the disconnect option of its body, because a GET has no body. */
 function queryOf(context: Context, cancel: boolean): string {
   const { search, searchParams } = new URL(context.req.url);
   const isCancel = (name: string) => ["cancel", "true", "1"].includes(searchParams.get(name) ?? "");

@@ -2,11 +2,9 @@ import type { Thread } from "../contract/records.ts";
 import type { ThreadSearch } from "../contract/threads.ts";
 import { pick } from "../threads/select-state.ts";
 
-/** The named fields of each record; all fields without names. */
 export const selectFields = <T extends object>(records: T[], fields: readonly string[] | undefined): Partial<T>[] =>
   fields ? records.map((record) => pick(record, fields) as Partial<T>) : records;
 
-/** {@link selectFields} for threads; includes `extracted`. */
 export const selectThreads = (
   threads: Thread[],
   { select, extract }: Pick<ThreadSearch, "select" | "extract">,

@@ -3,9 +3,9 @@ import { type Sink, StreamedBody } from "../../platform/http/streamed-body.ts";
 import type { StreamedEvent } from "../engine/index.ts";
 
 export interface SseOptions {
-  /** Sends only events of these modes, and those that every stream has. */
+  /** Sends only events of these modes, and the events of every stream. */
   modes?: readonly string[];
-  /** Interval of comments in a silent stream, which keep proxies and clients from closing the connection. */
+  /** Interval of comments in a silent stream. They prevent proxies and clients from closing the connection. */
   heartbeat_ms: number;
   formatter: SseFormatter;
   headers?: Record<string, string>;
@@ -16,10 +16,7 @@ export interface SseOptions {
 
 const HEARTBEAT = ": heartbeat\n\n";
 
-/**
- * Sends batches of events as server-sent events, one HTTP chunk per batch. The next batch is read once the client has received the last,
- * so a slow reader costs one batch of memory.
- */
+/** Sends each batch of events as one HTTP chunk. The next batch is read once the client has received it: a slow reader costs one batch. */
 export function sseResponse(batches: AsyncGenerator<readonly StreamedEvent[]>, options: SseOptions): Response {
   const write = (sink: Sink) => writeEvents(batches, sink, options);
   const body = new StreamedBody(write, () => options.client.abort(new Error("The client disconnected.")));
@@ -57,7 +54,7 @@ async function writeEvents(
     }
     sink.end();
   } catch (error) {
-    // The status line is sent already, so the error goes to the log.
+    // The status line is already sent, so the error goes to the log.
     if (!client.signal.aborted) onError(error);
     const refusal = accessEndError(client);
     // Does not wait for a reader with a full buffer.
@@ -77,7 +74,7 @@ const oneLine = (text: string) => text.replaceAll(/[\r\n]/g, " ");
 export class SseFormatter {
   readonly #texts = new WeakMap<StreamedEvent, string>();
 
-  /** A reader that keeps up receives single events, whose text all readers share; a joined text belongs to one reader. */
+  /** Readers share the texts of single events, which a reader that keeps up receives. */
   textOf(events: readonly StreamedEvent[]): string {
     return events.length === 1
       ? this.#format(events[0] as StreamedEvent)

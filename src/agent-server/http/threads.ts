@@ -52,13 +52,8 @@ export function serveThreads(app: App, { threads, states, heartbeat_ms, log }: T
   serve(app, routes.streamThread, async ({ caller, params, query, headers, context }) => {
     const client = clientAbortOf(context);
     const modes = query.stream_mode ?? query.stream_modes ?? ["run_modes"];
-    const events = await threads.events(
-      caller,
-      params.thread_id,
-      modes,
-      headers["Last-Event-ID"] || undefined,
-      client.signal,
-    );
+    const after = headers["Last-Event-ID"] || undefined;
+    const events = await threads.events(caller, params.thread_id, modes, after, client.signal);
     return sseResponse(events, {
       headers: { Location: `/threads/${params.thread_id}/stream${new URL(context.req.url).search}` },
       client,

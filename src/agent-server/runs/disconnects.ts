@@ -1,24 +1,26 @@
 import type { Log } from "../../platform/lib/log.ts";
 import type { ThreadRunKey } from "../storage/schema.ts";
 
+interface DisconnectsOptions {
+  cancel: (run: ThreadRunKey) => Promise<void>;
+  grace_ms: number;
+  log: Log;
+}
+
 /**
  * Cancels runs with `on_disconnect: cancel` after their client disconnects. A reader that connects within the grace period prevents the
  * cancel; readers that were connected before do not. Pending cancels are in memory: after a crash of the process the runs continue.
  */
 export class Disconnects {
-  readonly #cancel: (run: ThreadRunKey) => Promise<void>;
-  readonly #grace_ms: number;
-  readonly #log: Log;
+  readonly #options: DisconnectsOptions;
   readonly #timers = new Map<string, NodeJS.Timeout>();
   #stopped = false;
 
-  constructor(options: { cancel: (run: ThreadRunKey) => Promise<void>; grace_ms: number; log: Log }) {
-    this.#cancel = options.cancel;
-    this.#grace_ms = options.grace_ms;
-    this.#log = options.log;
+  constructor(options: DisconnectsOptions) {
+    this.#options = options;
   }
 
-  /** A reader of the run connected: prevents the pending cancel. */
+  /** Prevents the pending cancel of the run. */
   onConnect(run_id: string): void {
     clearTimeout(this.#timers.get(run_id));
     this.#timers.delete(run_id);
@@ -40,10 +42,11 @@ export class Disconnects {
   #onDisconnect(run: ThreadRunKey): void {
     if (this.#stopped) return;
     this.onConnect(run.run_id);
+    const { cancel, grace_ms, log } = this.#options;
     const timer = setTimeout(() => {
       this.#timers.delete(run.run_id);
-      this.#cancel(run).catch((error) => this.#log.error({ error, run_id: run.run_id }, "cancel on disconnect failed"));
-    }, this.#grace_ms);
+      cancel(run).catch((error) => log.error({ error, run_id: run.run_id }, "cancel on disconnect failed"));
+    }, grace_ms);
     this.#timers.set(run.run_id, timer.unref());
   }
 }

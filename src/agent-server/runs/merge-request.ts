@@ -7,23 +7,17 @@ import type { AssistantRow } from "../storage/schema.ts";
 export type RunRequest = Partial<Pick<RunCreate, "checkpoint" | "checkpoint_id">> &
   Omit<StatelessRunCreate, "on_completion"> & { multitask_strategy?: RunCreate["multitask_strategy"] };
 
-/** Keys of `configurable` that the service sets; values of clients are ignored. */
+/** Keys of `configurable` that the service sets. Values of clients are ignored. */
 const RESERVED = new Set(["thread_id", "run_id", "graph_id", "assistant_id", "user_id", "checkpoint_ns"]);
 
 const isReserved = (key: string) => RESERVED.has(key) || key.startsWith("__") || key.startsWith("langgraph_auth_");
 
-/** An object without the reserved keys. */
 export const withoutReserved = (object: JsonObject = {}): JsonObject =>
   Object.fromEntries(Object.entries(object).filter(([key]) => !isReserved(key)));
 
-export interface Merged {
-  kwargs: RunKwargs;
-  metadata: JsonObject;
-}
-
 /**
- * Merges the settings of a run: the assistant's, then the thread's, then the request's. Later values win, key by key in `configurable`,
- * `metadata` and `context`, as a whole elsewhere.
+ * Merges the settings of the assistant, the thread and the request. Later values take precedence: key by key in `configurable`, `metadata`
+ * and `context`, as a whole elsewhere.
  */
 export function mergeRequest(
   request: RunRequest,
@@ -31,7 +25,7 @@ export function mergeRequest(
   thread: { thread_id: string; metadata: JsonObject },
   run: { run_id: string; temporary: boolean },
   caller: Caller,
-): Merged {
+): { kwargs: RunKwargs; metadata: JsonObject } {
   const base = JSON.parse(assistant.config) as RunConfig;
   const { graph_id, assistant_id } = assistant;
   const metadata = {
@@ -66,12 +60,7 @@ export function mergeRequest(
 /** The run's user. `langgraph_auth_` keys are not copied into the metadata of checkpoints. */
 const identityOf = ({ user_id, scopes }: Caller): JsonObject => ({
   user_id,
-  langgraph_auth_user: {
-    identity: user_id,
-    is_authenticated: true,
-    display_name: user_id,
-    permissions: [...scopes],
-  },
+  langgraph_auth_user: { identity: user_id, is_authenticated: true, display_name: user_id, permissions: [...scopes] },
   langgraph_auth_user_id: user_id,
   langgraph_auth_permissions: [...scopes],
 });
@@ -94,7 +83,7 @@ function toKwargs(request: RunRequest, config: RunConfig, context: JsonObject, t
   };
 }
 
-/** The checkpoint that the run starts from, if it is not the newest. The body's own field wins over `config`. */
+/** The checkpoint that the run starts from, if it is not the newest. The body's own field takes precedence over `config`. */
 export function startingCheckpoint({ checkpoint, checkpoint_id, config }: RunRequest): CheckpointRef {
   const id = checkpoint?.checkpoint_id ?? checkpoint_id ?? config.configurable?.checkpoint_id;
   return { ...checkpoint, checkpoint_id: typeof id === "string" && id !== "" ? id : undefined };

@@ -26,10 +26,9 @@ const MAX_COUNTED = 50_000;
 /** Ended runs that a page scans: 20,000 take 60 ms on SQLite, whose reads block the process. */
 const MAX_SCANNED = 20_000;
 
-/** Maximum length of error messages in lists, in UTF-16 units. */
+/** In UTF-16 units. */
 const MAX_MESSAGE_LENGTH = 1000;
 
-/** The runs of a workspace, over all of its threads. */
 export class RunOverview {
   readonly #database: Database;
   readonly #max_scanned: number;
@@ -39,33 +38,20 @@ export class RunOverview {
     this.#max_scanned = max_scanned;
   }
 
-  /**
-   * Newest first. The next page continues with earlier runs, regardless of runs that are accepted in the meantime. If few runs match, a
-   * page can end before it is full, and `next` continues from there.
-   */
+  /** Newest first. A page can have fewer runs than its limit if few runs match; `next` continues after the last scanned run. */
   async list({ tenant_id }: Caller, query: RunOverviewQuery): Promise<RunOverviewPage> {
-    const { limit, cursor, status, assistant_id, thread_id, run_id, created_from, created_until } = query;
+    const { limit, cursor, ...conditions } = query;
     const { read } = this.#database;
-    const filter = {
-      tenant_id,
-      statuses: status,
-      assistant_id,
-      thread_id,
-      run_id,
-      created_from,
-      created_until,
-      after: cursor === undefined ? undefined : positionOf(cursor),
-      back_to: undefined,
-      limit: limit + 1,
-    };
-    const isIndexed = run_id !== undefined || areActive(status);
+    const after = cursor === undefined ? undefined : positionOf(cursor);
+    const filter = { ...conditions, tenant_id, after, limit: limit + 1 };
+    const isIndexed = query.run_id !== undefined || areActive(query.status);
     const back_to = isIndexed ? undefined : await findPositionBefore(read, filter, this.#max_scanned - 1);
     const rows = await listRunsOfTenant(read, { ...filter, back_to });
     const last = rows.length > limit ? rows[limit - 1] : back_to;
     return { runs: rows.slice(0, limit).map(toOverviewItem), next: last ? cursorAt(last) : null };
   }
 
-  /** The throughput of the last hour, by minute. */
+  /** The last hour, by minute. */
   async throughput({ tenant_id }: Caller): Promise<RunThroughput> {
     const { read } = this.#database;
     const now = await readNow(read);
@@ -87,18 +73,11 @@ function positionOf(cursor: string): RunPosition {
 
 const iso = (ms: number | null): string | null => (ms === null ? null : isoOfMilliseconds(ms));
 
-const toOverviewItem = (row: RunOverviewRow): RunOverviewItem => ({
-  run_id: row.run_id,
-  thread_id: row.thread_id,
-  assistant_id: row.assistant_id,
-  graph_id: row.graph_id,
-  status: row.status,
-  multitask_strategy: row.multitask_strategy,
-  is_stateless: row.temporary === 1,
-  attempt: row.attempt,
-  stopping: row.ended_at === null ? row.cancel_action : null,
-  cancel_reason: row.cancel_reason,
-  error: errorOf(row.failure),
+const toOverviewItem = ({ seq: _, temporary, cancel_action, failure, ...row }: RunOverviewRow): RunOverviewItem => ({
+  ...row,
+  is_stateless: temporary === 1,
+  stopping: row.ended_at === null ? cancel_action : null,
+  error: errorOf(failure),
   created_at: isoOfMilliseconds(row.created_at),
   start_at: isoOfMilliseconds(row.start_at),
   started_at: iso(row.started_at),
@@ -118,20 +97,15 @@ const MINUTE_MS = 60_000;
 const MINUTES = 60;
 
 interface Counted {
-  /** In milliseconds since the epoch. */
   now: number;
-  /** Active runs. */
   active: readonly RunCount[];
   /** Runs that ended within the last hour. */
   ended: readonly RunCount[];
-  /** The count of ended runs reached its limit: missing runs ended in the first counted minute or before. */
+  /** The count of ended runs reached its limit: uncounted runs ended in the first counted minute or before. */
   isCut: boolean;
 }
 
-/**
- * The counts by minute, oldest first, up to the current minute. The numbers of waiting and running runs are known for now and computed
- * backwards from there.
- */
+/** Counts by minute, oldest first. The numbers of waiting and running runs are known for `now` and computed backwards. */
 export function throughput({ now, active, ended, isCut }: Counted): RunMinute[] {
   const last = Math.floor(now / MINUTE_MS);
   const whole = isCut ? Math.min(...ended.map((run) => run.ended as number)) + 1 : 0;
@@ -146,14 +120,8 @@ export function throughput({ now, active, ended, isCut }: Counted): RunMinute[] 
     const accepted = during(minute, (run) => run.accepted);
     const started = during(minute, (run) => run.started);
     const ended_now = during(minute, (run) => run.ended);
-    minutes.unshift({
-      at: isoOfMilliseconds(minute * MINUTE_MS),
-      accepted,
-      started,
-      ended: ended_now,
-      waiting,
-      running,
-    });
+    const at = isoOfMilliseconds(minute * MINUTE_MS);
+    minutes.unshift({ at, accepted, started, ended: ended_now, waiting, running });
     // A run that never started leaves the queue when it ends.
     const unstarted = during(minute, (run) => (run.started === null ? run.ended : null));
     waiting += started + unstarted - accepted;

@@ -8,30 +8,22 @@ import { isoOfMilliseconds } from "../../platform/lib/times.ts";
 import { findAssistantOrGraph } from "../assistants/assistants.ts";
 import type { AgentContext } from "../context.ts";
 import type { Run } from "../contract/records.ts";
-import type { CheckpointRef, RunCreate, StatelessRunCreate } from "../contract/run-schemas.ts";
-import {
-  applyMultitaskStrategy,
-  type Ending,
-  type PendingCancel,
-  type StreamedEvent,
-  snapshotOf,
-} from "../engine/index.ts";
-import { findCheckpoint } from "../storage/checkpoints.ts";
+import type { RunCreate, StatelessRunCreate } from "../contract/run-schemas.ts";
+import { applyMultitaskStrategy, type PendingCancel, type StreamedEvent, snapshotOf } from "../engine/index.ts";
 import { lastEventSeq } from "../storage/events.ts";
 import { deleteRun } from "../storage/run-deletion.ts";
-import { findRun, insertRun, listActiveRuns, listRuns, lockThreadAndRun } from "../storage/runs.ts";
+import { findRun, insertRun, listActiveRuns, listRuns, lockThreadAndRun, type RunFilter } from "../storage/runs.ts";
 import type { AssistantRow, RunKey, RunRow, ThreadRow } from "../storage/schema.ts";
 import { insertThread, lockThread, setThreadBusy } from "../storage/threads.ts";
-import { MAX_TRIES, requireThread, type ThreadStates } from "../threads/thread-states.ts";
+import { MAX_TRIES, requireCheckpoint, requireThread, type ThreadStates } from "../threads/thread-states.ts";
 import { mergeRequest, type RunRequest, startingCheckpoint, withoutReserved } from "./merge-request.ts";
 
-/** Path of a run: on a thread, or stateless. */
+/** `thread_id` is absent in the paths of stateless runs. */
 export interface RunPath {
   run_id: string;
   thread_id?: string;
 }
 
-/** Runs: executions of an assistant on a thread. */
 export class Runs {
   readonly #context: AgentContext;
   readonly #states: ThreadStates;
@@ -41,7 +33,7 @@ export class Runs {
     this.#states = states;
   }
 
-  /** Accepts a run on a thread. An accepted run is durable: it reaches an end even if this process dies. */
+  /** Accepts a run on a thread. An accepted run is durable: it ends even if this process dies. */
   async create(caller: Caller, thread_id: string, body: RunCreate): Promise<RunRow> {
     const assistant = await this.#requireAssistant(caller, body.assistant_id);
     const cancels: PendingCancel[] = [];
@@ -60,7 +52,7 @@ export class Runs {
     return run;
   }
 
-  /** Accepts stateless runs, all or none; each gets its own hidden thread. */
+  /** Accepts stateless runs, all or none. Each has its own hidden thread. */
   async createStateless(caller: Caller, bodies: StatelessRunCreate[]): Promise<RunRow[]> {
     const assistants = await Promise.all(bodies.map((body) => this.#requireAssistant(caller, body.assistant_id)));
     return this.#context.database.write(
@@ -68,18 +60,12 @@ export class Runs {
         const rows: RunRow[] = [];
         for (const [i, body] of bodies.entries()) {
           const assistant = assistants[i] as AssistantRow;
+          const { graph_id, assistant_id } = assistant;
+          const { tenant_id } = caller;
           const temporary = body.on_completion === "delete";
-          const metadata = JSON.stringify({
-            ...body.metadata,
-            graph_id: assistant.graph_id,
-            assistant_id: assistant.assistant_id,
-          });
-          const thread = await insertThread(tx, {
-            thread_id: newId(),
-            tenant_id: caller.tenant_id,
-            metadata,
-            hidden: temporary ? 1 : 0,
-          });
+          const metadata = JSON.stringify({ ...body.metadata, graph_id, assistant_id });
+          const hidden = temporary ? 1 : 0;
+          const thread = await insertThread(tx, { thread_id: newId(), tenant_id, metadata, hidden });
           rows.push(await this.#insert(tx, caller, assistant, thread as ThreadRow, body, false, temporary));
         }
         return rows;
@@ -88,7 +74,6 @@ export class Runs {
     );
   }
 
-  /** The run's row. */
   async find(caller: Caller, { run_id, thread_id }: RunPath): Promise<RunRow> {
     const run = await findRun(this.#context.database.read, { tenant_id: caller.tenant_id, run_id, thread_id });
     if (!run) throw new ApiError("run_not_found");
@@ -100,20 +85,16 @@ export class Runs {
   }
 
   /** Newest first. */
-  async list(
-    caller: Caller,
-    thread_id: string,
-    filter: { status?: Run["status"]; limit: number; offset: number },
-  ): Promise<Run[]> {
+  async list(caller: Caller, thread_id: string, filter: RunFilter): Promise<Run[]> {
     const { read } = this.#context.database;
-    await requireThread(read, caller, thread_id);
-    return (await listRuns(read, { tenant_id: caller.tenant_id, thread_id, ...filter })).map(toRun);
+    const thread = await requireThread(read, caller, thread_id);
+    return (await listRuns(read, thread, filter)).map(toRun);
   }
 
   /**
    * Deletes an ended run with its checkpoints.
    *
-   * @throws ApiError run_active; thread_busy while another run of the thread is active, because it may use those checkpoints
+   * @throws ApiError run_active; thread_busy while another run of the thread is active, because it may use the checkpoints
    */
   async delete(caller: Caller, thread_id: string, run_id: string): Promise<void> {
     const { database } = this.#context;
@@ -134,24 +115,21 @@ export class Runs {
     }
   }
 
-  /** The run's output as JSON text, once it has ended. */
-  async output(run: RunRow, signal: AbortSignal): Promise<string> {
-    const ending: Ending | undefined =
-      run.ended_at === null
-        ? await this.#context.engine.events.ending(run, signal)
-        : { status: run.status, output: run.output };
-    return outputOf(ending);
-  }
-
-  /** As {@link output}, for a run that this request created. */
-  async outputOfNew(run: RunRow, signal: AbortSignal): Promise<string> {
-    const ending = await this.#context.engine.events.ending(run, signal, { isNew: true });
-    return outputOf(ending);
+  /**
+   * The run's output as JSON text, once it has ended. Always an object, because clients use `in` on it.
+   *
+   * @param isNew this request has created the run
+   * @throws ApiError run_not_found if the run was rolled back
+   */
+  async output(run: RunRow, signal: AbortSignal, { isNew = false } = {}): Promise<string> {
+    const ending = run.ended_at === null ? await this.#context.engine.events.ending(run, signal, { isNew }) : run;
+    if (!ending) throw new ApiError("run_not_found");
+    return ending.output === null || ending.output === "null" ? "{}" : ending.output;
   }
 
   /**
-   * The events of a run. `after` is the id of the last received event (0: from the start); undefined means from now on: the stream then
-   * starts with a `metadata` event without id.
+   * The events of a run after the id `after`; 0 returns all events, undefined only new events. A stream of new events starts with a
+   * `metadata` event without id.
    */
   async events(
     caller: Caller,
@@ -164,7 +142,6 @@ export class Runs {
     return { run, events: this.#follow(followedRun(run), seen, after === undefined && seen > 0, signal) };
   }
 
-  /** The events of a run that this request created. */
   eventsOfNew(run: RunRow, signal: AbortSignal): AsyncGenerator<readonly StreamedEvent[]> {
     return this.#follow(followedRun(run), 0, false, signal);
   }
@@ -183,7 +160,7 @@ export class Runs {
       hasMetadata = true;
       yield events;
     }
-    // Every stream begins with the metadata, even that of a run that ended before its start.
+    // Every stream begins with the metadata, also that of a run that ended before its start.
     if (!hasMetadata) yield metadata;
   }
 
@@ -219,13 +196,8 @@ export class Runs {
     const { graph_id, assistant_id } = assistant;
     const run_id = newId();
     const threadMetadata = JSON.parse(thread.metadata) as JsonObject;
-    const { kwargs, metadata } = mergeRequest(
-      request,
-      assistant,
-      { ...thread, metadata: threadMetadata },
-      { run_id, temporary },
-      caller,
-    );
+    const parsed = { ...thread, metadata: threadMetadata };
+    const { kwargs, metadata } = mergeRequest(request, assistant, parsed, { run_id, temporary }, caller);
     // Binds the thread to the graph that reads its state. A queued run binds the thread when it starts.
     const bound = busy ? threadMetadata : { ...threadMetadata, graph_id, assistant_id };
     const changed_at = await setThreadBusy(tx, thread.thread_id, JSON.stringify(bound));
@@ -246,16 +218,6 @@ export class Runs {
   }
 }
 
-/**
- * Clients use `in` on the response, so it is always an object.
- *
- * @throws ApiError run_not_found if the run was rolled back
- */
-function outputOf(ending: Ending | undefined): string {
-  if (!ending) throw new ApiError("run_not_found");
-  return ending.output === null || ending.output === "null" ? "{}" : ending.output;
-}
-
 /** Wakes the workers when the first of the new runs is due. */
 const startHint = (...bodies: { after_seconds?: number }[]): Hint => ({
   kind: "runs",
@@ -267,17 +229,6 @@ const startHint = (...bodies: { after_seconds?: number }[]): Hint => ({
 type FollowedRun = RunKey & Pick<RunRow, "attempt">;
 
 const followedRun = ({ run_id, tenant_id, attempt }: RunRow): FollowedRun => ({ run_id, tenant_id, attempt });
-
-/** A run from a missing checkpoint would start without state, as if the thread had lost it. */
-async function requireCheckpoint(
-  tx: Tx,
-  thread_id: string,
-  { checkpoint_ns = "", checkpoint_id }: CheckpointRef,
-): Promise<void> {
-  if (checkpoint_id === undefined) return;
-  const found = await findCheckpoint(tx, { thread_id, checkpoint_ns, checkpoint_id });
-  if (!found) throw new ApiError("checkpoint_not_found", { thread_id, checkpoint_id });
-}
 
 export function toRun(row: RunRow): Run {
   return {

@@ -3,10 +3,8 @@ import { nowMs, type Tx } from "../../platform/database/database.ts";
 import type { Schema } from "../../platform/database/schema.ts";
 
 /**
- * True for the active rollout, and for every rollout while none is active. The condition is part of the statements that claim
- * runs, so an instance claims no run after the commit that activates another rollout.
- *
- * @param rollout a value or a parameter of {@link prepared}
+ * True for the active rollout, and for every rollout while none is active. The statements that claim runs contain the condition, so an
+ * instance claims no run after the commit that activates another rollout.
  */
 export const isActiveRollout = (e: ExpressionBuilder<Schema, "runs">, rollout: number): Expression<SqlBool> =>
   e.not(e.exists(e.selectFrom("active_rollout as a").select("a.id").where("a.rollout", "<>", rollout)));
@@ -15,7 +13,7 @@ export const isActiveRollout = (e: ExpressionBuilder<Schema, "runs">, rollout: n
 export const mayClaimAsRollout = async (tx: Tx, rollout: number): Promise<boolean> =>
   (await tx.first(tx.k.selectFrom("active_rollout").select("id").where("rollout", "<>", rollout))) === undefined;
 
-/** Makes a rollout the active one. Returns 0 and writes nothing when it, or a newer one, is active already. */
+/** Returns 0 and writes nothing if this rollout or a newer one is active. */
 export const activateRolloutIfNewer = (tx: Tx, rollout: number): Promise<number> =>
   tx.run(
     tx.k

@@ -1,7 +1,7 @@
-import { sql } from "kysely";
 import { nowMs, type Tx } from "../../platform/database/database.ts";
+import type { AssistantFilter, VersionSearch } from "../contract/assistants.ts";
 import type { AssistantRow, AssistantVersionRow } from "./schema.ts";
-import { matching, type Paging, paged } from "./search.ts";
+import { escapeLike, like, matching, type Paging, paged } from "./search.ts";
 
 export type NewAssistant = Omit<AssistantRow, "version" | "created_at" | "updated_at">;
 
@@ -21,42 +21,24 @@ export async function insertAssistant(tx: Tx, assistant: NewAssistant): Promise<
 const insertVersion = (tx: Tx, { updated_at: _, ...version }: AssistantRow) =>
   tx.run(tx.k.insertInto("assistant_versions").values({ ...version, created_at: nowMs }));
 
+const assistantQuery = (tx: Tx, tenant_id: string, assistant_id: string) =>
+  tx.k.selectFrom("assistants").selectAll().where("assistant_id", "=", assistant_id).where("tenant_id", "=", tenant_id);
+
 export const findAssistant = (tx: Tx, tenant_id: string, assistant_id: string): Promise<AssistantRow | undefined> =>
-  tx.first(
-    tx.k
-      .selectFrom("assistants")
-      .selectAll()
-      .where("assistant_id", "=", assistant_id)
-      .where("tenant_id", "=", tenant_id),
-  );
+  tx.first(assistantQuery(tx, tenant_id, assistant_id));
 
 /** As {@link findAssistant}, and locks the row until the transaction ends. */
 export const lockAssistant = (tx: Tx, tenant_id: string, assistant_id: string): Promise<AssistantRow | undefined> =>
-  tx.first(
-    tx.dialect.forUpdate(
-      tx.k
-        .selectFrom("assistants")
-        .selectAll()
-        .where("assistant_id", "=", assistant_id)
-        .where("tenant_id", "=", tenant_id),
-    ),
-  );
+  tx.first(tx.dialect.forUpdate(assistantQuery(tx, tenant_id, assistant_id)));
 
 /** Stores the assistant's fields as its next version: the highest number plus one, whichever version is current. */
 export async function insertNextVersion(tx: Tx, assistant: Omit<AssistantRow, "version">): Promise<AssistantRow> {
-  const last = await tx.first(
-    tx.k
-      .selectFrom("assistant_versions")
-      .select((s) => s.fn.max("version").as("version"))
-      .where("tenant_id", "=", assistant.tenant_id)
-      .where("assistant_id", "=", assistant.assistant_id),
-  );
+  const last = await tx.first(versionsOf(tx, assistant).select((s) => s.fn.max("version").as("version")));
   const next = { ...assistant, version: (last?.version ?? 0) + 1 };
   await insertVersion(tx, next);
   return setAssistant(tx, next);
 }
 
-/** Updates the assistant's current fields. */
 export async function setAssistant(
   tx: Tx,
   assistant: Omit<AssistantRow, "created_at" | "updated_at">,
@@ -74,51 +56,28 @@ export async function setAssistant(
   return row as AssistantRow;
 }
 
-/** Identifies an assistant: ids are unique within a workspace. */
-export type AssistantKey = Pick<AssistantRow, "tenant_id" | "assistant_id">;
+/** Ids are unique within a workspace. */
+type AssistantKey = Pick<AssistantRow, "tenant_id" | "assistant_id">;
 
-export const findVersion = (
-  tx: Tx,
-  { tenant_id, assistant_id }: AssistantKey,
-  version: number,
-): Promise<AssistantVersionRow | undefined> =>
-  tx.first(
-    tx.k
-      .selectFrom("assistant_versions")
-      .selectAll()
-      .where("tenant_id", "=", tenant_id)
-      .where("assistant_id", "=", assistant_id)
-      .where("version", "=", version),
-  );
+const versionsOf = (tx: Tx, { tenant_id, assistant_id }: AssistantKey) =>
+  tx.k.selectFrom("assistant_versions").where("tenant_id", "=", tenant_id).where("assistant_id", "=", assistant_id);
+
+export const findVersion = (tx: Tx, key: AssistantKey, version: number): Promise<AssistantVersionRow | undefined> =>
+  tx.first(versionsOf(tx, key).selectAll().where("version", "=", version));
 
 /** Newest first. */
 export const listVersions = (
   tx: Tx,
-  { tenant_id, assistant_id }: AssistantKey,
-  filter: { metadata?: object; limit: number; offset: number },
-): Promise<AssistantVersionRow[]> =>
-  tx.all(
-    tx.k
-      .selectFrom("assistant_versions")
-      .selectAll()
-      .where("tenant_id", "=", tenant_id)
-      .where("assistant_id", "=", assistant_id)
-      .$call(matching({ metadata: filter.metadata }))
-      .orderBy("version", "desc")
-      .limit(filter.limit)
-      .offset(filter.offset),
-  );
+  key: AssistantKey,
+  { metadata, limit, offset }: VersionSearch,
+): Promise<AssistantVersionRow[]> => {
+  const query = versionsOf(tx, key).selectAll().$call(matching({ metadata }));
+  return tx.all(query.orderBy("version", "desc").limit(limit).offset(offset));
+};
 
 export async function deleteAssistant(tx: Tx, { tenant_id, assistant_id }: AssistantKey): Promise<void> {
   for (const table of ["assistants", "assistant_versions"] as const)
     await tx.run(tx.k.deleteFrom(table).where("tenant_id", "=", tenant_id).where("assistant_id", "=", assistant_id));
-}
-
-export interface AssistantFilter {
-  metadata?: object;
-  graph_id?: string;
-  /** Substring of the name, case-insensitive. */
-  name?: string;
 }
 
 export const searchAssistants = (
@@ -139,10 +98,7 @@ export async function countAssistants(tx: Tx, tenant_id: string, filter: Assista
 function assistantsMatching(tx: Tx, tenant_id: string, { metadata, graph_id, name }: AssistantFilter) {
   let query = tx.k.selectFrom("assistants").where("tenant_id", "=", tenant_id).$call(matching({ metadata }));
   if (graph_id !== undefined) query = query.where("graph_id", "=", graph_id);
-  if (name !== undefined) {
-    const pattern = `%${name.toLowerCase().replaceAll(/[\\%_]/g, "\\$&")}%`;
-    query = query.where(sql<boolean>`lower(name) like ${pattern} escape '\\'`);
-  }
+  if (name !== undefined) query = query.where(like("name", `%${escapeLike(name)}%`));
   return query;
 }
 

@@ -1,46 +1,20 @@
 import { nowMs, type Tx } from "../../platform/database/database.ts";
 import { prepared } from "../../platform/database/prepared.ts";
-import type { CheckpointRow, CheckpointValueRow, CheckpointWriteRow } from "./schema.ts";
+import type { NewCheckpointData, WriteData } from "../graph-hosts/host.ts";
+import type { CheckpointRow, CheckpointValueRow, CheckpointWriteRow, RunRow } from "./schema.ts";
 
-export type NewValue = Pick<CheckpointValueRow, "channel" | "version" | "type" | "value">;
-export type NewWrite = Pick<CheckpointWriteRow, "task_id" | "task_path" | "idx" | "channel" | "type" | "value">;
-
-/** The writer of a checkpoint: a run at an epoch, or a state update (run_id null). */
-export interface Author {
-  tenant_id: string;
-  run_id: string | null;
-  epoch: number;
-  /** `seq` of the run; 0 for an update. */
-  seq: number;
-}
-
-export interface NewCheckpoint {
-  thread_id: string;
-  checkpoint_ns: string;
-  checkpoint_id: string;
-  parent_checkpoint_id: string | null;
-  checkpoint: string;
-  metadata: string;
-  /** Channel values that changed with this checkpoint. */
-  values: NewValue[];
-}
+/** The writer of a checkpoint: a run, or a state update, with `run_id` null and `seq` 0. */
+export type Author = Pick<RunRow, "tenant_id" | "epoch" | "seq"> & { run_id: string | null };
 
 /** Stores a checkpoint and its changed channel values. The caller holds the fence. */
 export async function insertCheckpoint(
   tx: Tx,
   author: Author,
-  { values, ...checkpoint }: NewCheckpoint,
+  { values, ...checkpoint }: NewCheckpointData,
 ): Promise<void> {
+  const { thread_id, checkpoint_ns } = checkpoint;
   await tx.run(insertQuery(tx, { ...author, ...checkpoint }));
-  for (const value of values)
-    await tx.run(
-      insertValueQuery(tx, {
-        ...author,
-        thread_id: checkpoint.thread_id,
-        checkpoint_ns: checkpoint.checkpoint_ns,
-        ...value,
-      }),
-    );
+  for (const value of values) await tx.run(insertValueQuery(tx, { ...author, thread_id, checkpoint_ns, ...value }));
 }
 
 const insertQuery = prepared<Omit<CheckpointRow, "created_at">, unknown>((k, p) =>
@@ -58,8 +32,8 @@ const insertQuery = prepared<Omit<CheckpointRow, "created_at">, unknown>((k, p) 
       metadata: p("metadata"),
       created_at: nowMs,
     })
-    // LangGraph writes a checkpoint again when its metadata changed (durability "exit"). Checkpoints of other runs stay, because a
-    // rollback of this run could not restore them.
+    // LangGraph writes a checkpoint again when its metadata has changed (durability "exit"). Checkpoints of other runs stay unchanged,
+    // because a rollback of this run could not restore them.
     .onConflict((conflict) =>
       conflict
         .columns(["thread_id", "checkpoint_ns", "checkpoint_id"])
@@ -89,14 +63,14 @@ const insertValueQuery = prepared<CheckpointValueRow, unknown>((k, p) =>
 );
 
 /**
- * Stores the writes of a checkpoint's tasks. A task that ran twice keeps its first writes. Of errors, interrupts and resume values (negative
- * `idx`) the newest is valid; those of earlier runs stay in lower layers.
+ * Stores the writes of a checkpoint's tasks. A task that ran twice keeps its first writes. For errors, interrupts and resume values
+ * (negative `idx`) the newest is valid; those of earlier runs stay in lower layers.
  */
 export async function insertWrites(
   tx: Tx,
   author: Author,
   at: { thread_id: string; checkpoint_ns: string; checkpoint_id: string },
-  writes: readonly NewWrite[],
+  writes: readonly WriteData[],
 ): Promise<void> {
   const { tenant_id, run_id, seq } = author;
   for (const write of writes) {

@@ -1,26 +1,16 @@
 import { sql } from "kysely";
 import type { Tx } from "../../platform/database/database.ts";
 import { prepared } from "../../platform/database/prepared.ts";
-import type { NewCheckpoint, NewValue, NewWrite } from "./checkpoint-inserts.ts";
+import type { CheckpointData, CheckpointFilter, ValueData, WriteData } from "../graph-hosts/host.ts";
 import type { CheckpointRow } from "./schema.ts";
 
-/** A checkpoint with its channel values and pending writes. */
-export interface StoredCheckpoint extends NewCheckpoint {
-  writes: NewWrite[];
-}
+type Namespace = Pick<CheckpointRow, "thread_id" | "checkpoint_ns">;
 
-interface Namespace {
-  thread_id: string;
-  checkpoint_ns: string;
-}
-
-/**
- * A checkpoint by its id, or the newest of the namespace. `without` excludes everything that this run has written.
- */
+/** A checkpoint by its id, or the newest of the namespace. `without` excludes everything that this run has written. */
 export async function findCheckpoint(
   tx: Tx,
   { without = NO_RUN, ...at }: Namespace & { checkpoint_id?: string; without?: string },
-): Promise<StoredCheckpoint | undefined> {
+): Promise<CheckpointData | undefined> {
   const row = await tx.first(
     at.checkpoint_id
       ? findQuery(tx, { ...at, checkpoint_id: at.checkpoint_id, without })
@@ -42,38 +32,21 @@ const COLUMNS = [
 ] as const;
 type Row = Pick<CheckpointRow, (typeof COLUMNS)[number]>;
 
-const newestQuery = prepared<Namespace & { without: string }, Row>((k, p) =>
+const namespaceQuery = (k: Tx["k"], p: (name: "thread_id" | "checkpoint_ns" | "without") => string) =>
   k
     .selectFrom("checkpoints")
     .select(COLUMNS)
     .where("run_id", "is distinct from", p("without"))
     .where("thread_id", "=", p("thread_id"))
-    .where("checkpoint_ns", "=", p("checkpoint_ns"))
-    .orderBy("checkpoint_id", "desc")
-    .limit(1),
+    .where("checkpoint_ns", "=", p("checkpoint_ns"));
+
+const newestQuery = prepared<Namespace & { without: string }, Row>((k, p) =>
+  namespaceQuery(k, p).orderBy("checkpoint_id", "desc").limit(1),
 );
 
 const findQuery = prepared<Namespace & { checkpoint_id: string; without: string }, Row>((k, p) =>
-  k
-    .selectFrom("checkpoints")
-    .select(COLUMNS)
-    .where("run_id", "is distinct from", p("without"))
-    .where("thread_id", "=", p("thread_id"))
-    .where("checkpoint_ns", "=", p("checkpoint_ns"))
-    .where("checkpoint_id", "=", p("checkpoint_id")),
+  namespaceQuery(k, p).where("checkpoint_id", "=", p("checkpoint_id")),
 );
-
-export interface CheckpointFilter {
-  /** Default: all threads. */
-  thread_id?: string;
-  checkpoint_ns?: string;
-  checkpoint_id?: string;
-  /** Only checkpoints older than this one. */
-  before?: string;
-  /** Must be contained in the metadata, also nested. */
-  metadata?: object;
-  limit: number;
-}
 
 /** Maximum text of values and writes in a page. The first checkpoint is always included. */
 const MAX_CHARS = 16_000_000;
@@ -82,18 +55,17 @@ const MAX_CHARS = 16_000_000;
 export async function listCheckpoints(
   tx: Tx,
   filter: CheckpointFilter,
-): Promise<{ checkpoints: StoredCheckpoint[]; isWhole: boolean }> {
+): Promise<{ checkpoints: CheckpointData[]; isWhole: boolean }> {
   let query = tx.k.selectFrom("checkpoints").select(COLUMNS);
   if (filter.thread_id !== undefined) query = query.where("thread_id", "=", filter.thread_id);
   if (filter.checkpoint_ns !== undefined) query = query.where("checkpoint_ns", "=", filter.checkpoint_ns);
   if (filter.checkpoint_id) query = query.where("checkpoint_id", "=", filter.checkpoint_id);
   if (filter.before) query = query.where("checkpoint_id", "<", filter.before);
-  if (filter.metadata && Object.keys(filter.metadata).length > 0) {
+  if (filter.metadata && Object.keys(filter.metadata).length > 0)
     query = query.where(sql<boolean>`json_contains(metadata, ${JSON.stringify(filter.metadata)})`);
-  }
   const rows = await tx.all(query.orderBy("checkpoint_id", "desc").limit(filter.limit));
-  const checkpoints: StoredCheckpoint[] = [];
-  // Doubles the number of checkpoints each time, as long as they are expected to fit by the mean of the previous ones.
+  const checkpoints: CheckpointData[] = [];
+  // The number of checkpoints doubles each time, up to the number that fits by the mean size of the previous ones.
   for (let chars = 0, count = 1; count >= 1 && checkpoints.length < rows.length; ) {
     const some = await withContents(tx, rows.slice(checkpoints.length, checkpoints.length + count));
     checkpoints.push(...some);
@@ -105,30 +77,27 @@ export async function listCheckpoints(
 }
 
 /** Counts shared values once. */
-function charsIn(checkpoints: StoredCheckpoint[]): number {
+function charsIn(checkpoints: CheckpointData[]): number {
   const stored = new Set(checkpoints.flatMap(({ values, writes }) => [...values, ...writes]));
   return [...stored].reduce((sum, { value }) => sum + value.length, 0);
 }
 
-async function withContents(tx: Tx, rows: Row[], without = NO_RUN): Promise<StoredCheckpoint[]> {
+async function withContents(tx: Tx, rows: Row[], without = NO_RUN): Promise<CheckpointData[]> {
   const versionsOf = new Map(rows.map((row) => [row, versionsIn(row)]));
-  const values = new Map<string, NewValue>();
+  const values = new Map<string, ValueData>();
   for (const [{ thread_id, checkpoint_ns }, versions] of groupByNamespace(versionsOf)) {
     for (const value of await findValues(tx, { thread_id, checkpoint_ns }, versions)) {
       values.set([thread_id, checkpoint_ns, value.channel, value.version].join("\0"), value);
     }
   }
-  const result: StoredCheckpoint[] = [];
+  const result: CheckpointData[] = [];
   for (const [row, versions] of versionsOf) {
     const { thread_id, checkpoint_ns, checkpoint_id } = row;
     const own = versions.flatMap(
       ([channel, version]) => values.get([thread_id, checkpoint_ns, channel, version].join("\0")) ?? [],
     );
-    result.push({
-      ...row,
-      values: own,
-      writes: newestLayer(await tx.all(writesQuery(tx, { thread_id, checkpoint_ns, checkpoint_id, without }))),
-    });
+    const writes = await tx.all(writesQuery(tx, { thread_id, checkpoint_ns, checkpoint_id, without }));
+    result.push({ ...row, values: own, writes: newestLayer(writes) });
   }
   return result;
 }
@@ -137,7 +106,7 @@ async function withContents(tx: Tx, rows: Row[], without = NO_RUN): Promise<Stor
  * Keeps the write with the highest layer at each position of a task; rows are ordered by layer. Returns writes in the order in which
  * LangGraph applies them: by path (in code points, which is the order of UTF-8 bytes), task and position.
  */
-function newestLayer(writes: (NewWrite & { layer: number })[]): NewWrite[] {
+function newestLayer(writes: (WriteData & { layer: number })[]): WriteData[] {
   const newest = writes
     .filter(({ task_id, idx }, i) => writes[i + 1]?.task_id !== task_id || writes[i + 1]?.idx !== idx)
     .map(({ layer: _, ...write }) => write);
@@ -147,10 +116,8 @@ function newestLayer(writes: (NewWrite & { layer: number })[]): NewWrite[] {
 
 type ChannelVersion = [channel: string, version: string];
 
-function versionsIn(row: Row): ChannelVersion[] {
-  const { channel_versions = {} } = JSON.parse(row.checkpoint) as {
-    channel_versions?: Record<string, string | number>;
-  };
+export function versionsIn({ checkpoint }: Pick<Row, "checkpoint">): ChannelVersion[] {
+  const { channel_versions = {} } = JSON.parse(checkpoint) as { channel_versions?: Record<string, string | number> };
   return Object.entries(channel_versions).map(([channel, version]) => [channel, String(version)]);
 }
 
@@ -169,8 +136,8 @@ function groupByNamespace(versionsOf: Map<Row, ChannelVersion[]>): [Namespace, s
 /** Below the limits of parameters per statement: 65,535 on Postgres, 32,766 on SQLite. */
 const MAX_PARAMETERS = 1000;
 
-async function findValues(tx: Tx, { thread_id, checkpoint_ns }: Namespace, versions: string[]): Promise<NewValue[]> {
-  const found: NewValue[] = [];
+async function findValues(tx: Tx, { thread_id, checkpoint_ns }: Namespace, versions: string[]): Promise<ValueData[]> {
+  const found: ValueData[] = [];
   for (let at = 0; at < versions.length; at += MAX_PARAMETERS) {
     const some = versions.slice(at, at + MAX_PARAMETERS);
     const rows = await tx.all(
@@ -186,7 +153,7 @@ async function findValues(tx: Tx, { thread_id, checkpoint_ns }: Namespace, versi
   return found;
 }
 
-const writesQuery = prepared<Namespace & { checkpoint_id: string; without: string }, NewWrite & { layer: number }>(
+const writesQuery = prepared<Namespace & { checkpoint_id: string; without: string }, WriteData & { layer: number }>(
   (k, p) =>
     k
       .selectFrom("checkpoint_writes")
@@ -204,7 +171,7 @@ const writesQuery = prepared<Namespace & { checkpoint_id: string; without: strin
 export const findWritesOfRun = (
   tx: Tx,
   { run_id, thread_id, checkpoint_id }: { run_id: string; thread_id: string; checkpoint_id: string },
-): Promise<Pick<NewWrite, "task_id" | "channel">[]> =>
+): Promise<Pick<WriteData, "task_id" | "channel">[]> =>
   tx.all(
     tx.k
       .selectFrom("checkpoint_writes")

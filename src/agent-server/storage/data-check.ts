@@ -8,12 +8,12 @@ import { ConfigError } from "../../platform/errors.ts";
 import { type BackgroundService, periodicService } from "../../platform/lib/background-service.ts";
 import type { Log } from "../../platform/lib/log.ts";
 
-/** Interval of the note: the loss of runs within it is not detected. */
+/** A loss of runs within this interval is not detected. */
 const NOTE_INTERVAL_MS = 5_000;
 /** Larger files are not checked after a crash: the check would take seconds. */
 const MAX_CHECKED_BYTES = 512 * 2 ** 20;
 
-/** A file beside an embedded database that describes its expected content. */
+/** A file next to an embedded database that describes the expected content. */
 interface Note {
   /** `seq` of the last run. */
   runs: number;
@@ -24,9 +24,8 @@ interface Note {
 const noteOf = (file: string): string => `${file}.note`;
 
 /**
- * Compares an embedded database with its note: SQLite itself accepts a truncated file, or a log with a damaged page, as complete.
+ * Compares an embedded database with its note, before its migration. SQLite itself accepts a truncated file, or a log with a damaged page.
  *
- * @param database before its migration
  * @throws ConfigError if runs are missing or pages are damaged
  */
 export async function checkData({ read }: Database, file: string): Promise<void> {
@@ -100,7 +99,7 @@ export function checkHeader(file: string): void {
 /** Invalid user or password, unknown database, missing privilege. */
 const REFUSED = /^(28...|3D000|42501)$/;
 
-/** Converts an error of the first connection to Postgres to a ConfigError with a remedy; returns other errors unchanged. */
+/** Converts an error of the first connection to Postgres to a ConfigError; returns other errors unchanged. */
 export function explainConnecting(error: unknown, description: string): unknown {
   const { code = "", message } = error as Error & { code?: string };
   if (!isDisconnected(error) && !REFUSED.test(code)) return error;
@@ -110,7 +109,7 @@ export function explainConnecting(error: unknown, description: string): unknown 
   );
 }
 
-/** Converts an error of opening the data to a ConfigError with a remedy; returns other errors unchanged. */
+/** Converts an error of opening the data to a ConfigError; returns other errors unchanged. */
 export function explainOpening(error: unknown, file: string): unknown {
   const { code = "", message } = error as Error & { code?: string };
   const kind = sqliteCodeOf(error);

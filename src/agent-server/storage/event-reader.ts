@@ -11,7 +11,7 @@ export interface StoredEvent {
 }
 
 export const EVENT_COLUMNS = ["seq", "event", "data", "base_seq", "base_run_id", "copies"] as const;
-type Row = Pick<RunEventRow, (typeof EVENT_COLUMNS)[number]>;
+export type EventRow = Pick<RunEventRow, (typeof EVENT_COLUMNS)[number]>;
 
 /** Text of a batch, in UTF-16 units. A slow reader needs two or three times as much memory. */
 const BATCH_LENGTH = 100_000;
@@ -19,7 +19,7 @@ const BATCH_LENGTH = 100_000;
 const FIRST_PAGE = 100;
 const MAX_PAGE = 1_000;
 
-/** Minimum length of deltas and their bases, in UTF-16 units. A base is the last such event of its type. */
+/** Minimum length of deltas and their bases, in UTF-16 units. */
 export const LONG = 1_000;
 
 /** Collects events up to {@link BATCH_LENGTH}, at least one. */
@@ -38,7 +38,6 @@ export class Batch {
 /** The last long text of each type, with the number of its event: the possible bases of the next event. */
 type LastTexts = Map<string, { seq: number; text: string }>;
 
-/** Reads the events of a run in order, batch by batch. */
 export class EventReader {
   readonly #run_id: string;
   #last: LastTexts = new Map();
@@ -58,18 +57,18 @@ export class EventReader {
     const got = batch.events.length;
     // Adapts the page to the batch, so that few rows are read and discarded.
     this.#limit = got === this.#limit ? Math.min(4 * got, MAX_PAGE) : Math.max(1, got);
-    // A reader at the end may wait for long: its texts are released.
+    // A reader at the end may wait for a long time, so its texts are released.
     if (got === 0) this.#last = new Map();
     return batch.events;
   }
 
-  /** The earlier events that the events of a page are deltas of, back to whole ones. */
-  async #chainsBefore(tx: Tx, rows: readonly Row[]): Promise<Row[]> {
-    const before: Row[] = [];
+  /** The delta bases of a page's events, back to whole events. */
+  async #chainsBefore(tx: Tx, rows: readonly EventRow[]): Promise<EventRow[]> {
+    const before: EventRow[] = [];
     const known = new Set([0, ...rows.map(({ seq }) => seq)]);
-    const isMissing = ({ base_seq }: Row) => base_seq !== null && !known.has(base_seq);
+    const isMissing = ({ base_seq }: EventRow) => base_seq !== null && !known.has(base_seq);
     if (rows.filter(isMissing).every(({ base_seq }) => textOf(this.#last, base_seq) !== undefined)) return before;
-    // The reader got some events from the live feed: the known texts are outdated.
+    // The reader received some events from the live feed, so the known texts are outdated.
     this.#last = new Map();
     for (const { base_seq } of rows) {
       if (base_seq === null || known.has(base_seq)) continue;
@@ -87,7 +86,11 @@ export class EventReader {
  *
  * @throws Error if a base is missing: the log is corrupt
  */
-export async function* unfold(tx: Tx, rows: readonly Row[], last: LastTexts = new Map()): AsyncGenerator<StoredEvent> {
+export async function* unfold(
+  tx: Tx,
+  rows: readonly EventRow[],
+  last: LastTexts = new Map(),
+): AsyncGenerator<StoredEvent> {
   for (const { seq, event, data, base_seq, base_run_id, copies } of rows) {
     let text = data;
     if (base_seq !== null) {
@@ -108,7 +111,7 @@ async function outputOf(tx: Tx, run_id: string): Promise<string | null | undefin
   return row?.output;
 }
 
-const pageQuery = prepared<{ run_id: string; after: number; limit: number }, Row>((k, p) =>
+const pageQuery = prepared<{ run_id: string; after: number; limit: number }, EventRow>((k, p) =>
   k
     .selectFrom("run_events")
     .select(EVENT_COLUMNS)
@@ -118,8 +121,8 @@ const pageQuery = prepared<{ run_id: string; after: number; limit: number }, Row
     .limit(p("limit")),
 );
 
-/** An event, its delta base, and so on. */
-const chainQuery = prepared<{ run_id: string; seq: number }, Row>((k, p) =>
+/** An event, its delta base, the base of that, and so on. */
+const chainQuery = prepared<{ run_id: string; seq: number }, EventRow>((k, p) =>
   k
     .withRecursive("chain", (w) =>
       w

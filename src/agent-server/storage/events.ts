@@ -2,8 +2,8 @@ import { sql } from "kysely";
 import { nowMs, type Tx } from "../../platform/database/database.ts";
 import { prepared } from "../../platform/database/prepared.ts";
 import type { TextDelta } from "../../platform/lib/text-delta.ts";
-import { EVENT_COLUMNS, type StoredEvent, unfold } from "./event-reader.ts";
-import type { RunEventRow } from "./schema.ts";
+import { EVENT_COLUMNS, type EventRow, type StoredEvent, unfold } from "./event-reader.ts";
+import type { RunEventRow, RunKey, ThreadRunKey } from "./schema.ts";
 
 /** The delta base of an event: an earlier event of the run, or (`base_seq` 0) the output of another run. */
 export interface EventBase {
@@ -11,27 +11,20 @@ export interface EventBase {
   base_run_id: string | null;
 }
 
-/** An event to store, whole or as a delta. */
 export interface NewEvent extends StoredEvent {
   stored?: EventBase & TextDelta;
 }
 
-type Row = Pick<RunEventRow, (typeof EVENT_COLUMNS)[number]>;
-
 const WHOLE = { base_seq: null, base_run_id: null, copies: null };
 
-function rowOf({ seq, event, data, stored }: NewEvent): Row {
+function rowOf({ seq, event, data, stored }: NewEvent): EventRow {
   if (!stored) return { seq, event, data, ...WHOLE };
   const { added, ...base } = stored;
   return { seq, event, data: added, ...base };
 }
 
 /** Appends to a run's events. The caller holds the fence and numbers the events. */
-export async function insertEvents(
-  tx: Tx,
-  run: { run_id: string; tenant_id: string },
-  given: readonly NewEvent[],
-): Promise<void> {
+export async function insertEvents(tx: Tx, run: RunKey, given: readonly NewEvent[]): Promise<void> {
   const { run_id, tenant_id } = run;
   const events: NewEvent[] = [];
   for (const event of given) {
@@ -68,11 +61,8 @@ const insertQuery = prepared<Omit<RunEventRow, "created_at">, unknown>((k, p) =>
   }),
 );
 
-/** Stores events of other runs whole that are deltas of this run's output, before the run is deleted. */
-export async function releaseOutput(
-  tx: Tx,
-  { run_id, thread_id }: { run_id: string; thread_id: string },
-): Promise<void> {
+/** Before the deletion of a run: stores events of other runs whole if they are deltas of its output. */
+export async function releaseOutput(tx: Tx, { run_id, thread_id }: Omit<ThreadRunKey, "tenant_id">): Promise<void> {
   const others = tx.k.selectFrom("runs").select("run_id").where("thread_id", "=", thread_id);
   const rows = await tx.all(
     tx.k

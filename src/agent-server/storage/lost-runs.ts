@@ -35,27 +35,16 @@ const lostRuns = (tx: Tx, { lease_ms, missed_ms, limit, rollout }: Lost) =>
 export const findLostRuns = (tx: Tx, lost: Lost): Promise<Pick<RunRow, "run_id" | "worker_id">[]> =>
   tx.all(lostRuns(tx, lost).select(["run_id", "worker_id"]));
 
-/**
- * As {@link findLostRuns}, and locks runs and threads until the transaction ends. Skips locked rows: a process that hangs in a transaction
- * must not block the rescue of other runs.
- */
+/** As {@link findLostRuns}, and locks runs and threads. Skips locked rows: a process that hangs must not block the rescue. */
 export const lockLostRuns = async (tx: Tx, lost: Lost): Promise<RunRow[]> => {
   const runs = await tx.all<RunRow>(tx.dialect.skipLocked(lostRuns(tx, lost).selectAll()));
   if (runs.length === 0) return [];
+  const thread_ids = runs.map(({ thread_id }) => thread_id);
   const free = await tx.all<{ thread_id: string }>(
-    tx.dialect.skipLocked(
-      tx.k
-        .selectFrom("threads")
-        .select("thread_id")
-        .where(
-          "thread_id",
-          "in",
-          runs.map(({ thread_id }) => thread_id),
-        ),
-    ),
+    tx.dialect.skipLocked(tx.k.selectFrom("threads").select("thread_id").where("thread_id", "in", thread_ids)),
   );
-  const threads = new Set(free.map(({ thread_id }) => thread_id));
-  return runs.filter(({ thread_id }) => threads.has(thread_id));
+  const locked = new Set(free.map(({ thread_id }) => thread_id));
+  return runs.filter(({ thread_id }) => locked.has(thread_id));
 };
 
 /** Returns runs that {@link lockLostRuns} has locked to the queue; the attempt counts. */
@@ -63,8 +52,8 @@ export const returnLostRuns = (tx: Tx, run_ids: string[]): Promise<number> =>
   tx.run(returnToQueue(tx, { spent: 1, crashed: 0, delay_ms: 0 }).where("run_id", "in", run_ids));
 
 /**
- * Shifts the times of active runs after the clock was set back: they would be due in the future, and new runs would overtake them. Keeps
- * their order and delays. Called at the start of the one process that has the embedded database; its own clock is monotonic.
+ * Shifts the times of active runs after the clock was set back: they would be due in the future, and new runs would overtake them. Their
+ * order and delays stay unchanged. Called at the start of the only process of an embedded database, whose own clock is monotonic.
  */
 export async function shiftFutureRuns(tx: Tx): Promise<void> {
   const isAhead = (e: ExpressionBuilder<Schema, "runs">) =>
@@ -83,6 +72,6 @@ export async function shiftFutureRuns(tx: Tx): Promise<void> {
   );
 }
 
-/** Expires all leases. Called at the start of the one process that has the embedded database: all running runs lost their worker. */
+/** Called at the start of the only process of an embedded database: all running runs have lost their worker. */
 export const expireLeases = (tx: Tx): Promise<number> =>
   tx.run(tx.k.updateTable("runs").set({ lease_until: 0 }).where("status", "=", RUNNING));

@@ -1,15 +1,12 @@
 import { sql } from "kysely";
 import type { Tx } from "../../platform/database/database.ts";
+import { versionsIn } from "./checkpoints.ts";
 import { releaseOutput } from "./events.ts";
+import type { ThreadRunKey } from "./schema.ts";
 
-interface RunOfThread {
-  run_id: string;
-  thread_id: string;
-}
+type RunOfThread = Omit<ThreadRunKey, "tenant_id">;
 
-/**
- * Deletes a run with its events and its checkpoints. Values that checkpoints of later runs reference stay.
- */
+/** Deletes a run with its events and its checkpoints. Values that checkpoints of later runs reference stay. */
 export async function deleteRun(tx: Tx, run: RunOfThread): Promise<void> {
   await releaseOutput(tx, run);
   await deleteWrites(tx, run);
@@ -33,7 +30,7 @@ async function deleteRecord(tx: Tx, run_id: string): Promise<void> {
   await tx.run(tx.k.deleteFrom("runs").where("run_id", "=", run_id));
 }
 
-/** Includes writes of later runs on its checkpoints, such as the answer to its interrupt. */
+/** Also deletes writes of later runs on the run's checkpoints, such as the answer to its interrupt. */
 async function deleteWrites(tx: Tx, { run_id, thread_id }: RunOfThread): Promise<void> {
   const position = sql<string>`checkpoint_ns || ' ' || checkpoint_id`;
   const own = tx.k
@@ -53,7 +50,7 @@ async function deleteUnusedValues(tx: Tx, { run_id, thread_id }: RunOfThread): P
   const rows = await tx.all(
     tx.k.selectFrom("checkpoints").select(["checkpoint_ns", "checkpoint"]).where("thread_id", "=", thread_id),
   );
-  const used = new Set(rows.flatMap((row) => versionsOf(row).map((version) => keyOf(row.checkpoint_ns, version))));
+  const used = new Set(rows.flatMap((row) => versionsIn(row).map(([, version]) => keyOf(row.checkpoint_ns, version))));
   const values = await tx.all(
     tx.k
       .selectFrom("checkpoint_values")
@@ -75,8 +72,3 @@ async function deleteUnusedValues(tx: Tx, { run_id, thread_id }: RunOfThread): P
 }
 
 const keyOf = (checkpoint_ns: string, version: string) => `${checkpoint_ns}\0${version}`;
-
-function versionsOf({ checkpoint }: { checkpoint: string }): string[] {
-  const { channel_versions = {} } = JSON.parse(checkpoint) as { channel_versions?: Record<string, string | number> };
-  return Object.values(channel_versions).map(String);
-}

@@ -1,12 +1,11 @@
 import { sql } from "kysely";
 import { nowMs, type Tx } from "../../platform/database/database.ts";
 import { prepared } from "../../platform/database/prepared.ts";
-import type { RunStatus } from "../contract/records.ts";
 import { isActiveRollout } from "./active-rollout.ts";
 import { PENDING, RUNNING } from "./runs.ts";
 import type { RunRow } from "./schema.ts";
 
-/** Whether any run may be claimable, without a transaction. Can be wrong only when true. */
+/** Whether a run may be claimable, read without a transaction. False is exact. */
 export const mayClaim = async (tx: Tx, rollout?: number): Promise<boolean> =>
   (await tx.first(rollout === undefined ? dueQuery(tx, {}) : dueToRolloutQuery(tx, { rollout }))) !== undefined;
 
@@ -30,9 +29,8 @@ export interface Claim {
 }
 
 /**
- * Claims the next runs: of each thread without a running run the first in its queue, if it is due. The queue of a thread is ordered by
- * start time, then by acceptance: a delayed run comes after runs with an earlier start, and a run in retry back-off keeps its place and
- * blocks the others.
+ * Claims the first run of the queue of each thread without a running run, if it is due. The queue of a thread is ordered by start time, then
+ * by acceptance. A run in retry back-off keeps its position and blocks later runs.
  */
 export const claimRuns = (tx: Tx, claim: Claim): Promise<RunRow[]> =>
   tx.all(
@@ -104,7 +102,7 @@ const claiming = (k: Tx["k"], p: Given, tx: Tx, isOfOne: boolean) =>
 
 /**
  * The next workspace with pending runs after `after`, in the circular order of ids, other than `except`. Each of the three columns is one
- * lookup in an index.
+ * index lookup.
  */
 export async function nextQueuedWorkspace(tx: Tx, range: WorkspaceRange): Promise<string | undefined> {
   const { next, beyond, first } = (await tx.first(queuedQuery(tx, range))) as QueuedRow;
@@ -143,11 +141,7 @@ export async function msUntilNextRun(tx: Tx): Promise<number | undefined> {
   return row?.ms ?? undefined;
 }
 
-/** A worker's claim of a run. */
-export interface Lease {
-  run_id: string;
-  epoch: number;
-}
+export type Lease = Pick<RunRow, "run_id" | "epoch">;
 
 /**
  * The fence: whether the run is running at this epoch without a cancel. Locks the row until the transaction ends, so that no other worker
@@ -157,30 +151,23 @@ export const holdsLease = async (tx: Tx, lease: Lease): Promise<boolean> =>
   (await tx.first(fenceQuery(tx, lease))) !== undefined;
 
 const fenceQuery = prepared<Lease, { seq: number }>((k, p, tx) =>
-  tx.dialect.forShare(
-    k
-      .selectFrom("runs")
-      .select("seq")
-      .where("run_id", "=", p("run_id"))
-      .where("epoch", "=", p("epoch"))
-      .where("status", "=", RUNNING)
-      .where("cancel_action", "is", null),
-  ),
+  tx.dialect.forShare(heldRun(k, p).select("seq").where("cancel_action", "is", null)),
 );
+
+const heldRun = (k: Tx["k"], p: <K extends keyof Lease>(name: K) => Lease[K]) =>
+  k.selectFrom("runs").where("run_id", "=", p("run_id")).where("epoch", "=", p("epoch")).where("status", "=", RUNNING);
 
 export interface Held {
   worker_id: number;
   run_ids: string[];
 }
 
-/** The lease status of a run that a worker executes. */
 export type HeldRun = Pick<RunRow, "run_id" | "epoch" | "cancel_action">;
 
 /**
- * Renews the leases of the runs that a worker executes, and returns their status. Runs that it holds and does not execute, because it
- * could not end them, are left to the rescue.
+ * Renews the leases of the runs that a worker executes. The leases of runs that it holds but could not end expire.
  *
- * @param waits for locked rows, including those locked by a long write of the run itself; otherwise locked rows are skipped
+ * @param waits waits for locked rows, also those locked by a long write of the run itself; otherwise skips them
  */
 export const renewLeases = (
   tx: Tx,
@@ -196,7 +183,7 @@ export const renewLeases = (
   );
 };
 
-/** The lease status of these runs, including locked rows. */
+/** Includes locked rows. */
 export const findHeld = (tx: Tx, held: Held): Promise<HeldRun[]> =>
   tx.all(heldBy(tx, held).select(["run_id", "epoch", "cancel_action"]));
 
@@ -207,24 +194,12 @@ const heldBy = (tx: Tx, { worker_id, run_ids }: Held) =>
     .where("worker_id", "=", worker_id)
     .where("run_id", "in", run_ids);
 
-export interface RunOutcome extends Lease {
-  status: RunStatus;
-  output: string | null;
-}
+export type RunOutcome = Pick<RunRow, "run_id" | "epoch" | "status" | "output">;
 
-/** The run if it is still held at this epoch; locks the row until the transaction ends. */
+/** The run if it is held at this epoch; locks the row until the transaction ends. */
 export const lockRunIfHeld = (tx: Tx, lease: Lease): Promise<RunRow | undefined> => tx.first(heldQuery(tx, lease));
 
-const heldQuery = prepared<Lease, RunRow>((k, p, tx) =>
-  tx.dialect.forUpdate(
-    k
-      .selectFrom("runs")
-      .selectAll()
-      .where("run_id", "=", p("run_id"))
-      .where("epoch", "=", p("epoch"))
-      .where("status", "=", RUNNING),
-  ),
-);
+const heldQuery = prepared<Lease, RunRow>((k, p, tx) => tx.dialect.forUpdate(heldRun(k, p).selectAll()));
 
 /** Ends a run if it is held at this epoch without a cancel; otherwise writes nothing and returns false. */
 export const endRunIfHeld = async (tx: Tx, outcome: RunOutcome): Promise<boolean> =>
@@ -258,11 +233,10 @@ export interface Return extends Lease {
   delay_ms: number;
 }
 
-/** Returns a held run to its position in the queue. Increases its epoch, so that the fence refuses writes of its former worker. */
+/** Returns a held run to its position in the queue. The higher epoch makes the fence refuse writes of its former worker. */
 export const returnRunIfHeld = (tx: Tx, { run_id, epoch, ...cost }: Return): Promise<number> =>
   tx.run(returnToQueue(tx, cost).where("run_id", "=", run_id).where("epoch", "=", epoch).where("status", "=", RUNNING));
 
-/** The update that returns runs to the queue. */
 export const returnToQueue = (tx: Tx, { spent, crashed, delay_ms }: Omit<Return, keyof Lease>) =>
   tx.k.updateTable("runs").set({
     status: "pending",

@@ -1,5 +1,6 @@
 import { type SqlBool, sql } from "kysely";
 import type { Tx } from "../../platform/database/database.ts";
+import type { RunOverviewQuery } from "../contract/app-runs.ts";
 import type { RunStatus } from "../contract/records.ts";
 import type { RunRow } from "./schema.ts";
 
@@ -24,33 +25,24 @@ const COLUMNS = [
 /** A run without its input and output, which may be large; a failed run with its output, which is the error. */
 export type RunOverviewRow = Pick<RunRow, (typeof COLUMNS)[number]> & { failure: string | null };
 
-export interface RunOverviewFilter {
+export interface RunOverviewFilter extends Omit<RunOverviewQuery, "cursor"> {
   tenant_id: string;
-  statuses: readonly RunStatus[] | undefined;
-  assistant_id: string | undefined;
-  thread_id: string | undefined;
-  run_id: string | undefined;
-  /** In milliseconds since the epoch: from, inclusive, and until, exclusive. */
-  created_from: number | undefined;
-  created_until: number | undefined;
   /** The last run of the previous page. */
   after: RunPosition | undefined;
   /** Excludes runs before this position. */
-  back_to: RunPosition | undefined;
-  limit: number;
+  back_to?: RunPosition | undefined;
 }
 
-/** The position of a run in the order of acceptance. */
 export type RunPosition = Pick<RunRow, "created_at" | "seq">;
 
-/** The position `skip` runs before the page. Only the filter's times and page apply. */
+/** The position `skip` runs before the page. Of the filter, only the times and the page apply. */
 export const findPositionBefore = (tx: Tx, filter: RunOverviewFilter, skip: number): Promise<RunPosition | undefined> =>
   tx.first(newestFirst(tx, filter).select(["created_at", "seq"]).limit(1).offset(skip));
 
 function newestFirst(tx: Tx, filter: RunOverviewFilter) {
   const { created_from, created_until, after } = filter;
   // The plus excludes the index on created_at: for active runs the index on ended_at is faster.
-  const created_at = areActive(filter.statuses) ? sql<number>`+created_at` : sql.ref<number>("created_at");
+  const created_at = areActive(filter.status) ? sql<number>`+created_at` : sql.ref<number>("created_at");
   let query = tx.k.selectFrom("runs").where("tenant_id", "=", filter.tenant_id);
   if (created_from !== undefined) query = query.where(created_at, ">=", created_from);
   if (created_until !== undefined) query = query.where(created_at, "<", created_until);
@@ -64,15 +56,15 @@ const ACTIVE: readonly RunStatus[] = ["pending", "running"];
 export const areActive = (statuses: readonly RunStatus[] | undefined): boolean =>
   statuses?.every((status) => ACTIVE.includes(status)) ?? false;
 
-/** Runs of a tenant over all threads, the newest first. */
+/** Newest first. */
 export function listRunsOfTenant(tx: Tx, filter: RunOverviewFilter): Promise<RunOverviewRow[]> {
-  const { statuses, assistant_id, thread_id, run_id, back_to } = filter;
+  const { status, assistant_id, thread_id, run_id, back_to } = filter;
   let query = newestFirst(tx, filter)
     .select(COLUMNS)
     .select(sql<string | null>`case when status in ('error', 'timeout') then output end`.as("failure"));
   if (back_to) query = query.where(sql<SqlBool>`(created_at, seq) >= (${back_to.created_at}, ${back_to.seq})`);
-  if (areActive(statuses)) query = query.where("ended_at", "is", null);
-  if (statuses) query = query.where("status", "in", [...statuses]);
+  if (areActive(status)) query = query.where("ended_at", "is", null);
+  if (status) query = query.where("status", "in", status);
   if (assistant_id) query = query.where("assistant_id", "=", assistant_id);
   if (thread_id) query = query.where("thread_id", "=", thread_id);
   if (run_id) query = query.where("run_id", "=", run_id);
@@ -81,7 +73,7 @@ export function listRunsOfTenant(tx: Tx, filter: RunOverviewFilter): Promise<Run
 
 const MINUTE_MS = 60_000;
 
-/** Number of runs that were accepted, started and ended in these minutes, counted since the epoch. */
+/** Number of runs that were accepted, started and ended in these minutes since the epoch. */
 export interface RunCount {
   accepted: number;
   started: number | null;

@@ -3,7 +3,7 @@ import { nowMs, type Tx } from "../../platform/database/database.ts";
 import { prepared } from "../../platform/database/prepared.ts";
 import type { CancelAction, RunStatus } from "../contract/records.ts";
 import type { RunKey, RunRow, ThreadRunKey, ThreadSnapshot } from "./schema.ts";
-import { lockThread } from "./threads.ts";
+import { lockThread, type ThreadKey } from "./threads.ts";
 
 export interface NewRun
   extends Pick<
@@ -57,28 +57,18 @@ const insertQuery = prepared<NewRun, RunRow>((k, p) =>
 export const PENDING = sql.lit<"pending">("pending");
 export const RUNNING = sql.lit<"running">("running");
 
+function runQuery(tx: Tx, { run_id, tenant_id, thread_id }: RunKey & Partial<ThreadRunKey>) {
+  const query = tx.k.selectFrom("runs").selectAll().where("run_id", "=", run_id).where("tenant_id", "=", tenant_id);
+  return thread_id === undefined ? query : query.where("thread_id", "=", thread_id);
+}
+
 /** A run of the tenant, on this thread if one is given. */
-export const findRun = (tx: Tx, key: RunKey & Partial<ThreadRunKey>): Promise<RunRow | undefined> => {
-  const query = tx.k
-    .selectFrom("runs")
-    .selectAll()
-    .where("run_id", "=", key.run_id)
-    .where("tenant_id", "=", key.tenant_id);
-  return tx.first(key.thread_id === undefined ? query : query.where("thread_id", "=", key.thread_id));
-};
+export const findRun = (tx: Tx, key: RunKey & Partial<ThreadRunKey>): Promise<RunRow | undefined> =>
+  tx.first(runQuery(tx, key));
 
 /** As {@link findRun}, and locks the row until the transaction ends. */
 export const lockRun = (tx: Tx, key: ThreadRunKey): Promise<RunRow | undefined> =>
-  tx.first(
-    tx.dialect.forUpdate(
-      tx.k
-        .selectFrom("runs")
-        .selectAll()
-        .where("run_id", "=", key.run_id)
-        .where("tenant_id", "=", key.tenant_id)
-        .where("thread_id", "=", key.thread_id),
-    ),
-  );
+  tx.first(tx.dialect.forUpdate(runQuery(tx, key)));
 
 /** Locks a run and its thread until the transaction ends, in the order of all transactions: thread, then run. */
 export async function lockThreadAndRun(tx: Tx, key: ThreadRunKey): Promise<RunRow | undefined> {
@@ -86,18 +76,21 @@ export async function lockThreadAndRun(tx: Tx, key: ThreadRunKey): Promise<RunRo
   return lockRun(tx, key);
 }
 
+export interface RunFilter {
+  status?: RunStatus;
+  limit: number;
+  offset: number;
+}
+
 /** Newest first. */
 export const listRuns = (
   tx: Tx,
-  filter: { tenant_id: string; thread_id: string; status?: RunStatus; limit: number; offset: number },
+  { tenant_id, thread_id }: ThreadKey,
+  { status, limit, offset }: RunFilter,
 ): Promise<RunRow[]> => {
-  let query = tx.k
-    .selectFrom("runs")
-    .selectAll()
-    .where("thread_id", "=", filter.thread_id)
-    .where("tenant_id", "=", filter.tenant_id);
-  if (filter.status) query = query.where("status", "=", filter.status);
-  return tx.all(query.orderBy("seq", "desc").limit(filter.limit).offset(filter.offset));
+  let query = tx.k.selectFrom("runs").selectAll().where("thread_id", "=", thread_id).where("tenant_id", "=", tenant_id);
+  if (status) query = query.where("status", "=", status);
+  return tx.all(query.orderBy("seq", "desc").limit(limit).offset(offset));
 };
 
 /** The pending and running runs of a thread, in the order of acceptance. */
@@ -113,12 +106,10 @@ const activeQuery = prepared<{ thread_id: string }, RunRow>((k, p) =>
 );
 
 /** Output of the thread's last ended run, if it is long enough to be a delta base. */
-export const findLastOutput = (
-  tx: Tx,
-  thread_id: string,
-): Promise<{ run_id: string; output: string | null } | undefined> => tx.first(lastOutputQuery(tx, { thread_id }));
+export const findLastOutput = (tx: Tx, thread_id: string): Promise<Pick<RunRow, "run_id" | "output"> | undefined> =>
+  tx.first(lastOutputQuery(tx, { thread_id }));
 
-const lastOutputQuery = prepared<{ thread_id: string }, { run_id: string; output: string | null }>((k, p) =>
+const lastOutputQuery = prepared<{ thread_id: string }, Pick<RunRow, "run_id" | "output">>((k, p) =>
   k
     .selectFrom("runs")
     .select(["run_id", "output"])
@@ -128,12 +119,6 @@ const lastOutputQuery = prepared<{ thread_id: string }, { run_id: string; output
     .orderBy("seq", "desc")
     .limit(1),
 );
-
-/** A started run, for the stream of its thread. */
-export type StartedRun = Pick<
-  RunRow,
-  "run_id" | "tenant_id" | "thread_id" | "assistant_id" | "graph_id" | "seq" | "ended_at"
-> & { started_at: number };
 
 const STARTED = [
   "run_id",
@@ -145,6 +130,9 @@ const STARTED = [
   "started_at",
   "ended_at",
 ] as const;
+
+/** A started run, for the stream of its thread. */
+export type StartedRun = Pick<RunRow, (typeof STARTED)[number]> & { started_at: number };
 
 const startedRuns = (tx: Tx, thread_id: string) =>
   tx.k
@@ -203,7 +191,7 @@ export const listActiveRunsOfAssistant = (
       .where("ended_at", "is", null),
   );
 
-/** Ends a run that never started. */
+/** Ends a run that has never started. */
 export const interruptIfPending = (tx: Tx, run_id: string, reason: string | null): Promise<number> =>
   tx.run(
     tx.k
@@ -234,7 +222,7 @@ export const requestCancel = (
       .set({
         status: "running",
         lease_until: sql<number>`case when status = 'pending' then 0 else lease_until end`,
-        // A rollback is never replaced by an interrupt, whatever their order.
+        // An interrupt never replaces a rollback.
         cancel_action: sql<CancelAction>`case when cancel_action = 'rollback' then cancel_action else ${intent.action} end`,
         cancel_reason: intent.reason,
         updated_at: nowMs,
@@ -243,11 +231,7 @@ export const requestCancel = (
       .where("ended_at", "is", null),
   );
 
-/** Stores the snapshot of the thread's record that a rollback restores. */
-export const setThreadSnapshot = (tx: Tx, run_id: string, before: ThreadSnapshot): Promise<number> =>
-  tx.run(
-    tx.k
-      .updateTable("runs")
-      .set({ thread_snapshot: JSON.stringify(before) })
-      .where("run_id", "=", run_id),
-  );
+export const setThreadSnapshot = (tx: Tx, run_id: string, snapshot: ThreadSnapshot): Promise<number> => {
+  const thread_snapshot = JSON.stringify(snapshot);
+  return tx.run(tx.k.updateTable("runs").set({ thread_snapshot }).where("run_id", "=", run_id));
+};

@@ -1,7 +1,6 @@
 import type { Generated } from "kysely";
 import type { CancelAction, MultitaskStrategy, RunStatus, ThreadStatus } from "../contract/records.ts";
 
-/** The tables of the agent server. */
 declare module "../../platform/database/schema.ts" {
   interface Schema {
     assistants: AssistantRow;
@@ -57,7 +56,7 @@ interface RunTable extends Omit<RunRow, "seq"> {
 }
 
 export interface RunRow {
-  /** Order of acceptance. Assigned under the lock of the thread, so it is also the order of commits on the thread. */
+  /** Order of acceptance. Assigned under the thread's lock, so runs of a thread commit in this order. */
   seq: number;
   run_id: string;
   tenant_id: string;
@@ -66,7 +65,7 @@ export interface RunRow {
   graph_id: string;
   status: RunStatus;
   metadata: string;
-  /** Input and settings, merged from assistant, thread and request: everything that a graph host needs. JSON. */
+  /** Input and settings, merged from assistant, thread and request, as JSON. */
   kwargs: string;
   multitask_strategy: MultitaskStrategy;
   /** Earliest start; orders the thread's queue. Never changes. */
@@ -99,10 +98,8 @@ export interface RunRow {
   ended_at: number | null;
 }
 
-/** Identifies a run of a tenant. */
 export type RunKey = Pick<RunRow, "run_id" | "tenant_id">;
 
-/** Identifies a run of a tenant on a thread. */
 export type ThreadRunKey = RunKey & Pick<RunRow, "thread_id">;
 
 /** The values of a thread's record that a run has replaced. */
@@ -122,7 +119,7 @@ export interface RunEventRow {
   event: string;
   /** JSON text; with a base, the text that the base does not contain. */
   data: string;
-  /** The event of the same run that is the delta base; 0: the output of the run `base_run_id` is. */
+  /** `seq` of the delta base, an event of the same run; 0: the base is the output of the run `base_run_id`. */
   base_seq: number | null;
   base_run_id: string | null;
   /** Parts that are copied from the base ({@link TextDelta}). */
@@ -166,9 +163,9 @@ export interface CheckpointWriteRow {
   task_id: string;
   /** Orders the task's writes among those of its step; empty if LangGraph gives no path. */
   task_path: string;
-  /** Position among the task's writes; negative for errors, interrupts and resume values, of which the newest is valid. */
+  /** Position among the task's writes; negative for errors, interrupts and resume values, where the newest is valid. */
   idx: number;
-  /** With a negative `idx` the `seq` of the writing run, else 0: the highest layer is valid, so a rollback restores the one below. */
+  /** With a negative `idx` the `seq` of the writing run, else 0. The highest layer is valid, so a rollback restores the layer below. */
   layer: number;
   tenant_id: string;
   run_id: string | null;
@@ -179,7 +176,7 @@ export interface CheckpointWriteRow {
 
 /** The rollout of a deployment whose instances execute runs. Empty in a database that belongs to one service. */
 export interface ActiveRolloutRow {
-  /** 1: there is one row. */
+  /** Always 1. */
   id: number;
   rollout: number;
   since: number;

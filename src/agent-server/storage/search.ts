@@ -1,6 +1,5 @@
 import { type SelectQueryBuilder, sql } from "kysely";
 
-// Query parts that all searches share. The tables of the query builder's type do not matter here.
 // biome-ignore lint/suspicious/noExplicitAny: the query's tables pass through unchanged
 type AnyQuery = SelectQueryBuilder<any, any, any>;
 
@@ -23,10 +22,9 @@ export const matching =
     return filtered as Q;
   };
 
-/** Escapes a text for a pattern of {@link like}. */
 export const escapeLike = (text: string): string => text.replace(/[!%_]/g, "!$&");
 
-/** Case-insensitive, as far as the database's lower() supports: on SQLite only A to Z. */
+/** Case-insensitive; on SQLite only for A to Z. */
 export const like = (column: string, pattern: string) =>
   sql<boolean>`lower(${sql.ref(column)}) like lower(${pattern}) escape '!'`;
 

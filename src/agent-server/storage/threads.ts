@@ -1,16 +1,12 @@
-import { type RawBuilder, sql } from "kysely";
+import { type RawBuilder, sql, type UpdateObject } from "kysely";
 import { nowMs, type Tx } from "../../platform/database/database.ts";
 import { prepared } from "../../platform/database/prepared.ts";
+import type { Schema } from "../../platform/database/schema.ts";
 import type { ThreadStatus } from "../contract/records.ts";
 import type { ThreadRow } from "./schema.ts";
 import { escapeLike, like, matching, type Paging, paged } from "./search.ts";
 
-export interface NewThread {
-  thread_id: string;
-  tenant_id: string;
-  metadata: string;
-  hidden: 0 | 1;
-}
+export type NewThread = Pick<ThreadRow, "thread_id" | "tenant_id" | "metadata" | "hidden">;
 
 /** Stores a new, idle thread. Undefined if the id is taken. */
 export const insertThread = (tx: Tx, thread: NewThread): Promise<ThreadRow | undefined> =>
@@ -48,10 +44,7 @@ const findQuery = prepared<ThreadKey, ThreadRow>((k, p) =>
   k.selectFrom("threads").selectAll().where("thread_id", "=", p("thread_id")).where("tenant_id", "=", p("tenant_id")),
 );
 
-/**
- * The thread, held until the transaction ends. Every transaction that changes a thread's runs or state takes this lock first, which
- * serializes them.
- */
+/** As {@link findThread}, and locks the row. Every transaction that changes a thread's runs or state takes this lock first. */
 export const lockThread = (tx: Tx, tenant_id: string, thread_id: string): Promise<ThreadRow | undefined> =>
   tx.first(lockQuery(tx, { tenant_id, thread_id }));
 
@@ -122,14 +115,8 @@ const busyQuery = prepared<{ thread_id: string; metadata: string }, { updated_at
     .returning("updated_at"),
 );
 
-export interface ThreadOutcome {
-  thread_id: string;
-  /** The status without other active runs. */
-  status: ThreadStatus;
-  values: string | null;
-  interrupts: string;
-  error: string | null;
-}
+/** `status` applies while no other run is active. */
+export type ThreadOutcome = Pick<ThreadRow, "thread_id" | "status" | "values" | "interrupts" | "error">;
 
 /** Stores the state after a run or an update; the thread stays busy while another run is active. */
 export const settleThread = (tx: Tx, outcome: ThreadOutcome): Promise<number> => tx.run(settleQuery(tx, outcome));
@@ -149,41 +136,30 @@ const settleQuery = prepared<ThreadOutcome, unknown>((k, p) =>
     .where("thread_id", "=", p("thread_id")),
 );
 
+const updateThread = (tx: Tx, thread_id: string, changes: UpdateObject<Schema, "threads">): Promise<number> =>
+  tx.run(tx.k.updateTable("threads").set(changes).where("thread_id", "=", thread_id));
+
 /** Sets the status of a thread whose run has ended; its state stays unchanged. */
 export const setThreadStatus = (tx: Tx, thread_id: string, status: ThreadStatus): Promise<number> =>
-  tx.run(
-    tx.k
-      .updateTable("threads")
-      .set({ status: unlessBusy(sql.val(status)), idle_status: status, updated_at: nowMs })
-      .where("thread_id", "=", thread_id),
-  );
+  updateThread(tx, thread_id, { status: unlessBusy(sql.val(status)), idle_status: status, updated_at: nowMs });
 
 /** Recomputes the status of a thread after the removal of a run that never started. */
 export const recomputeStatus = (tx: Tx, thread_id: string): Promise<number> =>
-  tx.run(
-    tx.k
-      .updateTable("threads")
-      .set({ status: unlessBusy(sql.ref("idle_status")), updated_at: nowMs })
-      .where("thread_id", "=", thread_id),
-  );
+  updateThread(tx, thread_id, { status: unlessBusy(sql.ref("idle_status")), updated_at: nowMs });
 
 /** Restores the record of a thread after the rollback of a run. */
 export const restoreThread = (
   tx: Tx,
   { thread_id, metadata, updated_at }: { thread_id: string; metadata: string; updated_at: number | undefined },
-): Promise<number> =>
-  tx.run(
-    tx.k
-      .updateTable("threads")
-      .set({ status: unlessBusy(sql.ref("idle_status")), metadata, updated_at: updated_at ?? nowMs })
-      .where("thread_id", "=", thread_id),
-  );
+): Promise<number> => {
+  const status = unlessBusy(sql.ref("idle_status"));
+  return updateThread(tx, thread_id, { status, metadata, updated_at: updated_at ?? nowMs });
+};
 
 const unlessBusy = (status: RawBuilder<unknown>) =>
   sql<ThreadStatus>`case when exists (select 1 from runs where runs.thread_id = threads.thread_id
     and runs.status in ('pending', 'running')) then 'busy' else ${status} end`;
 
-/** Deletes a thread with its runs, their events, and its checkpoints. */
 export async function deleteThread(tx: Tx, thread_id: string): Promise<void> {
   const runs = tx.k.selectFrom("runs").select("run_id").where("thread_id", "=", thread_id);
   await tx.run(tx.k.deleteFrom("run_events").where("run_id", "in", runs));
@@ -193,96 +169,43 @@ export async function deleteThread(tx: Tx, thread_id: string): Promise<void> {
 
 /** Deletes a thread and its checkpoints; its runs and their events stay. */
 export async function deleteThreadState(tx: Tx, thread_id: string): Promise<void> {
-  for (const table of ["checkpoint_writes", "checkpoint_values", "checkpoints", "threads"] as const) {
-    await tx.run(deleteStateQueries[table](tx, { thread_id }));
-  }
+  for (const query of deleteStateQueries) await tx.run(query(tx, { thread_id }));
 }
 
-const deleteFrom = (table: "checkpoint_writes" | "checkpoint_values" | "checkpoints" | "threads") =>
-  prepared<{ thread_id: string }, unknown>((k, p) => k.deleteFrom(table).where("thread_id", "=", p("thread_id")));
+const deleteStateQueries = (["checkpoint_writes", "checkpoint_values", "checkpoints", "threads"] as const).map(
+  (table) =>
+    prepared<{ thread_id: string }, unknown>((k, p) => k.deleteFrom(table).where("thread_id", "=", p("thread_id"))),
+);
 
-const deleteStateQueries = {
-  checkpoint_writes: deleteFrom("checkpoint_writes"),
-  checkpoint_values: deleteFrom("checkpoint_values"),
-  checkpoints: deleteFrom("checkpoints"),
-  threads: deleteFrom("threads"),
+/** Columns that a copy takes from its source. Copied checkpoints belong to no run. */
+const COPIED_COLUMNS = {
+  checkpoints: "checkpoint_ns checkpoint_id tenant_id parent_checkpoint_id epoch checkpoint metadata created_at",
+  checkpoint_values: "checkpoint_ns channel version tenant_id type value",
+  checkpoint_writes: "checkpoint_ns checkpoint_id task_id task_path idx layer tenant_id channel type value",
 };
 
 /**
- * Copies a thread's state and checkpoints to a new thread. Replaces the old id in the checkpoints' metadata, too: it is a UUID, so no other
- * text can match.
+ * Copies a thread's state and checkpoints to a new thread. Also replaces the old id in the metadata of checkpoints: it is a UUID, so no
+ * other text can match.
  */
 export async function copyThread(
   tx: Tx,
   source: ThreadRow,
-  copy: { thread_id: string; metadata: string },
+  { thread_id, metadata }: Pick<ThreadRow, "thread_id" | "metadata">,
 ): Promise<ThreadRow> {
-  const { thread_id, metadata } = copy;
-  const newId = sql<string>`${thread_id}`.as("thread_id");
-  const renamed = sql<string>`replace(metadata, ${source.thread_id}, ${thread_id})`.as("metadata");
-  const row = await tx.first(
-    tx.k
-      .insertInto("threads")
-      .values({
-        ...source,
-        thread_id,
-        metadata,
-        status: source.idle_status,
-        created_at: nowMs,
-        updated_at: nowMs,
-        state_updated_at: nowMs,
-      })
-      .returningAll(),
-  );
-  const checkpointColumns = [
-    "checkpoint_ns",
-    "checkpoint_id",
-    "tenant_id",
-    "parent_checkpoint_id",
-    "epoch",
-    "checkpoint",
-    "created_at",
-  ] as const;
-  await tx.run(
-    tx.k
-      .insertInto("checkpoints")
-      .columns(["thread_id", "metadata", ...checkpointColumns])
-      .expression((e) =>
-        e
-          .selectFrom("checkpoints")
-          .select([newId, renamed])
-          .select(checkpointColumns)
-          .where("thread_id", "=", source.thread_id),
-      ),
-  );
-  const valueColumns = ["checkpoint_ns", "channel", "version", "tenant_id", "type", "value"] as const;
-  await tx.run(
-    tx.k
-      .insertInto("checkpoint_values")
-      .columns(["thread_id", ...valueColumns])
-      .expression((e) =>
-        e.selectFrom("checkpoint_values").select(newId).select(valueColumns).where("thread_id", "=", source.thread_id),
-      ),
-  );
-  const writeColumns = [
-    "checkpoint_ns",
-    "checkpoint_id",
-    "task_id",
-    "task_path",
-    "idx",
-    "layer",
-    "tenant_id",
-    "channel",
-    "type",
-    "value",
-  ] as const;
-  await tx.run(
-    tx.k
-      .insertInto("checkpoint_writes")
-      .columns(["thread_id", ...writeColumns])
-      .expression((e) =>
-        e.selectFrom("checkpoint_writes").select(newId).select(writeColumns).where("thread_id", "=", source.thread_id),
-      ),
-  );
+  const now = { created_at: nowMs, updated_at: nowMs, state_updated_at: nowMs };
+  const copy = { ...source, thread_id, metadata, status: source.idle_status, ...now };
+  const row = await tx.first(tx.k.insertInto("threads").values(copy).returningAll());
+  const copiedValue = (column: string) =>
+    column === "metadata" ? sql`replace(metadata, ${source.thread_id}, ${thread_id})` : sql.ref(column);
+  for (const [table, list] of Object.entries(COPIED_COLUMNS)) {
+    const columns = list.split(" ");
+    const names = sql.join(columns.map((column) => sql.ref(column)));
+    const values = sql.join(columns.map(copiedValue));
+    await tx.run(
+      sql`insert into ${sql.table(table)} (thread_id, ${names})
+        select ${thread_id}, ${values} from ${sql.table(table)} where thread_id = ${source.thread_id}`.compile(tx.k),
+    );
+  }
   return row as ThreadRow;
 }

@@ -1,12 +1,11 @@
 import { isObject, type JsonObject } from "../../platform/lib/json/json.ts";
 
-/** The named fields that the record has. */
 export const pick = (record: object, fields: readonly string[]): JsonObject =>
   Object.fromEntries(
     fields.filter((field) => Object.hasOwn(record, field)).map((field) => [field, (record as JsonObject)[field]]),
   );
 
-/** Parts of a state: fields by name, single values as `values.<key>`. Without names it is the whole state. */
+/** Fields of a state by name, single values as `values.<key>`. Undefined selects the whole state. */
 export function selectState(state: JsonObject, select: readonly string[] | undefined): JsonObject {
   if (!select) return state;
   const keys = select.filter((name) => name.startsWith("values.")).map((name) => name.slice("values.".length));

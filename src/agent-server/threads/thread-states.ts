@@ -2,7 +2,7 @@ import type { Caller } from "../../platform/contract/caller.ts";
 import type { Tx } from "../../platform/database/database.ts";
 import { ApiError } from "../../platform/errors.ts";
 import { cleanJsonText } from "../../platform/lib/json/json.ts";
-import { type AgentContext, askGraph } from "../context.ts";
+import { type AgentContext, queryGraph } from "../context.ts";
 import type { CheckpointRef } from "../contract/run-schemas.ts";
 import type { HistorySearch, StateUpdate } from "../contract/thread-state.ts";
 import type {
@@ -20,23 +20,16 @@ import type { ThreadRow } from "../storage/schema.ts";
 import { findThread, lockThread, settleThread } from "../storage/threads.ts";
 import { selectState } from "./select-state.ts";
 
-/** The state of a thread without a graph: nothing has run on it yet. */
-const EMPTY_STATE = {
-  values: {},
-  next: [],
-  tasks: [],
-  created_at: null,
-  checkpoint: null,
-  parent_checkpoint: null,
-};
+/** The state of a thread without a graph, on which no run has started yet. */
+const EMPTY_STATE = { values: {}, next: [], tasks: [], created_at: null, checkpoint: null, parent_checkpoint: null };
 
 /** Maximum number of attempts for a change that conflicts with a concurrent one. */
 export const MAX_TRIES = 3;
 
-/** For an update with this node name LangGraph copies the checkpoint: the copy is a sibling, not a child. */
+/** An update with this node name makes LangGraph copy the checkpoint: the copy is a sibling, not a child. */
 const COPY = "__copy__";
 
-/** The record of a thread after a change, and the version of the thread that it was computed for. */
+/** The record of a thread after a change, and the version of the thread from which it was computed. */
 interface ComputedRecord {
   base: string | undefined;
   updated_at: number;
@@ -61,12 +54,12 @@ export class ThreadStates {
     const thread = await requireThread(this.#context.database.read, caller, thread_id);
     const checkpoint = keyOf(thread_id, at);
     const graph = await this.#graphOf(thread);
-    await this.#requireCheckpoint(this.#context.database.read, checkpoint);
+    await requireCheckpoint(this.#context.database.read, thread_id, checkpoint);
     if (!graph) return JSON.stringify(selectState(EMPTY_STATE, select));
-    return askGraph(this.#context, { kind: "state", graph, checkpoint, subgraphs, select });
+    return queryGraph(this.#context, { kind: "state", graph, checkpoint, subgraphs, select });
   }
 
-  /** JSON texts, newest first, in pages, separated by commas; empty for a thread without a graph. */
+  /** Newest first, as JSON texts separated by commas, in pages. */
   async *history(
     caller: Caller,
     thread_id: string,
@@ -75,9 +68,9 @@ export class ThreadStates {
     const thread = await requireThread(this.#context.database.read, caller, thread_id);
     const graph = await this.#graphOf(thread);
     if (!graph) return new Uint8Array();
-    const question = { kind: "history" as const, graph, checkpoint: keyOf(thread_id, checkpoint), metadata, select };
+    const query = { kind: "history" as const, graph, checkpoint: keyOf(thread_id, checkpoint), metadata, select };
     for (let rest = limit, end = before; ; ) {
-      const page = await askGraph(this.#context, { ...question, before: end, limit: rest });
+      const page = await queryGraph(this.#context, { ...query, before: end, limit: rest });
       if (page.before === undefined) return page.states;
       yield page.states;
       rest -= page.count;
@@ -85,21 +78,20 @@ export class ThreadStates {
     }
   }
 
-  /** Creates a checkpoint after the newest, or after the given one. Refused while a run is active. */
+  /** Creates a checkpoint after the newest, or after the given one. Fails while a run is active. */
   async update(caller: Caller, thread_id: string, body: StateUpdate): Promise<{ checkpoint: CheckpointKey }> {
     const { values, as_node, checkpoint = {}, checkpoint_id } = body;
     const at = { ...checkpoint, checkpoint_id: checkpoint.checkpoint_id ?? checkpoint_id };
     return this.#apply(caller, thread_id, at, [[{ values, as_node }]]);
   }
 
-  /** Creates the history of a new thread. */
   async replay(caller: Caller, thread_id: string, supersteps: GraphUpdate[][]): Promise<void> {
     await this.#apply(caller, thread_id, {}, supersteps);
   }
 
   /**
-   * Computes the thread's record without a run. Only the graph can compute it, and a transaction cannot wait for a graph:
-   * {@link storeIfUnchanged} checks that the thread has not changed since.
+   * Computes the thread's record without a run. A transaction cannot wait for the graph that computes it, so {@link storeIfUnchanged}
+   * checks that the thread has not changed since.
    */
   async recordWithout(caller: Caller, thread_id: string, run_id: string): Promise<ComputedRecord> {
     const { database } = this.#context;
@@ -107,11 +99,12 @@ export class ThreadStates {
     const base = await findHead(database.read, thread_id);
     const graph = await this.#graphOf(thread);
     const state =
-      graph && (await askGraph(this.#context, { kind: "summary", graph, checkpoint: { thread_id }, without: run_id }));
+      graph &&
+      (await queryGraph(this.#context, { kind: "summary", graph, checkpoint: { thread_id }, without: run_id }));
     return { base, updated_at: thread.updated_at, state };
   }
 
-  /** Stores a computed record, unless the locked thread has changed since. */
+  /** Stores a computed record unless the thread, which the caller holds locked, has changed. */
   async storeIfUnchanged(
     tx: Tx,
     { tenant_id }: Caller,
@@ -136,15 +129,15 @@ export class ThreadStates {
       if (thread.status === "busy") throw new ApiError("thread_busy");
       const graph = await this.#graphOf(thread);
       if (!graph) throw new ApiError("thread_without_graph", { thread_id });
-      await this.#requireCheckpoint(this.#context.database.read, checkpoint);
-      const staged = await askGraph(this.#context, { kind: "update", graph, checkpoint, supersteps });
+      await requireCheckpoint(this.#context.database.read, thread_id, checkpoint);
+      const staged = await queryGraph(this.#context, { kind: "update", graph, checkpoint, supersteps });
       const isCopy = supersteps.some((updates) => updates.some(({ as_node }) => as_node === COPY));
       if (await this.#store(caller, checkpoint, staged, { isCopy })) return { checkpoint: staged.checkpoint };
       if (tries === MAX_TRIES) throw new ApiError("state_changed", { thread_id });
     }
   }
 
-  /** Stores a staged update whole, if the thread is free and its newest checkpoint is still the update's base. */
+  /** Stores a staged update if the thread is idle and its newest checkpoint is still the update's base. */
   #store(
     { tenant_id }: Caller,
     at: CheckpointKey,
@@ -152,7 +145,7 @@ export class ThreadStates {
     { isCopy }: { isCopy: boolean },
   ): Promise<boolean> {
     const { thread_id } = at;
-    // The host reads several times: a run may have written between the reads and been rolled back since.
+    // The host reads several times: between the reads a run may have written and been rolled back.
     const [first] = puts.filter(({ checkpoint_ns }) => checkpoint_ns === "");
     const from = at.checkpoint_ns || isCopy ? undefined : (at.checkpoint_id ?? base ?? null);
     return this.#context.database.write(async (tx) => {
@@ -161,7 +154,7 @@ export class ThreadStates {
       if ((await listActiveRuns(tx, thread_id)).length > 0) throw new ApiError("thread_busy");
       if ((await findHead(tx, thread_id)) !== base) return false;
       if (first && from !== undefined && first.parent_checkpoint_id !== from) return false;
-      await this.#requireCheckpoint(tx, at);
+      await requireCheckpoint(tx, thread_id, at);
       const author = { tenant_id, run_id: null, epoch: 0, seq: 0 };
       for (const put of puts) await insertCheckpoint(tx, author, put);
       for (const { writes: rows, ...at } of writes) await insertWrites(tx, author, at, rows);
@@ -191,17 +184,25 @@ export class ThreadStates {
     if (!assistant || assistant.graph_id !== graph_id) return { graph_id, config: {} };
     return { graph_id, config: JSON.parse(assistant.config), context: JSON.parse(assistant.context) };
   }
-
-  async #requireCheckpoint(tx: Tx, { thread_id, checkpoint_ns = "", checkpoint_id }: CheckpointKey): Promise<void> {
-    if (checkpoint_id === undefined) return;
-    const found = await findCheckpoint(tx, { thread_id, checkpoint_ns, checkpoint_id });
-    if (!found) throw new ApiError("checkpoint_not_found", { thread_id, checkpoint_id });
-  }
 }
 
-/** @throws ApiError thread_not_found, also for the hidden thread of a stateless run */
-export async function requireThread(tx: Tx, caller: Caller, thread_id: string): Promise<ThreadRow> {
-  const thread = await findThread(tx, caller.tenant_id, thread_id);
+/** @throws ApiError checkpoint_not_found if the reference names a missing checkpoint */
+export async function requireCheckpoint(
+  tx: Tx,
+  thread_id: string,
+  { checkpoint_ns = "", checkpoint_id }: CheckpointRef,
+): Promise<void> {
+  if (checkpoint_id === undefined) return;
+  const found = await findCheckpoint(tx, { thread_id, checkpoint_ns, checkpoint_id });
+  if (!found) throw new ApiError("checkpoint_not_found", { thread_id, checkpoint_id });
+}
+
+/**
+ * @param find `lockThread` locks the row
+ * @throws ApiError thread_not_found, also for the hidden thread of a stateless run
+ */
+export async function requireThread(tx: Tx, caller: Caller, thread_id: string, find = findThread): Promise<ThreadRow> {
+  const thread = await find(tx, caller.tenant_id, thread_id);
   if (!thread || thread.hidden) throw new ApiError("thread_not_found", { thread_id });
   return thread;
 }

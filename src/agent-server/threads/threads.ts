@@ -31,7 +31,6 @@ import {
 } from "../storage/threads.ts";
 import { requireThread, type ThreadStates } from "./thread-states.ts";
 
-/** Threads: conversations whose state one run leaves to the next. */
 export class Threads {
   readonly #context: AgentContext;
   readonly #states: ThreadStates;
@@ -41,7 +40,7 @@ export class Threads {
     this.#states = states;
   }
 
-  /** Creates a thread; with `supersteps`, with a history. If the history fails, the thread is deleted again. */
+  /** Creates a thread, with a history from `supersteps`. If the history fails, the thread is deleted again. */
   async create(caller: Caller, body: ThreadCreate): Promise<Thread> {
     const { database } = this.#context;
     const thread_id = body.thread_id ?? newId();
@@ -54,12 +53,9 @@ export class Threads {
       return { row: existing, created: false };
     });
     if (!created || !body.supersteps?.length) return toThread(row);
+    const supersteps = body.supersteps.map((step) => step.updates);
     try {
-      await this.#states.replay(
-        caller,
-        thread_id,
-        body.supersteps.map((step) => step.updates),
-      );
+      await this.#states.replay(caller, thread_id, supersteps);
     } catch (error) {
       await database.write((tx) => deleteThread(tx, thread_id));
       throw error;
@@ -73,8 +69,7 @@ export class Threads {
 
   async patch(caller: Caller, thread_id: string, body: ThreadPatch): Promise<Thread> {
     const row = await this.#context.database.write(async (tx) => {
-      const thread = await lockThread(tx, caller.tenant_id, thread_id);
-      if (!thread || thread.hidden) throw new ApiError("thread_not_found", { thread_id });
+      const thread = await requireThread(tx, caller, thread_id, lockThread);
       return setThreadMetadata(tx, thread_id, mergedMetadata(thread.metadata, body.metadata));
     });
     return toThread(row);
@@ -83,18 +78,16 @@ export class Threads {
   /** Deletes a thread with its runs and state, and stops its active runs. */
   async delete(caller: Caller, thread_id: string): Promise<void> {
     const { database, engine } = this.#context;
-    const cancels = await database.write(async (tx) => {
-      const thread = await lockThread(tx, caller.tenant_id, thread_id);
-      if (!thread || thread.hidden) throw new ApiError("thread_not_found", { thread_id });
-      return removeThread(tx, thread);
-    });
+    const cancels = await database.write(async (tx) =>
+      removeThread(tx, await requireThread(tx, caller, thread_id, lockThread)),
+    );
     engine.publishCancels(cancels);
     database.hints.emit({ kind: "thread", thread_id });
   }
 
   /**
-   * The events of a thread, run after run, until it is deleted. `after` is the id of the last received event (`-`: from the start);
-   * undefined means from now on.
+   * The events of a thread, run after run, until it is deleted. `after` is the id of the last received event; `-` returns all events,
+   * undefined only new events.
    *
    * @throws ApiError thread_not_found; invalid_request for an id that is not of this stream
    */
@@ -131,10 +124,8 @@ export class Threads {
       const source = await lockThread(tx, caller.tenant_id, source_id);
       if (!source || source.hidden) throw new ApiError("copy_source_not_found", { thread_id: source_id });
       const thread_id = newId();
-      return copyThread(tx, source, {
-        thread_id,
-        metadata: JSON.stringify({ ...JSON.parse(source.metadata), thread_id }),
-      });
+      const metadata = JSON.stringify({ ...JSON.parse(source.metadata), thread_id });
+      return copyThread(tx, source, { thread_id, metadata });
     });
     return toThread(row);
   }
@@ -157,7 +148,7 @@ function positionOf(id: string): Position {
   const [, started_at, seq, event] = /^(\d{1,15})-(\d{1,15})-(\d{1,15})$/.exec(id) ?? [];
   if (event === undefined)
     throw new ApiError("invalid_request", {
-      reason: `header.Last-Event-ID: must be an event id (a whole number) or -1 for all events, but is "${id}"`,
+      reason: `header.Last-Event-ID: must be the id of an event of this stream, or - for all events, but is "${id}"`,
     });
   return { started_at: Number(started_at), seq: Number(seq), event: Number(event) };
 }

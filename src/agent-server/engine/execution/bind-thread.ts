@@ -4,7 +4,7 @@ import { setThreadSnapshot, wasOvertaken } from "../../storage/runs.ts";
 import type { RunRow, ThreadSnapshot } from "../../storage/schema.ts";
 import { findThread, lockThread, setThreadBusy } from "../../storage/threads.ts";
 
-/** The metadata that names the graph which reads the thread's state. */
+/** The graph that reads the thread's state. */
 const graphOf = ({ graph_id, assistant_id }: Record<string, unknown>) => ({ graph_id, assistant_id });
 
 /**
@@ -20,7 +20,7 @@ export async function bindThread(database: Database, run: RunRow): Promise<void>
   };
   if (run.thread_snapshot !== null && !(await wasOvertaken(database.read, run))) return;
   const found = await findThread(database.read, tenant_id, thread_id);
-  // The metadata names them already: a rollback has nothing to restore.
+  // The metadata names both already: a rollback has nothing to restore.
   if (!found || (isBound(found) && run.thread_snapshot === null)) return;
   await database.write(async (tx) => {
     const thread = await lockThread(tx, tenant_id, thread_id);

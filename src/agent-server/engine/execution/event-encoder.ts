@@ -1,12 +1,11 @@
 import { deltaOf, type TextDelta } from "../../../platform/lib/text-delta.ts";
-import type { StoredEvent } from "../../storage/event-reader.ts";
-import { LONG } from "../../storage/event-reader.ts";
+import { LONG, type StoredEvent } from "../../storage/event-reader.ts";
 import type { EventBase, NewEvent } from "../../storage/events.ts";
 
-/** After this many deltas in a row an event is stored whole, which bounds the work of a reader. */
+/** An event after this many deltas in a row is stored whole, which bounds the work of a reader. */
 const MAX_DELTAS = 100;
 
-/** No smaller delta is searched once one has at most this many UTF-16 units. */
+/** A delta of at most this many UTF-16 units ends the search for a smaller one. */
 const SMALL_DELTA = 500;
 
 /** Event types that contain the state. Successive events of different such types share more text than two of the same type. */
@@ -21,11 +20,10 @@ export interface DeltaBase {
   output: string;
 }
 
-/** A long text that later events can be deltas of. */
 interface BaseText {
   base: EventBase;
   text: string;
-  /** Deltas between this text and one that is stored whole. */
+  /** Number of deltas between this text and a whole one. */
   depth: number;
 }
 
@@ -35,9 +33,8 @@ interface Delta {
 }
 
 /**
- * Encodes long events as deltas. Events of a run often repeat a whole state or message with a few additions: each is stored as a delta
- * of the last event of its type or of the last event with the state; the first, of the previous run's output. The log of a growing
- * thread then grows linearly, not quadratically.
+ * Encodes long events as deltas of the last event of the type, of the last event with the state, or of the previous run's output. Events
+ * often repeat a whole state with a few additions; with deltas the log of a growing thread grows linearly, not quadratically.
  */
 export class EventEncoder {
   readonly #last = new Map<string, BaseText>();
@@ -48,7 +45,7 @@ export class EventEncoder {
     this.#state = { base: { base_seq: 0, base_run_id: run_id }, text: output, depth: 0 };
   }
 
-  /** Encodes an event for storage. Later events may be deltas of it, so it must be stored before them. */
+  /** Later events may be deltas of this event, so it must be stored before them. */
   encode(event: StoredEvent): NewEvent {
     const { seq, data } = event;
     if (data.length < LONG) return event;

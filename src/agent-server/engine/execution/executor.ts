@@ -23,21 +23,18 @@ export interface ExecutorOptions extends HostRequestOptions {
   run_timeout_ms: number;
   /** Reads the state of a run's thread in the reader host. */
   readState(run: RunRow): Promise<StateSummary | undefined>;
-  /** Called once the run is settled, handed back or lost: its slot is free. */
+  /** Called once the run is settled, handed back or lost, which frees its slot. */
   onDone(executor: Executor): void;
 }
 
-/** A run without a free host returns to the queue for this long. */
+/** Delay of a run that returns to the queue because no host is free. */
 const NO_HOST_DELAY_MS = 250;
-/** A run whose database was unavailable returns to the queue for this long. */
+/** Delay of a run that returns to the queue because the database failed. */
 const DATABASE_DELAY_MS = 500;
-/** Time to retry the final write of a run while the database is unavailable; afterwards the rescue ends the run. */
+/** Retries of the final write of a run end after this time; then the rescue ends the run. */
 const MAX_RETRY_MS = 30_000;
 
-/**
- * Executes one claimed run, from its start in a graph host to its end in the database. The run ends here settled, handed back to the
- * queue, or lost to another worker; after that the executor does nothing more.
- */
+/** Executes one claimed run until it is settled, handed back to the queue, or lost to another worker. */
 export class Executor {
   readonly run: RunRow;
   readonly #options: ExecutorOptions;
@@ -50,8 +47,7 @@ export class Executor {
   #write_failure: unknown;
   /** Error of a read of the graph while the database was unavailable. */
   #read_failure: unknown;
-  /** The fence has refused a write. */
-  #refused = false;
+  #isRefused = false;
   #ended: Promise<void> | undefined;
   /** Last confirmation of the lease, by performance.now(). */
   held_at: number;
@@ -72,8 +68,8 @@ export class Executor {
   }
 
   /**
-   * Sends the run to a host. Without a free host, or after a database error, the run returns to the queue and the attempt does not
-   * count: a run without a host would keep its lease forever.
+   * Sends the run to a host. Without a free host, or after a database error, the run returns to the queue, because it would keep its
+   * lease forever. The attempt does not count.
    *
    * @param stopped resolves once a previous execution of the run in this process has stopped
    */
@@ -90,7 +86,7 @@ export class Executor {
       log.error({ error, run_id: this.run.run_id }, "run not started; returned to the queue");
       await this.handBack(NO_HOST_DELAY_MS);
     } finally {
-      // A host that did not get the order never reports its end.
+      // A host that did not receive the order never reports its end.
       if (host && !isSent) pool.release(this.run, host);
     }
   }
@@ -101,7 +97,7 @@ export class Executor {
     const { run_id, epoch, thread_snapshot, start_at, created_at } = this.run;
     // Other runs may have started on the thread since this one was accepted.
     if (thread_snapshot === null || start_at > created_at) await bindThread(database, this.run);
-    // A previous claim may have stored events, even one that was handed back and does not count as an attempt.
+    // A previous claim may have stored events, also one that was handed back.
     const seq = epoch > 1 ? await lastEventSeq(database.read, run_id) : 1;
     this.#journal.continueAfter(seq);
     this.#feed.live = true;
@@ -126,18 +122,17 @@ export class Executor {
     this.#journal.append(events.map(([event, data]) => [event, cleanJsonText(data)]));
   }
 
-  /** Logs a line of the graph with the fields of its run. */
   onLog({ level, message, fields }: Extract<FromHost, { type: "log" }>): void {
     const { run_id, thread_id, assistant_id, graph_id } = this.run;
     this.#options.log[level]({ ...JSON.parse(fields), run_id, thread_id, assistant_id, graph_id }, message);
   }
 
-  /** Notes a failed read of the graph: if the graph fails, this error is the reason. */
+  /** If the graph fails after a failed read, the failure of the read is the reason. */
   onReadFailure(error: unknown): void {
     this.#read_failure = error;
   }
 
-  /** Aborts the graph, and settles the run without it after the grace period. With `lease_lost`, resolves once the run has ended here. */
+  /** Aborts the graph, and settles the run without its host after the grace period. With `lease_lost`, waits for the end of the run here. */
   async stop(reason: AbortReason): Promise<void> {
     if (this.#ended || (this.#stopping && reason !== "lease_lost")) return this.#ended;
     this.#stopping = reason;
@@ -147,13 +142,12 @@ export class Executor {
     this.#after(this.#options.cancel_grace_ms, () => void this.#settleWithoutHost());
   }
 
-  /** Requests a stop at the next step boundary; the run then returns to the queue. */
+  /** Stops the run at its next step; the run then returns to the queue. */
   drain(): void {
     const { run_id, epoch } = this.run;
     this.#options.pool.sendToRun(run_id, { type: "drain", run_id, epoch });
   }
 
-  /** Ends the run with the outcome that its host reports. */
   async onDone(outcome: HostOutcome, host: PooledHost): Promise<void> {
     await this.#end(() => this.#conclude(outcome));
     this.#options.pool.release(this.run, host);
@@ -171,7 +165,7 @@ export class Executor {
     await this.#end(() => this.#return({ spent: 1, crashed: 1, delay_ms: 500 * 2 ** crashes }));
   }
 
-  /** Returns the run to the queue; the attempt does not count. For a run that has not started or has stopped between two steps. */
+  /** Returns a run that has not started, or has stopped between two steps, to the queue. The attempt does not count. */
   handBack(delay_ms = 0): Promise<void> {
     return this.#end(() => this.#return({ spent: 0, crashed: 0, delay_ms }));
   }
@@ -188,7 +182,7 @@ export class Executor {
       return this.#settle({ ...outcome, ended: "error", error: { error: "DatabaseError", message } }, unwritten);
     }
     // The fence refuses the last steps of a cancelled run.
-    const isComplete = !this.#refused && !(this.#stopping === "cancelled" && unwritten.steps.length > 0);
+    const isComplete = !this.#isRefused && !(this.#stopping === "cancelled" && unwritten.steps.length > 0);
     try {
       if (isComplete) return await this.#settle(outcome, unwritten);
     } catch (error) {
@@ -205,13 +199,8 @@ export class Executor {
     await this.#end(async () => {
       await this.#journal.written();
       const state = await this.#options.readState(this.run);
-      const outcome: HostOutcome = {
-        ended: error ? "error" : "aborted",
-        output: state?.values ?? "null",
-        state,
-        error,
-      };
-      await this.#settle(outcome, await this.#journal.close());
+      const ended = error ? "error" : "aborted";
+      await this.#settle({ ended, output: state?.values ?? "null", state, error }, await this.#journal.close());
     });
   }
 
@@ -257,26 +246,26 @@ export class Executor {
     try {
       await work();
     } catch (error) {
-      // The run is still `running` in the database: the rescue takes it when the lease expires.
+      // The run is still `running` in the database: the rescue ends it when the lease expires.
       this.#options.log.error({ error, run_id: this.run.run_id }, "run not ended; left to the rescue");
     }
     await this.#journal.close();
     this.#feed.live = false;
-    // Waiting readers continue with the database.
+    // Waiting readers continue to read from the database.
     this.#feed.wake();
     this.#options.events.release(this.run.run_id, this.#feed);
     this.#options.onDone(this);
   }
 
   #onWriteFailure(error: unknown): void {
-    if (error instanceof LeaseLostError) this.#refused = true;
+    if (error instanceof LeaseLostError) this.#isRefused = true;
     else this.#write_failure = error;
   }
 
-  /** The fence refuses writes before the cancel hint arrives, and the graph may fail because of it: the row has the intent. */
+  /** The fence refuses writes as soon as a cancel is stored, before its hint arrives: reads the intent from the row. */
   async #reloadCancelIntent(): Promise<void> {
     const row = await findRun(this.#options.database.read, this.run);
-    // Overrides other reasons: only a settlement with `cancelled` can end the run.
+    // Replaces other reasons: only a settlement with `cancelled` can end the run.
     if (row?.epoch === this.run.epoch && row.cancel_action !== null) this.#stopping = "cancelled";
   }
 

@@ -18,7 +18,7 @@ import { holdsLease } from "../../storage/run-leases.ts";
 import type { RunRow } from "../../storage/schema.ts";
 import type { Journal } from "./journal.ts";
 
-/** The user on whose behalf a run sends requests, from the run's record and never from its graph. */
+/** The user of a run's requests, from the run's record and never from its graph. */
 interface RunUser {
   tenant_id: string;
   user_id: string;
@@ -35,7 +35,6 @@ function userOf({ tenant_id, assistant_id, kwargs }: RunRow): RunUser {
 }
 
 export interface HostRequestOptions extends TokenRequestOptions {
-  /** Sends a graph's request to this server. */
   fetchAs: FetchAs;
 }
 
@@ -61,30 +60,31 @@ export class HostRequests {
         return this.#journal.commit((tx) => this.#insert(tx, request));
       case "get":
       case "list":
-        // A run must read its own writes, including those that it did not wait for.
+        // A run must read its own writes, also those that it did not wait for.
         await this.#journal.written();
         return readCheckpoints(database, request);
       case "token":
         return answerTokenRequest(this.#run, request, this.#options);
       case "fetch":
         await refuseUnlessHeld(database, this.#run);
-        return this.#fetches.answer(userOf(this.#run), request);
+        return this.#fetches.fetch(userOf(this.#run), request);
       case "fetch_read":
+        return this.#fetches.read(request.id);
       case "fetch_cancel":
-        return this.#fetches.answer(userOf(this.#run), request);
+        return this.#fetches.cancel(request.id);
       case "delete_thread":
         throw new Error("A running graph cannot delete threads: use DELETE /threads/{thread_id}.");
     }
   }
 
-  /** Stores a write that the graph does not wait for. An error takes effect when the run ends. */
+  /** Stores a write without a reply. An error takes effect when the run ends. */
   store(write: CheckpointWrite): void {
     this.#journal.store((tx) => this.#insert(tx, write));
   }
 
   /** Aborts the open requests to this server when the run ends. */
   close(): void {
-    this.#fetches.closeAll();
+    this.#fetches.cancelAll();
   }
 
   #insert(tx: Tx, write: CheckpointWrite): Promise<void> {
@@ -100,7 +100,7 @@ export class HostRequests {
  */
 export type FindToken = (user: RunUser, request: TokenRequest) => Promise<TokenAnswer>;
 
-/** A refresh may take THREADMILL_OAUTH_TIMEOUT (10 s), and waiting for another caller's refresh 5 s more. */
+/** A refresh may take THREADMILL_OAUTH_TIMEOUT (10 s), and the wait for another caller's refresh another 5 s. */
 const TIMEOUT_MS = 30_000;
 
 interface TokenRequestOptions {
@@ -110,9 +110,8 @@ interface TokenRequestOptions {
 }
 
 /**
- * Answers a graph's token request while its run holds the lease. The lease is checked before the request, so that an ended run starts
- * no OAuth flow, and after it, so that an ended run gets no token. The token goes to the host and is stored nowhere. When the run is
- * stopped, the host cancels the request.
+ * Answers a graph's token request. The lease is checked before the request, so that an ended run starts no OAuth flow, and after it, so
+ * that an ended run receives no token. The token is never stored. When the run is stopped, the host cancels the request.
  */
 export async function answerTokenRequest(
   run: RunRow,
@@ -122,7 +121,10 @@ export async function answerTokenRequest(
 ): Promise<TokenAnswer> {
   await refuseUnlessHeld(options.database, run);
   const timeout = new AbortController();
-  const timer = setTimeout(() => timeout.abort(new Error(`There was no token within ${timeout_ms} ms.`)), timeout_ms);
+  const timer = setTimeout(
+    () => timeout.abort(new Error(`No token was received within ${timeout_ms} ms.`)),
+    timeout_ms,
+  );
   try {
     const answer = await unlessAborted(timeout.signal, find(run, request, options));
     await refuseUnlessHeld(options.database, run);
@@ -143,7 +145,6 @@ async function find(run: RunRow, request: TokenRequest, options: TokenRequestOpt
   }
 }
 
-/** @throws Error if the run is stopped or another worker holds it */
 async function refuseUnlessHeld({ read }: Database, run: RunRow): Promise<void> {
   if (!(await holdsLease(read, run))) throw new Error("The run was stopped or is no longer executed by this process.");
 }
@@ -159,7 +160,7 @@ interface Exchange {
 /** Headers that name the caller or the origin: the run's record names the caller, and a graph has no origin. */
 const DROPPED_HEADERS = new Set(["authorization", "host", "origin", "x-api-key", "x-tenant-id", "x-auth-scheme"]);
 
-/** The open requests of a run's graph to this server. The host reads each response in chunks. */
+/** The open requests of a graph to this server. The host reads each response in chunks. */
 class FetchRequests {
   readonly #open = new Map<number, Exchange>();
   readonly #fetchAs: FetchAs;
@@ -168,25 +169,11 @@ class FetchRequests {
     this.#fetchAs = fetchAs;
   }
 
-  /** @returns status and headers of a response, a chunk of its body, or undefined at the end of the body */
-  async answer(user: RunUser, request: FetchRequest): Promise<FetchAnswer | Uint8Array | undefined> {
-    switch (request.op) {
-      case "fetch":
-        return this.#fetch(user, request);
-      case "fetch_read":
-        return this.#read(request.id);
-      case "fetch_cancel":
-        this.#close(request.id);
-        return undefined;
-    }
+  cancelAll(): void {
+    for (const id of this.#open.keys()) this.cancel(id);
   }
 
-  /** Aborts the open requests when the run ends. */
-  closeAll(): void {
-    for (const id of this.#open.keys()) this.#close(id);
-  }
-
-  async #fetch(user: RunUser, request: Extract<FetchRequest, { op: "fetch" }>): Promise<FetchAnswer> {
+  async fetch(user: RunUser, request: Extract<FetchRequest, { op: "fetch" }>): Promise<FetchAnswer> {
     const { id, method, path, headers, body } = request;
     const exchange: Exchange = { controller: new AbortController() };
     this.#open.set(id, exchange);
@@ -205,14 +192,15 @@ class FetchRequests {
     return { status: response.status, headers: [...response.headers], has_body: exchange.body !== undefined };
   }
 
-  async #read(id: number): Promise<Uint8Array | undefined> {
+  /** @returns a chunk of the response body; undefined at its end */
+  async read(id: number): Promise<Uint8Array | undefined> {
     const chunk = await this.#open.get(id)?.body?.read();
     if (chunk && !chunk.done) return chunk.value;
     this.#open.delete(id);
     return undefined;
   }
 
-  #close(id: number): void {
+  cancel(id: number): void {
     const exchange = this.#open.get(id);
     this.#open.delete(id);
     exchange?.controller.abort();
@@ -221,31 +209,27 @@ class FetchRequests {
 }
 
 /**
- * Answers a read of a host's checkpointer, and refuses everything else.
+ * Answers a read of a host's checkpointer, and refuses other requests.
  *
  * @throws DatabaseUnavailableError
  */
 export async function readCheckpoints(database: Database, request: HostRequest): Promise<unknown> {
   try {
-    return await read(database, request);
+    switch (request.op) {
+      case "get":
+        return await findCheckpoint(database.read, request);
+      case "list":
+        if (request.thread_id === undefined)
+          throw new Error("The config has no thread_id: name the thread whose checkpoints to list.");
+        return await listCheckpoints(request.metadata ? database.search : database.read, request);
+      case "token":
+        throw new Error("This graph is read outside a run: only a run can request a token.");
+      case "fetch":
+        throw new Error("This graph is read outside a run: only a run can send requests to this server.");
+      default:
+        throw new Error("This graph is read outside a run: it cannot store checkpoints.");
+    }
   } catch (error) {
     throw hideDriverMessage(error);
-  }
-}
-
-async function read(database: Database, request: HostRequest): Promise<unknown> {
-  switch (request.op) {
-    case "get":
-      return findCheckpoint(database.read, request);
-    case "list":
-      if (request.thread_id === undefined)
-        throw new Error("The config has no thread_id: name the thread whose checkpoints to list.");
-      return listCheckpoints(request.metadata ? database.search : database.read, request);
-    case "token":
-      throw new Error("This graph is read outside a run: only a run can request a token.");
-    case "fetch":
-      throw new Error("This graph is read outside a run: only a run can send requests to this server.");
-    default:
-      throw new Error("This graph is read outside a run: it cannot store checkpoints.");
   }
 }

@@ -5,7 +5,7 @@ import { holdsLease, type Lease } from "../../storage/run-leases.ts";
 import type { Feed } from "../streams/feed.ts";
 import { type DeltaBase, EventEncoder } from "./event-encoder.ts";
 
-/** A write of the graph. It is committed only if the fence holds. */
+/** A write of the graph, committed only while the fence holds. */
 type Step = (tx: Tx) => Promise<void>;
 
 interface Entry {
@@ -14,16 +14,13 @@ interface Entry {
   waiting?: { resolve(): void; reject(reason: unknown): void };
 }
 
-/** The rest of a closed journal, to be written by the transaction that ends the run. */
+/** The unwritten entries of a closed journal. The transaction that ends the run writes them. */
 export interface Unwritten {
   events: NewEvent[];
   steps: Step[];
 }
 
-/**
- * Events wait this long to be batched. A checkpoint is written together with the waiting events, so that no crash can keep a step and
- * lose its events.
- */
+/** Events wait this long for a batch. A checkpoint is written with the waiting events, so a crash cannot keep a step and lose its events. */
 const BATCH_MS = 10;
 
 export interface JournalOptions {
@@ -35,8 +32,8 @@ export interface JournalOptions {
 }
 
 /**
- * Writes everything that a running run stores: in order, one transaction at a time, each behind the fence. Entries that are added
- * during a transaction share the next one.
+ * Writes the events and steps of a run in order, one transaction at a time, each behind the fence. Entries that are added during a
+ * transaction share the next one.
  */
 export class Journal {
   readonly #options: JournalOptions;
@@ -62,17 +59,15 @@ export class Journal {
     this.#seq = seq;
   }
 
-  /** Sets the base of the first event that contains the state. */
   setDeltaBase(base: DeltaBase): void {
     this.#encoder.setDeltaBase(base);
   }
 
-  /** Assigns the next number to an event. */
   number([event, data]: readonly [event: string, data: string]): NewEvent {
     return this.#encoder.encode({ seq: ++this.#seq, event, data });
   }
 
-  /** Adds events; they are stored, then published to readers. The first event after a pause is written at once. */
+  /** Stores events, then publishes them to readers. The first event after a pause is written at once. */
   append(events: readonly (readonly [event: string, data: string])[]): void {
     if (this.#closed) return;
     this.#events.push(...events.map((event) => this.number(event)));
@@ -82,18 +77,14 @@ export class Journal {
     else this.#timer = setTimeout(() => this.#write(), due);
   }
 
-  /**
-   * Writes a step of the graph within the run's next transaction.
-   *
-   * @throws LeaseLostError if the lease is lost or the run is to stop; nothing was written
-   */
+  /** @throws LeaseLostError if the lease is lost or a cancel is stored; nothing was written */
   commit(write: Step): Promise<void> {
     if (this.#failure) return Promise.reject(this.#failure);
     if (this.#closed) return Promise.reject(new LeaseLostError(this.#options.run.run_id));
     return new Promise((resolve, reject) => this.#add({ write, waiting: { resolve, reject } }));
   }
 
-  /** As {@link commit}, without waiting. Later entries are written only if this step was. */
+  /** As {@link commit}, without waiting. Later entries are written only if this step is. */
   store(write: Step): void {
     if (!this.#failure && !this.#closed) this.#add({ write });
   }
@@ -142,8 +133,8 @@ export class Journal {
     try {
       await database.write(async (tx) => {
         this.#begun = true;
-        // Entries are taken when the transaction begins, so that those added while it was queued share it. A retried
-        // transaction keeps the entries of its first try.
+        // Takes the entries when the transaction begins, including those that were added while it was queued. A retried transaction
+        // keeps the entries of its first attempt.
         events = [...events, ...this.#events.splice(0)];
         entries = [...entries, ...this.#entries.splice(0)];
         if (events.length + entries.length === 0) return;

@@ -13,21 +13,15 @@ export const metadataEvent = ({ run_id, attempt }: Pick<RunRow, "run_id" | "atte
   data: JSON.stringify({ run_id, attempt }),
 });
 
-/**
- * Whether the metadata event of this attempt is stored and is the last event: stored with this claim, or with a previous claim that
- * was handed back before the graph started.
- *
- * @param seq number of the run's last event
- */
+/** Whether the run's last event, `seq`, is the metadata event of this attempt. This claim stored it, or one that was handed back. */
 export const hasMetadataEvent = ({ attempt }: RunRow, seq: number): boolean => attempt === 1 && seq === 1;
 
-/** The order that a graph host executes. */
 export function orderOf({ run_id, epoch, attempt, thread_id, assistant_id, graph_id, kwargs }: RunRow): RunOrder {
   return { run_id, epoch, attempt, thread_id, assistant_id, graph_id, kwargs: JSON.parse(kwargs) as RunKwargs };
 }
 
 export interface ResumePoint {
-  /** The thread's newest root checkpoint; saves the run its first request. */
+  /** The thread's newest root checkpoint. It saves the run its first request. */
   head: CheckpointData | null;
   /** Writes of previous claims of the run on the checkpoint that it starts from. */
   begun: WriteKey[];
@@ -35,7 +29,6 @@ export interface ResumePoint {
   base: DeltaBase | undefined;
 }
 
-/** Loads the point that a run starts or resumes from. */
 export async function loadResumePoint({ read }: Database, run: RunRow, { kwargs }: RunOrder): Promise<ResumePoint> {
   const { run_id, thread_id, epoch } = run;
   const head = (await findCheckpoint(read, { thread_id, checkpoint_ns: "" })) ?? null;

@@ -24,11 +24,11 @@ export interface PendingCancel {
 }
 
 /**
- * Cancels an active run, in a transaction that holds its thread. A pending run ends in this transaction. For a running run the
- * transaction stores the intent to stop; from its commit on, no step of the run is committed. The same applies to a pending run that
- * has taken steps before its worker died, if they are kept: the engine ends it, because the thread must show those steps.
+ * Cancels an active run, in a transaction that holds its thread's lock. A pending run ends in this transaction. For a running run the
+ * transaction stores the intent to stop, and no later step of the run is committed. The same applies to a pending run whose worker died
+ * after some steps, if the steps are kept: the engine ends it, because the thread must show those steps.
  *
- * @returns the cancel to publish; none if the run has ended
+ * @returns the cancel to publish; empty if the run has ended
  */
 export async function cancelLocked(tx: Tx, found: RunRow, { action, reason }: CancelIntent): Promise<PendingCancel[]> {
   // Claims do not lock the thread: a worker may have claimed the run since it was read.
@@ -48,7 +48,7 @@ export async function cancelLocked(tx: Tx, found: RunRow, { action, reason }: Ca
   return [{ run, action, ending: undefined }];
 }
 
-/** Notifies the readers or the workers of cancelled runs. Call it after the commit. */
+/** Notifies the readers or the workers of cancelled runs, after the commit. */
 export function publishCancels(context: SettleContext, cancels: readonly PendingCancel[]): void {
   for (const { run, action, ending } of cancels) {
     context.log.info({ run_id: run.run_id, action }, "run cancel requested");
@@ -58,7 +58,7 @@ export function publishCancels(context: SettleContext, cancels: readonly Pending
 }
 
 /**
- * Applies the multitask strategy of a new run to the active runs of its thread, in a transaction that holds the thread.
+ * Applies the multitask strategy of a new run to the active runs of its thread, in a transaction that holds the thread's lock.
  *
  * @returns cancels to publish after the commit
  * @throws ApiError thread_is_running for the strategy `reject`

@@ -8,10 +8,9 @@ import { lockThread } from "../../storage/threads.ts";
 import { type CancelIntent, cancelLocked, type PendingCancel, publishCancels } from "./cancel.ts";
 import type { SettleContext } from "./settle.ts";
 
-/** Runs that a cancel by status reads at a time. */
 const BATCH = 200;
 
-/** Cancels runs by request. An answered cancel is durable: no later step of the run is committed. */
+/** Cancels runs by request. A cancel is durable when the call returns: no later step of the run is committed. */
 export class Cancellations {
   readonly #context: SettleContext;
 
@@ -20,8 +19,7 @@ export class Cancellations {
   }
 
   /**
-   * Cancels a run, and keeps (`interrupt`) or deletes (`rollback`) its results. Returns once the intent is durable, or with `wait` once
-   * the run has stopped.
+   * Cancels a run, and keeps (`interrupt`) or deletes (`rollback`) its results. With `wait`, returns once the run has stopped.
    *
    * @throws ApiError run_not_found; run_ended, also for a paused run
    */
@@ -62,7 +60,7 @@ export class Cancellations {
       await this.#cancelSelected([row], () => true, { action: "interrupt", reason: null });
   }
 
-  /** Cancels each run in its own transaction. Runs that are accepted during the call are not included. */
+  /** Cancels each run in its own transaction. Excludes runs that are accepted during the call. */
   async #cancelByStatus(tenant_id: string, status: "pending" | "running" | "all", intent: CancelIntent): Promise<void> {
     const isSelected = (run: RunRow) => status === "all" || run.status === status;
     let before: number | undefined;

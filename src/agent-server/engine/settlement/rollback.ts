@@ -1,19 +1,19 @@
 import type { Tx } from "../../../platform/database/database.ts";
+import type { JsonObject } from "../../../platform/lib/json/json.ts";
 import { deleteLastRun } from "../../storage/run-deletion.ts";
 import { wasOvertaken } from "../../storage/runs.ts";
 import type { RunRow, ThreadSnapshot } from "../../storage/schema.ts";
 import { deleteThreadState, findThread, recomputeStatus, restoreThread } from "../../storage/threads.ts";
 
 /**
- * Rolls back an active run, in a transaction that holds its thread: deletes the run, its events, its checkpoints and its writes on
- * other runs' checkpoints, and restores the thread's record. Values, interrupts and error need no restoring, because only the
- * settlement of a run writes them.
+ * Rolls back an active run, in a transaction that holds its thread's lock: deletes the run, its events, its checkpoints and its writes on
+ * other runs' checkpoints, and restores the thread's record. Only a settlement writes values, interrupts and error, so they stay.
  */
 export async function rollBack(tx: Tx, run: RunRow): Promise<void> {
   const { thread_id } = run;
   await deleteLastRun(tx, run);
   if (run.temporary) return deleteThreadState(tx, thread_id);
-  // A delayed run that later runs overtook before it started leaves the record to them.
+  // If later runs overtook a delayed run before its start, the record belongs to them.
   const overtaken = run.started_at === null && (await wasOvertaken(tx, run));
   const snapshot = run.thread_snapshot && !overtaken ? (JSON.parse(run.thread_snapshot) as ThreadSnapshot) : undefined;
   const thread = snapshot && (await findThread(tx, run.tenant_id, thread_id));
@@ -28,11 +28,7 @@ export async function rollBack(tx: Tx, run: RunRow): Promise<void> {
 }
 
 /** The metadata with the graph and assistant of the snapshot, except for values that were changed since. */
-function restoredMetadata(
-  metadata: Record<string, unknown>,
-  run: RunRow,
-  snapshot: ThreadSnapshot,
-): Record<string, unknown> {
+function restoredMetadata(metadata: JsonObject, run: RunRow, snapshot: ThreadSnapshot): JsonObject {
   const restored = { ...metadata };
   for (const key of ["graph_id", "assistant_id"] as const) {
     if (metadata[key] !== run[key]) continue;

@@ -13,41 +13,38 @@ import type { EventLog } from "../streams/event-log.ts";
 import { DELETED, type Ending } from "../streams/feed.ts";
 import { rollBack } from "./rollback.ts";
 
-/** The services that end a run: its rows, its readers, the log. */
 export interface SettleContext {
   database: Database;
   events: EventLog;
   log: Log;
 }
 
-/** The end of a run, to be stored. */
 export interface Settlement {
   run: RunRow;
   status: RunStatus;
   thread_status: ThreadStatus;
-  /** The run ends because of a cancel: a stored cancel intent is expected. */
+  /** The run ends because of a cancel: its row has a cancel intent. */
   cancelled: boolean;
   /** Response body of wait and join, as JSON text. */
   output: string;
-  /** State for the thread's record; undefined leaves the record's state as it is. */
+  /** State for the thread's record; undefined leaves the record's state unchanged. */
   state: StateSummary | undefined;
   error: string | null;
-  /** Events and steps that are not saved yet. */
   unwritten: Unwritten;
 }
 
 /**
- * Ends a run in one transaction: last events, status, the thread's status and values. Writes only while the lease is held. A run with
- * the cancel action `rollback` is rolled back instead. Publishes the end after the commit.
+ * Ends a run in one transaction: last events, status, the thread's status and values. A run with the cancel action `rollback` is rolled
+ * back instead. Publishes the end after the commit.
  *
  * @returns false if another worker holds the run
- * @throws LeaseLostError if a cancel was accepted that the settlement does not include; nothing was written
+ * @throws LeaseLostError if a cancel was stored and the settlement is not `cancelled`; nothing was written
  */
 export async function settle(context: SettleContext, settlement: Settlement): Promise<boolean> {
   const { database } = context;
   const { run, unwritten } = settlement;
   const ending = await database.write(async (tx) => {
-    // Lock order: thread before run, as in every transaction on a thread's runs; the reverse order would deadlock.
+    // Every transaction on a thread's runs locks the thread first; another order would deadlock.
     await lockThread(tx, run.tenant_id, run.thread_id);
     return settlement.cancelled ? endCancelled(tx, settlement) : end(tx, settlement);
   });
@@ -60,7 +57,7 @@ async function end(tx: Tx, { unwritten, ...settlement }: Settlement): Promise<En
   if (unwritten.steps.length > 0 && !(await holdsLease(tx, run))) throw new LeaseLostError(run.run_id);
   for (const write of unwritten.steps) await write(tx);
   if (!(await endRunIfHeld(tx, { run_id: run.run_id, epoch: run.epoch, status, output }))) {
-    // Only the lease holder needs to know that a cancel was accepted.
+    // The run is still held here, so a cancel was stored.
     if (await lockRunIfHeld(tx, run)) throw new LeaseLostError(run.run_id);
     return undefined;
   }
@@ -94,7 +91,7 @@ async function settleThreadOf(
   await settleThread(tx, { thread_id: run.thread_id, status: thread_status, values, interrupts, error });
 }
 
-/** Notifies the readers of a run in all processes of its end, and workers that its thread is free. Call it after the commit. */
+/** Notifies readers of the end of a run, and workers that its thread is free, after the commit. */
 export function publishRunEnd(
   { database, events, log }: SettleContext,
   run: LoggedRun,

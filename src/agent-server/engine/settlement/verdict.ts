@@ -1,13 +1,12 @@
 import type { RunStatus, ThreadStatus } from "../../contract/records.ts";
 import type { AbortReason, HostOutcome } from "../../graph-hosts/host.ts";
 
-/** Attempts of a run that may end with the death of its graph host. */
+/** A run fails after this many deaths of its graph host. */
 export const MAX_CRASHES = 3;
 
-/** Attempts of a run in all. The death of a whole process is rarely caused by the run, so the limit is high. */
+/** Maximum attempts of a run. A run rarely causes the death of a whole process, so the limit is high. */
 export const MAX_ATTEMPTS = 20;
 
-/** The final status of a run and of its thread. */
 export interface Verdict {
   status: RunStatus;
   thread_status: ThreadStatus;
@@ -16,10 +15,10 @@ export interface Verdict {
   event: [event: string, data: string] | undefined;
 }
 
-/** Decides the final status from the outcome in the graph host and the reason for which the run was stopped, if any. */
+/** @param stopping the reason for which the run was stopped, if it was */
 export function verdictOn({ ended, output, error }: HostOutcome, stopping: AbortReason | undefined): Verdict {
   if (stopping === "timeout")
-    return failure("timeout", { error: "TimeoutError", message: "The run took longer than it may." });
+    return failure("timeout", { error: "TimeoutError", message: "The run exceeded BG_JOB_TIMEOUT_SECS." });
   // An accepted cancel overrides the outcome of the graph.
   if (stopping === "cancelled" || ended === "aborted")
     return { status: "interrupted", thread_status: "idle", output, event: undefined };

@@ -1,8 +1,7 @@
 import type { Database } from "../../../platform/database/database.ts";
 import { retryWhileUnavailable } from "../../../platform/database/database-errors.ts";
 import type { Signal } from "../../../platform/lib/signal.ts";
-import type { StoredEvent } from "../../storage/event-reader.ts";
-import { EventReader } from "../../storage/event-reader.ts";
+import { EventReader, type StoredEvent } from "../../storage/event-reader.ts";
 import { findRun } from "../../storage/runs.ts";
 import type { RunKey } from "../../storage/schema.ts";
 import { DELETED, type Ending, Feed } from "./feed.ts";
@@ -11,8 +10,8 @@ import { DELETED, type Ending, Feed } from "./feed.ts";
 export type StreamedEvent = Omit<StoredEvent, "seq"> & { seq?: number | string };
 
 /**
- * The events of runs, for any number of readers. Events are stored before they are published, so the id of a published event names the
- * same event after a crash. Readers wait while the database is unavailable, because the run may continue.
+ * The events of runs, for any number of readers. Events are stored before they are published, so ids stay valid after a crash. Readers wait
+ * while the database is unavailable, because the run may continue.
  */
 export class EventLog {
   readonly #database: Database;
@@ -25,7 +24,7 @@ export class EventLog {
     database.hints.listen("events", ({ run_id }) => this.#feeds.get(run_id)?.wake());
   }
 
-  /** The feed of a run; it stays until each holder has called {@link release}. */
+  /** The feed of a run. Each caller must call {@link release}. */
   hold(run_id: string): Feed {
     const feed = this.#feeds.get(run_id) ?? new Feed();
     this.#feeds.set(run_id, feed);
@@ -40,7 +39,7 @@ export class EventLog {
   /**
    * Waits for the end of a run. Undefined if the run does not exist or was deleted.
    *
-   * @param isNew the run was accepted by this request: skips the first check of its status
+   * @param isNew this request has accepted the run: skips the first check of its status
    * @throws the reason of `signal`
    */
   async ending(run: RunKey, signal: AbortSignal, { isNew = false } = {}): Promise<Ending | undefined> {
@@ -62,8 +61,7 @@ export class EventLog {
   }
 
   /**
-   * The run's events after `seq`, in order, until the run has ended and all events are delivered. One `gap` event stands for events
-   * that have expired.
+   * The run's events after `seq`, in order, until the run has ended. One `gap` event replaces expired events.
    *
    * @throws the reason of `signal`
    */
@@ -80,21 +78,14 @@ export class EventLog {
         const ended =
           feed.ending !== undefined || (!feed.live && (await this.#storedEnding(run, signal)) !== undefined);
         const events =
-          feed.after(seen) ??
-          (await retryWhileUnavailable(
-            () => signal.aborted,
-            () => stored.after(this.#database.read, seen),
-          ));
+          feed.after(seen) ?? (await retryUnlessAborted(signal, () => stored.after(this.#database.read, seen)));
         signal.throwIfAborted();
         const last = events.at(-1);
         if (last) {
           yield events;
           seen = last.seq;
         } else if (ended) {
-          const gap = await retryWhileUnavailable(
-            () => signal.aborted,
-            () => this.#gapAfter(run, seen),
-          );
+          const gap = await retryUnlessAborted(signal, () => this.#gapAfter(run, seen));
           if (gap) yield [gap];
           return;
         } else {
@@ -107,7 +98,6 @@ export class EventLog {
     }
   }
 
-  /** A `gap` event for the expired events after `seen`, if there are any. */
   async #gapAfter(run: RunKey, seen: number): Promise<StoredEvent | undefined> {
     const row = await findRun(this.#database.read, run);
     const until = row?.expired_seq ?? 0;
@@ -117,16 +107,16 @@ export class EventLog {
   }
 
   async #storedEnding(run: RunKey, signal: AbortSignal): Promise<Ending | undefined> {
-    const row = await retryWhileUnavailable(
-      () => signal.aborted,
-      () => findRun(this.#database.read, run),
-    );
+    const row = await retryUnlessAborted(signal, () => findRun(this.#database.read, run));
     if (!row) return DELETED;
     return row.ended_at === null ? undefined : { status: row.status, output: row.output };
   }
 
-  /** Waits with a timeout for runs of other processes, because their hints can be lost. */
+  /** Hints of other processes can be lost, so waits for their runs have a timeout. */
   #wait(feed: Feed, updates: Signal): Promise<void> {
     return updates.wait(feed.live ? undefined : this.#poll_ms);
   }
 }
+
+const retryUnlessAborted = <T>(signal: AbortSignal, read: () => Promise<T>): Promise<T> =>
+  retryWhileUnavailable(() => signal.aborted, read);

@@ -1,9 +1,7 @@
 import { Signal } from "../../../platform/lib/signal.ts";
 import type { RunStatus } from "../../contract/records.ts";
-import type { StoredEvent } from "../../storage/event-reader.ts";
-import { Batch } from "../../storage/event-reader.ts";
+import { Batch, type StoredEvent } from "../../storage/event-reader.ts";
 
-/** The end of a run, for its readers and waiters. */
 export interface Ending {
   /** `deleted`: the run was rolled back or deleted. */
   status: RunStatus | "deleted";
@@ -18,15 +16,12 @@ const MAX_EVENTS = 2_000;
 /** Total length of the buffered events, in UTF-16 units. */
 const MAX_LENGTH = 4_000_000;
 
-/**
- * The last events of one run, shared by its readers, and the notification of new ones. The position of a reader is the sequence number
- * of its last event: a slow reader needs no memory.
- */
+/** The last events of a run, shared by its readers. A reader's position is the `seq` of its last event: a slow reader needs no memory. */
 export class Feed {
   readonly #events: StoredEvent[] = [];
   #length = 0;
   readonly #subscribers = new Set<Signal>();
-  /** The batch for readers at one position: most readers are at the same one, so they share one array. */
+  /** The batch for readers at one position. Most readers are at the same position and share one array. */
   #tail: { seq: number; events: StoredEvent[] } | undefined;
   /** True while this process executes the run, so that every new event is published here. */
   live = false;

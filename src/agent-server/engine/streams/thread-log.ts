@@ -30,10 +30,7 @@ export interface ThreadEvent {
   at: Position;
 }
 
-/**
- * The events of all runs of a thread, one run after the other. It reads the logs of the runs and stores nothing itself, so a reader can
- * resume at any position whose events are still stored.
- */
+/** The events of all runs of a thread, one run after the other, read from the logs of the runs. */
 export class ThreadLog {
   readonly #database: Database;
   readonly #events: EventLog;
@@ -117,5 +114,5 @@ export class ThreadLog {
   }
 }
 
-/** Lifecycle events of the end of a run by status; other statuses are their own event. */
+/** Lifecycle events of the end of a run by status. Other statuses name their own event. */
 const END_EVENTS: Partial<Record<string, string>> = { success: "completed", error: "failed", timeout: "failed" };

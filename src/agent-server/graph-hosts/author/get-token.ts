@@ -1,15 +1,14 @@
 /** The module that graphs import as `threadmill/graph`. */
 import { REQUEST_TOKEN_KEY, type RequestToken, type TokenInterruptValue, tokenInterruptId } from "./token-interrupt.ts";
 
-/** The token that a graph requests for the user of its run. */
 export interface GetTokenOptions {
   /** The `provider_id` under which the provider is registered. */
   provider: string;
-  /** The token covers all of these scopes. */
+  /** The token has all of these scopes. */
   scopes: readonly string[];
   /**
-   * True: prefers a token that is connected to this assistant, and connects a token that the user grants now to it. False: the user's
-   * default token. Default: true.
+   * True (default): prefers a token that is connected to this assistant, and connects a newly granted token to it. False: the user's
+   * default token.
    */
   agent_scoped?: boolean;
   /** Returns only this token of the user. */
@@ -18,18 +17,17 @@ export interface GetTokenOptions {
   message?: string;
 }
 
-/** The config of a node or tool, as far as it is used here. */
 export interface GraphConfig {
   configurable?: Record<string, unknown>;
 }
 
 /**
- * Returns an access token of the run's user. If there is none, the run is interrupted with the value
+ * Returns an access token of the run's user. Without a token, the run is interrupted with the value
  * `{message, auth_url, provider, scopes}`, and the user grants a token at `auth_url`. When the run is resumed, with any value, the
- * node starts again from its beginning. It then gets the token, or is interrupted again if there still is none.
+ * node starts again from its beginning and requests the token again.
  *
  * @param config the config of the node or tool
- * @throws Error with the message of the service: an unknown provider, or a provider that currently refreshes no token
+ * @throws Error if the provider is unknown or cannot refresh the token
  */
 export async function getToken(config: GraphConfig, options: GetTokenOptions): Promise<string> {
   const request = config?.configurable?.[REQUEST_TOKEN_KEY] as RequestToken | undefined;
@@ -49,9 +47,8 @@ const isStringList = (value: unknown): boolean =>
   Array.isArray(value) && value.every((item) => typeof item === "string");
 
 /**
- * An interrupt that all copies of LangGraph recognize, by its name and flag instead of its class. LangGraph's `interrupt()` is not
- * used: it counts the interrupts of a node and assigns resume values in order. Once the token exists, this interrupt no longer
- * occurs, and its resume value would go to the node's next interrupt.
+ * An interrupt that all copies of LangGraph recognize by its name and flag. LangGraph's `interrupt()` counts the interrupts of a node and
+ * assigns resume values in order: once the token exists, the resume value would go to the node's next interrupt.
  */
 class TokenInterrupt extends Error {
   override readonly name = "GraphInterrupt";

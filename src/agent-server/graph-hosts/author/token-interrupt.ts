@@ -2,14 +2,14 @@ import { createHash } from "node:crypto";
 import type { TokenAnswer, TokenRequest } from "../host.ts";
 
 /**
- * The key in `configurable` under which a host passes the function that requests tokens. LangGraph passes it on to every node, tool
- * and subgraph. Keys that start with two underscores never reach metadata or events.
+ * The key in `configurable` of the function that requests tokens. LangGraph passes it to every node, tool and subgraph. Keys that start
+ * with two underscores never reach metadata or events.
  */
-export const REQUEST_TOKEN_KEY = "__threadmill_ask_for_token";
+export const REQUEST_TOKEN_KEY = "__threadmill_request_token";
 
 export type RequestToken = (request: Omit<TokenRequest, "op">) => Promise<TokenAnswer>;
 
-/** The value of the interrupt. The four keys are those of the API's client libraries. */
+/** The value of the interrupt, with the keys of the client libraries. */
 export interface TokenInterruptValue {
   message: string;
   /** The URL at which the user grants the token. */
@@ -18,22 +18,15 @@ export interface TokenInterruptValue {
   scopes: readonly string[];
 }
 
-/** An interrupt of LangGraph. */
-interface Interrupt {
-  id?: string;
-  value?: unknown;
-}
-
 /**
- * The id of a token interrupt. It is derived from the value, so that a token interrupt can be recognized, and has the format of
- * LangGraph's ids (32 hexadecimal digits), so that a resume value can name it. LangGraph itself never uses the id, so it passes such
- * a value to no interrupt.
+ * The id of a token interrupt, derived from the value, so that it can be recognized. It has the format of LangGraph's ids (32 hexadecimal
+ * digits), so that a resume value can name it. LangGraph never uses the id, so it passes such a value to no interrupt.
  */
 export const tokenInterruptId = (auth_url: string): string =>
   createHash("sha256").update(`a token by way of ${auth_url}`).digest("hex").slice(0, 32);
 
 /** Whether an interrupt requests a token. The stored token resumes it, not a value. */
-export function isTokenInterrupt({ id, value }: Interrupt): boolean {
+export function isTokenInterrupt({ id, value }: { id?: string; value?: unknown }): boolean {
   const { auth_url } = (value ?? {}) as Partial<TokenInterruptValue>;
   return typeof auth_url === "string" && id === tokenInterruptId(auth_url);
 }

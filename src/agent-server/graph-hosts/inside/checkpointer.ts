@@ -9,48 +9,39 @@ import type {
   CheckpointTuple,
   PendingWrite,
 } from "@langchain/langgraph-checkpoint";
-import type { CheckpointData, CheckpointWrite, StagedUpdate, ValueData, WriteData } from "../host.ts";
+import type { CheckpointData, CheckpointWrite, RunEpoch, StagedUpdate, ValueData, WriteData } from "../host.ts";
 import { isPendingResume, isResume, TASKS } from "./commands.ts";
 import type { CommitPoints } from "./commit-points.ts";
-import type { RunKey, ServiceConnection } from "./connection.ts";
+import type { ServiceConnection } from "./connection.ts";
 import type { Library } from "./loading/library.ts";
 import { StateSerializer, type Stored } from "./serializer.ts";
 
-/**
- * The context in which a graph is used. It is passed in `configurable`, which LangGraph passes on to every call of the
- * checkpointer, including those of subgraphs. Keys that start with two underscores never reach metadata or events.
- */
+/** The context of a use of a graph. LangGraph passes `configurable` to every call of the checkpointer, including those of subgraphs. */
 export interface Scope {
   /** The run that writes; absent for queries. */
-  run?: RunKey;
+  run?: RunEpoch;
   /** The thread's newest root checkpoint, until it is used or the run has written its own. */
   head?: { data: CheckpointData | null };
-  /** Decides where the run waits for the database. */
   commits?: CommitPoints;
-  /** The resume value that is stored with the checkpoint was consumed, by this run or an earlier one. */
+  /** This run or an earlier one has consumed the resume value of the checkpoint. */
   isResumeConsumed?: boolean;
-  /**
-   * The state is read or updated outside of a run, so resume values are hidden. LangGraph takes a resume value of a
-   * node for a write of the node, and the node for completed, although it may have interrupted again.
-   */
+  /** For reads and updates outside of runs: LangGraph treats the resume value of a node as its write, and the node as completed. */
   hideResumes?: boolean;
   /** A run whose checkpoints and writes are ignored. */
   without?: string;
-  /** Metadata of every checkpoint that is written. */
   metadata: Record<string, unknown>;
-  /** Collects the checkpoints of a state update instead of storing them one by one. */
+  /** Collects the checkpoints of a state update, which are stored together. */
   staged?: Pick<StagedUpdate, "puts" | "writes">;
 }
 
 const SCOPE = "__threadmill_scope";
 
-/** Adds the scope to `configurable`. */
 export const withScope = (configurable: Record<string, unknown>, scope: Scope): Record<string, unknown> => ({
   ...configurable,
   [SCOPE]: scope,
 });
 
-/** Adds the scope of `config`, if it has one, to `configurable`: for configs that LangGraph passes back. */
+/** Adds the scope of `config` to `configurable`, for configs that LangGraph passes back. */
 function keepScope(config: RunnableConfig, configurable: Record<string, unknown>): Record<string, unknown> {
   const scope = config.configurable?.[SCOPE] as Scope | undefined;
   return scope ? withScope(configurable, scope) : configurable;
@@ -59,16 +50,13 @@ function keepScope(config: RunnableConfig, configurable: Record<string, unknown>
 const scopeOf = (config: RunnableConfig): Scope =>
   (config.configurable?.[SCOPE] as Scope | undefined) ?? { metadata: {} };
 
-/** Checkpoints per request when a history is listed. */
 const PAGE_SIZE = 50;
 
-/** A channel without a value. */
 const EMPTY: Stored = { type: "empty", value: "" };
 
 /**
- * A LangGraph checkpointer that serializes in the host and stores through the service, which permits writes of the
- * run's lease holder only. One instance serves all graphs and runs of a host that share a library; the scope in the
- * config distinguishes them.
+ * A LangGraph checkpointer that serializes in the host and stores through the service. One instance serves all graphs and runs of a host
+ * that share a library; the scope in the config distinguishes them.
  */
 export function createCheckpointer(library: Library, service: ServiceConnection): BaseCheckpointSaver<string> {
   const { getCheckpointId, maxChannelVersion, WRITES_IDX_MAP } = library.checkpoint;
@@ -77,9 +65,8 @@ export function createCheckpointer(library: Library, service: ServiceConnection)
     readonly #serializer = new StateSerializer(this.serde, library);
 
     /**
-     * Versions never repeat: they consist of a counter, which orders them, and random digits. With integers, a run
-     * after a rolled-back or forked run would reuse its versions and read its values. LangGraph calls this method
-     * without `this` for subgraphs.
+     * A counter, which orders the versions, and random digits. With integers alone, a run after a rolled-back or forked run would reuse
+     * its versions and read its values. For subgraphs LangGraph calls this method without `this`.
      */
     override getNextVersion(current: string | undefined): string {
       const counter = current === undefined ? 0 : Number.parseInt(String(current).split(".")[0] ?? "0", 10);
@@ -147,7 +134,7 @@ export function createCheckpointer(library: Library, service: ServiceConnection)
         parent_checkpoint_id: parent ?? null,
         checkpoint: JSON.stringify(rest),
         metadata: JSON.stringify(allMetadata),
-        // A staged checkpoint is read before it is stored, so it contains all values, not only the changed ones.
+        // A staged checkpoint is read before it is stored, so it contains all values, not only changed ones.
         values: await this.#serializeValues(channel_values, scope.staged ? checkpoint.channel_versions : newVersions),
       };
       scope.head = undefined;
@@ -176,7 +163,7 @@ export function createCheckpointer(library: Library, service: ServiceConnection)
       const scope = scopeOf(config);
       const at = { thread_id, checkpoint_ns, checkpoint_id, writes: rows };
       if (scope.staged) scope.staged.writes.push(at);
-      // Writes of tasks take effect with the checkpoint that follows, so nothing waits for them.
+      // Writes of tasks take effect with the next checkpoint, so the run does not wait for them.
       else await this.#store(scope, { op: "put_writes", ...at }, false);
     }
 
@@ -185,14 +172,12 @@ export function createCheckpointer(library: Library, service: ServiceConnection)
       else await this.#service.request(run, write);
     }
 
-    /** The service refuses this request of running graphs: threads are deleted with the API. */
+    /** The service refuses this request: threads are deleted with the API. */
     override async deleteThread(thread_id: string): Promise<void> {
       await this.#service.request(undefined, { op: "delete_thread", thread_id });
     }
 
-    /**
-     * Before version 4 of the format, the sends of a step were writes of its parent checkpoint; now they are a channel.
-     */
+    /** Before version 4 of the format, the sends of a step were writes of its parent checkpoint. Since then, they are a channel. */
     async #migrateSends(
       checkpoint: Checkpoint,
       channel_values: Record<string, unknown>,
@@ -200,13 +185,8 @@ export function createCheckpointer(library: Library, service: ServiceConnection)
       { run, without }: Scope,
     ): Promise<void> {
       const { thread_id, checkpoint_ns, parent_checkpoint_id } = child;
-      const parent = await this.#service.get(run, {
-        op: "get",
-        thread_id,
-        checkpoint_ns,
-        checkpoint_id: parent_checkpoint_id ?? undefined,
-        without,
-      });
+      const checkpoint_id = parent_checkpoint_id ?? undefined;
+      const parent = await this.#service.get(run, { op: "get", thread_id, checkpoint_ns, checkpoint_id, without });
       const sends = (parent?.writes ?? []).filter(({ channel }) => channel === TASKS);
       channel_values[TASKS] = await Promise.all(sends.map((write) => this.#serializer.load(write)));
       const versions = Object.values(checkpoint.channel_versions) as string[];
@@ -231,17 +211,15 @@ export function createCheckpointer(library: Library, service: ServiceConnection)
         present.map(async (stored) => [stored.channel, await this.#serializer.load(stored)] as const),
       );
       const { isResumeConsumed, hideResumes } = scopeOf(asked);
-      const pendingWrites = await Promise.all(
-        data.writes
-          .filter((write) => !(isResumeConsumed && isPendingResume(write)) && !(hideResumes && isResume(write)))
-          .map(
-            async (write): Promise<[string, string, unknown]> => [
-              write.task_id,
-              write.channel,
-              await this.#serializer.load(write),
-            ],
-          ),
+      const load = async (write: WriteData): Promise<[string, string, unknown]> => [
+        write.task_id,
+        write.channel,
+        await this.#serializer.load(write),
+      ];
+      const visible = data.writes.filter(
+        (write) => !(isResumeConsumed && isPendingResume(write)) && !(hideResumes && isResume(write)),
       );
+      const pendingWrites = await Promise.all(visible.map(load));
       const channel_values: Record<string, unknown> = Object.fromEntries(values);
       if (checkpoint.v < 4 && parent_checkpoint_id)
         await this.#migrateSends(checkpoint, channel_values, data, scopeOf(asked));
@@ -260,7 +238,6 @@ export function createCheckpointer(library: Library, service: ServiceConnection)
   })();
 }
 
-/** A checkpoint of the update that is staged but not stored. */
 function stagedCheckpoint(staged: Scope["staged"], ns: string, id: string | undefined): CheckpointData | undefined {
   const put = staged?.puts.findLast(
     (row) => row.checkpoint_ns === ns && (id === undefined || row.checkpoint_id === id),
@@ -270,7 +247,7 @@ function stagedCheckpoint(staged: Scope["staged"], ns: string, id: string | unde
   return { ...put, writes: writes.flatMap((row) => row.writes) };
 }
 
-/** 16 random hexadecimal digits. Node generates the bits of UUIDs in bulk, which makes this the fastest source. */
+/** 16 random hexadecimal digits. UUIDs are the fastest source, because Node generates their bits in bulk. */
 function randomHex(): string {
   const uuid = randomUUID();
   return uuid.slice(-12) + uuid.slice(0, 4);

@@ -2,7 +2,7 @@ import type { Command } from "@langchain/langgraph";
 import type { RunCommand, WriteKey } from "../host.ts";
 import type { Library } from "./loading/library.ts";
 
-/** Channel names of LangGraph. They are part of the stored format, so all versions use the same. */
+/** Channel names of LangGraph, the same in all versions. */
 const RESUME = "__resume__";
 export const INTERRUPT = "__interrupt__";
 export const TASKS = "__pregel_tasks";
@@ -10,13 +10,12 @@ export const TASKS = "__pregel_tasks";
 /** The task to which LangGraph assigns the writes of a command. */
 const NULL_TASK = "00000000-0000-0000-0000-000000000000";
 
-/** Whether a write is a resume value, pending or consumed. */
 export const isResume = ({ channel }: Pick<WriteKey, "channel">): boolean => channel === RESUME;
 
-/** Whether a write is the resume value of a run, which the first node that interrupts consumes. */
+/** The resume value of a run, which the first node that interrupts consumes. */
 export const isPendingResume = ({ task_id, channel }: WriteKey): boolean => channel === RESUME && task_id === NULL_TASK;
 
-/** Whether a write is the copy of a resume value that a node has consumed. */
+/** The copy of a resume value that a node has consumed. */
 export const isConsumedResume = ({ task_id, channel }: WriteKey): boolean =>
   channel === RESUME && task_id !== NULL_TASK;
 

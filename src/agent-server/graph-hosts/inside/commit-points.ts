@@ -3,24 +3,20 @@ import type { RunKwargs } from "../host.ts";
 import { TASKS } from "./commands.ts";
 import type { CompiledGraph } from "./loading/load.ts";
 
-/** The parts of a checkpoint that describe the step it completes. */
 export interface CompletedStep {
   checkpoint_ns: string;
   checkpoint: Pick<Checkpoint, "channel_values" | "versions_seen">;
   metadata: Pick<CheckpointMetadata, "source">;
-  /** Channels that the step has changed. */
   changed: readonly string[];
 }
 
-/** Nodes that LangGraph adds. Repeating one has no visible effect. */
+/** Nodes that LangGraph adds. Their repetition has no visible effect. */
 const INTERNAL_NODES = new Set(["__start__", "__input__", "__interrupt__"]);
 
 /**
- * Decides when a run waits until its checkpoint is committed. All writes of a run are stored in order, so what is
- * committed is always a prefix; a wait guarantees the minimum length of that prefix. Durability "sync" guarantees that
- * a crash repeats at most one step of user code. So the run waits if user code has run in the completed step and may
- * run in the next one. The first two checkpoints (input and `__start__`) and the last need no wait, which saves a run
- * of one node three of its five commits.
+ * Decides when a run waits for the commit of its checkpoint. With durability "sync" a crash repeats at most one step of user code. Writes
+ * are stored in order, so the run waits only if user code has run in the completed step and may run in the next one. The first two
+ * checkpoints (input and `__start__`) and the last need no wait, which saves a run of one node three of its five commits.
  */
 export class CommitPoints {
   readonly #durability: RunKwargs["durability"];

@@ -1,25 +1,28 @@
-import type { CheckpointData, CheckpointRequest, CheckpointWrite, FromHost, HostRequest, ToHost } from "../host.ts";
-
-export interface RunKey {
-  run_id: string;
-  epoch: number;
-}
+import type {
+  CheckpointData,
+  CheckpointRequest,
+  CheckpointWrite,
+  FromHost,
+  HostRequest,
+  RunEpoch,
+  ToHost,
+} from "../host.ts";
 
 /** A batch with this many events is sent before the turn ends. */
 const MAX_EVENTS = 64;
-/** An event stream that has sent this many messages within {@link BATCH_MS} collects its next events for as long. */
+/** After this many event messages within {@link BATCH_MS}, events wait for a batch of the same time. */
 const MAX_MESSAGES = 4;
 const BATCH_MS = 1;
 
 /**
- * The host's connection to the service. Messages of one turn of the event loop are sent together: a message costs 10-20
- * µs regardless of its size, and what arrives together is committed together.
+ * The host's connection to the service. Messages of one turn of the event loop are sent together: a message costs 10-20 µs regardless of
+ * its size, and messages that arrive together share a commit.
  */
 export class ServiceConnection {
   readonly #send: (messages: FromHost[]) => void;
   readonly #pending = new Map<number, PromiseWithResolvers<unknown>>();
   #batch: FromHost[] = [];
-  /** The batch is sent at the end of this turn. Otherwise the timer sends it. */
+  /** The batch is sent at the end of this turn, not by the timer. */
   #scheduled = false;
   #timer: NodeJS.Timeout | undefined;
   #lastId = 0;
@@ -41,10 +44,7 @@ export class ServiceConnection {
     });
   }
 
-  /**
-   * Delays events when many messages have just been sent: a message per turn is expensive for the service, a batch
-   * costs one message.
-   */
+  /** Delays events after many messages in a short time: a batch costs the service one message. */
   #postEvents(message: FromHost): void {
     const now = performance.now();
     if (now - this.#windowStart > BATCH_MS) {
@@ -59,8 +59,8 @@ export class ServiceConnection {
     }
   }
 
-  /** Sends an event of a run. Events and requests stay in order, so a checkpoint never precedes its events. */
-  emit({ run_id, epoch }: RunKey, event: string, data: string): void {
+  /** Events and requests stay in order, so a checkpoint never precedes its events. */
+  emit({ run_id, epoch }: RunEpoch, event: string, data: string): void {
     const last = this.#batch.at(-1);
     if (last?.type !== "events" || last.run_id !== run_id || last.epoch !== epoch) {
       this.#postEvents({ type: "events", run_id, epoch, events: [[event, data]] });
@@ -70,7 +70,7 @@ export class ServiceConnection {
     if (last.events.length >= MAX_EVENTS) this.#flush();
   }
 
-  request(run: RunKey | undefined, request: HostRequest): Promise<unknown> {
+  request(run: RunEpoch | undefined, request: HostRequest): Promise<unknown> {
     const id = this.nextId();
     const pending = Promise.withResolvers<unknown>();
     this.#pending.set(id, pending);
@@ -78,25 +78,23 @@ export class ServiceConnection {
     return pending.promise;
   }
 
-  /** Stores a write of a run without waiting. If it fails, no later write of the run is stored. */
-  store({ run_id, epoch }: RunKey, write: CheckpointWrite): void {
+  store({ run_id, epoch }: RunEpoch, write: CheckpointWrite): void {
     this.post({ type: "store", run_id, epoch, write });
   }
 
-  /** An id that is unique within the host. */
   nextId(): number {
     return ++this.#lastId;
   }
 
   async get(
-    run: RunKey | undefined,
+    run: RunEpoch | undefined,
     request: Extract<CheckpointRequest, { op: "get" }>,
   ): Promise<CheckpointData | undefined> {
     return (await this.request(run, request)) as CheckpointData | undefined;
   }
 
   async list(
-    run: RunKey | undefined,
+    run: RunEpoch | undefined,
     request: Extract<CheckpointRequest, { op: "list" }>,
   ): Promise<{ checkpoints: CheckpointData[]; isWhole: boolean }> {
     return (await this.request(run, request)) as { checkpoints: CheckpointData[]; isWhole: boolean };

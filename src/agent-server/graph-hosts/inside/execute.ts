@@ -10,10 +10,8 @@ import { openTasks, summarize } from "./state.ts";
 import { StreamTranslator, sourceModes } from "./stream-modes.ts";
 import { toWire } from "./wire.ts";
 
-/** Stops a run in a host from outside. */
 export class RunControls {
   readonly #controller = new AbortController();
-  /** LangGraph checks this request between two steps. */
   #requestDrain: (() => void) | undefined;
   #draining = false;
   abort_reason: AbortReason | undefined;
@@ -40,24 +38,20 @@ export class RunControls {
 
 export interface Execution {
   order: RunOrder;
-  /** The thread's newest root checkpoint. */
   head: CheckpointData | null;
-  /** Writes of an earlier claim of the run on the checkpoint that it starts from. */
   prior_writes: readonly WriteKey[];
   graphs: LoadedGraphs;
   controls: RunControls;
-  /** Sends an event of the run. */
   emit: (event: string, data: string) => void;
-  /** Requests a token of the run's user for the graph. */
   requestToken: RequestToken;
 }
 
-/** Executes a run and returns its outcome. It never throws. */
+/** Never rejects: an error is an outcome. */
 export async function executeRun(execution: Execution): Promise<HostOutcome> {
   const { order, head, graphs, controls, emit } = execution;
   const translator = new StreamTranslator(order.kwargs.stream_mode, emit);
   const scope: Scope = { run: order, metadata: checkpointMetadata(order), head: { data: head } };
-  // LangGraph records only in memory that a resume value was consumed, and would give it to the next interrupt, too.
+  // LangGraph records the consumption of a resume value only in memory, and would pass the value to the next interrupt, too.
   scope.isResumeConsumed = execution.prior_writes.some(isConsumedResume);
   let graph: CompiledGraph | undefined;
   try {
@@ -112,7 +106,7 @@ async function stream(
     { ...options, version: "v2" } as never,
   ) as unknown as AsyncIterable<StreamEvent>;
   for await (const event of events) {
-    // The chunks of the root graph are those of graph.stream(). All others are LangChain events.
+    // The chunks of the root graph are those of graph.stream(); the rest are LangChain events.
     if (event.event === "on_chain_stream" && event.run_id === order.run_id) take(event.data.chunk);
     else translator.takeEvent(event);
   }
@@ -122,13 +116,13 @@ async function inputOf(graph: CompiledGraph, library: Library, execution: Execut
   const { command, input } = execution.order.kwargs;
   if (!command) return input ?? null;
   if (!("resume" in command)) return toCommand(command, library);
-  // The resume value of an earlier run is still stored; it belonged to an interrupt of that run.
+  // The stored resume value belongs to an interrupt of an earlier run.
   scope.isResumeConsumed = true;
   if (command.resume && !mayNeedToken(execution)) return toCommand(command, library);
   const open = openTasks(await graph.getState(stateConfig(execution.order, scope))).flatMap((task) => task.interrupts);
   const interrupt = open.find((item) => !isTokenInterrupt(item));
-  // LangGraph ignores a falsy resume value (null, 0, "") unless it is keyed by the interrupt's id. A token interrupt consumes
-  // no value: a value without an id would go to the next interrupt of the node.
+  // LangGraph ignores a falsy resume value (null, 0, "") without an interrupt id. A token interrupt consumes no value: without an id,
+  // the value would go to the next interrupt of the node.
   const id = command.resume && interrupt ? undefined : (interrupt ?? open[0])?.id;
   return toCommand(id === undefined ? command : { ...command, resume: { [id]: command.resume } }, library);
 }
@@ -144,7 +138,7 @@ function mayNeedToken({ order, head }: Execution): boolean {
 function streamOptions({ order, requestToken }: Execution, scope: Scope, resumed: boolean): Record<string, unknown> {
   const { run_id, kwargs, thread_id } = order;
   const { recursion_limit, tags, configurable = {} } = kwargs.config;
-  // A resumed run continues from its own newest checkpoint, not from the one that it forked from.
+  // A resumed run continues from its own newest checkpoint, not from the checkpoint that it forked.
   const { checkpoint_id, ...own } = configurable;
   const position = resumed || checkpoint_id === undefined ? own : configurable;
   const options: Record<string, unknown> = {
@@ -161,15 +155,8 @@ function streamOptions({ order, requestToken }: Execution, scope: Scope, resumed
   return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
 }
 
-/** Metadata of the run's checkpoints. LangGraph recognizes a retried run by the run id. */
-function checkpointMetadata({
-  run_id,
-  thread_id,
-  graph_id,
-  assistant_id,
-  attempt,
-  kwargs,
-}: RunOrder): Record<string, unknown> {
+/** LangGraph recognizes a retried run by the run id. */
+function checkpointMetadata({ run_id, thread_id, graph_id, assistant_id, attempt, kwargs }: RunOrder) {
   return {
     ...configurableMetadata(kwargs.config.configurable),
     ...kwargs.config.metadata,
@@ -195,7 +182,7 @@ async function finished(
 ): Promise<HostOutcome> {
   const { lastValues, interrupts } = translator;
   if (interrupts === undefined && lastValues !== undefined) {
-    // The graph completed, so its last values are its state and need not be read.
+    // The last values of a completed graph are its state.
     const output = translator.lastValuesText ?? toWire(lastValues);
     return { ended: "success", output, state: { values: output, next: [], interrupts: "{}" }, error: undefined };
   }
@@ -240,17 +227,13 @@ const readSummary = async (graph: CompiledGraph, order: RunOrder, scope: Scope):
 
 /** The config that reads the newest state of the run's thread. */
 const stateConfig = ({ thread_id }: RunOrder, scope: Scope) => ({
-  // The checkpoint of the order is valid only for the run, and only while it is the newest.
+  // The head is valid only for the run, and only while it is the newest checkpoint.
   configurable: withScope({ thread_id }, { ...scope, head: undefined, hideResumes: true }),
 });
 
-/** Configurable keys of LangGraph and of the server. They do not belong in metadata. */
 const INTERNAL_KEYS = new Set(["checkpoint_ns", "checkpoint_id", "checkpoint_map", "run_id", "thread_id"]);
 
-/**
- * The part of `configurable` that belongs in checkpoint metadata: no internal keys, and nothing about the caller's
- * identity.
- */
+/** `configurable` without internal keys and without the caller's identity. */
 function configurableMetadata(configurable: Record<string, unknown> = {}): Record<string, unknown> {
   return Object.fromEntries(
     Object.entries(configurable).filter(

@@ -22,7 +22,7 @@ import { toWire } from "./wire.ts";
 type QueryMessage = Extract<ToHost, { type: "query" }>;
 type QueryResult = Extract<FromHost, { type: "query_result" }>;
 
-/** Runs one query. A failure is a result, too. */
+/** Never rejects: an error is a result. */
 export async function runQuery({ id, query }: QueryMessage, graphs: LoadedGraphs): Promise<QueryResult> {
   try {
     return { type: "query_result", id, value: await resultOf(query, graphs) };
@@ -60,7 +60,6 @@ async function resultOf(query: GraphQuery, graphs: LoadedGraphs): Promise<unknow
   }
 }
 
-/** The scope for reading or updating a state outside of a run. */
 const READ_SCOPE: Scope = { metadata: {}, hideResumes: true };
 
 const ACCESS: Record<GraphQuery["kind"], FactoryRuntime["accessContext"]> = {
@@ -79,7 +78,7 @@ const loadGraph = (
   accessContext: FactoryRuntime["accessContext"],
 ) => graphs.get(graph_id, config, { accessContext, executionRuntime: context ? { context } : null });
 
-/** A page of the history ends with the state that exceeds this size. */
+/** A page of the history ends with the state that exceeds this length. */
 const PAGE_CHARS = 8_000_000;
 
 async function history(
@@ -107,7 +106,7 @@ async function history(
 const stateText = (snapshot: StateSnapshot, select: readonly string[] | undefined): string =>
   toWire(selectState(toThreadState(snapshot), select));
 
-/** Computes an update without storing it. The service stores it in one transaction if the thread is still idle. */
+/** Computes an update. The service stores it in one transaction if the thread is still idle. */
 async function stageUpdate(
   { graph, library }: LoadedGraph,
   query: Extract<GraphQuery, { kind: "update" }>,
@@ -125,7 +124,7 @@ async function stageUpdate(
       [{ updates: updates.map((update) => toStateUpdate(update, library)) }],
     );
   }
-  // Without a checkpoint id, this is the newest state after the update is stored, including pending writes.
+  // The newest state after the update is stored, including pending writes.
   const state = summarize(await graph.getState({ configurable: withScope({ thread_id }, scope) }));
   const { checkpoint_ns = "", checkpoint_id } = (current.configurable ?? {}) as {
     checkpoint_ns?: string;
@@ -165,8 +164,8 @@ interface Builder {
 }
 
 /**
- * The JSON schemas of a graph that are known at run time: complete for a state that is defined with Zod or another
- * Standard Schema; the names of the keys, or null without keys, for a state that is declared with TypeScript types only.
+ * The JSON schemas that are known at run time: complete for a state that is defined with Zod or another Standard Schema; the names of the
+ * keys, or null without keys, for a state that is declared with TypeScript types only.
  */
 function schemasOf(graph: CompiledGraph, { schemas }: Library): GraphSchemas {
   const { builder = {} } = graph as { builder?: Builder };
@@ -182,17 +181,14 @@ function schemasOf(graph: CompiledGraph, { schemas }: Library): GraphSchemas {
   };
 }
 
-/**
- * An object schema with the keys of the definition, whose values may be anything; null for a state that is not an
- * object.
- */
+/** An object schema with the keys of the definition, without the types of their values; null for a state that is not an object. */
 function keysOf(definition: unknown): JsonSchema | null {
   const keys = (definition as { spec?: unknown } | undefined)?.spec ?? definition;
   if (typeof keys !== "object" || keys === null || "__root__" in keys) return null;
   return { type: "object", properties: Object.fromEntries(Object.keys(keys).map((key) => [key, {}])) };
 }
 
-/** Returns null where LangGraph throws, because JSON schema does not support a type (functions, for example). */
+/** Null where LangGraph throws, because JSON schema does not support a type (functions, for example). */
 function declaredSchema(schemaOf: ((graph: never) => unknown) | undefined, graph: CompiledGraph): JsonSchema | null {
   try {
     return (schemaOf?.(graph as never) as JsonSchema | undefined) ?? null;

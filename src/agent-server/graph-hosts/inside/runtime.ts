@@ -7,6 +7,7 @@ import type {
   FromHost,
   HostSetup,
   LogLevel,
+  RunEpoch,
   RunOrder,
   ToHost,
   TokenAnswer,
@@ -18,7 +19,6 @@ import { loadGraphs } from "./loading/load.ts";
 import { runQuery } from "./queries.ts";
 import { toWire } from "./wire.ts";
 
-/** Starts the runtime of a graph host, which loads the graphs and then executes runs and queries. */
 export function startRuntime(
   setup: HostSetup,
   send: (messages: FromHost[]) => void,
@@ -39,8 +39,8 @@ export function startRuntime(
   ): Promise<void> {
     const graphs = await loading;
     connection.post({ type: "started", run_id: order.run_id, epoch: order.epoch });
-    // The message must be sent before the graph runs. If the graph blocked or killed the thread first, its run would
-    // seem not to have started and would be given to one host after another.
+    // The message must be sent before the graph runs. If the graph blocked or killed the thread first, the run would count as not
+    // started and would be assigned to one host after another.
     await new Promise(setImmediate);
     const emit = (event: string, data: string) => connection.emit(order, event, data);
     const requestToken: RequestToken = (request) =>
@@ -58,8 +58,7 @@ export function startRuntime(
         case "start": {
           const controls = new RunControls();
           runs.set(keyOf(message.order), controls);
-          // In the next turn of the event loop: after the thread was blocked, an abort that follows this message is
-          // handled first.
+          // After the thread was blocked, an abort that follows this message is handled first.
           setImmediate(() => void start(message, controls));
           break;
         }
@@ -84,24 +83,20 @@ export function startRuntime(
   };
 }
 
-const keyOf = ({ run_id, epoch }: { run_id: string; epoch: number }) => `${run_id} ${epoch}`;
+const keyOf = ({ run_id, epoch }: RunEpoch) => `${run_id} ${epoch}`;
 
-/** The context in which project code runs. */
 interface ProjectContext {
   connection: ServiceConnection;
   /** Absent while modules are loaded and queries run. */
   run?: { order: RunOrder; signal: AbortSignal };
 }
 
-/**
- * The client libraries read their logger and their `fetch` from `globalThis`, without an argument that identifies the
- * run. Runs of a host share a thread, so the asynchronous context identifies the run.
- */
+/** Identifies the run of a call: client libraries read their logger and `fetch` from `globalThis`, and the runs of a host share a thread. */
 const contextStorage = new AsyncLocalStorage<ProjectContext>();
 
 const inContext = <T>(context: ProjectContext, work: () => T): T => contextStorage.run(context, work);
 
-/** The methods of the client library's `Logger`, with the level of the service's log that each one uses. */
+/** The methods of the client library's `Logger`, with their levels in the service's log. */
 const LEVELS = {
   error: "error",
   warn: "warn",
@@ -141,7 +136,7 @@ function writeLog(level: LogLevel, entry: unknown, meta: readonly unknown[]): vo
 const isRecord = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value) && !(value instanceof Error);
 
-/** JSON text, or a string as it is. A value that JSON does not support must not fail the node that logs it. */
+/** JSON text, or the string itself. A value that JSON does not support must not fail the node that logs it. */
 function textOf(value: unknown): string {
   if (typeof value === "string") return value;
   try {
@@ -152,7 +147,7 @@ function textOf(value: unknown): string {
 }
 
 /**
- * `fetch` to this server without a socket, with the identity of the run's caller. Paths are those of the agent server.
+ * `fetch` to this server without a socket, with the identity of the run's caller.
  *
  * @throws Error outside of a run; the reason of the signal of the run or the request
  */
@@ -187,12 +182,11 @@ async function fetchInProcess(input: string | URL | Request, init?: RequestInit)
     close();
     controller.close();
   };
-  // Nothing is prefetched, so a slow reader needs no memory.
+  // Chunks are not prefetched, so a slow reader needs no memory.
   const body = new ReadableStream({ pull: read, cancel }, { highWaterMark: 0 });
   return new Response(has_body ? body : null, { status, headers: headers as [string, string][] });
 }
 
-/** Installs the globals under the names that the client libraries read. */
 function installGlobals(): void {
   Object.assign(globalThis, {
     [Symbol.for("langgraph.api.sdk-logger")]: logger,

@@ -8,17 +8,14 @@ export interface Stored {
 }
 
 /**
- * Serializes channel values in the format of LangGraph's JSON serializer, as text. Plain data and messages of plain
- * data take a fast path: the original calls a function for every field when it writes, and awaits every field when it
- * reads (5 ms for a conversation of 100 messages).
+ * Serializes channel values in the format of LangGraph's JSON serializer, as text. Plain data and messages of plain data take a fast path:
+ * the original calls a function for every field when it writes, and awaits every field when it reads (5 ms for 100 messages).
  *
- * Instances of any class are serialized as LangChain does. Data becomes an instance only if it looks like the record of
- * a message, which clients may send. Other data that looks like a record is escaped, because a client could name any
- * class with it.
+ * Instances of any class are serialized as LangChain does. Data becomes an instance only if it has the form of a message record. Other data
+ * in the form of a record is escaped, because a client could name any class with it.
  */
 export class StateSerializer {
   readonly #original: SerializerProtocol;
-  /** The message classes, which nearly every graph state contains. */
   readonly #classes: MessageClasses;
 
   /** @param original LangGraph's serializer, for all other values */
@@ -52,15 +49,15 @@ export class StateSerializer {
     if (!text.includes('"lc":')) return value;
     const revived = revive(value, this.#classes);
     if (revived !== NEEDS_LOADER) return revived;
-    // Data that looks like a record but cannot be deserialized is returned as it is.
+    // Data in the form of a record that cannot be deserialized is returned unchanged.
     return this.#original.loadsTyped("json", text).catch(() => JSON.parse(text));
   }
 }
 
-/** Deeper values and cycles are left to the original. */
+/** The original serializes deeper values and cycles. */
 const MAX_LEVELS = 100;
 
-/** Whether JSON.stringify serializes the value as the original does, and nothing in it must be escaped. */
+/** Whether JSON.stringify serializes the value as the original does, and no part must be escaped. */
 function isPlain(value: unknown, classes: MessageClasses, levels = MAX_LEVELS): boolean {
   if (value === null || typeof value === "string" || typeof value === "boolean" || typeof value === "number")
     return true;
@@ -88,7 +85,7 @@ function isPlainMessage(value: object, classes: MessageClasses, levels: number):
   return true;
 }
 
-/** The value contains something that only LangChain's asynchronous loader can deserialize. */
+/** Only LangChain's asynchronous loader can deserialize the value. */
 const NEEDS_LOADER = Symbol();
 
 type MessageClass = new (fields: Record<string, unknown>) => unknown;
@@ -101,7 +98,7 @@ function revive(value: unknown, classes: MessageClasses): unknown {
   const record = value as Record<string, unknown>;
   if (record.lc === 1 && record.type === "constructor" && Array.isArray(record.id))
     return reviveMessage(record, classes);
-  // Records of version 2 (Map, Set, undefined) are rare and left to the original.
+  // The original deserializes records of version 2 (Map, Set, undefined), which are rare.
   if (record.lc === 2) return NEEDS_LOADER;
   for (const key of Object.keys(record)) {
     const revived = revive(record[key], classes);
@@ -140,19 +137,16 @@ function reviveMessage(record: Record<string, unknown>, classes: MessageClasses)
 }
 
 /**
- * LangChain serializes an instance as a record, `{lc: 1, type: "constructor", id, kwargs}`, and deserializes every such
- * record to an instance. Plain data of this form, which a client may have sent, is stored under this key as a list of
- * its fields, so that it is read back as data. A wrapper around the record would not suffice, because LangGraph's
- * loader works from the inside out; LangChain's own escape (`__lc_escaped__`) does not suffice either. Searching a text
- * for `~` takes a fortieth of the time that `_` takes.
+ * LangChain serializes an instance as a record, `{lc: 1, type: "constructor", id, kwargs}`, and deserializes every such record to an
+ * instance. Plain data of this form is stored under this key as a list of its fields. A wrapper around the record does not suffice, because
+ * LangGraph's loader works from the inside out, and neither does LangChain's own escape. A search for `~` takes a fortieth of one for `_`.
  */
 const ESCAPED = "~lc_fields";
 const ESCAPED_BY_LANGCHAIN = "__lc_escaped__";
 
-/** Whether a text may contain an escape. */
 const mayHoldEscapes = (text: string): boolean => text.includes(ESCAPED);
 
-/** Whether an object would not be deserialized as data. */
+/** Whether LangChain or {@link restoreRecords} would deserialize an object to another value. */
 const looksLikeRecord = (value: object): boolean => "lc" in value || ESCAPED in value || ESCAPED_BY_LANGCHAIN in value;
 
 type Fields = Record<string, unknown>;
@@ -169,7 +163,7 @@ const isSerializable = (value: object): value is Fields =>
 function escapeRecords(value: unknown, isPermitted: (record: Fields) => boolean): unknown {
   const ancestors = new Set<object>();
   const escaped = (part: unknown): unknown => {
-    // Cycles are left to the serializer.
+    // The original serializer handles cycles.
     if (typeof part !== "object" || part === null || ArrayBuffer.isView(part) || ancestors.has(part)) return part;
     ancestors.add(part);
     const written = escapedObject(part);
@@ -218,7 +212,7 @@ function escapeRecords(value: unknown, isPermitted: (record: Fields) => boolean)
   return escaped(value);
 }
 
-/** A copy of the same class, which serializers recognize, with other values of some fields. */
+/** A copy of the same class with other values of some fields. */
 function copyWith(value: object, fields: Fields): object {
   const copy = Object.create(Object.getPrototypeOf(value), Object.getOwnPropertyDescriptors(value));
   for (const [name, field] of Object.entries(fields))

@@ -2,7 +2,6 @@ import type { StateSnapshot } from "@langchain/langgraph";
 import type { CheckpointKey, StateSummary } from "../host.ts";
 import { toWire } from "./wire.ts";
 
-/** The state fields of a thread's record: values, next nodes, and interrupts by task. */
 export function summarize(snapshot: StateSnapshot): StateSummary {
   const interrupts = openTasks(snapshot).map((task) => [task.id, task.interrupts]);
   return {
@@ -16,9 +15,7 @@ export function summarize(snapshot: StateSnapshot): StateSummary {
 export const openTasks = ({ tasks, next }: StateSnapshot) =>
   tasks.filter((task) => task.interrupts.length > 0 && next.includes(task.name));
 
-/**
- * A state in the format of the API. With `subgraphs`, a subgraph task contains its state instead of a reference to it.
- */
+/** A state in the format of the API. */
 export function toThreadState(snapshot: StateSnapshot): Record<string, unknown> {
   return {
     values: snapshot.values,
@@ -28,11 +25,7 @@ export function toThreadState(snapshot: StateSnapshot): Record<string, unknown> 
       name,
       path: path ?? [],
       error:
-        error === undefined
-          ? null
-          : typeof error === "object" && error !== null
-            ? ((error as Error).message ?? String(error))
-            : error,
+        typeof error === "object" && error !== null ? ((error as Error).message ?? String(error)) : (error ?? null),
       interrupts,
       checkpoint: state && !isSnapshot(state) ? toCheckpointKey(state) : null,
       state: state && isSnapshot(state) ? toThreadState(state) : null,
@@ -56,11 +49,7 @@ export function toCheckpointKey(config: { configurable?: Record<string, unknown>
 }
 
 /** A checkpoint reference as LangGraph's configurable. */
-export const toConfigurable = ({
-  thread_id,
-  checkpoint_ns = "",
-  checkpoint_id,
-}: CheckpointKey): Record<string, unknown> => ({
+export const toConfigurable = ({ thread_id, checkpoint_ns = "", checkpoint_id }: CheckpointKey) => ({
   thread_id,
   checkpoint_ns,
   ...(checkpoint_id !== undefined && { checkpoint_id }),

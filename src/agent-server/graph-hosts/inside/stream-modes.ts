@@ -3,10 +3,10 @@ import { isMessage, type Message, toWire } from "./wire.ts";
 
 type Emit = (event: string, data: string) => void;
 
-/** Stream modes of the API, and the LangGraph modes that they are made from. */
+/** LangGraph modes by stream mode of the API, where they differ. */
 const SOURCES: Record<string, string[]> = {
   "messages-tuple": ["messages"],
-  // Made from tokens and, for messages that no model streamed, from values.
+  // Tokens and, for messages that no model has streamed, values.
   messages: ["messages", "values"],
   events: [],
 };
@@ -16,9 +16,7 @@ export function sourceModes(requested: readonly string[]): string[] {
   return [...new Set(["values", ...requested.flatMap((mode) => SOURCES[mode] ?? [mode])])];
 }
 
-/**
- * Converts the stream of a graph to the events that the client requested, and records the final values and interrupts.
- */
+/** Converts the stream of a graph to the requested events, and records the final values and interrupts. */
 export class StreamTranslator {
   readonly #requested: ReadonlySet<string>;
   readonly #emit: Emit;
@@ -36,7 +34,6 @@ export class StreamTranslator {
     this.#messages = new MessageEvents(emit);
   }
 
-  /** Handles a chunk of the graph's stream. */
   take(namespace: readonly string[], mode: string, chunk: unknown): void {
     if (mode === "values" && namespace.length === 0) this.#recordValues(chunk);
     if (this.#requested.has("messages")) {
@@ -52,7 +49,6 @@ export class StreamTranslator {
     }
   }
 
-  /** Handles a LangChain event, for the mode `events`. */
   takeEvent(event: { tags?: string[] }): void {
     if (this.#requested.has("events") && !event.tags?.includes("langsmith:hidden")) this.#emit("events", toWire(event));
   }
@@ -69,14 +65,12 @@ export class StreamTranslator {
 
 const eventName = (event: string, namespace: readonly string[]) => [event, ...namespace].join("|");
 
-/** Modes whose chunks contain configs. The API returns checkpoints as references, without internal fields. */
+/** The API returns the configs of these modes as references to checkpoints, without internal fields. */
 const CONVERSIONS: Record<string, (chunk: unknown) => unknown> = {
   debug: (chunk) => {
     const debug = chunk as { type: string; payload: Record<string, unknown> };
-    return {
-      ...debug,
-      payload: debug.type === "checkpoint" ? toPublicCheckpoint(debug.payload) : toPublicTask(debug.payload),
-    };
+    const toPublic = debug.type === "checkpoint" ? toPublicCheckpoint : toPublicTask;
+    return { ...debug, payload: toPublic(debug.payload) };
   },
   checkpoints: (chunk) => toPublicCheckpoint(chunk as Record<string, unknown>),
   tasks: (chunk) => toPublicTask(chunk as Record<string, unknown>),
@@ -84,12 +78,7 @@ const CONVERSIONS: Record<string, (chunk: unknown) => unknown> = {
 
 type Config = { configurable?: Record<string, unknown>; [field: string]: unknown };
 
-function toPublicCheckpoint({
-  config,
-  parentConfig,
-  tasks,
-  ...payload
-}: Record<string, unknown>): Record<string, unknown> {
+function toPublicCheckpoint({ config, parentConfig, tasks, ...payload }: Record<string, unknown>) {
   return {
     ...payload,
     config: publicConfig(config as Config | undefined),

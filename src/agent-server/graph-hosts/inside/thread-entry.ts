@@ -6,7 +6,7 @@ import type { FromHost, HistoryPage, HostSetup, ToHost } from "../host.ts";
 enableCompileCache?.();
 const { startRuntime } = await import("./runtime.ts");
 
-/** Buffers that are transferred to the service instead of being copied: a page of the history may be large. */
+/** Buffers to transfer instead of copying: a page of the history may be large. */
 const buffersOf = (message: FromHost): ArrayBuffer[] => {
   const states = message.type === "query_result" && (message.value as Partial<HistoryPage> | undefined)?.states;
   return states ? [states.buffer] : [];

@@ -1,6 +1,5 @@
 /**
- * Serializes a graph value to JSON text for the API. Messages become flat objects with all their fields, null or empty
- * where unset.
+ * JSON text for the API. Messages become flat objects with all their fields, null or empty where unset.
  *
  * @throws TypeError when the value contains a cycle or a BigInt
  */
@@ -8,10 +7,7 @@ export function toWire(value: unknown): string {
   return JSON.stringify(flatten(value, [])) ?? "null";
 }
 
-/**
- * Flattens messages and converts collections to lists; plain parts are not copied. This traversal and one native
- * stringify take a fifth of the time of a stringify with a replacer function.
- */
+/** Copies only changed parts. With one native stringify, this takes a fifth of the time of a stringify with a replacer function. */
 function flatten(value: unknown, ancestors: object[]): unknown {
   if (typeof value !== "object" || value === null) return value;
   if (ancestors.includes(value)) throw new TypeError("The value contains itself, which JSON does not support.");
@@ -55,7 +51,6 @@ function flattenFields(fields: Record<string, unknown>, ancestors: object[]): Re
   return copy ?? fields;
 }
 
-/** A message of any copy of LangChain. */
 export interface Message {
   id?: string;
   _getType(): string;

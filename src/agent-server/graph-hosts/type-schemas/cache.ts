@@ -2,25 +2,18 @@ import { createHash, randomUUID } from "node:crypto";
 import { mkdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { replaceFile } from "../../../platform/lib/replace-file.ts";
-import type { JsonSchema } from "../host.ts";
+import type { GraphSchemas, JsonSchema } from "../host.ts";
 
-/** JSON schemas (draft 7) of a graph; null where the types permit anything or declare nothing. */
-export interface TypeSchemas {
-  input: JsonSchema | null;
-  output: JsonSchema | null;
-  state: JsonSchema | null;
-  /** The schema of the context: JavaScript graphs declare a common schema for config and context. */
-  config: JsonSchema | null;
-}
+/** JSON schemas (draft 7) of a graph; null for a type that is missing or permits any value. */
+export type TypeSchemas = Record<keyof GraphSchemas, JsonSchema | null>;
 
-/** Must be incremented when the same sources yield different schemas. */
+/** Increment when the same sources yield other schemas. */
 const FORMAT = 1;
 
-/** A result and the files that it depends on. */
 export interface CachedSchemas {
-  /** SHA-256 by path; empty for a missing file. */
+  /** SHA-256 of the sources by path; empty for a missing file. */
   files: Record<string, string>;
-  /** Null: the files yield no schemas. */
+  /** Null if the extraction failed. */
   schemas: TypeSchemas | null;
 }
 
@@ -35,7 +28,7 @@ export const hashOf = (text: string | undefined): string =>
 export const hashOfFile = async (path: string): Promise<string> =>
   hashOf(await readFile(path, "utf8").catch(() => undefined));
 
-/** Caches results in memory and, if there is a folder, in one file per key, which is replaced atomically. */
+/** Caches results in memory and, with a folder, in one file per key. */
 export class SchemaCache {
   readonly #dir: string | undefined;
   readonly #entries = new Map<string, CachedSchemas>();
@@ -44,7 +37,7 @@ export class SchemaCache {
     this.#dir = dir;
   }
 
-  /** @returns undefined when there is no result, or one of its files has changed */
+  /** Undefined without a result, and if a source has changed. */
   async find(key: string): Promise<CachedSchemas | undefined> {
     const entry = this.#entries.get(key) ?? (await this.#read(key));
     if (!entry) return undefined;
@@ -73,7 +66,7 @@ export class SchemaCache {
       const { format, files, schemas } = JSON.parse(await readFile(this.#pathOf(this.#dir, key), "utf8"));
       return format === FORMAT && typeof files === "object" && schemas !== undefined ? { files, schemas } : undefined;
     } catch {
-      // A missing or damaged entry is created again.
+      // Missing or damaged.
       return undefined;
     }
   }

@@ -1,7 +1,7 @@
 import ts from "typescript-5";
 import type { JsonSchema } from "../host.ts";
 
-/** Deeper types, such as the infinite `Deep<T> = { deeper: Deep<T[]> }`, permit any value. */
+/** Deeper types, such as the infinite `Deep<T> = { deeper: Deep<T[]> }`, become `{}`. */
 const MAX_DEPTH = 30;
 const MAX_SCHEMAS = 5_000;
 
@@ -34,10 +34,8 @@ const BASE_MESSAGE: JsonSchema = {
 const MESSAGE_REF = "#/definitions/BaseMessage";
 
 /**
- * Converts a type to a JSON schema. Parts that JSON does not support (functions, symbols, class instances, unresolved
- * types) become `{}`.
- *
- * @returns null when the schema would permit any value
+ * Converts a type to a JSON schema; null if it would permit any value. Parts that JSON does not support (functions, symbols, class
+ * instances, unresolved types) become `{}`.
  */
 export function jsonSchemaOf(type: ts.Type, program: ts.Program): JsonSchema | null {
   const writer = new SchemaWriter(program);
@@ -54,7 +52,7 @@ class SchemaWriter {
   readonly #program: ts.Program;
   readonly #checker: ts.TypeChecker;
   readonly #names = new Map<ts.Type, string>();
-  /** Unnamed types whose schemas are being written, nested, up to the nearest definition. */
+  /** Unnamed types whose schemas are in progress, up to the nearest definition. */
   #current = new Set<ts.Type>();
   #written = 0;
 
@@ -89,7 +87,6 @@ class SchemaWriter {
     return { $ref: `#/definitions/${name}` };
   }
 
-  /** The schema of a type, without a reference. */
   inline(type: ts.Type, depth: number): JsonSchema {
     const checker = this.#checker;
     const { TypeFlags } = ts;
@@ -213,10 +210,7 @@ class SchemaWriter {
     };
   }
 
-  /**
-   * The name of a type's definition: an interface, or an alias of the project. Aliases of packages mostly compute
-   * types.
-   */
+  /** The name of a type's definition: an interface, or an alias of the project. Aliases of packages mostly compute types. */
   #nameOf(type: ts.Type): ts.Symbol | undefined {
     const { SymbolFlags, TypeFlags } = ts;
     if (!(type.flags & (TypeFlags.Object | TypeFlags.UnionOrIntersection)) || isMessage(type)) return undefined;
@@ -232,7 +226,6 @@ class SchemaWriter {
     return files.some((file) => kinds.some((is) => this.#program[is](file)));
   }
 
-  /** The JSDoc comment of a declaration. */
   #annotationsOf(symbol: ts.Symbol): JsonSchema {
     const description = ts.displayPartsToString(symbol.getDocumentationComment(this.#checker));
     return description === "" ? {} : { description };

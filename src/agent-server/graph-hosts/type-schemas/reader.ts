@@ -1,14 +1,14 @@
 import type { Log } from "../../../platform/lib/log.ts";
 import { WorkerRpc } from "../../../platform/lib/worker-rpc.ts";
 import type { GraphToLoad } from "../host.ts";
-import { hashOfFile, SchemaCache, type TypeSchemas } from "./cache.ts";
+import { type CachedSchemas, hashOfFile, SchemaCache, type TypeSchemas } from "./cache.ts";
 
 export interface TypeSchemaReaderOptions {
-  /** Where tsconfig.json is. */
+  /** The folder of tsconfig.json. */
   project_dir: string;
-  /** Of one extraction, with the start of the worker thread. An extraction that takes longer is ended. */
+  /** Timeout of one extraction, including the start of the worker thread. */
   timeout_ms: number;
-  /** Where results outlive the process. Absent: they are kept in memory. */
+  /** Results are stored here, and in memory. */
   cache_dir?: string;
   log?: Pick<Log, "debug">;
 }
@@ -21,21 +21,18 @@ export interface ExtractionRequest {
 
 export interface Extraction {
   schemas?: TypeSchemas;
-  /** Why there are no schemas. */
   failure?: string;
-  /** What the result depends on (see CachedSchemas); absent when it may not be kept. */
-  files?: Record<string, string>;
+  /** See {@link CachedSchemas}; absent if the result must not be cached. */
+  files?: CachedSchemas["files"];
 }
 
-/** The operations of worker-entry.ts. */
 export type ExtractionOperations = { extract(request: ExtractionRequest): Extraction };
 
-/** What the compiler reads. */
 const SOURCE = /\.[cm]?[jt]sx?$/;
 
 /**
- * Reads the schemas of graphs off their TypeScript types. The compiler runs in a worker thread, which executes nothing of the
- * project; it is started when a result is not in the cache, and ended when no more are wanted.
+ * Extracts the schemas of graphs from their TypeScript types. The compiler runs in a worker thread, which runs only while extractions are
+ * pending and executes no code of the project.
  */
 export class TypeSchemaReader {
   readonly #options: TypeSchemaReaderOptions;
@@ -44,10 +41,10 @@ export class TypeSchemaReader {
   readonly #worker = new WorkerRpc<ExtractionOperations>({
     entry: new URL("./worker-entry", import.meta.url),
     name: "type schemas",
-    // Measured: 120 MB of heap. The rest is for projects with large dependencies.
+    // Measured: 120 MB of heap. Projects with large dependencies need more.
     resourceLimits: { maxOldGenerationSizeMb: 1024, maxYoungGenerationSizeMb: 32 },
   });
-  /** One extraction at a time: each takes a core. */
+  /** Extractions run one at a time: each uses a whole core. */
   #last: Promise<unknown> = Promise.resolve();
   #waiting = 0;
   #stopped = false;
@@ -57,10 +54,7 @@ export class TypeSchemaReader {
     this.#cache = new SchemaCache(options.cache_dir);
   }
 
-  /**
-   * @returns undefined when the file is not TypeScript or JavaScript, has no such export, or the extraction failed or took too
-   *   long (the reason is logged)
-   */
+  /** Undefined if the file is not TypeScript or JavaScript, lacks the export, or the extraction fails; the reason is logged. */
   read({ file, export_name }: Pick<GraphToLoad, "file" | "export_name">): Promise<TypeSchemas | undefined> {
     const { project_dir } = this.#options;
     if (!SOURCE.test(file)) return Promise.resolve(undefined);
@@ -72,7 +66,7 @@ export class TypeSchemaReader {
     return read;
   }
 
-  /** Extractions that are under way are ended, and their reads answered with undefined. */
+  /** Ends running extractions; their reads return undefined. */
   async stop(): Promise<void> {
     this.#stopped = true;
     await this.#worker.terminate();
@@ -86,13 +80,13 @@ export class TypeSchemaReader {
     const hash = await hashOfFile(file);
     const { schemas, failure, files } = await this.#enqueue(request);
     if (this.#stopped) return schemas;
-    if (failure) this.#options.log?.debug({ file, export_name, reason: failure }, "no schemas extracted from types");
+    if (failure) this.#options.log?.debug({ file, export_name, reason: failure }, "schemas not extracted from types");
     if (files) {
       await this.#cache.keep(key, { files, schemas: schemas ?? null }).catch((error: Error) => {
         this.#options.log?.debug({ reason: error.message }, "extracted schemas not stored");
       });
     } else if (failure) {
-      // Until the file changes: what took too long would do so at each request.
+      // A timeout would repeat at each request until the file changes.
       this.#cache.keepInMemory(key, { files: { [file]: hash }, schemas: null });
     }
     return schemas;
@@ -102,7 +96,7 @@ export class TypeSchemaReader {
     this.#waiting++;
     const extraction = this.#last.then(() => this.#extract(request));
     this.#last = extraction.then(async () => {
-      if (--this.#waiting === 0) await this.#worker.reset(new Error("there are no more extractions"));
+      if (--this.#waiting === 0) await this.#worker.reset(new Error("no extraction is pending"));
     });
     return extraction;
   }
@@ -110,7 +104,10 @@ export class TypeSchemaReader {
   async #extract(request: ExtractionRequest): Promise<Extraction> {
     if (this.#stopped) return { failure: "stopped" };
     const { timeout_ms } = this.#options;
-    const timer = setTimeout(() => this.#worker.reset(new Error(`took longer than ${timeout_ms} ms`)), timeout_ms);
+    const timer = setTimeout(
+      () => this.#worker.reset(new Error(`the extraction took longer than ${timeout_ms} ms`)),
+      timeout_ms,
+    );
     try {
       return await this.#worker.call("extract", [request]);
     } catch (error) {

@@ -1,6 +1,6 @@
 import { dirname, join, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
-// The last version whose compiler API is JavaScript.
+// The last version with a compiler API in JavaScript.
 import ts from "typescript-5";
 import { serveRpc } from "../../../platform/lib/worker-rpc.ts";
 import type { JsonSchema } from "../host.ts";
@@ -10,7 +10,7 @@ import type { Extraction, ExtractionOperations, ExtractionRequest } from "./read
 
 interface GraphProgram {
   program: ts.Program;
-  /** The files of the program (see CachedSchemas); absent when an import is missing, whose creation would change it. */
+  /** See CachedSchemas; undefined if an import is missing, because its creation would change the program. */
   files: Record<string, string> | undefined;
 }
 
@@ -19,16 +19,9 @@ const PROVIDED = /^@langchain\/(core|langgraph|langgraph-checkpoint)(\/|$)/;
 const OWN_FILE = fileURLToPath(import.meta.url);
 
 /** Options for a project without a tsconfig.json. */
-const DEFAULTS: ts.CompilerOptions = {
-  module: ts.ModuleKind.Preserve,
-  lib: ["lib.esnext.d.ts"],
-  strict: true,
-};
+const DEFAULTS: ts.CompilerOptions = { module: ts.ModuleKind.Preserve, lib: ["lib.esnext.d.ts"], strict: true };
 
-/**
- * Only types are read: nothing is checked or written, and the global types of packages are not loaded, which saves time. Without
- * strictNullChecks, types would not contain null.
- */
+/** The compiler checks and writes no files, and loads no global types of packages. Without strictNullChecks, types lack null. */
 const FORCED: ts.CompilerOptions = {
   allowJs: true,
   allowImportingTsExtensions: true,
@@ -39,16 +32,14 @@ const FORCED: ts.CompilerOptions = {
   types: [],
 };
 
-/** Creates the programs of graphs, and keeps what several graphs of a project share. */
 class GraphPrograms {
   /** Parsed files of packages by path. Parsing takes most of the time. */
   readonly #parsedFiles = new Map<string, ts.SourceFile | undefined>();
   /** The compiler options of the parsed files, as JSON. */
   #parsedWith = "";
-  /** The last program, for other graphs of the same file. */
+  /** Other graphs of the same file share the last program. */
   #last: (GraphProgram & { key: string }) | undefined;
 
-  /** The program of a graph's file, with the options of the project's tsconfig.json if there is one. */
   get(file: string, project_dir: string): GraphProgram {
     const key = JSON.stringify([file, project_dir]);
     if (this.#last?.key === key && this.#last.files && isUnchanged(this.#last.files)) return this.#last;
@@ -96,13 +87,13 @@ class GraphPrograms {
 const isUnchanged = (files: Record<string, string>): boolean =>
   Object.entries(files).every(([path, hash]) => hashOf(ts.sys.readFile(path)) === hash);
 
-/** @param inputs receives the files that determine the options, whether they exist or not */
+/** @param inputs receives the files that determine the options, also missing ones */
 function optionsOf(project_dir: string, inputs: Set<string>): ts.CompilerOptions {
   const config = join(project_dir, "tsconfig.json");
   inputs.add(config);
   const parsed = ts.getParsedCommandLineOfConfigFile(config, FORCED, {
     ...ts.sys,
-    // The program consists of the graph's file and its imports. Listing other files takes time in a large repository.
+    // The program needs only the graph's file and its imports. A list of all files takes time in a large repository.
     readDirectory: () => [],
     readFile(path) {
       inputs.add(path);
@@ -134,7 +125,7 @@ function hashesOf(program: ts.Program, project_dir: string, inputs: Iterable<str
     if (isInPackage(fileName, project_dir)) paths.add(fileName.replace(PACKAGE_FOLDER, "$1/package.json"));
   }
   const hashes = Object.fromEntries([...paths].map((path) => [path, hashOf(ts.sys.readFile(path))]));
-  // The hash of the compiled text. The file may have changed since.
+  // The hash of the compiled text: the file may have changed since.
   for (const { fileName, text } of sources) if (!isInPackage(fileName, project_dir)) hashes[fileName] = hashOf(text);
   return hashes;
 }
@@ -143,15 +134,7 @@ type Type = ts.Type | undefined;
 
 const programs = new GraphPrograms();
 
-serveRpc({ extract: answer } satisfies ExtractionOperations);
-
-function answer(request: ExtractionRequest): Extraction {
-  try {
-    return extract(request);
-  } catch (error) {
-    return { failure: String(error) };
-  }
-}
+serveRpc({ extract } satisfies ExtractionOperations);
 
 function extract({ file, export_name, project_dir }: ExtractionRequest): Extraction {
   const { program, files } = programs.get(file, project_dir);
@@ -166,9 +149,7 @@ function extract({ file, export_name, project_dir }: ExtractionRequest): Extract
     return parameter && checker.getNonNullableType(checker.getTypeOfSymbol(parameter));
   };
 
-  /**
-   * The compiled graph of an export, in the forms that inside/loading/load.ts accepts, and the agent that contains it.
-   */
+  /** The compiled graph of an export, in the forms that inside/loading/load.ts accepts, and the agent that contains it. */
   const graphOf = (exported: Type, agent?: Type, depth = 0): [graph: Type, agent: Type] => {
     const type = exported && checker.getAwaitedType(exported);
     if (!type || depth > 5 || checker.getPropertyOfType(type, "~InputType")) return [type, agent];
@@ -199,7 +180,7 @@ function extract({ file, export_name, project_dir }: ExtractionRequest): Extract
   const state = schemaOf(typeOf(graph, "~RunOutput") ?? typeOf(graph, "RunInput"));
   return {
     files,
-    // The graph of LangChain's createAgent() has only an output type; the others are those of the agent's methods.
+    // The graph of LangChain's createAgent() has only an output type. The agent's methods have the other types.
     schemas: {
       input: schemaOf(typeOf(graph, "~InputType")) ?? schemaOf(parameterOf(agent, "invoke", 0)),
       output,

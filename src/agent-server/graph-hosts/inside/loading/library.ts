@@ -1,10 +1,7 @@
 import { fileURLToPath } from "node:url";
-import { formatOf, isNotFound, load, locate, type ModuleFormat, type PackageCopy } from "./packages.ts";
+import { firstFound, formatOf, load, locate, type ModuleFormat, type PackageCopy } from "./packages.ts";
 
-/**
- * The modules of LangGraph that a host uses for a graph. They are the graph's own copies, so that both have the same
- * classes for the instances that they exchange (messages, Send, Command, the checkpointer).
- */
+/** The graph's own copies of the LangGraph modules: host and graph exchange instances (messages, Send, Command, the checkpointer). */
 export interface Library {
   messages: typeof import("@langchain/core/messages");
   /** `RunControl` exists since 1.4. Without it a run cannot be stopped between two steps. */
@@ -33,7 +30,7 @@ export class Libraries {
 }
 
 async function loadLibrary(langgraph: string, messages: string, format: ModuleFormat): Promise<Library> {
-  // The dependencies of LangGraph are the copies that LangGraph uses, which may be nested below it.
+  // LangGraph's own dependencies, which may be nested below it.
   const loadDependency = (specifier: string) =>
     load(locateFirst(specifier, [langgraph, import.meta.url], format), format);
   return {
@@ -44,16 +41,10 @@ async function loadLibrary(langgraph: string, messages: string, format: ModuleFo
   };
 }
 
-function locateFirst(specifier: string, [from, ...others]: string[], format: ModuleFormat): string {
-  try {
-    return locate(specifier, { from: from as string, format });
-  } catch (error) {
-    if (others.length === 0 || !isNotFound(error)) throw error;
-    return locateFirst(specifier, others, format);
-  }
-}
+const locateFirst = (specifier: string, origins: string[], format: ModuleFormat): string =>
+  firstFound(origins.map((from) => () => locate(specifier, { from, format })));
 
-/** One warning for each package of which a graph uses several copies, whose classes are different. */
+/** One warning for each package of which a graph uses several copies. */
 export function warningsOf(graph_id: string, copies: readonly PackageCopy[]): string[] {
   return [...Map.groupBy(copies, ({ name }) => name)]
     .filter(([, same]) => same.length > 1)

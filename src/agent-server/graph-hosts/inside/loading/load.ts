@@ -6,11 +6,10 @@ import type { GraphToLoad, HostSetup, RunConfig } from "../../host.ts";
 import { Libraries, type Library, warningsOf } from "./library.ts";
 import { type Imported, importModule } from "./packages.ts";
 
-/** A compiled graph with any nodes and channels. */
-// biome-ignore lint/suspicious/noExplicitAny: the type parameters of a graph whose source we do not know
+// biome-ignore lint/suspicious/noExplicitAny: the type parameters of the graph are unknown
 export type CompiledGraph = Pregel<any, any>;
 
-/** The runtime argument of a graph factory. The names are those of the compatible servers. */
+/** The runtime argument of a graph factory, with the names of the compatible servers. */
 export interface FactoryRuntime {
   accessContext: "threads.create_run" | "threads.update" | "threads.read" | "assistants.read";
   executionRuntime: { context?: unknown } | null;
@@ -18,16 +17,14 @@ export interface FactoryRuntime {
 
 type Factory = (config: RunConfig, runtime: FactoryRuntime) => unknown;
 
-/** A graph, and the modules of LangGraph that it uses. */
 export interface LoadedGraph {
   graph: CompiledGraph;
   library: Library;
 }
 
 export interface LoadedGraphs {
-  /** The reasons why graphs could not be loaded, by graph id. */
+  /** Load errors by graph id. */
   failures: Record<string, string>;
-  /** Warnings about loaded graphs. */
   warnings: string[];
   /**
    * The compiled graph. A factory is called each time.
@@ -37,7 +34,6 @@ export interface LoadedGraphs {
   get(graph_id: string, config: RunConfig, runtime: FactoryRuntime): Promise<LoadedGraph>;
 }
 
-/** Creates the checkpointer of the graphs that use a library. */
 export type CreateCheckpointer = (library: Library) => BaseCheckpointSaver<string>;
 
 interface Exported {
@@ -45,7 +41,7 @@ interface Exported {
   library: Library;
 }
 
-/** Loads all graphs of the project. The failure of one does not affect the others. */
+/** Loads all graphs of the project. A failure affects only its own graph. */
 export async function loadGraphs(setup: HostSetup, createCheckpointer: CreateCheckpointer): Promise<LoadedGraphs> {
   const failures: Record<string, string> = {};
   const warnings: string[] = [];
@@ -76,7 +72,7 @@ export async function loadGraphs(setup: HostSetup, createCheckpointer: CreateChe
         typeof value === "function"
           ? compile(await (value as Factory)(config, runtime), graph_id)
           : (value as CompiledGraph);
-      // The service stores the state, whatever checkpointer the graph was compiled with.
+      // Replaces a checkpointer with which the graph was compiled: the service stores the state.
       graph.checkpointer = checkpointers.get(library) as never;
       return { graph, library };
     },
@@ -86,9 +82,8 @@ export async function loadGraphs(setup: HostSetup, createCheckpointer: CreateChe
 type ImportFile = (file: string) => Promise<Imported>;
 
 /**
- * Imports modules of the project. Node itself runs TypeScript with erasable types, and starts 200 ms sooner and 20 MB
- * smaller than with tsx. tsx supports all of TypeScript, path aliases and imports without an extension; it is loaded
- * when a module needs it.
+ * Imports modules of the project. Node runs TypeScript with erasable types, and starts 200 ms sooner and 20 MB smaller than with tsx. tsx is
+ * loaded when a module needs path aliases, imports without an extension, or other TypeScript.
  */
 export function importerFor(project_dir: string): ImportFile {
   let tsx: Promise<void> | undefined = usesPathAliases(project_dir) ? registerTsx(project_dir) : undefined;
@@ -114,7 +109,7 @@ export function importerFor(project_dir: string): ImportFile {
 
 const RETRY_QUERY = "?full";
 
-/** The reason why a graph could not be loaded, without the parts that this module and Node add. */
+/** A load error without the parts that this module and Node add. */
 function reasonOf(error: unknown, project_dir: string): string {
   if (!(error instanceof Error)) return String(error);
   const [, name] = /^Cannot find (?:module|package) '([^'./][^']*)'/.exec(error.message) ?? [];
@@ -182,7 +177,6 @@ const isGraph = (value: unknown): boolean =>
   typeof (value as GraphLike | null)?.compile === "function" ||
   typeof (value as GraphLike | null)?.stream === "function";
 
-/** Returns the compiled graph of an export in any supported form. */
 function compile(value: unknown, name: string): CompiledGraph {
   const candidate = value as GraphLike | null | undefined;
   if (typeof candidate?.compile === "function") return candidate.compile();

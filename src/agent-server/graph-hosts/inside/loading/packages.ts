@@ -8,16 +8,15 @@ const GET_TOKEN = new URL(
   import.meta.url,
 ).href;
 
-/** Packages of which a graph and its host must use the same copy. A project without them gets Threadmill's. */
+/** Packages of which a graph and its host must use the same copy. A project without them uses Threadmill's. */
 const SHARED = /^@langchain\/(core|langgraph|langgraph-checkpoint)(\/|$)/;
 
 /** Error codes of import and require() for a missing package. */
 const NOT_FOUND = new Set(["ERR_MODULE_NOT_FOUND", "MODULE_NOT_FOUND"]);
 
-/** A package can be loaded twice from a folder: its ES modules by `import`, its CommonJS modules by `require()`. */
+/** A package can be loaded twice: its ES modules by `import`, its CommonJS modules by `require()`. */
 export type ModuleFormat = "import" | "require";
 
-/** A copy of a shared package that a graph uses. */
 export interface PackageCopy {
   name: string;
   /** URL of its folder, with a trailing slash. */
@@ -25,30 +24,22 @@ export interface PackageCopy {
   format: ModuleFormat;
 }
 
-/**
- * Module resolution hooks apply to the whole thread, and so does this state. These are the copies that the current
- * import has used, in the order of their first use.
- */
+/** Copies that the current import has used, in the order of their first use. Resolution hooks and this state apply to the whole thread. */
 let used = new Map<string, PackageCopy>();
 /** URL of the module that is being imported. */
 let importing = import.meta.url;
 /** Imports run one at a time, so that each used copy is assigned to its import. */
 let lastImport: Promise<unknown> = Promise.resolve();
-/**
- * The format in which the project uses a copy, by folder. The latest import wins, because an earlier one may have
- * failed.
- */
+/** The format in which the project uses a copy, by folder, from its last import: an earlier one may have failed. */
 const formats = new Map<string, ModuleFormat>();
 /** Folders of Threadmill's copies that the project uses because it has none. */
 const provided = new Set<string>();
 
-/** The exports of a module, and the copies of shared packages that it uses. */
 export interface Imported {
   exports: Record<string, unknown>;
   copies: readonly PackageCopy[];
 }
 
-/** Imports a module of the project by URL. */
 export function importModule(url: string): Promise<Imported> {
   const imported = lastImport.then(async () => {
     used = new Map();
@@ -66,7 +57,6 @@ export function importModule(url: string): Promise<Imported> {
 export const formatOf = (url: string): ModuleFormat =>
   [...formats].find(([folder]) => url.startsWith(folder))?.[1] ?? "import";
 
-/** The URL to which a specifier resolves in the module `from`. */
 export function locate(specifier: string, { from, format }: { from: string; format: ModuleFormat }): string {
   if (format === "import") return resolveImport(specifier, from);
   return pathToFileURL(nodeModule.createRequire(from).resolve(specifier)).href;
@@ -76,8 +66,7 @@ export function locate(specifier: string, { from, format }: { from: string; form
 export const load = async (url: string, format: ModuleFormat): Promise<unknown> =>
   format === "import" ? import(url) : nodeModule.createRequire(url)(fileURLToPath(url));
 
-export const isNotFound = (error: unknown): boolean =>
-  NOT_FOUND.has((error as NodeJS.ErrnoException | null)?.code ?? "");
+const isNotFound = (error: unknown): boolean => NOT_FOUND.has((error as NodeJS.ErrnoException | null)?.code ?? "");
 
 /** The folder of the package that a module belongs to. */
 function folderOf(name: string, url: string): string {
@@ -95,20 +84,19 @@ function recordUse(specifier: string, { url }: { url: string }, format: ModuleFo
 }
 
 /**
- * `threadmill/graph` is always a file of this program; with npx the project does not have the package. A shared package
- * is the project's, or else Threadmill's, whose own imports prefer the packages of the project. The hooks apply to the
- * thread, and a module is evaluated once per thread, so there is one set for all hosts of a thread (`--inline`).
+ * `threadmill/graph` is always a file of this program; with npx the project does not have the package. A shared package is the project's, or
+ * else Threadmill's, whose own imports prefer the packages of the project. One set of hooks serves all hosts of a thread (`--inline`).
  */
 nodeModule.registerHooks({
   resolve(specifier, context, next) {
     if (specifier === "threadmill/graph") return { url: GET_TOKEN, shortCircuit: true };
     if (!SHARED.test(specifier)) return next(specifier, context);
     const format: ModuleFormat = context.conditions?.includes("require") ? "require" : "import";
-    // Node writes the arguments of a call of next() into the context of the following calls.
+    // next() changes the context that it receives.
     const { parentURL } = context;
     const fromParent = () => next(specifier, { ...context, parentURL });
     const from = (base: string) =>
-      // A require() resolves from the calling module, whatever the context contains.
+      // A require() resolves from the calling module and ignores the context.
       format === "require"
         ? { url: locate(specifier, { from: base, format }), shortCircuit: true }
         : next(specifier, { ...context, parentURL: base });
@@ -124,7 +112,8 @@ nodeModule.registerHooks({
   },
 });
 
-function firstFound<T>([attempt, ...others]: (() => T)[]): T {
+/** The result of the first attempt that finds its package. */
+export function firstFound<T>([attempt, ...others]: (() => T)[]): T {
   try {
     return (attempt as () => T)();
   } catch (error) {
