@@ -61,6 +61,7 @@ export const DEPLOYMENT_TYPES = ["dev_free", "dev_zero", "dev", "prod"] as const
 export const DeploymentStatus = z
   .enum(["AWAITING_DATABASE", "READY", "UNUSED", "AWAITING_DELETE", "UNKNOWN"])
   .openapi("DeploymentStatus");
+export type DeploymentStatus = z.output<typeof DeploymentStatus>;
 
 export const RevisionStatus = z
   .enum([
@@ -79,6 +80,7 @@ export const RevisionStatus = z
     "UNKNOWN",
   ])
   .openapi("RevisionStatus");
+export type RevisionStatus = z.output<typeof RevisionStatus>;
 
 const source = z.enum(SOURCES).openapi("DeploymentSource", {
   description:
