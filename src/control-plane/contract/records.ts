@@ -50,7 +50,7 @@ export const ResourceSpec = z
   .openapi("ResourceSpec");
 export type ResourceSpec = z.output<typeof ResourceSpec>;
 
-// Records of the API. All fields are always present, and null without a value.
+// In records of the API all fields are present, and null without a value.
 
 export const SOURCES = ["github", "external_docker", "internal_docker", "internal_source"] as const;
 export type Source = (typeof SOURCES)[number];
