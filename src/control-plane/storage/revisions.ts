@@ -69,12 +69,14 @@ export async function hasRevisionInProgress(tx: Tx, deployment_id: string): Prom
   return (await tx.first(query.where("status", "in", IN_PROGRESS).limit(1))) !== undefined;
 }
 
+export const SKIPPED_MESSAGE = "Replaced in the queue by a newer revision.";
+
 /** The caller has locked the deployment, and then queues a newer revision. */
 export const skipQueued = (tx: Tx, deployment_id: string): Promise<number> =>
   tx.run(
     tx.k
       .updateTable("revisions")
-      .set({ status: "SKIPPED", status_message: "A newer revision took its place in the queue.", updated_at: nowMs })
+      .set({ status: "SKIPPED", status_message: SKIPPED_MESSAGE, updated_at: nowMs })
       .where("deployment_id", "=", deployment_id)
       .where("status", "=", "QUEUED"),
   );

@@ -1,6 +1,6 @@
 import type Docker from "dockerode";
 import { unlessAborted } from "../../../platform/lib/signal.ts";
-import { type BuildIo, DeployError, type ImageSpec, type InstanceSpec } from "../driver.ts";
+import { type BuildIo, DeployError, type ImageSpec, type InstanceSpec, infoLine } from "../driver.ts";
 import {
   type Engine,
   EngineUnavailableError,
@@ -66,7 +66,7 @@ export class Images {
     if (isId(artifact))
       throw new DeployError(`The image ${artifact} was removed from the engine, and an id cannot be pulled.`);
     const name = this.#requireListed(artifact);
-    log({ at: Date.now(), level: "INFO", message: `Pulling the image ${artifact}` });
+    log(infoLine(`Pulling the image ${artifact}`));
     await this.#pull(name, signal);
     const found = await this.#inspect(artifact);
     if (!found) throw new DeployError(`The image ${artifact} was pulled, but the engine does not have it.`);

@@ -6,7 +6,7 @@ import type Docker from "dockerode";
 import type { Log } from "../../../platform/lib/log.ts";
 import { isLoopback } from "../../../platform/lib/safe-fetch/addresses.ts";
 import { type DeploymentDatabases, dataFolder } from "../deployment-data.ts";
-import { DeployError, type InstanceCondition, type InstanceRef, type InstanceSpec } from "../driver.ts";
+import { DeployError, type InstanceCondition, type InstanceRef, type InstanceSpec, infoLine } from "../driver.ts";
 import { containerName, containerOptions, type Endpoint, labelOf, refFrom, refOf } from "./container.ts";
 import {
   type Engine,
@@ -139,8 +139,7 @@ export class Instances {
     if (!started) throw new Error(`The container ${id} was removed while it was starting.`);
     const ref = refOf(started);
     const at = ref.address === "" ? "" : `; its address is ${ref.address}`;
-    const message = `Container ${id.slice(0, 12)} (image ${spec.artifact}) was started${at}.`;
-    spec.log({ at: Date.now(), level: "INFO", message });
+    spec.log(infoLine(`Container ${id.slice(0, 12)} (image ${spec.artifact}) was started${at}.`));
     await this.#follow(id, spec);
     return ref;
   }

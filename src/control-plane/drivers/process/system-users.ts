@@ -115,8 +115,9 @@ export class SystemUsers {
 
 const isRoot = (): boolean => process.getuid?.() === 0;
 
-const createFolder = (folder: string): Promise<boolean> =>
-  mkdir(folder).then(
+/** Returns false when the path exists. */
+export const createFolder = (folder: string, mode?: number): Promise<boolean> =>
+  mkdir(folder, { mode }).then(
     () => true,
     (error: NodeJS.ErrnoException) => {
       if (error.code === "EEXIST") return false;

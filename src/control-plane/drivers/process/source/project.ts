@@ -1,7 +1,7 @@
 import { constants } from "node:fs";
 import { access, open, realpath, writeFile } from "node:fs/promises";
 import { basename, delimiter, dirname, join, normalize, relative, sep } from "node:path";
-import { type BuildIo, type BuildSpec, DeployError } from "../../driver.ts";
+import { type BuildIo, type BuildSpec, DeployError, infoLine } from "../../driver.ts";
 import { type Command, runCommand } from "../command.ts";
 import { createEmptyFile, type SystemUser } from "../system-users.ts";
 
@@ -164,8 +164,8 @@ async function installerOf(
   for (const { lock, program, args } of INSTALLERS) {
     if (!(await exists(join(folder, lock)))) continue;
     if (await isProgram(program, env.PATH ?? "")) return `${program} ${args}`;
-    const message = `${program} is not installed, so npm installs the packages and ignores ${lock}.`;
-    io.log({ at: Date.now(), level: "WARNING", message });
+    const line = infoLine(`${program} is not installed, so npm installs the packages and ignores ${lock}.`);
+    io.log({ ...line, level: "WARNING" });
   }
   const { dependencies = {}, devDependencies = {}, optionalDependencies = {} } = manifest;
   const isNeeded = Object.keys({ ...dependencies, ...devDependencies, ...optionalDependencies }).length > 0;
@@ -186,7 +186,7 @@ export async function buildSource(root: string, project: ProjectFile, spec: Buil
 }
 
 function runShell(command: string, cwd: string, base: Base, io: BuildIo): Promise<void> {
-  io.log({ at: Date.now(), level: "INFO", message: `$ ${command}` });
+  io.log(infoLine(`$ ${command}`));
   return runCommand({ ...base, name: command, file: "/bin/sh", args: ["-c", `umask 077\n${command}`], cwd }, io);
 }
 
