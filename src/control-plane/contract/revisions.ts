@@ -33,7 +33,7 @@ export const revisionRoutes = {
 
   createRevision: createRoute({
     ...operation("create_revision", "post", "/v2/deployments/{deployment_id}/revisions"),
-    summary: "Create a revision, also when nothing has changed",
+    summary: "Create a revision, even when nothing has changed",
     tags,
     request: { params: deploymentParams, body: jsonBody(DeploymentPatch) },
     responses: { 201: jsonResponse(Revision, "The revision."), ...refusals(400, 404) },

@@ -10,7 +10,7 @@ export interface DeployDriver {
   build?(spec: BuildSpec, io: BuildIo): Promise<Built>;
   /**
    * Makes an image available and returns its permanent name, so that the revision always starts the same image. Absent for drivers
-   * that build. Called at the start of each rollout, also with a name that an earlier call returned.
+   * that build. Called at the start of each rollout, even with a name that an earlier call returned.
    */
   pin?(spec: ImageSpec, io: BuildIo): Promise<string>;
   /** Starts the instance, or attaches to the running one. */
@@ -19,7 +19,7 @@ export interface DeployDriver {
   probe(ref: InstanceRef): Promise<InstanceCondition>;
   /** Requests the end of an instance, and kills it after the grace. Does nothing when it has ended. */
   stop(ref: InstanceRef, options: { grace_ms: number }): Promise<void>;
-  /** All instances of this service, also those of earlier processes: to attach to them, and to stop orphans. */
+  /** All instances of this service, including those of earlier processes: to attach to them, and to stop orphans. */
   list(): Promise<InstanceRef[]>;
   /** Removes the builds of a deployment except these. Absent for drivers that run images. No build runs at the same time. */
   prune?(deployment: { deployment_id: string; keep: readonly string[] }): Promise<void>;

@@ -22,36 +22,25 @@ interface JobRunnerOptions {
 /** Runs the jobs of a deployment. */
 export class JobRunner {
   readonly #options: JobRunnerOptions;
-  readonly #running = new Map<string, RunningJob>();
-  readonly #failures = new Map<string, JobFailure>();
   readonly #closing = new AbortController();
-  #ended_count = 0;
+  /** By key. At most one job with the same key runs at a time. */
+  readonly running = new Map<string, RunningJob>();
+  /** Failures since the last success, by key. */
+  readonly failures = new Map<string, JobFailure>();
+  ended_count = 0;
 
   constructor(options: JobRunnerOptions) {
     this.#options = options;
   }
 
-  get running(): ReadonlyMap<string, RunningJob> {
-    return this.#running;
-  }
-
-  /** Failures since the last success. */
-  get failures(): ReadonlyMap<string, JobFailure> {
-    return this.#failures;
-  }
-
-  get ended_count(): number {
-    return this.#ended_count;
-  }
-
   start(job: Job): void {
     const key = keyOf(job);
     const running: RunningJob = { abort: new AbortController(), aborted: false, ended: Promise.resolve() };
-    this.#running.set(key, running);
+    this.running.set(key, running);
     running.ended = this.#options
       .run(job, running.abort.signal)
       .then(
-        () => void this.#failures.delete(key),
+        () => void this.failures.delete(key),
         (error) => this.#onFailure(key, error),
       )
       .finally(() => this.#onEnd(key, running));
@@ -59,7 +48,7 @@ export class JobRunner {
 
   /** A job that ignores its abort counts as ended after `abort_ms`. */
   abort(key: string): void {
-    const running = this.#running.get(key);
+    const running = this.running.get(key);
     if (!running) return;
     running.aborted = true;
     running.abort.abort();
@@ -68,12 +57,12 @@ export class JobRunner {
 
   abortAll(): void {
     this.#closing.abort();
-    for (const { abort } of this.#running.values()) abort.abort();
+    for (const { abort } of this.running.values()) abort.abort();
   }
 
   /** Waits for the running jobs, at most `abort_ms`. */
   settled(): Promise<void> {
-    return this.#withinAbortTime(Promise.all([...this.#running.values()].map(({ ended }) => ended)));
+    return this.#withinAbortTime(Promise.all([...this.running.values()].map(({ ended }) => ended)));
   }
 
   #withinAbortTime(ended: Promise<unknown>): Promise<void> {
@@ -81,17 +70,17 @@ export class JobRunner {
   }
 
   #onEnd(key: string, running: RunningJob): void {
-    if (this.#running.get(key) === running) this.#running.delete(key);
-    this.#ended_count++;
+    if (this.running.get(key) === running) this.running.delete(key);
+    this.ended_count++;
     this.#options.onChange();
   }
 
   /** Other steps do not shorten the back-off before the retry. */
   #onFailure(key: string, error: unknown): void {
-    const count = (this.#failures.get(key)?.count ?? 0) + (error instanceof RetryableDriverError ? 1 : 0);
+    const count = (this.failures.get(key)?.count ?? 0) + (error instanceof RetryableDriverError ? 1 : 0);
     if (!this.#options.onFailure(error, { job: key, failures: count })) return;
     const failure = { count, backing_off: true };
-    this.#failures.set(key, failure);
+    this.failures.set(key, failure);
     void this.#options.wait(backOffMs(Math.max(1, count)), this.#closing.signal).then(() => {
       failure.backing_off = false;
       this.#options.onChange();

@@ -10,7 +10,6 @@ export type ReconcileStep =
   | { do: "reset restarts"; instance: InstanceRow }
   | { do: "route"; upstreams: readonly InstanceRow[] }
   | { do: "close route" }
-  /** Starts a job. At most one job with the same key runs at a time. */
   | { do: "start job"; job: Job }
   | { do: "abort job"; key: string }
   /** Deletes all rows of a deployment whose instances and files were removed. */
@@ -53,13 +52,11 @@ export const keyOf = (job: Job): string => {
 
 /** The state of a controller that is in no row. Steps and jobs record it; after a crash the next controller derives it again. */
 export interface Facts {
-  /** The running jobs, by key. */
   jobs: ReadonlyMap<string, { readonly aborted: boolean }>;
-  /** The failures of jobs since their last success, by key. */
   failures: ReadonlyMap<string, JobFailure>;
   /** Instances that this process has started or attached to. */
   attached: Set<string>;
-  /** The time before that does not count for deadlines, as no readiness check ran. */
+  /** The first read of the rows. Earlier time does not count for deadlines, as no readiness check ran. */
   held_since: number;
   /** The rollout (`rolloutId`) to which the traffic was switched, until the rows record it. */
   uncommitted_switch: string | undefined;

@@ -43,7 +43,7 @@ const REPLACED_HEADERS = new Set([
   "x-forwarded-proto",
   // Node responds to it.
   "expect",
-  // Set by framingOf, also when the header Connection names it.
+  // Set by framingOf, even when the header Connection names it.
   "content-length",
 ]);
 

@@ -14,7 +14,7 @@ const isFree = sql<boolean>`(lease_until is null or lease_until < now_ms())`;
 
 const RELEASED = { lease_holder: null, lease_until: null };
 
-/** Needs no transaction: a claim is a write, also when it finds nothing. */
+/** Needs no transaction. A claim is a write even when it finds nothing. */
 export const hasClaimableDeployment = async (tx: Tx): Promise<boolean> =>
   (await tx.first(
     tx.k.selectFrom("deployments").select("deployment_id").where("look_at", "<=", nowMs).where(isFree).limit(1),

@@ -90,7 +90,7 @@ export const redeployIfBuilt = (tx: Tx, revision_id: string): Promise<number> =>
         status: "AWAITING_DEPLOY",
         status_message: null,
         interrupt_asked: 0,
-        // A revision that was DEPLOYED once can be deployed again, also if this rollout fails.
+        // A revision that was DEPLOYED once can be deployed again, even if this rollout fails.
         deployed_at: sql<number>`coalesce(deployed_at, updated_at)`,
         updated_at: nowMs,
       })
@@ -166,7 +166,7 @@ export const transitionIfStatus = async (
         ...(artifact !== undefined && { artifact }),
         ...(source_revision_config !== undefined && { source_revision_config }),
         ...(from === "BUILDING" && artifact !== undefined && { built_at: nowMs }),
-        // Higher than in all earlier rollouts of the deployment, also after the clock was set back: instances compare it.
+        // Higher than in all earlier rollouts of the deployment, even after the clock was set back: instances compare it.
         ...(to === "DEPLOYING" && {
           deploying_at: sql<number>`(select case when max(r.deploying_at) >= now_ms() then max(r.deploying_at) + 1 else now_ms() end
             from revisions r where r.deployment_id = revisions.deployment_id)`,

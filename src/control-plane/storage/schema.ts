@@ -94,7 +94,7 @@ export interface InstanceRow {
   rollout: number;
   /** 0, 1, 2 ... within the rollout. */
   replica: number;
-  /** The kind of its driver. */
+  /** `kind` of the driver. */
   driver: string;
   /** The driver's reference, which survives restarts: pid and start time, or the container's id. */
   handle: string | null;

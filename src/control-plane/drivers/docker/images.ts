@@ -12,12 +12,10 @@ import {
 } from "./engine.ts";
 import type { PulledImages } from "./pulled-images.ts";
 
-/** Limit for resolving a name at its registry. */
 const REGISTRY_TIMEOUT_MS = 60_000;
 
 const SETTING = "THREADMILL_DOCKER_REGISTRIES";
 
-/** The images of deployments. */
 export class Images {
   readonly #engine: Engine;
   readonly #pulled: PulledImages;
@@ -196,9 +194,9 @@ function splitHost(whole: string): { host: string; path: string } {
 const fullName = ({ repository, version }: ImageName): string =>
   `${repository}${DIGEST.test(version) ? "@" : ":"}${version}`;
 
-/** Whether an entry of the list is the registry of an image, or a prefix of its repository. */
+/** An entry is a registry, or a prefix of a repository. */
 const isListed = ({ repository }: ImageName, registries: readonly string[]): boolean =>
   registries.some((entry) => repository === entry || repository.startsWith(`${entry}/`));
 
-/** Whether a name is an image id, which is specific to an engine. */
+/** An image id is specific to an engine. */
 const isId = (image: string): boolean => DIGEST.test(image);

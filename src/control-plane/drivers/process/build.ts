@@ -17,7 +17,7 @@ export interface BuildSettings {
   /** Time limit for each command of a build. */
   build_timeout_ms: number;
   users: SystemUsers;
-  unpack_limits?: UnpackLimits;
+  unpack_limits?: UnpackLimits | undefined;
 }
 
 interface BuildJob {
@@ -68,7 +68,7 @@ async function fetchSource({ spec, io, settings, workspace, user }: BuildJob): P
     const known_hosts = knownHostsFile(settings.folders, spec.deployment_id);
     const ssh_files = { key: join(dirname(workspace.home), "ssh-key"), known_hosts };
     const sha = await checkOut(source, workspace.source, ssh_files, settings.git, command, io);
-    io.log(infoLine(`This is commit ${sha}.`));
+    io.log(infoLine(`Checked out commit ${sha}.`));
     return sha;
   }
   io.log(infoLine("Unpacking the source"));

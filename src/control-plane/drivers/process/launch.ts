@@ -22,7 +22,6 @@ interface LaunchOptions extends OrphanLimits {
   user: SystemUser | undefined;
 }
 
-/** A socket that listens on a free port of this machine. */
 export interface Listener {
   server: Server;
   port: number;

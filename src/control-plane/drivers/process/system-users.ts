@@ -9,7 +9,6 @@ import type { Folders } from "./folders.ts";
 
 const run = promisify(execFile);
 
-/** The user of a build or an instance. */
 export interface SystemUser {
   uid: number;
   gid: number;
@@ -156,12 +155,11 @@ const ownerOf = (path: string): Promise<SystemUser | undefined> =>
     () => undefined,
   );
 
-/** Changes the owner of a folder and its contents. `chown` follows no links, including links that are created meanwhile. */
+/** With these options `chown` follows no links, including links that are created meanwhile. */
 export async function chownTree(path: string, { uid, gid }: SystemUser): Promise<void> {
   await run("chown", ["-R", "-h", "-P", `${uid}:${gid}`, "--", path]);
 }
 
-/** Changes the owner of a folder that belongs to root. */
 export async function chownTreeIfRoot(path: string, user: SystemUser): Promise<void> {
   if ((await ownerOf(path))?.uid === 0) await chownTree(path, user);
 }
@@ -187,7 +185,6 @@ export async function createEmptyFile(file: string, user: SystemUser): Promise<v
   await run("/bin/sh", args, { ...user, cwd: "/", env: {} }).catch(() => undefined);
 }
 
-/** The names in a folder; empty when it does not exist. */
 export const listNames = (folder: string): Promise<string[]> => readdir(folder).catch(() => []);
 
 async function userNamed(name: string): Promise<SystemUser> {

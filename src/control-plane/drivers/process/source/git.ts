@@ -14,7 +14,7 @@ import { chownTree } from "../system-users.ts";
 export interface GitRules {
   /** Of `https`, `http`, `ssh` and `file`. */
   protocols: readonly string[];
-  /** Allowed hosts that are not on the public internet, also over plain http. */
+  /** Allowed hosts that are not on the public internet, even over plain http. */
   hosts: readonly string[];
   lookup: Lookup;
 }
@@ -148,7 +148,7 @@ function gitEnv({ protocol, host, port, addresses }: Remote): Record<string, str
     GIT_TERMINAL_PROMPT: "0",
     GIT_ASKPASS: "true",
     GIT_LFS_SKIP_SMUDGE: "1",
-    // Kerberos finds the tickets of the service's user also without HOME.
+    // Kerberos finds the tickets of the service's user even without HOME.
     KRB5CCNAME: "FILE:/dev/null",
   };
 }

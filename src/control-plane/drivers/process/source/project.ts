@@ -5,7 +5,6 @@ import { type BuildIo, type BuildSpec, DeployError, infoLine } from "../../drive
 import { type Command, runCommand } from "../command.ts";
 import { createEmptyFile, type SystemUser } from "../system-users.ts";
 
-/** The langgraph.json of a source. */
 interface ProjectFile {
   /** Its folder, to which its paths are relative. */
   folder: string;
@@ -50,7 +49,7 @@ export async function readProjectFile(
   return { folder, has_graphs: missing.length === 0, missing: `${path}: ${missing.join(", ")}, which does not exist.` };
 }
 
-/** A path within the source, with the separators of this system. */
+/** @throws DeployError when the path is outside of the source */
 export function configPathOf(config_path: string | undefined): string {
   const path = normalize(config_path ?? "langgraph.json");
   if (path.startsWith("..") || path.startsWith(sep) || path.includes("\0") || basename(path) === "." || path === "")
@@ -125,7 +124,6 @@ const isBelow = (root: string, path: string): boolean => {
 
 type Base = Pick<Command, "env" | "timeout_ms" | "user" | "onStart">;
 
-/** The command that installs from each lock file. */
 const INSTALLERS = [
   { lock: "package-lock.json", program: "npm", args: "ci" },
   { lock: "npm-shrinkwrap.json", program: "npm", args: "ci" },
