@@ -8,7 +8,6 @@ import { DeploymentLogs } from "./logs.ts";
 import { deleteOldLogLines, deploymentsWithMoreLines, trimLogLines } from "./storage/logs.ts";
 import { Uploads } from "./uploads.ts";
 
-/** The dependencies of the control plane. */
 export interface ControlContext extends Pick<VaultContext, "database" | "seal" | "log"> {
   settings: ControlSettings;
 }
@@ -22,7 +21,6 @@ interface ControlSettings {
   deployment_log_retention_ms: number;
 }
 
-/** The API of the control plane and its background services. */
 export interface Control {
   deployments: Deployments;
   revisions: Revisions;
@@ -50,11 +48,17 @@ export function createControl(context: ControlContext): Control {
     logs: new DeploymentLogs(context),
     uploads,
     listeners: new Listeners(context),
-    maintenance: [dataRetention({ ...context, uploads })],
+    maintenance: [
+      periodicService(
+        RETENTION_INTERVAL_MS,
+        () => deleteExpiredData({ database, settings, uploads }),
+        (error) => context.log.warn({ error }, "deployment data retention failed"),
+      ),
+    ],
   };
 }
 
-interface RetentionOptions extends Pick<ControlContext, "database" | "log"> {
+interface RetentionOptions extends Pick<ControlContext, "database"> {
   uploads: Uploads;
   settings: Pick<ControlSettings, "deployment_log_retention_ms">;
 }
@@ -64,16 +68,8 @@ const RETENTION_INTERVAL_MS = 60_000;
 /** For each deployment; the oldest lines are deleted first. 50,000 lines of 200 bytes are 10 MB. */
 export const MAX_LOG_LINES = 50_000;
 
-/** Deletes expired log lines and uploads of deployments. */
-const dataRetention = (options: RetentionOptions): BackgroundService =>
-  periodicService(
-    RETENTION_INTERVAL_MS,
-    () => deleteExpiredData(options),
-    (error) => options.log.warn({ error }, "deployment data retention failed"),
-  );
-
-/** One round of {@link dataRetention}. */
-export async function deleteExpiredData({ database, uploads, settings }: Omit<RetentionOptions, "log">): Promise<void> {
+/** Deletes expired uploads and log lines. */
+export async function deleteExpiredData({ database, uploads, settings }: RetentionOptions): Promise<void> {
   await uploads.deleteExpired();
   await database.write((tx) => deleteOldLogLines(tx, settings.deployment_log_retention_ms));
   for (const deployment_id of await deploymentsWithMoreLines(database.read, MAX_LOG_LINES))

@@ -7,7 +7,7 @@ import type { Listener, ListenerCreate, ListenerPatch, ListenersList } from "./c
 import { deleteListener, findListener, insertListener, listListeners, updateListener } from "./storage/listeners.ts";
 import type { ListenerRow } from "./storage/schema.ts";
 
-/** The API of listeners. They are stored for clients that manage them; this service does not use them. */
+/** Listeners are stored for clients that manage them. This service does not use them. */
 export class Listeners {
   readonly #database: VaultContext["database"];
 

@@ -27,7 +27,6 @@ export interface DeploymentLogQuery {
 
 type LogScope = Pick<RevisionKey, "deployment_id"> & Partial<RevisionKey>;
 
-/** The log lines of builds and instances. */
 export class DeploymentLogs {
   readonly #database: VaultContext["database"];
 
@@ -111,12 +110,12 @@ const MAX_CHARS = 16_384;
 
 interface LogWriterOptions {
   wait: Wait;
-  /** @throws when the lines could not be written; the writer offers them again */
+  /** A rejected write is repeated with the next lines. */
   write(lines: readonly NewLogLine[]): Promise<unknown>;
   onError(error: unknown): void;
 }
 
-/** Stores the log lines of the builds and instances of a deployment, in order. */
+/** Stores the log lines of a deployment in batches and in order. */
 export class LogWriter {
   readonly #options: LogWriterOptions;
   readonly #closing = new AbortController();
@@ -154,13 +153,13 @@ export class LogWriter {
     if (this.#lines.length > 0 && !this.#is_batching && !this.#closing.signal.aborted) void this.#flushLater();
   }
 
-  /** Writes the buffered lines. Lines that could not be written are written with the next ones. */
+  /** Lines that could not be written are written with the next lines. */
   flush(): Promise<void> {
     this.#writing = this.#writing.then(() => this.#write()).catch(this.#options.onError);
     return this.#writing;
   }
 
-  /** Resolves when all lines so far are stored. Rejects when some never will be: the driver has to send them again. */
+  /** Resolves when all lines so far are stored. Rejects when some of them will not be: the driver has to send them again. */
   async persisted(): Promise<void> {
     for (;;) {
       await this.flush();
@@ -171,7 +170,6 @@ export class LogWriter {
     }
   }
 
-  /** Writes the buffered lines and refuses more. */
   async close(): Promise<void> {
     this.#closing.abort();
     await this.flush();

@@ -26,7 +26,6 @@ interface UploadsOptions extends Pick<VaultContext, "database"> {
 
 type Upload = Pick<SourceUploadRow, "object_path" | "sha256">;
 
-/** The answer to a completed upload. */
 type CompletedUpload = Pick<SourceUploadRow, "object_path" | "size_bytes" | "sha256">;
 
 /**
@@ -60,7 +59,7 @@ export class Uploads {
   }
 
   /**
-   * Stores a tarball while it arrives. Deletes the file when the body is incomplete or too large, or the URL was used meanwhile.
+   * Deletes the file when the body is incomplete or too large, or when another upload to the URL was completed meanwhile.
    *
    * @param declared_bytes the Content-Length; undefined when it is missing
    * @throws ApiError upload_refused, upload_incomplete, body_too_large, unavailable when the disk is full
@@ -93,12 +92,10 @@ export class Uploads {
     }
   }
 
-  /** The file of a completed upload. */
   fileOf(upload: Upload): string {
     return this.#folder.fileOf(upload);
   }
 
-  /** Deletes all uploads of a deployment. */
   async removeOf(deployment_id: string): Promise<void> {
     const deleted = await this.#database.write((tx) => deleteUploads(tx, deployment_id));
     for (const upload of deleted) await this.#folder.remove(upload);
@@ -131,7 +128,7 @@ const digestOf = (token: string): string => createHash("sha256").update(token).d
 const isOfDigest = (token: string, digest = "0".repeat(64)): boolean =>
   timingSafeEqual(Buffer.from(digestOf(token)), Buffer.from(digest));
 
-/** A file that is written but not committed. */
+/** A file before its {@link UploadFolder.commit}. */
 interface Part {
   file: string;
   size_bytes: number;

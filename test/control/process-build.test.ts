@@ -330,8 +330,7 @@ describe("a build of a git repository", () => {
     git("checkout", "--quiet", "main");
   });
   afterAll(() => world.close());
-  const source = (ref?: string) =>
-    ({ kind: "git", url: `file://${repository}`, ref, token: undefined, ssh_key: undefined }) as const;
+  const source = (ref?: string) => ({ kind: "git", url: `file://${repository}`, ref, ssh_key: undefined }) as const;
 
   it.each([
     [undefined, "second"],

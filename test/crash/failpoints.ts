@@ -48,14 +48,17 @@ export const POINTS: Record<string, { file: string; before: string }> = {
     before: "await context.commit((tx) => readyIfStarting(",
   },
   "traffic-is-switched": {
-    file: "/src/control-plane/reconcile/deployment-controller.ts",
+    file: "/src/control-plane/reconcile/apply-step.ts",
     before: "if (!(await commitTrafficSwitch(",
   },
   "switch-is-committed": {
-    file: "/src/control-plane/reconcile/deployment-controller.ts",
-    before: "this.#uncommitted_switch = undefined;",
+    file: "/src/control-plane/reconcile/apply-step.ts",
+    before: "facts.uncommitted_switch = undefined;",
   },
-  "runs-are-taken-over": { file: "/src/control-plane/reconcile/jobs.ts", before: "return instance.rollout;" },
+  "runs-are-taken-over": {
+    file: "/src/control-plane/reconcile/jobs.ts",
+    before: "context.facts.activated_rollout = instance.rollout;",
+  },
   "old-one-is-stopped": {
     file: "/src/control-plane/reconcile/jobs.ts",
     before: "await context.commit((tx) => deleteInstance(",

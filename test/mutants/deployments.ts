@@ -26,8 +26,8 @@ export const DEPLOYMENT_MUTANTS: readonly Mutant[] = [
     name: "deployments: deployments of other workspaces can be changed",
     file: "src/control-plane/storage/deployments.ts",
     replace: [
-      '        .selectAll()\n        .where("tenant_id", "=", tenant_id)\n',
-      '        .selectAll()\n        .where("tenant_id", ">=", tenant_id.slice(0, 0))\n',
+      "        .selectAll()\n        .where((e) => e.and({ tenant_id, deployment_id })),",
+      "        .selectAll()\n        .where((e) => e.and({ deployment_id })),",
     ],
     suites: suite("deployments"),
   },
@@ -80,8 +80,8 @@ export const DEPLOYMENT_MUTANTS: readonly Mutant[] = [
     name: "deployments: a tarball of another deployment is built",
     file: "src/control-plane/storage/uploads.ts",
     replace: [
-      ' })\n      .where("deployment_id", "=", deployment_id)\n',
-      ' })\n      .where("deployment_id", ">=", deployment_id.slice(0, 0))\n',
+      " })\n      .where((e) => e.and({ deployment_id, object_path }))",
+      " })\n      .where((e) => e.and({ object_path }))",
     ],
     suites: suite("uploads"),
   },
@@ -89,8 +89,8 @@ export const DEPLOYMENT_MUTANTS: readonly Mutant[] = [
     name: "deployments: a tarball is built before its upload is complete",
     file: "src/control-plane/storage/uploads.ts",
     replace: [
-      '.where("object_path", "=", object_path)\n      .where("size_bytes", "is not", null),\n  );\n\n/**\n * Deletes expired',
-      '.where("object_path", "=", object_path),\n  );\n\n/**\n * Deletes expired',
+      '\n      .where("size_bytes", "is not", null),\n  );\n\n/**\n * Deletes expired',
+      ",\n  );\n\n/**\n * Deletes expired",
     ],
     suites: suite("uploads"),
   },

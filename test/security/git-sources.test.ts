@@ -97,7 +97,7 @@ describe("git", () => {
   const fetched = async (url: string) => {
     const at = temporaryFolder();
     const env = { PATH: [folder, process.env.PATH].join(delimiter), HOME: at };
-    const source = { kind: "git", url, ref: undefined, token: undefined, ssh_key: KEY.private } as const;
+    const source = { kind: "git", url, ref: undefined, ssh_key: KEY.private } as const;
     const files = { key: join(at, "ssh-key"), known_hosts: join(at, "known-hosts", "one") };
     const rules = { protocols: ["https", "ssh"], hosts: [], lookup };
     const io = { log: () => undefined, signal: new AbortController().signal };
@@ -150,7 +150,7 @@ describe("git", () => {
     const at = temporaryFolder();
     const trace = join(at, "trace");
     script(at, "git", `env > ${trace}; exit 1`);
-    const source = { kind: "git", url: "https://code.example/x.git", ref: undefined, token: undefined } as const;
+    const source = { kind: "git", url: "https://code.example/x.git", ref: undefined } as const;
     await expect(
       checkOut(
         { ...source, ssh_key: undefined },
@@ -183,7 +183,7 @@ describe("git over http", () => {
     const before = process.env.HOME;
     process.env.HOME = home;
     const world = await openProcessWorld("sqlite", { git_protocols: ["http"], git_hosts: ["127.0.0.1"] });
-    const source = { kind: "git", url: `http://127.0.0.1:${port}/x.git`, ref: undefined, token: undefined } as const;
+    const source = { kind: "git", url: `http://127.0.0.1:${port}/x.git`, ref: undefined } as const;
     await expect(world.build({ ...source, ssh_key: undefined })).rejects.toThrow(/git fetch failed/);
     process.env.HOME = before;
     expect(asked.length).toBeGreaterThan(0);
@@ -231,7 +231,7 @@ describe("a real sshd", () => {
   };
   const fetch = (ssh_key: string) => {
     const url = `ssh://${userInfo().username}@127.0.0.1:${port}${repository}`;
-    return world.build({ kind: "git", url, ref: undefined, token: undefined, ssh_key });
+    return world.build({ kind: "git", url, ref: undefined, ssh_key });
   };
   afterAll(async () => {
     if (!sshd) return;

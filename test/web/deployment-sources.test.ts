@@ -61,7 +61,7 @@ describeInBrowser("deployments of what is elsewhere", () => {
     await expectAccessible(page);
     await deploy(page);
     const lines = page.getByRole("region", { name: "Lines" });
-    await lines.getByText(`This is commit ${commit}.`).waitFor({ timeout: DEPLOYED_MS });
+    await lines.getByText(`Checked out commit ${commit}.`).waitFor({ timeout: DEPLOYED_MS });
     await page.getByText(`file://${folder}`).first().waitFor();
     await page.getByRole("tab", { name: "Revisions" }).click();
     await latest(page).getByText("Live").waitFor({ timeout: DEPLOYED_MS });

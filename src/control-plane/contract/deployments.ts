@@ -84,77 +84,10 @@ const DeploymentsQuery = z.object({
 });
 export type DeploymentsQuery = z.output<typeof DeploymentsQuery>;
 
-export const listDeployments = createRoute({
-  ...operation("list_deployments", "get", "/v2/deployments"),
-  summary: "List the deployments of the workspace, newest first",
-  tags,
-  request: { query: DeploymentsQuery },
-  responses: { 200: jsonResponse(DeploymentsList, "A page."), ...refusals() },
-});
-
-export const createDeployment = createRoute({
-  ...operation("create_deployment", "post", "/v2/deployments"),
-  summary: "Create a deployment with its first revision",
-  tags,
-  request: { body: jsonBody(DeploymentCreate) },
-  responses: { 201: jsonResponse(Deployment, "The deployment."), ...refusals(400) },
-});
-
 const BatchDeleted = z
   .object({ deleted: z.array(z.string()), not_found: z.array(z.string()) })
   .openapi("DeploymentsDeleted");
 export type BatchDeleted = z.output<typeof BatchDeleted>;
-
-export const deleteDeployments = createRoute({
-  ...operation("delete_deployments", "delete", "/v2/deployments"),
-  summary: "Delete several deployments",
-  tags,
-  request: { query: z.object({ deployment_ids: z.array(laxUuid).min(1).max(1000) }) },
-  responses: {
-    200: jsonResponse(BatchDeleted, "All deployments are being deleted."),
-    207: jsonResponse(BatchDeleted, "Some deployments do not exist; the others are being deleted."),
-    ...refusals(404),
-  },
-});
-
-export const countFreeDeployments = createRoute({
-  ...operation("count_free_deployments", "get", "/v2/deployments/free-count"),
-  summary: "Count the deployments of the type dev_free",
-  tags,
-  responses: {
-    200: jsonResponse(z.object({ count: z.int() }).openapi("FreeDeploymentCount"), "The number of deployments."),
-  },
-});
-
-export const getDeployment = createRoute({
-  ...operation("get_deployment", "get", "/v2/deployments/{deployment_id}"),
-  summary: "Get a deployment",
-  tags,
-  request: { params: deploymentParams },
-  responses: { 200: jsonResponse(Deployment, "The deployment."), ...refusals(404) },
-});
-
-export const patchDeployment = createRoute({
-  ...operation("patch_deployment", "patch", "/v2/deployments/{deployment_id}"),
-  summary: "Change a deployment; new secrets, resources or another source create a revision",
-  tags,
-  request: { params: deploymentParams, body: jsonBody(DeploymentPatch) },
-  responses: { 200: jsonResponse(Deployment, "The changed deployment."), ...refusals(400, 404) },
-});
-
-export const deleteDeployment = createRoute({
-  ...operation("delete_deployment", "delete", "/v2/deployments/{deployment_id}"),
-  summary: "Delete a deployment; its instances are stopped soon after",
-  tags,
-  request: {
-    params: deploymentParams,
-    query: z.object({
-      delete_tracing_project: laxBoolean.default(false).openapi({ default: false }),
-      force: laxBoolean.default(false).openapi({ default: false }),
-    }),
-  },
-  responses: { 204: { description: "The deployment is being deleted." }, ...refusals(404) },
-});
 
 const UploadUrl = z
   .object({
@@ -165,25 +98,6 @@ const UploadUrl = z
   })
   .openapi("UploadUrl");
 export type UploadUrl = z.output<typeof UploadUrl>;
-
-export const createUploadUrl = createRoute({
-  ...operation("create_upload_url", "post", "/v2/deployments/{deployment_id}/upload-url"),
-  summary: "Create a URL for the upload of a source tarball",
-  tags,
-  request: { params: deploymentParams },
-  responses: { 200: jsonResponse(UploadUrl, "A URL that contains its own token."), ...refusals(400, 404) },
-});
-
-export const createPushToken = createRoute({
-  ...operation("create_push_token", "post", "/v2/deployments/{deployment_id}/push-token"),
-  summary: "Create a token to push an image: not supported, as this service has no registry",
-  tags,
-  request: { params: deploymentParams },
-  responses: {
-    200: jsonResponse(z.object({ token: z.string(), registry_url: z.string() }).openapi("PushToken"), "Not returned."),
-    ...refusals(400, 404),
-  },
-});
 
 const integrationTags = ["Integrations (v1)"];
 
@@ -218,28 +132,121 @@ const repositoriesOfIntegration = {
   responses: { 200: repositories, ...refusals() },
 };
 
-export const listInstallations = createRoute({
-  ...operation("list_github_integrations", "get", "/v1/integrations/github/install"),
-  summary: "List GitHub integrations: always empty",
-  tags: integrationTags,
-  responses: { 200: installations },
-});
+export const deploymentRoutes = {
+  listDeployments: createRoute({
+    ...operation("list_deployments", "get", "/v2/deployments"),
+    summary: "List the deployments of the workspace, newest first",
+    tags,
+    request: { query: DeploymentsQuery },
+    responses: { 200: jsonResponse(DeploymentsList, "A page."), ...refusals() },
+  }),
 
-export const listRepositories = createRoute({
-  ...operation("list_github_repos", "get", "/v1/integrations/github/{integration_id}/repos"),
-  summary: "List the repositories of an integration: always empty",
-  ...repositoriesOfIntegration,
-});
+  createDeployment: createRoute({
+    ...operation("create_deployment", "post", "/v2/deployments"),
+    summary: "Create a deployment with its first revision",
+    tags,
+    request: { body: jsonBody(DeploymentCreate) },
+    responses: { 201: jsonResponse(Deployment, "The deployment."), ...refusals(400) },
+  }),
 
-export const listForgeInstallations = createRoute({
-  ...operation("list_forge_github_integrations", "get", "/v1/integrations/forge/github/install"),
-  summary: "List integrations of the second GitHub application: always empty",
-  tags: integrationTags,
-  responses: { 200: installations },
-});
+  deleteDeployments: createRoute({
+    ...operation("delete_deployments", "delete", "/v2/deployments"),
+    summary: "Delete several deployments",
+    tags,
+    request: { query: z.object({ deployment_ids: z.array(laxUuid).min(1).max(1000) }) },
+    responses: {
+      200: jsonResponse(BatchDeleted, "All deployments are being deleted."),
+      207: jsonResponse(BatchDeleted, "Some deployments do not exist; the others are being deleted."),
+      ...refusals(404),
+    },
+  }),
 
-export const listForgeRepositories = createRoute({
-  ...operation("list_forge_github_repos", "get", "/v1/integrations/forge/github/{integration_id}/repos"),
-  summary: "List the repositories of the second GitHub application: always empty",
-  ...repositoriesOfIntegration,
-});
+  countFreeDeployments: createRoute({
+    ...operation("count_free_deployments", "get", "/v2/deployments/free-count"),
+    summary: "Count the deployments of the type dev_free",
+    tags,
+    responses: {
+      200: jsonResponse(z.object({ count: z.int() }).openapi("FreeDeploymentCount"), "The number of deployments."),
+    },
+  }),
+
+  getDeployment: createRoute({
+    ...operation("get_deployment", "get", "/v2/deployments/{deployment_id}"),
+    summary: "Get a deployment",
+    tags,
+    request: { params: deploymentParams },
+    responses: { 200: jsonResponse(Deployment, "The deployment."), ...refusals(404) },
+  }),
+
+  patchDeployment: createRoute({
+    ...operation("patch_deployment", "patch", "/v2/deployments/{deployment_id}"),
+    summary: "Change a deployment; new secrets, resources or another source create a revision",
+    tags,
+    request: { params: deploymentParams, body: jsonBody(DeploymentPatch) },
+    responses: { 200: jsonResponse(Deployment, "The changed deployment."), ...refusals(400, 404) },
+  }),
+
+  deleteDeployment: createRoute({
+    ...operation("delete_deployment", "delete", "/v2/deployments/{deployment_id}"),
+    summary: "Delete a deployment; its instances are stopped soon after",
+    tags,
+    request: {
+      params: deploymentParams,
+      query: z.object({
+        delete_tracing_project: laxBoolean.default(false).openapi({ default: false }),
+        force: laxBoolean.default(false).openapi({ default: false }),
+      }),
+    },
+    responses: { 204: { description: "The deployment is being deleted." }, ...refusals(404) },
+  }),
+
+  createUploadUrl: createRoute({
+    ...operation("create_upload_url", "post", "/v2/deployments/{deployment_id}/upload-url"),
+    summary: "Create a URL for the upload of a source tarball",
+    tags,
+    request: { params: deploymentParams },
+    responses: { 200: jsonResponse(UploadUrl, "A URL that contains its own token."), ...refusals(400, 404) },
+  }),
+
+  createPushToken: createRoute({
+    ...operation("create_push_token", "post", "/v2/deployments/{deployment_id}/push-token"),
+    summary: "Create a token to push an image: not supported, as this service has no registry",
+    tags,
+    request: { params: deploymentParams },
+    responses: {
+      200: jsonResponse(
+        z.object({ token: z.string(), registry_url: z.string() }).openapi("PushToken"),
+        "Not returned.",
+      ),
+      ...refusals(400, 404),
+    },
+  }),
+};
+
+export const integrationRoutes = {
+  listInstallations: createRoute({
+    ...operation("list_github_integrations", "get", "/v1/integrations/github/install"),
+    summary: "List GitHub integrations: always empty",
+    tags: integrationTags,
+    responses: { 200: installations },
+  }),
+
+  listRepositories: createRoute({
+    ...operation("list_github_repos", "get", "/v1/integrations/github/{integration_id}/repos"),
+    summary: "List the repositories of an integration: always empty",
+    ...repositoriesOfIntegration,
+  }),
+
+  listForgeInstallations: createRoute({
+    ...operation("list_forge_github_integrations", "get", "/v1/integrations/forge/github/install"),
+    summary: "List integrations of the second GitHub application: always empty",
+    tags: integrationTags,
+    responses: { 200: installations },
+  }),
+
+  listForgeRepositories: createRoute({
+    ...operation("list_forge_github_repos", "get", "/v1/integrations/forge/github/{integration_id}/repos"),
+    summary: "List the repositories of the second GitHub application: always empty",
+    ...repositoriesOfIntegration,
+  }),
+};

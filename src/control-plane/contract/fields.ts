@@ -1,7 +1,6 @@
 import { z } from "@hono/zod-openapi";
-import { laxInt, laxTime, laxUuid } from "../../platform/contract/lax-fields.ts";
+import { laxInt, laxUuid } from "../../platform/contract/lax-fields.ts";
 
-/** Path parameters of a deployment's routes. */
 export const deploymentParams = z.object({ deployment_id: laxUuid });
 
 export const revisionParams = deploymentParams.extend({ revision_id: laxUuid });
@@ -21,6 +20,3 @@ export const commaSeparated = z
       .filter(Boolean),
   )
   .openapi({ type: "string", description: "Comma-separated values." });
-
-/** A time, read as milliseconds since the epoch. */
-export const time = laxTime;

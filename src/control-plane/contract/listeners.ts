@@ -44,42 +44,44 @@ export type ListenerPatch = z.output<typeof ListenerPatch>;
 
 const listenerParams = z.object({ listener_id: laxUuid });
 
-export const listListeners = createRoute({
-  ...operation("list_listeners", "get", "/v2/listeners"),
-  summary: "List the listeners of the workspace, newest first",
-  tags,
-  request: { query: z.object({ limit: pageSize(100, 20), offset: pageOffset }) },
-  responses: { 200: jsonResponse(ListenersList, "A page."), ...refusals() },
-});
+export const listenerRoutes = {
+  listListeners: createRoute({
+    ...operation("list_listeners", "get", "/v2/listeners"),
+    summary: "List the listeners of the workspace, newest first",
+    tags,
+    request: { query: z.object({ limit: pageSize(100, 20), offset: pageOffset }) },
+    responses: { 200: jsonResponse(ListenersList, "A page."), ...refusals() },
+  }),
 
-export const createListener = createRoute({
-  ...operation("create_listener", "post", "/v2/listeners"),
-  summary: "Create a listener; 409 when the workspace has a listener with the compute_id",
-  tags,
-  request: { body: jsonBody(ListenerCreate) },
-  responses: { 201: jsonResponse(Listener, "The listener."), ...refusals(409) },
-});
+  createListener: createRoute({
+    ...operation("create_listener", "post", "/v2/listeners"),
+    summary: "Create a listener; 409 when the workspace has a listener with the compute_id",
+    tags,
+    request: { body: jsonBody(ListenerCreate) },
+    responses: { 201: jsonResponse(Listener, "The listener."), ...refusals(409) },
+  }),
 
-export const getListener = createRoute({
-  ...operation("get_listener", "get", "/v2/listeners/{listener_id}"),
-  summary: "Get a listener",
-  tags,
-  request: { params: listenerParams },
-  responses: { 200: jsonResponse(Listener, "The listener."), ...refusals(404) },
-});
+  getListener: createRoute({
+    ...operation("get_listener", "get", "/v2/listeners/{listener_id}"),
+    summary: "Get a listener",
+    tags,
+    request: { params: listenerParams },
+    responses: { 200: jsonResponse(Listener, "The listener."), ...refusals(404) },
+  }),
 
-export const patchListener = createRoute({
-  ...operation("patch_listener", "patch", "/v2/listeners/{listener_id}"),
-  summary: "Change a listener",
-  tags,
-  request: { params: listenerParams, body: jsonBody(ListenerPatch) },
-  responses: { 200: jsonResponse(Listener, "The changed listener."), ...refusals(404) },
-});
+  patchListener: createRoute({
+    ...operation("patch_listener", "patch", "/v2/listeners/{listener_id}"),
+    summary: "Change a listener",
+    tags,
+    request: { params: listenerParams, body: jsonBody(ListenerPatch) },
+    responses: { 200: jsonResponse(Listener, "The changed listener."), ...refusals(404) },
+  }),
 
-export const deleteListener = createRoute({
-  ...operation("delete_listener", "delete", "/v2/listeners/{listener_id}"),
-  summary: "Delete a listener",
-  tags,
-  request: { params: listenerParams },
-  responses: { 204: { description: "Deleted." }, ...refusals(404) },
-});
+  deleteListener: createRoute({
+    ...operation("delete_listener", "delete", "/v2/listeners/{listener_id}"),
+    summary: "Delete a listener",
+    tags,
+    request: { params: listenerParams },
+    responses: { 204: { description: "Deleted." }, ...refusals(404) },
+  }),
+};

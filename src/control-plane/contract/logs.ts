@@ -1,12 +1,12 @@
 import { createRoute, z } from "@hono/zod-openapi";
 import { jsonBody, jsonResponse, nullable, optional, timestamp } from "../../platform/contract/fields.ts";
-import { laxUuid, oneOf } from "../../platform/contract/lax-fields.ts";
+import { laxTime, laxUuid, oneOf } from "../../platform/contract/lax-fields.ts";
 import { operation, refusals } from "../../platform/contract/operation.ts";
-import { deploymentParams, pageSize, revisionParams, time } from "./fields.ts";
+import { deploymentParams, pageSize, revisionParams } from "./fields.ts";
 
 const tags = ["Deployments (v2)"];
 
-/** In ascending order. A filter by level includes the higher levels. */
+/** Lowest first. A filter by level includes the higher levels. */
 export const LOG_LEVELS = ["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
@@ -30,8 +30,8 @@ const filters = {
   query: z.string().optional().openapi({ description: "A part of the message, case-insensitive." }),
   level: oneOf(LOG_LEVELS).optional().openapi({ description: "Minimum level." }),
   run_id: z.string().optional(),
-  start_time: time.optional().openapi({ description: "Inclusive." }),
-  end_time: time.optional().openapi({ description: "Inclusive." }),
+  start_time: laxTime.optional().openapi({ description: "Inclusive." }),
+  end_time: laxTime.optional().openapi({ description: "Inclusive." }),
 };
 
 const page = {
@@ -53,46 +53,9 @@ export type Logs = z.output<typeof Logs>;
 
 const lines = jsonResponse(Logs, "A page of lines.");
 
-export const getRevisionLogs = createRoute({
-  ...operation("get_revision_logs", "get", "/v2/deployments/{deployment_id}/revisions/{revision_id}/logs"),
-  summary: "List the log lines of a revision's build or instances",
-  tags,
-  request: { params: revisionParams, query: z.object({ type: kind, ...page }) },
-  responses: { 200: lines, ...refusals(400, 404) },
-});
-
-export const getLogs = createRoute({
-  ...operation("get_deployment_logs", "get", "/v2/deployments/{deployment_id}/logs"),
-  summary: "List the log lines of all revisions of a deployment",
-  tags,
-  request: {
-    params: deploymentParams,
-    query: z.object({ type: kind.default("deploy").openapi({ default: "deploy" }), ...page }),
-  },
-  responses: { 200: lines, ...refusals(400, 404) },
-});
-
 const LogItems = z.object({ items: z.array(LogLine), next_cursor: nullable(cursor) }).openapi("DeploymentLogsResponse");
 
-export const listLogs = createRoute({
-  ...operation("list_deployment_logs", "get", "/v2/deployment-logs"),
-  summary: "List the log lines of a deployment or of a revision",
-  tags,
-  request: {
-    query: z.object({
-      deployment_id: laxUuid,
-      revision_id: laxUuid.optional(),
-      log_type: oneOf(["BUILD", "DEPLOY"]).default("DEPLOY").openapi({ default: "DEPLOY" }),
-      sort_order: oneOf(DIRECTIONS).default("asc").openapi({ default: "asc" }),
-      page_size: pageSize(100, 20),
-      cursor: cursor.optional(),
-      ...filters,
-    }),
-  },
-  responses: { 200: jsonResponse(LogItems, "A page of lines."), ...refusals(400, 404) },
-});
-
-/** The body of the routes of the command-line clients. */
+/** The body that command-line clients send. */
 const LogsQuery = z
   .object({
     limit: optional(pageSize(1000, 50)),
@@ -100,8 +63,8 @@ const LogsQuery = z
     offset: optional(cursor),
     level: optional(oneOf(LOG_LEVELS)),
     query: optional(z.string()),
-    start_time: optional(time),
-    end_time: optional(time),
+    start_time: optional(laxTime),
+    end_time: optional(laxTime),
   })
   .openapi("LogsRequest");
 export type LogsQuery = z.output<typeof LogsQuery>;
@@ -112,21 +75,60 @@ const v1 = {
   responses: { 200: lines, ...refusals(400, 404) },
 };
 
-export const postBuildLogs = createRoute({
-  ...operation("build_logs", "post", "/v1/projects/{deployment_id}/revisions/{revision_id}/build_logs"),
-  summary: "List the log lines of a revision's build",
-  ...v1,
-});
+export const logRoutes = {
+  getRevisionLogs: createRoute({
+    ...operation("get_revision_logs", "get", "/v2/deployments/{deployment_id}/revisions/{revision_id}/logs"),
+    summary: "List the log lines of a revision's build or instances",
+    tags,
+    request: { params: revisionParams, query: z.object({ type: kind, ...page }) },
+    responses: { 200: lines, ...refusals(400, 404) },
+  }),
 
-export const postRevisionDeployLogs = createRoute({
-  ...operation("revision_deploy_logs", "post", "/v1/projects/{deployment_id}/revisions/{revision_id}/deploy_logs"),
-  summary: "List the log lines of a revision's instances",
-  ...v1,
-});
+  getLogs: createRoute({
+    ...operation("get_deployment_logs", "get", "/v2/deployments/{deployment_id}/logs"),
+    summary: "List the log lines of all revisions of a deployment",
+    tags,
+    request: {
+      params: deploymentParams,
+      query: z.object({ type: kind.default("deploy").openapi({ default: "deploy" }), ...page }),
+    },
+    responses: { 200: lines, ...refusals(400, 404) },
+  }),
 
-export const postDeployLogs = createRoute({
-  ...operation("deploy_logs", "post", "/v1/projects/{deployment_id}/deploy_logs"),
-  summary: "List the log lines of a deployment's instances",
-  ...v1,
-  request: { params: deploymentParams, body: jsonBody(LogsQuery) },
-});
+  listLogs: createRoute({
+    ...operation("list_deployment_logs", "get", "/v2/deployment-logs"),
+    summary: "List the log lines of a deployment or of a revision",
+    tags,
+    request: {
+      query: z.object({
+        deployment_id: laxUuid,
+        revision_id: laxUuid.optional(),
+        log_type: oneOf(["BUILD", "DEPLOY"]).default("DEPLOY").openapi({ default: "DEPLOY" }),
+        sort_order: oneOf(DIRECTIONS).default("asc").openapi({ default: "asc" }),
+        page_size: pageSize(100, 20),
+        cursor: cursor.optional(),
+        ...filters,
+      }),
+    },
+    responses: { 200: jsonResponse(LogItems, "A page of lines."), ...refusals(400, 404) },
+  }),
+
+  postBuildLogs: createRoute({
+    ...operation("build_logs", "post", "/v1/projects/{deployment_id}/revisions/{revision_id}/build_logs"),
+    summary: "List the log lines of a revision's build",
+    ...v1,
+  }),
+
+  postRevisionDeployLogs: createRoute({
+    ...operation("revision_deploy_logs", "post", "/v1/projects/{deployment_id}/revisions/{revision_id}/deploy_logs"),
+    summary: "List the log lines of a revision's instances",
+    ...v1,
+  }),
+
+  postDeployLogs: createRoute({
+    ...operation("deploy_logs", "post", "/v1/projects/{deployment_id}/deploy_logs"),
+    summary: "List the log lines of a deployment's instances",
+    ...v1,
+    request: { params: deploymentParams, body: jsonBody(LogsQuery) },
+  }),
+};

@@ -50,7 +50,7 @@ export const ResourceSpec = z
   .openapi("ResourceSpec");
 export type ResourceSpec = z.output<typeof ResourceSpec>;
 
-// Records of the API. All fields are always present, and null without a value.
+// In records of the API all fields are present, and null without a value.
 
 export const SOURCES = ["github", "external_docker", "internal_docker", "internal_source"] as const;
 export type Source = (typeof SOURCES)[number];
@@ -61,6 +61,7 @@ export const DEPLOYMENT_TYPES = ["dev_free", "dev_zero", "dev", "prod"] as const
 export const DeploymentStatus = z
   .enum(["AWAITING_DATABASE", "READY", "UNUSED", "AWAITING_DELETE", "UNKNOWN"])
   .openapi("DeploymentStatus");
+export type DeploymentStatus = z.output<typeof DeploymentStatus>;
 
 export const RevisionStatus = z
   .enum([
@@ -79,6 +80,7 @@ export const RevisionStatus = z
     "UNKNOWN",
   ])
   .openapi("RevisionStatus");
+export type RevisionStatus = z.output<typeof RevisionStatus>;
 
 const source = z.enum(SOURCES).openapi("DeploymentSource", {
   description:

@@ -16,53 +16,59 @@ const RevisionsQuery = z.object({
 });
 export type RevisionsQuery = z.output<typeof RevisionsQuery>;
 
-export const listRevisions = createRoute({
-  ...operation("list_revisions", "get", "/v2/deployments/{deployment_id}/revisions"),
-  summary: "List the revisions of a deployment, newest first",
-  tags,
-  request: { params: deploymentParams, query: RevisionsQuery },
-  responses: { 200: jsonResponse(RevisionsList, "A page."), ...refusals(404) },
-});
-
-export const createRevision = createRoute({
-  ...operation("create_revision", "post", "/v2/deployments/{deployment_id}/revisions"),
-  summary: "Create a revision, also when nothing has changed",
-  tags,
-  request: { params: deploymentParams, body: jsonBody(DeploymentPatch) },
-  responses: { 201: jsonResponse(Revision, "The revision."), ...refusals(400, 404) },
-});
-
-export const getRevision = createRoute({
-  ...operation("get_revision", "get", "/v2/deployments/{deployment_id}/revisions/{revision_id}"),
-  summary: "Get a revision",
-  tags,
-  request: { params: revisionParams },
-  responses: { 200: jsonResponse(Revision, "The revision."), ...refusals(404) },
-});
-
-export const redeployRevision = createRoute({
-  ...operation("redeploy_revision", "post", "/v2/deployments/{deployment_id}/revisions/{revision_id}/redeploy"),
-  summary: "Deploy a revision again from its existing build, to roll back to it",
-  tags,
-  request: { params: revisionParams },
-  responses: { 200: jsonResponse(Deployment, "The deployment."), ...refusals(400, 404) },
-});
-
 const interrupt = {
   tags,
   request: { params: revisionParams },
   responses: { 200: jsonResponse(Revision, "The revision; it ends soon after."), ...refusals(400, 404) },
 };
 
-export const interruptRevision = createRoute({
-  ...operation("interrupt_revision", "post", "/v2/deployments/{deployment_id}/revisions/{revision_id}/interrupt"),
-  summary: "Interrupt a revision that is being built or deployed",
-  ...interrupt,
-});
+export const revisionRoutes = {
+  listRevisions: createRoute({
+    ...operation("list_revisions", "get", "/v2/deployments/{deployment_id}/revisions"),
+    summary: "List the revisions of a deployment, newest first",
+    tags,
+    request: { params: deploymentParams, query: RevisionsQuery },
+    responses: { 200: jsonResponse(RevisionsList, "A page."), ...refusals(404) },
+  }),
 
-/** An alias that a third-party client uses. */
-export const interruptRevisionAlias = createRoute({
-  ...operation("interruption_revision", "post", "/v2/deployments/{deployment_id}/revisions/{revision_id}/interruption"),
-  summary: "Alias of `interrupt`",
-  ...interrupt,
-});
+  createRevision: createRoute({
+    ...operation("create_revision", "post", "/v2/deployments/{deployment_id}/revisions"),
+    summary: "Create a revision, even when nothing has changed",
+    tags,
+    request: { params: deploymentParams, body: jsonBody(DeploymentPatch) },
+    responses: { 201: jsonResponse(Revision, "The revision."), ...refusals(400, 404) },
+  }),
+
+  getRevision: createRoute({
+    ...operation("get_revision", "get", "/v2/deployments/{deployment_id}/revisions/{revision_id}"),
+    summary: "Get a revision",
+    tags,
+    request: { params: revisionParams },
+    responses: { 200: jsonResponse(Revision, "The revision."), ...refusals(404) },
+  }),
+
+  redeployRevision: createRoute({
+    ...operation("redeploy_revision", "post", "/v2/deployments/{deployment_id}/revisions/{revision_id}/redeploy"),
+    summary: "Deploy a revision again from its existing build, to roll back to it",
+    tags,
+    request: { params: revisionParams },
+    responses: { 200: jsonResponse(Deployment, "The deployment."), ...refusals(400, 404) },
+  }),
+
+  interruptRevision: createRoute({
+    ...operation("interrupt_revision", "post", "/v2/deployments/{deployment_id}/revisions/{revision_id}/interrupt"),
+    summary: "Interrupt a revision that is being built or deployed",
+    ...interrupt,
+  }),
+
+  /** An alias that a third-party client uses. */
+  interruptRevisionAlias: createRoute({
+    ...operation(
+      "interruption_revision",
+      "post",
+      "/v2/deployments/{deployment_id}/revisions/{revision_id}/interruption",
+    ),
+    summary: "Alias of `interrupt`",
+    ...interrupt,
+  }),
+};

@@ -6,7 +6,7 @@ import type { ShownDeployment } from "../storage/deployments.ts";
 import type { RevisionRow } from "../storage/schema.ts";
 import { openSecrets, visibleSecrets } from "./secrets.ts";
 
-/** The source_revision_config of a deployment without a revision. */
+/** For a deployment without a revision. */
 const EMPTY_REVISION_CONFIG: SourceRevisionConfig = {
   repo_ref: null,
   repo_commit_sha: null,

@@ -18,7 +18,7 @@ import {
   revisionConfigOf,
 } from "./source-rules.ts";
 
-/** An upload is kept for this long after a request for a revision of it, so that it exists until the revision names it. */
+/** Keeps an upload until the row of the revision that uses it is committed. */
 const UPLOAD_EXTENSION_MS = 3_600_000;
 
 export interface Change {
@@ -87,7 +87,6 @@ const latestRevision = async (tx: Tx, deployment: DeploymentRow): Promise<Revisi
     ? undefined
     : findRevision(tx, { ...deployment, revision_id: deployment.latest_revision_id });
 
-/** The source of the new revision: as in the patch, or that of the latest revision. */
 function sourceOf(
   deployment: DeploymentRow,
   latest: RevisionRow | undefined,

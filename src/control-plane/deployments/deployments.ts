@@ -24,15 +24,15 @@ import { type Change, changeDeployment } from "./change-deployment.ts";
 import { checkSecrets, sealSecrets } from "./secrets.ts";
 import { checkSource, hasRevisionFields, newSourceConfig, revisionConfigOf } from "./source-rules.ts";
 
-/** The caller, and the address of this service as the caller knows it. */
 export interface RequestContext {
   caller: Caller;
+  /** The address of this service as the caller knows it. */
   base_url: string;
 }
 
 export type DeploymentsContext = Pick<VaultContext, "database" | "seal" | "log">;
 
-/** The API of deployments. It writes the desired state; hints notify the reconcilers. */
+/** Writes the desired state. Hints notify the reconcilers. */
 export class Deployments {
   readonly #database: VaultContext["database"];
   readonly #seal: VaultContext["seal"];
@@ -91,8 +91,6 @@ export class Deployments {
   }
 
   /**
-   * Changes a deployment and notifies the reconcilers.
-   *
    * @returns the revision, if one was created
    * @throws ApiError as {@link changeDeployment}; bad_secrets, reserved_secrets
    */
@@ -127,11 +125,7 @@ export class Deployments {
     return { count: await countDeployments(this.#database.read, tenant_id, "dev_free") };
   }
 
-  /**
-   * This service has no registry, so there is nothing to push to.
-   *
-   * @throws ApiError always: deployment_not_found, push_token_source or no_registry
-   */
+  /** @throws ApiError always: deployment_not_found, push_token_source or no_registry */
   async refusePushToken(caller: Caller, deployment_id: string): Promise<never> {
     const { source } = await requireDeployment(this.#database.read, caller, deployment_id);
     throw new ApiError(source === "internal_docker" ? "no_registry" : "push_token_source");

@@ -18,13 +18,11 @@ import { toDeployment, toRevision } from "./api-records.ts";
 import { lockForChange } from "./change-deployment.ts";
 import { type Deployments, type DeploymentsContext, type RequestContext, requireDeployment } from "./deployments.ts";
 
-/** A revision, by the ids in the path of a request. */
 export interface RevisionKey {
   deployment_id: string;
   revision_id: string;
 }
 
-/** The API of revisions. */
 export class Revisions {
   readonly #database: VaultContext["database"];
   readonly #seal: VaultContext["seal"];
@@ -59,21 +57,13 @@ export class Revisions {
     return toRevision(await requireRevision(this.#database.read, caller, key));
   }
 
-  /**
-   * Creates a revision, also when nothing has changed.
-   *
-   * @throws ApiError as {@link Deployments.change}
-   */
+  /** @throws ApiError as {@link Deployments.change} */
   async create(caller: Caller, deployment_id: string, patch: DeploymentPatch): Promise<Revision> {
     const row = await this.#deployments.change(caller, { deployment_id, patch, always_creates: true });
     return toRevision(row as RevisionRow);
   }
 
-  /**
-   * Deploys a revision again from its existing build, to roll back to it.
-   *
-   * @throws ApiError deployment_not_found, revision_not_found, deployment_is_deleted, revision_not_redeployable
-   */
+  /** @throws ApiError deployment_not_found, revision_not_found, deployment_is_deleted, revision_not_redeployable */
   async redeploy({ caller, base_url }: RequestContext, key: RevisionKey): Promise<Deployment> {
     const { deployment_id, revision_id } = key;
     const { from, deployment } = await this.#database.write(async (tx) => {
@@ -95,7 +85,7 @@ export class Revisions {
   }
 
   /**
-   * Requests the interruption of a revision that is in progress. The active revision keeps serving.
+   * The active revision keeps serving.
    *
    * @throws ApiError deployment_not_found, revision_not_found, revision_ended
    */

@@ -55,11 +55,10 @@ function isSame(given: unknown, before: unknown): boolean {
   return Object.entries(given).every(([name, value]) => (value ?? null) === (fields[name] ?? null));
 }
 
-/** Whether a request has any field that describes a revision. */
 export const hasRevisionFields = (given: SourceRevisionConfigInput | undefined): boolean =>
   Object.values(given ?? {}).some((value) => value !== undefined && value !== "");
 
-/** The config of a new revision: the fields of the request, or those of the revision before. */
+/** Missing fields have the value of the revision before. */
 export function revisionConfigOf(
   source: Source,
   given: SourceRevisionConfigInput | undefined,
@@ -81,7 +80,7 @@ const GIT_URL = /^((https?|ssh|git|file):\/\/[^\s]+|[\w.-]+@[\w.-]+:[^\s:]\S*)$/
 const IMAGE = /^[A-Za-z0-9][\w.\-/:@]*$/;
 const GIT_REF = /^(?!-)(?!.*\.\.)[^\s~^:?*[\\]+$/;
 
-/** The error for a missing field; undefined when the source is complete. */
+/** @returns the error; undefined when the source is complete */
 export function findMissingField(
   source: Source,
   config: SourceConfig,

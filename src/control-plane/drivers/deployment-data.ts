@@ -3,7 +3,7 @@ import type { Database } from "../../platform/database/database.ts";
 import { dropDeploymentSchema, ensureDeploymentSchema, MissingPrivilegeError } from "../storage/deployment-schema.ts";
 import { DeployError, type InstanceSpec } from "./driver.ts";
 
-/** The databases of deployments. All drivers use the same database for a deployment. */
+/** All drivers use the same database for a deployment. */
 export interface DeploymentDatabases {
   /**
    * Creates the schema and role of a deployment, and returns its URL; undefined: the embedded database in its data folder.
@@ -38,10 +38,9 @@ export const dataRoot = (control_dir: string): string => join(control_dir, "data
 /** All revisions and drivers use the same data folder for a deployment. */
 export const dataFolder = ({ data }: { data: string }, deployment_id: string): string => join(data, deployment_id);
 
-/** The Postgres schema of a deployment. */
 export const schemaOf = (deployment_id: string): string => `deployment_${deployment_id.replaceAll("-", "")}`;
 
-/** Parameters of a Postgres URL with other credentials than user name and password. */
+/** Parameters of a Postgres URL that contain credentials. */
 const CREDENTIALS = ["user", "password", "passfile", "sslcert", "sslkey", "sslpassword"];
 
 /** The URL of the service's database for the role of a deployment, with the search path of its schema. */

@@ -1,3 +1,5 @@
+import type { LogLevel } from "../contract/logs.ts";
+
 /**
  * What deployments run on. A driver keeps no state that it needs: every call may be repeated after a crash, and instances are found
  * by their ids.
@@ -5,10 +7,10 @@
 export interface DeployDriver {
   readonly kind: string;
   /** Builds an artifact from source, cached by content. Absent for drivers that run images. */
-  build?(spec: BuildSpec, io: BuildIo): Promise<{ artifact: string; commit_sha?: string }>;
+  build?(spec: BuildSpec, io: BuildIo): Promise<Built>;
   /**
    * Makes an image available and returns its permanent name, so that the revision always starts the same image. Absent for drivers
-   * that build. Called at the start of each rollout, also with a name that an earlier call returned.
+   * that build. Called at the start of each rollout, even with a name that an earlier call returned.
    */
   pin?(spec: ImageSpec, io: BuildIo): Promise<string>;
   /** Starts the instance, or attaches to the running one. */
@@ -17,7 +19,7 @@ export interface DeployDriver {
   probe(ref: InstanceRef): Promise<InstanceCondition>;
   /** Requests the end of an instance, and kills it after the grace. Does nothing when it has ended. */
   stop(ref: InstanceRef, options: { grace_ms: number }): Promise<void>;
-  /** All instances of this service, also those of earlier processes: to attach to them, and to stop orphans. */
+  /** All instances of this service, including those of earlier processes: to attach to them, and to stop orphans. */
   list(): Promise<InstanceRef[]>;
   /** Removes the builds of a deployment except these. Absent for drivers that run images. No build runs at the same time. */
   prune?(deployment: { deployment_id: string; keep: readonly string[] }): Promise<void>;
@@ -27,7 +29,6 @@ export interface DeployDriver {
   close?(): Promise<void>;
 }
 
-/** The drivers of this service. */
 export interface Drivers {
   readonly all: readonly DeployDriver[];
   /** Undefined: this service cannot run deployments of this source. */
@@ -48,19 +49,19 @@ export interface BuildSpec {
   revision_id: string;
   source:
     | { kind: "tarball"; file: string; sha256: string }
-    | {
-        kind: "git";
-        url: string;
-        ref: string | undefined;
-        token: string | undefined;
-        /** The private key for a repository that is fetched over ssh. */
-        ssh_key: string | undefined;
-      };
+    /** `ssh_key`: the private key for a repository that is fetched over ssh. */
+    | { kind: "git"; url: string; ref: string | undefined; ssh_key: string | undefined };
   /** The path of langgraph.json in the source; undefined: at its root. */
   config_path: string | undefined;
   install_command: string | undefined;
   build_command: string | undefined;
   env: Readonly<Record<string, string>>;
+}
+
+export interface Built {
+  artifact: string;
+  /** The commit of a git source. */
+  commit_sha?: string;
 }
 
 export interface ImageSpec {
@@ -79,10 +80,12 @@ export interface BuildIo {
 
 export interface LogLine {
   at: number;
-  level: "DEBUG" | "INFO" | "WARNING" | "ERROR" | "CRITICAL";
+  level: LogLevel;
   message: string;
   run_id?: string;
 }
+
+export const infoLine = (message: string): LogLine => ({ at: Date.now(), level: "INFO", message });
 
 export interface InstanceSpec {
   instance_id: string;
@@ -94,9 +97,9 @@ export interface InstanceSpec {
   config_path: string | undefined;
   /** The key that the instance requires of its callers. */
   api_key: string;
-  /** Of the deployment's own role, when its database is the service's Postgres. */
+  /** The password of the deployment's role, when its database is the service's Postgres. */
   database_password: string;
-  /** The secrets of the deployment and the variables that the service adds, without the environment of the service. */
+  /** Secrets of the deployment and variables that the service adds, without the environment of the service. */
   env: Readonly<Record<string, string>>;
   resources: { cpu_limit: number | undefined; memory_limit_mb: number | undefined };
   /** Receives the output of the instance. */

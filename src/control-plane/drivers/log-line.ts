@@ -37,7 +37,6 @@ const cut = (text: string): string => (text.length > MAX_LENGTH ? `${text.slice(
 // biome-ignore lint/suspicious/noControlCharactersInRegex: terminal color codes start with the escape character
 const withoutColors = (text: string): string => text.replace(/\u001b\[[\d;]*[A-Za-z]/g, "");
 
-/** Receives the output of an instance. */
 export type LogReceiver = Pick<InstanceSpec, "log" | "logsPersisted">;
 
 /** Resolves when the lines are stored. Aborts `reading` when they will not be: the next call of `ensure` receives them again. */
@@ -81,7 +80,6 @@ export class LineSplitter {
     return this.#rest.length;
   }
 
-  /** Returns the lines that end in this chunk. */
   add(piece: Uint8Array): string[] {
     let bytes = Buffer.concat([this.#rest, piece]);
     const lines: string[] = [];
@@ -96,7 +94,6 @@ export class LineSplitter {
     return lines;
   }
 
-  /** Returns the incomplete last line. */
   end(): string[] {
     const rest = this.#rest.toString("utf8");
     this.#rest = Buffer.alloc(0);

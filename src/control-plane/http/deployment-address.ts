@@ -1,9 +1,8 @@
-/** The deployment that a request addresses. */
 export interface DeploymentAddress {
   slug: string;
   /** Path and query as the instance receives them. */
   path: string;
-  /** The part of the requested path before that; empty when the host name addresses the deployment. */
+  /** The requested path before `path`; empty when the host name addresses the deployment. */
   prefix: string;
   /** With `localhost` a request is for the service itself when the deployment does not exist. */
   by: "path" | "domain" | "localhost";
@@ -23,7 +22,6 @@ export const hostOf = (host: string | undefined): string => (host ?? "").replace
 
 const SLUG = /^[a-z0-9]([a-z0-9-]*[a-z0-9])?$/;
 
-/** Whether a text is a valid slug. */
 export const isSlug = (text: string): boolean => text.length <= 63 && SLUG.test(text);
 
 /**

@@ -16,7 +16,7 @@ import type { Control } from "../control.ts";
 import type { RequestContext } from "../deployments/deployments.ts";
 import type { DeploymentLogQuery } from "../logs.ts";
 
-/** Reads a query whose repeated values are a list. */
+/** Repeated values are a list. */
 const repeatedIds: InputRules = {
   ...fastapiInput,
   query({ req }): Record<string, string[]> {

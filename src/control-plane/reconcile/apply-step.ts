@@ -5,13 +5,11 @@ import { deleteDeploymentRows } from "../storage/deployments.ts";
 import { drainInstances, drainRollout, insertInstances, type NewInstance } from "../storage/instances.ts";
 import { setActiveRevision } from "../storage/revisions.ts";
 import type { InstanceRow, RevisionRow } from "../storage/schema.ts";
-import type { DeploymentState } from "./deployment-state.ts";
+import { type DeploymentState, fingerprint, rolloutId } from "./deployment-state.ts";
 import { apiKeyAad } from "./instance-spec.ts";
 import type { DeploymentContext } from "./reconciler-context.ts";
 import { transition } from "./revision-transitions.ts";
-import type { ReconcileStep } from "./steps.ts";
-
-type StepOf<D extends ReconcileStep["do"]> = Extract<ReconcileStep, { do: D }>;
+import type { StepOf } from "./steps.ts";
 
 export const applyTransition = (
   { revision, to, message, artifact }: Omit<StepOf<"transition">, "do">,
@@ -25,7 +23,7 @@ export const applyTransition = (
   });
 };
 
-/** Inserts the rows of a rollout. The drivers start the instances afterwards, so no instance exists without a row. */
+/** The drivers start the instances afterwards, so no instance exists without a row. */
 export async function insertRolloutInstances(
   { revision, replicas }: StepOf<"insert instances">,
   context: DeploymentContext,
@@ -46,8 +44,8 @@ function newInstance(
   return { instance_id, deployment_id, revision_id, tenant_id, rollout, replica, driver, api_key };
 }
 
-/** Sends new requests to these instances from now on. */
-export function routeTo(instances: readonly InstanceRow[], { router, seal, deployment }: DeploymentContext): void {
+export function routeTo(instances: readonly InstanceRow[], context: DeploymentContext): void {
+  const { router, seal, deployment, facts } = context;
   const upstreams = instances.map(
     (instance): Upstream => ({
       instance_id: instance.instance_id,
@@ -56,14 +54,28 @@ export function routeTo(instances: readonly InstanceRow[], { router, seal, deplo
     }),
   );
   router.activate(deployment.deployment_id, upstreams);
+  facts.routed_upstreams = fingerprint(instances);
+}
+
+/** From the first line on the switch cannot be undone: a commit that fails is tried again. */
+export async function switchTraffic(
+  step: StepOf<"switch">,
+  state: DeploymentState,
+  context: DeploymentContext,
+): Promise<void> {
+  const { facts } = context;
+  routeTo(step.upstreams, context);
+  facts.uncommitted_switch = rolloutId(step.revision);
+  if (!(await commitTrafficSwitch(step, state, context))) facts.routed_upstreams = undefined;
+  facts.uncommitted_switch = undefined;
 }
 
 /**
- * Records the switch of the traffic: the only write of `active_revision_id`. Drains the instances that served before.
+ * The only write of `active_revision_id`. Drains the instances that served before.
  *
  * @returns false when the revision is not being deployed any more
  */
-export const commitTrafficSwitch = (
+const commitTrafficSwitch = (
   { revision, upstreams }: StepOf<"switch">,
   { instances }: DeploymentState,
   context: DeploymentContext,
@@ -74,7 +86,6 @@ export const commitTrafficSwitch = (
     if (before.length > 0) await drainInstances(tx, before, context.settings.drain_ms);
   });
 
-/** Deletes a deployment whose instances and resources were removed. */
 export async function deleteDeployment({ commit, log, deployment }: DeploymentContext): Promise<void> {
   const { deployment_id } = deployment;
   await commit((tx) => deleteDeploymentRows(tx, deployment_id));

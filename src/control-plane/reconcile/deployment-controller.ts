@@ -7,30 +7,14 @@ import { drainInstances, resetRestarts } from "../storage/instances.ts";
 import { lockIfHeld, releaseDeployment } from "../storage/leases.ts";
 import { insertLogLines } from "../storage/logs.ts";
 import type { DeploymentRow } from "../storage/schema.ts";
-import {
-  applyTransition,
-  commitTrafficSwitch,
-  deleteDeployment,
-  insertRolloutInstances,
-  routeTo,
-} from "./apply-step.ts";
-import { type DeploymentState, fingerprint, readState, rolloutId } from "./deployment-state.ts";
+import { applyTransition, deleteDeployment, insertRolloutInstances, routeTo, switchTraffic } from "./apply-step.ts";
+import { type DeploymentState, readState } from "./deployment-state.ts";
 import { planOf } from "./instance-spec.ts";
-import { activate, awaitReady, build, ensure, pruneBuilds, removeResources, restart, stop, watch } from "./jobs.ts";
+import { JobRunner } from "./job-runner.ts";
+import { runJob } from "./jobs.ts";
 import { nextStep } from "./next-step.ts";
-import {
-  type DeploymentContext,
-  DeploymentLeaseLostError,
-  type ReconcilerContext,
-  RetryableDriverError,
-} from "./reconciler-context.ts";
-import { type Facts, type Job, type JobFailure, keyOf, type ReconcileStep } from "./steps.ts";
-
-interface RunningJob {
-  readonly abort: AbortController;
-  aborted: boolean;
-  ended: Promise<void>;
-}
+import { type DeploymentContext, DeploymentLeaseLostError, type ReconcilerContext } from "./reconciler-context.ts";
+import type { Facts, ReconcileStep } from "./steps.ts";
 
 interface DeploymentControllerOptions extends ReconcilerContext {
   buildSlots: Semaphore;
@@ -39,43 +23,53 @@ interface DeploymentControllerOptions extends ReconcilerContext {
   isHeld(): boolean;
 }
 
-/**
- * Reconciles one deployment while this process holds its lease: reads the rows, applies the next step, and repeats. Its own state
- * can be derived again by the next controller.
- */
+/** Reconciles one deployment while this process holds its lease: reads the rows, applies the next step, and repeats. */
 export class DeploymentController {
   readonly epoch: number;
   readonly #context: DeploymentContext;
   readonly #isHeld: () => boolean;
   readonly #signal: Signal;
   readonly #logs: LogWriter;
-  readonly #jobs = new Map<string, RunningJob>();
-  readonly #job_failures = new Map<string, JobFailure>();
+  readonly #jobs: JobRunner;
   readonly #closing = new AbortController();
-  #ended_jobs = 0;
-  #held_since = 0;
-  #uncommitted_switch: string | undefined;
-  #routed_upstreams: string | undefined;
-  #activated_rollout: number | undefined;
-  #pruned_after: string | undefined;
-  #route_closed = false;
-  #resources_removed = false;
   #step_failures = 0;
 
   constructor(deployment: DeploymentRow, options: DeploymentControllerOptions) {
+    const { wait, settings, drivers, router } = options;
     this.epoch = deployment.lease_epoch;
     this.#isHeld = options.isHeld;
-    this.#signal = new Signal({ wait: options.wait });
+    this.#signal = new Signal({ wait });
     this.#logs = new LogWriter({
-      wait: options.wait,
+      wait,
       write: (lines) => this.#fenced((tx) => insertLogLines(tx, lines)),
-      onError: (error) => this.#onLogError(error),
+      onError: (error) => this.#onFailure("deployment log write failed", error),
     });
+    this.#jobs = new JobRunner({
+      run: (job, signal) => runJob(job, this.#context, signal),
+      onFailure: (error, fields) => this.#onFailure("deployment job failed", error, fields),
+      onChange: this.#signal.notify,
+      wait,
+      abort_ms: settings.abort_ms,
+    });
+    const facts: Facts = {
+      jobs: this.#jobs.running,
+      failures: this.#jobs.failures,
+      attached: new Set(),
+      held_since: 0,
+      uncommitted_switch: undefined,
+      routed_upstreams: undefined,
+      activated_rollout: undefined,
+      pruned_after: undefined,
+      route_closed: false,
+      resources_removed: false,
+      inFlight: (instance_id) => router.inFlight(instance_id),
+      plan: (revision) => planOf(revision, drivers.driverFor(revision.source)),
+    };
     this.#context = {
       ...options,
       deployment,
       lease: { deployment_id: deployment.deployment_id, epoch: deployment.lease_epoch },
-      attached: new Set(),
+      facts,
       commit: (write) => this.#commit(write),
       appendLog: (kind, revision, line) => this.#logs.append(kind, revision, line),
       flushLogs: () => this.#logs.flush(),
@@ -91,7 +85,7 @@ export class DeploymentController {
   /** Stops the controller; {@link run} ends soon after. Instances keep running. */
   close(): void {
     this.#closing.abort();
-    for (const job of this.#jobs.values()) job.abort.abort();
+    this.#jobs.abortAll();
     this.#signal.notify();
   }
 
@@ -106,22 +100,23 @@ export class DeploymentController {
         await this.#reconcile();
         this.#step_failures = 0;
       } catch (error) {
-        await this.#onStepFailure(error);
+        if (this.#onFailure("reconcile step failed", error))
+          await this.#context.wait(backOffMs(++this.#step_failures), this.#closing.signal);
       }
     }
-    await this.#withinAbortTime(Promise.all([...this.#jobs.values()].map(({ ended }) => ended)));
+    await this.#jobs.settled();
     await this.#logs.close();
   }
 
   async #reconcile(): Promise<void> {
-    const { database, lease, settings } = this.#context;
-    const ended_jobs = this.#ended_jobs;
+    const { database, lease, settings, facts } = this.#context;
+    const { ended_count } = this.#jobs;
     const state = await readState(database.read, lease, settings);
     if (!state || !this.#isHeld()) throw new DeploymentLeaseLostError();
     // The rows may be older than the writes of a job that ended meanwhile, which would then start a second time.
-    if (this.#ended_jobs !== ended_jobs) return;
-    this.#held_since ||= state.now;
-    const step = nextStep(state, this.#facts(), settings);
+    if (this.#jobs.ended_count !== ended_count) return;
+    facts.held_since ||= state.now;
+    const step = nextStep(state, facts, settings);
     if (step.do === "wait") await this.#signal.wait(step.ms);
     else await this.#apply(step, state);
   }
@@ -134,7 +129,7 @@ export class DeploymentController {
       case "insert instances":
         return insertRolloutInstances(step, context);
       case "switch":
-        return this.#switchTraffic(step, state);
+        return switchTraffic(step, state, context);
       case "drain": {
         const instance_ids = step.instances.map(({ instance_id }) => instance_id);
         return context.commit((tx) => drainInstances(tx, instance_ids, step.drain_ms));
@@ -142,17 +137,15 @@ export class DeploymentController {
       case "reset restarts":
         return context.commit((tx) => resetRestarts(tx, step.instance));
       case "route":
-        routeTo(step.upstreams, context);
-        this.#routed_upstreams = fingerprint(step.upstreams);
-        return;
+        return routeTo(step.upstreams, context);
       case "close route":
         context.router.deactivate(context.deployment.deployment_id);
-        this.#route_closed = true;
+        context.facts.route_closed = true;
         return;
       case "start job":
-        return this.#startJob(step.job);
+        return this.#jobs.start(step.job);
       case "abort job":
-        return this.#abortJob(step.key);
+        return this.#jobs.abort(step.key);
       case "delete rows":
         await deleteDeployment(context);
         return this.close();
@@ -161,118 +154,32 @@ export class DeploymentController {
     }
   }
 
-  /** From the first line on the switch cannot be undone: a commit that fails is tried again. */
-  async #switchTraffic(step: Extract<ReconcileStep, { do: "switch" }>, state: DeploymentState): Promise<void> {
-    routeTo(step.upstreams, this.#context);
-    this.#uncommitted_switch = rolloutId(step.revision);
-    this.#routed_upstreams = fingerprint(step.upstreams);
-    if (!(await commitTrafficSwitch(step, state, this.#context))) this.#routed_upstreams = undefined;
-    this.#uncommitted_switch = undefined;
-  }
-
   /** Reads the state again under the lock of the row, so that a concurrent change of the deployment is not missed. */
   async #release(): Promise<void> {
-    const { database, lease, settings } = this.#context;
+    const { database, lease, settings, facts } = this.#context;
     await this.#logs.flush();
     const is_released = await database.write(async (tx) => {
       const state = await readState(tx, lease, { ...settings, locked: true });
-      if (!state || nextStep(state, this.#facts(), settings).do !== "release") return false;
+      if (!state || nextStep(state, facts, settings).do !== "release") return false;
       await releaseDeployment(tx, lease);
       return true;
     });
     if (is_released) this.close();
   }
 
-  #startJob(job: Job): void {
-    const key = keyOf(job);
-    const abort = new AbortController();
-    const running: RunningJob = { abort, aborted: false, ended: Promise.resolve() };
-    this.#jobs.set(key, running);
-    running.ended = this.#runJob(job, abort.signal)
-      .then(
-        () => void this.#job_failures.delete(key),
-        (error) => this.#onJobFailure(key, error),
-      )
-      .finally(() => this.#onJobEnd(key, running));
-  }
-
-  #onJobEnd(key: string, running: RunningJob): void {
-    if (this.#jobs.get(key) === running) this.#jobs.delete(key);
-    this.#ended_jobs++;
-    this.#signal.notify();
-  }
-
-  async #runJob(job: Job, signal: AbortSignal): Promise<void> {
-    const context = this.#context;
-    switch (job.kind) {
-      case "build":
-        return build(job, context, signal);
-      case "ensure":
-        return ensure(job, context, signal);
-      case "readiness":
-        return awaitReady(job, context, signal);
-      case "watch":
-        return watch(job, context, signal);
-      case "restart":
-        return restart(job, context, signal);
-      case "stop":
-        return stop(job, context, signal);
-      case "activate":
-        this.#activated_rollout = await activate(job, context);
-        return;
-      case "prune":
-        await pruneBuilds(context);
-        this.#pruned_after = job.after;
-        return;
-      case "remove":
-        await removeResources(context);
-        this.#resources_removed = true;
-    }
-  }
-
-  /** A job that ignores its abort counts as ended after `abort_ms`. */
-  #abortJob(key: string): void {
-    const running = this.#jobs.get(key);
-    if (!running) return;
-    running.aborted = true;
-    running.abort.abort();
-    void this.#withinAbortTime(running.ended).then(() => this.#onJobEnd(key, running));
-  }
-
-  /** Other steps do not shorten the back-off before the retry. */
-  #onJobFailure(key: string, error: unknown): void {
+  /** Closes the controller when its lease was lost. Logs other failures; returns false when the controller is closed. */
+  #onFailure(event: string, error: unknown, fields: object = {}): boolean {
     if (error instanceof DeploymentLeaseLostError) this.close();
-    if (this.#isClosed) return;
-    const count = (this.#job_failures.get(key)?.count ?? 0) + (error instanceof RetryableDriverError ? 1 : 0);
-    const { log, deployment } = this.#context;
-    log.warn({ error, deployment_id: deployment.deployment_id, job: key, failures: count }, "deployment job failed");
-    const failure = { count, backing_off: true };
-    this.#job_failures.set(key, failure);
-    void this.#context.wait(backOffMs(Math.max(1, count)), this.#closing.signal).then(() => {
-      failure.backing_off = false;
-      this.#signal.notify();
-    });
-  }
-
-  async #onStepFailure(error: unknown): Promise<void> {
-    if (error instanceof DeploymentLeaseLostError) this.close();
-    if (this.#isClosed) return;
-    const { log, deployment, wait } = this.#context;
-    log.warn({ error, deployment_id: deployment.deployment_id }, "reconcile step failed");
-    await wait(backOffMs(++this.#step_failures), this.#closing.signal);
-  }
-
-  #onLogError(error: unknown): void {
-    if (error instanceof DeploymentLeaseLostError) this.close();
-    if (this.#isClosed) return;
-    const { log, deployment } = this.#context;
-    log.warn({ error, deployment_id: deployment.deployment_id }, "deployment log write failed");
+    if (this.#isClosed) return false;
+    const { log, lease } = this.#context;
+    log.warn({ error, deployment_id: lease.deployment_id, ...fields }, event);
+    return true;
   }
 
   async #commit<T>(write: (tx: Tx) => Promise<T>): Promise<T> {
     const written = await this.#fenced(write);
-    const { deployment_id } = this.#context.deployment;
-    this.#context.database.hints.emit({ kind: "deployment", deployment_id });
+    const { database, lease } = this.#context;
+    database.hints.emit({ kind: "deployment", deployment_id: lease.deployment_id });
     return written;
   }
 
@@ -282,29 +189,5 @@ export class DeploymentController {
       if (!(await lockIfHeld(tx, lease))) throw new DeploymentLeaseLostError();
       return write(tx);
     });
-  }
-
-  async #withinAbortTime(ended: Promise<unknown>): Promise<void> {
-    const over = new AbortController();
-    await Promise.race([ended, this.#context.wait(this.#context.settings.abort_ms, over.signal)]);
-    over.abort();
-  }
-
-  #facts(): Facts {
-    const { drivers, router, attached } = this.#context;
-    return {
-      jobs: this.#jobs,
-      failures: this.#job_failures,
-      attached,
-      held_since: this.#held_since,
-      uncommitted_switch: this.#uncommitted_switch,
-      routed_upstreams: this.#routed_upstreams,
-      activated_rollout: this.#activated_rollout,
-      pruned_after: this.#pruned_after,
-      route_closed: this.#route_closed,
-      resources_removed: this.#resources_removed,
-      inFlight: (instance_id) => router.inFlight(instance_id),
-      plan: (revision) => planOf(revision, drivers.driverFor(revision.source)),
-    };
   }
 }

@@ -5,7 +5,6 @@ import { lastLineSince } from "../storage/logs.ts";
 import { reconciledRevisions } from "../storage/revisions.ts";
 import type { DeploymentRow, InstanceRow, RevisionRow } from "../storage/schema.ts";
 
-/** The rows of a deployment. */
 export interface DeploymentState {
   /** The time of the database. */
   now: number;
@@ -53,7 +52,6 @@ export function roleOf(instance: InstanceRow, { deployment, revisions }: Deploym
 /** Identifies a rollout of a deployment: a revision that is deployed again has several. */
 export const rolloutId = ({ revision_id, deploying_at }: RevisionRow): string => `${revision_id} ${deploying_at}`;
 
-/** The instances of a revision in the current rollout. */
 export const rolloutInstancesOf = (revision: RevisionRow, state: DeploymentState): InstanceRow[] =>
   state.instances.filter(
     (instance) => instance.revision_id === revision.revision_id && roleOf(instance, state) === "joining",
@@ -63,6 +61,5 @@ export const rolloutInstancesOf = (revision: RevisionRow, state: DeploymentState
 export const upstreamsOf = (state: DeploymentState): InstanceRow[] =>
   state.instances.filter((instance) => instance.state === "ready" && roleOf(instance, state) === "serving");
 
-/** Identifies a list of upstreams. */
 export const fingerprint = (instances: readonly InstanceRow[]): string =>
   JSON.stringify(instances.map(({ instance_id, address }) => [instance_id, address]).sort());

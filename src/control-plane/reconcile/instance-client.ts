@@ -1,11 +1,6 @@
-/**
- * Checks whether an instance takes requests.
- *
- * @returns undefined when it does; otherwise the reason, as it follows "/ok "
- */
+/** @returns undefined when the instance is ready; otherwise the reason, as it follows "/ok " */
 export type CheckReady = (address: string) => Promise<string | undefined>;
 
-/** Requests `/ok`. An instance is ready when it answers 200 within the time limit. */
 export const checkReadyOverHttp =
   (timeout_ms: number): CheckReady =>
   async (address) => {
@@ -21,10 +16,8 @@ export const checkReadyOverHttp =
   };
 
 /**
- * Activates the rollout of an instance: its instances execute the runs of the deployment from then on, and those of earlier
+ * Activates the rollout of an instance: its instances execute the runs of the deployment from then on, and instances of earlier
  * rollouts claim no more runs. Idempotent.
- *
- * @throws Error when the instance was not reached or failed
  */
 export type Activate = (instance: { address: string; api_key: string }) => Promise<void>;
 

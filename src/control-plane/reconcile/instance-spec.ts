@@ -8,14 +8,13 @@ import { findUpload } from "../storage/uploads.ts";
 import type { ReconcilerContext } from "./reconciler-context.ts";
 import type { Plan } from "./steps.ts";
 
-/** `resource_spec.min_scale` is capped here, so that a typing error does not fill the machine. */
+/** Limits `resource_spec.min_scale`, so that a typing error does not fill the machine. */
 const MAX_REPLICAS = 10;
 
 const parsedConfig = ({ source_config }: RevisionRow) => JSON.parse(source_config) as SourceConfig;
 export const parsedRevisionConfig = ({ source_revision_config }: RevisionRow) =>
   JSON.parse(source_revision_config) as SourceRevisionConfig;
 
-/** How a revision becomes something that runs, or why it cannot. */
 export function planOf(revision: RevisionRow, driver: DeployDriver | undefined): Plan {
   const invalid = (reason: string): Plan => ({ kind: "invalid", reason });
   if (!driver) return invalid(`This service cannot run deployments with source "${revision.source}".`);
@@ -28,7 +27,7 @@ export function planOf(revision: RevisionRow, driver: DeployDriver | undefined):
     : invalid(`This service cannot build deployments with source "${revision.source}".`);
 }
 
-/** The number of instances: `resource_spec.min_scale`, between 1 and MAX_REPLICAS. Not 0, because the router cannot start instances on demand. */
+/** Not 0, because the router cannot start instances on demand. */
 export const replicasOf = (revision: RevisionRow): number =>
   Math.min(MAX_REPLICAS, Math.max(1, parsedConfig(revision).resource_spec?.min_scale ?? 1));
 
@@ -57,7 +56,7 @@ async function sourceOf(
   if (object_path === null) {
     const ssh_key = secretsOf(revision, seal)[SSH_KEY];
     const url = parsedConfig(revision).repo_url ?? "";
-    return { kind: "git", url, ref: repo_ref ?? undefined, token: undefined, ssh_key };
+    return { kind: "git", url, ref: repo_ref ?? undefined, ssh_key };
   }
   const upload = await findUpload(database.read, { deployment_id: revision.deployment_id, object_path });
   if (!upload) throw new DeployError(`The source ${object_path} was deleted: upload it again.`);
@@ -122,10 +121,9 @@ const secretsOf = (revision: RevisionRow, seal: Seal): Record<string, string> =>
     openSecrets(seal, { table: "revisions", ...revision }, revision.secrets).map(({ name, value }) => [name, value]),
   );
 
-/** The secret that authenticates to a git repository over ssh. */
 const SSH_KEY = "GIT_SSH_KEY";
 
-/** The secrets, except for the one that only the fetch of a git source needs. */
+/** Only the fetch of a git source needs the ssh key. */
 function environmentOf(revision: RevisionRow, seal: Seal): Record<string, string> {
   const { [SSH_KEY]: ssh_key, ...others } = secretsOf(revision, seal);
   return revision.source === "github" || ssh_key === undefined ? others : { ...others, [SSH_KEY]: ssh_key };

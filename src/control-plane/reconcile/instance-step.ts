@@ -1,13 +1,12 @@
 import type { InstanceRow, RevisionRow } from "../storage/schema.ts";
 import { type DeploymentState, roleOf } from "./deployment-state.ts";
-import { type Facts, type Job, keyOf, type ReconcileStep, type StepSettings } from "./steps.ts";
+import { type Facts, type InstanceJob, keyOf, type ReconcileStep, type StepSettings } from "./steps.ts";
 
-/** For an instance that has served: a little longer than a Threadmill takes to hand its runs back. */
+/** For an instance that has served: longer than an agent server takes to return its runs to the queue. */
 export const GRACE_MS = 45_000;
-/** For an instance that never served, or whose deployment is deleted: it has nothing to hand back. */
+/** For an instance that never served, or whose deployment is deleted: no other instance continues its runs. */
 const SHORT_GRACE_MS = 5_000;
 
-/** The next step of any of the instances, if there is one. */
 export function instanceStep(state: DeploymentState, facts: Facts, settings: StepSettings): ReconcileStep | undefined {
   for (const instance of state.instances) {
     const nextOf = roleOf(instance, state) === "retiring" ? retiringStep : activeStep;
@@ -48,8 +47,8 @@ function activeStep(
   { deadline_ms, stable_ms }: StepSettings,
 ): ReconcileStep | undefined {
   const revision = revisionOf(instance, state);
-  const job = (kind: "ensure" | "readiness" | "watch" | "restart") => ({ kind, instance, revision }) as Job;
-  const start = (kind: Parameters<typeof job>[0]): ReconcileStep | undefined => {
+  const job = (kind: InstanceJob["kind"]): InstanceJob => ({ kind, instance, revision });
+  const start = (kind: InstanceJob["kind"]): ReconcileStep | undefined => {
     const key = keyOf(job(kind));
     return jobs.has(key) || failures.get(key)?.backing_off ? undefined : { do: "start job", job: job(kind) };
   };

@@ -1,12 +1,5 @@
 import { randomBytes } from "node:crypto";
-import {
-  type BuildIo,
-  backOffMs,
-  type DeployDriver,
-  DeployError,
-  type InstanceRef,
-  type LogLine,
-} from "../drivers/driver.ts";
+import { type BuildIo, type Built, backOffMs, DeployError, type InstanceRef, type LogLine } from "../drivers/driver.ts";
 import { setDatabasePasswordIfUnset } from "../storage/deployments.ts";
 import { deleteInstance, readyIfStarting, recordStarted, scheduleRestart } from "../storage/instances.ts";
 import { deleteLogLines } from "../storage/logs.ts";
@@ -16,13 +9,17 @@ import { applyTransition } from "./apply-step.ts";
 import { apiKeyAad, buildSpec, databasePasswordAad, instanceSpec, parsedRevisionConfig } from "./instance-spec.ts";
 import { callDriver, type DeploymentContext, instanceRefOf, requireDriver } from "./reconciler-context.ts";
 import { transition } from "./revision-transitions.ts";
+import type { InstanceJob, Job, JobOf } from "./steps.ts";
+
+type RunJob<J extends Job> = (job: J, context: DeploymentContext, signal: AbortSignal) => Promise<void>;
+
+export const runJob: RunJob<Job> = (job, context, signal) => {
+  const run: RunJob<never> = JOBS[job.kind];
+  return run(job as never, context, signal);
+};
 
 /** Builds a revision when a slot is free. A build whose process died starts over; drivers cache builds by content. */
-export async function build(
-  { revision }: { revision: RevisionRow },
-  context: DeploymentContext,
-  signal: AbortSignal,
-): Promise<void> {
+async function build({ revision }: JobOf<"build">, context: DeploymentContext, signal: AbortSignal): Promise<void> {
   await context.buildSlots.use(signal, async () => {
     if (!(await beginBuild(revision, context))) return;
     try {
@@ -47,8 +44,6 @@ async function beginBuild(revision: RevisionRow, context: DeploymentContext): Pr
   return transition(revision, { from: "AWAITING_BUILD", to: "BUILDING", status_message: null }, context);
 }
 
-type Built = Awaited<ReturnType<NonNullable<DeployDriver["build"]>>>;
-
 async function buildArtifact(revision: RevisionRow, context: DeploymentContext, signal: AbortSignal): Promise<Built> {
   const driver = context.drivers.driverFor(revision.source);
   if (!driver?.build) throw new DeployError(`This service cannot build deployments with source "${revision.source}".`);
@@ -61,19 +56,13 @@ async function buildArtifact(revision: RevisionRow, context: DeploymentContext, 
 const withCommit = ({ source_revision_config }: RevisionRow, repo_commit_sha: string): string =>
   JSON.stringify({ ...JSON.parse(source_revision_config), repo_commit_sha });
 
-interface InstanceJob {
-  instance: InstanceRow;
-  revision: RevisionRow;
-}
-
 const logFieldsOf = ({ deployment_id, revision_id, instance_id }: InstanceRow) => ({
   deployment_id,
   revision_id,
   instance_id,
 });
 
-/** Starts an instance, or attaches to the running one. */
-export async function ensure(job: InstanceJob, context: DeploymentContext, signal: AbortSignal): Promise<void> {
+async function ensure(job: InstanceJob, context: DeploymentContext, signal: AbortSignal): Promise<void> {
   const { instance, revision } = job;
   await context.driverSlots.use(signal, async () => {
     try {
@@ -84,7 +73,7 @@ export async function ensure(job: InstanceJob, context: DeploymentContext, signa
       const spec = { ...instanceSpec(input, context.seal, log), logsPersisted: context.logsPersisted };
       const ref = await callDriver(() => requireDriver(instance.driver, context).ensure(spec));
       const is_new = (await context.commit((tx) => recordStarted(tx, ref))) > 0;
-      context.attached.add(instance.instance_id);
+      context.facts.attached.add(instance.instance_id);
       if (is_new) context.log.info({ ...logFieldsOf(instance), address: ref.address }, "instance started");
     } catch (error) {
       if (!(error instanceof DeployError)) throw error;
@@ -116,8 +105,8 @@ async function pin({ instance, revision }: InstanceJob, context: DeploymentConte
   return { ...revision, artifact: await context.commit((tx) => pinArtifact(tx, { revision_id, image, artifact })) };
 }
 
-/** Checks /ok until the instance has answered `probes` times in a row, or has ended. */
-export async function awaitReady(job: InstanceJob, context: DeploymentContext, signal: AbortSignal): Promise<void> {
+/** The instance is ready when it has answered `probes` times in a row. */
+async function awaitReady(job: InstanceJob, context: DeploymentContext, signal: AbortSignal): Promise<void> {
   const { instance, revision } = job;
   const { probes, probe_ms } = context.settings;
   const ref = instanceRefOf(instance) as InstanceRef;
@@ -138,19 +127,13 @@ export async function awaitReady(job: InstanceJob, context: DeploymentContext, s
   }
 }
 
-/**
- * Activates the rollout that an instance belongs to: from then on only instances of this rollout execute the runs of the deployment.
- *
- * @returns the rollout
- */
-export async function activate({ instance }: { instance: InstanceRow }, context: DeploymentContext): Promise<number> {
+async function activate({ instance }: JobOf<"activate">, context: DeploymentContext): Promise<void> {
   const api_key = context.seal.open(instance.api_key, apiKeyAad(instance));
   await context.activate({ address: instance.address ?? "", api_key });
-  return instance.rollout;
+  context.facts.activated_rollout = instance.rollout;
 }
 
-/** Watches an instance until it has ended. */
-export async function watch(job: InstanceJob, context: DeploymentContext, signal: AbortSignal): Promise<void> {
+async function watch(job: InstanceJob, context: DeploymentContext, signal: AbortSignal): Promise<void> {
   const ref = instanceRefOf(job.instance) as InstanceRef;
   while (!signal.aborted) {
     const condition = await callDriver(() => requireDriver(job.instance.driver, context).probe(ref));
@@ -159,24 +142,23 @@ export async function watch(job: InstanceJob, context: DeploymentContext, signal
   }
 }
 
-/** Stops a serving instance that does not become ready again, so that another is started in its place. */
-export async function restart(job: InstanceJob, context: DeploymentContext, signal: AbortSignal): Promise<void> {
+async function restart(job: InstanceJob, context: DeploymentContext, signal: AbortSignal): Promise<void> {
   await context.driverSlots.use(signal, async () => {
     await stopByDriver(job.instance, context, 0);
     await restartLater(job, context, "it did not become ready again in time");
   });
 }
 
-/** Stops an instance and then deletes its row, so no instance exists without a row. */
-export async function stop(
-  { instance, grace_ms }: { instance: InstanceRow; grace_ms: number },
+/** Deletes the row last, so no instance exists without a row. */
+async function stop(
+  { instance, grace_ms }: JobOf<"stop">,
   context: DeploymentContext,
   signal: AbortSignal,
 ): Promise<void> {
   await context.driverSlots.use(signal, async () => {
     await stopByDriver(instance, context, grace_ms);
     await context.commit((tx) => deleteInstance(tx, instance.instance_id));
-    context.attached.delete(instance.instance_id);
+    context.facts.attached.delete(instance.instance_id);
     context.log.info(logFieldsOf(instance), "instance stopped");
   });
 }
@@ -191,7 +173,7 @@ async function stopByDriver(instance: InstanceRow, context: DeploymentContext, g
   });
 }
 
-/** Schedules the restart of an instance that has ended. Its row decides what that means for the rollout (next-step.ts). */
+/** The row decides what the end means for the rollout (next-step.ts). */
 async function restartLater(
   { instance, revision }: InstanceJob,
   context: DeploymentContext,
@@ -204,24 +186,19 @@ async function restartLater(
     if (belongsToRollout({ instance, revision }))
       await setMessageIfStatus(tx, { ...revision, status: "DEPLOYING", status_message });
   });
-  context.attached.delete(instance.instance_id);
+  context.facts.attached.delete(instance.instance_id);
 }
 
-const belongsToRollout = ({ instance, revision }: InstanceJob): boolean =>
+const belongsToRollout = ({ instance, revision }: Pick<InstanceJob, "instance" | "revision">): boolean =>
   revision.status === "DEPLOYING" && revision.deploying_at === instance.rollout;
 
-/** Log lines that one transaction deletes, so that it does not delay other writes. */
+/** Log lines for each transaction: a larger one would delay other writes. */
 const LOG_BATCH = 2_000;
 
-/** Revisions of a deployment that can be redeployed from their build: the last that were deployed. */
+/** The last revisions that were deployed keep their builds, so that they can be deployed again. */
 const KEPT_BUILDS = 5;
 
-/**
- * Removes what drivers, uploads and the log have of a deployment without instances. Its other rows are deleted afterwards.
- *
- * @throws RetryableDriverError
- */
-export async function removeResources(context: DeploymentContext): Promise<void> {
+async function remove(_: JobOf<"remove">, context: DeploymentContext): Promise<void> {
   const { database, drivers, uploads, deployment, driverSlots } = context;
   const { deployment_id } = deployment;
   const built = await artifactsOf(database.read, deployment_id);
@@ -236,10 +213,11 @@ export async function removeResources(context: DeploymentContext): Promise<void>
     await callDriver(() => uploads.removeOf(deployment_id));
   });
   while ((await context.commit((tx) => deleteLogLines(tx, deployment_id, LOG_BATCH))) > 0);
+  context.facts.resources_removed = true;
 }
 
-/** Removes builds that no revision needs. The rows are updated first: a build that no row names is unused. */
-export async function pruneBuilds(context: DeploymentContext): Promise<void> {
+/** Updates the rows first: a build that no row names is unused. */
+async function prune({ after }: JobOf<"prune">, context: DeploymentContext): Promise<void> {
   const { database, drivers, deployment, driverSlots } = context;
   const { deployment_id } = deployment;
   await context.commit((tx) => clearOldArtifacts(tx, { deployment_id, keep_count: KEPT_BUILDS }));
@@ -248,4 +226,17 @@ export async function pruneBuilds(context: DeploymentContext): Promise<void> {
   await driverSlots.use(new AbortController().signal, async () => {
     for (const driver of drivers.all) await callDriver(async () => driver.prune?.({ deployment_id, keep }));
   });
+  context.facts.pruned_after = after;
 }
+
+const JOBS: { [K in Job["kind"]]: RunJob<JobOf<K>> } = {
+  build,
+  ensure,
+  readiness: awaitReady,
+  watch,
+  restart,
+  stop,
+  activate,
+  prune,
+  remove,
+};

@@ -1,3 +1,4 @@
+import { SKIPPED_MESSAGE } from "../storage/revisions.ts";
 import type { RevisionRow, RevisionStatus } from "../storage/schema.ts";
 import { type DeploymentState, fingerprint, rolloutId, rolloutInstancesOf, upstreamsOf } from "./deployment-state.ts";
 import { replicasOf } from "./instance-spec.ts";
@@ -5,7 +6,7 @@ import { instanceStep, nextCheckAt } from "./instance-step.ts";
 import { isTerminal } from "./revision-transitions.ts";
 import { type Facts, keyOf, type ReconcileStep, type StepSettings } from "./steps.ts";
 
-/** The first attempt of a job and three retries. After that a failure of the driver is permanent. */
+/** After the first attempt of a job and three retries a failure of the driver is permanent. */
 const MAX_FAILURES = 4;
 /** A revision fails when one of its instances has ended this often before it was ready. */
 const MAX_EARLY_ENDS = 3;
@@ -41,19 +42,13 @@ function interruptStep({ revisions }: DeploymentState, { jobs, uncommitted_switc
   return building.aborted ? undefined : { do: "abort job", key };
 }
 
-/** One revision at a time is deployed. The others are queued, and only the newest of them stays. */
+/** Deploys one revision at a time. Of the queued revisions only the newest stays. */
 function queueStep({ revisions }: DeploymentState, facts: Facts): ReconcileStep | undefined {
   const created = revisions.find(({ status }) => status === "CREATING");
   if (created) return startRevision(created, facts);
   const [oldest, newer] = revisions.filter(({ status }) => status === "QUEUED");
   if (!oldest) return undefined;
-  if (newer)
-    return {
-      do: "transition",
-      revision: oldest,
-      to: "SKIPPED",
-      message: "A newer revision took its place in the queue.",
-    };
+  if (newer) return { do: "transition", revision: oldest, to: "SKIPPED", message: SKIPPED_MESSAGE };
   return revisions.some(isStarted) ? undefined : startRevision(oldest, facts);
 }
 
@@ -124,10 +119,7 @@ export interface DeadlineSettings {
   progress_ms: number;
 }
 
-/**
- * The time at which a rollout fails unless something happens: the deadline, or later while there is progress. A fixed deadline
- * that ends an instance just before it is ready is a common complaint about other services.
- */
+/** The time at which a rollout fails. Progress extends the deadline, so that it does not end an instance just before it is ready. */
 export function rolloutDeadline(
   { began_at, progress_at }: { began_at: number; progress_at: number },
   { deadline_ms, progress_ms }: DeadlineSettings,
@@ -136,7 +128,7 @@ export function rolloutDeadline(
   return Math.min(deadline, began_at + MAX_DEADLINES * deadline_ms);
 }
 
-/** The status message of the revision has the last observation of its instances. */
+/** The status message of a revision that is being deployed is the last observation of its instances. */
 const withLastObservation = (sentence: string, { status_message }: RevisionRow) =>
   status_message === null ? sentence : `${sentence} ${status_message}`;
 
@@ -149,7 +141,7 @@ function routeStep(state: DeploymentState, { routed_upstreams }: Facts): Reconci
   return fingerprint(upstreams) === routed_upstreams ? undefined : { do: "route", upstreams };
 }
 
-/** Runs once for each controller, as no row records whether an earlier one activated the rollout. Activation is idempotent. */
+/** Runs once for each controller, as no row records whether an earlier controller activated the rollout. */
 function activationStep(
   state: DeploymentState,
   { activated_rollout, jobs, failures }: Facts,
@@ -168,11 +160,11 @@ function pruneStep(
   const active = revisions.find(({ revision_id }) => revision_id === deployment.active_revision_id);
   if (!active || rolloutId(active) === pruned_after || revisions.some(({ status }) => isInProgress(status)))
     return undefined;
+  const job = { kind: "prune", after: rolloutId(active) } as const;
   const isBuilding = [...jobs.keys()].some((key) => key.startsWith("build "));
-  const key = "prune";
-  return isBuilding || jobs.has(key) || failures.get(key)?.backing_off
+  return isBuilding || jobs.has(keyOf(job)) || failures.get(keyOf(job))?.backing_off
     ? undefined
-    : { do: "start job", job: { kind: "prune", after: rolloutId(active) } };
+    : { do: "start job", job };
 }
 
 /** Waits until time alone may require a step. The end of a job and a change of the deployment wake the controller earlier. */

@@ -9,9 +9,8 @@ import type { DeploymentLease } from "../storage/leases.ts";
 import type { DeploymentRow, InstanceRow, RevisionRow } from "../storage/schema.ts";
 import type { Uploads } from "../uploads.ts";
 import type { Activate, CheckReady } from "./instance-client.ts";
-import type { StepSettings } from "./steps.ts";
+import type { Facts, StepSettings } from "./steps.ts";
 
-/** The dependencies of a reconciler. */
 export interface ReconcilerContext {
   database: Database;
   drivers: Drivers;
@@ -60,7 +59,6 @@ const FIXED_SETTINGS = {
   abort_ms: 5_000,
 } as const satisfies Partial<ReconcilerSettings>;
 
-/** Settings of users; config.ts documents them. */
 interface DeploySettings {
   deploy_lease_ms: number;
   deploy_deadline_ms: number;
@@ -78,29 +76,32 @@ export const reconcilerSettings = (config: DeploySettings): ReconcilerSettings =
   probes: config.deploy_probes,
 });
 
-/** The dependencies of steps and jobs: those of the reconciler, and the deployment that this process holds. */
+/** The context of the steps and jobs of a deployment that this process holds. */
 export interface DeploymentContext extends ReconcilerContext {
   deployment: DeploymentRow;
   lease: DeploymentLease;
   buildSlots: Semaphore;
   driverSlots: Semaphore;
-  /** Instances that this process has started or attached to. */
-  attached: Set<string>;
+  facts: Facts;
   /**
    * Runs a transaction that first checks the fence.
    *
    * @throws DeploymentLeaseLostError when another process holds the deployment, or it was deleted; nothing was written
    */
   commit<T>(write: (tx: Tx) => Promise<T>): Promise<T>;
-  /** Buffers a line of the deployment's log. */
   appendLog(kind: "build" | "deploy", revision: RevisionRow, line: LogLine): void;
-  /** Writes the buffered lines. */
   flushLogs(): Promise<void>;
   /** Resolves when all lines so far are stored; rejects when some of them will not be. */
   logsPersisted(): Promise<void>;
 }
 
 export class DeploymentLeaseLostError extends Error {}
+
+/** Resolves when the work has settled, or after `ms`. */
+export async function settledWithin(ms: number, work: Promise<unknown>, wait: Wait): Promise<void> {
+  const settled = new AbortController();
+  await Promise.race([work, wait(ms, settled.signal)]).finally(() => settled.abort());
+}
 
 /** A driver failed for a reason that the user's source or image did not cause. The job is tried again. */
 export class RetryableDriverError extends Error {}

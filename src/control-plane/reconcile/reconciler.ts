@@ -13,14 +13,14 @@ import {
 } from "../storage/leases.ts";
 import type { DeploymentRow } from "../storage/schema.ts";
 import { DeploymentController } from "./deployment-controller.ts";
-import type { ReconcilerContext } from "./reconciler-context.ts";
+import { type ReconcilerContext, settledWithin } from "./reconciler-context.ts";
 
-/** Deployments claimed in one transaction. */
+/** Deployments for each claim. */
 const BATCH = 100;
 
 /**
- * Claims deployments without a lease and runs a controller for each, until nothing is left to do. The lease of a deployment with
- * running instances is held all the time, as its holder watches them.
+ * Claims deployments without a lease, and runs a controller for each until the deployment is released. A deployment with running
+ * instances is not released, as the holder of its lease watches them.
  */
 export class Reconciler implements BackgroundService {
   readonly #context: ReconcilerContext;
@@ -49,8 +49,6 @@ export class Reconciler implements BackgroundService {
     this.#loops.push(
       this.#claimLoop(),
       this.#every(settings.lease_ms / 3, "renew leases", () => this.#renew()),
-    );
-    this.#loops.push(
       this.#every(settings.orphan_check_ms, "stop orphaned instances", () => stopOrphanedInstances(this.#context)),
     );
   }
@@ -62,9 +60,7 @@ export class Reconciler implements BackgroundService {
     this.#signal.notify();
     for (const controller of this.#controllers.values()) controller.close();
     const { database, log, settings, wait } = this.#context;
-    const over = new AbortController();
-    await Promise.race([Promise.all([...this.#running, ...this.#loops]), wait(settings.abort_ms, over.signal)]);
-    over.abort();
+    await settledWithin(settings.abort_ms, Promise.all([...this.#running, ...this.#loops]), wait);
     // Leases that were not released expire after `lease_ms`.
     await database
       .write((tx) => releaseAllDeployments(tx, this.#holder))
@@ -126,7 +122,6 @@ export class Reconciler implements BackgroundService {
     this.#running.add(running);
   }
 
-  /** Renews the leases of this process. A deployment that is not among the results has another holder or was deleted. */
   async #renew(): Promise<void> {
     const controllers = [...this.#controllers];
     if (controllers.length === 0) return;

@@ -3,8 +3,8 @@ import { IN_PROGRESS, type StatusTransition, transitionIfStatus } from "../stora
 import type { RevisionRow, RevisionStatus } from "../storage/schema.ts";
 import type { DeploymentContext } from "./reconciler-context.ts";
 
-/** A transition of a revision; `from` is null when the row is inserted. */
 interface RevisionTransition {
+  /** Null when the row is inserted. */
   from: RevisionStatus | null;
   to: RevisionStatus;
   reason: string;
@@ -19,20 +19,20 @@ const WITH_ARTIFACT = ["DEPLOYED", "DEPLOY_FAILED", "INTERRUPTED"] as const sati
  */
 export const REVISION_TRANSITIONS: readonly RevisionTransition[] = [
   { from: null, to: "CREATING", reason: "accepted" },
-  { from: null, to: "QUEUED", reason: "accepted while another is under way" },
-  { from: "CREATING", to: "AWAITING_BUILD", reason: "there is source to build" },
+  { from: null, to: "QUEUED", reason: "accepted while another revision is in progress" },
+  { from: "CREATING", to: "AWAITING_BUILD", reason: "the source needs a build" },
   { from: "CREATING", to: "AWAITING_DEPLOY", reason: "an image needs no build" },
-  { from: "CREATING", to: "CREATE_FAILED", reason: "there is nothing to build or run" },
-  { from: "QUEUED", to: "AWAITING_BUILD", reason: "the one before has ended, and there is source to build" },
-  { from: "QUEUED", to: "AWAITING_DEPLOY", reason: "the one before has ended, and an image needs no build" },
-  { from: "QUEUED", to: "CREATE_FAILED", reason: "there is nothing any more to build or run" },
-  { from: "QUEUED", to: "SKIPPED", reason: "a newer one is queued" },
-  { from: "AWAITING_BUILD", to: "BUILDING", reason: "a builder is free" },
+  { from: "CREATING", to: "CREATE_FAILED", reason: "the source cannot be built or run" },
+  { from: "QUEUED", to: "AWAITING_BUILD", reason: "the revision before it has ended, and the source needs a build" },
+  { from: "QUEUED", to: "AWAITING_DEPLOY", reason: "the revision before it has ended, and an image needs no build" },
+  { from: "QUEUED", to: "CREATE_FAILED", reason: "the source can no longer be built or run" },
+  { from: "QUEUED", to: "SKIPPED", reason: "a newer revision is queued" },
+  { from: "AWAITING_BUILD", to: "BUILDING", reason: "a build slot is free" },
   { from: "BUILDING", to: "AWAITING_DEPLOY", reason: "built" },
-  { from: "BUILDING", to: "BUILD_FAILED", reason: "could not be built" },
-  { from: "AWAITING_DEPLOY", to: "DEPLOYING", reason: "instances are wanted" },
-  { from: "DEPLOYING", to: "DEPLOYED", reason: "ready, and the traffic is switched" },
-  { from: "DEPLOYING", to: "DEPLOY_FAILED", reason: "not ready in time, or died" },
+  { from: "BUILDING", to: "BUILD_FAILED", reason: "the build failed" },
+  { from: "AWAITING_DEPLOY", to: "DEPLOYING", reason: "the rollout starts" },
+  { from: "DEPLOYING", to: "DEPLOYED", reason: "the instances are ready, and the traffic is switched" },
+  { from: "DEPLOYING", to: "DEPLOY_FAILED", reason: "the instances are not ready in time, or have ended" },
   ...IN_PROGRESS.map((from) => ({ from, to: "INTERRUPTED", reason: "interrupted" }) as const),
   ...WITH_ARTIFACT.map((from) => ({ from, to: "AWAITING_DEPLOY", reason: "deployed again" }) as const),
 ];
@@ -40,8 +40,6 @@ export const REVISION_TRANSITIONS: readonly RevisionTransition[] = [
 export const isTerminal = (status: RevisionStatus): boolean => !IN_PROGRESS.some((each) => each === status);
 
 /**
- * Commits a transition of a revision and logs it.
- *
  * @param also writes that belong to the same transaction
  * @returns false when the status is not `from` any more; nothing was written
  */

@@ -1,10 +1,8 @@
 import type { InstanceRow, RevisionRow, RevisionStatus } from "../storage/schema.ts";
 
-/** The next action of the controller of a deployment. */
 export type ReconcileStep =
   /** A row of REVISION_TRANSITIONS. A terminal status also drains the instances of the rollout. */
   | { do: "transition"; revision: RevisionRow; to: RevisionStatus; message: string | null; artifact?: string }
-  /** Inserts the rows of a rollout's instances. */
   | { do: "insert instances"; revision: RevisionRow; replicas: number }
   /** Switches the traffic, then commits the rows that record it. */
   | { do: "switch"; revision: RevisionRow; upstreams: readonly InstanceRow[] }
@@ -12,7 +10,6 @@ export type ReconcileStep =
   | { do: "reset restarts"; instance: InstanceRow }
   | { do: "route"; upstreams: readonly InstanceRow[] }
   | { do: "close route" }
-  /** Starts a job. At most one job with the same key runs at a time. */
   | { do: "start job"; job: Job }
   | { do: "abort job"; key: string }
   /** Deletes all rows of a deployment whose instances and files were removed. */
@@ -21,24 +18,31 @@ export type ReconcileStep =
   | { do: "release" }
   | { do: "wait"; ms: number };
 
+export type StepOf<D extends ReconcileStep["do"]> = Extract<ReconcileStep, { do: D }>;
+
+/**
+ * `ensure` starts an instance, or attaches to the running one. `readiness` runs until it is ready or has ended, `watch` until it has
+ * ended. `restart` stops an instance that does not become ready again, so that it is started again.
+ */
+export interface InstanceJob {
+  kind: "ensure" | "readiness" | "watch" | "restart";
+  instance: InstanceRow;
+  revision: RevisionRow;
+}
+
 /** Work that takes longer than a transaction: driver calls, and the observation of instances. */
 export type Job =
+  | InstanceJob
   | { kind: "build"; revision: RevisionRow }
-  /** Starts an instance, or attaches to the running one. */
-  | { kind: "ensure"; instance: InstanceRow; revision: RevisionRow }
-  /** Runs until the instance is ready or has ended. */
-  | { kind: "readiness"; instance: InstanceRow; revision: RevisionRow }
-  /** Runs until the instance has ended. */
-  | { kind: "watch"; instance: InstanceRow; revision: RevisionRow }
-  /** Stops an instance that does not become ready, so that it is started again. */
-  | { kind: "restart"; instance: InstanceRow; revision: RevisionRow }
   | { kind: "stop"; instance: InstanceRow; grace_ms: number }
-  /** Lets the rollout of a serving instance execute the runs of the deployment. */
+  /** From then on only instances of this instance's rollout execute the runs of the deployment. */
   | { kind: "activate"; instance: InstanceRow }
   /** Removes builds that no revision needs. */
   | { kind: "prune"; after: string }
   /** Removes the resources of a deleted deployment: those of the drivers, uploads and log lines. */
   | { kind: "remove" };
+
+export type JobOf<K extends Job["kind"]> = Job & { kind: K };
 
 export const keyOf = (job: Job): string => {
   if (job.kind === "build") return `build ${job.revision.revision_id}`;
@@ -46,15 +50,13 @@ export const keyOf = (job: Job): string => {
   return `${job.kind} ${job.instance.instance_id}`;
 };
 
-/** The state of a controller that is in no row. After a crash the next controller derives all of it again. */
+/** The state of a controller that is in no row. Steps and jobs record it; after a crash the next controller derives it again. */
 export interface Facts {
-  /** The running jobs, by key. */
   jobs: ReadonlyMap<string, { readonly aborted: boolean }>;
-  /** The failures of jobs since their last success, by key. */
   failures: ReadonlyMap<string, JobFailure>;
   /** Instances that this process has started or attached to. */
-  attached: ReadonlySet<string>;
-  /** Since when this process holds the deployment. Before that no readiness check ran, so the time does not count. */
+  attached: Set<string>;
+  /** The first read of the rows. Earlier time does not count for deadlines, as no readiness check ran. */
   held_since: number;
   /** The rollout (`rolloutId`) to which the traffic was switched, until the rows record it. */
   uncommitted_switch: string | undefined;

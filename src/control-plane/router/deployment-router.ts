@@ -43,7 +43,7 @@ export class DeploymentRouter implements Router, BackgroundService {
     this.#reader.start();
   }
 
-  /** Waits until all responses are complete, at most `grace_ms`. Does not wait for WebSockets, which may stay open for ever. */
+  /** Waits until all responses are complete, at most `grace_ms`. Ignores WebSockets, which can stay open without a limit. */
   async settle(grace_ms: number): Promise<void> {
     const over = new AbortController();
     const late = this.#options.wait(grace_ms, over.signal).then(() => over.abort());
@@ -70,12 +70,11 @@ export class DeploymentRouter implements Router, BackgroundService {
     return this.#isSingleProcess ? this.#inFlight.of(instance_id) : Number.POSITIVE_INFINITY;
   }
 
-  /** The deployment of a slug; undefined when there is none. */
   async find(slug: string): Promise<Deployment | undefined> {
     return this.#routes.find(slug) ?? (await this.#reader.find(slug));
   }
 
-  /** Whether an instance takes requests of a deployment, as far as this process knows. */
+  /** Whether this process knows an instance that takes requests of the deployment. */
   isReady({ deployment_id }: Deployment): boolean {
     return (this.#routes.get(deployment_id)?.targets.length ?? 0) > 0;
   }
@@ -147,7 +146,6 @@ export class DeploymentRouter implements Router, BackgroundService {
 
 const isRepeatable = (request: IncomingMessage): boolean => IDEMPOTENT.has(request.method ?? "") && !hasBody(request);
 
-/** The requests, streams and sockets in flight at each instance. */
 class InFlightCounts {
   readonly #counts = new Map<string, number>();
   #turn = 0;

@@ -1,16 +1,15 @@
 import type { IncomingMessage } from "node:http";
 import type { Target } from "./routes.ts";
 
-/** Where a request came from: client address, requested host, path prefix and caller. The instance receives it in headers. */
+/** The origin of a request. The instance receives it in headers. */
 export interface Origin {
   /** The address of the connected client. */
   client: string;
   proto: string;
   /** The requested `Host`. */
   host: string;
-  /** The part of the requested path before that of the instance; empty when the host name addresses the deployment. */
+  /** The requested path before the path for the instance; empty when the host name addresses the deployment. */
   prefix: string;
-  /** The caller. */
   user_id: string;
   /** Whether pages of the request's `Origin` may read responses of this service. */
   corsAllowed: boolean;
@@ -42,9 +41,9 @@ const REPLACED_HEADERS = new Set([
   "x-forwarded-port",
   "x-forwarded-prefix",
   "x-forwarded-proto",
-  // Node answers it.
+  // Node responds to it.
   "expect",
-  // Set by framingOf, also when the header Connection names it.
+  // Set by framingOf, even when the header Connection names it.
   "content-length",
 ]);
 
@@ -63,7 +62,7 @@ const ORIGIN_WIDE_HEADERS = new Set([
   "x-content-type-options",
 ]);
 
-/** Headers that the header Connection names. They are not forwarded either. */
+/** The header Connection names further headers of a single connection. */
 const namedIn = (connection: string | undefined): ReadonlySet<string> =>
   new Set(connection?.split(",").map((name) => name.trim().toLowerCase()));
 

@@ -3,7 +3,6 @@ import type { Socket } from "node:net";
 import { hasBody, type Origin, requestHeaders, responseHeaders } from "./headers.ts";
 import type { Target } from "./routes.ts";
 
-/** A request for a deployment and its response. */
 export interface Call {
   request: IncomingMessage;
   response: ServerResponse;
@@ -17,7 +16,7 @@ export interface Failure {
   error: Error;
   /** Whether the instance may have received a part of the request. */
   wasSent: boolean;
-  /** Whether the connection was reused; the instance may have closed it at the same moment. */
+  /** Whether the connection was reused. The instance may have closed it at the same moment. */
   wasReused: boolean;
 }
 

@@ -1,4 +1,3 @@
-/** An instance that takes requests. */
 export interface Upstream {
   instance_id: string;
   /** `http://127.0.0.1:port`, without a slash at the end. */

@@ -7,14 +7,12 @@ import { apiKeyAad } from "../reconcile/instance-spec.ts";
 import { type RouteRow, routesOf, routesOfSlug } from "../storage/instances.ts";
 import type { Upstream } from "./router.ts";
 
-/** The deployment of a slug. */
 export interface Deployment {
   deployment_id: string;
   slug: string;
   tenant_id: string;
 }
 
-/** An instance with its parsed address. */
 export interface Target extends Upstream {
   hostname: string;
   port: string;
@@ -22,7 +20,7 @@ export interface Target extends Upstream {
 
 interface Route {
   targets: readonly Target[];
-  /** When the reconciler of this process last set the route; undefined: it was read from the rows. */
+  /** When the reconciler of this process last set the route; undefined for a route from the rows. */
   local_set_at: number | undefined;
 }
 
@@ -107,7 +105,7 @@ const RESYNC_MS = 5_000;
  */
 const LOCAL_ROUTE_TTL_MS = 10_000;
 
-/** Deployments read at a time. */
+/** Deployments for each query. */
 const BATCH = 500;
 
 /**
@@ -140,7 +138,7 @@ export class RouteReader implements BackgroundService {
     await this.#resyncing.stop();
   }
 
-  /** The deployment of a slug; undefined when there is none. Concurrent calls share a query. */
+  /** Concurrent calls share a query. */
   find(slug: string): Promise<Deployment | undefined> {
     let lookup = this.#lookups.get(slug);
     if (!lookup) {

@@ -64,7 +64,7 @@ async function requirePrivileges(tx: Tx): Promise<void> {
     new MissingPrivilegeError(`${problem} Run this in the database "${found.database}" as a superuser: ${statement};`);
   if (!found.makes_roles)
     throw missing(
-      `Each deployment needs a Postgres role, and "${found.name}" must not create roles.`,
+      `Each deployment needs a Postgres role, and "${found.name}" lacks the privilege CREATEROLE.`,
       `ALTER ROLE "${found.name}" CREATEROLE`,
     );
   // The service could use objects that other roles create in this schema instead of its own.

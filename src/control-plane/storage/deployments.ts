@@ -1,6 +1,7 @@
 import { sql } from "kysely";
 import { nowMs, type Tx } from "../../platform/database/database.ts";
-import type { DeploymentRow, DeploymentStatus, RevisionRow } from "./schema.ts";
+import type { DeploymentStatus } from "../contract/records.ts";
+import type { DeploymentRow, RevisionRow } from "./schema.ts";
 
 /** A deployment with the shown fields of its latest revision; null without a revision. */
 export type ShownDeployment = DeploymentRow & {
@@ -8,43 +9,31 @@ export type ShownDeployment = DeploymentRow & {
   image_version: string | null;
 };
 
-export type NewDeployment = Pick<
-  DeploymentRow,
-  | "deployment_id"
-  | "tenant_id"
-  | "name"
-  | "slug"
-  | "source"
-  | "source_config"
-  | "secrets"
-  | "secret_references"
-  | "latest_revision_id"
-  | "next_seq"
-  | "created_by"
->;
+const INITIAL = {
+  status: "READY",
+  database_password: null,
+  active_revision_id: null,
+  lease_holder: null,
+  lease_until: null,
+  lease_epoch: 0,
+  look_at: nowMs,
+  created_at: nowMs,
+  updated_at: nowMs,
+} as const;
+
+export type NewDeployment = Omit<DeploymentRow, keyof typeof INITIAL>;
 
 /** Returns undefined when the name exists in the workspace, or the slug in any workspace. */
 export const insertDeployment = (tx: Tx, deployment: NewDeployment): Promise<DeploymentRow | undefined> =>
   tx.first(
     tx.k
       .insertInto("deployments")
-      .values({
-        ...deployment,
-        status: "READY",
-        database_password: null,
-        active_revision_id: null,
-        lease_holder: null,
-        lease_until: null,
-        lease_epoch: 0,
-        look_at: nowMs,
-        created_at: nowMs,
-        updated_at: nowMs,
-      })
+      .values({ ...deployment, ...INITIAL })
       .onConflict((conflict) => conflict.doNothing())
       .returningAll(),
   );
 
-/** Stores the password of a deployment's role unless it has one. Returns the stored password. */
+/** Returns the stored password, which an earlier call may have set. */
 export async function setDatabasePasswordIfUnset(tx: Tx, deployment_id: string, sealed: string): Promise<string> {
   const query = tx.k
     .updateTable("deployments")
@@ -64,8 +53,7 @@ export const lockDeployment = (tx: Tx, tenant_id: string, deployment_id: string)
       tx.k
         .selectFrom("deployments")
         .selectAll()
-        .where("tenant_id", "=", tenant_id)
-        .where("deployment_id", "=", deployment_id),
+        .where((e) => e.and({ tenant_id, deployment_id })),
     ),
   );
 
@@ -117,7 +105,7 @@ export function listDeployments(tx: Tx, filter: DeploymentFilter): Promise<Shown
   );
 }
 
-/** Counts the deployments of a type that are not being deleted. */
+/** Excludes deployments that are being deleted. */
 export async function countDeployments(tx: Tx, tenant_id: string, deployment_type: string): Promise<number> {
   const row = await tx.first(
     tx.k
@@ -156,7 +144,7 @@ export const setLatestRevision = (
 export const requestReconcile = (tx: Tx, deployment_id: string): Promise<number> =>
   tx.run(tx.k.updateTable("deployments").set({ look_at: nowMs }).where("deployment_id", "=", deployment_id));
 
-/** Starts the deletion. Returns the ids of existing deployments, including those that were marked before. */
+/** Returns the ids of existing deployments, including those that were marked before. */
 export async function markForDeletion(
   tx: Tx,
   tenant_id: string,
@@ -173,9 +161,8 @@ export async function markForDeletion(
   return new Set(rows.map((row) => row.deployment_id));
 }
 
-/** Deletes all rows of a deployment. Its instances were stopped before. */
+/** The caller has stopped the instances. */
 export async function deleteDeploymentRows(tx: Tx, deployment_id: string): Promise<void> {
-  for (const table of ["deployment_logs", "source_uploads", "instances", "revisions", "deployments"] as const) {
+  for (const table of ["deployment_logs", "source_uploads", "instances", "revisions", "deployments"] as const)
     await tx.run(tx.k.deleteFrom(table).where("deployment_id", "=", deployment_id));
-  }
 }

@@ -2,10 +2,18 @@ import { sql } from "kysely";
 import { nowMs, type Tx } from "../../platform/database/database.ts";
 import type { DeploymentRow, InstanceRow } from "./schema.ts";
 
-export type NewInstance = Pick<
-  InstanceRow,
-  "instance_id" | "deployment_id" | "revision_id" | "tenant_id" | "rollout" | "replica" | "driver" | "api_key"
->;
+const INITIAL = {
+  state: "wanted",
+  handle: null,
+  address: null,
+  drain_until: null,
+  restarts: 0,
+  restart_at: null,
+  created_at: nowMs,
+  updated_at: nowMs,
+} as const;
+
+export type NewInstance = Omit<InstanceRow, keyof typeof INITIAL>;
 
 export const instancesOf = (tx: Tx, deployment_id: string): Promise<InstanceRow[]> =>
   tx.all(
@@ -23,19 +31,7 @@ export const insertInstances = (tx: Tx, instances: readonly NewInstance[]): Prom
   tx.run(
     tx.k
       .insertInto("instances")
-      .values(
-        instances.map((instance) => ({
-          ...instance,
-          handle: null,
-          address: null,
-          state: "wanted" as const,
-          drain_until: null,
-          restarts: 0,
-          restart_at: null,
-          created_at: nowMs,
-          updated_at: nowMs,
-        })),
-      )
+      .values(instances.map((instance) => ({ ...instance, ...INITIAL })))
       .onConflict((conflict) => conflict.columns(["revision_id", "rollout", "replica"]).doNothing()),
   );
 
@@ -128,7 +124,7 @@ export const drainRollout = (
 export const deleteInstance = (tx: Tx, instance_id: string): Promise<number> =>
   tx.run(tx.k.deleteFrom("instances").where("instance_id", "=", instance_id));
 
-/** The ids that have a row. */
+/** The ids among these that have a row. */
 export async function knownInstances(tx: Tx, instance_ids: readonly string[]): Promise<Set<string>> {
   if (instance_ids.length === 0) return new Set();
   const rows = await tx.all(
@@ -164,6 +160,5 @@ const routeRows = (tx: Tx) =>
 export const routesOfSlug = (tx: Tx, slug: string): Promise<RouteRow[]> =>
   tx.all(routeRows(tx).where("d.slug", "=", slug));
 
-/** The routeRows of the existing deployments among these. */
 export const routesOf = (tx: Tx, deployment_ids: readonly string[]): Promise<RouteRow[]> =>
   tx.all(routeRows(tx).where("d.deployment_id", "in", deployment_ids));

@@ -2,7 +2,6 @@ import { sql } from "kysely";
 import { nowMs, type Tx } from "../../platform/database/database.ts";
 import type { DeploymentRow } from "./schema.ts";
 
-/** The claim of a reconciler on a deployment. */
 export interface DeploymentLease {
   deployment_id: string;
   epoch: number;
@@ -13,13 +12,14 @@ const NEVER = 253_402_300_800_000;
 
 const isFree = sql<boolean>`(lease_until is null or lease_until < now_ms())`;
 
-/** Whether a deployment may be claimable. Cheap, and without a transaction. */
+const RELEASED = { lease_holder: null, lease_until: null };
+
+/** Needs no transaction. A claim is a write even when it finds nothing. */
 export const hasClaimableDeployment = async (tx: Tx): Promise<boolean> =>
   (await tx.first(
     tx.k.selectFrom("deployments").select("deployment_id").where("look_at", "<=", nowMs).where(isFree).limit(1),
   )) !== undefined;
 
-/** Claims deployments that are due and have no valid lease. */
 export const claimDeployments = (
   tx: Tx,
   { holder, lease_ms, limit }: { holder: string; lease_ms: number; limit: number },
@@ -46,7 +46,7 @@ export const claimDeployments = (
       .returningAll(),
   );
 
-/** Renews leases of a holder. A deployment that is not among the results has another holder or was deleted. */
+/** A deployment that is not among the results has another holder or was deleted. */
 export const renewDeploymentLeases = (
   tx: Tx,
   { holder, lease_ms, deployment_ids }: { holder: string; lease_ms: number; deployment_ids: readonly string[] },
@@ -82,22 +82,15 @@ export const releaseDeployment = (tx: Tx, { deployment_id, epoch }: DeploymentLe
   tx.run(
     tx.k
       .updateTable("deployments")
-      .set({ lease_holder: null, lease_until: null, look_at: NEVER })
+      .set({ ...RELEASED, look_at: NEVER })
       .where("deployment_id", "=", deployment_id)
       .where("lease_epoch", "=", epoch),
   );
 
 /** Releases all leases of a holder, so that other processes can claim the deployments at once. */
 export const releaseAllDeployments = (tx: Tx, holder: string): Promise<number> =>
-  tx.run(
-    tx.k.updateTable("deployments").set({ lease_holder: null, lease_until: null }).where("lease_holder", "=", holder),
-  );
+  tx.run(tx.k.updateTable("deployments").set(RELEASED).where("lease_holder", "=", holder));
 
 /** For the start with the embedded database: this process is the only one, so the holders of all leases have ended. */
 export const dropDeploymentLeases = (tx: Tx): Promise<number> =>
-  tx.run(
-    tx.k
-      .updateTable("deployments")
-      .set({ lease_holder: null, lease_until: null })
-      .where("lease_holder", "is not", null),
-  );
+  tx.run(tx.k.updateTable("deployments").set(RELEASED).where("lease_holder", "is not", null));

@@ -1,18 +1,12 @@
 import { sql } from "kysely";
 import { nowMs, type Tx } from "../../platform/database/database.ts";
+import { insertMany } from "../../platform/database/insert-many.ts";
 import type { DeploymentLogRow } from "./schema.ts";
 
 export type NewLogLine = Omit<DeploymentLogRow, "log_no">;
 
-/** Query parameters of a line. */
-const PARAMETERS_PER_LINE = 8;
-
-/** Stores lines in the given order. */
-export async function insertLogLines(tx: Tx, lines: readonly NewLogLine[]): Promise<void> {
-  const max_lines = Math.floor(Math.min(tx.dialect.max_parameters, 8000) / PARAMETERS_PER_LINE);
-  for (let from = 0; from < lines.length; from += max_lines)
-    await tx.run(tx.k.insertInto("deployment_logs").values(lines.slice(from, from + max_lines)));
-}
+export const insertLogLines = (tx: Tx, lines: readonly NewLogLine[]): Promise<void> =>
+  insertMany(tx, "deployment_logs", lines);
 
 /** The last line of a page. Lines are sorted by time, then by insertion. */
 export type LogCursor = Pick<DeploymentLogRow, "at" | "log_no">;
@@ -35,16 +29,15 @@ interface LogFilter {
 }
 
 export function listLogLines(tx: Tx, filter: LogFilter): Promise<DeploymentLogRow[]> {
-  const { revision_id, order, after, levels, query: part, run_id, start_at, end_at } = filter;
+  const { tenant_id, deployment_id, kind, revision_id, order, after, levels, run_id, start_at, end_at } = filter;
   let query = tx.k
     .selectFrom("deployment_logs")
     .selectAll()
-    .where("tenant_id", "=", filter.tenant_id)
-    .where("deployment_id", "=", filter.deployment_id)
-    .where("kind", "=", filter.kind);
+    .where((e) => e.and({ tenant_id, deployment_id, kind }));
   if (revision_id !== undefined) query = query.where("revision_id", "=", revision_id);
   if (levels !== undefined) query = query.where("level", "in", levels);
-  if (part !== undefined) query = query.where(tx.dialect.containsText(sql.ref<string>("message"), part));
+  if (filter.query !== undefined)
+    query = query.where(tx.dialect.containsText(sql.ref<string>("message"), filter.query));
   if (run_id !== undefined) query = query.where("run_id", "=", run_id);
   if (start_at !== undefined) query = query.where("at", ">=", start_at);
   if (end_at !== undefined) query = query.where("at", "<=", end_at);
@@ -57,11 +50,10 @@ export function listLogLines(tx: Tx, filter: LogFilter): Promise<DeploymentLogRo
   return tx.all(query.orderBy("at", order).orderBy("log_no", order).limit(filter.limit));
 }
 
-/** Deletes lines older than `older_than_ms` by the clock of the database. Returns the number of lines. */
+/** `older_than_ms` is by the clock of the database. */
 export const deleteOldLogLines = (tx: Tx, older_than_ms: number): Promise<number> =>
   tx.run(tx.k.deleteFrom("deployment_logs").where("at", "<", sql<number>`${nowMs} - ${older_than_ms}`));
 
-/** Deployments with more lines than `max`. */
 export async function deploymentsWithMoreLines(tx: Tx, max: number): Promise<string[]> {
   const rows = await tx.all(
     tx.k
@@ -99,10 +91,8 @@ export async function lastLineSince(
     tx.k
       .selectFrom("deployment_logs")
       .select("at")
-      .where("deployment_id", "=", deployment_id)
-      .where("kind", "=", "deploy")
+      .where((e) => e.and({ deployment_id, revision_id, kind: "deploy" }))
       .where("at", ">", since)
-      .where("revision_id", "=", revision_id)
       .orderBy("at", "desc")
       .limit(1),
   );

@@ -12,38 +12,26 @@ export const IN_PROGRESS = [
   "DEPLOYING",
 ] as const satisfies readonly RevisionStatus[];
 
-export type NewRevision = Pick<
-  RevisionRow,
-  | "revision_id"
-  | "deployment_id"
-  | "tenant_id"
-  | "seq"
-  | "source"
-  | "source_config"
-  | "source_revision_config"
-  | "secrets"
-  | "secret_references"
-  | "created_by"
-> & { status: "CREATING" | "QUEUED" };
+const INITIAL = {
+  status_message: null,
+  artifact: null,
+  image_version: null,
+  interrupt_asked: 0,
+  built_at: null,
+  deploying_at: null,
+  deployed_at: null,
+  created_at: nowMs,
+  updated_at: nowMs,
+};
+
+type NewRevision = Omit<RevisionRow, keyof typeof INITIAL> & { status: "CREATING" | "QUEUED" };
 
 export async function insertRevision(tx: Tx, revision: NewRevision): Promise<RevisionRow> {
-  const row = {
-    ...revision,
-    status_message: null,
-    artifact: null,
-    image_version: null,
-    interrupt_asked: 0,
-    built_at: null,
-    deploying_at: null,
-    deployed_at: null,
-    created_at: nowMs,
-    updated_at: nowMs,
-  };
+  const row = { ...revision, ...INITIAL };
   return (await tx.first(tx.k.insertInto("revisions").values(row).returningAll())) as RevisionRow;
 }
 
-type DeploymentKey = Pick<RevisionRow, "tenant_id" | "deployment_id">;
-type RevisionKey = DeploymentKey & Pick<RevisionRow, "revision_id">;
+type RevisionKey = Pick<RevisionRow, "tenant_id" | "deployment_id" | "revision_id">;
 
 export const findRevision = (
   tx: Tx,
@@ -53,26 +41,26 @@ export const findRevision = (
     tx.k
       .selectFrom("revisions")
       .selectAll()
-      .where("tenant_id", "=", tenant_id)
-      .where("deployment_id", "=", deployment_id)
-      .where("revision_id", "=", revision_id),
+      .where((e) => e.and({ tenant_id, deployment_id, revision_id })),
   );
 
-interface RevisionFilter extends DeploymentKey {
+interface RevisionFilter extends Omit<RevisionKey, "revision_id"> {
   limit: number;
   offset: number;
   statuses?: readonly string[] | undefined;
 }
 
 /** Newest first. */
-export function listRevisions(tx: Tx, filter: RevisionFilter): Promise<RevisionRow[]> {
+export function listRevisions(
+  tx: Tx,
+  { tenant_id, deployment_id, limit, offset, statuses }: RevisionFilter,
+): Promise<RevisionRow[]> {
   let query = tx.k
     .selectFrom("revisions")
     .selectAll()
-    .where("tenant_id", "=", filter.tenant_id)
-    .where("deployment_id", "=", filter.deployment_id);
-  if (filter.statuses) query = query.where("status", "in", filter.statuses as RevisionStatus[]);
-  return tx.all(query.orderBy("seq", "desc").limit(filter.limit).offset(filter.offset));
+    .where((e) => e.and({ tenant_id, deployment_id }));
+  if (statuses) query = query.where("status", "in", statuses as RevisionStatus[]);
+  return tx.all(query.orderBy("seq", "desc").limit(limit).offset(offset));
 }
 
 /** The caller has locked the deployment. */
@@ -81,12 +69,14 @@ export async function hasRevisionInProgress(tx: Tx, deployment_id: string): Prom
   return (await tx.first(query.where("status", "in", IN_PROGRESS).limit(1))) !== undefined;
 }
 
-/** Skips the queued revisions before a newer one is queued. The caller has locked the deployment. */
+export const SKIPPED_MESSAGE = "Replaced in the queue by a newer revision.";
+
+/** The caller has locked the deployment, and then queues a newer revision. */
 export const skipQueued = (tx: Tx, deployment_id: string): Promise<number> =>
   tx.run(
     tx.k
       .updateTable("revisions")
-      .set({ status: "SKIPPED", status_message: "A newer revision took its place in the queue.", updated_at: nowMs })
+      .set({ status: "SKIPPED", status_message: SKIPPED_MESSAGE, updated_at: nowMs })
       .where("deployment_id", "=", deployment_id)
       .where("status", "=", "QUEUED"),
   );
@@ -100,7 +90,7 @@ export const redeployIfBuilt = (tx: Tx, revision_id: string): Promise<number> =>
         status: "AWAITING_DEPLOY",
         status_message: null,
         interrupt_asked: 0,
-        // A revision that was DEPLOYED once can be deployed again, also if this rollout fails.
+        // A revision that was DEPLOYED once can be deployed again, even if this rollout fails.
         deployed_at: sql<number>`coalesce(deployed_at, updated_at)`,
         updated_at: nowMs,
       })
@@ -119,9 +109,7 @@ export const requestInterruptIfInProgress = (
     tx.k
       .updateTable("revisions")
       .set({ interrupt_asked: 1, updated_at: nowMs })
-      .where("tenant_id", "=", tenant_id)
-      .where("deployment_id", "=", deployment_id)
-      .where("revision_id", "=", revision_id)
+      .where((e) => e.and({ tenant_id, deployment_id, revision_id }))
       .where("status", "in", IN_PROGRESS)
       .returningAll(),
   );
@@ -178,7 +166,7 @@ export const transitionIfStatus = async (
         ...(artifact !== undefined && { artifact }),
         ...(source_revision_config !== undefined && { source_revision_config }),
         ...(from === "BUILDING" && artifact !== undefined && { built_at: nowMs }),
-        // Higher than in all earlier rollouts of the deployment, also after the clock was set back: instances compare it.
+        // Higher than in all earlier rollouts of the deployment, even after the clock was set back: instances compare it.
         ...(to === "DEPLOYING" && {
           deploying_at: sql<number>`(select case when max(r.deploying_at) >= now_ms() then max(r.deploying_at) + 1 else now_ms() end
             from revisions r where r.deployment_id = revisions.deployment_id)`,
@@ -188,7 +176,6 @@ export const transitionIfStatus = async (
       .where("status", "=", from),
   )) === 1;
 
-/** Sets the status message while the revision has this status. */
 export const setMessageIfStatus = (
   tx: Tx,
   { revision_id, status, status_message }: { revision_id: string; status: RevisionStatus; status_message: string },
@@ -201,7 +188,6 @@ export const setMessageIfStatus = (
       .where("status", "=", status),
   );
 
-/** Makes a revision the active one. */
 export const setActiveRevision = (
   tx: Tx,
   { deployment_id, revision_id }: Pick<RevisionRow, "deployment_id" | "revision_id">,

@@ -1,4 +1,5 @@
 import type { Generated } from "kysely";
+import type { DeploymentStatus, RevisionStatus as ShownRevisionStatus } from "../contract/records.ts";
 
 /**
  * The tables of the control plane in both databases. `_at` and `_until` are milliseconds since the epoch, lists and objects are JSON
@@ -15,22 +16,8 @@ declare module "../../platform/database/schema.ts" {
   }
 }
 
-export type DeploymentStatus = "AWAITING_DATABASE" | "READY" | "UNUSED" | "AWAITING_DELETE" | "UNKNOWN";
-
-/** The last six are terminal. src/control-plane/reconcile/revision-transitions.ts has the transitions. */
-export type RevisionStatus =
-  | "CREATING"
-  | "QUEUED"
-  | "AWAITING_BUILD"
-  | "BUILDING"
-  | "AWAITING_DEPLOY"
-  | "DEPLOYING"
-  | "CREATE_FAILED"
-  | "BUILD_FAILED"
-  | "DEPLOY_FAILED"
-  | "DEPLOYED"
-  | "SKIPPED"
-  | "INTERRUPTED";
+/** reconcile/revision-transitions.ts has the transitions. */
+export type RevisionStatus = Exclude<ShownRevisionStatus, "UNKNOWN">;
 
 export interface DeploymentRow {
   deployment_id: string;
@@ -98,7 +85,6 @@ export interface RevisionRow {
 /** `wanted` has no process yet; `draining` takes no new requests. The row is deleted when the instance has stopped. */
 type InstanceState = "wanted" | "starting" | "ready" | "draining";
 
-/** An instance of a revision. */
 export interface InstanceRow {
   instance_id: string;
   deployment_id: string;
@@ -108,7 +94,7 @@ export interface InstanceRow {
   rollout: number;
   /** 0, 1, 2 ... within the rollout. */
   replica: number;
-  /** The kind of its driver. */
+  /** `kind` of the driver. */
   driver: string;
   /** The driver's reference, which survives restarts: pid and start time, or the container's id. */
   handle: string | null;

@@ -17,7 +17,7 @@ export const insertUpload = (tx: Tx, upload: NewUpload, ttl_ms: number): Promise
     }),
   );
 
-/** An upload that is not completed and not expired. */
+/** An upload that is neither complete nor expired. */
 export const findOpenUpload = (tx: Tx, object_path: string): Promise<SourceUploadRow | undefined> =>
   tx.first(
     tx.k
@@ -53,8 +53,7 @@ export const findUpload = (
     tx.k
       .selectFrom("source_uploads")
       .selectAll()
-      .where("deployment_id", "=", deployment_id)
-      .where("object_path", "=", object_path)
+      .where((e) => e.and({ deployment_id, object_path }))
       .where("size_bytes", "is not", null),
   );
 
@@ -68,8 +67,7 @@ export const extendUpload = (
     tx.k
       .updateTable("source_uploads")
       .set({ expires_at: sql<number>`${nowMs} + ${ttl_ms}` })
-      .where("deployment_id", "=", deployment_id)
-      .where("object_path", "=", object_path)
+      .where((e) => e.and({ deployment_id, object_path }))
       .where("size_bytes", "is not", null),
   );
 
@@ -112,7 +110,6 @@ export const deleteExpiredUploads = (tx: Tx): Promise<SourceUploadRow[]> =>
 export const deleteUploads = (tx: Tx, deployment_id: string): Promise<SourceUploadRow[]> =>
   tx.all(tx.k.deleteFrom("source_uploads").where("deployment_id", "=", deployment_id).returningAll());
 
-/** The existing uploads among these. */
 export async function findUploads(tx: Tx, object_paths: readonly string[]): Promise<SourceUploadRow[]> {
   if (object_paths.length === 0) return [];
   return tx.all(tx.k.selectFrom("source_uploads").selectAll().where("object_path", "in", object_paths));

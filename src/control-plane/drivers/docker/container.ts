@@ -53,7 +53,6 @@ export const containerName = (instance_id: string): string => `threadmill-${inst
 
 export const labelOf = (kind: "service" | "deployment", id: string): string => `${LABELS[kind]}=${id}`;
 
-/** The options of an instance's container, without its name. */
 export function containerOptions(input: ContainerInput): ContainerCreateOptions {
   const { spec, service_id, image, endpoint, data_dir, user } = input;
   const { cpus, memory_mb } = limitsOf(input);
@@ -76,7 +75,7 @@ export function containerOptions(input: ContainerInput): ContainerCreateOptions 
       NetworkMode: endpoint.network,
       ...(!isOnHost && { PortBindings: { [CONTAINER_PORT_KEY]: [{ HostIp: "127.0.0.1", HostPort: "" }] } }),
       Binds: [`${data_dir}:${DATA}`],
-      // The init process ends all processes of the image's program, and returns its status, also after a kill.
+      // The init process ends all processes of the image's program, and returns its status, even after a kill.
       Init: true,
       CapDrop: ["ALL"],
       SecurityOpt: ["no-new-privileges"],

@@ -24,10 +24,7 @@ export interface DockerDriverOptions {
   log: Log;
 }
 
-/**
- * Runs deployments as containers of existing images. It does not connect to the engine before there is something to run, so a
- * service without an engine starts, too.
- */
+/** Runs deployments as containers of existing images. Connects at the first use, so a service without an engine starts. */
 export function createDockerDriver(options: DockerDriverOptions): DeployDriver {
   const { docker_socket, docker_network: network, database, database_url, log } = options;
   const folders = foldersIn(join(options.data_dir, "control"));

@@ -1,7 +1,6 @@
 import { access } from "node:fs/promises";
 import type Docker from "dockerode";
 
-/** Time limit for the response of the engine. */
 const RESPONSE_TIMEOUT_MS = 60_000;
 
 /** The engine is not running, or the service may not access its socket. */
@@ -83,10 +82,8 @@ export function engineMessage(error: unknown): string {
   return (json?.message ?? message ?? String(error)).trim().replace(/\.$/, "");
 }
 
-/** Resolves to undefined when the engine answers 404. */
 export const undefinedIfMissing = <T>(call: Promise<T>): Promise<T | undefined> => undefinedOnStatus(call, 404);
 
-/** Resolves to undefined when the engine answers with one of these statuses. */
 export async function undefinedOnStatus<T>(call: Promise<T>, ...statuses: readonly number[]): Promise<T | undefined> {
   try {
     return await call;

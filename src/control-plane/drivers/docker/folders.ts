@@ -9,7 +9,6 @@ export interface Folders {
   service_id: string;
   /** The positions up to which the logs of containers are stored. */
   positions: string;
-  /** The images that were pulled for each deployment. */
   pulled: string;
   /**
    * The data folders of deployments. If the service is root, they are world-writable, as images choose their user, and only root can
@@ -38,7 +37,7 @@ export const findServiceId = (file: string): Promise<string | undefined> =>
     throw error;
   });
 
-/** Creates the id atomically. It never changes afterwards. */
+/** Creates the id atomically, as it must never change. */
 export async function ensureServiceId(file: string): Promise<string> {
   const found = await findServiceId(file);
   if (found !== undefined) return found;

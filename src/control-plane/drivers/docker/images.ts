@@ -1,6 +1,6 @@
 import type Docker from "dockerode";
 import { unlessAborted } from "../../../platform/lib/signal.ts";
-import { type BuildIo, DeployError, type ImageSpec, type InstanceSpec } from "../driver.ts";
+import { type BuildIo, DeployError, type ImageSpec, type InstanceSpec, infoLine } from "../driver.ts";
 import {
   type Engine,
   EngineUnavailableError,
@@ -12,12 +12,10 @@ import {
 } from "./engine.ts";
 import type { PulledImages } from "./pulled-images.ts";
 
-/** Limit for resolving a name at its registry. */
 const REGISTRY_TIMEOUT_MS = 60_000;
 
 const SETTING = "THREADMILL_DOCKER_REGISTRIES";
 
-/** The images of deployments. */
 export class Images {
   readonly #engine: Engine;
   readonly #pulled: PulledImages;
@@ -66,7 +64,7 @@ export class Images {
     if (isId(artifact))
       throw new DeployError(`The image ${artifact} was removed from the engine, and an id cannot be pulled.`);
     const name = this.#requireListed(artifact);
-    log({ at: Date.now(), level: "INFO", message: `Pulling the image ${artifact}` });
+    log(infoLine(`Pulling the image ${artifact}`));
     await this.#pull(name, signal);
     const found = await this.#inspect(artifact);
     if (!found) throw new DeployError(`The image ${artifact} was pulled, but the engine does not have it.`);
@@ -196,9 +194,9 @@ function splitHost(whole: string): { host: string; path: string } {
 const fullName = ({ repository, version }: ImageName): string =>
   `${repository}${DIGEST.test(version) ? "@" : ":"}${version}`;
 
-/** Whether an entry of the list is the registry of an image, or a prefix of its repository. */
+/** An entry is a registry, or a prefix of a repository. */
 const isListed = ({ repository }: ImageName, registries: readonly string[]): boolean =>
   registries.some((entry) => repository === entry || repository.startsWith(`${entry}/`));
 
-/** Whether a name is an image id, which is specific to an engine. */
+/** An image id is specific to an engine. */
 const isId = (image: string): boolean => DIGEST.test(image);

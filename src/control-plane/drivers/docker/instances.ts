@@ -6,7 +6,7 @@ import type Docker from "dockerode";
 import type { Log } from "../../../platform/lib/log.ts";
 import { isLoopback } from "../../../platform/lib/safe-fetch/addresses.ts";
 import { type DeploymentDatabases, dataFolder } from "../deployment-data.ts";
-import { DeployError, type InstanceCondition, type InstanceRef, type InstanceSpec } from "../driver.ts";
+import { DeployError, type InstanceCondition, type InstanceRef, type InstanceSpec, infoLine } from "../driver.ts";
 import { containerName, containerOptions, type Endpoint, labelOf, refFrom, refOf } from "./container.ts";
 import {
   type Engine,
@@ -40,7 +40,7 @@ interface ContainerSettings {
  */
 const PERMANENT_STATUSES: ReadonlySet<number> = new Set([2, 126, 127]);
 
-/** The containers of deployments. Each has a unique name, by which the service finds it after a restart. */
+/** The service finds a container after a restart by its name, which is unique. */
 export class Instances {
   readonly #settings: ContainerSettings;
   readonly #followers = new Map<string, LogFollower>();
@@ -126,7 +126,6 @@ export class Instances {
     return refOf(existing);
   }
 
-  /** Removes the container when the start fails. */
   async #start(id: string, spec: InstanceSpec): Promise<InstanceRef> {
     const { engine } = this.#settings;
     try {
@@ -139,8 +138,7 @@ export class Instances {
     if (!started) throw new Error(`The container ${id} was removed while it was starting.`);
     const ref = refOf(started);
     const at = ref.address === "" ? "" : `; its address is ${ref.address}`;
-    const message = `Container ${id.slice(0, 12)} (image ${spec.artifact}) was started${at}.`;
-    spec.log({ at: Date.now(), level: "INFO", message });
+    spec.log(infoLine(`Container ${id.slice(0, 12)} (image ${spec.artifact}) was started${at}.`));
     await this.#follow(id, spec);
     return ref;
   }
@@ -169,7 +167,7 @@ export class Instances {
     await removePosition(folders.positions, instance_id);
   }
 
-  /** All containers of this service, or those of a deployment. */
+  /** The containers of this service; with `deployment_id`, of the deployment. */
   async list(deployment_id?: string): Promise<InstanceRef[]> {
     const { engine, folders } = this.#settings;
     const service_id = await findServiceId(folders.service_id);
@@ -178,13 +176,11 @@ export class Instances {
     const label = [labelOf("service", service_id)];
     if (deployment_id !== undefined) label.push(labelOf("deployment", deployment_id));
     const found = await engine.call((docker) => docker.listContainers({ all: true, filters: { label } }));
-    return found.map(({ Id, Labels, Ports }) => {
-      const published = Ports.find(({ PublicPort }) => PublicPort)?.PublicPort;
-      return published === undefined ? refFrom({ Id, Labels }) : refFrom({ Id, Labels }, published);
-    });
+    return found.map(({ Id, Labels, Ports }) =>
+      refFrom({ Id, Labels }, Ports.find(({ PublicPort }) => PublicPort)?.PublicPort),
+    );
   }
 
-  /** Stops following the logs of all containers. */
   async close(): Promise<void> {
     await Promise.all([...this.#followers.keys()].map((instance_id) => this.#unfollow(instance_id, { last: false })));
   }
@@ -238,7 +234,7 @@ function requireReachable(database_url: string | undefined, network: string): vo
   );
 }
 
-/** Moves a data folder of an earlier version. Running containers keep their mount. A folder of the process driver, which root does not own, stays. */
+/** Running containers keep their mount. A folder that root does not own belongs to the process driver and stays. */
 async function moveLegacyFolder(legacy: string, folder: string): Promise<void> {
   const found = await lstat(legacy).catch(() => undefined);
   if (legacy === folder || found?.uid !== 0 || (await lstat(folder).catch(() => undefined))) return;
@@ -277,7 +273,7 @@ const isRoot = (user = ""): boolean => {
   return name === "root" || Number(name) === 0;
 };
 
-/** A free port of this machine. If another process takes it meanwhile, the container ends and is started again. */
+/** If another process takes the port meanwhile, the container ends and is started again. */
 async function freePort(): Promise<number> {
   const server = createServer().listen(0, "127.0.0.1");
   await once(server, "listening");

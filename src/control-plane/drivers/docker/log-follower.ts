@@ -8,12 +8,11 @@ import { type LogReceiver, sendLines, stderrTail } from "../log-line.ts";
 import { type Engine, undefinedIfMissing } from "./engine.ts";
 import { LogFrames, LogLines, type LogPosition, sinceOf, type TimedLine } from "./log-lines.ts";
 
-/** Output is read in batches of this time. */
+/** Pause between two reads of output. */
 const BATCH_MS = 200;
-/** Time limit for reading the rest of the log of an ended container. */
+/** For the rest of the log of an ended container. */
 const END_TIMEOUT_MS = 10_000;
 
-/** The log of a container in its engine. */
 interface ContainerLog {
   /** The output since this time in seconds; the stream ends with the container. */
   follow(since: number): Promise<Readable>;
@@ -118,7 +117,7 @@ export async function containerStderrTail(engine: Engine, id: string): Promise<s
   return stderrTail(frames.map(({ bytes }) => bytes.toString("utf8")));
 }
 
-/** Stores the position in the log of an instance across restarts of the service. It applies to one container only. */
+/** A position applies to one container only. */
 interface LogPositionFile {
   read(): Promise<LogPosition>;
   write(position: LogPosition): Promise<void>;

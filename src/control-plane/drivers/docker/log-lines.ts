@@ -26,7 +26,6 @@ export class LogLines {
     this.#streams = { stdout: new StreamLines(from.stdout), stderr: new StreamLines(from.stderr) };
   }
 
-  /** Returns the lines that end in these frames. */
   add(frames: readonly LogFrame[]): TimedLine[] {
     return frames.flatMap((frame) => this.#streams[frame.stream].add(frame) ?? []);
   }
@@ -91,7 +90,7 @@ export function sinceOf({ stdout, stderr }: LogPosition): number {
   return Math.max(0, Math.floor(Math.max(0, ...times) / 1000) - MARGIN_S);
 }
 
-/** A line of a container's output, or a part of a long line. */
+/** A line of output, or a part of a long line. */
 interface LogFrame {
   stream: StreamName;
   /** The engine's timestamp in nanoseconds: `2026-11-20T10:00:00.000000001Z`. Monotonic within a stream. */
@@ -112,7 +111,6 @@ const SPACE = 0x20;
 export class LogFrames {
   #rest: Buffer = Buffer.alloc(0);
 
-  /** Returns the frames that end in this chunk. */
   add(chunk: Uint8Array): LogFrame[] {
     let bytes = Buffer.concat([this.#rest, chunk]);
     const frames: LogFrame[] = [];

@@ -11,7 +11,7 @@ export const ownNetworkName = (service_id: string): string => `threadmill-${serv
 /** The name of the network interface, for firewall rules. Linux allows 15 characters. */
 export const bridgeOf = (service_id: string): string => `tm-${service_id.replaceAll("-", "").slice(0, 12)}`;
 
-/** Creates the service's network, in which containers do not reach each other, if it does not exist. */
+/** In the network of the service, containers do not reach each other. */
 export async function ensureOwnNetwork(engine: Engine, service_id: string): Promise<void> {
   const Name = ownNetworkName(service_id);
   const find = (): Promise<NetworkInspectInfo | undefined> =>
@@ -43,7 +43,7 @@ export async function ensureOwnNetwork(engine: Engine, service_id: string): Prom
 
 const run = promisify(execFile);
 const TIMEOUT_MS = 10_000;
-/** Waits while another program changes the rules. */
+/** Another program may be changing the rules. */
 const WAIT = ["--wait", "5"];
 
 const LINK_LOCAL = "169.254.0.0/16";

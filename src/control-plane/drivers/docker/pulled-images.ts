@@ -2,7 +2,6 @@ import { createHash } from "node:crypto";
 import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 
-/** An image that was missing and was pulled for a deployment. */
 interface PulledImage {
   id: string;
   /** The names of the image in the engine. */
@@ -12,8 +11,8 @@ interface PulledImage {
 const IMAGE_FILE = "image.json";
 
 /**
- * Records which images were pulled for which deployments, so that an image is removed with the last of them. A lost record only
- * keeps an image longer than needed.
+ * Records which images were pulled for which deployments, so that an image is removed with its last deployment. Without its record an
+ * image is kept.
  */
 export class PulledImages {
   readonly #folder: string;
@@ -29,14 +28,14 @@ export class PulledImages {
     await writeFile(join(folder, deployment_id), "");
   }
 
-  /** Records another deployment that uses an image. Images that were not pulled have no record. */
+  /** Images that were not pulled have no record. */
   async addUser(artifact: string, deployment_id: string): Promise<void> {
     await writeFile(join(this.#folderOf(artifact), deployment_id), "").catch((error: NodeJS.ErrnoException) => {
       if (error.code !== "ENOENT") throw error;
     });
   }
 
-  /** Removes a deployment, and calls `remove` for the images that no other deployment uses. */
+  /** Calls `remove` for the images that no other deployment uses. */
   async release(deployment_id: string, remove: (image: PulledImage) => Promise<void>): Promise<void> {
     for (const name of await readdir(this.#folder).catch(() => [])) {
       const folder = join(this.#folder, name);

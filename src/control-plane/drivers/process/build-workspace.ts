@@ -4,7 +4,6 @@ import { join } from "node:path";
 import { isAlive, killGroup, type ProcessIdentity, startOf } from "./process-identity.ts";
 import { listNames, removeTree, type SystemUser } from "./system-users.ts";
 
-/** The folder of an unfinished build. */
 export interface BuildWorkspace {
   /** The future build. The service owns it until it is given to another user. */
   source: string;

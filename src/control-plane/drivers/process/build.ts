@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { chmod, mkdir, rename, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { type BuildIo, type BuildSpec, DeployError } from "../driver.ts";
+import { type BuildIo, type BuildSpec, type Built, DeployError, infoLine } from "../driver.ts";
 import { type BuildWorkspace, createBuildWorkspace } from "./build-workspace.ts";
 import { buildFolder, type Folders, knownHostsFile, npmCache } from "./folders.ts";
 import { checkOut, type GitRules } from "./source/git.ts";
@@ -17,13 +17,16 @@ export interface BuildSettings {
   /** Time limit for each command of a build. */
   build_timeout_ms: number;
   users: SystemUsers;
-  unpack_limits?: UnpackLimits;
+  unpack_limits?: UnpackLimits | undefined;
 }
 
-export interface Built {
-  artifact: string;
-  /** The commit of a git source. */
-  commit_sha?: string;
+interface BuildJob {
+  spec: BuildSpec;
+  io: BuildIo;
+  settings: BuildSettings;
+  workspace: BuildWorkspace;
+  /** Undefined: the user of the service. */
+  user: SystemUser | undefined;
 }
 
 /**
@@ -32,20 +35,20 @@ export interface Built {
  * @throws DeployError when the source cannot be built or the disk is full; the reason of the signal when it was aborted
  */
 export async function build(spec: BuildSpec, io: BuildIo, settings: BuildSettings): Promise<Built> {
-  const log = (message: string) => io.log({ at: Date.now(), level: "INFO", message });
   const { source } = spec;
   if (source.kind === "tarball" && (await isBuilt(spec, source.sha256, settings))) {
-    log("This source was built before.");
+    io.log(infoLine("This source was built before."));
     return { artifact: artifactOf(spec, source.sha256) };
   }
   let workspace: BuildWorkspace | undefined;
   try {
     const user = await settings.users.of(spec.deployment_id);
     workspace = await createBuildWorkspace(settings.folders.workspaces, user);
-    const content = await fetchSource(spec, workspace, user, io, settings);
+    const job = { spec, io, settings, workspace, user };
+    const content = await fetchSource(job);
     const built = { artifact: artifactOf(spec, content), ...(source.kind === "git" && { commit_sha: content }) };
-    if (await isBuilt(spec, content, settings)) log("This commit was built before.");
-    else await buildInto(built.artifact, spec, workspace, user, io, settings);
+    if (await isBuilt(spec, content, settings)) io.log(infoLine("This commit was built before."));
+    else await buildInto(built.artifact, job);
     return built;
   } catch (error) {
     io.signal.throwIfAborted();
@@ -56,39 +59,25 @@ export async function build(spec: BuildSpec, io: BuildIo, settings: BuildSetting
 }
 
 /** Puts the source into the workspace and returns its hash or commit. */
-async function fetchSource(
-  spec: BuildSpec,
-  workspace: BuildWorkspace,
-  user: SystemUser | undefined,
-  io: BuildIo,
-  settings: BuildSettings,
-): Promise<string> {
+async function fetchSource({ spec, io, settings, workspace, user }: BuildJob): Promise<string> {
   const { source } = spec;
-  const log = (message: string) => io.log({ at: Date.now(), level: "INFO", message });
   if (source.kind === "git") {
-    log(`Fetching ${source.ref ?? "the newest commit"} of ${source.url}`);
-    const base = { env: { ...settings.system_env, HOME: workspace.home }, timeout_ms: settings.build_timeout_ms, user };
+    io.log(infoLine(`Fetching ${source.ref ?? "the newest commit"} of ${source.url}`));
+    const env = { ...settings.system_env, HOME: workspace.home };
+    const command = { env, timeout_ms: settings.build_timeout_ms, user, onStart: workspace.onStart };
     const known_hosts = knownHostsFile(settings.folders, spec.deployment_id);
     const ssh_files = { key: join(dirname(workspace.home), "ssh-key"), known_hosts };
-    const command = { ...base, onStart: workspace.onStart };
     const sha = await checkOut(source, workspace.source, ssh_files, settings.git, command, io);
-    log(`This is commit ${sha}.`);
+    io.log(infoLine(`Checked out commit ${sha}.`));
     return sha;
   }
-  log("Unpacking the source");
+  io.log(infoLine("Unpacking the source"));
   await unpack(source.file, workspace.source, io.signal, settings.unpack_limits);
   if (user) await chownTree(workspace.source, user);
   return source.sha256;
 }
 
-async function buildInto(
-  artifact: string,
-  spec: BuildSpec,
-  workspace: BuildWorkspace,
-  user: SystemUser | undefined,
-  io: BuildIo,
-  settings: BuildSettings,
-) {
+async function buildInto(artifact: string, { spec, io, settings, workspace, user }: BuildJob): Promise<void> {
   const { folders, system_env, build_timeout_ms } = settings;
   const npm_cache = npmCache(folders, spec.deployment_id);
   await mkdir(npm_cache, { recursive: true, mode: 0o700 });
@@ -116,7 +105,7 @@ async function buildInto(
   if (!project.has_graphs) throw new DeployError(project.missing);
   io.signal.throwIfAborted();
   await moveIntoPlace(source, buildFolder(folders, spec.deployment_id, artifact));
-  io.log({ at: Date.now(), level: "INFO", message: "The build is ready." });
+  io.log(infoLine("The build is ready."));
 }
 
 /** A concurrent build of the same content may have created the folder; both are equal. */
@@ -141,17 +130,8 @@ const isBuilt = (spec: BuildSpec, content: string, { folders }: BuildSettings): 
 function artifactOf(spec: BuildSpec, content: string): string {
   const { deployment_id, config_path, install_command, build_command, env } = spec;
   const secrets = Object.entries(env).sort(([a], [b]) => (a < b ? -1 : 1));
-  const inputs = [
-    deployment_id,
-    content,
-    config_path,
-    install_command,
-    build_command,
-    secrets,
-    process.version,
-    process.arch,
-  ];
-  return createHash("sha256")
-    .update(JSON.stringify(inputs.map((input) => input ?? null)))
-    .digest("hex");
+  const { version, arch } = process;
+  // JSON writes undefined in a list as null.
+  const inputs = [deployment_id, content, config_path, install_command, build_command, secrets, version, arch];
+  return createHash("sha256").update(JSON.stringify(inputs)).digest("hex");
 }

@@ -21,10 +21,10 @@ export interface Command {
   onStart?(pid: number): Promise<void>;
 }
 
-/** The output of a command is read for this long after its end. */
+/** Time for reading output after the end of a command. */
 const LAST_OUTPUT_MS = 1_000;
 
-/** Lines of output that an error contains. */
+/** Lines of output in an error. */
 const LAST_LINES = 10;
 
 /**
@@ -96,7 +96,6 @@ function logOutput(child: ChildProcess, log: (line: LogLine) => void): { last():
 
 const run = promisify(execFile);
 
-/** The trimmed output of a short command. */
 export async function outputOf({ file, args, cwd, env, timeout_ms, user }: Command): Promise<string> {
   const { stdout } = await run(file, [...args], { cwd, env: { ...env }, timeout: timeout_ms, ...user });
   return stdout.trim();

@@ -63,8 +63,7 @@ export async function createProcessDriver(options: ProcessDriverOptions): Promis
     return prepared;
   };
   const git = { protocols: options.git_protocols, hosts: options.git_hosts, lookup: systemLookup };
-  const { unpack_limits } = options;
-  const settings = { folders, system_env, git, build_timeout_ms, ...(unpack_limits && { unpack_limits }) };
+  const settings = { folders, system_env, git, build_timeout_ms, unpack_limits: options.unpack_limits };
   const checkAllowed = async ({ shared_reason }: SystemUsers) => {
     const isOff =
       options.deploy_process === "off" ||
@@ -116,7 +115,7 @@ export async function createProcessDriver(options: ProcessDriverOptions): Promis
   };
 }
 
-/** Packages that source can use without installing them. */
+/** Source can use these packages without installing them. */
 const PROVIDED = ["@langchain/langgraph", "@langchain/core"];
 
 /**

@@ -7,7 +7,7 @@ export interface Folders {
   builds: string;
   /** Unfinished builds, each in a folder that names the process of the service. */
   workspaces: string;
-  /** The npm caches: a folder for each deployment. */
+  /** Contains a folder for each deployment. */
   npm_cache: string;
   /** The output of instances, and the positions up to which it is stored. */
   logs: string;
@@ -15,9 +15,8 @@ export interface Folders {
   heartbeat: string;
   /** The ssh host keys of repositories: a file for each deployment. */
   known_hosts: string;
-  /** A record of each started instance. */
+  /** Contains a record for each instance. */
   run: string;
-  /** The data folders of deployments. */
   data: string;
 }
 

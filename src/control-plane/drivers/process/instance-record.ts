@@ -5,7 +5,7 @@ import type { InstanceRef } from "../driver.ts";
 import { type Folders, recordFile } from "./folders.ts";
 import { findByCommand, isAlive, type ProcessIdentity } from "./process-identity.ts";
 
-/** The record of an instance, which survives restarts of the service. */
+/** Survives restarts of the service. */
 export interface InstanceRecord extends Omit<InstanceRef, "handle"> {
   /** Undefined: the start was not confirmed. The list of processes shows whether the instance runs. */
   process: ProcessIdentity | undefined;
@@ -23,7 +23,6 @@ export function processOf(handle: string): ProcessIdentity | undefined {
   return pid === undefined ? undefined : { pid: Number(pid), started };
 }
 
-/** Writes atomically. */
 export async function writeRecord(folders: Folders, record: InstanceRecord): Promise<void> {
   const file = recordFile(folders, record.instance_id);
   await mkdir(dirname(file), { recursive: true, mode: 0o700 });
@@ -45,7 +44,6 @@ export async function listRecords(folders: Folders): Promise<InstanceRecord[]> {
 export const removeRecord = (folders: Folders, instance_id: string): Promise<void> =>
   rm(recordFile(folders, instance_id), { force: true });
 
-/** The running process of an instance. */
 export async function runningProcess(record: InstanceRecord): Promise<ProcessIdentity | undefined> {
   if (record.process === undefined) return findByCommand(titleOf(record));
   return (await isAlive(record.process)) ? record.process : undefined;

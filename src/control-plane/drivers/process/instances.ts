@@ -34,7 +34,6 @@ interface ProcessSettings {
   log: Log;
 }
 
-/** Interval of the check whether a process has ended. */
 const EXIT_POLL_MS = 25;
 /** Time limit for the end of a killed process. */
 const KILL_TIMEOUT_MS = 5_000;
@@ -42,7 +41,7 @@ const KILL_TIMEOUT_MS = 5_000;
 /** The exit status of Threadmill for a configuration error, which a retry cannot fix. */
 const CONFIG_ERROR_STATUS = 2;
 
-/** The processes of deployments. Each has a record, by which the service finds it after a restart. */
+/** The service finds a process after a restart by its record. */
 export class Instances {
   readonly #settings: ProcessSettings;
   readonly #tails = new Map<string, LogTail>();
@@ -130,7 +129,6 @@ export class Instances {
     }
   }
 
-  /** Records how a process that this service started has ended. */
   async #recordExit(record: InstanceRecord, exit: Promise<unknown[]>): Promise<void> {
     const [status, signal] = (await exit) as [number | null, string | null];
     const current = await readRecord(this.#settings.folders, record.instance_id);
@@ -138,7 +136,7 @@ export class Instances {
     await writeRecord(this.#settings.folders, { ...record, ended: { status, signal } });
   }
 
-  /** The record of an instance. If its process has just ended, waits until the exit is recorded. */
+  /** If the process has just ended, waits until its exit is recorded. */
   async #record(instance_id: string): Promise<InstanceRecord | undefined> {
     const { folders } = this.#settings;
     const record = await readRecord(folders, instance_id);
@@ -187,7 +185,6 @@ export class Instances {
     return refs;
   }
 
-  /** Stops reading the output of all instances. */
   async close(): Promise<void> {
     await Promise.all([...this.#tails.values()].map((tail) => tail.stop({ last: false })));
     this.#tails.clear();

@@ -3,10 +3,10 @@ import { once } from "node:events";
 import { lchown, mkdir, open } from "node:fs/promises";
 import { type AddressInfo, createServer, type Server } from "node:net";
 import { dirname, join } from "node:path";
-import type { InstanceSpec } from "../driver.ts";
+import { type InstanceSpec, infoLine } from "../driver.ts";
 import { makeHeartbeat, type OrphanLimits } from "./heartbeat.ts";
 import { titleOf } from "./instance-record.ts";
-import type { SystemUser } from "./system-users.ts";
+import { createFolder, type SystemUser } from "./system-users.ts";
 
 interface LaunchOptions extends OrphanLimits {
   spec: InstanceSpec;
@@ -22,7 +22,6 @@ interface LaunchOptions extends OrphanLimits {
   user: SystemUser | undefined;
 }
 
-/** A socket that listens on a free port of this machine. */
 export interface Listener {
   server: Server;
   port: number;
@@ -35,7 +34,7 @@ export async function listenOnFreePort(): Promise<Listener> {
   return { server, port: (server.address() as AddressInfo).port };
 }
 
-/** Starts the agent server of a build in its own process group, which survives this process. */
+/** Starts the agent server of a build. Its process group survives this process. */
 export async function launch(options: LaunchOptions, { server, port }: Listener): Promise<ChildProcess> {
   const { spec, log_file, config_file, heartbeat_file, user } = options;
   await createHome(options);
@@ -53,7 +52,7 @@ export async function launch(options: LaunchOptions, { server, port }: Listener)
     });
     if (child.pid === undefined) throw (await once(child, "error"))[0];
     child.unref();
-    spec.log({ at: Date.now(), level: "INFO", message: `The process ${child.pid} was started on port ${port}.` });
+    spec.log(infoLine(`The process ${child.pid} was started on port ${port}.`));
     return child;
   } finally {
     await log.close();
@@ -64,14 +63,7 @@ export async function launch(options: LaunchOptions, { server, port }: Listener)
 async function createHome({ data_dir, user }: LaunchOptions): Promise<void> {
   const home = join(data_dir, "home");
   await mkdir(data_dir, { recursive: true, mode: 0o700 });
-  const isNew = await mkdir(home, { mode: 0o700 }).then(
-    () => true,
-    (error: NodeJS.ErrnoException) => {
-      if (error.code !== "EEXIST") throw error;
-      return false;
-    },
-  );
-  if (isNew && user) await lchown(home, user.uid, user.gid);
+  if ((await createFolder(home, 0o700)) && user) await lchown(home, user.uid, user.gid);
 }
 
 /** Makes the files of the instance readable only for its user. `exec` replaces the shell, so the pid is that of the program. */

@@ -3,13 +3,12 @@ import { setTimeout as delay } from "node:timers/promises";
 import { replaceFile } from "../../../platform/lib/replace-file.ts";
 import { LineSplitter, type LogReceiver, sendLines, stderrTail } from "../log-line.ts";
 
-/** Interval at which a file is read. */
 const POLL_MS = 200;
 const CHUNK_BYTES = 256 * 1024;
 /** A file of at least this size is truncated once it has been read to its end. Output written between the two is lost. */
 const TRUNCATE_FROM_BYTES = 64 * 2 ** 20;
 
-/** Sends the output of an instance line by line. Its position is stored next to the file after the lines before it, and survives restarts. */
+/** Sends the output of an instance line by line. Its position is stored after the lines before it, and survives restarts. */
 export class LogTail {
   readonly #file: string;
   readonly #receiver: LogReceiver;

@@ -56,7 +56,7 @@ async function findByPs(text: string): Promise<number | undefined> {
   return line === undefined ? undefined : Number.parseInt(line, 10);
 }
 
-/** Signals a process. Does nothing when it does not exist. */
+/** Does nothing when the process does not exist. */
 export function signalProcess(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(pid, signal);
@@ -65,5 +65,5 @@ export function signalProcess(pid: number, signal: NodeJS.Signals): void {
   }
 }
 
-/** Kills all processes of a group. Call it while the leader runs or right after its end: later another group may have the number. */
+/** Call it while the leader runs or right after its end: later another group may have the number. */
 export const killGroup = (pid: number): void => signalProcess(-pid, "SIGKILL");

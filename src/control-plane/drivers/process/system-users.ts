@@ -9,7 +9,6 @@ import type { Folders } from "./folders.ts";
 
 const run = promisify(execFile);
 
-/** The user of a build or an instance. */
 export interface SystemUser {
   uid: number;
   gid: number;
@@ -115,8 +114,9 @@ export class SystemUsers {
 
 const isRoot = (): boolean => process.getuid?.() === 0;
 
-const createFolder = (folder: string): Promise<boolean> =>
-  mkdir(folder).then(
+/** Returns false when the path exists. */
+export const createFolder = (folder: string, mode?: number): Promise<boolean> =>
+  mkdir(folder, { mode }).then(
     () => true,
     (error: NodeJS.ErrnoException) => {
       if (error.code === "EEXIST") return false;
@@ -155,12 +155,11 @@ const ownerOf = (path: string): Promise<SystemUser | undefined> =>
     () => undefined,
   );
 
-/** Changes the owner of a folder and its contents. `chown` follows no links, including links that are created meanwhile. */
+/** With these options `chown` follows no links, including links that are created meanwhile. */
 export async function chownTree(path: string, { uid, gid }: SystemUser): Promise<void> {
   await run("chown", ["-R", "-h", "-P", `${uid}:${gid}`, "--", path]);
 }
 
-/** Changes the owner of a folder that belongs to root. */
 export async function chownTreeIfRoot(path: string, user: SystemUser): Promise<void> {
   if ((await ownerOf(path))?.uid === 0) await chownTree(path, user);
 }
@@ -186,7 +185,6 @@ export async function createEmptyFile(file: string, user: SystemUser): Promise<v
   await run("/bin/sh", args, { ...user, cwd: "/", env: {} }).catch(() => undefined);
 }
 
-/** The names in a folder; empty when it does not exist. */
 export const listNames = (folder: string): Promise<string[]> => readdir(folder).catch(() => []);
 
 async function userNamed(name: string): Promise<SystemUser> {

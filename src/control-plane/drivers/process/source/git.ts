@@ -11,11 +11,10 @@ import { type BuildIo, type BuildSpec, DeployError } from "../../driver.ts";
 import { type Command, outputOf, runCommand } from "../command.ts";
 import { chownTree } from "../system-users.ts";
 
-/** The rules for repositories. */
 export interface GitRules {
   /** Of `https`, `http`, `ssh` and `file`. */
   protocols: readonly string[];
-  /** Allowed hosts that are not on the public internet, also over plain http. */
+  /** Allowed hosts that are not on the public internet, even over plain http. */
   hosts: readonly string[];
   lookup: Lookup;
 }
@@ -27,7 +26,7 @@ interface Remote {
   protocol: string;
   host: string;
   port: string;
-  /** The checked addresses, so that the name cannot resolve to others meanwhile. Undefined: any address is allowed. */
+  /** The checked addresses: the name could resolve to other addresses later. Undefined: any address is allowed. */
   addresses: readonly Address[] | undefined;
 }
 
@@ -38,7 +37,7 @@ interface Remote {
  * @throws DeployError when the address is not allowed, or git fails
  */
 export async function checkOut(
-  { url, ref, token, ssh_key }: GitSource,
+  { url, ref, ssh_key }: GitSource,
   folder: string,
   ssh_files: SshFiles,
   rules: GitRules,
@@ -48,11 +47,8 @@ export async function checkOut(
   const remote = await remoteOf(url, rules);
   const refspec = refOf(ref);
   await mkdir(folder, { recursive: true });
-  const GIT_SSH_COMMAND =
-    remote.protocol === "ssh"
-      ? await sshCommand(ssh_key, { ...remote, address: remote.addresses?.[0]?.address }, ssh_files, folder)
-      : "false";
-  const env = { ...base.env, ...gitEnv(remote, token), GIT_SSH_COMMAND };
+  const GIT_SSH_COMMAND = remote.protocol === "ssh" ? await sshCommand(ssh_key, remote, ssh_files, folder) : "false";
+  const env = { ...base.env, ...gitEnv(remote), GIT_SSH_COMMAND };
   // ssh requires a user with a name, and git refuses local repositories of another user.
   const user = remote.protocol.startsWith("http") ? base.user : undefined;
   if (user) await chown(folder, user.uid, user.gid);
@@ -69,7 +65,7 @@ export async function checkOut(
     await runCommand(git("init", "--quiet", "--template="), io);
     await runCommand(git("fetch", "--quiet", "--depth=1", "--no-tags", "--", remote.url, refspec), io);
   } finally {
-    await removeKey(ssh_files);
+    await rm(ssh_files.key, { force: true });
   }
   await runCommand(git("checkout", "--quiet", "--force", "--detach", "FETCH_HEAD"), io);
   const sha = await outputOf(git("rev-parse", "HEAD"));
@@ -127,7 +123,7 @@ function refOf(ref: string | undefined): string {
   throw new DeployError(`The ref ${JSON.stringify(ref)} is not the name of a branch, a tag or a commit.`);
 }
 
-function gitEnv({ url, protocol, host, port, addresses }: Remote, token: string | undefined): Record<string, string> {
+function gitEnv({ protocol, host, port, addresses }: Remote): Record<string, string> {
   const config: [string, string][] = [
     // A redirect could lead to an address that is not allowed.
     ["http.followRedirects", "false"],
@@ -138,10 +134,6 @@ function gitEnv({ url, protocol, host, port, addresses }: Remote, token: string 
   if (protocol === "https" && addresses !== undefined) {
     const listed = addresses.map(({ address, family }) => (family === 6 ? `[${address}]` : address));
     config.push(["http.curloptResolve", `${host}:${port || "443"}:${listed.join(",")}`]);
-  }
-  if (token !== undefined && protocol === "https") {
-    const basic = Buffer.from(`x-access-token:${token}`).toString("base64");
-    config.push([`http.${new URL(url).origin}/.extraHeader`, `Authorization: Basic ${basic}`]);
   }
   const numbered = config.flatMap(([name, value], n) => [
     [`GIT_CONFIG_KEY_${n}`, name],
@@ -156,7 +148,7 @@ function gitEnv({ url, protocol, host, port, addresses }: Remote, token: string 
     GIT_TERMINAL_PROMPT: "0",
     GIT_ASKPASS: "true",
     GIT_LFS_SKIP_SMUDGE: "1",
-    // Kerberos finds tickets of the service's user without HOME.
+    // Kerberos finds the tickets of the service's user even without HOME.
     KRB5CCNAME: "FILE:/dev/null",
   };
 }
@@ -167,13 +159,6 @@ interface SshFiles {
   key: string;
   /** Belongs to the deployment. The first key of a host is trusted, and the host has to keep it. */
   known_hosts: string;
-}
-
-interface SshRemote {
-  /** The host name in known_hosts. */
-  host: string;
-  /** The address to connect to; undefined: the name is resolved. */
-  address: string | undefined;
 }
 
 const NO_KEY =
@@ -188,11 +173,12 @@ const BAD_KEY =
  */
 async function sshCommand(
   key: string | undefined,
-  { host, address }: SshRemote,
+  { host, addresses }: Remote,
   files: SshFiles,
   folder: string,
 ): Promise<string> {
   if (key === undefined) throw new DeployError(NO_KEY);
+  const [address] = addresses ?? [];
   await mkdir(dirname(files.known_hosts), { recursive: true, mode: 0o700 });
   await writeFile(files.key, asFile(key), { mode: 0o600 });
   const options = {
@@ -209,15 +195,13 @@ async function sshCommand(
     UpdateHostKeys: "no",
     CheckHostIP: "no",
     HostKeyAlias: host,
-    ...(address !== undefined && { HostName: address }),
+    ...(address && { HostName: address.address }),
   };
   // -F /dev/null: ssh reads neither the configuration of the user nor that of the system.
   return `ssh -F /dev/null ${Object.entries(options)
     .map(([name, value]) => `-o '${name}=${value}'`)
     .join(" ")}`;
 }
-
-const removeKey = ({ key }: Pick<SshFiles, "key">): Promise<void> => rm(key, { force: true });
 
 /** Restores the line breaks of a key: forms drop them, and variables contain `\n`. */
 function asFile(key: string): string {

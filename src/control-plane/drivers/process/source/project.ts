@@ -1,11 +1,10 @@
 import { constants } from "node:fs";
 import { access, open, realpath, writeFile } from "node:fs/promises";
 import { basename, delimiter, dirname, join, normalize, relative, sep } from "node:path";
-import { type BuildIo, type BuildSpec, DeployError } from "../../driver.ts";
+import { type BuildIo, type BuildSpec, DeployError, infoLine } from "../../driver.ts";
 import { type Command, runCommand } from "../command.ts";
 import { createEmptyFile, type SystemUser } from "../system-users.ts";
 
-/** The langgraph.json of a source. */
 interface ProjectFile {
   /** Its folder, to which its paths are relative. */
   folder: string;
@@ -50,7 +49,7 @@ export async function readProjectFile(
   return { folder, has_graphs: missing.length === 0, missing: `${path}: ${missing.join(", ")}, which does not exist.` };
 }
 
-/** A path within the source, with the separators of this system. */
+/** @throws DeployError when the path is outside of the source */
 export function configPathOf(config_path: string | undefined): string {
   const path = normalize(config_path ?? "langgraph.json");
   if (path.startsWith("..") || path.startsWith(sep) || path.includes("\0") || basename(path) === "." || path === "")
@@ -125,7 +124,6 @@ const isBelow = (root: string, path: string): boolean => {
 
 type Base = Pick<Command, "env" | "timeout_ms" | "user" | "onStart">;
 
-/** The command that installs from each lock file. */
 const INSTALLERS = [
   { lock: "package-lock.json", program: "npm", args: "ci" },
   { lock: "npm-shrinkwrap.json", program: "npm", args: "ci" },
@@ -164,8 +162,8 @@ async function installerOf(
   for (const { lock, program, args } of INSTALLERS) {
     if (!(await exists(join(folder, lock)))) continue;
     if (await isProgram(program, env.PATH ?? "")) return `${program} ${args}`;
-    const message = `${program} is not installed, so npm installs the packages and ignores ${lock}.`;
-    io.log({ at: Date.now(), level: "WARNING", message });
+    const line = infoLine(`${program} is not installed, so npm installs the packages and ignores ${lock}.`);
+    io.log({ ...line, level: "WARNING" });
   }
   const { dependencies = {}, devDependencies = {}, optionalDependencies = {} } = manifest;
   const isNeeded = Object.keys({ ...dependencies, ...devDependencies, ...optionalDependencies }).length > 0;
@@ -186,7 +184,7 @@ export async function buildSource(root: string, project: ProjectFile, spec: Buil
 }
 
 function runShell(command: string, cwd: string, base: Base, io: BuildIo): Promise<void> {
-  io.log({ at: Date.now(), level: "INFO", message: `$ ${command}` });
+  io.log(infoLine(`$ ${command}`));
   return runCommand({ ...base, name: command, file: "/bin/sh", args: ["-c", `umask 077\n${command}`], cwd }, io);
 }
 

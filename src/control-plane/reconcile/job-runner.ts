@@ -1,0 +1,89 @@
+import type { Wait } from "../../platform/lib/clock.ts";
+import { backOffMs } from "../drivers/driver.ts";
+import { RetryableDriverError, settledWithin } from "./reconciler-context.ts";
+import { type Job, type JobFailure, keyOf } from "./steps.ts";
+
+interface RunningJob {
+  readonly abort: AbortController;
+  aborted: boolean;
+  ended: Promise<void>;
+}
+
+interface JobRunnerOptions {
+  run(job: Job, signal: AbortSignal): Promise<void>;
+  /** Returns false when the controller is closed: the failure is not recorded. */
+  onFailure(error: unknown, fields: { job: string; failures: number }): boolean;
+  /** A job has ended, or may be retried. */
+  onChange(): void;
+  wait: Wait;
+  abort_ms: number;
+}
+
+/** Runs the jobs of a deployment. */
+export class JobRunner {
+  readonly #options: JobRunnerOptions;
+  readonly #closing = new AbortController();
+  /** By key. At most one job with the same key runs at a time. */
+  readonly running = new Map<string, RunningJob>();
+  /** Failures since the last success, by key. */
+  readonly failures = new Map<string, JobFailure>();
+  ended_count = 0;
+
+  constructor(options: JobRunnerOptions) {
+    this.#options = options;
+  }
+
+  start(job: Job): void {
+    const key = keyOf(job);
+    const running: RunningJob = { abort: new AbortController(), aborted: false, ended: Promise.resolve() };
+    this.running.set(key, running);
+    running.ended = this.#options
+      .run(job, running.abort.signal)
+      .then(
+        () => void this.failures.delete(key),
+        (error) => this.#onFailure(key, error),
+      )
+      .finally(() => this.#onEnd(key, running));
+  }
+
+  /** A job that ignores its abort counts as ended after `abort_ms`. */
+  abort(key: string): void {
+    const running = this.running.get(key);
+    if (!running) return;
+    running.aborted = true;
+    running.abort.abort();
+    void this.#withinAbortTime(running.ended).then(() => this.#onEnd(key, running));
+  }
+
+  abortAll(): void {
+    this.#closing.abort();
+    for (const { abort } of this.running.values()) abort.abort();
+  }
+
+  /** Waits for the running jobs, at most `abort_ms`. */
+  settled(): Promise<void> {
+    return this.#withinAbortTime(Promise.all([...this.running.values()].map(({ ended }) => ended)));
+  }
+
+  #withinAbortTime(ended: Promise<unknown>): Promise<void> {
+    return settledWithin(this.#options.abort_ms, ended, this.#options.wait);
+  }
+
+  #onEnd(key: string, running: RunningJob): void {
+    if (this.running.get(key) === running) this.running.delete(key);
+    this.ended_count++;
+    this.#options.onChange();
+  }
+
+  /** Other steps do not shorten the back-off before the retry. */
+  #onFailure(key: string, error: unknown): void {
+    const count = (this.failures.get(key)?.count ?? 0) + (error instanceof RetryableDriverError ? 1 : 0);
+    if (!this.#options.onFailure(error, { job: key, failures: count })) return;
+    const failure = { count, backing_off: true };
+    this.failures.set(key, failure);
+    void this.#options.wait(backOffMs(Math.max(1, count)), this.#closing.signal).then(() => {
+      failure.backing_off = false;
+      this.#options.onChange();
+    });
+  }
+}
