@@ -116,7 +116,7 @@ export function upload(
   });
 }
 
-const NO_RESPONSE = "The server does not respond. Check that it is running and try again.";
+const NO_RESPONSE = "The server does not respond. Check that the server is running, then try again.";
 
 /** Sends a request and parses the JSON response. Returns undefined for an empty body. */
 async function json<T>(method: string, path: string, options?: RequestOptions): Promise<T> {
@@ -154,7 +154,8 @@ function errorOf(status: number, statusText: string, text: string): RequestError
   const body = parsed(text) as { detail?: unknown; error?: unknown; message?: unknown } | null | undefined;
   const detail = body?.detail ?? body?.error ?? body?.message;
   if (typeof detail === "string") return new RequestError(status, detail);
-  if (!Array.isArray(detail)) return new RequestError(status, `Request failed: ${status} ${statusText}`);
+  if (!Array.isArray(detail))
+    return new RequestError(status, `The request failed with HTTP status ${status} ${statusText}`);
   const issues = detail as ValidationIssue[];
   const sentences = issues.map(
     ({ loc = [], msg = "" }) => `${loc.slice(1).join(".")}${loc.length > 1 ? ": " : ""}${msg}`,

@@ -124,7 +124,8 @@ function Actions({ assistant: { assistant_id, metadata, name } }: { assistant: A
           toast(`“${name}” deleted`);
         }}
       >
-        Its versions are deleted and its active runs are stopped. Its threads are kept. This cannot be undone.
+        The assistant's versions are deleted and its active runs are stopped. Its threads are kept. This cannot be
+        undone.
       </Confirm>
     </>
   );

@@ -76,7 +76,7 @@ export function AgentsPage() {
               <EmptyState title="No assistants match" />
             ) : (
               <EmptyState title="No agents yet" command="npx threadmill dev --config langgraph.json">
-                Each graph in the <code>langgraph.json</code> of a project has a default assistant.
+                Each graph in a project's <code>langgraph.json</code> has a default assistant.
               </EmptyState>
             )
           }

@@ -42,7 +42,8 @@ export async function startFlow(
     force_new: true,
     ...options,
   });
-  if (!url || !auth_id) throw new Error("The server did not return an authorization URL. Try again.");
+  if (!url || !auth_id)
+    throw new Error(`The server did not return an authorization URL for the provider “${provider}”. Try again.`);
   return { url, auth_id };
 }
 

@@ -50,7 +50,7 @@ export function CreateDeployment({ onClose }: { onClose(): void }) {
       onSubmit={submit}
       onClose={onClose}
       before={
-        <Field label="Name" hint="Used in the URL">
+        <Field label="Name" hint="Part of the deployment's URL.">
           {(props) => (
             <Input
               {...props}
@@ -68,7 +68,7 @@ export function CreateDeployment({ onClose }: { onClose(): void }) {
     >
       <fieldset className="grid gap-1.5">
         <legend className="mb-1 font-medium text-table">Secrets</legend>
-        <p className="text-table text-text-3">Environment variables of the deployment, stored encrypted.</p>
+        <p className="text-table text-text-3">Passed to the deployment as environment variables. Stored encrypted.</p>
         <SecretRows secrets={secrets} onChange={setSecrets} />
       </fieldset>
     </SourceDialog>

@@ -24,7 +24,7 @@ export function DeleteDeployment({ deployment, onClose }: { deployment: Deployme
   return (
     <FormDialog
       title={`Delete “${name}”?`}
-      description="All instances are stopped, and all threads, logs and secrets are deleted. This cannot be undone."
+      description="The deployment's instances are stopped, and its threads, logs and secrets are deleted. This cannot be undone."
       action="Delete"
       look="danger"
       disabled={typed !== name || deleting.isPending}

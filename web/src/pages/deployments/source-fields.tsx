@@ -49,7 +49,7 @@ export const sizeOf = (files: readonly SourceFile[]): number => files.reduce((su
 export function projectError({ files, config_path }: SourceDraft): string | undefined {
   const wanted = config_path.replace(/^\.\//, "") || CONFIG;
   if (files.length === 0 || files.some(({ path }) => path === wanted)) return undefined;
-  return `No ${wanted} found. Select the folder that contains it, or enter its path below.`;
+  return `The selected folder has no ${wanted}. Select the project folder, or enter the configuration path below.`;
 }
 
 export function SourceFields({
@@ -67,13 +67,16 @@ export function SourceFields({
     onChange: ({ target }: { target: { value: string } }) => onChange({ ...draft, [name]: target.value }),
   });
   const configPath = (
-    <Field label="Configuration path" hint={`Optional. The path of ${CONFIG}, relative to the root.`}>
+    <Field label="Configuration path" hint={`Optional. Path of ${CONFIG}, relative to the project's root.`}>
       {(props) => <Input {...props} {...text("config_path")} placeholder={CONFIG} className="font-mono" />}
     </Field>
   );
   if (draft.kind === "image")
     return (
-      <Field label="Image" hint="A prebuilt agent server image. Requires Docker on the server (docs/deploy.md).">
+      <Field
+        label="Image"
+        hint="Reference of a prebuilt agent server image. Requires Docker on the server (docs/deploy.md)."
+      >
         {(props) => (
           <Input
             {...props}
@@ -95,7 +98,7 @@ export function SourceFields({
   return (
     <>
       {isNew && (
-        <Field label="Repository" hint="A repository that git on the server can fetch without a password.">
+        <Field label="Repository" hint="URL of a Git repository that the server can fetch without a password.">
           {(props) => (
             <Input
               {...props}
@@ -107,7 +110,7 @@ export function SourceFields({
           )}
         </Field>
       )}
-      <Field label="Branch or tag" hint="Default: the default branch. Enter a tag as refs/tags/v1.">
+      <Field label="Branch or tag" hint="Leave empty for the default branch. Enter a tag as refs/tags/v1.">
         {(props) => <Input {...props} {...text("repo_ref")} placeholder="main" className="font-mono" />}
       </Field>
       {configPath}
@@ -133,7 +136,7 @@ function Folder({ draft, onChange }: { draft: SourceDraft; onChange(draft: Sourc
       hint={
         files.length > 0
           ? found
-          : "A project with a langgraph.json. .env files, and files that .gitignore or .dockerignore exclude, are not uploaded."
+          : "The project folder that contains langgraph.json. Files named .env and files excluded by .gitignore or .dockerignore are not uploaded."
       }
     >
       {(props) => (

@@ -13,9 +13,9 @@ import { runsKey } from "./queries.ts";
 type Selection = "chosen" | "pending" | "running" | "all";
 
 const BY_STATUS = [
-  { value: "pending", label: "Pending", hint: "All threads, including runs hidden by filters." },
-  { value: "running", label: "Running", hint: "All threads, including runs hidden by filters." },
-  { value: "all", label: "Pending and running", hint: "All threads, including runs hidden by filters." },
+  { value: "pending", label: "Pending", hint: "In all threads, including runs hidden by the current filters." },
+  { value: "running", label: "Running", hint: "In all threads, including runs hidden by the current filters." },
+  { value: "all", label: "Pending and running", hint: "In all threads, including runs hidden by the current filters." },
 ] as const;
 
 /** Cancels the selected runs or all active runs, with interrupt or rollback. */

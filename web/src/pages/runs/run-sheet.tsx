@@ -55,7 +55,7 @@ export function RunSheet({
       {run === undefined && !error && <SkeletonRows label="Loading run" rows={4} />}
       {run === null && (
         <EmptyState title="Run not found">
-          The run was rolled back or deleted, or it belongs to another workspace.
+          The run was rolled back, was deleted or belongs to another workspace.
         </EmptyState>
       )}
       {run && <Detail run={run} />}

@@ -110,7 +110,7 @@ function NoRuns({ isFiltered, more }: { isFiltered: boolean; more: (() => void) 
       title={more ? "No recent runs match" : "No runs match"}
       action={more && <Button onClick={more}>Load older runs</Button>}
     >
-      {more ? "Older runs may match." : "Change the filters to see other runs."}
+      {more ? "Older runs may match the filters." : "Change the filters to see other runs."}
     </EmptyState>
   );
 }

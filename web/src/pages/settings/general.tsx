@@ -20,7 +20,7 @@ export function General() {
   const client = useQueryClient();
   return (
     <div className="divide-y divide-line">
-      <Row title="Theme" hint="This browser only">
+      <Row title="Theme" hint="Applies to this browser only.">
         <ThemeSwitch />
       </Row>
       <Row
@@ -52,7 +52,7 @@ export function General() {
       <Row title="Workspace" hint="Workspaces are isolated from each other.">
         <WorkspaceChoice tenant_id={session?.tenant_id ?? ""} />
       </Row>
-      <Row title="Server" hint="Official clients check the API level.">
+      <Row title="Server" hint="The API level is the version that LangGraph clients check for compatibility.">
         <span className="font-mono text-table">
           Threadmill {server?.threadmill_version} · API level {server?.version}
         </span>

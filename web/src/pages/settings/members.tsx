@@ -45,7 +45,7 @@ function MemberList({ path }: { path: string }) {
                 {...props}
                 required
                 maxLength={256}
-                placeholder="The sub claim of the JWT"
+                placeholder="The sub claim of the user's JWT"
                 value={user}
                 onChange={(event) => setUser(event.target.value)}
               />

@@ -23,7 +23,7 @@ export function Assistants({ address }: { address: string }) {
         <SkeletonRows label="Loading assistants" rows={4} height={56} />
       ) : !at ? (
         <EmptyState title="No agents yet" command="npx threadmill dev --config langgraph.json">
-          Start the server with the <code>langgraph.json</code> of a project.
+          Start the server with a project's <code>langgraph.json</code>.
         </EmptyState>
       ) : (
         <>
@@ -98,7 +98,7 @@ function Command({ assistant, address }: { assistant: Assistant; address: string
         <CodeBlock code={code} label="Copy command" />
       )}
       <p className="min-h-[18px] text-table text-text-3">
-        {!isPending && !schemas?.input_schema && "The graph has no input schema. Adjust the input if needed."}
+        {!isPending && !schemas?.input_schema && "The graph has no input schema. Adjust the example input if needed."}
       </p>
     </div>
   );

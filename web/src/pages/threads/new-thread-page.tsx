@@ -21,7 +21,7 @@ export function NewThreadPage() {
   const { data: assistants } = useQuery(assistantsQuery);
   const chosen = assistants?.find((each) => each.assistant_id === assistant_id);
   const start = async (input: unknown) => {
-    if (!assistant_id) throw new Error("Select an assistant.");
+    if (!assistant_id) throw new Error("No assistant selected. Select an assistant, then send the message again.");
     const { thread_id } = await api.post<Thread>("/threads", {});
     await startRun(client, thread_id, { assistant_id, input });
     await navigate({ to: "/threads/$thread_id", params: { thread_id }, search: {} });
@@ -64,7 +64,7 @@ function ChooseAgent() {
   if (assistants.length === 0)
     return (
       <EmptyState title="No agents yet" command="npx threadmill dev --config langgraph.json">
-        Add a graph to the <code>langgraph.json</code> of a project and start the server.
+        Add a graph to a project's <code>langgraph.json</code>, then start the server.
       </EmptyState>
     );
   return (

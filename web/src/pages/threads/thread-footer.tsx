@@ -87,7 +87,7 @@ const SkipWarning = ({ onBack }: { onBack(): void }) => (
   <p className="flex flex-wrap items-center gap-2 rounded-lg border border-interrupted px-3 py-1.5 text-table">
     <CircleAlert size={14} className="shrink-0 text-interrupted" aria-hidden />
     <span className="min-w-48 flex-1">
-      Your message skips the open question. To answer it later, return to its step in History.
+      Your message skips the open question. To answer the question later, open its step in History.
     </span>
     <Button small onClick={onBack}>
       Answer the question

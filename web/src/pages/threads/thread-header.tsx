@@ -30,13 +30,13 @@ export function ThreadMenu({ thread_id }: { thread_id: string }) {
         items={[
           {
             label: "Copy thread",
-            hint: "Creates a thread with the same state and history.",
+            hint: "Creates a new thread with the same state and history.",
             icon: <Copy size={14} />,
             onSelect: () => void copy(),
           },
           {
             label: "Delete thread",
-            hint: "Deletes its runs and history, too.",
+            hint: "Deletes the thread with its runs and history.",
             icon: <Trash2 size={14} />,
             danger: true,
             onSelect: () => setDeleting(true),
@@ -60,7 +60,7 @@ export function ThreadMenu({ thread_id }: { thread_id: string }) {
           toast("Thread deleted");
         }}
       >
-        Its active runs are stopped, and its runs and history are deleted. This cannot be undone.
+        The thread's active runs are stopped, and all its runs and history are deleted. This cannot be undone.
       </Confirm>
     </>
   );

@@ -44,7 +44,7 @@ export function useThread({ thread, runs, state }: ThreadData) {
 
   /** @throws Error with a message for the user */
   const start = async (request: Omit<RunRequest, "assistant_id">) => {
-    if (!assistant_id) throw new Error("Select an assistant.");
+    if (!assistant_id) throw new Error("No assistant selected. Select an assistant, then try again.");
     await startRun(client, thread_id, { assistant_id, checkpoint_id: search.checkpoint, ...request });
     if (isPast) show({ checkpoint: undefined });
   };

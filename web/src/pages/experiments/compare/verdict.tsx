@@ -69,7 +69,7 @@ export function Verdict({
               ? "Add an experiment to compare it with the baseline."
               : view.hasSignificance
                 ? "No statistically significant differences from the baseline."
-                : "Testing for significance …"}
+                : "Computing statistical significance …"}
           </span>
         )}
       </div>

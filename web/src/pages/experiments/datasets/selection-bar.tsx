@@ -41,7 +41,7 @@ export function SelectionBar({
       )}
       {!compared && sessions.length > 1 && (
         <span className="text-table text-text-2">
-          {chosen.size === 0 ? "Select two or more to compare" : "Select one more to compare"}
+          {chosen.size === 0 ? "Select two or more experiments to compare" : "Select another experiment to compare"}
         </span>
       )}
       {compared ? (
@@ -75,7 +75,8 @@ export function SelectionBar({
           toast(chosen.size === 1 ? "Experiment deleted" : `${count(chosen.size)} experiments deleted`);
         }}
       >
-        Their runs and feedback are deleted. The examples are kept. This cannot be undone.
+        The runs and feedback of the selected experiments are deleted. The dataset's examples are kept. This cannot be
+        undone.
       </Confirm>
     </div>
   );

@@ -22,7 +22,7 @@ interface Variant {
 const VARIANTS: readonly Variant[] = [
   {
     name: "sample v1: first prompt",
-    description: "The prompt that the support desk started with.",
+    description: "The support desk's first prompt.",
     metadata: { model: "small", prompt: "v1" },
     correct: 0.79,
     reworded: 0.22,
@@ -32,7 +32,7 @@ const VARIANTS: readonly Variant[] = [
   },
   {
     name: "sample v2: with the handbook",
-    description: "The same model with the handbook's pages in its prompt.",
+    description: "Same model, with the support handbook in the prompt.",
     metadata: { model: "small", prompt: "v2", retrieval: "handbook" },
     correct: 0.91,
     reworded: 0.1,
@@ -42,7 +42,7 @@ const VARIANTS: readonly Variant[] = [
   },
   {
     name: "sample v3: short answers",
-    description: "The handbook, with an instruction to answer briefly.",
+    description: "Like v2, with an instruction to answer briefly.",
     metadata: { model: "small", prompt: "v3", retrieval: "handbook" },
     correct: 0.84,
     reworded: 0,

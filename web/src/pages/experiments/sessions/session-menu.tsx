@@ -45,7 +45,7 @@ export function SessionMenu({
                     }
                   : {
                       label: "Set as baseline",
-                      hint: "Other experiments are compared with it.",
+                      hint: "Other experiments are compared with this experiment.",
                       icon: <Flag size={14} />,
                       onSelect: () => void setBaseline(session.id),
                     },
@@ -84,8 +84,8 @@ export function SessionMenu({
           await client.invalidateQueries({ queryKey: EXPERIMENTS });
         }}
       >
-        Its {session.run_count === null ? "runs" : `${count(session.run_count)} runs`} and their feedback are deleted.
-        The examples are kept. This cannot be undone.
+        The experiment's {session.run_count === null ? "runs" : `${count(session.run_count)} runs`} and their feedback
+        are deleted. The dataset's examples are kept. This cannot be undone.
       </Confirm>
       {dataset_id && (open === "csv" || open === "json") && (
         <ExportDialog dataset_id={dataset_id} session={session} format={open} onClose={close} />

@@ -85,7 +85,7 @@ export function SessionPage() {
 
 const NoDataset = () => (
   <EmptyState title="No runs">
-    Runs are uploaded to a dataset, and this experiment has none. Feedback on the experiment is shown above.
+    Only experiments that belong to a dataset have runs. Feedback on this experiment is shown above.
   </EmptyState>
 );
 

@@ -51,7 +51,7 @@ function UploadDialog({
       open={open}
       onClose={onClose}
       title="Upload experiments"
-      description="A file is stored completely or not at all. Uploads continue when this dialog is closed."
+      description="Each file is stored completely or not at all. Uploads continue after you close this dialog."
       footer={
         <Button look="primary" onClick={onClose}>
           Close
@@ -64,7 +64,7 @@ function UploadDialog({
         >
           <FileUp size={20} className="text-text-3" aria-hidden />
           <p className="text-table text-text-2">
-            Drop JSON files here. Each file is an experiment in the format of the API.
+            Drop JSON files here. Each file contains one experiment in the API's upload format.
           </p>
           <Button onClick={() => input.current?.click()}>Choose files</Button>
           <input
@@ -83,8 +83,8 @@ function UploadDialog({
         </div>
         <div className="grid gap-1.5 text-table text-text-2">
           <p>
-            Upload JSONL, CSV, lm-evaluation-harness and promptfoo files with the CLI. It adds missing IDs and times and
-            accepts files of any size:
+            Upload JSONL, CSV, lm-evaluation-harness and promptfoo files with the CLI. The CLI adds missing IDs and
+            times and accepts files of any size:
           </p>
           <CodeBlock code={uploadCommand("results.jsonl")} />
         </div>

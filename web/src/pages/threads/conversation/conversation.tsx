@@ -119,7 +119,7 @@ function Failure({ error }: { error: unknown }) {
         {message ?? (name ? "" : JSON.stringify(error))}{" "}
         {NO_PROVIDER.test(message ?? "") && (
           <Link to="/connections" className="text-accent-text underline">
-            Create it in Connections
+            Create the provider in Connections
           </Link>
         )}
       </p>

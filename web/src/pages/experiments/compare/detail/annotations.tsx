@@ -106,7 +106,7 @@ export function Annotations({
           toast("Score deleted");
         }}
       >
-        The statistics of the experiment are recomputed.
+        The experiment's statistics are recomputed.
       </Confirm>
     </div>
   );

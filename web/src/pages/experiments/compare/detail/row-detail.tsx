@@ -70,7 +70,7 @@ function OpenDetail({ view, search, rows, narrowing, row, onGo, onChange, onClos
       title={`Example ${detail.data?.name ?? ""}`}
       description={
         at === undefined
-          ? "Not in the table: hidden by the filters"
+          ? "Not in the table: the current filters hide this example"
           : `Row ${count(at + 1)} of ${count(rows.total)} in the table`
       }
       actions={
@@ -136,7 +136,7 @@ function Detail({
       </div>
       {example.metadata && (
         <details className="text-table">
-          <summary className="cursor-pointer rounded text-text-2">Metadata of the example</summary>
+          <summary className="cursor-pointer rounded text-text-2">Example metadata</summary>
           <JsonTree value={example.metadata} />
         </details>
       )}

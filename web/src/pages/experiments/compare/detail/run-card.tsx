@@ -59,7 +59,7 @@ export function RunCard({
       <Annotations view={view} run={run} baseline={baseline?.[0]?.feedbacks} />
       {Object.keys(metadata).length > 0 && (
         <details className="text-table">
-          <summary className="cursor-pointer rounded text-text-2">Metadata of the run</summary>
+          <summary className="cursor-pointer rounded text-text-2">Run metadata</summary>
           <JsonTree value={metadata} />
         </details>
       )}

@@ -20,7 +20,7 @@ const KINDS: readonly Option<Kind>[] = [
   { value: "change", label: "Better or worse than baseline" },
   { value: "range", label: "Score range" },
   { value: "failed", label: "Failed runs" },
-  { value: "where", label: "Expression", hint: "Metadata, latency or name of runs" },
+  { value: "where", label: "Expression", hint: "Run metadata, latency or name" },
 ];
 
 const CHANGES: readonly Option<Direction>[] = [

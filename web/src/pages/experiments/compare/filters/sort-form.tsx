@@ -6,7 +6,7 @@ import type { Search } from "../search.ts";
 import type { View } from "../view.ts";
 
 const ORDERS = [
-  { value: "dataset", label: "Order of the dataset" },
+  { value: "dataset", label: "Dataset order" },
   { value: "score delta", label: "Score difference from baseline" },
   { value: "score", label: "Score" },
   { value: "latency delta", label: "Latency difference from baseline" },

@@ -83,7 +83,7 @@ export function DifferenceCell({
         {choose("better", wins)}
         {choose("worse", losses)}
         {density === "wide" && (
-          <span className="text-text-3" title={`${count(ties)} examples have the same score`}>
+          <span className="text-text-3" title={`${count(ties)} examples have the same score in both experiments`}>
             {count(ties)} same
           </span>
         )}
@@ -107,7 +107,7 @@ function Significance({
   significant: boolean;
   compact: boolean;
 }) {
-  if (!isTested) return <span className="animate-pulse-slow text-text-3">testing …</span>;
+  if (!isTested) return <span className="animate-pulse-slow text-text-3">computing …</span>;
   const { p_adjusted, test } = difference;
   if (p_adjusted === null) return null;
   const text = pText(p_adjusted);
@@ -126,7 +126,7 @@ function Pairs({ n_paired, only_baseline, only_comparison, compact }: PairCompar
   return (
     <span
       className={compact ? undefined : "text-text-2"}
-      title={`${count(n_paired)} of ${count(all)} examples have both scores; only these are compared`}
+      title={`${count(n_paired)} of ${count(all)} examples have a score in both experiments; only these are compared`}
     >
       n {count(n_paired)}
       <span className={compact ? "sr-only" : undefined}> of {count(all)}</span>

@@ -131,7 +131,7 @@ export function ErrorsCell({
         <button
           type="button"
           aria-pressed={isOnly}
-          title="Show failed examples"
+          title="Show examples with failed runs"
           className={classes("rounded px-1 -mx-1 hover:bg-hover", isOnly && "bg-selected text-accent-text")}
           onClick={() => onChange({ failed: isOnly ? undefined : session.id })}
         >

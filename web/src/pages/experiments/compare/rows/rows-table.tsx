@@ -100,7 +100,7 @@ function columnsOf(
     {
       id: "number",
       header: (
-        <button type="button" title="Order of the dataset" className={SORT_BUTTON} onClick={() => onChange(NO_ORDER)}>
+        <button type="button" title="Dataset order" className={SORT_BUTTON} onClick={() => onChange(NO_ORDER)}>
           #
         </button>
       ),
