@@ -89,7 +89,7 @@ export function AgentsPage() {
 
 const isDefault = ({ metadata }: Assistant) => metadata.created_by === "system";
 
-/** The assistants that match the filters, grouped by graph, the default assistant of each graph first. */
+/** Groups the assistants that match the filters by graph. Each graph's default assistant comes first. */
 function byGraph(assistants: readonly Assistant[], graph: string | undefined, q: string): Assistant[] {
   const query = q.toLowerCase();
   return assistants

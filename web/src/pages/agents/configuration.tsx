@@ -8,10 +8,10 @@ import { toast } from "../../ui/overlay/toast.tsx";
 import { assistantQuery, assistantsQuery, schemasQuery } from "./queries.ts";
 import { SchemaSection } from "./schema-section.tsx";
 
-/** The fields that a new version can change. */
+/** Assistant fields that a new version can change. */
 type Draft = Pick<Assistant, "name" | "description" | "config" | "context" | "metadata">;
 
-/** Edits the fields of an assistant, with forms for the schemas of its graph. Saving creates and activates a new version. */
+/** Edits an assistant's fields, with forms for the schemas of its graph. Saving creates and activates a new version. */
 export function Configuration({ assistant }: { assistant: Assistant }) {
   const { assistant_id } = assistant;
   const client = useQueryClient();

@@ -14,7 +14,7 @@ export function NewAssistant({
   graphs,
   onClose,
 }: {
-  /** The preselected graph. */
+  /** ID of the graph that is selected initially. */
   graph_id: string | undefined;
   graphs: readonly string[];
   onClose(): void;

@@ -22,7 +22,7 @@ import {
   tokensQuery,
 } from "./queries.ts";
 
-/** The deletion that waits for confirmation. */
+/** The deletion that the user must confirm. */
 type Deletion =
   | { of: "provider"; provider: OAuthProvider }
   | { of: "tokens"; provider: OAuthProvider }

@@ -12,14 +12,14 @@ import { NO_SOURCE } from "./source-fields.tsx";
 
 const SOURCES = { folder: "internal_source", git: "github", image: "external_docker" } as const;
 
-/** Creates a deployment from a folder, a repository or an image and opens its page. */
+/** Creates a deployment from a folder, a repository or an image, then opens the deployment's page. */
 export function CreateDeployment({ onClose }: { onClose(): void }) {
   const client = useQueryClient();
   const navigate = useNavigate();
   const [name, setName] = useState("");
   const [draft, setDraft] = useState(NO_SOURCE);
   const [secrets, setSecrets] = useState<readonly Secret[]>([]);
-  // Set after the deployment was created: a retry after a failed upload continues with it.
+  // The created deployment. After a failed upload, a retry reuses this deployment.
   const [created, setCreated] = useState<Deployment>();
 
   const create = async (): Promise<Deployment> => {

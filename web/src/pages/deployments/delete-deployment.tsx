@@ -7,7 +7,7 @@ import { FormDialog } from "../../ui/overlay/form-dialog.tsx";
 import { toast } from "../../ui/overlay/toast.tsx";
 import { deploymentsKey, removeDeployment } from "./queries.ts";
 
-/** Deletes a deployment. The user confirms by typing its name. */
+/** Deletes a deployment after the user has typed its name as confirmation. */
 export function DeleteDeployment({ deployment, onClose }: { deployment: Deployment; onClose(): void }) {
   const { id, name } = deployment;
   const client = useQueryClient();

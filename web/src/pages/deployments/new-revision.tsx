@@ -7,7 +7,7 @@ import { deploymentsKey, newRevision } from "./queries.ts";
 import { SourceDialog, type SubmitOptions } from "./source-dialog.tsx";
 import { KIND_OF, NO_SOURCE } from "./source-fields.tsx";
 
-/** Creates a revision, starting from the source of the latest one. */
+/** Creates a revision. The form starts with the latest revision's source. */
 export function NewRevision({ deployment, onClose }: { deployment: Deployment; onClose(): void }) {
   const client = useQueryClient();
   const { source, source_revision_config: last } = deployment;

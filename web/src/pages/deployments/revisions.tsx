@@ -72,7 +72,7 @@ export function Revisions({ deployment }: { deployment: Deployment }) {
 
 interface RevisionActions {
   active: string | null;
-  /** A revision is in progress: no other revision can be redeployed. */
+  /** A revision is in progress, so no other revision can be redeployed. */
   isBusy: boolean;
   interrupt(revision: Revision): void;
   redeploy(revision: Revision): void;

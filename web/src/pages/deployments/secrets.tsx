@@ -8,7 +8,7 @@ import { EmptyState } from "../../ui/states.tsx";
 import { deploymentsKey, replaceSecrets } from "./queries.ts";
 import { SecretRows } from "./secret-rows.tsx";
 
-/** The names of the secrets. All secrets are replaced at once; values are never shown. */
+/** Lists the names of the secrets. Saving replaces all secrets together, because the values are never shown. */
 export function Secrets({ deployment }: { deployment: Deployment }) {
   const [draft, setDraft] = useState<readonly Secret[]>();
   const names = deployment.secrets.map(({ name }) => name);

@@ -7,7 +7,7 @@ import { type SourceFile, sourceOf } from "./source-folder.ts";
 
 declare module "react" {
   interface InputHTMLAttributes<T> {
-    /** Selects a folder instead of files. All browsers support it, and React passes it through. */
+    /** Lets the file input select a folder. All browsers support this attribute, and React passes it through. */
     webkitdirectory?: "";
   }
 }
@@ -21,10 +21,10 @@ export const KIND_OF: Record<Deployment["source"], SourceKind> = {
   external_docker: "image",
 };
 
-/** The source of a revision, as edited in the form. */
+/** A revision's source, as edited in the form. */
 export interface SourceDraft {
   kind: SourceKind;
-  /** The files of a folder that are deployed. */
+  /** Files of the selected folder that are deployed. */
   files: readonly SourceFile[];
   config_path: string;
   repo_url: string;
@@ -45,7 +45,7 @@ const CONFIG = "langgraph.json";
 
 export const sizeOf = (files: readonly SourceFile[]): number => files.reduce((sum, { file }) => sum + file.size, 0);
 
-/** The reason why the folder cannot be deployed; undefined if it can, or if no folder is selected. */
+/** Explains why the selected folder cannot be deployed. Returns undefined if the folder is valid or none is selected. */
 export function projectError({ files, config_path }: SourceDraft): string | undefined {
   const wanted = config_path.replace(/^\.\//, "") || CONFIG;
   if (files.length === 0 || files.some(({ path }) => path === wanted)) return undefined;
@@ -59,7 +59,7 @@ export function SourceFields({
 }: {
   draft: SourceDraft;
   onChange(draft: SourceDraft): void;
-  /** Whether the deployment is being created: its repository cannot be changed afterwards. */
+  /** Whether the form creates a deployment. An existing deployment's repository URL cannot be changed. */
   isNew: boolean;
 }) {
   const text = (name: "config_path" | "repo_url" | "repo_ref" | "image_uri") => ({
@@ -122,7 +122,7 @@ function Folder({ draft, onChange }: { draft: SourceDraft; onChange(draft: Sourc
   const [excluded, setExcluded] = useState(0);
   const choose = async (chosen: readonly File[]) => {
     const files = await sourceOf(chosen);
-    // Does not count folders that are never deployed.
+    // Folders that are never deployed do not count as excluded files.
     const own = chosen.filter((file) => !file.webkitRelativePath.split("/").some((name) => NEVER_DEPLOYED.test(name)));
     setExcluded(own.length - files.length);
     onChange({ ...draft, files });

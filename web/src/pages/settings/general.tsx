@@ -96,10 +96,10 @@ function ThemeSwitch() {
   );
 }
 
-/** Selects a workspace. Only administrators have more than one. */
+/** Selects a workspace. Only administrators can access more than one workspace. */
 function WorkspaceChoice({ tenant_id }: { tenant_id: string }) {
   const client = useQueryClient();
-  // A key may be limited to one workspace: check access before switching.
+  // Checks access before switching, because a key may be limited to one workspace.
   const choose = async (chosen: string) => {
     try {
       await api.get("/app/api/session", { tenant_id: chosen });

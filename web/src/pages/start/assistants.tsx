@@ -75,7 +75,7 @@ function Choice({
   );
 }
 
-/** A command that runs the assistant once, with an input that fits its schema. */
+/** A command that runs the assistant once, with example input for its schema. */
 function Command({ assistant, address }: { assistant: Assistant; address: string }) {
   const { data: schemas, isPending } = useQuery(schemasQuery(assistant.assistant_id));
   const { key } = useCredentials();
@@ -86,7 +86,7 @@ function Command({ assistant, address }: { assistant: Assistant; address: string
         Run <span className="font-medium text-text">{assistant.name}</span> from a terminal:
       </p>
       {isPending ? (
-        // Placeholder with the height of the command.
+        // Placeholder with the command's height.
         <div
           role="status"
           aria-label="Loading input schema"

@@ -7,7 +7,7 @@ import { ErrorState, SkeletonRows } from "../../ui/states.tsx";
 import { SampleButton } from "../experiments/sample/sample-button.tsx";
 import { datasetsQuery } from "./queries.ts";
 
-/** The latest datasets and a button that loads a sample dataset. */
+/** Latest datasets, with a button that loads a sample dataset. */
 export function Evaluations() {
   const { data: datasets, error, refetch } = useQuery(datasetsQuery);
   return (

@@ -17,7 +17,7 @@ export function StartPage() {
         <p className="text-text-2">
           Threadmill{server && ` ${server.threadmill_version}`} runs agents and stores experiment results. The API at{" "}
           <code>{API_URL}</code> works with the LangGraph and LangSmith clients.{" "}
-          {/* A link cannot send the API key that the page requires on a secured server. */}
+          {/* A link cannot send an API key, so the link is hidden if the documentation requires one. */}
           {key === undefined && (
             <a href={`${API_URL}/docs`} className="text-accent-text underline">
               API documentation

@@ -13,7 +13,7 @@ import { startRun } from "./queries.ts";
 
 const CRUMBS = [{ label: "Threads", to: "/threads" }];
 
-/** A new thread. The server creates it when the first input is sent. */
+/** Page for a new thread. The server creates the thread when the first input is sent. */
 export function NewThreadPage() {
   const { assistant: assistant_id } = newThreadRoute.useSearch();
   const navigate = newThreadRoute.useNavigate();
@@ -56,7 +56,7 @@ export function NewThreadPage() {
   );
 }
 
-/** Selects the assistant of a new thread. The input form depends on the assistant. */
+/** Selects the new thread's assistant first, because the input form depends on the assistant. */
 function ChooseAgent() {
   const { data: assistants, error, refetch } = useQuery(assistantsQuery);
   if (error) return <ErrorState error={error} retry={() => void refetch()} />;

@@ -66,6 +66,6 @@ export function ThreadMenu({ thread_id }: { thread_id: string }) {
   );
 }
 
-/** The status of a thread. An open interrupt reads "Needs your input": "interrupted" sounds like a failure. */
+/** Status of a thread. An open interrupt is shown as "Needs your input", because "interrupted" suggests a failure. */
 export const ThreadStatus = ({ status, needsInput }: { status: StatusName; needsInput: boolean }) =>
   needsInput ? <Status status="Needs your input" kind="interrupted" /> : <Status status={status} />;

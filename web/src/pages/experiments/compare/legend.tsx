@@ -27,7 +27,7 @@ const SYMBOLS: readonly (readonly [sign: ReactNode, meaning: ReactNode])[] = [
   ],
 ];
 
-/** Explains the symbols and the keyboard shortcuts of the page. */
+/** Explains the page's symbols and keyboard shortcuts. */
 export const Legend = () => (
   <Popover
     label="Legend"

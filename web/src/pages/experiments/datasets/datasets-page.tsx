@@ -79,7 +79,7 @@ export function DatasetsPage() {
   );
 }
 
-/** A link to the experiments without a dataset, if there are any. */
+/** Link to the experiments without a dataset. Hidden if there are none. */
 function UnassignedExperimentsLink() {
   const { data } = useInfiniteQuery(unassignedSessionsQuery(undefined));
   if (!data?.pages[0]?.length) return null;

@@ -68,7 +68,7 @@ export function SelectionBar({
           try {
             for (const id of chosen) await api.delete(`/api/v1/sessions/${id}`);
           } finally {
-            // If one deletion fails, earlier ones have succeeded.
+            // Refetches also after an error, because earlier deletions may have succeeded.
             await client.invalidateQueries({ queryKey: EXPERIMENTS });
           }
           onClear();
@@ -83,8 +83,8 @@ export function SelectionBar({
 }
 
 /**
- * The IDs of the experiments to compare, the baseline first: the baseline of the dataset if it is selected or if one experiment is
- * selected, otherwise the oldest experiment. Undefined if there is nothing to compare.
+ * Returns the IDs of the experiments to compare, baseline first. The baseline is the dataset's baseline if it is selected or if only one
+ * experiment is selected, otherwise the oldest experiment. Returns undefined if there is nothing to compare.
  */
 function comparedOf(
   { baseline_experiment_id: baseline }: Dataset,

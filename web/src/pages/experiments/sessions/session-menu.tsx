@@ -78,7 +78,7 @@ export function SessionMenu({
         action="Delete"
         onConfirm={async () => {
           await api.delete(`/api/v1/sessions/${session.id}`);
-          // Leaves the page first: the deleted experiment cannot be refetched.
+          // Leaves the page before the deletion, because refetching the deleted experiment would fail.
           await onDeleted?.();
           toast("Experiment deleted");
           await client.invalidateQueries({ queryKey: EXPERIMENTS });

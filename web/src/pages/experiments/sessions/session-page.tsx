@@ -89,7 +89,7 @@ const NoDataset = () => (
   </EmptyState>
 );
 
-/** Compares with the previous experiment of the dataset, or with the next one if this is the first. */
+/** Compares the experiment with the dataset's previous experiment, or with the next experiment if this is the first. */
 function CompareButton({ session, dataset_id }: { session: Session; dataset_id: string }) {
   const { data: sessions } = useQuery(sessionsQuery(dataset_id));
   const inOrder = [...(sessions ?? [])].sort(byAge);

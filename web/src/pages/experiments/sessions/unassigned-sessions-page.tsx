@@ -11,7 +11,7 @@ import { Table } from "../../../ui/table/table.tsx";
 import { unassignedSessionsQuery } from "../queries.ts";
 import { unassignedSessionsRoute } from "../routes.ts";
 
-/** Experiments that a client created without a dataset. */
+/** Lists the experiments that a client created without a dataset. */
 export function UnassignedSessionsPage() {
   const { q } = unassignedSessionsRoute.useSearch();
   const navigate = unassignedSessionsRoute.useNavigate();

@@ -7,7 +7,7 @@ import { Dialog } from "../../../ui/overlay/dialog.tsx";
 import { UploadItem } from "./upload-item.tsx";
 import { addUploads, uploadCommand, useUploadList } from "./uploads.ts";
 
-/** The upload dialog. It opens by `open` or when files are dropped on the page. */
+/** Upload dialog. Opens when `open` is called or when files are dropped on the page. */
 export function useUploads(): { open(): void; dialog: ReactNode } {
   const [isOpen, setOpen] = useState(false);
   const client = useQueryClient();
@@ -103,7 +103,7 @@ function UploadDialog({
 const hasFiles = (event: DragEvent): boolean => event.dataTransfer?.types.includes("Files") ?? false;
 
 /**
- * Accepts files that are dropped anywhere on the page. Without it the browser navigates to a dropped file.
+ * Accepts files that are dropped anywhere on the page. Without this handler, the browser would navigate to a dropped file.
  *
  * @returns whether files are being dragged over the page
  */
@@ -118,7 +118,7 @@ function useFileDrop(onFiles: (files: File[]) => void): boolean {
       setOver(true);
     };
     const leave = (event: DragEvent) => {
-      // The event fires between elements, too; relatedTarget is null only when the pointer leaves the page.
+      // dragleave also fires between elements. relatedTarget is null only when the pointer leaves the page.
       if (event.relatedTarget === null) setOver(false);
     };
     const drop = (event: DragEvent) => {

@@ -94,14 +94,14 @@ function adviceFor(error: Error, name: string): string {
   return "";
 }
 
-/** `results[3].start_time` */
+/** Formats the path of a validation error, for example `results[3].start_time`. */
 const pathOf = ({ loc = [] }: ValidationIssue): string =>
   loc
     .slice(1)
     .map((part, index) => (typeof part === "number" ? `[${part}]` : index > 0 ? `.${part}` : part))
     .join("") || "upload";
 
-/** The rejected value, if it is short. */
+/** Returns the rejected value if the value is short. */
 function inputText(input: unknown): string {
   if (input === undefined || input === null || typeof input === "object") return "";
   const text = JSON.stringify(input);

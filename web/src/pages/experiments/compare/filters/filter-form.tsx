@@ -8,7 +8,7 @@ import type { View } from "../view.ts";
 interface FormProps {
   view: View;
   search: Search;
-  /** The preselected experiment. */
+  /** ID of the experiment that is selected initially. */
   focused: string;
   onChange(patch: Partial<Search>): void;
 }
@@ -39,7 +39,7 @@ export function FilterForm({ view, search, focused, onChange }: FormProps) {
   const [min, setMin] = useState("");
   const [max, setMax] = useState("");
   const [expression, setExpression] = useState(search.where ?? "");
-  // The baseline has no difference from itself.
+  // The baseline cannot differ from itself.
   const sessions = kind === "change" ? shown.slice(1) : shown;
   const session = sessions.some(({ id }) => id === chosen) ? chosen : (sessions[0]?.id ?? "");
   const submit = (event: FormEvent) => {

@@ -12,18 +12,18 @@ import type { Density } from "./experiment-head.tsx";
 interface DifferenceCellProps {
   mean: number | null;
   difference: PairComparison | undefined;
-  /** Confidence intervals and tests have been computed. */
+  /** Whether confidence intervals and p-values have been computed. */
   isTested: boolean;
   histogram: ReactNode;
-  /** The active filter on better or worse examples. */
+  /** Active filter for better or worse examples. */
   chosen: Search["change"];
   onChoose(change: "better" | "worse" | undefined): void;
-  /** For screen readers: `correct in second try`. */
+  /** Name for screen readers, for example `correct in second try`. */
   name: string;
   density: Density;
 }
 
-/** The comparison of an experiment with the baseline for one key: mean, difference, significance, better and worse examples. */
+/** Compares an experiment with the baseline for one key: mean, difference, significance, and numbers of better and worse examples. */
 export function DifferenceCell({
   mean,
   difference,
@@ -119,7 +119,7 @@ function Significance({
   );
 }
 
-/** The number of examples with both scores, if some lack one. */
+/** Number of examples that have a score in both experiments. Hidden if all examples have both scores. */
 function Pairs({ n_paired, only_baseline, only_comparison, compact }: PairComparison & { compact?: true }) {
   const all = n_paired + only_baseline + only_comparison;
   if (all === n_paired) return null;

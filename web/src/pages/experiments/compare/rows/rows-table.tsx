@@ -147,7 +147,7 @@ function columnsOf(
 
 const SORT_BUTTON = "rounded hover:text-text hover:underline";
 
-/** The header of an experiment: its name and its score keys. A click on a key sorts by it. */
+/** Header of an experiment column: its name and its score keys. A click on a key sorts by the key. */
 function Head({
   view,
   search,
