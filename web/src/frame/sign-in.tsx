@@ -24,7 +24,7 @@ function SignIn({ wasRefused }: { wasRefused: boolean }) {
   const [keep, setKeep] = useState(false);
   const submit = (event: FormEvent) => {
     event.preventDefault();
-    // Drops cached data of the previous credentials.
+    // Drops data that was cached for the previous credentials.
     client.clear();
     signIn(key.trim(), keep);
   };

@@ -22,7 +22,7 @@ function subscribe(listener: () => void): () => void {
 }
 
 const nowOfPage = (): Date => {
-  // The clock ticks only with subscribers, so it must be updated for the first render.
+  // The clock ticks only while components subscribe, so the first render must update the time.
   if (listeners.size === 0 && Date.now() - now.getTime() > TICK_MS) now = new Date();
   return now;
 };

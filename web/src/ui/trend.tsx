@@ -9,7 +9,7 @@ export interface TrendPoint {
 
 const WIDTH = 148;
 const HEIGHT = 32;
-/** Horizontal padding for the first and last point. */
+/** Padding of the drawing in pixels, so that points at the edges are not cut off. */
 const EDGE = 4;
 /** Maximum number of points, after which points would overlap. Longer series show only their last points. */
 const MAX_POINTS = 60;

@@ -79,7 +79,7 @@ export function Configuration({ assistant }: { assistant: Assistant }) {
   );
 }
 
-/** The config fields that all graphs support. */
+/** Config fields that all graphs support. */
 const CONFIG_SCHEMA = {
   type: "object",
   properties: {

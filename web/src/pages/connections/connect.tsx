@@ -7,7 +7,7 @@ import { FormDialog } from "../../ui/overlay/form-dialog.tsx";
 import { toast } from "../../ui/overlay/toast.tsx";
 import { connectionsKey, startFlow, waitForFlow } from "./queries.ts";
 
-/** Opens the authorization page of a provider in a new tab and waits for the result. */
+/** Opens a provider's authorization page in a new tab and waits for the result. */
 export function Connect({ provider, onClose }: { provider: OAuthProvider; onClose(): void }) {
   const { provider_id, name } = provider;
   const client = useQueryClient();
@@ -45,7 +45,7 @@ export function Connect({ provider, onClose }: { provider: OAuthProvider; onClos
   };
   const submit = () => {
     setError(undefined);
-    // Opened synchronously: browsers block tabs that open after the click event.
+    // Opens the tab synchronously, because browsers block tabs that open after the click event.
     void connect(window.open("", "_blank"));
   };
   return (

@@ -73,7 +73,7 @@ export function summaryOf(stats: KeyStats | undefined): string {
 export const metadataOf = ({ extra }: Session): [string, unknown][] =>
   Object.entries((extra?.metadata as Record<string, unknown> | undefined) ?? {});
 
-/** Sorts experiments by run number, then by start time, oldest first. */
+/** Comparison function that sorts experiments by run number, then by start time, oldest first. */
 export const byAge = (a: Session, b: Session): number =>
   (a.test_run_number ?? 0) - (b.test_run_number ?? 0) || a.start_time.localeCompare(b.start_time);
 

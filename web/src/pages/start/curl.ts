@@ -33,7 +33,7 @@ export function curlOf({
 
 const MESSAGES = { messages: [{ role: "user", content: "Hello!" }] };
 
-/** Creates an example input: a message if the graph accepts messages, otherwise a text for each required string field. */
+/** Creates an example input: a message if the graph accepts messages, otherwise a value for each required string field. */
 function exampleInput({ properties = {}, required }: Schema): object {
   if ("messages" in properties || Object.keys(properties).length === 0) return MESSAGES;
   const texts = Object.keys(properties).filter((name) => properties[name]?.type === "string");

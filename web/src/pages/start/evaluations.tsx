@@ -17,7 +17,7 @@ export function Evaluations() {
         Upload evaluation results to see which scores improved or dropped, and whether the differences are statistically
         significant.
       </p>
-      {/* Above the list, so that the buttons do not move when the list loads. */}
+      {/* Placed above the list, so that the buttons do not move when the list loads. */}
       <div className="flex flex-wrap items-start gap-2">
         <SampleButton look={datasets?.length === 0 ? "primary" : "plain"} />
         <Button asChild>

@@ -17,7 +17,7 @@ export function StartPage() {
         <p className="text-text-2">
           Threadmill{server && ` ${server.threadmill_version}`} runs agents and stores experiment results. The API at{" "}
           <code>{API_URL}</code> works with the LangGraph and LangSmith clients.{" "}
-          {/* A link cannot send an API key, so the link is hidden if the documentation requires one. */}
+          {/* A link cannot send an API key, so the link is hidden if the documentation requires a key. */}
           {key === undefined && (
             <a href={`${API_URL}/docs`} className="text-accent-text underline">
               API documentation

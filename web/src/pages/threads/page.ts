@@ -28,7 +28,7 @@ export const SIDES = ["history", "runs", "graph"] as const;
 export type Side = (typeof SIDES)[number];
 
 export interface ThreadView {
-  /** Default: the conversation. */
+  /** Main content of the page. Default: the conversation. */
   view?: "state";
   /** Open tab of the side panel. Default: the history. On narrow screens, the panel is closed by default. */
   side?: Side;

@@ -53,7 +53,7 @@ export async function findThreads(
   }));
 }
 
-/** Formats a message's content (a text, or the text blocks of a list) as one line. */
+/** Formats a message's content (a string, or a list with text blocks) as one line. */
 function singleLine(content: unknown): string | undefined {
   const parts = Array.isArray(content) ? content.map((block) => block?.text) : [content];
   const text = parts.filter((part) => typeof part === "string").join(" ");

@@ -1,4 +1,4 @@
-/** Longer texts are shown as plain text. */
+/** Maximum length of text that is parsed as Markdown. Longer text is shown unformatted. */
 export const MAX_CHARACTERS = 50_000;
 
 /**
@@ -11,7 +11,7 @@ const DELIMITER_RUN = /\*+|_+|~+|!?\[|\]|`+|\n\n/g;
 /** Nested block quotes and lists on one line. The parser is recursive and slow for deep nesting. */
 const DEEP_NESTING = /^[ \t]*(?:>[ \t]*|(?:[-+*]|\d{1,9}[.)])[ \t]+){12}/m;
 
-/** Whether parsing a text takes too long. Texts come from models and users, and may be crafted to freeze the page. */
+/** Whether parsing the text would take too long. Text from models and users may be crafted to freeze the page. */
 export function isCostly(text: string): boolean {
   if (text.length > MAX_CHARACTERS || DEEP_NESTING.test(text)) return true;
   let cost = 0;
@@ -30,8 +30,7 @@ const LIST_ITEM = /^(?:[-*+]|\d{1,9}[.)])(?:\s|$)/;
 const DEFINITION = /^ {0,3}\[[^\]\n]+\]:/m;
 
 /**
- * Splits a text into top-level blocks that are rendered separately, so that only the last block is parsed while text is streamed. A text
- * with link or footnote definitions is not split, because definitions apply to all blocks.
+ * Splits text into top-level blocks that are rendered separately, so that only the last block is parsed while text is streamed. Text with link or footnote definitions is not split, because definitions apply to all blocks.
  */
 export function splitBlocks(text: string): string[] {
   if (DEFINITION.test(text)) return [text];

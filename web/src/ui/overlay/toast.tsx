@@ -3,7 +3,7 @@ import { useEffect, useState } from "react";
 import { createStore } from "../../store.ts";
 import { Button } from "../button.tsx";
 
-/** Time until a toast closes. The time stops while the pointer or the focus is on a toast. */
+/** Time until a toast closes. While the pointer or the focus is on a toast, all toasts stay open, and the time starts again afterwards. */
 const SHOWN_MS = 6_000;
 
 interface ToastRecord {

@@ -54,7 +54,7 @@ export function TableRows<Row>({
   );
 }
 
-/** Returns the left edges of the columns. All columns are rendered if a column grows, because its width is unknown. */
+/** Returns the left edges of the columns. If a column grows, its width and therefore the edges are unknown, and all columns are rendered. */
 function layoutOf<Row>(sized: readonly SizedColumn<Row>[]): Pick<TableLayout, "edges" | "pinned"> {
   const edges = [0];
   for (const { width } of sized) edges.push((edges.at(-1) as number) + width);

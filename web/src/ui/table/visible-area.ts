@@ -60,7 +60,7 @@ export function useVisibleArea(scroller: HTMLElement | null, layout: TableLayout
   return visible;
 }
 
-/** Returns an empty area while the container has no height. */
+/** Returns the area to render, which is empty while the container has no height. */
 function visibleArea(
   { top, left, height, width }: Viewport,
   { rows, rowHeight, edges, pinned }: TableLayout,

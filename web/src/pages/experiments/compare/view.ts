@@ -29,7 +29,7 @@ export interface View {
   /** Number of IDs in the URL that are not experiments of the dataset. */
   missing: number;
   keys: readonly Key[];
-  /** Returns an experiment's difference from the baseline. Undefined while it is being computed. */
+  /** Returns an experiment's difference from the baseline. Undefined while the difference is being computed. */
   differenceOf(session_id: string, key: string): PairComparison | undefined;
   /** Whether confidence intervals and p-values have been computed. */
   hasSignificance: boolean;

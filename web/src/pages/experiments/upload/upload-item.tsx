@@ -101,7 +101,7 @@ const pathOf = ({ loc = [] }: ValidationIssue): string =>
     .map((part, index) => (typeof part === "number" ? `[${part}]` : index > 0 ? `.${part}` : part))
     .join("") || "upload";
 
-/** Returns the rejected value if the value is short. */
+/** Formats the rejected value. Returns an empty string for objects and long values. */
 function inputText(input: unknown): string {
   if (input === undefined || input === null || typeof input === "object") return "";
   const text = JSON.stringify(input);

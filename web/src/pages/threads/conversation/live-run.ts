@@ -15,7 +15,7 @@ export interface Live {
   run_id: string;
   /** State after the last step. Undefined before the first `values` event. */
   values: unknown;
-  /** Messages that are being streamed, each with the ID of the task that generates it. */
+  /** Messages that are being streamed, each with the ID of the generating task. */
   writing: readonly { message: Message; task: string }[];
   running: readonly RunningTask[];
   /** Data of the latest `custom` events, newest last. */

@@ -3,7 +3,7 @@ import { orderOf } from "../order.ts";
 import { listOf, type Search } from "../search.ts";
 import type { View } from "../view.ts";
 
-/** An active filter, shown as an experiment name and a condition. */
+/** An active filter, shown as an experiment name and a condition. `without` contains the URL parameters that remove the filter. */
 export interface Chip {
   /** Name of the experiment. The page truncates long names. */
   experiment: string;
