@@ -4,7 +4,7 @@ import { type RunKey, runPath } from "./queries.ts";
 
 export const CANCEL_ACTIONS = [
   { action: "interrupt", label: "Interrupt", hint: "Stops the run and keeps its completed steps." },
-  { action: "rollback", label: "Roll back", hint: "Stops the run and deletes it with all its steps." },
+  { action: "rollback", label: "Roll back", hint: "Stops the run, then deletes the run and all its steps." },
 ] as const satisfies readonly { action: CancelAction; label: string; hint: string }[];
 
 export const cancelRun = (run: RunKey, action: CancelAction): Promise<void> =>

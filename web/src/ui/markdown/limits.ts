@@ -30,7 +30,8 @@ const LIST_ITEM = /^(?:[-*+]|\d{1,9}[.)])(?:\s|$)/;
 const DEFINITION = /^ {0,3}\[[^\]\n]+\]:/m;
 
 /**
- * Splits text into top-level blocks that are rendered separately, so that only the last block is parsed while text is streamed. Text with link or footnote definitions is not split, because definitions apply to all blocks.
+ * Splits text into top-level blocks that are rendered separately, so that only the last block is parsed while text is streamed. Text with
+ * link or footnote definitions is not split, because definitions apply to all blocks.
  */
 export function splitBlocks(text: string): string[] {
   if (DEFINITION.test(text)) return [text];

@@ -5,8 +5,8 @@ import { isCostly } from "./limits.ts";
 const MarkdownDocument = lazy(() => import("./document.tsx"));
 
 /**
- * Renders text that may contain Markdown. HTML is shown as text. The plain text is shown immediately and replaced with rendered Markdown at low
- * priority, so that a long conversation stays responsive.
+ * Renders text that may contain Markdown. HTML is shown as text. The plain text is shown immediately and replaced with rendered Markdown at
+ * low priority, so that a long conversation stays responsive.
  *
  * @param isWriting shows a cursor after the last word
  */

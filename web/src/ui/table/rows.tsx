@@ -54,7 +54,9 @@ export function TableRows<Row>({
   );
 }
 
-/** Returns the left edges of the columns. If a column grows, its width and therefore the edges are unknown, and all columns are rendered. */
+/**
+ * Returns the left edges of the columns. If a column grows, its width and therefore the edges are unknown, and all columns are rendered.
+ */
 function layoutOf<Row>(sized: readonly SizedColumn<Row>[]): Pick<TableLayout, "edges" | "pinned"> {
   const edges = [0];
   for (const { width } of sized) edges.push((edges.at(-1) as number) + width);

@@ -66,7 +66,7 @@ export function Verdict({
         {findings.length === 0 && (
           <span className="text-text-2">
             {isSingle
-              ? "Add an experiment to compare it with the baseline."
+              ? "Add another experiment to compare with the baseline."
               : view.hasSignificance
                 ? "No statistically significant differences from the baseline."
                 : "Computing statistical significance …"}

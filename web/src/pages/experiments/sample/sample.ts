@@ -172,7 +172,9 @@ function similarity(expected: string, given: string): number {
 
 const wordsOf = (text: string): string[] => text.toLowerCase().match(/[\w-]+/g) ?? [];
 
-/** Creates a deterministic random number generator that is seeded with a string (mulberry32 with FNV-1a) and returns numbers from 0 to 1. */
+/**
+ * Creates a deterministic random number generator that is seeded with a string (mulberry32 with FNV-1a) and returns numbers from 0 to 1.
+ */
 function randomOf(text: string): () => number {
   let state = 2_166_136_261;
   for (let i = 0; i < text.length; i++) state = Math.imul(state ^ text.charCodeAt(i), 16_777_619);
