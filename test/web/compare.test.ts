@@ -176,7 +176,7 @@ describeInBrowser("the compare page", () => {
     await expect.poll(() => search(page).ascending).toBe("true");
     await page.keyboard.press("Escape");
     await verdict.getByRole("button", { name: "Legend" }).click();
-    await page.getByText("192 of 200 examples have both scores").waitFor();
+    await page.getByText("192 of 200 examples have a score in both experiments").waitFor();
     await page.getByText("Set as baseline").waitFor();
     await expectAccessible(page);
   });

@@ -55,7 +55,7 @@ describeInBrowser("the deployments", () => {
     await page.keyboard.press("n");
     const empty = writeFiles(temporaryFolder(), { "readme.md": "nothing" });
     await page.getByLabel("Folder", { exact: true }).last().setInputFiles(empty);
-    await page.getByText("No langgraph.json found").waitFor();
+    await page.getByText("The selected folder has no langgraph.json").waitFor();
     await expectAccessible(page);
     rmSync(empty, { recursive: true });
     expect(await page.getByRole("button", { name: "Deploy", exact: true }).isDisabled()).toBe(true);
@@ -146,7 +146,7 @@ describeInBrowser("the deployments", () => {
         .count(),
     ).toBe(0);
     await latest.getByRole("button", { name: "Interrupt" }).click();
-    await page.getByText("Stopping. The live revision is not affected.").first().waitFor();
+    await page.getByText("Interrupting the revision. The live revision is not affected.").first().waitFor();
     await latest.getByText("interrupted", { exact: true }).waitFor();
     expect(await latest.getByRole("button", { name: "Interrupt" }).count()).toBe(0);
     await latest.getByRole("button", { name: "Roll back" }).click();

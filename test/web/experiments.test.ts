@@ -133,11 +133,11 @@ describeInBrowser("the pages of experiments", () => {
     expect(await textOf("errors")).toMatch(/^errors 2 % \+1 pp/);
     await expectAccessible(page);
 
-    await page.getByText("Select two or more to compare").waitFor();
+    await page.getByText("Select two or more experiments to compare").waitFor();
     await page.getByLabel("Select all").check();
     await page.getByRole("link", { name: "Compare 3" }).waitFor();
     await page.getByLabel("Select all").uncheck();
-    await page.getByText("Select two or more to compare").waitFor();
+    await page.getByText("Select two or more experiments to compare").waitFor();
   });
 
   it("choose and name the baseline with the keyboard alone", async () => {
@@ -177,7 +177,7 @@ describeInBrowser("the pages of experiments", () => {
 
     await page.getByRole("button", { name: "Actions for the first" }).click();
     await page.getByRole("menuitem", { name: "Delete" }).click();
-    await page.getByText("Its 200 runs and their feedback are deleted.").waitFor();
+    await page.getByText("The experiment's 200 runs and their feedback are deleted.").waitFor();
     // What is behind the dialog has no roles as long as that is open, so it says nothing about the end of the deletion.
     const deleted = page.waitForResponse((response) => response.request().method() === "DELETE");
     await page.getByRole("button", { name: "Delete", exact: true }).click();
@@ -187,7 +187,7 @@ describeInBrowser("the pages of experiments", () => {
 
     await page.getByRole("button", { name: "Dataset actions" }).click();
     await page.getByRole("menuitem", { name: "Delete" }).click();
-    await page.getByText("Its 200 examples and 2 experiments are deleted").waitFor();
+    await page.getByText("The dataset's 200 examples and 2 experiments are deleted").waitFor();
     await page.getByRole("button", { name: "Delete", exact: true }).click();
     await page.getByRole("link", { name: "Taken" }).waitFor();
     expect(await page.getByRole("link", { name: "Tidy" }).count()).toBe(0);

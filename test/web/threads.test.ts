@@ -176,7 +176,7 @@ describeInBrowser("threads", () => {
     await run(thread_id, { input: say("Where is order 1042?"), ...waiting(ENDLESS_MS) }, "");
     await said(page, "Where is order 1042?");
     await page.getByRole("button", { name: "Cancel options" }).click();
-    await page.getByText("deletes it with all its steps").waitFor();
+    await page.getByText("then deletes the run and all its steps").waitFor();
     await expectAccessible(page);
     await page.getByRole("menuitem", { name: "Roll back" }).click();
     await conversation(page).getByText("Where is order 1042?").waitFor({ state: "detached" });

@@ -12,7 +12,7 @@ import { Toasts } from "./ui/overlay/toast.tsx";
 
 followTheme();
 
-/** Retries requests that found no server. A request that the server rejected would be rejected again. */
+/** Retries a request only if the server could not be reached. A request that the server rejected would be rejected again. */
 const isRetryable = (error: Error): boolean =>
   error instanceof RequestError && (error.status === 0 || error.status === 503);
 
@@ -22,7 +22,7 @@ const client = new QueryClient({
   },
 });
 const router = createAppRouter(client);
-// Loads the code of the page in parallel with the session. Nothing is shown before the session has loaded.
+// Loads the page's code in parallel with the session. Nothing is shown until the session has loaded.
 void router.load();
 
 createRoot(document.getElementById("root") as HTMLElement).render(

@@ -3,40 +3,40 @@ import { type AnyRoute, createRootRouteWithContext } from "@tanstack/react-route
 import type { LucideIcon } from "lucide-react";
 import type { Scope } from "../../src/platform/contract/caller.ts";
 
-/** The parent route of all pages; it renders frame/frame.tsx. Routes may prefetch data before their page is loaded. */
+/** Parent route of all pages, rendered by frame/frame.tsx. Child routes can prefetch data while the page's code loads. */
 export const rootRoute = createRootRouteWithContext<{ client: QueryClient }>()();
 
-/** A string parameter of a URL; undefined if empty. The router parses a text such as `7` or `true` as JSON. */
+/** Reads a string parameter from the URL. Returns undefined for an empty string. The router parses `7` and `true` as JSON. */
 export const textOf = (value: unknown): string | undefined =>
   ["string", "number", "boolean"].includes(typeof value) ? String(value) || undefined : undefined;
 
-/** A search result in the palette. */
+/** A search result in the command palette. */
 export interface Destination {
   label: string;
-  /** A short description. */
+  /** Short description below the label. */
   hint?: string;
-  /** The path below /app: `/threads/3f2a...`. */
+  /** Path below /app, for example `/threads/3f2a...`. */
   to: string;
 }
 
-/** A source of search results in the palette. */
+/** A source of search results for the command palette. */
 export interface PaletteSource {
-  /** The heading of the group: "Threads". */
+  /** Heading of the source's results, for example "Threads". */
   group: string;
-  /** @param text the query; empty at first. Return about ten results at most. */
+  /** @param text the search text; empty when the palette opens. Return at most about ten results. */
   find(text: string, signal: AbortSignal): Promise<Destination[]>;
 }
 
 export interface Page {
   nav: {
     label: string;
-    /** The path below /app: "/threads". */
+    /** Path below /app, for example "/threads". */
     to: string;
     icon: LucideIcon;
-    /** The scope that the page requires; the entry is hidden without it. */
+    /** Scope that the page requires. Without this scope, the side bar hides the entry. */
     scope?: Scope;
   };
-  /** Routes below {@link rootRoute}. Components are loaded lazily (`lazyRouteComponent`). */
+  /** Child routes of {@link rootRoute}. Load their components with `lazyRouteComponent`. */
   routes: readonly AnyRoute[];
   palette?: readonly PaletteSource[];
 }

@@ -18,7 +18,7 @@ export const createAppRouter = (client: QueryClient) =>
     context: { client },
     defaultPreload: "intent",
     defaultErrorComponent: ({ error, reset }) => <ErrorState error={error as Error} retry={reset} />,
-    // React Query caches the data.
+    // React Query caches the data, so the router does not need to.
     defaultPreloadStaleTime: 0,
   });
 

@@ -1,6 +1,6 @@
 import { useSyncExternalStore } from "react";
 
-/** A value outside of React. Components that call `use` render again when it changes. */
+/** Creates a store for a value outside of React. Components that call `use` re-render when the value changes. */
 export function createStore<Value>(initial: Value) {
   let current = initial;
   const listeners = new Set<() => void>();

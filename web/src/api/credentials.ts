@@ -1,11 +1,11 @@
 import { createStore } from "../store.ts";
 
-/** The credentials of requests. The key is stored in the browser only, never in a URL, a cookie or a log. */
+/** API key and workspace that requests are sent with. The key is stored only in the browser, never in a URL, a cookie or a log. */
 export interface Credentials {
   key: string | undefined;
-  /** The selected workspace; undefined for the default workspace of the key. */
+  /** ID of the selected workspace. Undefined selects the key's default workspace. */
   tenant_id: string | undefined;
-  /** The server rejected the credentials: the sign-in page is shown. */
+  /** The server rejected the credentials, so the sign-in page is shown. */
   refused: boolean;
 }
 
@@ -22,29 +22,29 @@ const change = (changed: Partial<Credentials>): void => store.set({ ...store.get
 export const credentials = store.get;
 export const useCredentials = store.use;
 
-/** @param keep stores the key beyond the session of this tab */
+/** @param keep keeps the key in local storage, so that the user stays signed in after the tab closes */
 export function signIn(key: string, keep: boolean): void {
   (keep ? localStorage : sessionStorage).setItem(KEY, key);
   localStorage.removeItem(TENANT);
   change({ key, tenant_id: undefined, refused: false });
 }
 
-/** Removes the key. The caller resets the queries, so that no data of the user is left. */
+/** Removes the key. The caller must reset the query cache, which still contains the user's data. */
 export function signOut(): void {
   for (const storage of [sessionStorage, localStorage]) storage.removeItem(KEY);
   localStorage.removeItem(TENANT);
-  // The next request shows whether the server requires a key.
+  // Resets `refused`: the server's next response shows whether an API key is required.
   change({ key: undefined, tenant_id: undefined, refused: false });
 }
 
-/** @param tenant_id undefined for the default workspace of the key */
+/** @param tenant_id workspace ID; undefined selects the key's default workspace */
 export function chooseWorkspace(tenant_id: string | undefined): void {
   if (tenant_id) localStorage.setItem(TENANT, tenant_id);
   else localStorage.removeItem(TENANT);
   change({ tenant_id });
 }
 
-/** Shows the sign-in page after a 401. Ignores a late response to a request with other credentials. */
+/** Shows the sign-in page after a 401 response. A late 401 for earlier credentials is ignored. */
 export function refuse({ key }: Credentials): void {
   if (key === store.get().key && !store.get().refused) change({ refused: true });
 }

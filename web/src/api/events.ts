@@ -4,7 +4,7 @@ import { send } from "./request.ts";
 
 export interface ServerEvent {
   event: string;
-  /** The `data` field. All streams of the server contain JSON. */
+  /** The event's `data` field, which contains JSON in all streams of the server. */
   data: string;
   id: string | undefined;
 }
@@ -13,7 +13,7 @@ export interface EventsOptions {
   method?: "GET" | "POST";
   body?: unknown;
   query?: Record<string, string | undefined>;
-  /** Starts after this event. Default: depends on the route. */
+  /** ID of the last event that the caller has: the stream resumes after this event. The default depends on the route. */
   last_event_id?: string;
   signal: AbortSignal;
 }
@@ -21,10 +21,10 @@ export interface EventsOptions {
 const RECONNECT_DELAYS_MS = [250, 500, 1_000, 2_000, 4_000, 8_000];
 
 /**
- * Reads an event stream with the API key in a header, which EventSource cannot send. A broken connection resumes after the last event
- * that has an ID, without gaps or duplicates. A POST is never repeated: only GET requests resume.
+ * Reads an event stream with `fetch`, because EventSource cannot send the API key in a header. After a lost connection, a GET request
+ * resumes after the last event ID, without gaps or duplicates. A POST request is never repeated.
  *
- * @throws RequestError if the server rejects the request or cannot be reached for 15 s
+ * @throws RequestError if the server rejects the request, or if the connection cannot be restored within about 15 s
  */
 export async function* readEvents(path: string, options: EventsOptions): AsyncGenerator<ServerEvent> {
   const { method = "GET", signal } = options;

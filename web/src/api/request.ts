@@ -1,24 +1,24 @@
 import { credentials, refuse } from "./credentials.ts";
 
-/** The path of the web app with a trailing slash. The server writes it into this element, including a mount prefix. */
+/** Path of the web app with a trailing slash, including a mount prefix. The server writes the path into this `meta` element. */
 export const APP_PATH = document.querySelector<HTMLMetaElement>("meta[name=threadmill-path]")?.content ?? "/app/";
 
-/** The path of the API without a trailing slash; empty at the root of the host. */
+/** Path of the API without a trailing slash. Empty if the API is at the root of the host. */
 export const API_PATH = APP_PATH.replace(/\/app\/$/, "");
 
 export const API_URL = `${location.origin}${API_PATH}`;
 
-/** A validation error: `loc` is a path such as `["body", "results", 3, "start_time"]`. */
+/** A validation error of the server. `loc` is a path such as `["body", "results", 3, "start_time"]`. */
 export interface ValidationIssue {
   loc?: (string | number)[];
   msg?: string;
   input?: unknown;
 }
 
-/** A response that is not 2xx, or no response (status 0). The message is the `detail` of the server. */
+/** Error for a response that is not 2xx, or for a missing response (status 0). The message is the `detail` field of the response. */
 export class RequestError extends Error {
   readonly status: number;
-  /** The validation errors; empty for other errors. */
+  /** Validation errors of a 422 response. Empty for other errors. */
   readonly issues: readonly ValidationIssue[];
   constructor(status: number, detail: string, issues: readonly ValidationIssue[] = []) {
     super(detail);
@@ -30,12 +30,12 @@ export class RequestError extends Error {
 type QueryValue = string | number | boolean | null | undefined;
 
 export interface RequestOptions {
-  /** Undefined and null are omitted; lists become repeated parameters. */
+  /** Query parameters. Undefined and null values are omitted. Lists become repeated parameters. */
   query?: Record<string, QueryValue | readonly QueryValue[]>;
-  /** Sent as JSON, except FormData and Blob. */
+  /** Request body. FormData and Blob are sent unchanged, other values as JSON. */
   body?: unknown;
   headers?: Record<string, string>;
-  /** Overrides the selected workspace; null for the default workspace of the key. */
+  /** Workspace ID that replaces the selected workspace. Null selects the key's default workspace. */
   tenant_id?: string | null;
   signal?: AbortSignal;
 }
@@ -43,7 +43,7 @@ export interface RequestOptions {
 /**
  * Sends a request with the stored credentials.
  *
- * @param path from the root of the API: `/threads/search`
+ * @param path relative to the API's root, for example `/threads/search`
  * @throws RequestError for responses that are not 2xx
  */
 export async function send(method: string, path: string, options: RequestOptions = {}): Promise<Response> {
@@ -70,15 +70,15 @@ export async function send(method: string, path: string, options: RequestOptions
 }
 
 export interface UploadOptions {
-  /** Called with the number of sent bytes. */
+  /** Called with the number of bytes sent so far. */
   onProgress(sent_bytes: number): void;
   signal: AbortSignal;
 }
 
 /**
- * Sends a JSON file with the stored credentials and reports the progress.
+ * Uploads a JSON file with the stored credentials and reports the progress.
  *
- * @throws RequestError like {@link send}, or the reason of the signal after an abort
+ * @throws RequestError like {@link send}; after an abort, the signal's reason
  */
 export async function sendFile<T>(path: string, file: Blob, options: UploadOptions): Promise<T> {
   const sender = credentials();
@@ -91,7 +91,7 @@ export async function sendFile<T>(path: string, file: Blob, options: UploadOptio
   }
 }
 
-/** Uploads a body with XMLHttpRequest, because fetch does not report the progress. @returns the text of the response */
+/** Uploads a body with XMLHttpRequest, because fetch does not report upload progress. @returns the response body as text */
 export function upload(
   method: "POST" | "PUT",
   url: string,
@@ -116,7 +116,7 @@ export function upload(
   });
 }
 
-const NO_RESPONSE = "The server does not respond. Check that it is running and try again.";
+const NO_RESPONSE = "The server does not respond. Check that the server is running, then try again.";
 
 /** Sends a request and parses the JSON response. Returns undefined for an empty body. */
 async function json<T>(method: string, path: string, options?: RequestOptions): Promise<T> {
@@ -124,7 +124,7 @@ async function json<T>(method: string, path: string, options?: RequestOptions): 
   return (text === "" ? undefined : JSON.parse(text)) as T;
 }
 
-/** The HTTP methods. `T` is the type of the response, usually from a `contract` folder in src/. */
+/** Requests by HTTP method. `T` is the type of the response, usually declared in a `contract` folder of src/. */
 export const api = {
   get: <T>(path: string, options?: RequestOptions) => json<T>("GET", path, options),
   post: <T>(path: string, body?: unknown, options?: RequestOptions) => json<T>("POST", path, { ...options, body }),
@@ -149,12 +149,13 @@ function urlOf(path: string, query: RequestOptions["query"] = {}): string {
   return `${API_PATH}${path}${text && `?${text}`}`;
 }
 
-/** `detail` is a message or a list of validation errors. */
+/** Creates the error for a response whose `detail` is a message or a list of validation errors. */
 function errorOf(status: number, statusText: string, text: string): RequestError {
   const body = parsed(text) as { detail?: unknown; error?: unknown; message?: unknown } | null | undefined;
   const detail = body?.detail ?? body?.error ?? body?.message;
   if (typeof detail === "string") return new RequestError(status, detail);
-  if (!Array.isArray(detail)) return new RequestError(status, `Request failed: ${status} ${statusText}`);
+  if (!Array.isArray(detail))
+    return new RequestError(status, `The request failed with HTTP status ${status} ${statusText}`);
   const issues = detail as ValidationIssue[];
   const sentences = issues.map(
     ({ loc = [], msg = "" }) => `${loc.slice(1).join(".")}${loc.length > 1 ? ": " : ""}${msg}`,

@@ -11,7 +11,7 @@ export const sessionQuery = queryOptions({
     try {
       return await api.get<Session>("/app/api/session", { signal });
     } catch (error) {
-      // The selected workspace was deleted, or the key has no access to it any more.
+      // A 403 means that the selected workspace was deleted or that the key lost access to the workspace.
       if (!(error instanceof RequestError && error.status === 403 && credentials().tenant_id)) throw error;
       chooseWorkspace(undefined);
       return await api.get<Session>("/app/api/session", { signal });
@@ -20,13 +20,13 @@ export const sessionQuery = queryOptions({
   staleTime: 60_000,
 });
 
-/** The versions of the server and of its API. */
+/** Threadmill version and API level of the server. */
 export const serverQuery = queryOptions({
   queryKey: ["info"],
   queryFn: ({ signal }) => api.get<ServerInfo>("/info", { signal }),
 });
 
-/** Whether the credentials have a scope; undefined while the session is loading. */
+/** Whether the credentials include a scope. Undefined while the session is loading. */
 export function useMay(scope: Scope): boolean | undefined {
   const { data } = useQuery(sessionQuery);
   return data && mayUse(data, scope);

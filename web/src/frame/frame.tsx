@@ -8,12 +8,12 @@ import { SideBar } from "./side-bar.tsx";
 const loadPalette = () => import("./palette.tsx");
 const Palette = lazy(loadPalette);
 
-/** The layout around all pages: side bar, palette, keyboard shortcuts. */
+/** Layout around all pages, with the side bar, the command palette and the keyboard shortcuts. */
 export function Frame() {
   const [open, setOpen] = useState<"palette" | "keys">();
   const close = () => setOpen(undefined);
   useKeyboard();
-  // Preloaded after the page, so that it opens without delay and no keystroke is lost.
+  // Loads the palette after the page, so that opening the palette is immediate and no keystroke is lost.
   useEffect(() => void loadPalette(), []);
   useKeys({
     "mod+k": { does: "Search pages, agents, threads and experiments", run: () => setOpen("palette") },

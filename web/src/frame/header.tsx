@@ -15,15 +15,15 @@ export interface Crumb {
 export interface PageProps {
   title: string;
   crumbs?: readonly Crumb[];
-  /** Shown beside the title: a status, an ID. */
+  /** Content beside the title, such as a status or an ID. */
   beside?: ReactNode;
   actions?: ReactNode;
-  /** The content fills the height without a margin and scrolls itself, like a table. */
+  /** The content fills the page's height without a margin and scrolls by itself, like a table. */
   fill?: boolean;
   children: ReactNode;
 }
 
-/** The frame of every page: a header with breadcrumb, title and actions, and the content. */
+/** Frame of every page: a header with breadcrumb, title and actions, and the content below. */
 export function Page({ title, crumbs = [], beside, actions, fill, children }: PageProps) {
   const openPalette = useContext(PaletteOpener);
   useEffect(() => {

@@ -1,18 +1,18 @@
 import { useEffect, useRef } from "react";
 
 export interface Key {
-  /** The description in the list of shortcuts: "Next row". */
+  /** Description in the list of shortcuts, for example "Next row". */
   does: string;
   run(): void;
 }
 
-/** By the name of the key in the browser (`j`, `Enter`, `?`), or `mod+k` for ⌘ or Ctrl. */
+/** Shortcuts by `KeyboardEvent.key` (`j`, `Enter`, `?`), or by `mod+k` for ⌘ K and Ctrl K. */
 export type Keys = Record<string, Key>;
 
-/** The registered shortcuts; the last registration wins. */
+/** Registered shortcuts. For the same key, the last registration wins. */
 const active: { current: Keys }[] = [];
 
-/** Registers shortcuts while the component is mounted. A later component overrides the same key of an earlier one. */
+/** Registers shortcuts while the component is mounted. They override earlier registrations of the same key. */
 export function useKeys(keys: Keys): void {
   const entry = useRef(keys);
   entry.current = keys;
@@ -24,12 +24,12 @@ export function useKeys(keys: Keys): void {
 
 export const activeKeys = (): Keys => Object.assign({}, ...active.map((entry) => entry.current));
 
-/** In text inputs and lists, keys are not shortcuts. */
+/** Whether the user is typing or using a list or menu. Shortcuts are then disabled. */
 const isWriting = (target: EventTarget | null): boolean =>
   target instanceof Element &&
   target.closest("input, textarea, select, [contenteditable], [role=menu], [role=listbox]") !== null;
 
-/** These elements handle Enter and Space themselves. */
+/** Whether the element handles Enter and Space itself. */
 const isPressed = (target: EventTarget | null): boolean =>
   target instanceof Element && target.closest("button, a, summary, [role=tab]") !== null;
 

@@ -12,7 +12,7 @@ const ITEM = "flex cursor-default items-center gap-3 rounded-md px-2.5 py-1.5 te
 const GROUP =
   "[&_[cmdk-group-heading]]:px-2.5 [&_[cmdk-group-heading]]:pt-2 [&_[cmdk-group-heading]]:pb-1 [&_[cmdk-group-heading]]:text-table [&_[cmdk-group-heading]]:text-text-3";
 
-/** The command palette: searches pages and the sources that pages register. */
+/** Command palette that searches pages and the registered search sources. */
 export default function Palette({ onClose }: { onClose(): void }) {
   const [text, setText] = useState("");
   const [chosen, setChosen] = useState("");
@@ -40,7 +40,7 @@ export default function Palette({ onClose }: { onClose(): void }) {
     { heading: "Pages", destinations: ownPages },
     ...sources.map(({ group }, index) => ({ heading: group, destinations: found[index]?.data ?? [] })),
   ];
-  // A keystroke may remove the selected item from the list; Enter then opens the first one.
+  // A keystroke may remove the selected item from the results. Enter then opens the first item.
   const values = groups.flatMap(({ heading, destinations }) => destinations.map((each) => itemOf(heading, each)));
   const value = values.includes(chosen) ? chosen : (values[0] ?? "");
   return (
@@ -52,7 +52,7 @@ export default function Palette({ onClose }: { onClose(): void }) {
           className="fixed top-[12vh] left-1/2 z-50 w-[min(560px,calc(100vw-24px))] -translate-x-1/2 animate-appear overflow-hidden rounded-xl border border-line bg-raised shadow-float"
         >
           <Dialog.Title className="sr-only">Search</Dialog.Title>
-          {/* The sources search themselves: no filtering here. */}
+          {/* The sources return filtered results, so cmdk must not filter again. */}
           <Command shouldFilter={false} label="Search" value={value} onValueChange={setChosen}>
             <Command.Input
               value={text}
@@ -75,7 +75,7 @@ export default function Palette({ onClose }: { onClose(): void }) {
   );
 }
 
-/** Unique per group: two groups may contain the same page. */
+/** Unique key of an item. Includes the heading, because two groups may contain the same page. */
 const itemOf = (heading: string, { label, to }: Destination): string => `${heading} ${label} ${to}`;
 
 function Group({

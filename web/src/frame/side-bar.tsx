@@ -6,7 +6,7 @@ import { sessionQuery } from "../api/session.ts";
 import { pages } from "../pages.ts";
 import { classes } from "../ui/layout.tsx";
 
-/** The pages that the user has access to. At the left, on narrow screens at the bottom. */
+/** Links to the pages that the user can access. The bar is at the left, or at the bottom on narrow screens. */
 export function SideBar() {
   const { data: session } = useQuery(sessionQuery);
   const shown = pages.filter(({ nav }) => !nav.scope || !session || mayUse(session, nav.scope));
@@ -38,7 +38,7 @@ export function SideBar() {
           {({ isActive }) => (
             <>
               <Icon className="size-4 max-sm:size-5" aria-hidden />
-              {/* Seven labels are too wide for a phone: only the open page has its label there. */}
+              {/* Seven labels do not fit on a phone, so only the current page's label is shown there. */}
               <span className={classes(!isActive && "max-sm:sr-only")}>{label}</span>
             </>
           )}

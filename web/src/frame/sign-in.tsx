@@ -24,7 +24,7 @@ function SignIn({ wasRefused }: { wasRefused: boolean }) {
   const [keep, setKeep] = useState(false);
   const submit = (event: FormEvent) => {
     event.preventDefault();
-    // Drops cached data of the previous credentials.
+    // Drops data that was cached for the previous credentials.
     client.clear();
     signIn(key.trim(), keep);
   };
@@ -40,8 +40,8 @@ function SignIn({ wasRefused }: { wasRefused: boolean }) {
         </div>
         <Field
           label="API key"
-          error={wasRefused ? "Invalid key. It may be revoked or incomplete." : undefined}
-          hint="Stored in this browser and sent to this server only."
+          error={wasRefused ? "Invalid key. Check that the key is complete and not revoked." : undefined}
+          hint="The key is stored in this browser and sent only to this server."
         >
           {(props) => (
             <Input
@@ -58,7 +58,7 @@ function SignIn({ wasRefused }: { wasRefused: boolean }) {
         </Field>
         <Checkbox
           label="Stay signed in on this computer"
-          hint="Otherwise you are signed out when this tab closes."
+          hint="If not selected, you are signed out when this tab closes."
           checked={keep}
           onChange={(event) => setKeep(event.target.checked)}
         />

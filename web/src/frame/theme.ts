@@ -3,7 +3,7 @@ import { useSyncExternalStore } from "react";
 export const THEMES = ["system", "light", "dark"] as const;
 export type Theme = (typeof THEMES)[number];
 
-/** Also read by public/theme.js before the first paint. */
+/** Local storage key of the theme. public/theme.js reads the same key before the first paint. */
 const KEY = "threadmill.theme";
 const DARK = "(prefers-color-scheme: dark)";
 const listeners = new Set<() => void>();
@@ -26,13 +26,13 @@ export function chooseTheme(theme: Theme): void {
   apply();
 }
 
-/** Follows changes of the system theme and of other tabs. Called once at startup. */
+/** Applies changes of the system theme and changes made in other tabs. Called once at startup. */
 export function followTheme(): void {
   matchMedia(DARK).addEventListener("change", apply);
   window.addEventListener("storage", apply);
 }
 
-/** The selected theme. Updates when another tab changes it. */
+/** Selected theme. Re-renders the caller when the theme changes, including in another tab. */
 export const useTheme = (): Theme =>
   useSyncExternalStore((listener) => {
     listeners.add(listener);

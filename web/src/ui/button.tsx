@@ -3,21 +3,21 @@ import type { ComponentProps } from "react";
 import { classes } from "./layout.tsx";
 
 const LOOKS = {
-  /** The main action; one per view. */
+  /** The main action. Use one primary button per view. */
   primary: "bg-accent text-on-accent hover:not-disabled:bg-accent-hover",
   plain: "border border-line-strong bg-raised text-text hover:not-disabled:bg-hover",
-  /** For rows and toolbars. */
+  /** For table rows and toolbars. */
   quiet: "text-text-2 hover:not-disabled:bg-hover hover:not-disabled:text-text",
   danger: "border border-line-strong bg-raised text-error hover:not-disabled:bg-error-bg",
 } as const;
 
 export interface ButtonProps extends ComponentProps<"button"> {
   look?: keyof typeof LOOKS;
-  /** 24 px high, in table rows. */
+  /** 24 px high, for table rows. */
   small?: boolean;
-  /** An icon without text; requires an aria-label. */
+  /** Icon without text. Requires an `aria-label`. */
   square?: boolean;
-  /** Renders the child element, for example a link, as a button. */
+  /** Renders the child element, such as a link, with the button's style. */
   asChild?: boolean;
 }
 

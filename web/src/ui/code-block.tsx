@@ -33,7 +33,10 @@ export function CodeBlock({ code, label }: { code: string; label?: string }) {
   );
 }
 
-/** An ID: its last eight characters, because IDs begin with a timestamp. Hover and copy give the complete ID. */
+/**
+ * Shows the last eight characters of an ID, because IDs begin with a timestamp. Hovering shows the complete ID, and the Copy button copies
+ * the complete ID.
+ */
 export function Id({ id }: { id: string }) {
   return (
     <span className="inline-flex items-center gap-0.5 font-mono text-table" title={id}>

@@ -1,4 +1,4 @@
-/** Formats of numbers and times. A missing value is a dash, never 0. */
+/** Formatting of numbers and times. A missing value is formatted as a dash, never as 0. */
 
 export const DASH = "–";
 const MINUS = "−";
@@ -13,7 +13,10 @@ const THREE_DIGITS = new Intl.NumberFormat("en-US", { maximumSignificantDigits: 
 const INTEGER = new Intl.NumberFormat("en-US", { maximumFractionDigits: 0 });
 const ONE_DECIMAL = new Intl.NumberFormat("en-US", { maximumFractionDigits: 1 });
 
-/** Three significant digits with thousands separators: `0.812`, `12.3`, `1,230`. Integers stay integers: `1`, `1,234`. */
+/**
+ * Formats a number with three significant digits and thousands separators: `0.812`, `12.3`, `1,230`. Integers keep all digits: `1`,
+ * `1,234`.
+ */
 export function number(value: Maybe): string {
   if (isMissing(value)) return DASH;
   if (Number.isInteger(value)) return withMinus(INTEGER.format(value));
@@ -24,31 +27,31 @@ export function number(value: Maybe): string {
 
 const TWO_DIGITS = new Intl.NumberFormat("en-US", { maximumSignificantDigits: 2 });
 
-/** Two significant digits, for a difference beside the exact number: `0.57`, `12`. */
+/** Formats a difference that is shown beside the exact number with two significant digits: `0.57`, `12`. */
 export const rough = (value: Maybe): string =>
   isMissing(value) ? DASH : Math.abs(value) < 100 ? withMinus(TWO_DIGITS.format(value)) : number(value);
 
-/** A fixed number of decimals, for numbers in a column: `−0.020`. */
+/** Formats a number with a fixed number of decimals, for table columns: `−0.020`. */
 export const fixed = (value: Maybe, decimals: number): string =>
   isMissing(value) ? DASH : withMinus(value.toFixed(decimals));
 
 export const count = (value: Maybe): string => (isMissing(value) ? DASH : INTEGER.format(value));
 
-/** A difference with its sign: `+0.035`, `−0.022`, `±0`. */
+/** Formats a difference with its sign: `+0.035`, `−0.022`, `±0`. */
 export function delta(value: Maybe, format: (value: Maybe) => string = number): string {
   if (isMissing(value)) return DASH;
   if (value === 0) return "±0";
   return `${value > 0 ? "+" : MINUS}${format(Math.abs(value))}`;
 }
 
-/** A share of 1: `0.4 %`, `12.3 %`, `100 %`. */
+/** Formats a fraction as a percentage: `0.4 %`, `12.3 %`, `100 %`. */
 export const percent = (share: Maybe): string =>
   isMissing(share) ? DASH : `${withMinus(ONE_DECIMAL.format(share * 100))} %`;
 
-/** A difference of two shares: `1.5 pp`. */
+/** Formats the difference between two fractions in percentage points: `1.5 pp`. */
 export const percentagePoints = (share: Maybe): string => percent(share).replace("%", "pp");
 
-/** `320 ms`, `1.24 s`, `2 min 5 s`, `3 h 12 min`. */
+/** Formats a duration: `320 ms`, `1.24 s`, `2 min 5 s`, `3 h 12 min`. */
 export function duration(ms: Maybe): string {
   if (isMissing(ms)) return DASH;
   if (ms < 0) return `${MINUS}${duration(-ms)}`;
@@ -69,10 +72,10 @@ const pair = (large: number, unit: string, small: number, smallUnit: string) =>
 
 const BYTE_UNITS = ["B", "KB", "MB", "GB", "TB"];
 
-/** A duration in seconds, like {@link duration}. */
+/** Formats a duration in seconds like {@link duration}. */
 export const seconds = (value: Maybe): string => duration(isMissing(value) ? value : value * 1_000);
 
-/** `512 B`, `1.23 MB`; a KB has 1,000. */
+/** Formats a size: `512 B`, `1.23 MB`. 1 KB is 1,000 bytes. */
 export function bytes(value: Maybe): string {
   if (isMissing(value)) return DASH;
   const power = value < 1 ? 0 : Math.min(Math.floor(Math.log10(value) / 3), BYTE_UNITS.length - 1);
@@ -89,7 +92,7 @@ const STEPS: readonly (readonly [limit_s: number, size_s: number, unit: Intl.Rel
 ];
 const RELATIVE = new Intl.RelativeTimeFormat("en", { numeric: "auto", style: "short" });
 
-/** `just now`, `5 min. ago`, `yesterday`, `in 2 hr.` */
+/** Formats a time relative to now: `just now`, `5 min. ago`, `yesterday`, `in 2 hr.` */
 export function relativeTime(time: Date, now: Date): string {
   const seconds = (time.getTime() - now.getTime()) / 1_000;
   if (Math.abs(seconds) < 10) return "just now";
@@ -103,11 +106,11 @@ const EXACT_TIME = new Intl.DateTimeFormat("en-CA", {
   hourCycle: "h23",
 });
 
-/** The time in the time zone of the browser, to the second. */
+/** Formats a time to the second, in the browser's time zone. */
 export const exactTime = (time: Date): string => EXACT_TIME.format(time);
 
-/** A text with a capital first letter, for labels. */
+/** Capitalizes the first letter, for labels. */
 export const capitalized = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
 
-/** A word in single quotes for a POSIX shell. */
+/** Quotes a word for a POSIX shell. */
 export const shellQuote = (word: string): string => `'${word.replaceAll("'", "'\\''")}'`;

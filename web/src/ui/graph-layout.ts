@@ -3,26 +3,26 @@ import { Graph, layout } from "@dagrejs/dagre";
 export interface GraphNode {
   id: string;
   label: string;
-  /** The start or the end of the graph; drawn smaller. */
+  /** Whether the node is the graph's start or end, which is drawn smaller. */
   isEnd: boolean;
 }
 
 export interface GraphEdge {
   source: string;
   target: string;
-  /** Drawn dashed. */
+  /** Whether the edge is conditional, which is drawn dashed. */
   conditional: boolean;
   label?: string;
 }
 
-/** An edge with its SVG path and the position of its label. */
+/** An edge with its SVG path and its label's position. */
 export interface PlacedEdge extends GraphEdge {
   key: string;
   path: string;
   middle: Point;
 }
 
-/** The positions in pixels. Nodes have their centre. */
+/** Positions in pixels. A node's position is its centre. */
 interface Layout {
   height: number;
   nodes: (GraphNode & { x: number; y: number; width: number; height: number })[];
@@ -34,13 +34,13 @@ interface Point {
   y: number;
 }
 
-/** The average width of a letter in Inter at 13 px, the font of labels. */
+/** Average width of a letter in Inter at 13 px, the font of the labels. */
 const LETTER_PX = 7.4;
 const MARGIN_PX = 12;
 const NODE_HEIGHT_PX = 34;
 const END_HEIGHT_PX = 24;
 
-/** Lays out nodes in layers from top to bottom with few edge crossings (Sugiyama method, by dagre). */
+/** Arranges nodes in layers from top to bottom with few edge crossings (Sugiyama method, computed by dagre). */
 export function layoutOf(nodes: readonly GraphNode[], edges: readonly GraphEdge[]): Layout {
   const graph = new Graph({ multigraph: true });
   graph.setGraph({ rankdir: "TB", nodesep: 36, ranksep: 44, edgesep: 18, marginx: MARGIN_PX, marginy: MARGIN_PX });
@@ -68,7 +68,7 @@ export function layoutOf(nodes: readonly GraphNode[], edges: readonly GraphEdge[
 const sizeOf = (label: string | undefined) =>
   label ? { width: label.length * LETTER_PX, height: 18, labelpos: "c" as const } : {};
 
-/** A smooth curve through the midpoints of the points, with the points as control points. */
+/** Returns a smooth SVG path through the midpoints between the points, which are the control points. */
 function pathOf(points: readonly Point[]): string {
   const [first, ...others] = points as [Point, ...Point[]];
   const last = others.at(-1) ?? first;

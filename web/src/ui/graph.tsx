@@ -16,7 +16,7 @@ import { useMemo } from "react";
 import { type GraphEdge, type GraphNode, layoutOf, type PlacedEdge } from "./graph-layout.ts";
 import { classes } from "./layout.tsx";
 
-/** The state of a node: `running`, or `next` for a node that a thread continues with. */
+/** `running` for a node that is running, `next` for a node that the thread continues with. */
 export type NodeState = "running" | "next";
 
 export interface GraphDrawingProps {
@@ -31,7 +31,7 @@ type DrawnEdge = Edge<PlacedEdge & Record<string, unknown>, "graph">;
 
 const MIN_HEIGHT_PX = 160;
 
-/** A graph with zoom and pan. Conditional edges are dashed. A hidden list describes the nodes and edges for screen readers. */
+/** A graph with zoom and pan. Conditional edges are dashed. A visually hidden list describes nodes and edges for screen readers. */
 export default function GraphDrawing({ nodes, edges, label, stateOf = () => undefined }: GraphDrawingProps) {
   const layout = useMemo(() => layoutOf(nodes, edges), [nodes, edges]);
   const drawnEdges = useMemo(() => layout.edges.map(drawnEdge), [layout]);

@@ -3,15 +3,15 @@ import { useState } from "react";
 import { Button } from "./button.tsx";
 import { count } from "./format.ts";
 
-/** The number of children that are shown at first: a list may have 100,000. */
+/** Number of children that are shown initially. A list may have 100,000 items. */
 const INITIAL_CHILDREN = 100;
-/** Longer strings are truncated until they are expanded. */
+/** Longer strings are truncated until the user expands them. */
 const MAX_TEXT_LENGTH = 400;
 
 /**
- * A JSON value as a tree, one key per line.
+ * Shows a JSON value as a tree with one key per line.
  *
- * @param open the number of levels that are expanded at first
+ * @param open number of levels that are expanded initially
  */
 export function JsonTree({ value, name, open = 1 }: { value: unknown; name?: string; open?: number }) {
   return (

@@ -1,7 +1,7 @@
 import type { ReactNode } from "react";
 import { useSyncExternalStore } from "react";
 
-/** A scrollable region with a name that the keyboard can reach (WCAG 2.1.1). */
+/** A named scrollable region that can be focused with the keyboard (WCAG 2.1.1). */
 export function ScrollRegion({
   label,
   className,
@@ -29,7 +29,7 @@ export const DetailSection = ({ title, children }: { title: string; children: Re
 /** Joins class names and skips falsy values. */
 export const classes = (...names: (string | false | null | undefined)[]): string => names.filter(Boolean).join(" ");
 
-/** Narrow screens have the side bar at the bottom and show tables as cards. */
+/** Media query for narrow screens, which have the side bar at the bottom and show tables as cards. */
 export const isNarrow = "(max-width: 639px)";
 
 export const useMedia = (query: string): boolean =>

@@ -12,7 +12,7 @@ export function Progress({
   label: string;
   done: number;
   total: number;
-  /** The format of the counts: `bytes` of format.ts for uploads. */
+  /** Formats the counts, for example `bytes` of format.ts for uploads. */
   format?: (value: number) => string;
   onCancel?: () => void;
 }) {

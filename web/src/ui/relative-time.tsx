@@ -1,7 +1,7 @@
 import { useSyncExternalStore } from "react";
 import { DASH, exactTime, relativeTime } from "./format.ts";
 
-/** All times of a page update together. */
+/** Interval at which all times on a page update together. */
 const TICK_MS = 15_000;
 let now = new Date();
 const listeners = new Set<() => void>();
@@ -22,16 +22,18 @@ function subscribe(listener: () => void): () => void {
 }
 
 const nowOfPage = (): Date => {
-  // Without subscribers the clock does not tick: update it for the first render.
+  // The clock ticks only while components subscribe, so the first render must update the time.
   if (listeners.size === 0 && Date.now() - now.getTime() > TICK_MS) now = new Date();
   return now;
 };
 
 /**
- * A relative time with the exact time on hover. A past time never reads as a future one: the clock of the server may be ahead of the
- * clock of the browser, and the current time is up to {@link TICK_MS} old.
+ * Shows a relative time, and the exact time on hover.
  *
- * @param isAhead the time may be in the future: the expiry of a token, the start of a run
+ * A past time is never shown as a future time: the server's clock may be ahead of the browser's clock, and the current time is up to {@link
+ * TICK_MS} old.
+ *
+ * @param isAhead whether the time may be in the future, such as a token's expiry or a run's start
  */
 export function RelativeTime({ time, isAhead = false }: { time: string | null | undefined; isAhead?: boolean }) {
   const current = useSyncExternalStore(subscribe, nowOfPage);

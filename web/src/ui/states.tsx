@@ -4,7 +4,7 @@ import { Button } from "./button.tsx";
 import { CodeBlock } from "./code-block.tsx";
 import { classes } from "./layout.tsx";
 
-/** An empty page or list: what to do next, with a command to copy. */
+/** Placeholder of an empty page or list that describes the next step and may show a command to copy. */
 export function EmptyState({
   title,
   children,
@@ -47,12 +47,12 @@ export function ErrorState({ error, retry }: { error: Error; retry?: () => void 
   );
 }
 
-/** A placeholder with the size of the content that is loading. */
+/** Placeholder with the size of the content that is loading. */
 export const Skeleton = ({ className }: { className?: string }) => (
   <span aria-hidden className={classes("block h-3.5 animate-pulse-slow rounded bg-line", className)} />
 );
 
-/** Placeholder rows of a table. The label appears after a second. */
+/** Placeholder rows of a table. The label appears after one second. */
 export function SkeletonRows({ rows = 6, height = 32, label }: { rows?: number; height?: 32 | 56; label: string }) {
   return (
     <div role="status" aria-label={label}>

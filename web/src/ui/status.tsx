@@ -13,7 +13,7 @@ const KINDS = {
 
 export type StatusKind = keyof typeof KINDS;
 
-/** The appearance of statuses that are not kinds themselves. */
+/** Maps statuses that are not themselves a {@link StatusKind}. */
 const KIND_OF: Record<string, StatusKind> = {
   busy: "running",
   idle: "success",
@@ -22,7 +22,7 @@ const KIND_OF: Record<string, StatusKind> = {
   active: "success",
 };
 
-/** A status with an icon in its colour and a capital first letter. Running statuses pulse slowly. */
+/** Shows a status with a coloured icon and a capital first letter. The icon of a running status pulses slowly. */
 export function Status({ status, kind }: { status: string; kind?: StatusKind }) {
   const shown = kind ?? KIND_OF[status] ?? (status in KINDS ? (status as StatusKind) : "pending");
   const { icon: Icon, color } = KINDS[shown];
@@ -34,7 +34,7 @@ export function Status({ status, kind }: { status: string; kind?: StatusKind }) 
   );
 }
 
-/** A short label: a tag, a scope, a version. */
+/** A short label, such as a tag, a scope or a version. */
 export function Badge({ children, mono }: { children: ReactNode; mono?: boolean }) {
   return (
     <span

@@ -14,7 +14,7 @@ export function Tabs<Value extends string>({
   onChange(value: Value): void;
   tabs: readonly { value: Value; label: ReactNode; content: ReactNode }[];
   label: string;
-  /** The content takes the remaining height of the page, without a margin. */
+  /** The content fills the page's remaining height without a margin. */
   fill?: boolean;
 }) {
   return (

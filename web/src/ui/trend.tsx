@@ -2,19 +2,19 @@ import type { ReactNode } from "react";
 
 export interface TrendPoint {
   id: string;
-  /** The name of the measured item. */
+  /** Name of the measured item. */
   label: string;
   value: number;
 }
 
 const WIDTH = 148;
 const HEIGHT = 32;
-/** Padding for the points at the edges. */
+/** Padding of the drawing in pixels, so that points at the edges are not cut off. */
 const EDGE = 4;
-/** Longer series show their last points only: more points than this would overlap. */
+/** Maximum number of points, after which points would overlap. Longer series show only their last points. */
 const MAX_POINTS = 60;
 
-/** A value over time: name, newest value, change and a line with the newest value at the right. */
+/** A metric over time: name, newest value, change and a line with the newest value at the right. */
 export function Trend({
   name,
   points,
@@ -22,10 +22,10 @@ export function Trend({
   change,
 }: {
   name: string;
-  /** Oldest first; not empty. */
+  /** Points, oldest first. Must not be empty. */
   points: readonly TrendPoint[];
   format(value: number): string;
-  /** The change of the newest value. */
+  /** Change of the newest value. */
   change?: ReactNode;
 }) {
   const drawn = points.slice(-MAX_POINTS);
@@ -52,7 +52,7 @@ export function Trend({
           return (
             <g key={point.id} className="group/point">
               <title>{`${point.label}: ${format(point.value)}`}</title>
-              {/* Wider than the point, as a hover target. */}
+              {/* Larger than the point, so that the point is easy to hover. */}
               <rect x={x - 5} y={0} width={10} height={HEIGHT} className="fill-transparent" />
               <circle
                 cx={x}

@@ -105,7 +105,7 @@ function Actions({ assistant: { assistant_id, metadata, name } }: { assistant: A
           <MessageSquarePlus size={15} aria-hidden /> New thread
         </Link>
       </Button>
-      {/* The default assistant of a graph cannot be deleted. */}
+      {/* A graph's default assistant cannot be deleted. */}
       {metadata.created_by !== "system" && (
         <Button look="danger" square aria-label="Delete assistant" onClick={() => setDeleting(true)}>
           <Trash2 size={15} />
@@ -124,7 +124,8 @@ function Actions({ assistant: { assistant_id, metadata, name } }: { assistant: A
           toast(`“${name}” deleted`);
         }}
       >
-        Its versions are deleted and its active runs are stopped. Its threads are kept. This cannot be undone.
+        The assistant's versions are deleted and its active runs are stopped. Its threads are kept. This cannot be
+        undone.
       </Confirm>
     </>
   );

@@ -76,7 +76,7 @@ export function AgentsPage() {
               <EmptyState title="No assistants match" />
             ) : (
               <EmptyState title="No agents yet" command="npx threadmill dev --config langgraph.json">
-                Each graph in the <code>langgraph.json</code> of a project has a default assistant.
+                Each graph in a project's <code>langgraph.json</code> has a default assistant.
               </EmptyState>
             )
           }
@@ -89,7 +89,7 @@ export function AgentsPage() {
 
 const isDefault = ({ metadata }: Assistant) => metadata.created_by === "system";
 
-/** The assistants that match the filters, grouped by graph, the default assistant of each graph first. */
+/** Groups the assistants that match the filters by graph. Each graph's default assistant comes first. */
 function byGraph(assistants: readonly Assistant[], graph: string | undefined, q: string): Assistant[] {
   const query = q.toLowerCase();
   return assistants

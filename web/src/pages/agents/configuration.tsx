@@ -8,10 +8,10 @@ import { toast } from "../../ui/overlay/toast.tsx";
 import { assistantQuery, assistantsQuery, schemasQuery } from "./queries.ts";
 import { SchemaSection } from "./schema-section.tsx";
 
-/** The fields that a new version can change. */
+/** Assistant fields that a new version can change. */
 type Draft = Pick<Assistant, "name" | "description" | "config" | "context" | "metadata">;
 
-/** Edits the fields of an assistant, with forms for the schemas of its graph. Saving creates and activates a new version. */
+/** Edits an assistant's fields, with forms for the schemas of its graph. Saving creates and activates a new version. */
 export function Configuration({ assistant }: { assistant: Assistant }) {
   const { assistant_id } = assistant;
   const client = useQueryClient();
@@ -47,21 +47,21 @@ export function Configuration({ assistant }: { assistant: Assistant }) {
       </div>
       <SchemaSection
         title="Context"
-        hint="Passed to the graph with each run."
+        hint="Passed to the graph in each run."
         schema={schemas?.context_schema}
         value={draft.context}
         onChange={(context) => change("context", context)}
       />
       <SchemaSection
         title="Config"
-        hint="Settings of the graph (configurable), maximum number of steps (recursion_limit) and tags."
+        hint="Graph settings (configurable), maximum number of steps per run (recursion_limit) and tags."
         schema={schemas && CONFIG_SCHEMA}
         value={draft.config}
         onChange={(config) => change("config", config)}
       />
       <SchemaSection
         title="Metadata"
-        hint="Custom keys to filter threads and runs by. Keys that you remove here keep their value."
+        hint="Custom keys for filtering threads and runs. Removing a key here does not delete it, because saving merges metadata."
         schema={null}
         value={draft.metadata}
         onChange={(metadata) => change("metadata", metadata)}
@@ -79,18 +79,18 @@ export function Configuration({ assistant }: { assistant: Assistant }) {
   );
 }
 
-/** The config fields that all graphs support. */
+/** Config fields that all graphs support. */
 const CONFIG_SCHEMA = {
   type: "object",
   properties: {
-    configurable: { title: "configurable", description: "JSON: settings of the graph." },
+    configurable: { title: "configurable", description: "Graph settings, as JSON." },
     recursion_limit: {
       type: "integer",
       title: "recursion_limit",
       minimum: 1,
-      description: "Recursion limit: the maximum number of steps of a run.",
+      description: "Maximum number of steps per run.",
     },
-    tags: { title: "tags", description: "JSON: a list of strings." },
+    tags: { title: "tags", description: "Tags of each run, as a JSON list of strings." },
   },
 };
 

@@ -5,12 +5,12 @@ import type { NodeState } from "../../ui/graph.tsx";
 import { ErrorState, Skeleton } from "../../ui/states.tsx";
 import { drawingQuery } from "./queries.ts";
 
-/** Loaded on demand: it contains the graph library. */
+/** Loaded on demand, because the module includes the graph library. */
 const GraphDrawing = lazy(() => import("../../ui/graph.tsx"));
 
 const ENDS: Record<string, string> = { __start__: "start", __end__: "end" };
 
-/** The graph of an assistant. @param xray expands subgraphs */
+/** Drawing of an assistant's graph. @param xray expands subgraphs */
 export function AssistantDrawing({
   assistant_id,
   xray = false,

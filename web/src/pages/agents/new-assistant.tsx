@@ -14,7 +14,7 @@ export function NewAssistant({
   graphs,
   onClose,
 }: {
-  /** The preselected graph. */
+  /** ID of the graph that is selected initially. */
   graph_id: string | undefined;
   graphs: readonly string[];
   onClose(): void;
@@ -39,7 +39,7 @@ export function NewAssistant({
   return (
     <FormDialog
       title="New assistant"
-      description="A named configuration of a graph."
+      description="An assistant is a graph with a named configuration."
       action="Create assistant"
       disabled={creating.isPending || !graph_id}
       error={creating.error}

@@ -5,7 +5,7 @@ import { findAssistants } from "./queries.ts";
 
 export interface AgentsSearch {
   graph?: string;
-  /** Part of the name or description. */
+  /** Search text for the name or description. */
   q?: string;
 }
 
@@ -23,9 +23,9 @@ export const SECTIONS = ["graph", "configuration", "versions"] as const;
 export type Section = (typeof SECTIONS)[number];
 
 export interface AgentView {
-  /** Default: the graph. */
+  /** Default: the graph section. */
   section?: Section;
-  /** The version that is open. */
+  /** Number of the version whose details are open. */
   version?: number;
   xray?: boolean;
 }

@@ -9,7 +9,7 @@ import type {
 import { api } from "../../api/request.ts";
 import type { JsonSchema } from "../../ui/form/json-schema.ts";
 
-/** The maximum page size of a search. */
+/** Maximum page size of an assistant search. */
 const LIMIT = 1_000;
 
 export const findAssistants = (filter: AssistantFilter & { limit?: number }, signal?: AbortSignal) =>
@@ -19,7 +19,7 @@ export const findAssistants = (filter: AssistantFilter & { limit?: number }, sig
     { signal },
   );
 
-/** All assistants, by name. A workspace has tens of them. */
+/** All assistants, sorted by name. One page is enough: a workspace has tens of assistants. */
 export const assistantsQuery = queryOptions({
   queryKey: ["assistants"],
   queryFn: ({ signal }) => findAssistants({}, signal),
@@ -38,10 +38,10 @@ export const versionsQuery = (assistant_id: string) =>
       api.post<AssistantVersion[]>(`/assistants/${assistant_id}/versions`, { limit: LIMIT }, { signal }),
   });
 
-/** The JSON Schemas of a graph. */
+/** JSON Schemas of a graph. */
 export type Schemas = { [Part in Exclude<keyof GraphSchemas, "graph_id">]?: JsonSchema | null };
 
-/** @param graph an assistant ID or a graph name. Cached for minutes: graphs change with a deployment only. */
+/** @param graph an assistant ID or a graph name. The schemas are cached for minutes, because graphs change only when code is deployed. */
 export const schemasQuery = (graph: string) =>
   queryOptions({
     queryKey: ["schemas", graph],

@@ -6,7 +6,7 @@ import { Segmented } from "../../ui/form/segmented.tsx";
 
 type Value = Record<string, unknown>;
 
-/** Edits a section of a configuration as a form, if the graph has a schema for it, or as JSON. */
+/** Edits a section of a configuration. Offers a form if the graph has a schema for the section, and JSON otherwise. */
 export function SchemaSection({
   title,
   hint,

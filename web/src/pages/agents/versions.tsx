@@ -78,7 +78,7 @@ const PARTS = ["name", "description", "graph_id", "config", "context", "metadata
 
 const contentOf = (version: AssistantVersion) => Object.fromEntries(PARTS.map((part) => [part, version[part]]));
 
-/** @param versions highest first */
+/** @param versions newest version first */
 const rowsOf = (versions: readonly AssistantVersion[]): Row[] =>
   versions.map((version, index) => {
     const before = versions[index + 1];

@@ -7,7 +7,7 @@ import { FormDialog } from "../../ui/overlay/form-dialog.tsx";
 import { toast } from "../../ui/overlay/toast.tsx";
 import { connectionsKey, startFlow, waitForFlow } from "./queries.ts";
 
-/** Opens the authorization page of a provider in a new tab and waits for the result. */
+/** Opens a provider's authorization page in a new tab and waits for the result. */
 export function Connect({ provider, onClose }: { provider: OAuthProvider; onClose(): void }) {
   const { provider_id, name } = provider;
   const client = useQueryClient();
@@ -34,7 +34,7 @@ export function Connect({ provider, onClose }: { provider: OAuthProvider; onClos
       const isConnected = await waitForFlow(flow.auth_id, signal);
       await client.invalidateQueries({ queryKey: connectionsKey });
       setUrl(undefined);
-      if (!isConnected) return setError(`${name} denied access, or the request timed out. Try again.`);
+      if (!isConnected) return setError(`Authorization at ${name} was denied or timed out. Try again.`);
       toast(`${name} account connected`);
       onClose();
     } catch (failure) {
@@ -45,7 +45,7 @@ export function Connect({ provider, onClose }: { provider: OAuthProvider; onClos
   };
   const submit = () => {
     setError(undefined);
-    // Opened synchronously: browsers block tabs that open after the click event.
+    // Opens the tab synchronously, because browsers block tabs that open after the click event.
     void connect(window.open("", "_blank"));
   };
   return (
@@ -61,7 +61,7 @@ export function Connect({ provider, onClose }: { provider: OAuthProvider; onClos
       onSubmit={submit}
       onClose={onClose}
     >
-      <Field label="Scopes" hint="Separated by spaces. Leave empty for the default scopes of the provider.">
+      <Field label="Scopes" hint="Separate scopes with spaces. Leave empty for the provider's default scopes.">
         {(props) => (
           <Input
             {...props}
@@ -75,7 +75,7 @@ export function Connect({ provider, onClose }: { provider: OAuthProvider; onClos
       </Field>
       <Checkbox
         label="Use as default"
-        hint="Agents use this account unless they request another one."
+        hint="Agents use the default account unless they request another account."
         checked={is_default}
         disabled={url !== undefined}
         onChange={({ target }) => setDefault(target.checked)}
@@ -84,7 +84,7 @@ export function Connect({ provider, onClose }: { provider: OAuthProvider; onClos
         <p role="status" className="text-body text-text-2">
           Waiting for authorization in the other tab.{" "}
           <a href={url} target="_blank" rel="noreferrer" className="rounded text-accent-text underline">
-            Open again
+            Reopen the authorization page
           </a>
         </p>
       )}

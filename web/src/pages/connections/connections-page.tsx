@@ -22,7 +22,7 @@ import {
   tokensQuery,
 } from "./queries.ts";
 
-/** The deletion that waits for confirmation. */
+/** The deletion that the user must confirm. */
 type Deletion =
   | { of: "provider"; provider: OAuthProvider }
   | { of: "tokens"; provider: OAuthProvider }
@@ -88,8 +88,8 @@ const NoProviders = () => (
     title="No providers yet"
     command={`import { getToken } from "threadmill/graph";\nconst token = await getToken("github", { scopes: ["repo"] });`}
   >
-    A provider is a service that issues OAuth tokens, such as GitHub or Google. Agents use the tokens to act on behalf
-    of their users: a node requests a token, and the run pauses until the user authorizes access.
+    An OAuth provider, such as GitHub or Google, issues access tokens. Agents use the tokens to act on behalf of users:
+    when a graph node requests a token, the run pauses until the user authorizes access.
   </EmptyState>
 );
 
@@ -106,7 +106,7 @@ function ConfirmDeletion({
   const texts = {
     provider: {
       title: `Delete provider “${name}”?`,
-      text: "The tokens of all users are revoked and deleted. Agents that request a token fail.",
+      text: "All users' tokens for this provider are revoked and deleted. Runs that request a token for this provider then fail.",
       done: "Provider deleted",
     },
     tokens: {
@@ -116,7 +116,7 @@ function ConfirmDeletion({
     },
     token: {
       title: "Disconnect this account?",
-      text: "Its token is revoked and deleted. Agents request authorization when they need a token again.",
+      text: "The account's token is revoked and deleted. Runs that need a token for this account then pause until you authorize access again.",
       done: "Account disconnected",
     },
   }[deletion?.of ?? "token"];

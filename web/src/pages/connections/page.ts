@@ -4,7 +4,7 @@ import { type Page, rootRoute, textOf } from "../../page.ts";
 
 export interface ConnectionsSearch {
   create?: true;
-  /** The ID of the provider to connect an account to. */
+  /** ID of the provider whose Connect dialog is open. */
   connect?: string;
 }
 

@@ -104,13 +104,13 @@ export function ProviderForm({ onClose }: { onClose(): void }) {
       </p>
       <div className="grid grid-cols-2 gap-3">
         {text("name", "Name", { placeholder: "GitHub" })}
-        {text("provider_id", "ID", { placeholder: "github", hint: "The name that agents use." })}
+        {text("provider_id", "ID", { placeholder: "github", hint: "Agents request tokens by this ID." })}
       </div>
       {method === "mcp" && text("mcp_server_url", "MCP server", { placeholder: "https://mcp.example.com/mcp" })}
       {method === "client" && (
         <>
           <div className="grid grid-cols-1 gap-1 text-table">
-            <p className="text-text-3">Redirect (callback) URL to register for your client:</p>
+            <p className="text-text-3">Register this redirect (callback) URL for your OAuth client:</p>
             <CodeBlock code={`${API_URL}/v2/auth/callback/${draft.provider_id || "…"}`} />
           </div>
           {text("client_id", "Client ID")}
@@ -129,7 +129,10 @@ export function ProviderForm({ onClose }: { onClose(): void }) {
           </div>
           {text("auth_url", "Authorization URL", { placeholder: "https://github.com/login/oauth/authorize" })}
           {text("token_url", "Token URL", { placeholder: "https://github.com/login/oauth/access_token" })}
-          {text("revocation_url", "Revocation URL", { optional: true, hint: "Called when a token is deleted." })}
+          {text("revocation_url", "Revocation URL", {
+            optional: true,
+            hint: "Optional. Called to revoke a token when it is deleted.",
+          })}
           <Checkbox
             label="PKCE"
             hint="Recommended. Most providers support PKCE."

@@ -41,7 +41,7 @@ export function ProviderSection({
               },
               {
                 label: "Delete provider",
-                hint: "Deletes the provider and the tokens of all users.",
+                hint: "Deletes the provider and all users' tokens.",
                 danger: true,
                 onSelect: () => onDelete("provider"),
               },
@@ -97,7 +97,7 @@ function Account({
       </span>
       <span
         className="text-text-2"
-        title="If the provider supports refresh, an expired token is refreshed when an agent requests it."
+        title="If the provider supports refresh tokens, an expired token is refreshed when an agent next requests it."
       >
         expires {expires_at ? <RelativeTime time={expires_at} isAhead /> : DASH}
       </span>

@@ -28,11 +28,11 @@ export const makeDefault = (token_id: string): Promise<OAuthTokenSummary> =>
 
 export const deleteToken = (token_id: string): Promise<void> => api.delete(`/v2/auth/tokens/${token_id}`);
 
-/** Deletes all tokens of the signed-in user for a provider. */
+/** Deletes all of the signed-in user's tokens for a provider. */
 export const deleteTokens = (provider_id: string): Promise<void> =>
   api.delete("/v2/auth/tokens", { query: { provider_id } });
 
-/** Starts an OAuth flow for an additional account. @returns the authorization URL and the ID of the flow */
+/** Starts an OAuth flow that adds an account. @returns the authorization URL and the flow's ID */
 export async function startFlow(
   provider: string,
   options: { scopes: string[]; is_default: boolean },
@@ -42,14 +42,15 @@ export async function startFlow(
     force_new: true,
     ...options,
   });
-  if (!url || !auth_id) throw new Error("The server did not return an authorization URL. Try again.");
+  if (!url || !auth_id)
+    throw new Error(`The server did not return an authorization URL for the provider “${provider}”. Try again.`);
   return { url, auth_id };
 }
 
-/** Long poll timeout in seconds. Proxies may close longer requests. */
+/** Long-poll timeout in seconds. Proxies may close requests that take longer. */
 const WAIT_S = 25;
 
-/** Waits for the end of an OAuth flow. @returns whether it ended with a token */
+/** Waits until an OAuth flow ends. @returns whether the flow returned a token */
 export async function waitForFlow(auth_id: string, signal: AbortSignal): Promise<boolean> {
   for (;;) {
     const { status } = await api.get<WaitAnswer>(`/v2/auth/wait/${encodeURIComponent(auth_id)}`, {

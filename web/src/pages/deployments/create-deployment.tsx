@@ -12,14 +12,14 @@ import { NO_SOURCE } from "./source-fields.tsx";
 
 const SOURCES = { folder: "internal_source", git: "github", image: "external_docker" } as const;
 
-/** Creates a deployment from a folder, a repository or an image and opens its page. */
+/** Creates a deployment from a folder, a repository or an image, then opens the deployment's page. */
 export function CreateDeployment({ onClose }: { onClose(): void }) {
   const client = useQueryClient();
   const navigate = useNavigate();
   const [name, setName] = useState("");
   const [draft, setDraft] = useState(NO_SOURCE);
   const [secrets, setSecrets] = useState<readonly Secret[]>([]);
-  // Set after the deployment was created: a retry after a failed upload continues with it.
+  // The created deployment. After a failed upload, a retry reuses this deployment.
   const [created, setCreated] = useState<Deployment>();
 
   const create = async (): Promise<Deployment> => {
@@ -50,7 +50,7 @@ export function CreateDeployment({ onClose }: { onClose(): void }) {
       onSubmit={submit}
       onClose={onClose}
       before={
-        <Field label="Name" hint="Used in the URL">
+        <Field label="Name" hint="Part of the deployment's URL.">
           {(props) => (
             <Input
               {...props}
@@ -68,7 +68,7 @@ export function CreateDeployment({ onClose }: { onClose(): void }) {
     >
       <fieldset className="grid gap-1.5">
         <legend className="mb-1 font-medium text-table">Secrets</legend>
-        <p className="text-table text-text-3">Environment variables of the deployment, stored encrypted.</p>
+        <p className="text-table text-text-3">Passed to the deployment as environment variables. Stored encrypted.</p>
         <SecretRows secrets={secrets} onChange={setSecrets} />
       </fieldset>
     </SourceDialog>

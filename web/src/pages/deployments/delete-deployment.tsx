@@ -7,7 +7,7 @@ import { FormDialog } from "../../ui/overlay/form-dialog.tsx";
 import { toast } from "../../ui/overlay/toast.tsx";
 import { deploymentsKey, removeDeployment } from "./queries.ts";
 
-/** Deletes a deployment. The user confirms by typing its name. */
+/** Deletes a deployment after the user has typed its name as confirmation. */
 export function DeleteDeployment({ deployment, onClose }: { deployment: Deployment; onClose(): void }) {
   const { id, name } = deployment;
   const client = useQueryClient();
@@ -24,7 +24,7 @@ export function DeleteDeployment({ deployment, onClose }: { deployment: Deployme
   return (
     <FormDialog
       title={`Delete “${name}”?`}
-      description="All instances are stopped, and all threads, logs and secrets are deleted. This cannot be undone."
+      description="The deployment's instances are stopped, and its threads, logs and secrets are deleted. This cannot be undone."
       action="Delete"
       look="danger"
       disabled={typed !== name || deleting.isPending}

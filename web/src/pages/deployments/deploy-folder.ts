@@ -4,14 +4,14 @@ import { type SourceDraft, sizeOf } from "./source-fields.tsx";
 import { pack } from "./source-folder.ts";
 import { uploadSource } from "./upload.ts";
 
-/** The progress of a folder upload, in bytes. */
+/** Progress of a folder upload, in bytes. */
 export interface UploadStage {
   label: string;
   done: number;
   total: number;
 }
 
-/** The `source_revision_config` of a revision. The tarball of a folder is added after its upload. */
+/** Builds a revision's `source_revision_config`. For a folder, the tarball's path is added after the upload. */
 export const revisionConfigOf = ({ kind, config_path, repo_ref, image_uri }: SourceDraft) =>
   kind === "image"
     ? { image_uri: image_uri.trim() }
@@ -20,7 +20,7 @@ export const revisionConfigOf = ({ kind, config_path, repo_ref, image_uri }: Sou
         ...(kind === "git" && repo_ref.trim() && { repo_ref: repo_ref.trim() }),
       };
 
-/** Packs and uploads a folder and creates a revision from it. */
+/** Packs and uploads a folder, then creates a revision from the tarball. */
 export async function deployFolder(
   deployment_id: string,
   draft: SourceDraft,

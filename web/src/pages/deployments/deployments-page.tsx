@@ -62,8 +62,8 @@ export function DeploymentsPage() {
               <EmptyState title="No deployments match" />
             ) : (
               <EmptyState title="No deployments yet" command="npx threadmill deploy ./my-agent">
-                A deployment runs an agent project with its own database and secrets. Create one here or with the CLI in
-                the project folder:
+                A deployment runs an agent project with its own database and secrets. Create a deployment here, or run
+                the CLI in the project folder:
               </EmptyState>
             )
           }

@@ -12,14 +12,14 @@ export interface LogSelection {
   text: string | undefined;
 }
 
-/** The maximum number of lines in memory; the oldest are dropped first. */
+/** Maximum number of log lines in memory. The oldest lines are dropped first. */
 const MAX_LINES = 5_000;
 const PAGE = 500;
-/** Poll interval; five times as long while the page is hidden. */
+/** Poll interval while the page is visible. A hidden page polls five times less often. */
 const POLL_MS = 1_000;
 
 export interface LogState {
-  /** Undefined until the first response. */
+  /** Loaded log lines, oldest first. Undefined until the first response. */
   lines: readonly LogLine[] | undefined;
   error: Error | undefined;
   isCut: boolean;
@@ -28,8 +28,8 @@ export interface LogState {
 const EMPTY: LogState = { lines: undefined, error: undefined, isCut: false };
 
 /**
- * Loads the last lines of a log and polls for new lines while the log is followed. Each poll starts at the timestamp of the last known
- * line, because several lines may have the same millisecond. Known lines are dropped by ID.
+ * Loads the last lines of a log and, while following, polls for new lines. Each poll starts at the timestamp of the last loaded line,
+ * because several lines can have the same millisecond. Lines that are already loaded are dropped by ID.
  */
 export function useLogs(selection: LogSelection | undefined, isFollowing: boolean): LogState {
   const [state, setState] = useState(EMPTY);
@@ -82,7 +82,7 @@ async function lastLines(selection: LogSelection, signal: AbortSignal): Promise<
   return { lines: logs.reverse(), isCut: next_offset !== null };
 }
 
-/** Loads the lines after the known ones. Returns the same list if there are none. */
+/** Returns the known lines and the new lines after them. Returns the same array if there are no new lines. */
 async function linesAfter(selection: LogSelection, known: readonly LogLine[], signal: AbortSignal): Promise<Lines> {
   const last = known.at(-1);
   const seen = new Set(known.filter(({ timestamp }) => timestamp === last?.timestamp).map(({ id }) => id));

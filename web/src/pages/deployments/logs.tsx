@@ -22,7 +22,7 @@ const LEVEL_OPTIONS = [
   ...LEVELS.slice(1).map((level) => ({ value: level, label: `${capitalized(level.toLowerCase())} and above` })),
 ] as const;
 
-/** The build log or the server log of a revision, updated as lines arrive. */
+/** Build log or server log of a revision. New lines appear while the log is followed. */
 export function Logs({ deployment }: { deployment: Deployment }) {
   const search = deploymentRoute.useSearch();
   const navigate = deploymentRoute.useNavigate();
@@ -91,7 +91,7 @@ const revisionOptions = (revisions: readonly Revision[], chosen: string) => {
   return known.some(({ value }) => value === chosen) ? known : [...known, { value: chosen, label: chosen.slice(-8) }];
 };
 
-/** The lines in a scrollable region that stays at its end while the log is followed. */
+/** Scrollable log lines. While the log is followed, the region stays scrolled to the end. */
 function Lines({ lines, isCut, isFollowing }: { lines: readonly LogLine[]; isCut: boolean; isFollowing: boolean }) {
   const box = useRef<HTMLDivElement>(null);
   const newest = lines.at(-1)?.id;
@@ -106,8 +106,10 @@ function Lines({ lines, isCut, isFollowing }: { lines: readonly LogLine[]; isCut
       tabIndex={0}
       className="min-h-0 flex-1 overflow-auto rounded-lg border border-line bg-sunken py-2 font-mono text-table"
     >
-      {isCut && <p className="px-3 pb-2 text-text-3">Older lines are not shown. Use the filters to find them.</p>}
-      {lines.length === 0 && <p className="px-3 text-text-3">No lines{isFollowing ? " yet" : ""}</p>}
+      {isCut && (
+        <p className="px-3 pb-2 text-text-3">Older lines are not shown. Use the filters to find older lines.</p>
+      )}
+      {lines.length === 0 && <p className="px-3 text-text-3">No log lines{isFollowing ? " yet" : ""}</p>}
       {lines.map((line) => (
         <div key={line.id} className="flex gap-3 px-3 [contain-intrinsic-size:auto_18px] [content-visibility:auto]">
           <time dateTime={line.timestamp} className="shrink-0 text-text-3">

@@ -7,7 +7,7 @@ import { deploymentsKey, newRevision } from "./queries.ts";
 import { SourceDialog, type SubmitOptions } from "./source-dialog.tsx";
 import { KIND_OF, NO_SOURCE } from "./source-fields.tsx";
 
-/** Creates a revision, starting from the source of the latest one. */
+/** Creates a revision. The form starts with the latest revision's source. */
 export function NewRevision({ deployment, onClose }: { deployment: Deployment; onClose(): void }) {
   const client = useQueryClient();
   const { source, source_revision_config: last } = deployment;
@@ -22,7 +22,7 @@ export function NewRevision({ deployment, onClose }: { deployment: Deployment; o
     if (draft.kind === "folder") await deployFolder(deployment.id, draft, options);
     else await newRevision(deployment.id, revisionConfigOf(draft));
     await client.invalidateQueries({ queryKey: deploymentsKey });
-    toast("Deploying the revision. The current revision keeps serving until it is ready.");
+    toast("Deploying the new revision. The current revision serves requests until the new revision is ready.");
     onClose();
   };
   return (

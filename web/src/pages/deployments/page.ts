@@ -5,9 +5,9 @@ import { api } from "../../api/request.ts";
 import { type Page, rootRoute, textOf } from "../../page.ts";
 
 export interface DeploymentsSearch {
-  /** Part of the name. */
+  /** Filter text for the deployment's name. */
   name?: string;
-  /** The form for a new deployment is open. */
+  /** Whether the form for a new deployment is open. */
   create?: true;
 }
 
@@ -29,12 +29,12 @@ export type Level = (typeof LEVELS)[number];
 
 export interface DeploymentSearch {
   tab?: Tab;
-  /** The revision whose logs are shown. Default: the latest. */
+  /** ID of the revision whose logs are shown. Default: the latest revision. */
   revision?: string;
-  /** `deploy`: the server log. Default: the build log. */
+  /** `build` for the build log (the default), `deploy` for the server log. */
   logs?: "build" | "deploy";
   level?: Level;
-  /** Part of the line. */
+  /** Filter text for log lines. */
   text?: string;
 }
 

@@ -9,7 +9,7 @@ import type {
 import { api } from "../../api/request.ts";
 import { isInProgress } from "./revision-status.tsx";
 
-/** Poll intervals with and without a revision in progress. */
+/** Poll intervals: shorter while a revision is in progress. */
 const ACTIVE_POLL_MS = 1_000;
 const IDLE_POLL_MS = 10_000;
 const PAGE = 50;
@@ -57,7 +57,7 @@ export const revisionQuery = (id: string, revision_id: string) =>
     refetchInterval: ({ state }) => (state.data && isInProgress(state.data) ? ACTIVE_POLL_MS : IDLE_POLL_MS),
   });
 
-/** Creates a revision. Fields that are not given are taken from the previous revision. */
+/** Creates a revision. Omitted fields are copied from the previous revision. */
 export const newRevision = (id: string, source_revision_config: object): Promise<Revision> =>
   api.post(`${pathOf(id)}/revisions`, { source_revision_config });
 

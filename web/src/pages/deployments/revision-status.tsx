@@ -20,8 +20,8 @@ const KINDS: Record<RevisionStatus, StatusKind> = {
 };
 
 /**
- * Statuses from which a revision may be redeployed. The record does not show whether a failed or interrupted revision was ever
- * deployed; if it was not, the server rejects the request.
+ * Statuses of revisions that can be redeployed. The status does not show whether a failed or interrupted revision was ever deployed: if
+ * not, the server rejects the redeployment.
  */
 const REDEPLOYABLE: readonly RevisionStatus[] = ["DEPLOYED", "DEPLOY_FAILED", "INTERRUPTED"];
 
@@ -35,7 +35,7 @@ export const RevisionStatusLabel = ({ revision }: { revision: Revision }) => (
   <Status status={statusLabel(revision.status)} kind={KINDS[revision.status]} />
 );
 
-/** The status of a deployment: live if a revision is active, whatever the status of the latest one. */
+/** Status of a deployment. The deployment is live if a revision is active, even if the latest revision failed. */
 export function DeploymentStatus({ status, active_revision_id }: Pick<Deployment, "status" | "active_revision_id">) {
   if (status === "AWAITING_DELETE") return <Status status="deleting" kind="interrupted" />;
   if (active_revision_id) return <Status status="Live" kind="success" />;

@@ -25,7 +25,7 @@ export function Revisions({ deployment }: { deployment: Deployment }) {
   const interrupting = useMutation({
     mutationFn: (revision: Revision) => interrupt(id, revision.id),
     onError: (error) => toast(error.message, { error: true }),
-    onSuccess: () => toast("Stopping. The live revision is not affected."),
+    onSuccess: () => toast("Interrupting the revision. The live revision is not affected."),
     onSettled: refresh,
   });
   const revisions = list.data?.pages.flatMap(({ resources }) => resources);
@@ -63,8 +63,8 @@ export function Revisions({ deployment }: { deployment: Deployment }) {
           toast("Deploying the revision");
         }}
       >
-        The existing build of the revision is started with its original secrets. The current revision serves requests
-        until the new instances are ready.
+        The revision's existing build starts with its original secrets. The current revision serves requests until the
+        new instances are ready.
       </Confirm>
     </>
   );
@@ -72,7 +72,7 @@ export function Revisions({ deployment }: { deployment: Deployment }) {
 
 interface RevisionActions {
   active: string | null;
-  /** A revision is in progress: no other revision can be redeployed. */
+  /** A revision is in progress, so no other revision can be redeployed. */
   isBusy: boolean;
   interrupt(revision: Revision): void;
   redeploy(revision: Revision): void;

@@ -8,7 +8,7 @@ import { EmptyState } from "../../ui/states.tsx";
 import { deploymentsKey, replaceSecrets } from "./queries.ts";
 import { SecretRows } from "./secret-rows.tsx";
 
-/** The names of the secrets. All secrets are replaced at once; values are never shown. */
+/** Lists the names of the secrets. Saving replaces all secrets together, because the values are never shown. */
 export function Secrets({ deployment }: { deployment: Deployment }) {
   const [draft, setDraft] = useState<readonly Secret[]>();
   const names = deployment.secrets.map(({ name }) => name);
@@ -25,7 +25,7 @@ export function Secrets({ deployment }: { deployment: Deployment }) {
   if (names.length === 0)
     return (
       <EmptyState title="No secrets" action={replace}>
-        Secrets are environment variables of the deployment, stored encrypted.
+        Secrets are stored encrypted and passed to the deployment as environment variables.
       </EmptyState>
     );
   return (
@@ -68,8 +68,8 @@ function Replace({
   return (
     <form onSubmit={submits(() => replacing.mutate())} className="grid max-w-2xl gap-4">
       <p className="text-body text-text-2">
-        Saving replaces all secrets and deploys a new revision. Enter the value of each secret again: values are never
-        shown. Names that are not listed are deleted.
+        Saving replaces all secrets and deploys a new revision. Enter every value again, because saved values are never
+        shown. Secrets that you do not list are deleted.
       </p>
       <SecretRows secrets={draft} onChange={onChange} />
       <FormError error={replacing.error} />

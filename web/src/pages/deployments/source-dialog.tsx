@@ -12,13 +12,13 @@ const KINDS: readonly { value: SourceKind; label: string }[] = [
   { value: "image", label: "Image" },
 ];
 
-/** Reports the progress of a submitted form and aborts it. */
+/** Progress callback and abort signal of a submission. */
 export interface SubmitOptions {
   onStage(stage: UploadStage): void;
   signal: AbortSignal;
 }
 
-/** A form for the source of a revision. It stays open and shows the error if the request fails. */
+/** A form for a revision's source. If the request fails, the form stays open and shows the error. */
 export function SourceDialog({
   title,
   action,

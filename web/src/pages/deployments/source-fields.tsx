@@ -7,7 +7,7 @@ import { type SourceFile, sourceOf } from "./source-folder.ts";
 
 declare module "react" {
   interface InputHTMLAttributes<T> {
-    /** Selects a folder instead of files. All browsers support it, and React passes it through. */
+    /** Lets the file input select a folder. All browsers support this attribute, and React passes it through. */
     webkitdirectory?: "";
   }
 }
@@ -21,10 +21,10 @@ export const KIND_OF: Record<Deployment["source"], SourceKind> = {
   external_docker: "image",
 };
 
-/** The source of a revision, as edited in the form. */
+/** A revision's source, as edited in the form. */
 export interface SourceDraft {
   kind: SourceKind;
-  /** The files of a folder that are deployed. */
+  /** Files of the selected folder that are deployed. */
   files: readonly SourceFile[];
   config_path: string;
   repo_url: string;
@@ -45,11 +45,11 @@ const CONFIG = "langgraph.json";
 
 export const sizeOf = (files: readonly SourceFile[]): number => files.reduce((sum, { file }) => sum + file.size, 0);
 
-/** The reason why the folder cannot be deployed; undefined if it can, or if no folder is selected. */
+/** Explains why the selected folder cannot be deployed. Returns undefined if the folder is valid or none is selected. */
 export function projectError({ files, config_path }: SourceDraft): string | undefined {
   const wanted = config_path.replace(/^\.\//, "") || CONFIG;
   if (files.length === 0 || files.some(({ path }) => path === wanted)) return undefined;
-  return `No ${wanted} found. Select the folder that contains it, or enter its path below.`;
+  return `The selected folder has no ${wanted}. Select the project folder, or enter the configuration path below.`;
 }
 
 export function SourceFields({
@@ -59,7 +59,7 @@ export function SourceFields({
 }: {
   draft: SourceDraft;
   onChange(draft: SourceDraft): void;
-  /** Whether the deployment is being created: its repository cannot be changed afterwards. */
+  /** Whether the form creates a deployment. An existing deployment's repository URL cannot be changed. */
   isNew: boolean;
 }) {
   const text = (name: "config_path" | "repo_url" | "repo_ref" | "image_uri") => ({
@@ -67,13 +67,16 @@ export function SourceFields({
     onChange: ({ target }: { target: { value: string } }) => onChange({ ...draft, [name]: target.value }),
   });
   const configPath = (
-    <Field label="Configuration path" hint={`Optional. The path of ${CONFIG}, relative to the root.`}>
+    <Field label="Configuration path" hint={`Optional. Path of ${CONFIG}, relative to the project's root.`}>
       {(props) => <Input {...props} {...text("config_path")} placeholder={CONFIG} className="font-mono" />}
     </Field>
   );
   if (draft.kind === "image")
     return (
-      <Field label="Image" hint="A prebuilt agent server image. Requires Docker on the server (docs/deploy.md).">
+      <Field
+        label="Image"
+        hint="Reference of a prebuilt agent server image. Requires Docker on the server (docs/deploy.md)."
+      >
         {(props) => (
           <Input
             {...props}
@@ -95,7 +98,7 @@ export function SourceFields({
   return (
     <>
       {isNew && (
-        <Field label="Repository" hint="A repository that git on the server can fetch without a password.">
+        <Field label="Repository" hint="URL of a Git repository that the server can fetch without a password.">
           {(props) => (
             <Input
               {...props}
@@ -107,7 +110,7 @@ export function SourceFields({
           )}
         </Field>
       )}
-      <Field label="Branch or tag" hint="Default: the default branch. Enter a tag as refs/tags/v1.">
+      <Field label="Branch or tag" hint="Leave empty for the default branch. Enter a tag as refs/tags/v1.">
         {(props) => <Input {...props} {...text("repo_ref")} placeholder="main" className="font-mono" />}
       </Field>
       {configPath}
@@ -119,7 +122,7 @@ function Folder({ draft, onChange }: { draft: SourceDraft; onChange(draft: Sourc
   const [excluded, setExcluded] = useState(0);
   const choose = async (chosen: readonly File[]) => {
     const files = await sourceOf(chosen);
-    // Does not count folders that are never deployed.
+    // Folders that are never deployed do not count as excluded files.
     const own = chosen.filter((file) => !file.webkitRelativePath.split("/").some((name) => NEVER_DEPLOYED.test(name)));
     setExcluded(own.length - files.length);
     onChange({ ...draft, files });
@@ -133,7 +136,7 @@ function Folder({ draft, onChange }: { draft: SourceDraft; onChange(draft: Sourc
       hint={
         files.length > 0
           ? found
-          : "A project with a langgraph.json. .env files, and files that .gitignore or .dockerignore exclude, are not uploaded."
+          : "The project folder that contains langgraph.json. Files named .env and files excluded by .gitignore or .dockerignore are not uploaded."
       }
     >
       {(props) => (

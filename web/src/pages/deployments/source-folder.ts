@@ -5,28 +5,28 @@ import {
   readIgnoreRules,
 } from "../../../../src/control-plane/contract/ignore-rules.ts";
 
-/** A file of the selected folder. */
+/** A file in the selected folder. */
 export interface SourceFile {
-  /** Relative to the folder, with `/` as the separator. */
+  /** Path relative to the selected folder, with `/` as the separator. */
   path: string;
   file: File;
 }
 
 interface Rules {
   rules: IgnoreRules;
-  /** The folder that the rules apply to, with a trailing `/`; empty for the root. */
+  /** Folder that the rules apply to, with a trailing `/`. Empty for the root folder. */
   below: string;
 }
 
-/** The files of a folder that are deployed: all except those that .gitignore and .dockerignore exclude, like `threadmill deploy`. */
+/** Returns the files to deploy. Like `threadmill deploy`, excludes the files that .gitignore and .dockerignore match. */
 export async function sourceOf(chosen: readonly File[]): Promise<SourceFile[]> {
-  // The first part of the path is the name of the folder itself.
+  // `webkitRelativePath` starts with the name of the selected folder.
   const files = chosen.map((file) => ({ path: file.webkitRelativePath.split("/").slice(1).join("/"), file }));
   const rules = await rulesIn(files);
   return files.filter(({ path }) => !isExcluded(path, rules)).sort((a, b) => (a.path < b.path ? -1 : 1));
 }
 
-/** The rules of .dockerignore first, then of each .gitignore from the root down. The last rule that matches decides. */
+/** Rules of .dockerignore, then of each .gitignore from the root down. The last matching rule decides. */
 async function rulesIn(files: readonly SourceFile[]): Promise<Rules[]> {
   const docker = files.filter(({ path }) => path === ".dockerignore");
   const git = files
@@ -40,7 +40,7 @@ async function rulesIn(files: readonly SourceFile[]): Promise<Rules[]> {
   );
 }
 
-/** Excluding a folder excludes its content. */
+/** Whether the rules exclude a file. An excluded folder excludes all files in the folder. */
 function isExcluded(path: string, rules: readonly Rules[]): boolean {
   const names = path.split("/");
   return names.some((name, i) => {
@@ -54,7 +54,7 @@ function isExcluded(path: string, rules: readonly Rules[]): boolean {
 }
 
 /**
- * Packs files into a tar.gz.
+ * Packs files into a tar.gz archive.
  *
  * @param onProgress called with the number of packed bytes
  */
@@ -64,7 +64,7 @@ export async function pack(
 ): Promise<Blob> {
   const { readable, controller } = createTarPacker();
   const packed = new Response(readable.pipeThrough(new CompressionStream("gzip"), { signal })).blob();
-  // Prevents an unhandled rejection: the caller awaits the promise at the end.
+  // Marks the rejection as handled: the caller awaits this promise only after all files are written.
   packed.catch(() => undefined);
   let bytes = 0;
   for (const { path, file } of files) {

@@ -4,18 +4,18 @@ import type { KeyStats, Session } from "../../../../src/experiments/contract/ses
 import { DASH, delta, duration, number, percent, percentagePoints, seconds } from "../../ui/format.ts";
 
 export interface Metric {
-  /** `feedback.correctness`, `summary.f1`, `latency`, `error`. */
+  /** Metric ID, such as `feedback.correctness`, `summary.f1`, `latency` or `error`. */
   id: string;
   name: string;
   isLowerBetter: boolean;
-  /** Null if missing. */
+  /** Returns the metric's value. Null if the experiment has no value. */
   valueOf(session: Session): number | null;
   format(value: number | null): string;
   /** Formats a difference with its sign. */
   formatChange(by: number): string;
 }
 
-/** The metrics of experiments: feedback on runs by key, feedback on the experiment, latency, errors. */
+/** Returns the metrics of experiments: run feedback by key, experiment feedback, latency and errors. */
 export function metricsOf(sessions: readonly Session[], configs: readonly KeyConfig[] = []): Metric[] {
   const lower = new Set(
     configs.filter((config) => config.is_lower_score_better).map(({ feedback_key }) => feedback_key),
@@ -61,7 +61,7 @@ const summaryStats: StatsOf = (session) => session.session_feedback_stats;
 export const keysOf = (sessions: readonly Session[], statsOf: StatsOf): string[] =>
   [...new Set(sessions.flatMap((session) => Object.keys(statsOf(session) ?? {})))].sort();
 
-/** The summary of a feedback key: the mean, or the labels with their counts. */
+/** Summarizes a feedback key by its mean, or by its labels with their counts. */
 export function summaryOf(stats: KeyStats | undefined): string {
   if (!stats) return DASH;
   if (stats.avg !== null) return number(stats.avg);
@@ -69,14 +69,14 @@ export function summaryOf(stats: KeyStats | undefined): string {
   return labels.map(([label, n]) => `${label} ${n}`).join(", ") || DASH;
 }
 
-/** The metadata of the upload. */
+/** Returns the metadata that was uploaded with the experiment. */
 export const metadataOf = ({ extra }: Session): [string, unknown][] =>
   Object.entries((extra?.metadata as Record<string, unknown> | undefined) ?? {});
 
-/** Sorts by run number, then by start time; oldest first. */
+/** Comparison function that sorts experiments by run number, then by start time, oldest first. */
 export const byAge = (a: Session, b: Session): number =>
   (a.test_run_number ?? 0) - (b.test_run_number ?? 0) || a.start_time.localeCompare(b.start_time);
 
-/** The latency of a run. */
+/** Formats a run's latency. */
 export const latencyOf = ({ start_time, end_time }: ExperimentRun): string =>
   end_time === null ? DASH : duration(Date.parse(end_time) - Date.parse(start_time));

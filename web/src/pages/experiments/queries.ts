@@ -9,15 +9,15 @@ import type { Session } from "../../../../src/experiments/contract/sessions.ts";
 import { api } from "../../api/request.ts";
 import type { Sort } from "../../ui/table/columns.ts";
 
-/** The prefix of all queries that are invalidated after a change. */
+/** Key prefix of all queries that are invalidated after a change. */
 export const EXPERIMENTS = ["experiments"] as const;
 
 const PAGE = 100;
 
-/** The maximum number of experiments that are listed: the maximum page size of the API. */
+/** Maximum number of experiments in a list, which is the maximum page size of the API. */
 export const MAX_SESSIONS = 1_000;
 
-/** Offset pagination: a page that is not full is the last one. */
+/** Options for offset pagination. A page that is not full is the last page. */
 const paged = {
   initialPageParam: 0,
   getNextPageParam: (last: readonly unknown[], pages: readonly unknown[]) =>
@@ -41,7 +41,7 @@ export const datasetQuery = (id: string) =>
     queryFn: ({ signal }) => api.get<Dataset>(`/api/v1/datasets/${encodeURIComponent(id)}`, { signal }),
   });
 
-/** The experiments of a dataset with statistics, newest first. */
+/** A dataset's experiments with statistics, newest first. */
 export const sessionsQuery = (dataset_id: string) =>
   queryOptions({
     queryKey: [...EXPERIMENTS, "sessions", dataset_id],
@@ -70,7 +70,7 @@ export const sessionQuery = (id: string) =>
     queryFn: ({ signal }) => api.get<Session>(`/api/v1/sessions/${encodeURIComponent(id)}`, { signal }),
   });
 
-/** The configuration of feedback keys, including whether lower is better. */
+/** Configuration of the feedback keys, including whether a lower score is better. */
 export const keysQuery = queryOptions({
   queryKey: [...EXPERIMENTS, "keys"],
   queryFn: ({ signal }) => api.get<KeyConfig[]>("/api/v1/feedback-configs", { query: { limit: 1_000 }, signal }),
@@ -93,7 +93,7 @@ export const exampleQuery = (id: string) =>
     queryFn: ({ signal }) => api.get<Example>(`/api/v1/examples/${encodeURIComponent(id)}`, { signal }),
   });
 
-/** The runs of an experiment with previews of inputs and outputs. Default order: that of the examples. */
+/** An experiment's runs with previews of inputs and outputs. By default, the runs are in the order of the examples. */
 export const rowsQuery = (
   dataset_id: string,
   session_id: string,

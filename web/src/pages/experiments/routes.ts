@@ -2,7 +2,7 @@ import { createRoute, lazyRouteComponent } from "@tanstack/react-router";
 import { rootRoute, textOf } from "../../page.ts";
 import type { Sort } from "../../ui/table/columns.ts";
 
-/** The parameters of all lists: search text and order. `-` before the name of a column means descending. */
+/** Parses the parameters of a list: search text and sort order. A column name with a leading `-` sorts in descending order. */
 const listSearch = (search: Record<string, unknown>) => ({ q: textOf(search.q), sort: textOf(search.sort) });
 
 export const datasetsRoute = createRoute({
@@ -16,9 +16,9 @@ export interface DatasetSearch {
   q?: string;
   sort?: string;
   tab?: "examples";
-  /** Selected experiments, separated by commas. */
+  /** Comma-separated IDs of the selected experiments. */
   chosen?: string;
-  /** The ID of the example that is open. */
+  /** ID of the example whose details are open. */
   example?: string;
 }
 
@@ -42,7 +42,7 @@ export const unassignedSessionsRoute = createRoute({
 
 export interface SessionSearch {
   sort?: string;
-  /** The ID of the run that is open. */
+  /** ID of the run whose details are open. */
   run?: string;
   only?: "errors";
 }
@@ -58,13 +58,13 @@ export const sessionRoute = createRoute({
   component: lazyRouteComponent(() => import("./sessions/session-page.tsx"), "SessionPage"),
 });
 
-/** Parses an order from the URL: the column, with a leading `-` for descending. */
+/** Parses a sort order from the URL: a column name, with a leading `-` for descending order. */
 export const sortOf = (text: string | undefined, default_sort: string): Sort => {
   const given = text ?? default_sort;
   return given.startsWith("-") ? { by: given.slice(1), descending: true } : { by: given, descending: false };
 };
 
-/** Formats an order for the URL. @returns undefined for the default order */
+/** Formats a sort order for the URL. @returns undefined for the default order */
 export const sortText = ({ by, descending }: Sort, default_sort: string): string | undefined => {
   const text = descending ? `-${by}` : by;
   return text === default_sort ? undefined : text;

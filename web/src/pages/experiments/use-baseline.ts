@@ -3,7 +3,7 @@ import { api } from "../../api/request.ts";
 import { toast } from "../../ui/overlay/toast.tsx";
 import { EXPERIMENTS } from "./queries.ts";
 
-/** Sets the baseline experiment of a dataset; null removes it. */
+/** Returns a function that sets a dataset's baseline experiment. Null removes the baseline. */
 export function useBaseline(dataset_id: string | null): (session_id: string | null) => Promise<void> {
   const client = useQueryClient();
   return async (session_id) => {

@@ -4,17 +4,19 @@ import { type RunKey, runPath } from "./queries.ts";
 
 export const CANCEL_ACTIONS = [
   { action: "interrupt", label: "Interrupt", hint: "Stops the run and keeps its completed steps." },
-  { action: "rollback", label: "Roll back", hint: "Stops the run and deletes it with all its steps." },
+  { action: "rollback", label: "Roll back", hint: "Stops the run, then deletes the run and all its steps." },
 ] as const satisfies readonly { action: CancelAction; label: string; hint: string }[];
 
 export const cancelRun = (run: RunKey, action: CancelAction): Promise<void> =>
   api.post(`${runPath(run)}/cancel`, undefined, { query: { action } });
 
-/** Cancels all runs in the workspace that have the given status. */
+/** Cancels all runs in the workspace with the given status. */
 export const cancelByStatus = (status: "pending" | "running" | "all", action: CancelAction): Promise<void> =>
   api.post("/runs/cancel", { status }, { query: { action } });
 
-/** Cancels runs, thread by thread. If one run of a thread has ended, none of the thread is cancelled. */
+/**
+ * Cancels the runs of each thread with one request. If one of a thread's runs has already ended, none of that thread's runs is cancelled.
+ */
 export async function cancelRuns(runs: readonly RunKey[], action: CancelAction): Promise<void> {
   for (const [thread_id, own] of Map.groupBy(runs, (run) => run.thread_id))
     await api.post("/runs/cancel", { thread_id, run_ids: own.map(({ run_id }) => run_id) }, { query: { action } });

@@ -13,12 +13,12 @@ import { runsKey } from "./queries.ts";
 type Selection = "chosen" | "pending" | "running" | "all";
 
 const BY_STATUS = [
-  { value: "pending", label: "Pending", hint: "All threads, including runs hidden by filters." },
-  { value: "running", label: "Running", hint: "All threads, including runs hidden by filters." },
-  { value: "all", label: "Pending and running", hint: "All threads, including runs hidden by filters." },
+  { value: "pending", label: "Pending", hint: "In all threads, including runs hidden by the current filters." },
+  { value: "running", label: "Running", hint: "In all threads, including runs hidden by the current filters." },
+  { value: "all", label: "Pending and running", hint: "In all threads, including runs hidden by the current filters." },
 ] as const;
 
-/** Cancels the selected runs or all active runs, with interrupt or rollback. */
+/** Cancels the selected runs or all active runs, by interrupt or rollback. */
 export function CancelDialog({ chosen, onClose }: { chosen: readonly RunOverviewItem[]; onClose(): void }) {
   const client = useQueryClient();
   const [selection, setSelection] = useState<Selection>(chosen.length > 0 ? "chosen" : "pending");

@@ -15,7 +15,7 @@ export interface RunActions {
   choose(run_id: string, isChosen: boolean): void;
   cancel(run: RunOverviewItem, action: CancelAction): void;
   nameOf(run: RunOverviewItem): string;
-  /** The current time in ms since the epoch, for durations of active runs. */
+  /** Current time in ms since the epoch, for the durations of active runs. */
   now: number;
 }
 
@@ -24,10 +24,10 @@ export const isActive = ({ ended_at }: RunOverviewItem): boolean => ended_at ===
 const between = (from: string | null, to: string | null, now: number): number | null =>
   from === null ? null : Math.max(0, (to === null ? now : Date.parse(to)) - Date.parse(from));
 
-/** The time that a run waited in the queue, in ms. */
+/** Time that a run spent in the queue. */
 export const queueTimeOf = (run: RunOverviewItem, now: number): number | null =>
   between(run.created_at, run.started_at ?? run.ended_at, now);
-/** The execution time of a run, in ms. */
+/** Execution time of a run. */
 export const durationOf = (run: RunOverviewItem, now: number): number | null =>
   between(run.started_at, run.ended_at, now);
 
@@ -61,7 +61,7 @@ export function columnsFor({ chosen, choose, cancel, nameOf, now }: RunActions):
           className="rounded font-mono text-accent-text hover:underline"
           title={run_id}
         >
-          {/* IDs begin with a timestamp: only their end differs between runs of the same minute. */}
+          {/* IDs begin with a timestamp, so runs of the same minute differ only at the end of their IDs. */}
           {run_id.slice(-8)}
         </Link>
       ),
@@ -117,11 +117,11 @@ export function columnsFor({ chosen, choose, cancel, nameOf, now }: RunActions):
   ];
 }
 
-/** The status of a run, or "stopping" while a cancellation is pending. */
+/** Status of a run. Shows "stopping" while a cancellation is pending. */
 export const RunState = ({ run }: { run: RunOverviewItem }) =>
   run.stopping ? <Status status="stopping" kind="interrupted" /> : <Status status={run.status} />;
 
-/** The error, the cancel reason, the scheduled start or the attempt of a run. */
+/** Shows a run's error, cancel reason, scheduled start or attempt number. */
 export function Note({ run, now }: { run: RunOverviewItem; now: number }) {
   const { error, cancel_reason, attempt, start_at, started_at, ended_at } = run;
   if (error)

@@ -63,7 +63,7 @@ export function Filters() {
       />
       <Input
         aria-label="Thread"
-        placeholder="Thread ID or part of it"
+        placeholder="Complete or partial thread ID"
         value={thread ?? ""}
         onChange={({ target }) => change({ thread: target.value.trim() || undefined })}
         className="!w-72 font-mono !text-table max-sm:!w-[calc(50%-4px)]"

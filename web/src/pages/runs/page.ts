@@ -12,21 +12,21 @@ export const STATUSES = [
   "interrupted",
 ] as const satisfies readonly RunStatus[];
 
-/** Time ranges of the list, in minutes. */
+/** Time ranges of the run list, in minutes. */
 export const SPANS = { "15m": 15, "1h": 60, "24h": 1_440, "7d": 10_080 } as const;
 export type Span = keyof typeof SPANS;
 
-/** `active`: pending and running. */
+/** Status filter of the run list. `active` selects pending and running runs. */
 export type StatusChoice = RunStatus | "active";
 
 export interface RunsSearch {
   status?: StatusChoice;
-  /** An assistant ID. */
+  /** Assistant ID. */
   assistant?: string;
-  /** A thread ID or part of it. */
+  /** Complete or partial thread ID. */
   thread?: string;
   since?: Span;
-  /** The run that is open. */
+  /** ID of the run whose details are open. */
   run?: string;
 }
 

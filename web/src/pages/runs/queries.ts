@@ -8,23 +8,23 @@ import type { Run } from "../../../../src/agent-server/contract/records.ts";
 import { api } from "../../api/request.ts";
 import { type RunsSearch, SPANS } from "./page.ts";
 
-/** Poll intervals. A hidden page does not poll. */
+/** Poll intervals. Hidden pages do not poll. */
 const LIST_POLL_MS = 2_000;
 const THROUGHPUT_POLL_MS = 5_000;
 
-/** The prefix of all queries that change with runs. */
+/** Key prefix of all queries that change with runs. */
 export const runsKey = ["runs"] as const;
 
 const COMPLETE_ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 /**
- * Part of a thread ID, in lower case; undefined for a complete ID, which the server filters by. The table shows the ends of IDs, so
- * the page filters the loaded runs by a partial ID.
+ * Returns a partial thread ID in lower case, or undefined for a complete ID, which the server filters by. The page filters loaded runs by a
+ * partial ID, because the table shows only the ends of IDs.
  */
 export const partOfId = (thread: string | undefined): string | undefined =>
   thread === undefined || COMPLETE_ID.test(thread) ? undefined : thread.toLowerCase();
 
-/** @param search a partial thread ID is ignored */
+/** @param search filters of the list. A partial thread ID is ignored. */
 export const runsQuery = ({ status, assistant, thread: thread_or_part, since }: RunsSearch) => {
   const thread = partOfId(thread_or_part) === undefined ? thread_or_part : undefined;
   return infiniteQueryOptions({
@@ -53,7 +53,7 @@ export const throughputQuery = queryOptions({
   refetchInterval: THROUGHPUT_POLL_MS,
 });
 
-/** Returns null if the run does not exist. */
+/** A run by ID. Null if the run does not exist. */
 export const runQuery = (run_id: string) =>
   queryOptions({
     queryKey: [...runsKey, "one", run_id],
@@ -76,7 +76,7 @@ export const runRequestQuery = (run: RunKey) =>
     staleTime: Number.POSITIVE_INFINITY,
   });
 
-/** The output of a run that has ended. */
+/** Output of a run that has ended. */
 export const outputQuery = (run: RunKey) =>
   queryOptions({
     queryKey: ["run", "output", run.run_id],

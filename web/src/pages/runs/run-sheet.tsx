@@ -15,7 +15,7 @@ import { CANCEL_ACTIONS } from "./cancel-actions.ts";
 import { durationOf, isActive, Note, queueTimeOf, RunState } from "./columns.tsx";
 import { outputQuery, runQuery, runRequestQuery } from "./queries.ts";
 
-/** The details of a run: times, input and output. The list behind it stays usable. */
+/** A run's times, input and output. The list behind the sheet stays usable. */
 export function RunSheet({
   run_id,
   nameOf,
@@ -55,7 +55,7 @@ export function RunSheet({
       {run === undefined && !error && <SkeletonRows label="Loading run" rows={4} />}
       {run === null && (
         <EmptyState title="Run not found">
-          The run was rolled back or deleted, or it belongs to another workspace.
+          The run was rolled back, was deleted or belongs to another workspace.
         </EmptyState>
       )}
       {run && <Detail run={run} />}

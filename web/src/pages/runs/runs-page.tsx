@@ -39,7 +39,7 @@ export function RunsPage() {
   const runs = (list.data?.pages.flatMap((page) => page.runs) ?? []).filter(
     (run) => part === undefined || run.thread_id.includes(part),
   );
-  // Selected runs that have ended can no longer be cancelled.
+  // A selected run may have ended since the selection and can then no longer be cancelled.
   const cancellable = runs.filter((run) => chosen.has(run.run_id) && isActive(run));
   const nameOf = ({ assistant_id, graph_id }: RunOverviewItem): string =>
     assistants.find((assistant) => assistant.assistant_id === assistant_id)?.name ?? graph_id;
@@ -58,7 +58,7 @@ export function RunsPage() {
         <Button
           look={cancellable.length > 0 ? "danger" : "plain"}
           aria-keyshortcuts="x"
-          // Disabled only if the complete, unfiltered list has no active run.
+          // Disabled only if the list is complete, unfiltered and without active runs.
           disabled={list.data !== undefined && !isFiltered(search) && !list.hasNextPage && !runs.some(isActive)}
           onClick={() => setCancelling(true)}
         >
@@ -110,7 +110,7 @@ function NoRuns({ isFiltered, more }: { isFiltered: boolean; more: (() => void) 
       title={more ? "No recent runs match" : "No runs match"}
       action={more && <Button onClick={more}>Load older runs</Button>}
     >
-      {more ? "Older runs may match." : "Change the filters to see other runs."}
+      {more ? "Older runs may match the filters." : "Change the filters to see other runs."}
     </EmptyState>
   );
 }

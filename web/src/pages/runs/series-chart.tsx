@@ -3,21 +3,21 @@ import { count, DASH } from "../../ui/format.ts";
 
 export interface Series {
   label: string;
-  /** A class that sets `color`. */
+  /** CSS class that sets `color`. */
   color: string;
-  /** Fills the area below the line. */
+  /** Whether to fill the area below the line. */
   filled?: boolean;
   values: readonly number[];
 }
 
-/** The view box of the drawing, which is stretched to the available width. */
+/** View box of the chart. The drawing is stretched to the available width. */
 const WIDTH = 600;
 const HEIGHT = 100;
 
 /**
- * A chart of integer series over the same points in time. The legend shows the values under the pointer, or the last values.
+ * A chart of integer series with common points in time. The legend shows the values under the pointer, or the last values.
  *
- * @param times one label for each point
+ * @param times one label per point
  */
 export function SeriesChart({
   title,
@@ -87,7 +87,7 @@ export function SeriesChart({
 
 function Line({ values, color, filled, max }: Series & { max: number }) {
   const step = WIDTH / Math.max(1, values.length - 1);
-  // Leaves room at the top for the width of the line.
+  // Leaves room for the line width at the top.
   const points = values.map(
     (value, i) => `${(i * step).toFixed(1)},${(HEIGHT - (value / max) * (HEIGHT - 4)).toFixed(1)}`,
   );

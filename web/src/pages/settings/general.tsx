@@ -20,7 +20,7 @@ export function General() {
   const client = useQueryClient();
   return (
     <div className="divide-y divide-line">
-      <Row title="Theme" hint="This browser only">
+      <Row title="Theme" hint="Applies to this browser only.">
         <ThemeSwitch />
       </Row>
       <Row
@@ -52,7 +52,7 @@ export function General() {
       <Row title="Workspace" hint="Workspaces are isolated from each other.">
         <WorkspaceChoice tenant_id={session?.tenant_id ?? ""} />
       </Row>
-      <Row title="Server" hint="Official clients check the API level.">
+      <Row title="Server" hint="The API level is the version that LangGraph clients check for compatibility.">
         <span className="font-mono text-table">
           Threadmill {server?.threadmill_version} · API level {server?.version}
         </span>
@@ -96,10 +96,10 @@ function ThemeSwitch() {
   );
 }
 
-/** Selects a workspace. Only administrators have more than one. */
+/** Selects a workspace. Only administrators can access more than one workspace. */
 function WorkspaceChoice({ tenant_id }: { tenant_id: string }) {
   const client = useQueryClient();
-  // A key may be limited to one workspace: check access before switching.
+  // Checks access before switching, because a key may be limited to one workspace.
   const choose = async (chosen: string) => {
     try {
       await api.get("/app/api/session", { tenant_id: chosen });

@@ -59,7 +59,7 @@ export function Keys() {
           toast("API key revoked");
         }}
       >
-        Requests with this key are rejected from now on. This cannot be undone.
+        The server immediately rejects requests with this key. This cannot be undone.
       </Confirm>
     </>
   );

@@ -8,7 +8,7 @@ import { Sheet } from "../../ui/overlay/dialog.tsx";
 import { RelativeTime } from "../../ui/relative-time.tsx";
 import { EmptyState, ErrorState, SkeletonRows } from "../../ui/states.tsx";
 
-/** The users who may select the workspace with a JWT. An API key belongs to one workspace. */
+/** Lists the users who can select the workspace with a JWT. API keys need no membership, because each key belongs to one workspace. */
 export function Members({ workspace, onClose }: { workspace: Workspace | undefined; onClose(): void }) {
   return (
     <Sheet
@@ -45,7 +45,7 @@ function MemberList({ path }: { path: string }) {
                 {...props}
                 required
                 maxLength={256}
-                placeholder="The sub claim of the JWT"
+                placeholder="The sub claim of the user's JWT"
                 value={user}
                 onChange={(event) => setUser(event.target.value)}
               />

@@ -13,9 +13,9 @@ import { keysQuery } from "./queries.ts";
 const SCOPE_HINTS: Record<Scope, string> = {
   agents: "Assistants, threads and runs",
   experiments: "Datasets, uploads and feedback",
-  tokens: "The OAuth tokens of the user",
-  providers: "OAuth providers, which receive the tokens of all users",
-  deployments: "The control plane, which builds and runs code",
+  tokens: "The user's OAuth tokens",
+  providers: "OAuth providers, including the endpoints that receive all users' tokens",
+  deployments: "Deployments, including building and running their code",
   service: "Act on behalf of other users",
   admin: "All scopes, agent tokens, API keys and workspaces",
 };
@@ -39,7 +39,7 @@ export function NewKey({ onClose }: { onClose(): void }) {
       onSubmit={() => creating.mutate({ name, user_id: user_id || undefined, scopes: [...scopes] } as ApiKeyCreate)}
       onClose={onClose}
     >
-      <Field label="Name" hint="The purpose of the key.">
+      <Field label="Name" hint="Describe what the key is used for.">
         {(props) => (
           <Input
             {...props}
@@ -51,7 +51,7 @@ export function NewKey({ onClose }: { onClose(): void }) {
           />
         )}
       </Field>
-      <Field label="User" hint="The owner of the key. Default: you.">
+      <Field label="User" hint="User ID of the key's owner. Leave empty to create the key for yourself.">
         {(props) => (
           <Input {...props} maxLength={256} value={user_id} onChange={(event) => setUser(event.target.value)} />
         )}
@@ -79,7 +79,7 @@ const CreatedKey = ({ apiKey, onClose }: { apiKey: NewApiKey; onClose(): void })
     open
     onClose={onClose}
     title={`API key “${apiKey.name}”`}
-    description="Copy the key now. It is not shown again: the server stores only its hash."
+    description="Copy the key now. The server stores only a hash and cannot show the key again."
     footer={
       <Button look="primary" onClick={onClose}>
         Done

@@ -13,7 +13,7 @@ export function SettingsPage() {
   const mayAdminister = useMay("admin");
   const adminOnly = mayAdminister ? undefined : (
     <EmptyState title="Admin access required">
-      This page requires an API key with the scope <code>admin</code>. Ask the operator of the server for one.
+      This page requires an API key with the scope <code>admin</code>. Ask the server's operator for an admin key.
     </EmptyState>
   );
   return (

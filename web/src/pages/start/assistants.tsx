@@ -23,7 +23,7 @@ export function Assistants({ address }: { address: string }) {
         <SkeletonRows label="Loading assistants" rows={4} height={56} />
       ) : !at ? (
         <EmptyState title="No agents yet" command="npx threadmill dev --config langgraph.json">
-          Start the server with the <code>langgraph.json</code> of a project.
+          Start the server with a project's <code>langgraph.json</code>.
         </EmptyState>
       ) : (
         <>
@@ -75,7 +75,7 @@ function Choice({
   );
 }
 
-/** A command that runs the assistant once, with an input that fits its schema. */
+/** A command that runs the assistant once, with example input for its schema. */
 function Command({ assistant, address }: { assistant: Assistant; address: string }) {
   const { data: schemas, isPending } = useQuery(schemasQuery(assistant.assistant_id));
   const { key } = useCredentials();
@@ -86,7 +86,7 @@ function Command({ assistant, address }: { assistant: Assistant; address: string
         Run <span className="font-medium text-text">{assistant.name}</span> from a terminal:
       </p>
       {isPending ? (
-        // Placeholder with the height of the command.
+        // Placeholder with the command's height.
         <div
           role="status"
           aria-label="Loading input schema"
@@ -98,7 +98,7 @@ function Command({ assistant, address }: { assistant: Assistant; address: string
         <CodeBlock code={code} label="Copy command" />
       )}
       <p className="min-h-[18px] text-table text-text-3">
-        {!isPending && !schemas?.input_schema && "The graph has no input schema. Adjust the input if needed."}
+        {!isPending && !schemas?.input_schema && "The graph has no input schema. Adjust the example input if needed."}
       </p>
     </div>
   );

@@ -1,6 +1,6 @@
 import { shellQuote } from "../../ui/format.ts";
 
-/** The fields of a JSON schema that determine the example input. */
+/** JSON Schema keywords that determine the example input. */
 interface Schema {
   properties?: Record<string, { type?: unknown }>;
   required?: unknown;
@@ -16,10 +16,10 @@ export function curlOf({
   address: string;
   assistant: { graph_id: string; assistant_id: string; metadata: Record<string, unknown> };
   schema: object | null | undefined;
-  /** The server requires an API key. */
+  /** Whether the server requires an API key. */
   needsKey: boolean;
 }): string {
-  // The default assistant of a graph can be addressed by the name of the graph.
+  // A graph's default assistant can be addressed by the graph's name.
   const name = metadata.created_by === "system" ? graph_id : assistant_id;
   const body = JSON.stringify({ assistant_id: name, input: exampleInput(schema ?? {}) });
   const lines = [
@@ -33,7 +33,7 @@ export function curlOf({
 
 const MESSAGES = { messages: [{ role: "user", content: "Hello!" }] };
 
-/** An example input: a message if the graph accepts messages, otherwise a text for each required string field. */
+/** Creates an example input: a message if the graph accepts messages, otherwise a value for each required string field. */
 function exampleInput({ properties = {}, required }: Schema): object {
   if ("messages" in properties || Object.keys(properties).length === 0) return MESSAGES;
   const texts = Object.keys(properties).filter((name) => properties[name]?.type === "string");

@@ -7,16 +7,17 @@ import { ErrorState, SkeletonRows } from "../../ui/states.tsx";
 import { SampleButton } from "../experiments/sample/sample-button.tsx";
 import { datasetsQuery } from "./queries.ts";
 
-/** The latest datasets and a button that loads a sample dataset. */
+/** Latest datasets, with a button that loads a sample dataset. */
 export function Evaluations() {
   const { data: datasets, error, refetch } = useQuery(datasetsQuery);
   return (
     <section aria-label="Experiments" className="grid grid-cols-1 gap-3">
       <h2 className="font-semibold text-body">Experiments</h2>
       <p className="text-text-2">
-        Upload evaluation results and see what is better, what is worse, and whether it is statistically significant.
+        Upload evaluation results to see which scores improved or dropped, and whether the differences are statistically
+        significant.
       </p>
-      {/* Above the list, so that the buttons do not move when the list loads. */}
+      {/* Placed above the list, so that the buttons do not move when the list loads. */}
       <div className="flex flex-wrap items-start gap-2">
         <SampleButton look={datasets?.length === 0 ? "primary" : "plain"} />
         <Button asChild>
@@ -24,7 +25,8 @@ export function Evaluations() {
         </Button>
       </div>
       <p className="text-table text-text-3">
-        The sample dataset has 200 generated questions and three experiments. It opens in the comparison.
+        The sample dataset has 200 generated questions and three experiments. After loading, the comparison of the
+        experiments opens.
       </p>
       {error ? (
         <ErrorState error={error} retry={() => void refetch()} />

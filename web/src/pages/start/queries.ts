@@ -4,10 +4,10 @@ import type { Dataset } from "../../../../src/experiments/contract/datasets.ts";
 import { api } from "../../api/request.ts";
 import { EXPERIMENTS } from "../experiments/queries.ts";
 
-/** The maximum number of assistants and datasets on the home page. */
+/** Maximum number of assistants and of datasets on the home page. */
 export const MAX_LISTED = 8;
 
-/** Fetches one more than is listed, to detect that there are more. */
+/** Fetches one assistant more than the page lists, to detect whether there are more. */
 export const assistantsQuery = queryOptions({
   queryKey: ["start", "assistants"],
   queryFn: ({ signal }) =>
@@ -23,7 +23,7 @@ export const datasetsQuery = queryOptions({
   queryFn: ({ signal }) => api.get<Dataset[]>("/api/v1/datasets", { query: { limit: MAX_LISTED }, signal }),
 });
 
-/** The input schema of an assistant. Not retried: a graph that cannot be loaded has none. */
+/** Input schema of an assistant. Not retried, because the request fails for a graph that cannot be loaded. */
 export const schemasQuery = (assistant_id: string) =>
   queryOptions({
     queryKey: ["start", "schemas", assistant_id],

@@ -15,9 +15,9 @@ export function StartPage() {
     <Page title="Home">
       <div className="grid max-w-4xl grid-cols-1 gap-8">
         <p className="text-text-2">
-          Threadmill{server && ` ${server.threadmill_version}`} runs agents and stores the results of experiments. The
-          API is at <code>{API_URL}</code>. It works with the LangGraph and LangSmith clients.{" "}
-          {/* A link cannot send the API key that the page requires on a secured server. */}
+          Threadmill{server && ` ${server.threadmill_version}`} runs agents and stores experiment results. The API at{" "}
+          <code>{API_URL}</code> works with the LangGraph and LangSmith clients.{" "}
+          {/* A link cannot send an API key, so the link is hidden if the documentation requires a key. */}
           {key === undefined && (
             <a href={`${API_URL}/docs`} className="text-accent-text underline">
               API documentation
@@ -28,7 +28,7 @@ export function StartPage() {
         {mayMeasure && <Evaluations />}
         {mayRun === false && mayMeasure === false && (
           <p className="text-text-2">
-            Your key has no access to agents or experiments. The side bar lists the pages that it can access.
+            Your key has no access to agents or experiments. The side bar lists the pages that you can access.
           </p>
         )}
       </div>

@@ -8,7 +8,7 @@ import { threadKey } from "./queries.ts";
 
 export const isActive = ({ status }: { status: RunStatus }): boolean => status === "pending" || status === "running";
 
-/** Cancels runs of a thread: all of the given runs or none. */
+/** Cancels all given runs of a thread, or none of them if any run cannot be cancelled. */
 export function useCancel(thread_id: string) {
   const client = useQueryClient();
   const cancel = async (run_ids: readonly string[], action: CancelAction) => {

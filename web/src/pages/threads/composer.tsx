@@ -16,9 +16,9 @@ type InputMode = "chat" | "form" | "json";
 const LABELS: Record<InputMode, string> = { chat: "Chat", form: "Form", json: "JSON" };
 
 /**
- * Edits the input of the next run: as a message if the graph accepts messages, as a form if it has an input schema, or as JSON.
+ * Edits the input of the next run as a message if the graph accepts messages, as a form if the graph has an input schema, or as JSON.
  *
- * @param onSend starts the run; the input is kept if it fails
+ * @param onSend starts the run. If the start fails, the input is kept.
  */
 export function Composer({
   assistant_id,
@@ -30,9 +30,9 @@ export function Composer({
 }: {
   assistant_id: string | undefined;
   onAssistant(assistant_id: string): void;
-  /** The thread already has messages. */
+  /** Whether the thread already has messages. */
   isChat: boolean;
-  /** The thread has runs. The form is collapsed so that the result stays in view. */
+  /** Whether the thread has runs. The form is then collapsed, so that the result stays in view. */
   hasRuns?: boolean;
   sendLabel: string;
   onSend(input: unknown): Promise<unknown>;

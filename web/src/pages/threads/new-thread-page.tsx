@@ -13,7 +13,7 @@ import { startRun } from "./queries.ts";
 
 const CRUMBS = [{ label: "Threads", to: "/threads" }];
 
-/** A new thread. The server creates it when the first input is sent. */
+/** Page for a new thread. The server creates the thread when the first input is sent. */
 export function NewThreadPage() {
   const { assistant: assistant_id } = newThreadRoute.useSearch();
   const navigate = newThreadRoute.useNavigate();
@@ -21,7 +21,7 @@ export function NewThreadPage() {
   const { data: assistants } = useQuery(assistantsQuery);
   const chosen = assistants?.find((each) => each.assistant_id === assistant_id);
   const start = async (input: unknown) => {
-    if (!assistant_id) throw new Error("Select an assistant.");
+    if (!assistant_id) throw new Error("No assistant selected. Select an assistant, then send the message again.");
     const { thread_id } = await api.post<Thread>("/threads", {});
     await startRun(client, thread_id, { assistant_id, input });
     await navigate({ to: "/threads/$thread_id", params: { thread_id }, search: {} });
@@ -56,7 +56,7 @@ export function NewThreadPage() {
   );
 }
 
-/** Selects the assistant of a new thread. The input form depends on the assistant. */
+/** Selects the new thread's assistant first, because the input form depends on the assistant. */
 function ChooseAgent() {
   const { data: assistants, error, refetch } = useQuery(assistantsQuery);
   if (error) return <ErrorState error={error} retry={() => void refetch()} />;
@@ -64,7 +64,7 @@ function ChooseAgent() {
   if (assistants.length === 0)
     return (
       <EmptyState title="No agents yet" command="npx threadmill dev --config langgraph.json">
-        Add a graph to the <code>langgraph.json</code> of a project and start the server.
+        Add a graph to a project's <code>langgraph.json</code>, then start the server.
       </EmptyState>
     );
   return (

@@ -28,13 +28,13 @@ export const SIDES = ["history", "runs", "graph"] as const;
 export type Side = (typeof SIDES)[number];
 
 export interface ThreadView {
-  /** Default: the conversation. */
+  /** Main content of the page. Default: the conversation. */
   view?: "state";
-  /** The side panel. Default: the history; on narrow screens none. */
+  /** Open tab of the side panel. Default: the history. On narrow screens, the panel is closed by default. */
   side?: Side;
-  /** The ID of the checkpoint that is shown. Default: the newest. */
+  /** ID of the checkpoint whose state is shown. Default: the newest checkpoint. */
   checkpoint?: string;
-  /** The assistant of the next run. Default: the assistant of the last run. */
+  /** ID of the assistant for the next run. Default: the last run's assistant. */
   assistant?: string;
 }
 

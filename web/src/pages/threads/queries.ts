@@ -7,13 +7,13 @@ import { parseMetadata, type ThreadsSearch } from "./thread-filter.ts";
 
 const PAGE = { threads: 50, steps: 60, runs: 100 };
 
-/** Poll interval for runs that other clients start. */
+/** Poll interval that detects runs of other clients. */
 const POLL_MS = 2_500;
 
 export type ListedThread = Required<
   Pick<PartialThread, "thread_id" | "status" | "created_at" | "updated_at" | "metadata" | "interrupts">
 > & {
-  /** The first message or question, on one line. */
+  /** First message or question, as one line. */
   title?: string;
   last?: string;
 };
@@ -25,7 +25,7 @@ const EXTRACT = {
   ...Object.fromEntries(TITLE_KEYS.map((key) => [key, `values.${key}`])),
 };
 
-/** Searches threads; returns one page. */
+/** Searches threads and returns one page. */
 export async function findThreads(
   { status, q, metadata, sort, order }: ThreadsSearch,
   page: { limit: number; offset?: number },
@@ -53,7 +53,7 @@ export async function findThreads(
   }));
 }
 
-/** The content of a message as one line: text, or the text blocks of a list. */
+/** Formats a message's content (a string, or a list with text blocks) as one line. */
 function singleLine(content: unknown): string | undefined {
   const parts = Array.isArray(content) ? content.map((block) => block?.text) : [content];
   const text = parts.filter((part) => typeof part === "string").join(" ");
@@ -70,7 +70,7 @@ export const threadsQuery = (search: ThreadsSearch) =>
     placeholderData: (before) => before,
   });
 
-/** The prefix of all queries of a thread, for invalidation. */
+/** Key prefix of all queries of a thread, for invalidation. */
 export const threadKey = (thread_id: string) => ["thread", thread_id];
 
 export const threadQuery = (thread_id: string) =>
@@ -87,7 +87,7 @@ export const stateQuery = (thread_id: string, checkpoint_id: string | undefined)
       api.get<ThreadState>(`/threads/${thread_id}/state${checkpoint_id ? `/${checkpoint_id}` : ""}`, { signal }),
   });
 
-/** A state without its values: they contain the whole conversation at each step. */
+/** A state without its values, because each step's values contain the whole conversation. */
 export type StepState = Omit<ThreadState, "values">;
 
 export const historyQuery = (thread_id: string) =>
@@ -108,7 +108,7 @@ export const historyQuery = (thread_id: string) =>
       last.length < PAGE.steps ? undefined : (last.at(-1)?.checkpoint?.checkpoint_id ?? undefined),
   });
 
-/** Newest first. */
+/** Runs of a thread, newest first. */
 export const runsQuery = (thread_id: string) =>
   queryOptions({
     queryKey: [...threadKey(thread_id), "runs"],
@@ -120,27 +120,27 @@ export const runsQuery = (thread_id: string) =>
         },
         signal,
       }),
-    // Stops after an error: the thread may have been deleted.
+    // Stops polling after an error, because the thread may have been deleted.
     refetchInterval: ({ state }) => (state.status === "error" ? false : POLL_MS),
   });
 
-/** The request for a run, with either an input or a command. */
+/** Request to start a run, with either an input or a command. */
 export interface RunRequest {
   assistant_id: string;
   input?: unknown;
   command?: { resume: unknown };
-  /** The checkpoint to start from. Default: the newest. */
+  /** ID of the checkpoint to start from. Default: the newest checkpoint. */
   checkpoint_id?: string;
 }
 
-/** The stream modes that the thread page shows: tokens, the state after each step, running nodes, custom events. */
+/** Streams the events that the thread page shows: tokens, the state after each step, running nodes and custom events. */
 const STREAM_OPTIONS = { stream_mode: ["values", "messages-tuple", "tasks", "custom"], stream_subgraphs: true };
 
-/** Starts a run and adds it to the cached list of runs, so that the thread page follows it. */
+/** Starts a run and adds the run to the cached list, so that the thread page follows the run. */
 export async function startRun(client: QueryClient, thread_id: string, request: RunRequest): Promise<Run> {
   const run = await api.post<Run>(`/threads/${thread_id}/runs`, { ...STREAM_OPTIONS, ...request });
   const { queryKey } = runsQuery(thread_id);
-  // A response that is in flight does not contain the new run.
+  // A response that is already in flight would not contain the new run.
   await client.cancelQueries({ queryKey });
   client.setQueryData(queryKey, (runs: Run[] = []) => [run, ...runs.filter(({ run_id }) => run_id !== run.run_id)]);
   return run;

@@ -25,7 +25,7 @@ export function ThreadContent({ model }: { model: ThreadModel }) {
           <PanelRight size={15} aria-hidden /> History
         </Button>
       </div>
-      {/* flex-col-reverse keeps the end of the conversation in view while it grows. */}
+      {/* flex-col-reverse keeps the end of the conversation in view while messages are added. */}
       <section
         aria-label="Content"
         // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable region must be reachable by keyboard

@@ -4,18 +4,18 @@ export const THREAD_STATUSES: readonly ThreadStatus[] = ["idle", "busy", "interr
 
 export interface ThreadsSearch {
   status?: ThreadStatus;
-  /** Searches the state, or an ID. */
+  /** Search text for the thread's state or ID. */
   q?: string;
-  /** `key=value` pairs, separated by commas, or a JSON object. */
+  /** Metadata filter: comma-separated `key=value` pairs or a JSON object. */
   metadata?: string;
-  /** Default: `updated_at`. */
+  /** Sort field. Default: `updated_at`. */
   sort?: "created_at";
-  /** Default: newest first. */
+  /** Sort direction. Default: newest first. */
   order?: "asc";
 }
 
 /**
- * Parses a metadata filter such as `customer=7, tier="gold"`. A value that is not valid JSON is a string.
+ * Parses a metadata filter such as `customer=7, tier="gold"`. A value that is not valid JSON is used as a string.
  *
  * @returns undefined for an empty filter, null for an invalid filter
  */
@@ -30,7 +30,7 @@ export function parseMetadata(filter: string | undefined): Record<string, unknow
   return Object.fromEntries(pairs.map(([key = "", value = ""]) => [key, jsonOf(value)]));
 }
 
-/** Parses JSON. Returns a text that is not JSON unchanged. */
+/** Parses JSON. Returns text that is not valid JSON unchanged. */
 export function jsonOf(text: string): unknown {
   try {
     return JSON.parse(text);

@@ -11,13 +11,13 @@ import { openTasks } from "./use-thread.ts";
 
 const NO_TASKS: readonly ThreadTask[] = [];
 
-/** Open interrupts of the thread and the input of the next run. */
+/** Shows the thread's open interrupts and the input of the next run. */
 export function ThreadFooter({ model }: { model: ThreadModel }) {
   const { isPast, live, active_run, runs, state, newest, values, assistant_id, needsInput, show, start } = model;
   const isIdle = !active_run && !live;
   const tasks = isIdle && state ? openTasks(state) : NO_TASKS;
   const hasInterrupt = tasks.some(({ interrupts }) => interrupts.length > 0);
-  // Stored by checkpoint: the choice does not apply to the next interrupt.
+  // The choice to skip is stored by checkpoint, so that it does not apply to the next interrupt.
   const interrupted_at = newest.checkpoint?.checkpoint_id;
   const [skipped_at, setSkippedAt] = useState<string | null>();
   const isSkipping = needsInput && skipped_at === interrupted_at;
@@ -82,12 +82,12 @@ export function ThreadFooter({ model }: { model: ThreadModel }) {
   );
 }
 
-/** A new input drops the open interrupt: the graph starts again with the input. */
+/** Warns that a message drops the open interrupt, because the graph starts again with the new input. */
 const SkipWarning = ({ onBack }: { onBack(): void }) => (
   <p className="flex flex-wrap items-center gap-2 rounded-lg border border-interrupted px-3 py-1.5 text-table">
     <CircleAlert size={14} className="shrink-0 text-interrupted" aria-hidden />
     <span className="min-w-48 flex-1">
-      Your message skips the open question. To answer it later, return to its step in History.
+      Your message skips the open question. To answer the question later, open its step in History.
     </span>
     <Button small onClick={onBack}>
       Answer the question
@@ -95,11 +95,11 @@ const SkipWarning = ({ onBack }: { onBack(): void }) => (
   </p>
 );
 
-/** With one open interrupt the answer is the value; with several it is keyed by interrupt ID. */
+/** Builds the resume value. A single open interrupt takes the answer itself; several take an object keyed by interrupt ID. */
 const resumeOf = (tasks: readonly ThreadTask[], interrupt_id: string, answer: unknown): unknown =>
   tasks.flatMap(({ interrupts }) => interrupts).length > 1 ? { [interrupt_id]: answer } : answer;
 
-/** Resumes a thread that stopped at a breakpoint, by a cancellation or by a failure, without an interrupt. */
+/** Resumes a thread that stopped without an interrupt: at a breakpoint, by a cancellation or by a failure. */
 function ContinueCard({ next, onContinue }: { next: readonly string[]; onContinue(): Promise<unknown> }) {
   const [state, setState] = useState<{ busy?: boolean; error?: string }>({});
   const resume = async () => {

@@ -30,13 +30,13 @@ export function ThreadMenu({ thread_id }: { thread_id: string }) {
         items={[
           {
             label: "Copy thread",
-            hint: "Creates a thread with the same state and history.",
+            hint: "Creates a new thread with the same state and history.",
             icon: <Copy size={14} />,
             onSelect: () => void copy(),
           },
           {
             label: "Delete thread",
-            hint: "Deletes its runs and history, too.",
+            hint: "Deletes the thread with its runs and history.",
             icon: <Trash2 size={14} />,
             danger: true,
             onSelect: () => setDeleting(true),
@@ -60,12 +60,12 @@ export function ThreadMenu({ thread_id }: { thread_id: string }) {
           toast("Thread deleted");
         }}
       >
-        Its active runs are stopped, and its runs and history are deleted. This cannot be undone.
+        The thread's active runs are stopped, and all its runs and history are deleted. This cannot be undone.
       </Confirm>
     </>
   );
 }
 
-/** The status of a thread. An open interrupt reads "Needs your input": "interrupted" sounds like a failure. */
+/** Status of a thread. An open interrupt is shown as "Needs your input", because "interrupted" suggests a failure. */
 export const ThreadStatus = ({ status, needsInput }: { status: StatusName; needsInput: boolean }) =>
   needsInput ? <Status status="Needs your input" kind="interrupted" /> : <Status status={status} />;

@@ -16,7 +16,7 @@ import { type ThreadData, useThread } from "./use-thread.ts";
 
 const CRUMBS = [{ label: "Threads", to: "/threads" }];
 
-/** The page of a thread: conversation or state, and a side panel with history, runs and graph. */
+/** Page of a thread: conversation or state, and a side panel with history, runs and graph. */
 export function ThreadPage() {
   const { thread_id } = threadRoute.useParams();
   const thread = useQuery(threadQuery(thread_id));
@@ -38,7 +38,7 @@ export function ThreadPage() {
   return <ThreadView key={thread_id} thread={thread.data} runs={runs.data} state={state.data} />;
 }
 
-/** A loaded thread: the conversation, the footer with open interrupts and input, and the side panel. */
+/** Content of a loaded thread: the conversation, open interrupts, the input and the side panel. */
 function ThreadView(data: ThreadData) {
   const model = useThread(data);
   const { thread, active_run, needsInput, search, show } = model;

@@ -5,11 +5,11 @@ import { type Live, liveOf, withEvent } from "./conversation/live-run.ts";
 import { threadKey } from "./queries.ts";
 
 /**
- * Follows a run from its first event to its end and then refetches the thread. A broken connection resumes after the last event.
+ * Streams a run from its first event to its end, then refetches the thread. A lost connection resumes after the last event.
  *
- * @param active_id the active run of the thread; a run that is already followed is followed to its end first
- * @param ended_id the newest run that has ended; refetches the thread if the run was too short to be followed
- * @returns undefined if no run is followed, and again after the thread has been refetched
+ * @param active_id ID of the thread's active run. A change takes effect when the streamed run has ended.
+ * @param ended_id ID of the newest ended run. Refetches the thread if the run ended before it could be streamed.
+ * @returns undefined if no run is streamed, and again after the thread has been refetched
  */
 export function useLiveRun(
   thread_id: string,
@@ -35,7 +35,7 @@ export function useLiveRun(
       frame = 0;
       setLive(current);
     };
-    // At most one render per frame: a model may send hundreds of chunks per second.
+    // Renders at most once per frame, because a model may send hundreds of chunks per second.
     const change = (changed: Live) => {
       current = changed;
       frame ||= requestAnimationFrame(show);
@@ -54,7 +54,7 @@ export function useLiveRun(
       setLive(undefined);
       setFollowed(undefined);
     };
-    // Errors are ignored: the thread has the error of a failed run, and the stream of a rolled back run is deleted with the run.
+    // Errors are ignored. The thread contains the error of a failed run, and a rolled back run is deleted together with its stream.
     void follow().then(finish, finish);
     return () => {
       abort.abort();

@@ -11,9 +11,9 @@ import { useLiveRun } from "./use-live-run.ts";
 
 export interface ThreadData {
   thread: Thread;
-  /** Newest first. */
+  /** Runs of the thread, newest first. */
   runs: readonly Run[];
-  /** The newest state. */
+  /** Newest state of the thread. */
   state: ThreadState;
 }
 
@@ -23,33 +23,33 @@ export function useThread({ thread, runs, state }: ThreadData) {
   const navigate = threadRoute.useNavigate();
   const client = useQueryClient();
   const active = runs.filter(isActive);
-  /** The running run, or the next one in the queue. */
+  /** The running run, or the next run in the queue. */
   const active_run = active.find(({ status }) => status === "running") ?? active.at(-1);
   const ended = runs.find((run) => !isActive(run));
   const live = useLiveRun(thread_id, active_run?.run_id, ended?.run_id);
-  // Each streamed state is a new step.
+  // Refetches the history after each streamed state, which is a new step.
   useEffect(() => {
     if (live?.values !== undefined)
       void client.invalidateQueries({ queryKey: historyQuery(thread_id).queryKey }, { cancelRefetch: false });
   }, [client, thread_id, live?.values]);
   const past = useQuery({ ...stateQuery(thread_id, search.checkpoint), enabled: search.checkpoint !== undefined });
-  /** The newest state has an open interrupt, whichever state is shown. */
+  /** Whether the newest state has an open interrupt, even if a past state is shown. */
   const needsInput = !active_run && !live && openTasks(state).some(({ interrupts }) => interrupts.length > 0);
   const isPast = search.checkpoint !== undefined;
   const assistant_id = search.assistant ?? runs[0]?.assistant_id ?? textOf(thread.metadata.assistant_id);
 
-  /** Changes the URL. @param replace the entry in the browser's history */
+  /** Updates the view in the URL. @param replace replaces the browser history entry instead of adding an entry */
   const show = (changed: Partial<ThreadView>, replace = false) =>
     void navigate({ search: (before: ThreadView) => ({ ...before, ...changed }), replace });
 
   /** @throws Error with a message for the user */
   const start = async (request: Omit<RunRequest, "assistant_id">) => {
-    if (!assistant_id) throw new Error("Select an assistant.");
+    if (!assistant_id) throw new Error("No assistant selected. Select an assistant, then try again.");
     await startRun(client, thread_id, { assistant_id, checkpoint_id: search.checkpoint, ...request });
     if (isPast) show({ checkpoint: undefined });
   };
 
-  /** Continues from a step: runs its next nodes, or asks for a message if the graph has finished there. */
+  /** Continues from a step by running its next nodes. If the graph ended at the step, prompts for a message instead. */
   const fork = async (step: Step) => {
     if (step.next.length === 0) {
       show({ checkpoint: step.checkpoint_id });
@@ -78,7 +78,7 @@ export function useThread({ thread, runs, state }: ThreadData) {
     assistant_id,
     newest: state,
     needsInput,
-    /** The state that is shown; undefined while a past state is loading. */
+    /** State to show. Undefined while a past state is loading. */
     state: isPast ? past.data : state,
     values: isPast ? past.data?.values : (live?.values ?? state.values),
   };
@@ -88,7 +88,7 @@ export type ThreadModel = ReturnType<typeof useThread>;
 
 const textOf = (value: unknown) => (typeof value === "string" ? value : undefined);
 
-/** The loaded part of the history of a thread, with steps and tool durations. */
+/** Loaded part of a thread's history, with steps and tool durations. */
 function useSteps(thread_id: string) {
   const { data, error, isPending, hasNextPage, fetchNextPage, refetch } = useInfiniteQuery(historyQuery(thread_id));
   const known = useMemo(() => {
@@ -99,6 +99,6 @@ function useSteps(thread_id: string) {
   return { ...known, error, isPending, hasNextPage, fetchNextPage, refetch };
 }
 
-/** The tasks of a state that have no result. The tasks of a past state may have completed later or been dropped. */
+/** Returns a state's tasks without a result. Tasks of a past state may have completed or been dropped since then. */
 export const openTasks = ({ tasks }: ThreadState): readonly ThreadTask[] =>
   tasks.filter(({ result }) => result === undefined || result === null);

@@ -25,13 +25,13 @@ export const FormError = ({ error }: { error: Error | string | null | undefined 
     </p>
   ) : null;
 
-/** A submit handler that replaces the request of the browser. */
+/** Creates a submit handler that prevents the browser's form submission. */
 export const submits = (submit: () => void) => (event: FormEvent) => {
   event.preventDefault();
   submit();
 };
 
-/** A choice of one option, as radio buttons. */
+/** Radio buttons for a choice of one option. */
 export function RadioGroup<Value extends string>({
   legend,
   value,
@@ -44,9 +44,9 @@ export function RadioGroup<Value extends string>({
   value: Value;
   options: readonly { value: Value; label: string; hint?: string }[];
   onChange(value: Value): void;
-  /** The options are side by side. */
+  /** Whether the options are side by side. */
   inline?: boolean;
-  /** The legend is for screen readers only. */
+  /** Whether to show the legend to screen readers only. */
   hideLegend?: boolean;
 }) {
   return (
@@ -84,7 +84,7 @@ export function Checkbox({ label, hint, ...props }: ComponentProps<"input"> & { 
 }
 
 /**
- * A label above an input, with a hint or an error below it.
+ * A label above an input, with a hint or an error below.
  *
  * @param children receives the attributes that connect the input to the label
  */
@@ -98,7 +98,7 @@ export function Field({
   label: string;
   hint?: ReactNode;
   error?: string;
-  /** Adds a mark to the label. Set `required` on the input, too. */
+  /** Adds a mark to the label. The input must also be `required`. */
   isRequired?: boolean;
   children(props: { id: string; "aria-describedby"?: string; "aria-invalid"?: true }): ReactNode;
 }) {
@@ -108,7 +108,7 @@ export function Field({
     <div className="grid content-start gap-1">
       <div className="flex gap-0.5 font-medium text-table">
         <label htmlFor={id}>{label}</label>
-        {/* Hidden from screen readers: they announce the `required` attribute of the input. */}
+        {/* Hidden from screen readers, because they announce the input's `required` attribute. */}
         {isRequired && (
           <span aria-hidden className="text-error">
             *

@@ -1,11 +1,11 @@
 import { useEffect, useRef, useState } from "react";
 import { Field, TextArea } from "./field.tsx";
 
-/** The text area has as many rows as the text has lines, within these limits. */
+/** Limits of the text area's height in rows. */
 const MIN_ROWS = 3;
 const MAX_ROWS = 18;
 
-/** The start of an intended JSON value: a syntax error after it is an error, not plain text. */
+/** Start of an intended JSON value. A syntax error after such a start is an error, not plain text. */
 const JSON_START = /^\s*[[{"]/;
 
 function textOf(value: unknown, mayBeText: boolean): string {
@@ -15,9 +15,10 @@ function textOf(value: unknown, mayBeText: boolean): string {
 }
 
 /**
- * Edits a JSON value as text. Invalid JSON shows an error, is not reported to the caller, and blocks the submission of the form.
+ * Edits a JSON value as text. While the JSON is invalid, the editor shows an error, does not call `onChange`, and blocks the form's
+ * submission.
  *
- * @param isObject accepts objects only
+ * @param isObject accepts only objects
  * @param mayBeText accepts text that does not start like JSON as a string
  * @param onChange receives undefined for an empty text
  */
@@ -42,7 +43,7 @@ export function JsonEditor({
   const [problem, setProblem] = useState<string>();
   const area = useRef<HTMLTextAreaElement>(null);
   const reported = useRef(value);
-  // A new value from the caller replaces the text. A value that was reported from here keeps its formatting.
+  // Replaces the text when the caller sets a new value. A value that the editor reported keeps its formatting.
   useEffect(() => {
     if (value === reported.current) return;
     reported.current = value;
@@ -70,7 +71,7 @@ export function JsonEditor({
           autoFocus={autoFocus}
           value={text}
           onChange={(event) => change(event.target.value)}
-          // Suppresses the message of the browser: the error is shown below the field.
+          // Suppresses the browser's message, because the error is shown below the field.
           onInvalid={(event) => {
             event.preventDefault();
             event.currentTarget.focus();

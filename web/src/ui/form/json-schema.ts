@@ -1,4 +1,4 @@
-/** The keywords of JSON Schema that forms use. The server validates the others. */
+/** JSON Schema keywords that forms use. The server validates the other keywords. */
 export interface JsonSchema {
   type?: string | string[];
   title?: string;
@@ -19,10 +19,10 @@ export interface JsonSchema {
   definitions?: Record<string, JsonSchema>;
 }
 
-/** The input that a form uses for a schema; `json` for types without a dedicated input. */
+/** Input that a form uses for a schema. `json` is for types without a dedicated input. */
 export type FieldKind = "text" | "number" | "integer" | "boolean" | "choice" | "object" | "json";
 
-/** Resolves references and removes the null alternative of optional fields. */
+/** Resolves references and removes the `null` alternative of optional fields. */
 export function resolve(schema: JsonSchema, root: JsonSchema): JsonSchema {
   const name = schema.$ref?.match(/^#\/(?:\$defs|definitions)\/(.+)$/)?.[1];
   const referred = name === undefined ? undefined : (root.$defs ?? root.definitions)?.[name];
@@ -36,7 +36,7 @@ export function resolve(schema: JsonSchema, root: JsonSchema): JsonSchema {
 const without = (schema: JsonSchema, ...keys: (keyof JsonSchema)[]): JsonSchema =>
   Object.fromEntries(Object.entries(schema).filter(([key]) => !keys.includes(key as keyof JsonSchema)));
 
-/** @param schema resolved */
+/** @param schema the resolved schema */
 export function kindOf(schema: JsonSchema): FieldKind {
   if (schema.enum?.every((value) => typeof value === "string")) return "choice";
   const [type] = [schema.type ?? (schema.properties ? "object" : [])].flat().filter((each) => each !== "null");
@@ -45,7 +45,7 @@ export function kindOf(schema: JsonSchema): FieldKind {
   return type === "object" && schema.properties ? "object" : "json";
 }
 
-/** Whether the schema allows strings, which it does if it has no type. @param schema resolved */
+/** Whether the schema allows strings. A schema without a type allows strings. @param schema the resolved schema */
 export function allowsText(schema: JsonSchema): boolean {
   const { type, anyOf, oneOf, properties, items } = schema;
   const variants = anyOf ?? oneOf;
@@ -54,6 +54,6 @@ export function allowsText(schema: JsonSchema): boolean {
   return !properties && !items && schema.const === undefined && schema.enum === undefined && !schema.allOf;
 }
 
-/** The properties of a schema, in order; empty if it has none. */
+/** Returns a schema's properties in order. Empty if the schema has no properties. */
 export const fieldsOf = (schema: JsonSchema | null | undefined): [name: string, schema: JsonSchema][] =>
   schema ? Object.entries(resolve(schema, schema).properties ?? {}) : [];

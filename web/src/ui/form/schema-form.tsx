@@ -5,12 +5,10 @@ import { Select } from "./select.tsx";
 
 type Value = Record<string, unknown>;
 
-/** Deeper objects are edited as JSON: recursive types have no end. */
+/** Objects below this depth are edited as JSON, because recursive types have unlimited depth. */
 const MAX_DEPTH = 3;
 
-/**
- * A form for an object with a JSON Schema. Empty fields are omitted from the object. Keys that are not in the schema are kept.
- */
+/** A form for an object with a JSON Schema. Empty fields are omitted from the object. Keys that are not in the schema are kept. */
 export function SchemaForm({
   schema,
   value,

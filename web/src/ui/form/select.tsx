@@ -8,7 +8,7 @@ export interface Option<Value extends string> {
   hint?: string;
 }
 
-/** A drop-down list. Requires an `aria-label` or the ID of a {@link Field}. */
+/** A drop-down list. Requires an `aria-label`, or the ID that a {@link Field} provides. */
 export function Select<Value extends string>({
   value,
   options,

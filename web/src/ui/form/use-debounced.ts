@@ -1,11 +1,11 @@
 import { useEffect, useRef, useState } from "react";
 
-/** Delay between the last keystroke and the report. */
+/** Delay between the last keystroke and the call of `onChange`. */
 const DEBOUNCE_MS = 250;
 
 /**
- * The text of an input, reported to the caller after a pause in typing. A new value from the caller, for example after the back
- * button of the browser, replaces the text.
+ * Text of an input, reported to the caller after a pause in typing. A new value from the caller, for example after browser navigation,
+ * replaces the text.
  */
 export function useDebounced(value: string, onChange: (text: string) => void): [string, (text: string) => void] {
   const [text, setText] = useState(value);

@@ -12,12 +12,12 @@ import remarkGfm from "remark-gfm";
 import { splitBlocks } from "./limits.ts";
 import { CURSOR_CLASSES, PlainText } from "./markdown.tsx";
 
-/** Code blocks that are longer are not highlighted. */
+/** Maximum length of a code block that is highlighted. */
 const MAX_HIGHLIGHTED = 10_000;
 
 const lowlight = createLowlight({ bash, javascript, json, python, sql, typescript, yaml });
 
-/** Renders Markdown block by block. A block that does not change is not parsed again. */
+/** Renders Markdown block by block. Unchanged blocks are not parsed again. */
 export default function MarkdownDocument({ text, isWriting }: { text: string; isWriting: boolean }) {
   const blocks = useMemo(() => splitBlocks(text), [text]);
   return (
@@ -34,7 +34,7 @@ const MarkdownBlock = memo(function MarkdownBlock({ text, isWriting }: { text: s
   return useMemo(() => renderMarkdown(text, isWriting), [text, isWriting]);
 });
 
-/** Called as a function: the parser may exceed the stack for deeply nested text, which then stays plain text. */
+/** Calls the parser as a function to catch its stack overflow for deeply nested text, which is then shown as plain text. */
 export function renderMarkdown(text: string, isWriting: boolean) {
   try {
     return ReactMarkdown({ ...OPTIONS, rehypePlugins: isWriting ? [appendCursor] : [highlightCode], children: text });
@@ -43,7 +43,7 @@ export function renderMarkdown(text: string, isWriting: boolean) {
   }
 }
 
-/** Links lead to the web or to a mail address only, and images are not loaded: the text comes from a model. */
+/** Allows only http, https and mailto links, because the text comes from a model. Images are not loaded. */
 const safeUrl = (url: string): string => (/^(?:https?:\/\/|mailto:)/i.test(url) ? url : "");
 
 const link = (href: string | undefined, content: React.ReactNode) =>
@@ -56,7 +56,7 @@ const link = (href: string | undefined, content: React.ReactNode) =>
   );
 
 const COMPONENTS: Components = {
-  // The title of the page is the only heading of the first level.
+  // The page's title is its only level 1 heading.
   h1: ({ children }) => <h2 className="font-semibold text-title">{children}</h2>,
   h2: ({ children }) => <h3 className="font-semibold">{children}</h3>,
   h3: ({ children }) => <h4 className="font-semibold">{children}</h4>,
@@ -104,7 +104,7 @@ const COMPONENTS: Components = {
 
 const OPTIONS: Options = { remarkPlugins: [remarkGfm], components: COMPONENTS, urlTransform: safeUrl };
 
-/** Highlights fenced code whose language is known. */
+/** Highlights fenced code blocks in known languages. */
 function highlightCode() {
   return (tree: HastNode): void => {
     for (const pre of tree.children ?? []) {
@@ -135,7 +135,7 @@ function appendCursor() {
   };
 }
 
-/** The parts of a hast node that are used here. */
+/** The parts of a hast node that this file uses. */
 interface HastNode {
   type: string;
   tagName?: string;

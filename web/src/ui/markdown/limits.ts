@@ -1,24 +1,24 @@
-/** Longer texts are shown as plain text. */
+/** Maximum length of text that is parsed as Markdown. Longer text is shown unformatted. */
 export const MAX_CHARACTERS = 50_000;
 
 /**
- * The limit of the estimated cost. Parsing the inline marks of a paragraph takes quadratic time: 1,000 delimiter runs take up to 0.3 s,
- * 6,000 take 8 s.
+ * Maximum estimated parsing cost. Parsing a paragraph's inline marks takes quadratic time: 1,000 delimiter runs take up to 0.3 s, and 6,000
+ * take 8 s.
  */
 const MAX_COST = 1_000_000;
 const DELIMITER_RUN = /\*+|_+|~+|!?\[|\]|`+|\n\n/g;
 
-/** Nested block quotes and lists on one line: the parser is recursive and slow for deep nesting. */
+/** Nested block quotes and lists on one line. The parser is recursive and slow for deep nesting. */
 const DEEP_NESTING = /^[ \t]*(?:>[ \t]*|(?:[-+*]|\d{1,9}[.)])[ \t]+){12}/m;
 
-/** Whether a text takes too long to parse. Texts come from models and users, and may be crafted to freeze the page. */
+/** Whether parsing the text would take too long. Text from models and users may be crafted to freeze the page. */
 export function isCostly(text: string): boolean {
   if (text.length > MAX_CHARACTERS || DEEP_NESTING.test(text)) return true;
   let cost = 0;
   let runs = 0;
   for (const [run] of text.matchAll(DELIMITER_RUN)) {
     if (run === "\n\n") runs = 0;
-    // The increments add up to the square of the number of runs in the paragraph.
+    // The increments add up to the square of the number of delimiter runs in the paragraph.
     else cost += 2 * runs++ + 1;
     if (cost > MAX_COST) return true;
   }
@@ -30,8 +30,8 @@ const LIST_ITEM = /^(?:[-*+]|\d{1,9}[.)])(?:\s|$)/;
 const DEFINITION = /^ {0,3}\[[^\]\n]+\]:/m;
 
 /**
- * Splits a text between top-level blocks, so that blocks render separately: new text parses the last block only. A text with link or
- * footnote definitions is not split, since they apply to all blocks.
+ * Splits text into top-level blocks that are rendered separately, so that only the last block is parsed while text is streamed. Text with
+ * link or footnote definitions is not split, because definitions apply to all blocks.
  */
 export function splitBlocks(text: string): string[] {
   if (DEFINITION.test(text)) return [text];

@@ -5,7 +5,7 @@ import { isCostly, MAX_CHARACTERS, splitBlocks } from "./limits.ts";
 
 const html = (text: string, isWriting = false) =>
   renderToStaticMarkup(<MarkdownDocument text={text} isWriting={isWriting} />);
-/** The markup without classes. */
+/** HTML without class attributes. */
 const bare = (text: string) => html(text).replace(/ class="[^"]*"/g, "");
 
 describe("Markdown", () => {
@@ -64,7 +64,7 @@ describe("Markdown", () => {
   });
 });
 
-/** A message could otherwise freeze the page (security review, finding 11). */
+/** Such a message could otherwise freeze the page (security review, finding 11). */
 describe("text that is made to take long", () => {
   const repeated = (piece: string) => (length: number) => piece.repeat(length / piece.length);
   const growing = (piece: (n: number) => string) => (length: number) => {
@@ -72,7 +72,7 @@ describe("text that is made to take long", () => {
     for (let n = 0; text.length < length; n++) text += piece(n);
     return text.slice(0, length);
   };
-  /** The time of the greatest length that is parsed. */
+  /** Parsing time at the maximum length that is parsed. */
   const worst_ms = (make: (length: number) => string) => {
     let length = MAX_CHARACTERS;
     while (isCostly(make(length)) && length > 100) length = Math.floor(length * 0.8);

@@ -1,12 +1,12 @@
 import { lazy, memo, Suspense, useDeferredValue } from "react";
 import { isCostly } from "./limits.ts";
 
-/** The parser is loaded with the first text that needs it. */
+/** Loaded when the first text must be parsed. */
 const MarkdownDocument = lazy(() => import("./document.tsx"));
 
 /**
- * A text that may contain Markdown. HTML is shown as text. The plain text is shown at once and replaced at low priority, so that a long
- * conversation stays responsive.
+ * Renders text that may contain Markdown. HTML is shown as text. The plain text is shown immediately and replaced with rendered Markdown at
+ * low priority, so that a long conversation stays responsive.
  *
  * @param isWriting shows a cursor after the last word
  */

@@ -3,7 +3,7 @@ import { Button } from "../button.tsx";
 import { FormError } from "../form/field.tsx";
 import { Dialog } from "./dialog.tsx";
 
-/** Confirms an action that cannot be undone. Stays open and shows the error if the action fails. */
+/** Asks for confirmation of an action that cannot be undone. If the action fails, the dialog stays open and shows the error. */
 export function Confirm({
   open,
   onClose,
@@ -21,7 +21,7 @@ export function Confirm({
 }) {
   const [state, setState] = useState<{ busy?: boolean; error?: string }>({});
   const close = () => {
-    // Clears the error for the next use.
+    // Clears the error before the dialog opens again.
     setState({});
     onClose();
   };

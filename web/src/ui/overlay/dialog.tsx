@@ -11,18 +11,18 @@ export interface DialogProps {
   title: string;
   description?: ReactNode;
   children?: ReactNode;
-  /** Buttons at the bottom, the main button last. */
+  /** Buttons at the bottom. The main button is last. */
   footer?: ReactNode;
 }
 
-/** A click outside closes a dialog, except a click on a toast. */
+/** Keeps a dialog open when the user clicks a toast outside of the dialog. */
 const keepOnToast = (event: CustomEvent<{ originalEvent: Event }>): void => {
   if (isOnToast(event.detail.originalEvent.target)) event.preventDefault();
 };
 
 const SCRIM = "fixed inset-0 z-40 animate-appear bg-scrim";
 
-/** A modal dialog. Esc and a click outside close it. */
+/** A modal dialog. Esc or a click outside closes it. */
 export function Dialog(props: DialogProps) {
   return (
     <Radix.Root open={props.open} onOpenChange={(open) => !open && props.onClose()}>
@@ -47,8 +47,8 @@ export function Dialog(props: DialogProps) {
 }
 
 /**
- * A panel that slides in from the right. With `modal={false}` the page behind stays usable and keeps the focus, so that j and k
- * move through the rows of a table.
+ * A panel that slides in from the right. With `modal={false}`, the page behind stays usable and keeps the focus, so that j and k move
+ * through table rows.
  */
 export function Sheet({
   width = 640,

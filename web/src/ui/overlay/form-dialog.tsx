@@ -3,7 +3,7 @@ import { Button, type ButtonProps } from "../button.tsx";
 import { FormError, submits } from "../form/field.tsx";
 import { Dialog } from "./dialog.tsx";
 
-/** A modal dialog with a form. It stays open and shows the error if the submission fails. */
+/** A modal dialog with a form. If the submission fails, the dialog stays open and shows the error. */
 export function FormDialog({
   title,
   description,

@@ -4,17 +4,17 @@ import { classes } from "../layout.tsx";
 
 export interface MenuItem {
   label: string;
-  /** A sentence that describes the action. */
+  /** Sentence that describes the action. */
   hint?: string;
   icon?: ReactNode;
   danger?: boolean;
   disabled?: boolean;
-  /** If set, the item is a checkbox and the menu stays open. */
+  /** If defined, the item is a checkbox and the menu stays open after a click. */
   checked?: boolean;
   onSelect(): void;
 }
 
-/** @param children the button that opens the menu */
+/** @param children button that opens the menu */
 export function Menu({
   children,
   items,

@@ -1,7 +1,7 @@
 import { Popover as Radix } from "radix-ui";
 import type { ReactElement, ReactNode } from "react";
 
-/** A small form below its button, for filters and columns. */
+/** A small form below the button that opens it, for example for filters. */
 export function Popover({ trigger, children, label }: { trigger: ReactElement; children: ReactNode; label: string }) {
   return (
     <Radix.Root>

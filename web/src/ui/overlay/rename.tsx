@@ -2,7 +2,7 @@ import { useState } from "react";
 import { Field, Input } from "../form/field.tsx";
 import { FormDialog } from "./form-dialog.tsx";
 
-/** A dialog for a new name. It shows the error if the server rejects the name. */
+/** Dialog that changes a name. If the server rejects the name, the dialog shows the error. */
 export function Rename({
   title,
   name,

@@ -2,7 +2,7 @@ import { ChevronDown } from "lucide-react";
 import { Button, type ButtonProps } from "../button.tsx";
 import { Menu, type MenuItem } from "./menu.tsx";
 
-/** A button for the main action with a menu of alternatives, each with a description. */
+/** Button for the main action, with a menu of alternatives and their descriptions. */
 export function SplitButton({
   children,
   items,

@@ -3,7 +3,7 @@ import { useEffect, useState } from "react";
 import { createStore } from "../../store.ts";
 import { Button } from "../button.tsx";
 
-/** The time that a toast is shown unless the pointer or the focus is on it. */
+/** Time until a toast closes. While the pointer or the focus is on a toast, all toasts stay open, and the time starts again afterwards. */
 const SHOWN_MS = 6_000;
 
 interface ToastRecord {
@@ -15,15 +15,17 @@ interface ToastRecord {
 const shown = createStore<readonly ToastRecord[]>([]);
 let next = 0;
 
-/** Shows a message for some seconds: the result of an action or an error. */
+/** Shows the result of an action, or an error, for some seconds. */
 export const toast = (text: string, options: { error?: boolean } = {}): void =>
   shown.set([...shown.get().slice(-2), { id: next++, text, error: options.error ?? false }]);
 
 const close = (id: number): void => shown.set(shown.get().filter((each) => each.id !== id));
 
 /**
- * The region of the toasts; once in the app. Toasts are not layers like dialogs and menus: Esc and a click outside apply to the open
- * dialog, even if a toast appeared later.
+ * Region that shows the toasts. Render it once in the app.
+ *
+ * Toasts are not dismissable layers like dialogs and menus: Esc and a click outside apply to the open dialog, even if a toast appeared
+ * later.
  */
 export function Toasts() {
   const toasts = shown.use();
@@ -37,7 +39,7 @@ export function Toasts() {
       onPointerLeave={release}
       onFocus={hold}
       onBlur={release}
-      // A live region is not hidden from screen readers while a dialog is open.
+      // Screen readers can reach a live region even while a dialog is open.
       aria-live="polite"
       className="pointer-events-none fixed right-4 bottom-4 z-[70] grid w-80 max-w-[calc(100vw-32px)] gap-2 max-sm:bottom-20"
     >
@@ -48,7 +50,7 @@ export function Toasts() {
           isHeld={isHeld}
           onClose={() => {
             close(each.id);
-            // A removed element does not fire pointerleave.
+            // The browser fires no pointerleave event for a removed element.
             release();
           }}
         />
@@ -77,6 +79,6 @@ function Toast({ id, text, error, isHeld, onClose }: ToastRecord & { isHeld: boo
   );
 }
 
-/** Whether an element is part of a toast, even if the toast has been removed. */
+/** Whether an element is part of a toast, including a toast that has been removed. */
 export const isOnToast = (target: EventTarget | null): boolean =>
   target instanceof Element && target.closest("[data-toast]") !== null;

@@ -9,20 +9,20 @@ import { type ReactNode, useCallback, useMemo, useState } from "react";
 
 export interface Column<Row> {
   id: string;
-  /** The header contains the unit. */
+  /** Column title, including the unit. */
   header: ReactNode;
   cell(row: Row, index: number): ReactNode;
-  /** The initial width in pixels. Default: 160. */
+  /** Initial width in pixels. Default: 160. */
   width?: number;
-  /** Takes the remaining width. */
+  /** Whether the column takes the remaining width. */
   grow?: boolean;
-  /** Right-aligned, in monospace. */
+  /** Whether the cells are right-aligned and monospaced. */
   numeric?: boolean;
-  /** Stays at the left when the table scrolls. For the first columns only. */
+  /** Whether the column stays at the left while the table scrolls. Only for the first columns. */
   sticky?: boolean;
-  /** The sort key; undefined if the column cannot be sorted. */
+  /** Sort key. Undefined if the column cannot be sorted. */
   sort?: string;
-  /** The place in a card on narrow screens: the title, beside the title, one of the first lines, or hidden. */
+  /** Position in a card on narrow screens: the title, beside the title, in one of the first lines, or hidden. */
   card?: "title" | "beside" | "first" | "hidden";
 }
 
@@ -34,7 +34,7 @@ export interface Sort {
 const features = tableFeatures({ columnSizingFeature, columnResizingFeature });
 const NO_ROWS: never[] = [];
 
-/** The local storage key of the column widths of a table. */
+/** Returns the local storage key of a table's column widths. */
 const storageOf = (name: string) => `threadmill.columns.${name}`;
 
 function storedSizes(name: string): ColumnSizingState {
@@ -45,7 +45,7 @@ function storedSizes(name: string): ColumnSizingState {
   }
 }
 
-/** The columns with their widths, which are stored in the browser. The library is used for column sizing only, without rows. */
+/** Returns the columns with their widths, which are stored in the browser. TanStack Table is used only for column sizing, without rows. */
 export function useColumnWidths<Row>(name: string, columns: readonly Column<Row>[]) {
   const [columnSizing, setSizes] = useState(() => storedSizes(name));
   const onColumnSizingChange = useCallback(
@@ -70,7 +70,7 @@ export function useColumnWidths<Row>(name: string, columns: readonly Column<Row>
     onColumnSizingChange,
   });
   const headers = table.getHeaderGroups()[0]?.headers;
-  // The list keeps its identity until a width changes: memoized rows compare it.
+  // The array stays the same until a width changes, because memoized rows compare the array.
   return useMemo(() => {
     let left = 0;
     return columns.map((column, index) => {
@@ -81,10 +81,10 @@ export function useColumnWidths<Row>(name: string, columns: readonly Column<Row>
       return {
         column,
         width,
-        /** The offset of a sticky column from the left edge, in pixels. */
+        /** Offset of a sticky column from the left edge, in pixels. */
         left: column.sticky ? offset : undefined,
         resize: header?.getResizeHandler(),
-        /** Changes the width by a number of pixels, for the keyboard. */
+        /** Changes the width by a number of pixels. Used by the keyboard shortcuts. */
         widen: (by: number) => onColumnSizingChange((sizes) => ({ ...sizes, [column.id]: Math.max(48, width + by) })),
         isResized: columnSizing[column.id] !== undefined,
       };

@@ -5,7 +5,7 @@ import type { SizedColumn, Sort } from "./columns.ts";
 
 const STEP_PX = 16;
 
-/** The sticky header of a table. A click sorts; the right edge of a column resizes it. */
+/** Sticky header of a table. A click sorts by the column, and dragging a column's right edge resizes the column. */
 export function TableHead<Row>({
   sized,
   sort,

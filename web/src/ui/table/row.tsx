@@ -3,11 +3,11 @@ import { classes } from "../layout.tsx";
 import type { SizedColumn } from "./columns.ts";
 import { isRowClick } from "./row-events.ts";
 
-/** A rendered column and its index among all columns. */
+/** A rendered column with its index among all columns. */
 export interface DrawnColumn<Row> {
   sized: SizedColumn<Row>;
   index: number;
-  /** The width of the columns before it that are not rendered. */
+  /** Total width of the skipped columns between this column and the previous rendered column. */
   gap: number;
 }
 
@@ -20,7 +20,7 @@ interface TableRowProps<Row> {
   onOpen?: (row: Row, index: number) => void;
 }
 
-/** Memoized: scrolling renders new rows only. */
+/** Memoized, so that scrolling renders only new rows. */
 export const TableRow = memo(GridRow) as <Row>(props: TableRowProps<Row>) => React.JSX.Element;
 
 function GridRow<Row>({ row, index, drawn, height, isSelected, onOpen }: TableRowProps<Row>) {
@@ -31,7 +31,7 @@ function GridRow<Row>({ row, index, drawn, height, isSelected, onOpen }: TableRo
       tabIndex={-1}
       aria-selected={isSelected || undefined}
       onClick={(event) => {
-        // Selecting text ends with a click, too.
+        // Ignores the click that ends a text selection.
         if (isRowClick(event) && !getSelection()?.toString()) onOpen?.(row, index);
       }}
       style={{ height, transform: `translateY(${index * height}px)` }}

@@ -5,10 +5,10 @@ import { useVisibleRange } from "./row-events.ts";
 import type { TableProps } from "./table.tsx";
 import { type TableLayout, useVisibleArea } from "./visible-area.ts";
 
-/** The number of rows before the end at which more rows are fetched. */
+/** Number of rows before the end at which more rows are fetched. */
 const NEAR_END = 5;
 
-/** The visible rows and columns of a table. Scrolling renders this component only. */
+/** Visible rows and columns of a table. Scrolling re-renders only this component. */
 export function TableRows<Row>({
   scroller,
   sized,
@@ -54,7 +54,9 @@ export function TableRows<Row>({
   );
 }
 
-/** The left edges of the columns. The width of a growing column is unknown: then all columns are rendered. */
+/**
+ * Returns the left edges of the columns. If a column grows, its width and therefore the edges are unknown, and all columns are rendered.
+ */
 function layoutOf<Row>(sized: readonly SizedColumn<Row>[]): Pick<TableLayout, "edges" | "pinned"> {
   const edges = [0];
   for (const { width } of sized) edges.push((edges.at(-1) as number) + width);
@@ -63,7 +65,7 @@ function layoutOf<Row>(sized: readonly SizedColumn<Row>[]): Pick<TableLayout, "e
   return { edges: isKnown ? edges : undefined, pinned };
 }
 
-/** Sticky columns are always rendered. */
+/** Returns the columns to render, which always include the sticky columns. */
 function drawnColumns<Row>(sized: readonly SizedColumn<Row>[], from: number, to: number): DrawnColumn<Row>[] {
   let gap = 0;
   return sized.flatMap((column, index) => {
@@ -82,7 +84,7 @@ function scrollTo(scroller: HTMLElement, at: number, rowHeight: number, headHeig
   scroller.scrollTop = Math.max(lowest, Math.min(top, scroller.scrollTop));
 }
 
-/** A stable function that calls the latest one, so that a new function does not render the rows again. */
+/** Returns a stable function that calls the latest callback, so that a new callback does not re-render the rows. */
 function useLatest<Given extends unknown[]>(
   latest: ((...given: Given) => void) | undefined,
 ): (...given: Given) => void {

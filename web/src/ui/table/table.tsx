@@ -7,36 +7,36 @@ import { TableHead } from "./head.tsx";
 import { TableRows } from "./rows.tsx";
 
 export interface TableProps<Row> {
-  /** The accessible name, and the storage key of the column widths. */
+  /** Accessible name, also part of the local storage key of the column widths. */
   name: string;
   rows: readonly Row[];
   columns: readonly Column<Row>[];
-  /** In pixels: 32 for one line, 56 for two. */
+  /** Row height in pixels: 32 for one line, 56 for two lines. */
   rowHeight?: 32 | 56;
   headHeight?: 32 | 56;
   keyOf(row: Row): string;
   sort?: Sort;
   onSort?: (sort: Sort) => void;
-  /** Called for a click on a row, or Enter on the selected row. */
+  /** Called when the user clicks a row or presses Enter on the selected row. */
   onOpen?: (row: Row, index: number) => void;
-  /** The key of the selected row. j and k change it if `onSelect` is given. */
+  /** Key of the selected row. If `onSelect` is given, j and k change the selection. */
   selected?: string;
   onSelect?: (key: string, row: Row) => void;
-  /** Called when the last rows are rendered, to fetch more. */
+  /** Called when the last rows are rendered, so that the caller can fetch more rows. */
   onEnd?: () => void;
-  /** Called with the first and last rendered row when they change: rows may be placeholders to load. */
+  /** Called with the first and last rendered row when the range changes, so that the caller can load placeholder rows. */
   onRange?: (first: number, last: number) => void;
-  /** Shown instead of an empty table. */
+  /** Shown instead of a table without rows. */
   empty?: ReactNode;
   className?: string;
 }
 
 /**
- * A virtualized table with a sticky header. Only visible rows are rendered, and only visible columns if no column grows. The table
- * fills the height of its parent; without one it is as high as its rows. On narrow screens a row is a card.
+ * A virtualized table with a sticky header. Only visible rows are rendered, and only visible columns if no column grows. The table fills
+ * its parent's height; if the parent has no height, the table is as high as its rows. On narrow screens, each row is a card.
  *
- * Rows are positioned absolutely, which <table> does not allow, so the elements have table roles. By keyboard, a row opens with its
- * link, or with Enter if it is selected.
+ * The elements have table roles, because rows are positioned absolutely and <table> does not allow that. With the keyboard, open a row by
+ * its link, or select it and press Enter.
  */
 export function Table<Row>(props: TableProps<Row>) {
   const { rows, selected, keyOf, onSelect, onOpen } = props;

@@ -1,21 +1,21 @@
 import { useLayoutEffect, useRef, useState } from "react";
 import { flushSync } from "react-dom";
 
-/** The number of rows rendered before and after the visible rows. */
+/** Number of rows that are rendered before and after the visible rows. */
 const OVERSCAN_ROWS = 8;
-/** The number of columns rendered before and after the visible columns. */
+/** Number of columns that are rendered before and after the visible columns. */
 const OVERSCAN_COLUMNS = 1;
 
 export interface TableLayout {
   rows: number;
   rowHeight: number;
-  /** The left edge of each column, then the right edge of the table; undefined if unknown, then all columns are rendered. */
+  /** Left edge of each column, followed by the table's right edge. If undefined, all columns are rendered. */
   edges: readonly number[] | undefined;
-  /** The total width of the sticky columns. */
+  /** Total width of the sticky columns. */
   pinned: number;
 }
 
-/** The rendered rows and columns. The ends are exclusive. */
+/** Ranges of the rendered rows and columns. The ends are exclusive. */
 interface VisibleArea {
   fromRow: number;
   toRow: number;
@@ -31,8 +31,8 @@ interface Viewport {
 }
 
 /**
- * The visible rows and columns of a scroll container, with overscan. Only the container is measured. Scrolling renders the caller only
- * when a row or column enters or leaves.
+ * Returns the visible rows and columns of a scroll container, with overscan. Only the container is measured. Scrolling re-renders the
+ * caller only when a row or column enters or leaves the area.
  */
 export function useVisibleArea(scroller: HTMLElement | null, layout: TableLayout): VisibleArea {
   const [viewport, setViewport] = useState<Viewport>({ top: 0, left: 0, height: 0, width: 0 });
@@ -46,7 +46,7 @@ export function useVisibleArea(scroller: HTMLElement | null, layout: TableLayout
       const now = { top, left, height, width };
       if (!isSame(visibleArea(now, rendered.current.layout), rendered.current.visible)) setViewport(now);
     };
-    // Synchronous: otherwise a frame would lack the new rows.
+    // Updates synchronously: otherwise the next frame would not show the new rows.
     const updateNow = () => flushSync(update);
     const observer = new ResizeObserver(update);
     observer.observe(scroller);
@@ -60,7 +60,7 @@ export function useVisibleArea(scroller: HTMLElement | null, layout: TableLayout
   return visible;
 }
 
-/** Returns an empty area while the container has no height. */
+/** Returns the area to render, which is empty while the container has no height. */
 function visibleArea(
   { top, left, height, width }: Viewport,
   { rows, rowHeight, edges, pinned }: TableLayout,
@@ -76,7 +76,7 @@ function visibleArea(
 const ALL_COLUMNS = { fromColumn: 0, toColumn: Infinity };
 const EMPTY = { fromRow: 0, toRow: 0, ...ALL_COLUMNS };
 
-/** The columns that overlap the given pixels, with overscan. */
+/** Returns the range of columns that overlap the given pixels, with overscan. */
 function columnsBetween(edges: readonly number[], left: number, right: number) {
   const begun = edges.filter((edge) => edge <= left).length;
   const ended = edges.filter((edge) => edge < right).length;

@@ -2,11 +2,11 @@ import type { ReactNode } from "react";
 import { classes } from "../../../ui/layout.tsx";
 
 /**
- * A change for the better (▲, blue) or for the worse (▼, orange).
+ * A change to better (▲, blue) or to worse (▼, orange).
  *
- * @param sign 1 better, -1 worse, 0 neither
- * @param isInsignificant not significant, shown in grey
- * @param isTextual the text already contains the word "better" or "worse"
+ * @param sign 1 for better, -1 for worse, 0 for no change
+ * @param isInsignificant shows the change in grey, because the difference is not significant
+ * @param isTextual the children already contain the word "better" or "worse"
  */
 export function ChangeMark({
   sign,

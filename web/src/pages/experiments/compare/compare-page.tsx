@@ -18,7 +18,10 @@ import { joined, listOf, narrowingOf, type Search } from "./search.ts";
 import { Verdict } from "./verdict.tsx";
 import { useView, type View } from "./view.ts";
 
-/** Compares experiments of a dataset: differences, their significance and the examples behind them. The URL has the complete view. */
+/**
+ * Compares a dataset's experiments: differences, statistical significance and the examples behind each number. The URL contains the
+ * complete view.
+ */
 export function ComparePage() {
   const { id } = compareRoute.useParams();
   const search = compareRoute.useSearch();
@@ -58,7 +61,7 @@ export function ComparePage() {
   );
 }
 
-/** Changes the URL. Typing and moving with j and k replace the entry in the browser history. */
+/** Updates the view in the URL. Typing, j and k replace the current browser history entry instead of adding entries. */
 function useChange() {
   const navigate = compareRoute.useNavigate();
   return useCallback(
@@ -83,7 +86,7 @@ function Comparison({
   const rows = useRows(view.dataset_id, narrowing);
   const [selected, setSelected] = useState(search.row);
   const [lastFocused, setFocused] = useState<string>();
-  // Initially the second one: the baseline can neither be hidden nor be set as baseline.
+  // The default is the second experiment, because the baseline cannot be hidden and is already the baseline.
   const focused = lastFocused !== undefined && ids.includes(lastFocused) ? lastFocused : (ids[1] ?? (ids[0] as string));
   const { experiments, hidden } = search;
   const actions = useMemo(

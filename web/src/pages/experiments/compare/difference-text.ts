@@ -1,23 +1,23 @@
 import type { PairComparison } from "../../../../../src/experiments/contract/comparison.ts";
 import { DASH, delta, fixed, number } from "../../../ui/format.ts";
 
-/** The number of decimals that resolves a tenth of the width of the interval. */
+/** Number of decimals that shows a tenth of the confidence interval's width. */
 function decimalsOf({ ci_low, ci_high }: PairComparison): number {
   const width = ci_low === null || ci_high === null ? 0 : ci_high - ci_low;
   return width > 0 ? Math.min(10, Math.max(0, 1 - Math.floor(Math.log10(width)))) : 3;
 }
 
-/** Removes leading zeros: `.035` for `0.035`. `10.5` is unchanged. */
+/** Removes leading zeros: `0.035` becomes `.035`, and `10.5` is unchanged. */
 export const withoutLeadingZeros = (text: string) => text.replaceAll(/(?<!\d)0\./g, ".").replace(", ", ",");
 
-/** The difference, with the decimals of its interval if there is one. */
+/** Formats a difference. Once confidence intervals have been computed, the number of decimals matches the interval. */
 export function deltaText(difference: PairComparison, isTested: boolean, compact: boolean): string {
   const format = (size: number | null | undefined) => (isTested ? fixed(size, decimalsOf(difference)) : number(size));
   const text = delta(difference.mean_delta, format);
   return compact ? withoutLeadingZeros(text) : text;
 }
 
-/** `[0.012, 0.058]`, in a narrow column `[.012, .058]`. */
+/** Formats a confidence interval as `[0.012, 0.058]`, or as `[.012, .058]` in a narrow column. */
 export function intervalText(difference: PairComparison, compact: boolean): string {
   const { ci_low, ci_high } = difference;
   if (ci_low === null || ci_high === null) return DASH;
@@ -26,5 +26,5 @@ export function intervalText(difference: PairComparison, compact: boolean): stri
   return compact ? withoutLeadingZeros(bounds) : bounds;
 }
 
-/** `p 0.02`, `p <0.001`. */
+/** Formats a p-value as `p 0.02` or `p <0.001`. */
 export const pText = (p: number): string => `p ${p < 0.001 ? "<0.001" : p.toPrecision(1)}`;

@@ -60,7 +60,7 @@ export function ExperimentsBar({ view, search, onChange }: BarProps) {
   );
 }
 
-/** The experiments of the dataset; up to ten can be selected. */
+/** Lists the dataset's experiments. Up to ten can be selected. */
 export function Candidates({
   dataset_id,
   chosen,

@@ -3,7 +3,7 @@ import type { Session } from "../../../../../src/experiments/contract/sessions.t
 import { type Narrowing, readRows } from "./queries.ts";
 import type { Key } from "./view.ts";
 
-/** The page size: the maximum of the API. */
+/** Maximum page size of the API. */
 const PAGE = 200;
 
 interface CurrentView {
@@ -12,7 +12,7 @@ interface CurrentView {
   rows: readonly ComparedRow[];
 }
 
-/** Fetches all rows that match the filters, in the order of the table. */
+/** Fetches all rows that match the filters, in table order. */
 export async function fetchAllRows(dataset_id: string, narrowing: Narrowing): Promise<ComparedRow[]> {
   const rows: ComparedRow[] = [];
   for (;;) {
@@ -22,7 +22,7 @@ export async function fetchAllRows(dataset_id: string, narrowing: Narrowing): Pr
   }
 }
 
-/** One line per example; for each experiment its scores, latency in seconds, error and output preview. */
+/** Formats one CSV line per example, with each experiment's scores, latency in seconds, error and output preview. */
 export function csvOf({ sessions, keys, rows }: CurrentView): string {
   const fields = [...keys.map(({ name }) => name), "latency_s", "error", "output"];
   const head = ["number", "example_id", "input", "expected"];
@@ -44,7 +44,7 @@ const valuesOf = (cell: ComparedCell | undefined, keys: readonly Key[]) => [
   cell?.outputs_preview,
 ];
 
-/** Spreadsheets evaluate cells that start with these characters as formulas. */
+/** Spreadsheets evaluate cells that start with one of these characters as formulas. */
 const FORMULA = /^[=+@\t\r-]/;
 
 function cellOf(value: string | number | null | undefined): string {
@@ -54,7 +54,7 @@ function cellOf(value: string | number | null | undefined): string {
   return /[",\r\n]/.test(escaped) ? `"${escaped.replaceAll('"', '""')}"` : escaped;
 }
 
-/** The rows as JSON, with the names of the experiments. */
+/** Formats the rows as JSON, with the experiments' names. */
 export const jsonOf = ({ sessions, keys, rows }: CurrentView): string =>
   JSON.stringify(
     rows.map(({ cells, ...example }) => ({

@@ -11,23 +11,23 @@ const SYMBOLS: readonly (readonly [sign: ReactNode, meaning: ReactNode])[] = [
     <span key="sign">
       <span className="text-better">▲ +0.10</span> <span className="text-worse">▼ −0.38</span>
     </span>,
-    "Better or worse than the baseline: the mean of the differences over examples with both scores, not the difference of the means. Grey: not significant",
+    "Better or worse than the baseline: mean difference over the examples that have a score in both experiments (not the difference of the two means). Grey: not significant",
   ],
   ["[0.03, 0.17]", "95 % confidence interval of the difference"],
   ["p 0.02", "p-value of the difference, corrected for all scores and experiments (Holm)"],
   ["n.s.", "Not significant: p is 0.05 or more, or the interval contains 0"],
-  ["n 192 of 200", "192 of 200 examples have both scores; only these are compared"],
-  ["34 better", "Number of better examples. Click to show them, largest change first"],
+  ["n 192 of 200", "192 of 200 examples have a score in both experiments; only these are compared"],
+  ["34 better", "Number of examples that scored better than in the baseline. Click to show them, largest change first"],
   [<Bars key="bars" />, "Distribution of the scores, from lowest to highest"],
   [
     <span key="blue" className="text-accent-text">
       blue name
     </span>,
-    "The selected experiment. The shortcuts b and x and new filters apply to it",
+    "Selected experiment. The shortcuts b and x and new filters apply to the selected experiment",
   ],
 ];
 
-/** Explains the symbols and the keyboard shortcuts of the page. */
+/** Explains the page's symbols and keyboard shortcuts. */
 export const Legend = () => (
   <Popover
     label="Legend"

@@ -1,13 +1,13 @@
 import type { Search } from "./search.ts";
 import type { View } from "./view.ts";
 
-/** The order of the table, independent of whether a high or a low score is better. */
+/** Sort order of the table, in terms of worst and best instead of high and low. */
 export interface Order {
   by: "score" | "latency";
-  /** The score key; undefined for the latency. */
+  /** Score key. Undefined when sorting by latency. */
   key: string | undefined;
   session_id: string;
-  /** Sorts by the difference from the baseline. */
+  /** Whether to sort by the difference from the baseline. */
   delta: boolean;
   worstFirst: boolean;
 }
@@ -17,7 +17,7 @@ type Known = Pick<View, "keys">;
 const isLowerBetter = ({ keys }: Known, by: Order["by"], key: string | undefined): boolean =>
   by === "latency" || (keys.find(({ name }) => name === key)?.isLowerBetter ?? false);
 
-/** The URL parameters of an order. */
+/** Returns the URL parameters for a sort order. */
 export const orderPatch = (known: Known, { by, key, session_id, delta, worstFirst }: Order): Partial<Search> => ({
   sort: by,
   sortKey: key,
@@ -26,7 +26,7 @@ export const orderPatch = (known: Known, { by, key, session_id, delta, worstFirs
   ascending: isLowerBetter(known, by, key) !== worstFirst || undefined,
 });
 
-/** The URL parameters of the order of the dataset. */
+/** URL parameters for the dataset order. */
 export const NO_ORDER = {
   sort: undefined,
   sortKey: undefined,
@@ -35,19 +35,19 @@ export const NO_ORDER = {
   ascending: undefined,
 } satisfies Partial<Search>;
 
-/** Reads the order from the URL; undefined for the order of the dataset. */
+/** Reads the sort order from the URL. Returns undefined for the dataset order. */
 export function orderOf(view: Pick<View, "keys" | "shown">, search: Search): Order | undefined {
   const { sort: by, sortKey: key, sortIn, delta = false, ascending = false } = search;
   const index = view.shown.findIndex(({ id }) => id === sortIn);
-  // The baseline has no difference from itself.
+  // The baseline cannot differ from itself.
   if (!by || index < 0 || (delta && index === 0)) return undefined;
   const worstFirst = isLowerBetter(view, by, key) !== ascending;
   return { by, key, session_id: sortIn as string, delta, worstFirst };
 }
 
 /**
- * The next order after a click on a score header: worst first, best first, order of the dataset. The baseline is sorted by score,
- * other experiments by their difference to it.
+ * Returns the sort order after a click on a score header, which cycles through worst first, best first and dataset order. The baseline is
+ * sorted by score, other experiments by their difference from the baseline.
  */
 export function nextOrder(view: Pick<View, "keys" | "shown">, search: Search, key: string, session_id: string) {
   const order = orderOf(view, search);
@@ -60,14 +60,15 @@ export function nextOrder(view: Pick<View, "keys" | "shown">, search: Search, ke
 const isOrderOf = (order: Order | undefined, key: string | undefined, session_id: string | undefined): boolean =>
   order?.by === "score" && order.key === key && order.session_id === session_id;
 
-/** Whether the table is sorted by the difference that it is filtered by. */
+/** Whether the table is sorted by the same difference that the active filter selects. */
 export function isOrderOfChange(view: Pick<View, "keys" | "shown">, search: Search): boolean {
   const order = orderOf(view, search);
   return search.change !== undefined && order?.delta === true && isOrderOf(order, search.changeKey, search.changeIn);
 }
 
 /**
- * Filters the table by the examples that are better or worse in a key, largest change first; undefined removes the filter.
+ * Returns the URL parameters that filter by examples that are better or worse in a key, largest change first. An undefined change removes
+ * the filter.
  */
 export function changePatch(
   view: Pick<View, "keys" | "shown">,

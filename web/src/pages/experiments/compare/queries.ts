@@ -8,15 +8,15 @@ import type { ExampleWithRuns, PairComparison } from "../../../../../src/experim
 import type { Session } from "../../../../../src/experiments/contract/sessions.ts";
 import { api } from "../../../api/request.ts";
 
-/** The page size: two to four screens, 0.2 MB with ten experiments. */
+/** Page size: two to four screens of rows, or 0.2 MB with ten experiments. */
 export const PAGE = 50;
 
-/** The prefix of all queries of the comparisons of a dataset, invalidated after a change of feedback. */
+/** Key prefix of a dataset's comparison queries, for invalidation after feedback changes. */
 export const comparisonKey = (dataset_id: string) => ["comparison", dataset_id] as const;
 
 const at = (dataset_id: string) => `/api/v1/datasets/${dataset_id}`;
 
-/** Experiments by ID with statistics, in any order. */
+/** Experiments with the given IDs and their statistics, in no particular order. */
 export const sessionsQuery = (dataset_id: string, ids: readonly string[]) =>
   queryOptions({
     queryKey: [...comparisonKey(dataset_id), "sessions", [...ids].sort()],
@@ -30,7 +30,7 @@ export const sessionsQuery = (dataset_id: string, ids: readonly string[]) =>
     placeholderData: keepPreviousData,
   });
 
-/** Experiments that can be added, newest first. */
+/** Experiments that can be added to the comparison, newest first. */
 export const candidatesQuery = (dataset_id: string, name: string) =>
   queryOptions({
     queryKey: [...comparisonKey(dataset_id), "candidates", name],
@@ -51,7 +51,7 @@ export const distributionsQuery = (dataset_id: string, session_ids: readonly str
     placeholderData: keepPreviousData,
   });
 
-/** Differences to the first experiment. Significance may take seconds when it is computed first. */
+/** Differences from the first experiment. The first computation of the significance can take seconds. */
 export const differencesQuery = (dataset_id: string, [baseline, ...others]: readonly string[], significance: boolean) =>
   queryOptions({
     queryKey: [...comparisonKey(dataset_id), "differences", baseline, others, significance],
@@ -72,7 +72,7 @@ export const readRows = (
   signal?: AbortSignal,
 ): Promise<ComparedRows> => api.post(`/app/api/datasets/${dataset_id}/compared-rows`, query, { signal });
 
-/** @param page 0, 1, 2 ... of {@link PAGE} rows */
+/** @param page zero-based index of a page of {@link PAGE} rows */
 export const rowsQuery = (dataset_id: string, narrowing: Narrowing, page: number) =>
   queryOptions({
     queryKey: [...comparisonKey(dataset_id), "rows", narrowing, page],
@@ -87,7 +87,7 @@ export const positionQuery = (dataset_id: string, narrowing: Narrowing, example_
       (await readRows(dataset_id, { ...narrowing, limit: 0, example_id }, signal)).position,
   });
 
-/** An example with its runs and their feedback; null if it does not exist. */
+/** An example with its runs and their feedback. Null if the example does not exist. */
 export const detailQuery = (dataset_id: string, session_ids: readonly string[], example_id: string) =>
   queryOptions({
     queryKey: [...comparisonKey(dataset_id), "detail", session_ids, example_id],

@@ -22,14 +22,14 @@ export const compareSearch = (session_ids: readonly string[], baseline?: string)
 });
 
 /**
- * Prefetches the data of the first rows while the code of the page loads, rows before less urgent data. Errors are ignored: the page
- * sends the same queries and reports them.
+ * Prefetches the page's data while its code loads, with the rows first. Errors are ignored here, because the page repeats the queries and
+ * shows their errors.
  */
 async function prefetchComparison(client: QueryClient, dataset_id: string, search: Search): Promise<void> {
   const ids = chosenIds(search);
   if (ids.length === 0) return;
   void client.prefetchQuery(keysQuery);
-  // The dataset has the baseline, and the sessions show which IDs in the URL are experiments of the dataset.
+  // The dataset names the baseline, and the sessions show which IDs in the URL are experiments of the dataset.
   const [dataset, sessions] = await Promise.all([
     client.fetchQuery(datasetQuery(dataset_id)),
     client.fetchQuery(sessionsQuery(dataset_id, ids)),

@@ -1,7 +1,7 @@
 import * as z from "zod/mini";
 import type { ComparedRowsQuery } from "../../../../../src/experiments/contract/app-comparison.ts";
 
-/** Invalid parameters are ignored: a URL may be outdated or typed by hand. */
+/** Ignores an invalid parameter, because a URL may be outdated or typed by hand. */
 const optional = <T extends z.ZodMiniType>(schema: T) => z.catch(z.optional(schema), undefined);
 const text = optional(z.coerce.string());
 
@@ -12,7 +12,7 @@ const range = z.object({
   max: z.optional(z.number()),
 });
 
-/** The complete view as URL parameters. Lists of IDs and columns are separated by commas. */
+/** URL parameters of the complete view. Lists of IDs and columns are comma-separated. */
 const search = z.object({
   experiments: text,
   baseline: text,
@@ -21,22 +21,22 @@ const search = z.object({
   changeKey: text,
   changeIn: text,
   ranges: optional(z.array(range)),
-  /** Examples that failed in any of these experiments. */
+  /** Comma-separated IDs of experiments. Selects the examples that failed in at least one of them. */
   failed: text,
   text,
-  /** An expression of the filter language, and the experiment that it applies to. */
+  /** Expression in the filter language. `whereIn` is the experiment that the expression applies to. */
   where: text,
   whereIn: text,
   sort: optional(z.enum(["score", "latency"])),
   sortKey: text,
   sortIn: text,
-  /** Sorted by the difference from the baseline. */
+  /** Whether to sort by the difference from the baseline. */
   delta: optional(z.boolean()),
   ascending: optional(z.boolean()),
-  /** Hidden columns: `input`, `expected`, `output`, `latency`, `score:{key}`. Default: see columns.ts. */
+  /** Hidden columns: `input`, `expected`, `output`, `latency` or `score:{key}`. For the default, see rows/columns.ts. */
   without: text,
   dense: optional(z.boolean()),
-  /** The ID of the example that is open. */
+  /** ID of the example whose details are open. */
   row: text,
   against: optional(z.enum(["baseline", "expected", "nothing"])),
 });
@@ -47,7 +47,7 @@ export const readSearch = (given: Record<string, unknown>): Search => z.parse(se
 export const listOf = (joined: string | undefined): string[] => joined?.split(",").filter(Boolean) ?? [];
 export const joined = (list: readonly string[]): string | undefined => (list.length > 0 ? list.join(",") : undefined);
 
-/** The filters and the order of a request for rows. Conditions on experiments that are not shown are omitted. */
+/** Returns the filters and the sort order for a row request. Omits conditions on experiments that are not shown. */
 export function narrowingOf(search: Search, shown: readonly string[]): Omit<ComparedRowsQuery, "offset" | "limit"> {
   const has = (id: string | undefined): id is string => id !== undefined && shown.includes(id);
   const { change, changeKey, changeIn, sort, sortKey, sortIn, where, whereIn = shown[0] } = search;
@@ -63,7 +63,7 @@ export function narrowingOf(search: Search, shown: readonly string[]): Omit<Comp
     text: search.text || undefined,
     filters: where && has(whereIn) ? { [whereIn]: [where] } : undefined,
     order:
-      // The baseline has no difference from itself.
+      // The baseline cannot differ from itself.
       sort && has(sortIn) && (sort === "latency" || sortKey !== undefined) && !(search.delta && sortIn === shown[0])
         ? { by: sort, key: sortKey, session_id: sortIn, delta: search.delta ?? false, descending: !search.ascending }
         : undefined,

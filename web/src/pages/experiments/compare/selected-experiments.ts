@@ -1,18 +1,18 @@
 import type { Session } from "../../../../../src/experiments/contract/sessions.ts";
 import { listOf, type Search } from "./search.ts";
 
-/** The maximum number of experiments in a comparison. */
+/** Maximum number of experiments in a comparison. */
 export const MAX_EXPERIMENTS = 10;
 
-/** The IDs of the experiments in the URL. */
+/** Returns the experiment IDs in the URL. */
 export const chosenIds = ({ experiments }: Pick<Search, "experiments">): string[] =>
   listOf(experiments).slice(0, MAX_EXPERIMENTS);
 
 /**
- * Returns the visible experiments, the baseline first, and the hidden ones.
+ * Returns the visible experiments, baseline first, and the hidden experiments.
  *
- * @param named the ID of the baseline from the URL or the dataset. Default: the first experiment
- * @param without the IDs of hidden experiments, as in the URL
+ * @param named baseline ID from the URL or the dataset. Default: the first experiment
+ * @param without comma-separated IDs of hidden experiments, as in the URL
  */
 export function shownOf(
   ids: readonly string[],

@@ -7,7 +7,7 @@ import { changePatch } from "./order.ts";
 import type { Search } from "./search.ts";
 import { isSignificant, signOf, type View } from "./view.ts";
 
-/** The number of findings shown as sentences: more do not fit into 1280 pixels. */
+/** Number of findings that are shown as sentences. More do not fit into 1280 pixels. */
 const MAX_FINDINGS = 2;
 
 interface Finding {
@@ -16,7 +16,7 @@ interface Finding {
   sign: number;
 }
 
-/** Significant differences: worse before better, then by p-value and size. */
+/** Returns the significant differences, worse before better, then by p-value and size. */
 export function findingsOf({ shown, keys, differenceOf }: View): Finding[] {
   const found = shown.slice(1).flatMap(({ id, name }) =>
     keys.flatMap((key): Finding[] => {
@@ -30,7 +30,7 @@ export function findingsOf({ shown, keys, differenceOf }: View): Finding[] {
   return found.sort((a, b) => a.sign - b.sign || p(a) - p(b) || size(b) - size(a));
 }
 
-/** Summarizes the significant differences. A click shows the examples. */
+/** Summarizes the significant differences. A click on a difference shows its examples. */
 export function Verdict({
   view,
   search,
@@ -66,10 +66,10 @@ export function Verdict({
         {findings.length === 0 && (
           <span className="text-text-2">
             {isSingle
-              ? "Add an experiment to compare it with the baseline."
+              ? "Add another experiment to compare with the baseline."
               : view.hasSignificance
                 ? "No statistically significant differences from the baseline."
-                : "Testing for significance …"}
+                : "Computing statistical significance …"}
           </span>
         )}
       </div>

@@ -14,30 +14,30 @@ import { chosenIds, shownOf } from "./selected-experiments.ts";
 export interface Key {
   name: string;
   isLowerBetter: boolean;
-  /** All scores are 0 or 1: fail or pass. */
+  /** Whether all scores are 0 or 1, shown as fail and pass. */
   isBinary: boolean;
   categories: ReadonlyMap<number, string>;
-  /** Undefined if the key has labels or comments only. */
+  /** Distribution of the scores. Undefined if the key has only labels or comments. */
   distribution: Distribution | undefined;
 }
 
-/** The compared experiments in display order, the baseline first. */
+/** Data of the comparison page. The first shown experiment is the baseline. */
 export interface View {
   dataset_id: string;
   shown: readonly Session[];
   hidden: readonly Session[];
-  /** The number of IDs in the URL that are not experiments of the dataset. */
+  /** Number of IDs in the URL that are not experiments of the dataset. */
   missing: number;
   keys: readonly Key[];
-  /** The difference from the baseline; undefined while it is being computed. */
+  /** Returns an experiment's difference from the baseline. Undefined while the difference is being computed. */
   differenceOf(session_id: string, key: string): PairComparison | undefined;
-  /** Confidence intervals and tests have been computed. */
+  /** Whether confidence intervals and p-values have been computed. */
   hasSignificance: boolean;
 }
 
 interface Loading {
   view: View | undefined;
-  /** The IDs of the visible experiments, known before the view has loaded. */
+  /** IDs of the visible experiments, available before the view has loaded. */
   ids: readonly string[];
   error: Error | null;
   retry(): void;
@@ -59,7 +59,7 @@ export function useView(dataset_id: string, search: Search): Loading {
   const differences = whole.data ?? quick.data;
   const hasSignificance = whole.data !== undefined;
   const failed = [dataset, sessions, distributions, configs, quick, whole].find(({ error }) => error);
-  // Keeps its identity until the data changes, so that scrolling does not render the components that use it.
+  // The view object stays the same until its data changes, so that scrolling does not re-render the components that use it.
   const view = useMemo((): View | undefined => {
     if (!known || !configs.data || !(distributions.data || shown.length === 0)) return undefined;
     return {
@@ -94,11 +94,11 @@ export function keysOf(
       distribution,
     };
   });
-  // Keys with scores before keys with labels or comments.
+  // Keys with scores come before keys that have only labels or comments.
   return [...keys.filter(({ distribution }) => distribution), ...keys.filter(({ distribution }) => !distribution)];
 }
 
-/** Formats a score: its label, pass or fail, or the number. */
+/** Formats a score as its label, as pass or fail, or as a number. */
 export function scoreText({ categories, isBinary }: Key, score: number): string {
   const label = categories.get(score);
   if (label !== undefined) return label;
@@ -106,12 +106,15 @@ export function scoreText({ categories, isBinary }: Key, score: number): string 
   return number(score);
 }
 
-/** The direction of a difference: 1 better, -1 worse, 0 none. */
+/** Sign of a difference: 1 for better, -1 for worse, 0 for no difference. */
 export const signOf = (delta: number, isLowerBetter: boolean): number => Math.sign(delta) * (isLowerBetter ? -1 : 1);
 
 const SIGNIFICANCE_LEVEL = 0.05;
 
-/** The interval does not contain 0, and the test is significant after correction for all keys and experiments. */
+/**
+ * Whether a difference is significant: its confidence interval excludes 0, and its p-value is significant after correction for all keys and
+ * experiments.
+ */
 export const isSignificant = ({ ci_low, ci_high, p_adjusted }: PairComparison): boolean =>
   ci_low !== null &&
   ci_high !== null &&
@@ -119,9 +122,9 @@ export const isSignificant = ({ ci_low, ci_high, p_adjusted }: PairComparison): 
   p_adjusted !== null &&
   p_adjusted < SIGNIFICANCE_LEVEL;
 
-/** Pass and fail are shown as words, without a difference. */
+/** Whether the score is shown as pass or fail, without a difference. */
 const isPassed = ({ isBinary }: Key, score: number): boolean => isBinary && (score === 0 || score === 1);
 
-/** The difference of a score to the baseline: `−0.57`; empty for pass and fail. */
+/** Formats a score's difference from the baseline, for example `−0.57`. Empty for pass and fail scores. */
 export const changeText = (key: Key, score: number, before: number): string =>
   isPassed(key, score) && isPassed(key, before) ? "" : delta(score - before, rough);

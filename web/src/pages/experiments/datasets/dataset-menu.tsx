@@ -48,14 +48,14 @@ export function DatasetMenu({ dataset }: { dataset: Dataset }) {
         action="Delete"
         onConfirm={async () => {
           await api.delete(`/api/v1/datasets/${id}`);
-          // Leaves the page first: the deleted dataset cannot be refetched.
+          // Leaves the page before the deletion, because refetching the deleted dataset would fail.
           await navigate({ to: "/experiments" });
           toast("Dataset deleted");
           await client.invalidateQueries({ queryKey: EXPERIMENTS });
         }}
       >
-        Its {count(example_count)} examples and {count(session_count)} experiments are deleted with their runs and
-        feedback. This cannot be undone.
+        The dataset's {count(example_count)} examples and {count(session_count)} experiments are deleted with their runs
+        and feedback. This cannot be undone.
       </Confirm>
     </>
   );

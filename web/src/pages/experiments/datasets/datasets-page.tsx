@@ -79,7 +79,7 @@ export function DatasetsPage() {
   );
 }
 
-/** A link to the experiments without a dataset, if there are any. */
+/** Link to the experiments without a dataset. Hidden if there are none. */
 function UnassignedExperimentsLink() {
   const { data } = useInfiniteQuery(unassignedSessionsQuery(undefined));
   if (!data?.pages[0]?.length) return null;
@@ -146,7 +146,7 @@ const COLUMNS: Column<Dataset>[] = [
 ];
 
 const NoMatches = ({ text }: { text: string }) => (
-  <EmptyState title={`No datasets match “${text}”`}>The search covers names, not examples.</EmptyState>
+  <EmptyState title={`No datasets match “${text}”`}>The search covers dataset names, not their examples.</EmptyState>
 );
 
 const NoDatasets = () => (
@@ -155,7 +155,7 @@ const NoDatasets = () => (
     command="npx threadmill experiments upload results.jsonl --dataset capitals"
     action={<SampleButton />}
   >
-    Drop a JSON file with evaluation results here, or upload a file in another format with the CLI. To see an example,
-    load the sample.
+    Drop a JSON file with evaluation results here, or upload a file in another format with the CLI. To explore the app
+    first, load the sample dataset.
   </EmptyState>
 );

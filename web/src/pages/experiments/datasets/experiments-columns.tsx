@@ -12,7 +12,7 @@ export interface Selection {
   chosen: ReadonlySet<string>;
   baseline: string | null;
   toggle(session_id: string): void;
-  /** The IDs of the rows, in the order of the table. */
+  /** IDs of the rows, in table order. */
   all: readonly string[];
   choose(session_ids: readonly string[]): void;
 }
@@ -133,7 +133,7 @@ const feedbackColumn = ({ id, name, isLowerBetter }: Metric): Column<Session> =>
   };
 };
 
-/** Selects all experiments, up to the maximum of a comparison, or none. */
+/** Checkbox that selects all experiments, up to the maximum of a comparison, or clears the selection. */
 function SelectAll({ all, chosen, choose }: Selection) {
   const selectable = all.slice(0, MAX_EXPERIMENTS);
   const isChosen = selectable.length > 0 && selectable.every((id) => chosen.has(id));

@@ -41,7 +41,7 @@ export function SelectionBar({
       )}
       {!compared && sessions.length > 1 && (
         <span className="text-table text-text-2">
-          {chosen.size === 0 ? "Select two or more to compare" : "Select one more to compare"}
+          {chosen.size === 0 ? "Select two or more experiments to compare" : "Select another experiment to compare"}
         </span>
       )}
       {compared ? (
@@ -68,22 +68,23 @@ export function SelectionBar({
           try {
             for (const id of chosen) await api.delete(`/api/v1/sessions/${id}`);
           } finally {
-            // If one deletion fails, earlier ones have succeeded.
+            // Refetches also after an error, because earlier deletions may have succeeded.
             await client.invalidateQueries({ queryKey: EXPERIMENTS });
           }
           onClear();
           toast(chosen.size === 1 ? "Experiment deleted" : `${count(chosen.size)} experiments deleted`);
         }}
       >
-        Their runs and feedback are deleted. The examples are kept. This cannot be undone.
+        The runs and feedback of the selected experiments are deleted. The dataset's examples are kept. This cannot be
+        undone.
       </Confirm>
     </div>
   );
 }
 
 /**
- * The IDs of the experiments to compare, the baseline first: the baseline of the dataset if it is selected or if one experiment is
- * selected, otherwise the oldest experiment. Undefined if there is nothing to compare.
+ * Returns the IDs of the experiments to compare, baseline first. The baseline is the dataset's baseline if that experiment is selected or
+ * if only one experiment is selected, otherwise the oldest experiment. Returns undefined if there is nothing to compare.
  */
 function comparedOf(
   { baseline_experiment_id: baseline }: Dataset,

@@ -12,8 +12,8 @@ import { isSignificant, signOf } from "../compare/view.ts";
 import { byAge, type Metric } from "../metrics.ts";
 
 /**
- * The trend of each metric over the experiments of a dataset, and the difference of the newest experiment to the baseline, with the same
- * numbers as the comparison.
+ * Each metric's trend over a dataset's experiments, and the newest experiment's difference from the baseline with the same numbers as the
+ * comparison.
  */
 export function Trends({
   dataset: { id, baseline_experiment_id },
@@ -64,7 +64,7 @@ export function Trends({
   );
 }
 
-/** The difference of the newest experiment. Coloured if significant, grey if not significant or not tested. */
+/** Difference of the newest experiment. Coloured if significant; grey if not significant or not tested. */
 function Change({
   metric,
   newest,

@@ -9,8 +9,8 @@ export interface Sample {
 }
 
 /**
- * Uploads the experiments of the sample, one after the other. Experiments that exist under the same name are reused, so loading the
- * sample again is safe.
+ * Uploads the sample experiments one after the other. An existing experiment with the same name is reused, so loading the sample twice is
+ * safe.
  *
  * @param onStep called with the number of loaded experiments
  */
@@ -27,7 +27,7 @@ export async function loadSample(onStep: (done: number, total: number) => void, 
       session_ids.push(existing.id);
       continue;
     }
-    // By ID: the dataset may have been renamed.
+    // Refers to the dataset by ID, because the dataset may have been renamed.
     const to = dataset_id === undefined ? {} : { dataset_name: undefined, dataset_id };
     const body = { ...upload, ...to };
     const { dataset, experiment } = await api.post<UploadResult>("/api/v1/datasets/upload-experiment", body, {

@@ -1,9 +1,9 @@
-/** A topic of a support desk with its correct answer. */
+/** A support topic with its correct answer. */
 export interface Topic {
-  /** Follows "How do I". */
+  /** Completes the question "How do I …?". */
   goal: string;
   answer: string;
-  /** The part of the answer that makes it correct. */
+  /** Part of the answer that makes the answer correct. */
   fact: string;
   /** Replaces the fact in a wrong answer. */
   wrong: string;
@@ -161,7 +161,7 @@ export const TOPICS: readonly Topic[] = [
   ),
 ];
 
-/** Phrases of questions; `…` is replaced by the goal. */
+/** Question templates. `…` is replaced with the topic's goal. */
 export const PHRASES: readonly string[] = [
   "How do I …?",
   "Can you explain how to …?",

@@ -2,27 +2,30 @@ import { PHRASES, TOPICS, type Topic } from "./sample-topics.ts";
 
 export const SAMPLE_DATASET = "Sample: support questions";
 
-/** A variant of the agent that answers the questions. */
+/** A variant of the agent under evaluation. */
 interface Variant {
   name: string;
   description: string;
   metadata: Record<string, string>;
-  /** The share of correct answers. */
+  /** Share of correct answers. */
   correct: number;
-  /** The share of words that differ from the expected answer. */
+  /** Share of words that differ from the expected answer. */
   reworded: number;
   isShort: boolean;
-  /** Median, in ms. */
+  /** Median latency. */
   latency_ms: number;
-  /** The share of failed runs. */
+  /** Share of failed runs. */
   errors: number;
 }
 
-/** The first is the baseline, the second is better, the third is faster but less similar to the expected answers. */
+/**
+ * The first variant is the baseline. The second variant scores better. The third variant is faster, but less similar to the expected
+ * answers.
+ */
 const VARIANTS: readonly Variant[] = [
   {
     name: "sample v1: first prompt",
-    description: "The prompt that the support desk started with.",
+    description: "The support desk's first prompt.",
     metadata: { model: "small", prompt: "v1" },
     correct: 0.79,
     reworded: 0.22,
@@ -32,7 +35,7 @@ const VARIANTS: readonly Variant[] = [
   },
   {
     name: "sample v2: with the handbook",
-    description: "The same model with the handbook's pages in its prompt.",
+    description: "Same model, with the support handbook in the prompt.",
     metadata: { model: "small", prompt: "v2", retrieval: "handbook" },
     correct: 0.91,
     reworded: 0.1,
@@ -42,7 +45,7 @@ const VARIANTS: readonly Variant[] = [
   },
   {
     name: "sample v3: short answers",
-    description: "The handbook, with an instruction to answer briefly.",
+    description: "Like v2, with an instruction to answer briefly.",
     metadata: { model: "small", prompt: "v3", retrieval: "handbook" },
     correct: 0.84,
     reworded: 0,
@@ -54,10 +57,10 @@ const VARIANTS: readonly Variant[] = [
 
 export const SAMPLE_NAMES: readonly string[] = VARIANTS.map(({ name }) => name);
 
-/** A question that the third variant does not answer, while the others give the expected answer. */
+/** A question that the third variant leaves unanswered, while the other variants give the expected answer. */
 const WORST = { topic: "delete my account", phrase: "Please explain step by step how to …." };
 
-/** The time between experiments, and between the starts of their runs. */
+/** Time between experiments, and between the starts of an experiment's runs. */
 const EXPERIMENT_INTERVAL_MS = 26 * 3_600_000;
 const RUN_INTERVAL_MS = 350;
 
@@ -81,10 +84,11 @@ interface Row {
 }
 
 /**
- * Three experiments with 200 questions to a support desk, as upload bodies. The answers are generated deterministically. The scores are
- * computed: `correctness` is whether the answer contains the fact, and `similarity` is the F1 score of its words and the expected words.
+ * Returns upload bodies of three experiments on 200 support questions. The answers are generated deterministically. The scores are computed
+ * from the answers: `correctness` is whether the answer contains the fact, and `similarity` is the F1 score of the answer's words and the
+ * expected words.
  *
- * @param now the end of the third experiment
+ * @param now end time of the third experiment
  */
 export function sampleUploads(now: Date) {
   const questions = TOPICS.flatMap((topic) =>
@@ -117,7 +121,7 @@ function rowOf(question: Question, variant: Variant, start_ms: number, random: (
   const words = answerOf(topic, variant, draw.correct < variant.correct, random);
   const fails = !isWorst && draw.error < variant.errors;
   const answer = isWorst ? (variant.isShort ? "No." : topic.answer) : words;
-  // Most latencies are near the median; some are three times as long.
+  // Most latencies are near the median, and some are three times as long.
   const latency_ms = fails ? 30_000 : variant.latency_ms * (0.7 + 0.5 * draw.latency + 2 * draw.latency ** 12);
   return {
     row_id,
@@ -154,7 +158,7 @@ function scoresOf({ answer, fact }: Topic, given: string): Row["evaluation_score
   ];
 }
 
-/** The F1 score of the words of two texts, to three decimals. */
+/** F1 score of two texts' words, rounded to three decimals. */
 function similarity(expected: string, given: string): number {
   const [a, b] = [wordsOf(expected), wordsOf(given)];
   const rest = [...a];
@@ -168,7 +172,9 @@ function similarity(expected: string, given: string): number {
 
 const wordsOf = (text: string): string[] => text.toLowerCase().match(/[\w-]+/g) ?? [];
 
-/** A deterministic random number generator seeded by a text (mulberry32 with FNV-1a); returns numbers from 0 to 1. */
+/**
+ * Creates a deterministic random number generator that is seeded with a string (mulberry32 with FNV-1a) and returns numbers from 0 to 1.
+ */
 function randomOf(text: string): () => number {
   let state = 2_166_136_261;
   for (let i = 0; i < text.length; i++) state = Math.imul(state ^ text.charCodeAt(i), 16_777_619);
@@ -180,7 +186,7 @@ function randomOf(text: string): () => number {
   };
 }
 
-/** A deterministic ID, so that all experiments share the example of a question. */
+/** Returns a deterministic ID, so that all experiments share a question's example. */
 function idOf(question: string): string {
   const random = randomOf(question);
   const hex = Array.from({ length: 32 }, () => Math.floor(random() * 16).toString(16)).join("");

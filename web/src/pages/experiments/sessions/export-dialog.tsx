@@ -6,7 +6,7 @@ import { bytes } from "../../../ui/format.ts";
 import { Dialog } from "../../../ui/overlay/dialog.tsx";
 import { type ExportFormat, exportResults, saveFile } from "./export-results.ts";
 
-/** Downloads the results of an experiment with progress and saves them as a file. */
+/** Downloads an experiment's results with progress and saves them as a file. */
 export function ExportDialog({
   dataset_id,
   session,
@@ -52,5 +52,5 @@ export function ExportDialog({
   );
 }
 
-/** Replaces characters that file systems may not support. */
+/** Replaces characters that some file systems do not support. */
 const fileName = (name: string): string => name.replace(/[^\p{L}\p{N} ._-]+/gu, "_").slice(0, 100) || "experiment";

@@ -6,8 +6,8 @@ export type ExportFormat = "csv" | "json";
 const PAGE = 500;
 
 /**
- * Exports an experiment with examples, complete inputs and outputs, and scores. CSV has one line per run, written by the server. JSON
- * is the list of `POST /datasets/{id}/runs`.
+ * Exports an experiment's examples, complete inputs and outputs, and scores. CSV has one line per run and is written by the server. JSON is
+ * the list that `POST /datasets/{id}/runs` returns.
  *
  * @param onBytes called with the number of downloaded bytes
  */
@@ -59,6 +59,6 @@ export function saveFile(blob: Blob, name: string): void {
   link.href = URL.createObjectURL(blob);
   link.download = name;
   link.click();
-  // Revoked in the next task: the browser has started the download by then.
+  // Revokes the URL in the next task, after the browser has started the download.
   setTimeout(() => URL.revokeObjectURL(link.href));
 }

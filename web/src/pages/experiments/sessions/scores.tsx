@@ -7,7 +7,7 @@ import { distributionsQuery } from "../compare/queries.ts";
 import { type Key, keysOf, scoreText } from "../compare/view.ts";
 import { keysQuery } from "../queries.ts";
 
-/** The feedback of a run for one key: the first score or label, and the number of further ones. */
+/** A run's feedback for one key: the first score or label, and the number of additional scores. */
 export function Scores({ feedback, of, keys }: { feedback: readonly Feedback[]; of: string; keys: readonly Key[] }) {
   const found = feedback.filter(({ key }) => key === of);
   const [first] = found;
@@ -20,7 +20,7 @@ export function Scores({ feedback, of, keys }: { feedback: readonly Feedback[]; 
   );
 }
 
-/** Formats the score of a feedback, with the label of its key if there is one, or its value. */
+/** Formats a feedback's score, with its label if the key has labels. Without a score, formats the value. */
 export function feedbackText({ key: name, score, value }: Feedback, keys: readonly Key[]): string {
   const key = keys.find((known) => known.name === name);
   if (score !== null) return key ? scoreText(key, score) : number(score);
@@ -28,7 +28,7 @@ export function feedbackText({ key: name, score, value }: Feedback, keys: readon
   return typeof value === "string" ? value : JSON.stringify(value);
 }
 
-/** The feedback keys of an experiment, so that scores are formatted as in the comparison. */
+/** Feedback keys of an experiment, so that scores are formatted like in the comparison. */
 export function useScoreKeys(session: Session | undefined): readonly Key[] {
   const dataset_id = session?.reference_dataset_id ?? "";
   const query = distributionsQuery(dataset_id, session && dataset_id ? [session.id] : []);

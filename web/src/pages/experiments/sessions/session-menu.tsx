@@ -45,7 +45,7 @@ export function SessionMenu({
                     }
                   : {
                       label: "Set as baseline",
-                      hint: "Other experiments are compared with it.",
+                      hint: "Other experiments are compared with this experiment.",
                       icon: <Flag size={14} />,
                       onSelect: () => void setBaseline(session.id),
                     },
@@ -78,14 +78,14 @@ export function SessionMenu({
         action="Delete"
         onConfirm={async () => {
           await api.delete(`/api/v1/sessions/${session.id}`);
-          // Leaves the page first: the deleted experiment cannot be refetched.
+          // Leaves the page before the deletion, because refetching the deleted experiment would fail.
           await onDeleted?.();
           toast("Experiment deleted");
           await client.invalidateQueries({ queryKey: EXPERIMENTS });
         }}
       >
-        Its {session.run_count === null ? "runs" : `${count(session.run_count)} runs`} and their feedback are deleted.
-        The examples are kept. This cannot be undone.
+        The experiment's {session.run_count === null ? "runs" : `${count(session.run_count)} runs`} and their feedback
+        are deleted. The dataset's examples are kept. This cannot be undone.
       </Confirm>
       {dataset_id && (open === "csv" || open === "json") && (
         <ExportDialog dataset_id={dataset_id} session={session} format={open} onClose={close} />

@@ -85,11 +85,11 @@ export function SessionPage() {
 
 const NoDataset = () => (
   <EmptyState title="No runs">
-    Runs are uploaded to a dataset, and this experiment has none. Feedback on the experiment is shown above.
+    Only experiments that belong to a dataset have runs. Feedback on this experiment is shown above.
   </EmptyState>
 );
 
-/** Compares with the previous experiment of the dataset, or with the next one if this is the first. */
+/** Compares the experiment with the dataset's previous experiment, or with the next experiment if this is the first. */
 function CompareButton({ session, dataset_id }: { session: Session; dataset_id: string }) {
   const { data: sessions } = useQuery(sessionsQuery(dataset_id));
   const inOrder = [...(sessions ?? [])].sort(byAge);

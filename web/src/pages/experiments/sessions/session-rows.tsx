@@ -20,7 +20,7 @@ type Run = ExampleWithRuns["runs"][number];
 interface Row {
   example: ExampleWithRuns;
   run: Run;
-  /** The number of the run if the example was run more than once: 1, 2, 3 ... */
+  /** Run number (1, 2, 3 ...) if the example was run more than once. */
   repetition?: number;
 }
 

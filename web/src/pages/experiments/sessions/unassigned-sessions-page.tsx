@@ -11,7 +11,7 @@ import { Table } from "../../../ui/table/table.tsx";
 import { unassignedSessionsQuery } from "../queries.ts";
 import { unassignedSessionsRoute } from "../routes.ts";
 
-/** Experiments that a client created without a dataset. */
+/** Lists the experiments that a client created without a dataset. */
 export function UnassignedSessionsPage() {
   const { q } = unassignedSessionsRoute.useSearch();
   const navigate = unassignedSessionsRoute.useNavigate();
@@ -42,7 +42,7 @@ export function UnassignedSessionsPage() {
           onOpen={({ id }) => void navigate({ to: "/experiments/sessions/$id", params: { id } })}
           onEnd={() => hasNextPage && !isFetchingNextPage && void fetchNextPage()}
           className="flex-1"
-          empty={<EmptyState title={q ? `No experiments match “${q}”` : "All experiments have a dataset"} />}
+          empty={<EmptyState title={q ? `No experiments match “${q}”` : "All experiments belong to a dataset"} />}
         />
       ) : (
         <SkeletonRows label="Loading experiments" rows={10} />

@@ -7,7 +7,7 @@ import { Dialog } from "../../../ui/overlay/dialog.tsx";
 import { UploadItem } from "./upload-item.tsx";
 import { addUploads, uploadCommand, useUploadList } from "./uploads.ts";
 
-/** The upload dialog. It opens by `open` or when files are dropped on the page. */
+/** Upload dialog. Opens when `open` is called or when files are dropped on the page. */
 export function useUploads(): { open(): void; dialog: ReactNode } {
   const [isOpen, setOpen] = useState(false);
   const client = useQueryClient();
@@ -51,7 +51,7 @@ function UploadDialog({
       open={open}
       onClose={onClose}
       title="Upload experiments"
-      description="A file is stored completely or not at all. Uploads continue when this dialog is closed."
+      description="Each file is stored completely or not at all. Uploads continue after you close this dialog."
       footer={
         <Button look="primary" onClick={onClose}>
           Close
@@ -64,7 +64,7 @@ function UploadDialog({
         >
           <FileUp size={20} className="text-text-3" aria-hidden />
           <p className="text-table text-text-2">
-            Drop JSON files here. Each file is an experiment in the format of the API.
+            Drop JSON files here. Each file contains one experiment in the API's upload format.
           </p>
           <Button onClick={() => input.current?.click()}>Choose files</Button>
           <input
@@ -83,8 +83,8 @@ function UploadDialog({
         </div>
         <div className="grid gap-1.5 text-table text-text-2">
           <p>
-            Upload JSONL, CSV, lm-evaluation-harness and promptfoo files with the CLI. It adds missing IDs and times and
-            accepts files of any size:
+            Upload JSONL, CSV, lm-evaluation-harness and promptfoo files with the CLI. The CLI adds missing IDs and
+            times and accepts files of any size:
           </p>
           <CodeBlock code={uploadCommand("results.jsonl")} />
         </div>
@@ -103,7 +103,7 @@ function UploadDialog({
 const hasFiles = (event: DragEvent): boolean => event.dataTransfer?.types.includes("Files") ?? false;
 
 /**
- * Accepts files that are dropped anywhere on the page. Without it the browser navigates to a dropped file.
+ * Accepts files that are dropped anywhere on the page. Without this handler, the browser would navigate to a dropped file.
  *
  * @returns whether files are being dragged over the page
  */
@@ -118,7 +118,7 @@ function useFileDrop(onFiles: (files: File[]) => void): boolean {
       setOver(true);
     };
     const leave = (event: DragEvent) => {
-      // The event fires between elements, too; relatedTarget is null only when the pointer leaves the page.
+      // dragleave also fires between elements. relatedTarget is null only when the pointer leaves the page.
       if (event.relatedTarget === null) setOver(false);
     };
     const drop = (event: DragEvent) => {

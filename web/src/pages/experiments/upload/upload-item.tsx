@@ -48,7 +48,7 @@ export function UploadItem({ upload, onLeave }: { upload: FileUpload; onLeave():
       {error && <UploadError error={error} name={file.name} />}
       {state === "unsupported" && (
         <div className="grid gap-1.5 text-table text-text-2">
-          <p>Not uploaded: this page supports JSON only. Use this command with the name of the dataset:</p>
+          <p>Not uploaded: this page accepts only JSON files. Run this command with your dataset's name:</p>
           <CodeBlock code={uploadCommand(file.name)} label={`Copy command for ${file.name}`} />
         </div>
       )}
@@ -66,7 +66,7 @@ function UploadError({ error, name }: { error: Error; name: string }) {
     );
   return (
     <ErrorBox>
-      Nothing was stored. {count(issues.length)} validation {issues.length === 1 ? "error" : "errors"}:
+      Nothing from this file was stored. {count(issues.length)} validation {issues.length === 1 ? "error" : "errors"}:
       <ScrollRegion label={`Validation errors of ${name}`} className="mt-1 max-h-48 overflow-y-auto font-mono">
         <ul>
           {issues.map((issue) => (
@@ -90,18 +90,18 @@ const ErrorBox = ({ children }: { children: ReactNode }) => (
 function adviceFor(error: Error, name: string): string {
   if (/^session already exists/i.test(error.message))
     return "Change experiment_name in the file, or rename the existing experiment.";
-  if (!/\.json$/i.test(name)) return "Upload files in other formats with the command above.";
+  if (!/\.json$/i.test(name)) return "This page accepts only JSON files. Upload other formats with the command above.";
   return "";
 }
 
-/** `results[3].start_time` */
+/** Formats the path of a validation error, for example `results[3].start_time`. */
 const pathOf = ({ loc = [] }: ValidationIssue): string =>
   loc
     .slice(1)
     .map((part, index) => (typeof part === "number" ? `[${part}]` : index > 0 ? `.${part}` : part))
     .join("") || "upload";
 
-/** The rejected value, if it is short. */
+/** Formats the rejected value. Returns an empty string for objects and long values. */
 function inputText(input: unknown): string {
   if (input === undefined || input === null || typeof input === "object") return "";
   const text = JSON.stringify(input);

@@ -6,18 +6,18 @@ import { shellQuote } from "../../../ui/format.ts";
 import { toast } from "../../../ui/overlay/toast.tsx";
 import { EXPERIMENTS } from "../queries.ts";
 
-/** A file upload. It is stored completely or not at all. */
+/** A file upload. The server stores the file completely or not at all. */
 export interface FileUpload {
   id: number;
   file: File;
   sent_bytes: number;
-  /** Files are uploaded one at a time, in order. Files that are not JSON are not uploaded. */
+  /** Files are uploaded in order, one at a time. Files that are not JSON are `unsupported` and not uploaded. */
   state: "waiting" | "sending" | "done" | "failed" | "unsupported";
   result?: UploadResult;
   error?: Error;
 }
 
-// Module state: uploads continue when the user leaves the page.
+// Module state, so that uploads continue when the user leaves the page.
 const uploads = createStore<readonly FileUpload[]>([]);
 let next = 0;
 let sending: AbortController | undefined;
@@ -38,7 +38,7 @@ export function addUploads(files: readonly File[], client: QueryClient): void {
   if (!sending) void sendWaiting(client);
 }
 
-/** Removes a file from the list. An upload in progress is aborted and stores nothing. */
+/** Removes a file from the list. Aborts an upload in progress, which then stores nothing. */
 export function removeUpload({ id, state }: FileUpload): void {
   uploads.set(uploads.get().filter((upload) => upload.id !== id));
   if (state === "sending") sending?.abort();
@@ -65,11 +65,11 @@ async function sendOne({ id, file }: FileUpload, signal: AbortSignal, client: Qu
     toast(`“${result.experiment.name}” uploaded`);
     await client.invalidateQueries({ queryKey: EXPERIMENTS });
   } catch (error) {
-    // Has no effect on a cancelled upload, which is no longer in the list.
+    // Does nothing for a cancelled upload, which is no longer in the list.
     update(id, { state: "failed", error: error as Error });
   }
 }
 
-/** The CLI command that uploads a file of any supported format. */
+/** Returns the CLI command that uploads a file in any supported format. */
 export const uploadCommand = (file: string): string =>
   `npx threadmill experiments upload ${/^[\w./-]+$/.test(file) ? file : shellQuote(file)} --dataset NAME --url ${API_URL}`;

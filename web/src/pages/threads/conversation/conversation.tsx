@@ -12,7 +12,7 @@ import { droppedCallsOf, type Message, messagesOf, toolResultsOf } from "./messa
 
 const NO_MESSAGES: readonly Message[] = [];
 
-/** The messages of a thread, including those that are being streamed. A state without messages is shown by key. */
+/** A thread's messages, including messages that are being streamed. A state without messages is shown as keys and values. */
 export function Conversation({
   values,
   live,
@@ -22,7 +22,7 @@ export function Conversation({
   values: unknown;
   live: Live | undefined;
   durations: ReadonlyMap<string, number>;
-  /** The error of the last run. */
+  /** Error of the last run. */
   error: unknown;
 }) {
   const messages = messagesOf(values);
@@ -71,12 +71,12 @@ export function Conversation({
 const hasKeys = (values: unknown): values is Record<string, unknown> =>
   typeof values === "object" && values !== null && Object.keys(values).length > 0;
 
-/** A tool result whose call is shown: the call shows the result. */
+/** Whether a message is the result of a tool call in the list. The tool call then shows the result. */
 const isToolResult = ({ tool_call_id }: Message, messages: readonly Message[]): boolean =>
   tool_call_id !== undefined &&
   messages.some(({ tool_calls }) => tool_calls?.some(({ id }) => id === tool_call_id) ?? false);
 
-/** A state without messages: strings as Markdown, other values as a tree. */
+/** Shows a state without messages: strings as Markdown, other values as a tree. */
 const Values = ({ values }: { values: Record<string, unknown> }) => (
   <dl className="grid gap-4">
     {Object.entries(values).map(([key, value]) => (
@@ -90,7 +90,7 @@ const Values = ({ values }: { values: Record<string, unknown> }) => (
   </dl>
 );
 
-/** The running nodes and the last custom event. */
+/** Shows the running nodes and the last custom event. */
 function Progress({ live }: { live: Live }) {
   const names = live.running.map(({ name, subgraphs }) => [...subgraphs, name].join(" › "));
   return (
@@ -106,7 +106,7 @@ function Progress({ live }: { live: Live }) {
   );
 }
 
-/** An agent requested a token of an OAuth provider that is not configured. */
+/** Error of an agent that requested a token from a provider that is not configured. */
 const NO_PROVIDER = /OAuth provider '.*' not found/;
 
 function Failure({ error }: { error: unknown }) {
@@ -119,7 +119,7 @@ function Failure({ error }: { error: unknown }) {
         {message ?? (name ? "" : JSON.stringify(error))}{" "}
         {NO_PROVIDER.test(message ?? "") && (
           <Link to="/connections" className="text-accent-text underline">
-            Create it in Connections
+            Create the provider in Connections
           </Link>
         )}
       </p>

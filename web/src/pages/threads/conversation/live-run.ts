@@ -5,20 +5,20 @@ import { type Message, messagesOf } from "./messages.ts";
 export interface RunningTask {
   id: string;
   name: string;
-  /** The enclosing subgraphs, outermost first; empty at the root. */
+  /** Names of the enclosing subgraphs, outermost first. Empty at the root. */
   subgraphs: readonly string[];
   started_ms: number;
 }
 
-/** The state of a run, accumulated from its stream. */
+/** Data of a run, accumulated from its event stream. */
 export interface Live {
   run_id: string;
-  /** The state after the last step; undefined before the first `values` event. */
+  /** State after the last step. Undefined before the first `values` event. */
   values: unknown;
-  /** Messages that are being streamed, with the ID of the task that writes them. */
+  /** Messages that are being streamed, each with the ID of the generating task. */
   writing: readonly { message: Message; task: string }[];
   running: readonly RunningTask[];
-  /** Data of `custom` events, newest last. */
+  /** Data of the latest `custom` events, newest last. */
   customEvents: readonly unknown[];
   error: { error: string; message: string } | undefined;
 }
@@ -34,7 +34,7 @@ export const liveOf = (run_id: string): Live => ({
   error: undefined,
 });
 
-/** Applies an event to the state. Events that the page does not show return the same object. */
+/** Applies an event to the run's data. Returns the same object for events that the page does not show. */
 export function withEvent(live: Live, { event, data }: ServerEvent, now_ms: number): Live {
   const [mode, ...path] = event.split("|");
   switch (mode) {
@@ -44,7 +44,7 @@ export function withEvent(live: Live, { event, data }: ServerEvent, now_ms: numb
       const [chunk, metadata] = JSON.parse(data) as [Message, { langgraph_checkpoint_ns?: string }];
       return withMessage(live, chunk, taskOf(metadata.langgraph_checkpoint_ns?.split("|")[0]), withChunk);
     }
-    // Sent for runs that other clients start with the mode `messages`: the complete message so far.
+    // Complete message so far. Sent for runs that other clients start with stream mode `messages`.
     case "messages/partial": {
       const [message] = JSON.parse(data) as Message[];
       return message ? withMessage(live, message, "", (_, whole) => whole) : live;
@@ -63,12 +63,12 @@ export function withEvent(live: Live, { event, data }: ServerEvent, now_ms: numb
   }
 }
 
-/** Returns the task ID of a namespace part such as `agent:5f67f22f-...`. */
+/** Extracts the task ID from a namespace part such as `agent:5f67f22f-...`. */
 const taskOf = (part: string | undefined): string => part?.slice(part.indexOf(":") + 1) ?? "";
 
-/** Removes streamed messages that the state contains or whose task has ended. */
+/** Removes streamed messages that the state already contains or whose task has ended. */
 function withValues(live: Live, values: unknown): Live {
-  // The last `values` event of an interrupted run has the interrupt only.
+  // The last `values` event of an interrupted run contains only the interrupt.
   if (Object.keys(values ?? {}).join() === "__interrupt__") return live;
   const known = new Set(messagesOf(values)?.map(({ id }) => id));
   const running_ids = new Set(live.running.map(({ id }) => id));
@@ -93,7 +93,7 @@ function withMessage(
 interface TaskEvent {
   id: string;
   name: string;
-  /** Missing at the start of the task. */
+  /** Absent in the event for the task's start. */
   result?: unknown;
   error?: unknown;
 }

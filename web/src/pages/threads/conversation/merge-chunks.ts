@@ -1,7 +1,7 @@
 import { jsonOf } from "../thread-filter.ts";
 import type { Message, ToolCall, ToolCallChunk } from "./messages.ts";
 
-/** Merges a chunk into a message: text and arguments are appended, other fields are replaced. */
+/** Merges a chunk into a message. Text and tool arguments are appended; other fields are replaced. */
 export function withChunk(before: Message | undefined, chunk: Message): Message {
   const chunks = joinCalls(before?.tool_call_chunks ?? [], chunk.tool_call_chunks ?? []);
   const content = before ? joinContent(before.content, chunk.content) : chunk.content;
@@ -31,7 +31,7 @@ const blocksOf = (content: unknown): Block[] => {
     : [];
 };
 
-/** The first chunk of a call has its name; later chunks have parts of its JSON arguments. */
+/** Joins the chunks of tool calls. The first chunk of a call contains the name; later chunks contain parts of the JSON arguments. */
 function joinCalls(before: readonly ToolCallChunk[], added: readonly ToolCallChunk[]): ToolCallChunk[] {
   const joined = [...before];
   for (const chunk of added) {

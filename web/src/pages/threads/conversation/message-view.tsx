@@ -19,7 +19,7 @@ interface MessageViewProps {
   results: ReadonlyMap<string, Message>;
   durations: ReadonlyMap<string, number>;
   isWriting?: boolean;
-  /** The conversation continued without the results of the tool calls. */
+  /** Whether the conversation continued without results for the message's tool calls. */
   isDropped?: boolean;
 }
 

@@ -1,4 +1,4 @@
-/** A message in a graph state: a flat LangChain object or `{role, content}`. */
+/** A message in a graph's state, as a flat LangChain object or as `{role, content}`. */
 export interface Message {
   id?: string | null;
   type?: string;
@@ -6,17 +6,17 @@ export interface Message {
   name?: string | null;
   content: unknown;
   tool_calls?: readonly ToolCall[] | null;
-  /** Chunks of tool calls, while the message is being streamed. */
+  /** Chunks of tool calls. Present only while the message is being streamed. */
   tool_call_chunks?: readonly ToolCallChunk[];
   tool_call_id?: string;
-  /** Of a tool result: `success` or `error`. */
+  /** Status of a tool result: `success` or `error`. */
   status?: string;
 }
 
 export interface ToolCall {
   id?: string | null;
   name: string;
-  /** The arguments; a string while the JSON is incomplete. */
+  /** Parsed arguments, or a string while the JSON is incomplete. */
   args: unknown;
 }
 
@@ -42,7 +42,7 @@ const ROLES: Record<string, Role> = {
 
 export const roleOf = ({ type, role }: Message): Role => ROLES[type ?? role ?? ""] ?? "agent";
 
-/** The messages of a state; undefined if `messages` is not a list of messages. */
+/** Returns the messages of a state, or undefined if `messages` is not a list of messages. */
 export function messagesOf(values: unknown): readonly Message[] | undefined {
   const found = (values as { messages?: unknown } | null | undefined)?.messages;
   return Array.isArray(found) && found.every(isMessage) ? found : undefined;
@@ -51,7 +51,7 @@ export function messagesOf(values: unknown): readonly Message[] | undefined {
 const isMessage = (value: unknown): value is Message =>
   typeof value === "object" && value !== null && "content" in value && ("type" in value || "role" in value);
 
-/** The text of a message and its other content blocks (images, reasoning). Tool call blocks are left out. */
+/** Returns a message's text and its other content blocks, such as images and reasoning. Tool call blocks are omitted. */
 export function partsOf({ content }: Message): { text: string; others: unknown[] } {
   if (typeof content === "string") return { text: content, others: [] };
   const blocks = Array.isArray(content) ? content : content === null || content === undefined ? [] : [content];
@@ -62,20 +62,20 @@ export function partsOf({ content }: Message): { text: string; others: unknown[]
   };
 }
 
-/** Tool results by call ID. A call without an entry has no result yet. */
+/** Maps call IDs to tool results. A call that is not in the map has no result yet. */
 export const toolResultsOf = (messages: readonly Message[]): ReadonlyMap<string, Message> =>
   new Map(messages.flatMap((message) => (message.tool_call_id ? [[message.tool_call_id, message] as const] : [])));
 
-/** Messages whose open tool calls can no longer get a result: a later message is not a tool result. */
+/** Returns messages whose open tool calls can no longer get a result, because a later message is not a tool result. */
 export function droppedCallsOf(messages: readonly Message[]): ReadonlySet<Message> {
   const last = messages.findLastIndex((message) => roleOf(message) !== "tool");
   return new Set(messages.slice(0, Math.max(last, 0)));
 }
 
-/** State keys that may contain the question if a graph has no messages. A search extracts at most ten paths. */
+/** State keys that may contain the question if a graph has no messages. A search request may extract at most ten paths. */
 export const TITLE_KEYS = ["question", "input", "query", "prompt", "topic", "task"] as const;
 
-/** The first message or question, on one line. */
+/** Returns the first message or question as one line. */
 export function titleOf(values: unknown): string | undefined {
   const [first] = messagesOf(values) ?? [];
   const fields = (values ?? {}) as Record<string, unknown>;

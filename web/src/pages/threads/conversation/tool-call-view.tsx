@@ -16,7 +16,7 @@ export function ToolCallView({
   call: ToolCall;
   result: Message | undefined;
   duration_ms: number | undefined;
-  /** The call can no longer get a result. */
+  /** Whether the call can no longer get a result. */
   isDropped: boolean;
 }) {
   const { args } = call;
@@ -56,7 +56,7 @@ export function ToolCallView({
   );
 }
 
-/** The text of a tool result is often JSON. */
+/** Shows a tool result. Text that contains JSON is shown as a tree. */
 function Result({ result }: { result: Message }) {
   const { text, others } = partsOf(result);
   const value = text === "" && others.length > 0 ? others : jsonOf(text);

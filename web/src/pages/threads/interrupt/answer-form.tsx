@@ -7,9 +7,9 @@ import { SchemaForm } from "../../../ui/form/schema-form.tsx";
 import type { Choice } from "./interrupt-choices.ts";
 
 /**
- * Edits the answer to an interrupt. Replaces the choice buttons until the answer is submitted or cancelled.
+ * Edits the answer to an interrupt. The form replaces the choice buttons until the answer is submitted or cancelled.
  *
- * @param schema JSON Schema of the answer, if the interrupt has one
+ * @param schema JSON Schema of the answer, if the interrupt specifies a schema
  * @param isRaw edits the draft as JSON, whatever its type
  */
 export function AnswerForm({
@@ -36,7 +36,7 @@ export function AnswerForm({
     void onAnswer(choice.resume(answer));
   };
   const cancelOnEscape = (event: KeyboardEvent) => {
-    // An open list handles Escape itself.
+    // An open drop-down list handles Escape itself.
     if (event.key !== "Escape" || event.defaultPrevented || busy) return;
     event.preventDefault();
     onCancel();
@@ -81,7 +81,7 @@ const SUBMIT_LABELS: Record<Choice["kind"], (label: string) => string> = {
 
 const SCHEMA_TYPES: Record<string, string> = { string: "string", number: "number", boolean: "boolean" };
 
-/** A schema for an object of scalar values; undefined for any other draft, which is edited as JSON. */
+/** Derives a schema from an object of scalar values. Returns undefined for other drafts, which are edited as JSON. */
 function schemaOfDraft(draft: unknown): JsonSchema | undefined {
   if (typeof draft !== "object" || draft === null || Array.isArray(draft)) return undefined;
   const fields = Object.entries(draft);

@@ -7,11 +7,11 @@ import { JsonTree } from "../../../ui/json-tree.tsx";
 import { AnswerForm } from "./answer-form.tsx";
 import { type Choice, questionOf } from "./interrupt-choices.ts";
 
-/** Always available: resumes with any JSON value. */
+/** Choice that every interrupt offers: resumes with any JSON value. */
 const RAW: Choice = { label: "Raw JSON", kind: "edit", draft: null, resume: (answer) => answer ?? null };
 
 /**
- * An open interrupt and the ways to answer it.
+ * An open interrupt with the possible answers.
  *
  * @param onAnswer resumes the run with a value
  */
@@ -21,12 +21,12 @@ export function InterruptCard({
   onAnswer,
 }: {
   interrupt: Interrupt;
-  /** The node that raised the interrupt. */
+  /** Name of the node that raised the interrupt. */
   node: string | undefined;
   onAnswer(resume: unknown): Promise<unknown>;
 }) {
   const { text, detail, choices, link } = useMemo(() => questionOf(interrupt), [interrupt]);
-  // While an answer is edited, the other choices are hidden: "Approve" would submit the original value, not the edited one.
+  // The choice whose answer is being edited. The other choices are then hidden, because "Approve" would submit the original value.
   const [chosen, setChosen] = useState<Choice>();
   const [cancelled, setCancelled] = useState<Choice>();
   const [state, setState] = useState<{ busy?: boolean; error?: string }>({});

@@ -1,11 +1,11 @@
 import type { Interrupt } from "../../../../../src/agent-server/contract/records.ts";
 import { capitalized } from "../../../ui/format.ts";
 
-/** A way to answer an interrupt. */
+/** A possible answer to an interrupt. */
 export interface Choice {
   label: string;
   kind: "approve" | "edit" | "respond" | "reject";
-  /** The initial value to edit: JSON or text. Undefined if a click answers the interrupt. */
+  /** Initial value to edit, as JSON or text. Undefined if a click submits the answer. */
   draft?: unknown;
   /** Returns the value to resume the run with. @param answer the edited draft */
   resume(answer: unknown): unknown;
@@ -14,10 +14,10 @@ export interface Choice {
 /** An interrupt, parsed for display. */
 export interface Question {
   text: string | undefined;
-  /** The other fields of the interrupt value. */
+  /** Part of the interrupt value that is shown as a tree below the text. */
   detail: unknown;
   choices: readonly Choice[];
-  /** A page that the user must visit first. */
+  /** URL of a page that the user must visit first. */
   link: string | undefined;
 }
 
@@ -27,8 +27,8 @@ const isFields = (value: unknown): value is Fields =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
 /**
- * Parses an interrupt. Supports LangChain's review of tool calls (`action_requests`), LangGraph's `HumanInterrupt`
- * (`action_request`) and values with `allowed_decisions`. Any other interrupt can be resumed with `true` or with text.
+ * Parses an interrupt. Supports LangChain's review of tool calls (`action_requests`), LangGraph's `HumanInterrupt` (`action_request`) and
+ * values with `allowed_decisions`. All other interrupts can be resumed with `true` or with text.
  */
 export function questionOf({ value }: Interrupt): Question {
   if (isFields(value) && Array.isArray(value.action_requests))
@@ -52,7 +52,7 @@ export function questionOf({ value }: Interrupt): Question {
 
 const textOf = (value: unknown): string | undefined => (typeof value === "string" && value !== "" ? value : undefined);
 
-/** Accepts http and https only: the value comes from a graph. */
+/** Accepts only http and https URLs, because the value comes from a graph. */
 const linkOf = (value: unknown): string | undefined =>
   typeof value === "string" && /^https?:\/\//.test(value) ? value : undefined;
 
@@ -64,12 +64,12 @@ const PLAIN: readonly Choice[] = [
   { ...RESPOND, resume: (answer) => answer },
 ];
 
-/** For a token request (`auth_url`). The run reads the stored token after it resumes, so the resume value is ignored. */
+/** Choices for a token request (`auth_url`). The resumed run reads the stored token, so the resume value is ignored. */
 const AUTHORIZED: readonly Choice[] = [
   { label: "I have authorized access, continue", kind: "approve", resume: () => true },
 ];
 
-/** Resumes with `{"decision": name}`; an edit adds the edited fields. */
+/** Resumes with `{"decision": name}`. An edit also sends the edited fields. */
 function decision(name: string, detail: Fields): Choice {
   const label = capitalized(name);
   if (name === "edit") {
@@ -91,7 +91,7 @@ function decision(name: string, detail: Fields): Choice {
   return { label, kind: "approve", resume: () => ({ decision: name }) };
 }
 
-/** Reviews one or more tool calls: one decision for each request. */
+/** Reviews one or more tool calls, with one decision per request. */
 function reviewOf(value: Fields, requests: readonly Fields[]): Question {
   const configs = (Array.isArray(value.review_configs) ? value.review_configs : []) as Fields[];
   const allowed = (name: string) =>
@@ -121,7 +121,7 @@ function reviewOf(value: Fields, requests: readonly Fields[]): Question {
   };
 }
 
-/** @param isList the interrupt value is a list, so the answer must be a list, too */
+/** @param isList whether the interrupt value is a list, in which case the answer must be a list, too */
 function humanInterruptOf(value: Fields, request: Fields, isList: boolean): Question {
   const config = isFields(value.config) ? value.config : {};
   const resume = (type: string, args: unknown) => (isList ? [{ type, args }] : { type, args });

@@ -8,7 +8,7 @@ import { RelativeTime } from "../../../ui/relative-time.tsx";
 import { EmptyState } from "../../../ui/states.tsx";
 import { type Step, withCounts } from "./steps.ts";
 
-/** The checkpoints of a thread, newest first. A click shows the state of the checkpoint. */
+/** A thread's checkpoints, newest first. A click shows the checkpoint's state. */
 export function History({
   steps,
   shown,
@@ -17,11 +17,11 @@ export function History({
   onMore,
 }: {
   steps: readonly Step[];
-  /** The ID of the selected checkpoint; undefined for the newest. */
+  /** ID of the selected checkpoint. Undefined for the newest checkpoint. */
   shown: string | undefined;
   onShow(checkpoint_id: string | undefined): void;
   onFork(step: Step): void;
-  /** Loads older steps; undefined if all are loaded. */
+  /** Loads older steps. Undefined if all steps are loaded. */
   onMore: (() => void) | undefined;
 }) {
   const at = shown === undefined ? 0 : steps.findIndex(({ checkpoint_id }) => checkpoint_id === shown);

@@ -1,27 +1,27 @@
 import type { StepState } from "../queries.ts";
 
-/** A step in the history of a thread: the nodes that created a checkpoint and the keys that they changed. */
+/** A step in a thread's history: the nodes that created a checkpoint and the keys that the nodes changed. */
 export interface Step {
   checkpoint_id: string;
-  /** The step number of LangGraph; -1 is the input. */
+  /** LangGraph's step number. -1 is the input. */
   number: number | undefined;
-  /** The nodes that created the checkpoint; empty at the start of a run. */
+  /** Nodes that created the checkpoint. Empty at the start of a run. */
   nodes: readonly string[];
-  /** The state keys that the nodes wrote. */
+  /** State keys that the nodes changed. */
   changed: readonly string[];
-  /** Time since the parent checkpoint; undefined if unknown. */
+  /** Time since the parent checkpoint. Undefined if unknown. */
   duration_ms: number | undefined;
   created_at: string | null;
-  /** The nodes that run next. */
+  /** Nodes that run next. */
   next: readonly string[];
   run_id: string | undefined;
   source: string | undefined;
   isPaused: boolean;
-  /** The number of the parent step, if the parent is not the step below. */
+  /** Number of the parent step. Undefined if the parent is the next older step. */
   forked_from: number | undefined;
 }
 
-/** @param states newest first */
+/** @param states newest state first */
 export function stepsOf(states: readonly StepState[]): Step[] {
   const byId = new Map(states.map((state) => [state.checkpoint?.checkpoint_id, state]));
   return states.map((state, index) => {
@@ -45,9 +45,9 @@ export function stepsOf(states: readonly StepState[]): Step[] {
 const numberOf = ({ metadata }: StepState) => (typeof metadata?.step === "number" ? metadata.step : undefined);
 const textOf = (value: unknown) => (typeof value === "string" ? value : undefined);
 
-/** The tasks of the parent checkpoint created this checkpoint. */
+/** Derives a checkpoint's nodes, changed keys and duration from the parent checkpoint's tasks, which created the checkpoint. */
 function tasksOf(state: StepState, parent: StepState | undefined): Pick<Step, "nodes" | "changed" | "duration_ms"> {
-  // The input of a run and a state update have no tasks: the tasks of the parent did not run.
+  // No tasks ran to create the checkpoint of a run's input or of a state update.
   if (!parent || state.metadata?.source !== "loop") return { nodes: [], changed: [], duration_ms: undefined };
   return {
     nodes: parent.tasks.map(({ name }) => name),
@@ -60,7 +60,7 @@ function tasksOf(state: StepState, parent: StepState | undefined): Pick<Step, "n
 const keysOf = (result: unknown): string[] =>
   typeof result === "object" && result !== null && !Array.isArray(result) ? Object.keys(result) : [];
 
-/** The duration of each tool call in ms, by call ID: the duration of the step that returned its result. */
+/** Returns the duration in ms of each tool call by call ID, which is the duration of the step that returned the result. */
 export function toolDurations(states: readonly StepState[], steps: readonly Step[]): ReadonlyMap<string, number> {
   const durations = new Map<string, number>();
   const byId = new Map(states.map((state) => [state.checkpoint?.checkpoint_id, state]));
@@ -80,7 +80,7 @@ const messagesIn = (result: unknown): { tool_call_id?: unknown }[] => {
   return Array.isArray(messages) ? messages : [];
 };
 
-/** Joins names and counts repetitions: `study × 3`. */
+/** Joins names and counts repetitions, for example `study × 3`. */
 export const withCounts = (names: readonly string[]): string =>
   [...new Set(names)]
     .map((name) => {

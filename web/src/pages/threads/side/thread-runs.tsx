@@ -10,7 +10,7 @@ import { Status } from "../../../ui/status.tsx";
 import { assistantsQuery } from "../../agents/queries.ts";
 import { isActive, useCancel } from "../cancel.ts";
 
-/** The runs of a thread, newest first. One or more active runs can be cancelled. */
+/** A thread's runs, newest first. One or more active runs can be cancelled. */
 export function Runs({ thread_id, runs }: { thread_id: string; runs: readonly Run[] }) {
   const { data: assistants } = useQuery(assistantsQuery);
   const names = useMemo(() => new Map(assistants?.map(({ assistant_id, name }) => [assistant_id, name])), [assistants]);

@@ -36,7 +36,7 @@ function Content({ side, model }: { side: Side; model: ThreadModel }) {
   );
 }
 
-/** The graph of the active run with its running nodes, or the graph of the next run with its next nodes. */
+/** Graph of the active run with its running nodes, or graph of the next run with its next nodes. */
 function ThreadGraph({ model: { live, active_run, assistant_id, state } }: { model: ThreadModel }) {
   const shown = live ? (active_run?.assistant_id ?? assistant_id) : assistant_id;
   if (!shown)
@@ -59,7 +59,7 @@ const SIDES: readonly { value: Side; label: string }[] = [
   { value: "graph", label: "Graph" },
 ];
 
-/** The panel beside the conversation. On narrow screens it is a sheet that opens on request. */
+/** Panel beside the conversation. On narrow screens, a sheet that the user can open. */
 function SidePanel({
   side,
   onSide,

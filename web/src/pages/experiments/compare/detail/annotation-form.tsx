@@ -19,7 +19,7 @@ export function AnnotationForm({
   onSave,
   onCancel,
 }: {
-  /** Undefined for a new feedback. */
+  /** The feedback to edit. Undefined to create feedback. */
   feedback: Feedback | undefined;
   keys: readonly Key[];
   error: string | undefined;
@@ -32,7 +32,7 @@ export function AnnotationForm({
   const [score, setScore] = useState(feedback?.score?.toString() ?? "");
   const [label, setLabel] = useState(typeof feedback?.value === "string" ? feedback.value : "");
   const [comment, setComment] = useState(feedback?.comment ?? "");
-  // A value that is not a string cannot be edited here and is kept.
+  // The form edits only string values. Values of other types are kept unchanged.
   const hasLabel = typeof (feedback?.value ?? "") === "string";
   const submit = (event: FormEvent) => {
     event.preventDefault();

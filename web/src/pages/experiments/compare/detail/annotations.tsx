@@ -12,7 +12,7 @@ import { comparisonKey } from "../queries.ts";
 import { changeText, scoreText, signOf, type View } from "../view.ts";
 import { AnnotationForm, type FeedbackDraft } from "./annotation-form.tsx";
 
-/** The feedback on a run: view, add, edit, delete. Statistics are refetched after each change. */
+/** Lists, adds, edits and deletes a run's feedback. Each change refetches the statistics. */
 export function Annotations({
   view,
   run,
@@ -20,7 +20,7 @@ export function Annotations({
 }: {
   view: View;
   run: ExampleWithRuns["runs"][number];
-  /** The feedback on the run of the baseline; undefined for the baseline itself. */
+  /** Feedback on the baseline's run. Undefined for the baseline itself. */
   baseline: readonly Feedback[] | undefined;
 }) {
   const client = useQueryClient();
@@ -106,13 +106,13 @@ export function Annotations({
           toast("Score deleted");
         }}
       >
-        The statistics of the experiment are recomputed.
+        The experiment's statistics are recomputed.
       </Confirm>
     </div>
   );
 }
 
-/** The label or score of a feedback and its change from the baseline. */
+/** Label or score of a feedback, with the change from the baseline. */
 function FeedbackValue({
   view,
   feedback: { key: name, score, value },

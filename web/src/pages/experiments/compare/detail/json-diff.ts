@@ -1,6 +1,6 @@
-/** A path at which two JSON values differ. A missing value is undefined. */
+/** A path with different values in two JSON documents. A missing value is undefined. */
 export interface Difference {
-  /** `steps[2].name`; empty for the values themselves. */
+  /** Path such as `steps[2].name`. Empty for the document root. */
   path: string;
   before: unknown;
   after: unknown;
@@ -11,7 +11,7 @@ export interface JsonDifferences {
   same: number;
 }
 
-/** The differences of two JSON values, in the order of the second. List members are compared by index. */
+/** Returns the differences between two JSON values, in the key order of the second value. List items are compared by index. */
 export function differencesOf(before: unknown, after: unknown): JsonDifferences {
   const found: JsonDifferences = { differences: [], same: 0 };
   compare(before, after, "", found);
@@ -34,7 +34,7 @@ function compare(before: unknown, after: unknown, path: string, found: JsonDiffe
 
 const isTree = (value: unknown): value is Record<string, unknown> => typeof value === "object" && value !== null;
 
-/** Own members only: `constructor` and the like are inherited. */
+/** Reads own properties only, because `constructor` and similar keys are inherited. */
 const memberOf = (tree: Record<string, unknown>, key: string): unknown =>
   Object.hasOwn(tree, key) ? tree[key] : undefined;
 

@@ -5,7 +5,7 @@ import { count } from "../../../../ui/format.ts";
 import { soleText } from "../../preview.ts";
 import { type Difference, differencesOf } from "./json-diff.ts";
 
-/** The time limit of a text comparison: different texts take quadratic time. */
+/** Time limit for a text diff. Very different texts take quadratic time. */
 const TIMEOUT_MS = 200;
 const INITIAL_DIFFERENCES = 50;
 
@@ -24,13 +24,15 @@ export default function OutputDiff({
   );
 }
 
-/** Removed text is orange and struck through, added text is blue and underlined. */
+/** Shows removed text in orange with a strike-through, and added text in blue with an underline. */
 function TextDiff({ before, after }: { before: string; after: string }) {
   const parts = useMemo(() => diffWordsWithSpace(before, after, { timeout: TIMEOUT_MS }), [before, after]);
   if (!parts)
     return (
       <p className="whitespace-pre-wrap break-words">
-        <span className="mb-1 block text-table text-text-3">The texts are too different for a word diff</span>
+        <span className="mb-1 block text-table text-text-3">
+          The texts differ too much for a word diff. The current output is shown.
+        </span>
         {after}
       </p>
     );

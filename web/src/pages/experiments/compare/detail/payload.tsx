@@ -2,15 +2,15 @@ import { lazy, Suspense } from "react";
 import { JsonTree } from "../../../../ui/json-tree.tsx";
 import { soleText } from "../../preview.ts";
 
-/** Loaded on demand: it contains the diff library. */
+/** Loaded on demand, because the module includes the diff library. */
 const OutputDiff = lazy(() => import("./output-diff.tsx"));
 
 type Value = Record<string, unknown> | null | undefined;
 
 /**
- * The input or output of a run, as text or as a tree.
+ * A run's input or output, as text or as a tree.
  *
- * @param before highlights the differences to this value
+ * @param before value to compare with; differences are highlighted
  */
 export function Payload({ value, before }: { value: Value; before?: Value }) {
   if (value === null || value === undefined) return <p className="text-table text-text-3">None</p>;

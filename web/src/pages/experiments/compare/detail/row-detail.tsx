@@ -33,7 +33,7 @@ interface RowDetailProps {
   onClose(): void;
 }
 
-/** The details of an example: input, expected output, and the output and scores of each experiment. */
+/** Details of an example: input, expected output, and each experiment's output and scores. */
 export function RowDetail(props: RowDetailProps) {
   const { search, onClose } = props;
   return search.row === undefined ? null : <OpenDetail {...props} row={search.row} onClose={onClose} />;
@@ -44,7 +44,7 @@ function OpenDetail({ view, search, rows, narrowing, row, onGo, onChange, onClos
   const ids = shown.map(({ id }) => id);
   const detail = useQuery(detailQuery(dataset_id, ids, row));
   const loaded = rows.slots?.findIndex((slot) => slot.row?.example_id === row) ?? -1;
-  // The row may not be loaded, for example after opening a URL.
+  // The example's row may not be loaded yet, for example after opening a URL.
   const position = useQuery({ ...positionQuery(dataset_id, narrowing, row), enabled: loaded === -1 });
   const at = loaded === -1 ? (position.data ?? undefined) : loaded;
   const beside = (by: number): Slot | undefined => (at === undefined ? undefined : rows.slots?.[at + by]);
@@ -70,7 +70,7 @@ function OpenDetail({ view, search, rows, narrowing, row, onGo, onChange, onClos
       title={`Example ${detail.data?.name ?? ""}`}
       description={
         at === undefined
-          ? "Not in the table: hidden by the filters"
+          ? "Not in the table: the current filters hide this example"
           : `Row ${count(at + 1)} of ${count(rows.total)} in the table`
       }
       actions={
@@ -110,9 +110,9 @@ function Detail({
   example: ExampleWithRuns;
   view: View;
   against: NonNullable<Search["against"]>;
-  /** The experiment that the table is filtered or sorted by; shown next to the baseline. */
+  /** ID of the experiment that the table is filtered or sorted by. This experiment is shown next to the baseline. */
   about: string | undefined;
-  /** The control above the outputs. */
+  /** Control above the outputs that selects the diff. */
   children: ReactNode;
 }) {
   const runsOf = (id: string) => example.runs.filter(({ session_id }) => session_id === id);
@@ -136,7 +136,7 @@ function Detail({
       </div>
       {example.metadata && (
         <details className="text-table">
-          <summary className="cursor-pointer rounded text-text-2">Metadata of the example</summary>
+          <summary className="cursor-pointer rounded text-text-2">Example metadata</summary>
           <JsonTree value={example.metadata} />
         </details>
       )}

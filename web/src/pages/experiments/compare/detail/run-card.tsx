@@ -22,9 +22,9 @@ export function RunCard({
 }: {
   view: View;
   run: Run;
-  /** "Run 1 of 3" if there are several. */
+  /** Text such as "Run 1 of 3". Undefined if there is only one run. */
   repetition: string | undefined;
-  /** The runs of the baseline; undefined for the baseline itself. */
+  /** The baseline's runs on the example. Undefined for the baseline itself. */
   baseline: readonly Run[] | undefined;
   before: Record<string, unknown> | null | undefined;
 }) {
@@ -59,7 +59,7 @@ export function RunCard({
       <Annotations view={view} run={run} baseline={baseline?.[0]?.feedbacks} />
       {Object.keys(metadata).length > 0 && (
         <details className="text-table">
-          <summary className="cursor-pointer rounded text-text-2">Metadata of the run</summary>
+          <summary className="cursor-pointer rounded text-text-2">Run metadata</summary>
           <JsonTree value={metadata} />
         </details>
       )}

@@ -3,9 +3,9 @@ import { orderOf } from "../order.ts";
 import { listOf, type Search } from "../search.ts";
 import type { View } from "../view.ts";
 
-/** An active filter with its text and the change of the URL that removes it. */
+/** An active filter, shown as an experiment name and a condition. `without` contains the URL parameters that remove the filter. */
 export interface Chip {
-  /** The experiment; a long name is truncated. */
+  /** Name of the experiment. The page truncates long names. */
   experiment: string;
   condition: string;
   without: Partial<Search>;
@@ -46,7 +46,7 @@ export function chipsOf({ shown }: View, search: Search): Chip[] {
   return chips;
 }
 
-/** The text of the order, such as `Δ correct · worst first`; undefined for the order of the dataset. */
+/** Describes the sort order, for example `Δ correct · worst first`. Returns undefined for the dataset order. */
 export function sortLabel(view: View, search: Search): Omit<Chip, "without"> | undefined {
   const order = orderOf(view, search);
   const session = view.shown.find(({ id }) => id === order?.session_id);

@@ -26,7 +26,7 @@ export function FilterBar({
 }: {
   view: View;
   search: Search;
-  /** The preselected experiment of new filters and orders. */
+  /** ID of the experiment that new filters and sort orders use by default. */
   focused: string;
   total: number | undefined;
   onChange(patch: Partial<Search>, options?: { replace?: boolean }): void;
@@ -34,7 +34,7 @@ export function FilterBar({
 }) {
   const chips = chipsOf(view, search);
   return (
-    // With one filter everything fits on one line, so that the table does not move when a count is clicked.
+    // With at most one filter the bar stays on one line, so that the table does not move when a click on a count adds the filter.
     <div
       className={classes(
         "flex shrink-0 flex-wrap items-center gap-2 border-line border-b px-3 py-1.5",
@@ -101,7 +101,7 @@ export function FilterBar({
   );
 }
 
-/** Truncates the name of the experiment, but not the condition. */
+/** Truncates the experiment's name, but not the condition. */
 const ChipText = ({ experiment, condition }: Omit<Chip, "without">) => (
   <span className="flex min-w-0">
     <span className="truncate">{experiment}</span>
@@ -109,7 +109,7 @@ const ChipText = ({ experiment, condition }: Omit<Chip, "without">) => (
   </span>
 );
 
-/** The order. If a filter shows the same experiment and key, only the direction is shown. */
+/** Shows the sort order. If a filter already shows the same experiment and key, only the direction is shown. */
 function SortLabel({ view, search }: { view: View; search: Search }) {
   const label = sortLabel(view, search);
   if (!label) return <span className="max-sm:sr-only">Sort</span>;
@@ -153,7 +153,7 @@ function Columns({ view, search, onChange }: { view: View; search: Search; onCha
       items={all.map(([id, label]) => ({
         label,
         checked: !without.includes(id),
-        // An empty list shows all columns; a missing one shows the default columns.
+        // In the URL, an empty list shows all columns, and a missing list shows the default columns.
         onSelect: () =>
           onChange({
             without: (without.includes(id) ? without.filter((other) => other !== id) : [...without, id]).join(),

@@ -8,7 +8,7 @@ import type { View } from "../view.ts";
 interface FormProps {
   view: View;
   search: Search;
-  /** The preselected experiment. */
+  /** ID of the experiment that is selected initially. */
   focused: string;
   onChange(patch: Partial<Search>): void;
 }
@@ -20,7 +20,7 @@ const KINDS: readonly Option<Kind>[] = [
   { value: "change", label: "Better or worse than baseline" },
   { value: "range", label: "Score range" },
   { value: "failed", label: "Failed runs" },
-  { value: "where", label: "Expression", hint: "Metadata, latency or name of runs" },
+  { value: "where", label: "Expression", hint: "Run metadata, latency or name" },
 ];
 
 const CHANGES: readonly Option<Direction>[] = [
@@ -39,7 +39,7 @@ export function FilterForm({ view, search, focused, onChange }: FormProps) {
   const [min, setMin] = useState("");
   const [max, setMax] = useState("");
   const [expression, setExpression] = useState(search.where ?? "");
-  // The baseline has no difference from itself.
+  // The baseline cannot differ from itself.
   const sessions = kind === "change" ? shown.slice(1) : shown;
   const session = sessions.some(({ id }) => id === chosen) ? chosen : (sessions[0]?.id ?? "");
   const submit = (event: FormEvent) => {

@@ -6,7 +6,7 @@ import type { Search } from "../search.ts";
 import type { View } from "../view.ts";
 
 const ORDERS = [
-  { value: "dataset", label: "Order of the dataset" },
+  { value: "dataset", label: "Dataset order" },
   { value: "score delta", label: "Score difference from baseline" },
   { value: "score", label: "Score" },
   { value: "latency delta", label: "Latency difference from baseline" },
@@ -20,9 +20,9 @@ const ENDS = [
 ] as const;
 
 /**
- * Edits the order of the table. Changes apply immediately.
+ * Edits the table's sort order. Changes apply immediately.
  *
- * @param focused the preselected experiment
+ * @param focused ID of the experiment that is selected initially
  */
 export function SortForm({
   view,
@@ -40,7 +40,7 @@ export function SortForm({
   const scored = keys.filter(({ distribution }) => distribution);
   const order = orderOf(view, search);
   const kind: Kind = order ? `${order.by}${order.delta ? " delta" : ""}` : "dataset";
-  // The baseline has no difference from itself.
+  // The baseline cannot differ from itself.
   const others = order?.delta ? shown.slice(1) : shown;
   const change = (patch: Partial<Order>) => order && onChange(orderPatch(view, { ...order, ...patch }));
   const choose = (chosen: Kind) => {

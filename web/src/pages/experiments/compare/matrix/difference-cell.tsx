@@ -12,18 +12,18 @@ import type { Density } from "./experiment-head.tsx";
 interface DifferenceCellProps {
   mean: number | null;
   difference: PairComparison | undefined;
-  /** Confidence intervals and tests have been computed. */
+  /** Whether confidence intervals and p-values have been computed. */
   isTested: boolean;
   histogram: ReactNode;
-  /** The active filter on better or worse examples. */
+  /** Active filter for better or worse examples. */
   chosen: Search["change"];
   onChoose(change: "better" | "worse" | undefined): void;
-  /** For screen readers: `correct in second try`. */
+  /** Name for screen readers, for example `correct in second try`. */
   name: string;
   density: Density;
 }
 
-/** The comparison of an experiment with the baseline for one key: mean, difference, significance, better and worse examples. */
+/** Compares an experiment with the baseline for one key: mean, difference, significance, and numbers of better and worse examples. */
 export function DifferenceCell({
   mean,
   difference,
@@ -83,7 +83,7 @@ export function DifferenceCell({
         {choose("better", wins)}
         {choose("worse", losses)}
         {density === "wide" && (
-          <span className="text-text-3" title={`${count(ties)} examples have the same score`}>
+          <span className="text-text-3" title={`${count(ties)} examples have the same score in both experiments`}>
             {count(ties)} same
           </span>
         )}
@@ -107,7 +107,7 @@ function Significance({
   significant: boolean;
   compact: boolean;
 }) {
-  if (!isTested) return <span className="animate-pulse-slow text-text-3">testing …</span>;
+  if (!isTested) return <span className="animate-pulse-slow text-text-3">computing …</span>;
   const { p_adjusted, test } = difference;
   if (p_adjusted === null) return null;
   const text = pText(p_adjusted);
@@ -119,14 +119,14 @@ function Significance({
   );
 }
 
-/** The number of examples with both scores, if some lack one. */
+/** Number of examples that have a score in both experiments. Hidden if all examples have both scores. */
 function Pairs({ n_paired, only_baseline, only_comparison, compact }: PairComparison & { compact?: true }) {
   const all = n_paired + only_baseline + only_comparison;
   if (all === n_paired) return null;
   return (
     <span
       className={compact ? undefined : "text-text-2"}
-      title={`${count(n_paired)} of ${count(all)} examples have both scores; only these are compared`}
+      title={`${count(n_paired)} of ${count(all)} examples have a score in both experiments; only these are compared`}
     >
       n {count(n_paired)}
       <span className={compact ? "sr-only" : undefined}> of {count(all)}</span>

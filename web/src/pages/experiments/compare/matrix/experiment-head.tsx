@@ -11,7 +11,7 @@ export interface HeadActions {
   onRemove(id: string): void;
 }
 
-/** The header of an experiment column: name, baseline mark, actions. */
+/** Header of an experiment column, with the name, the baseline mark and the actions. */
 export function ExperimentHead({
   session: { id, name },
   isBaseline,
@@ -59,10 +59,10 @@ export function ExperimentHead({
 }
 
 /**
- * The density of the columns of the matrix, so that five experiments and eight keys fit into 1280 pixels. `wide` shows everything,
- * `medium` omits unchanged counts, `narrow` uses symbols for words and `.03` for `0.03`.
+ * Density of the matrix columns: five experiments and eight keys must fit into 1280 pixels. `wide` shows everything, `medium` omits the
+ * numbers of unchanged examples, and `narrow` also replaces words with symbols and `0.03` with `.03`.
  */
 export type Density = "wide" | "medium" | "narrow";
 
-/** @param columns the number of experiments, including the baseline */
+/** @param columns number of experiments, including the baseline */
 export const densityOf = (columns: number): Density => (columns <= 2 ? "wide" : columns === 3 ? "medium" : "narrow");

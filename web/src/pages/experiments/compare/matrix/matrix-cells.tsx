@@ -10,7 +10,7 @@ import { densityOf } from "./experiment-head.tsx";
 
 const HISTOGRAM_PX = { wide: 60, medium: 40, narrow: 24 } as const;
 
-/** The scores of an experiment for a key. */
+/** An experiment's scores for one key. */
 export function ScoreCell({
   view,
   session,
@@ -63,7 +63,7 @@ export function ScoreCell({
   );
 }
 
-/** Labels with their counts, labels frequent first. Comments without labels are only counted. */
+/** Labels with their counts, most frequent first. Comments without a label are only counted. */
 function Labels({ values, n }: { values: Record<string, number>; n: number }) {
   const labels = Object.entries(values).sort(([, a], [, b]) => b - a);
   if (labels.length === 0)
@@ -88,7 +88,7 @@ export const LatencyCell = ({ session, baseline }: { session: Session; baseline:
   <Figure value={session.latency_p50} from={session === baseline ? undefined : baseline.latency_p50} text={seconds} />
 );
 
-/** A number for which lower is better, with its difference from the baseline. */
+/** A lower-is-better number with its difference from the baseline. */
 function Figure({
   value,
   from,
@@ -109,7 +109,7 @@ function Figure({
 
 const errorsOf = ({ error_rate, run_count }: Session): number => Math.round((error_rate ?? 0) * (run_count ?? 0));
 
-/** The number of failed runs. A click shows their examples. */
+/** Number of failed runs. A click filters the table by examples with failed runs. */
 export function ErrorsCell({
   session,
   baseline,
@@ -131,7 +131,7 @@ export function ErrorsCell({
         <button
           type="button"
           aria-pressed={isOnly}
-          title="Show failed examples"
+          title="Show examples with failed runs"
           className={classes("rounded px-1 -mx-1 hover:bg-hover", isOnly && "bg-selected text-accent-text")}
           onClick={() => onChange({ failed: isOnly ? undefined : session.id })}
         >
@@ -145,7 +145,7 @@ export function ErrorsCell({
   );
 }
 
-/** A histogram of scores. The highest bar has the full height. */
+/** A histogram of scores, scaled to the highest bar. */
 function Histogram({
   counts,
   label,
@@ -153,7 +153,7 @@ function Histogram({
 }: {
   counts: readonly number[];
   label: string;
-  /** In pixels. */
+  /** Width in pixels. */
   width: number;
 }) {
   const max = Math.max(1, ...counts);
@@ -170,7 +170,7 @@ function Histogram({
       <title>{label}</title>
       <line x1={0} x2={60} y1={15.5} y2={15.5} stroke="currentColor" strokeWidth={1} opacity={0.5} />
       {counts.map((count, index) => {
-        // A bar is at least one pixel high, so that it is visible.
+        // A non-empty bar is at least one pixel high, so that the bar stays visible.
         const height = count === 0 ? 0 : Math.max(1, (count / max) * 15);
         // biome-ignore lint/suspicious/noArrayIndexKey: ranges are identified by position
         return <rect key={index} x={index * 6} y={15.5 - height} width={5} height={height} fill="currentColor" />;

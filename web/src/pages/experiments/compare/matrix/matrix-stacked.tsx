@@ -5,8 +5,8 @@ import type { MatrixProps } from "./matrix.tsx";
 import { ErrorsCell, LatencyCell, ScoreCell } from "./matrix-cells.tsx";
 
 /**
- * The matrix on narrow screens: the experiments below each other. It collapses when the table is filtered, to make room for the
- * examples.
+ * The matrix on narrow screens, with one section per experiment. The matrix collapses while a filter is active, so that the examples fit on
+ * the screen.
  */
 export function StackedMatrix({ view, search, focused, onChange, ...actions }: MatrixProps) {
   const [chosen, setOpen] = useState<boolean>();

@@ -14,8 +14,9 @@ export interface MatrixProps extends HeadActions {
 }
 
 /**
- * The comparison by key and experiment. A click on a count filters the table by those examples. Memoized: loading rows does not render
- * it.
+ * Matrix of keys and experiments. A click on a count filters the table by the counted examples.
+ *
+ * Memoized, so that loading rows does not re-render the matrix.
  */
 export const Matrix = memo(function Matrix(props: MatrixProps) {
   const narrow = useMedia(isNarrow);

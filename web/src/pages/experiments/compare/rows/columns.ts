@@ -1,11 +1,12 @@
 import { listOf, type Search } from "../search.ts";
 import type { Key, View } from "../view.ts";
 
-/** The default number of scores in a cell: three experiments fit into 1280 pixels. */
+/** Default number of scores in a cell. With three scores, three experiments fit into 1280 pixels. */
 const DEFAULT_SCORES = 3;
 
 /**
- * The hidden columns: those in the URL, by default latency, labels and further scores. If no key has scores, labels are shown.
+ * Returns the hidden columns: those in the URL, or by default the latency, the labels and all but the first scores. If no key has scores,
+ * labels are shown.
  */
 export function hiddenColumns({ keys }: View, { without }: Search): string[] {
   if (without !== undefined) return listOf(without);
@@ -14,7 +15,7 @@ export function hiddenColumns({ keys }: View, { without }: Search): string[] {
   return ["latency", ...keys.filter((key) => !usual.includes(key)).map(({ name }) => `score:${name}`)];
 }
 
-/** The keys whose scores are shown in cells. */
+/** Returns the keys whose scores are shown in cells. */
 export function visibleKeys(view: View, search: Search): Key[] {
   const without = hiddenColumns(view, search);
   return view.keys.filter(({ name }) => !without.includes(`score:${name}`));

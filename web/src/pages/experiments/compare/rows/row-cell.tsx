@@ -5,13 +5,13 @@ import { classes } from "../../../../ui/layout.tsx";
 import { changeText, type Key, scoreText, signOf } from "../view.ts";
 import type { Slot } from "./slots.ts";
 
-/** The width of a score in a cell and of its key in the header, which are aligned. */
+/** Width of a score in a cell and of its key in the header, so that both are aligned. */
 export const SCORE_PX = 72;
 
-/** The width of a score with its difference: `0.250 ▼ −0.57`. Pass and fail have an arrow only. */
+/** Width of a score with its difference, such as `0.250 ▼ −0.57`. Pass and fail scores need only an arrow. */
 const CHANGED_SCORE_PX = 124;
 
-/** The width of the scores of a key in an experiment. @param index 0 for the baseline */
+/** Width of a key's scores in an experiment column. @param index 0 for the baseline */
 export const scorePx = (key: Key, index: number): number =>
   index === 0 || key.isBinary || !key.distribution ? SCORE_PX : CHANGED_SCORE_PX;
 
@@ -19,13 +19,13 @@ export interface CellParts {
   keys: readonly Key[];
   latency: boolean;
   output: boolean;
-  /** One line instead of two. */
+  /** Whether a row has one line instead of two. */
   dense: boolean;
-  /** Shows the key of each score: cards have no header. */
+  /** Whether to show the key of each score. Required on cards, which have no header. */
   named: boolean;
 }
 
-/** The run of an experiment on an example: scores, then the output preview. */
+/** An experiment's run on an example: scores, then an output preview. */
 export function RowCell({ slot: { row }, index, parts }: { slot: Slot; index: number; parts: CellParts }) {
   if (!row) return <Placeholder className="w-40" />;
   const cell = row.cells[index];
@@ -64,7 +64,7 @@ export function RowCell({ slot: { row }, index, parts }: { slot: Slot; index: nu
   );
 }
 
-/** One element, or two if the score changed: a screen has hundreds of scores, and scrolling adds 20 per frame. */
+/** Renders one element, or two if the score changed: a screen shows hundreds of scores, and scrolling adds 20 per frame. */
 function Score({
   cell,
   baseline,
@@ -74,7 +74,7 @@ function Score({
   cell: ComparedCell;
   baseline: ComparedCell | undefined;
   scoreKey: Key;
-  /** In pixels; undefined on a card, which shows the key of each score. */
+  /** Width in pixels. Undefined on a card, where each score has its key beside it. */
   width: number | undefined;
 }) {
   const score = cell.scores[key.name];
@@ -97,7 +97,7 @@ function Score({
   );
 }
 
-/** Like {@link ChangeMark}, in one element. */
+/** Like {@link ChangeMark}, but a single element. */
 const Changed = ({ sign, by }: { sign: number; by: string }) => (
   <span
     role="img"
@@ -117,7 +117,9 @@ const Output = ({ cell: { runs, error, outputs_preview }, className }: { cell: C
   </span>
 );
 
-/** A placeholder without animation: a screen has a hundred of them, and each animated element would be a layer. */
+/**
+ * A placeholder without animation: a screen shows about a hundred placeholders, and each animated element would become a compositor layer.
+ */
 const Placeholder = ({ className }: { className: string }) => (
   <span aria-hidden className={classes("block h-3.5 rounded bg-line", className)} />
 );
@@ -129,7 +131,7 @@ export const ExampleText = ({
 }: {
   row: ComparedRow | undefined;
   of: "inputs_preview" | "expected_preview";
-  /** Shows the number of the example: cards have no column for it. */
+  /** Whether to show the example's number. Required on cards, which have no number column. */
   isNumbered?: boolean;
 }) =>
   row ? (

@@ -100,7 +100,7 @@ function columnsOf(
     {
       id: "number",
       header: (
-        <button type="button" title="Order of the dataset" className={SORT_BUTTON} onClick={() => onChange(NO_ORDER)}>
+        <button type="button" title="Dataset order" className={SORT_BUTTON} onClick={() => onChange(NO_ORDER)}>
           #
         </button>
       ),
@@ -147,7 +147,7 @@ function columnsOf(
 
 const SORT_BUTTON = "rounded hover:text-text hover:underline";
 
-/** The header of an experiment: its name and its score keys. A click on a key sorts by it. */
+/** Header of an experiment column: its name and its score keys. A click on a key sorts by the key. */
 function Head({
   view,
   search,

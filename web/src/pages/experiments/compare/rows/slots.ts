@@ -1,7 +1,7 @@
 import type { ComparedRow } from "../../../../../../src/experiments/contract/app-comparison.ts";
 import { PAGE } from "../queries.ts";
 
-/** A position in the table. Its row is loaded on demand. */
+/** A row position in the table. The row's data is loaded on demand. */
 export interface Slot {
   index: number;
   row: ComparedRow | undefined;
@@ -10,8 +10,8 @@ export interface Slot {
 type Page = readonly ComparedRow[] | undefined;
 
 /**
- * The positions of all rows, filled page by page. A slot keeps its identity until its page changes, so that only rows of new pages are
- * rendered.
+ * Positions of all rows, filled page by page. A slot object stays the same until its page changes, so that only rows of new pages
+ * re-render.
  */
 export class Slots {
   #of: unknown;
@@ -23,9 +23,9 @@ export class Slots {
   }
 
   /**
-   * Adds pages. Earlier pages are kept.
+   * Adds loaded pages to the earlier pages.
    *
-   * @param of the filters and the order; other values discard the earlier pages
+   * @param of object that identifies the filters and the order; a different object discards the earlier pages
    */
   filled(of: unknown, total: number, pages: ReadonlyMap<number, Page>): readonly Slot[] {
     const isOther = of !== this.#of || total !== this.#all.length;

@@ -8,18 +8,18 @@ export interface Rows {
   total: number | undefined;
   error: Error | null;
   retry(): void;
-  /** The rows are those of the previous filters. */
+  /** Whether the rows still belong to the previous filters. */
   isPlaceholder: boolean;
   onRange(first: number, last: number): void;
 }
 
-/** The number of rows that are prefetched below the last rendered one: half a second of scrolling. */
+/** Number of rows to prefetch below the last rendered row: half a second of scrolling. */
 const PREFETCH_ROWS = 50;
 
-/** The rows of a comparison: one slot per example, loaded page by page while scrolling. */
+/** Rows of a comparison, with one slot per example. Pages are loaded while scrolling. */
 export function useRows(dataset_id: string, narrowing: Narrowing): Rows {
   const [filled] = useState(() => new Slots());
-  // Stores pages, not rows: scrolling within a page renders new rows only.
+  // The state contains page numbers instead of row numbers, so that scrolling within a page renders only new rows.
   const [range, setRange] = useState({ from: 0, to: 0 });
   const first_page = useQuery({
     ...rowsQuery(dataset_id, narrowing, 0),
