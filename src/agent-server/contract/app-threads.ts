@@ -14,7 +14,7 @@ export const appThreadRoutes = routeGroup("Web app", {
   searchThreadsByText: {
     method: "post",
     path: "/app/api/threads/search",
-    summary: "Search threads, also by text",
+    summary: "Search threads by text and other filters",
     request: { body: jsonBody(threadTextSearch) },
     responses: {
       200: { ...jsonResponse(z.array(PartialThread), "One page."), headers: paginationHeaders },

@@ -138,7 +138,7 @@ export class Engine {
     try {
       return await this.reader.query({ kind: "summary", graph: { graph_id: run.graph_id, config }, checkpoint });
     } catch (error) {
-      this.#options.log.warn({ error, run_id: run.run_id }, "state of an ended run not read");
+      this.#options.log.warn({ error, run_id: run.run_id }, "reading the state of an ended run failed");
       return undefined;
     }
   }

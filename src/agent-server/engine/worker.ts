@@ -236,7 +236,10 @@ export class Worker implements BackgroundService, PoolListener {
   async #answer({ id, run, request }: Extract<FromHost, { type: "request" }>, host: PooledHost): Promise<void> {
     const executor = run && this.#executorOf(run);
     try {
-      if (run && !executor) throw new Error("The run is no longer executed by this process.");
+      if (run && !executor)
+        throw new Error(
+          "This process no longer executes the run: the run has ended, or another process has taken over.",
+        );
       // LangGraph sends some reads without naming a run; they need no lease.
       const value = executor ? executor.requests.answer(request) : readCheckpoints(this.#options.database, request);
       host.send({ type: "reply", id, value: await value });

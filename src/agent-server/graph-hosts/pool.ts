@@ -199,7 +199,7 @@ export class HostPool implements BackgroundService {
   }
 
   #handleExit(host: PooledHost, reason: string): void {
-    host.loaded.reject(new Error(`The graph host ended while it loaded the graphs: ${reason}.`));
+    host.loaded.reject(new Error(`The graph host exited while loading the graphs: ${reason}.`));
     this.#hosts.delete(host);
     if (this.#stopped) return;
     this.#options.log.error({ reason, run_ids: [...host.runs.keys()] }, "graph host died");
@@ -232,7 +232,7 @@ export class HostPool implements BackgroundService {
         host.send({ type: "ping", id: ++this.#pings });
       } else if (now - host.pinged_at > this.#timeoutOf(host)) {
         this.#end(host);
-        this.#handleExit(host, `it has not responded for ${this.#timeoutOf(host)} ms`);
+        this.#handleExit(host, `no response for ${this.#timeoutOf(host)} ms`);
       } else if (host.isUnresponsive(now, this.#options.silent_ms)) {
         this.#evictQueuedRuns(host);
       }

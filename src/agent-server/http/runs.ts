@@ -107,7 +107,7 @@ function lastSeen(id: string | undefined): number | undefined {
   if (id === "-1") return 0;
   if (/^\d{1,15}$/.test(id)) return Number(id);
   throw new ApiError("invalid_request", {
-    reason: `header.Last-Event-ID: must be an event id (a whole number) or -1 for all events, but is "${id}"`,
+    reason: `header.Last-Event-ID: must be an event ID (a whole number), or -1 for all events, but is "${id}"`,
   });
 }
 

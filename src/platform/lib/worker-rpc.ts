@@ -108,7 +108,7 @@ export class WorkerRpc<O extends Operations> {
     worker.on("message", (reply: Reply) => this.#settle(worker, reply));
     worker.on("error", (error) => this.#lose(worker, error));
     worker.on("messageerror", (error) => this.#lose(worker, error));
-    worker.on("exit", () => this.#lose(worker, new Error(`The worker thread "${name}" ended.`)));
+    worker.on("exit", () => this.#lose(worker, new Error(`The worker thread "${name}" exited.`)));
     return worker;
   }
 

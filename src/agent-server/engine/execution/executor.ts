@@ -83,7 +83,7 @@ export class Executor {
       await stopped;
       isSent = await this.#begin(order, host);
     } catch (error) {
-      log.error({ error, run_id: this.run.run_id }, "run not started; returned to the queue");
+      log.error({ error, run_id: this.run.run_id }, "starting the run failed; run returned to the queue");
       await this.handBack(NO_HOST_DELAY_MS);
     } finally {
       // A host that did not receive the order never reports its end.
@@ -178,7 +178,7 @@ export class Executor {
       // An unavailable database is not the run's fault.
       const spent = isDisconnected(failure) ? 0 : 1;
       if (this.run.attempt < MAX_ATTEMPTS) return this.#return({ spent, crashed: 0, delay_ms: DATABASE_DELAY_MS });
-      const message = `The database failed in attempt ${this.run.attempt}; the server's log has the reason.`;
+      const message = `A database query failed in attempt ${this.run.attempt}, the last attempt. See the server's log for the cause.`;
       return this.#settle({ ...outcome, ended: "error", error: { error: "DatabaseError", message } }, unwritten);
     }
     // The fence refuses the last steps of a cancelled run.
@@ -247,7 +247,10 @@ export class Executor {
       await work();
     } catch (error) {
       // The run is still `running` in the database: the rescue ends it when the lease expires.
-      this.#options.log.error({ error, run_id: this.run.run_id }, "run not ended; left to the rescue");
+      this.#options.log.error(
+        { error, run_id: this.run.run_id },
+        "settling the run failed; run remains until its lease expires",
+      );
     }
     await this.#journal.close();
     this.#feed.live = false;

@@ -102,7 +102,12 @@ export class EventLog {
     const row = await findRun(this.#database.read, run);
     const until = row?.expired_seq ?? 0;
     if (until <= seen) return undefined;
-    const data = { run_id: run.run_id, after: seen, until, reason: "These events have expired." };
+    const data = {
+      run_id: run.run_id,
+      after: seen,
+      until,
+      reason: "Earlier events of this run have expired and are no longer available.",
+    };
     return { seq: until, event: "gap", data: JSON.stringify(data) };
   }
 

@@ -32,10 +32,12 @@ export interface GraphConfig {
 export async function getToken(config: GraphConfig, options: GetTokenOptions): Promise<string> {
   const request = config?.configurable?.[REQUEST_TOKEN_KEY] as RequestToken | undefined;
   if (typeof request !== "function")
-    throw new Error("getToken requires a run of Threadmill: pass the config of the node or tool.");
+    throw new Error(
+      "getToken works only in a Threadmill run. Pass the config that the node or tool received as its second argument.",
+    );
   const { provider, scopes, agent_scoped = true, token_id, message = defaultMessage(provider) } = options;
   if (typeof provider !== "string" || !isStringList(scopes))
-    throw new Error("getToken requires the provider as a string and the scopes as a list of strings.");
+    throw new Error("getToken requires `provider` to be a string and `scopes` to be a list of strings.");
   const answer = await request({ provider, scopes: [...scopes], agent_scoped, token_id });
   if ("token" in answer) return answer.token;
   throw new TokenInterrupt({ message, auth_url: answer.auth_url, provider, scopes });

@@ -23,7 +23,7 @@ export interface TokenInterruptValue {
  * digits), so that a resume value can name it. LangGraph never uses the id, so it passes such a value to no interrupt.
  */
 export const tokenInterruptId = (auth_url: string): string =>
-  createHash("sha256").update(`a token by way of ${auth_url}`).digest("hex").slice(0, 32);
+  createHash("sha256").update(`an OAuth token granted at ${auth_url}`).digest("hex").slice(0, 32);
 
 /** Whether an interrupt requests a token. The stored token resumes it, not a value. */
 export function isTokenInterrupt({ id, value }: { id?: string; value?: unknown }): boolean {

@@ -121,7 +121,7 @@ export function createCheckpointer(library: Library, service: ServiceConnection)
     ): Promise<RunnableConfig> {
       const { thread_id, checkpoint_ns = "", checkpoint_id: parent } = config.configurable ?? {};
       if (thread_id === undefined)
-        throw new Error('A checkpoint needs a "thread_id" in the configurable part of its config.');
+        throw new Error("Storing a checkpoint requires configurable.thread_id in the config.");
       const { channel_values, ...rest } = checkpoint;
       const scope = scopeOf(config);
       const allMetadata = { ...scope.metadata, ...metadata };
@@ -150,10 +150,9 @@ export function createCheckpointer(library: Library, service: ServiceConnection)
       task_path = "",
     ): Promise<void> {
       const { thread_id, checkpoint_ns = "", checkpoint_id } = config.configurable ?? {};
-      if (thread_id === undefined)
-        throw new Error('Writes need a "thread_id" in the configurable part of their config.');
+      if (thread_id === undefined) throw new Error("Storing writes requires configurable.thread_id in the config.");
       if (checkpoint_id === undefined)
-        throw new Error('Writes need a "checkpoint_id" in the configurable part of their config.');
+        throw new Error("Storing writes requires configurable.checkpoint_id in the config.");
       const rows: WriteData[] = await Promise.all(
         writes.map(async ([channel, written], position) => {
           const stored = await this.#serializer.dump(written);

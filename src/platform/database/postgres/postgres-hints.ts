@@ -85,7 +85,7 @@ export class PostgresHints implements Hints {
       // The process may stop before the connection is open.
       if (this.#closed) return;
       const { message, code } = error as Error & { code?: string };
-      log.warn({ error: message }, "hint connection failed, polling");
+      log.warn({ error: message }, "hint connection failed; polling until it is reopened");
       // A server without free connections does respond.
       if (code?.startsWith("53")) pool.resume();
       else if (!(await this.#poolResponds())) pool.suspend(message);
@@ -105,7 +105,7 @@ export class PostgresHints implements Hints {
       await sleep(HEALTH_CHECK_MS, undefined, { ref: false });
       if (this.#closed || this.#client !== client || (await responds(client))) continue;
       if (this.#closed || this.#client !== client) return;
-      this.#options.log.error("database does not respond, reopening all connections");
+      this.#options.log.error("database does not respond; reopening all connections");
       this.#options.pool.suspend(`no response within ${RESPONSE_TIMEOUT_MS} ms`);
       this.#reconnect(client);
     }

@@ -117,7 +117,10 @@ export class PostgresPool {
   #shrink(): void {
     const { size } = this.#clients;
     if (size < this.#pool.options.max)
-      this.#options.log.warn({ connections: size }, "Postgres refused a connection (max_connections)");
+      this.#options.log.warn(
+        { connections: size },
+        "Postgres connection refused: too many connections (max_connections)",
+      );
     this.#resize(size);
   }
 

@@ -151,7 +151,7 @@ async function registerTsx(project_dir: string): Promise<void> {
 async function importGraph({ file, export_name }: GraphToLoad, importFile: ImportFile) {
   if (file.endsWith(".py")) {
     throw new Error(
-      `${file} is Python, and this version runs JavaScript and TypeScript: name a .ts or .js module, or serve the Python graph elsewhere and call it from one by RemoteGraph`,
+      `${file} is a Python file, but this version runs only JavaScript and TypeScript graphs: use a .ts or .js module, or serve the Python graph elsewhere and call it through RemoteGraph`,
     );
   }
   if (!existsSync(file)) throw new Error(`${file} does not exist`);
@@ -183,6 +183,6 @@ function compile(value: unknown, name: string): CompiledGraph {
   if (candidate?.graph !== undefined && isGraph(candidate.graph)) return compile(candidate.graph, name);
   if (typeof candidate?.stream === "function") return candidate as unknown as CompiledGraph;
   throw new Error(
-    `"${name}" is not a graph: export a StateGraph, a compiled graph, a promise of one, or a function that returns one`,
+    `"${name}" is not a graph: export a StateGraph, a compiled graph, a promise of a compiled graph, or a function that returns a compiled graph`,
   );
 }
