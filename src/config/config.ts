@@ -82,7 +82,7 @@ export function readConfig(
   const project_dir = dirname(config_file);
   if (project.auth && (!isObject(project.auth) || project.auth.path !== undefined)) {
     throw new ConfigError(
-      `${config_file}: the field "auth" names a module that this version does not run, so callers would not be checked: remove auth.path and use API_KEYS.`,
+      `${config_file}: the field "auth" names an authentication module, which this version does not support: remove auth.path and set API_KEYS instead.`,
     );
   }
   const ignored_fields = fieldsWithoutEffect(project);
@@ -142,7 +142,7 @@ function readOidc(issuer = "", audience = "", scopes: OidcScopes, allow_loopback
   const isLocalHttp = url?.protocol === "http:" && allow_loopback && isLoopback(url.hostname);
   if (!url || (url.protocol !== "https:" && !isLocalHttp) || url.search || url.hash) {
     throw new ConfigError(
-      `THREADMILL_OIDC_ISSUER must be the https address of an OpenID provider, exactly as in the "iss" claim of its tokens, but is "${issuer}".`,
+      `THREADMILL_OIDC_ISSUER must be the https URL of an OpenID provider and equal the "iss" claim of the provider's tokens, but is "${issuer}".`,
     );
   }
   return { issuer, audience, allow_loopback, scopes };
