@@ -14,7 +14,7 @@ export interface Answer {
 
 type Method = "GET" | "POST" | "PATCH" | "DELETE";
 
-/** The service may take minutes to store a large upload, and sends nothing meanwhile. */
+/** Storing a large upload can take minutes, during which the service sends no data. */
 const IDLE_TIMEOUT_MS = 10 * 60_000;
 
 /** @throws CommandError for a status other than 2xx, and for a response that is not JSON */

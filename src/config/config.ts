@@ -27,11 +27,11 @@ type SettingValues = ValuesOf<
 
 /** Intervals in milliseconds that operators do not set and tests shorten. */
 const INTERVALS = {
-  /** A graph host without a response for this time gets no new runs. */
+  /** Time without a response after which a graph host receives no new runs. */
   host_silent_ms: 1_000,
-  /** How often a process that waits for a change reads the database, in case a notification was lost. */
+  /** Interval at which waiting processes poll the database, in case a notification was lost. */
   poll_ms: 200,
-  /** Silence after which a stream sends a comment. */
+  /** Interval of keep-alive comments in a stream without events. */
   sse_heartbeat_ms: 5_000,
   /** An OAuth token that expires within this time is refreshed before it is returned. */
   refresh_skew_ms: 60_000,
@@ -51,7 +51,7 @@ export interface Config extends SettingValues, Intervals {
   graphs: readonly GraphSpec[];
   /** Environment of the graph hosts: the variables of this process without its secrets, and those of langgraph.json. */
   graph_env: Readonly<Record<string, string>>;
-  /** Paths of fields of langgraph.json without effect. `serve` refuses them. */
+  /** Paths of langgraph.json fields that have no effect. `serve` does not start if there are any. */
   ignored_fields: readonly string[];
   /** See unknownVariables(). */
   unknown_variables: readonly string[];

@@ -185,7 +185,7 @@ export class ApiError extends Error {
     this.status = status;
   }
 
-  /** An error from another thread, with a complete message. */
+  /** Recreates an error that another thread threw, with its complete message. */
   static of(code: ErrorCode, message: string): ApiError {
     return Object.assign(new ApiError(code), { message });
   }

@@ -25,7 +25,7 @@ const RunOverviewQuery = z.object({
 });
 export type RunOverviewQuery = z.output<typeof RunOverviewQuery>;
 
-/** A run without its input and output. */
+/** A run's fields except its input and output. */
 export const RunOverviewItem = z
   .object({
     run_id: uuid,

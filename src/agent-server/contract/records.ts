@@ -71,7 +71,7 @@ const assistantBase = z.object({
 export const Assistant = z.object({ ...assistantBase.shape, updated_at: timestamp }).openapi("Assistant");
 export type Assistant = z.infer<typeof Assistant>;
 
-/** Partial records answer requests with `select`. */
+/** Requests with `select` return partial records. */
 export const PartialAssistant = Assistant.partial().openapi("PartialAssistant");
 export type PartialAssistant = z.infer<typeof PartialAssistant>;
 
@@ -151,7 +151,7 @@ export const Checkpoint = z
   .openapi("Checkpoint");
 export type Checkpoint = z.infer<typeof Checkpoint>;
 
-// Typed as any object, although it is a ThreadState: Hono's response types do not support recursive types.
+// A ThreadState, declared as any object because Hono's response types do not support recursive types.
 const nestedState = z.lazy((): z.ZodType<Record<string, unknown> | null> => nullable(ThreadState));
 
 /** A node of a step that runs next or has run. A subgraph has `checkpoint` or, on request, `state`. */

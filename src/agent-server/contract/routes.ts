@@ -12,7 +12,10 @@ export const agentServerRoutes = {
   runs: { ...runRoutes, ...statelessRunRoutes },
 };
 
-/** Head of the agent server's OpenAPI document. The version is that of the document, not of the program or the API level. */
+/**
+ * Head of the agent server's OpenAPI document. `version` is the document's version, not Threadmill's version or the API
+ * level.
+ */
 export const agentServerInfo = {
   openapi: "3.1.0",
   info: {

@@ -51,7 +51,7 @@ export type OnDisconnect = z.infer<typeof OnDisconnect>;
 /** Node names, or `*` for every node. */
 const nodes = optional(z.union([z.literal("*"), z.array(z.string())], 'must be "*" or a list of nodes'));
 
-/** A URL, or a path on this server. Accepted; not called yet. */
+/** A URL, or a path on this server. Accepted for compatibility, but never called. */
 const webhook = z
   .string()
   .min(1)
@@ -118,5 +118,5 @@ export const statelessRunCreate = z
   .openapi("StatelessRunCreate");
 export type StatelessRunCreate = z.output<typeof statelessRunCreate>;
 
-/** The runs are accepted or rejected together. */
+/** Either all runs are accepted, or none. */
 export const runBatchCreate = z.array(statelessRunCreate).min(1).max(100).openapi("RunBatchCreate");

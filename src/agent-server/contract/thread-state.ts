@@ -32,7 +32,7 @@ const stateQuery = z.object({
 
 const stateResponse = jsonResponse(PartialThreadState, "The state.");
 
-/** `as_node` is the node that the update counts as; by default the graph decides. */
+/** `as_node` is the node to which the update is attributed. By default, LangGraph chooses the node. */
 export const stateUpdate = z
   .object({
     values: withDefault(nullable(z.union([jsonObject, z.array(z.unknown())], "must be an object or a list")), null),

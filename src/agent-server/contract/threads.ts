@@ -20,7 +20,7 @@ import { PartialThread, Thread, ThreadStatus, ThreadStreamMode } from "./records
 import { routeGroup } from "./route-group.ts";
 import { command } from "./run-schemas.ts";
 
-/** Time to live of a thread without an update. `keep_latest` only deletes its old checkpoints. */
+/** Time to live of a thread without an update. `keep_latest` deletes only the thread's old checkpoints. */
 export const threadTtl = z
   .object({
     ttl: z.number().positive().openapi({ description: "Time to live, in minutes since the thread's last update." }),
@@ -85,7 +85,7 @@ export const threadSearch = z
     sort_by: withDefault(z.enum(["thread_id", "status", "created_at", "updated_at", "state_updated_at"]), "updated_at"),
     sort_order: sortOrder,
     select: optional(
-      // Clients may name `context`, although threads have none.
+      // Clients may request `context`, although threads have no such field.
       selectOf([...Thread.omit({ ttl: true, extracted: true }).keyof().options, "context"]),
     ),
     extract: optional(

@@ -18,7 +18,7 @@ export interface PoolOptions {
 
 export interface PoolListener {
   onMessage(message: FromHost, host: PooledHost): void;
-  /** The host died. Each of these runs may be the cause. */
+  /** Called after a host died. Each of these runs may be the cause. */
   onHostLost(runs: RunOrder[], reason: string): void;
   /** These runs have not started in their host, which hangs or has ended. */
   onEvicted(runs: RunOrder[]): void;
@@ -44,7 +44,7 @@ export class PooledHost {
   readonly runs = new Map<string, RunOrder & { started?: boolean }>();
   /** Resolves with the load failures by graph id. */
   readonly loaded = Promise.withResolvers<Record<string, string>>();
-  /** The host executes only one run, which was in a host that died. */
+  /** The host executes only one run, because that run was active in a host that died. */
   readonly isolated: boolean;
   host!: GraphHost;
   /** When the unanswered ping was sent; undefined if there is none. */

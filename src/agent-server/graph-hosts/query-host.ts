@@ -24,7 +24,7 @@ export interface QueryHostOptions {
 
 /** A graph failed to run a query. */
 export class GraphQueryError extends Error {
-  /** The name of the error's class within the graph. */
+  /** Class name of the error that the graph's code threw. */
   readonly kind: string;
   constructor(kind: string, message: string) {
     super(message);

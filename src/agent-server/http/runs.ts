@@ -217,7 +217,7 @@ class RunResponses {
 const pathOf = ({ thread_id, run_id }: RunPath): string =>
   `${thread_id === undefined ? "" : `/threads/${thread_id}`}/runs/${run_id}`;
 
-/** The query of the request, with the disconnect option of its body, because a GET has no body. */
+/** The query of the request, with the disconnect option of its body, because GET requests have no body. */
 function queryOf(context: Context, cancel: boolean): string {
   const { search, searchParams } = new URL(context.req.url);
   const isCancel = (name: string) => ["cancel", "true", "1"].includes(searchParams.get(name) ?? "");

@@ -20,7 +20,7 @@ export interface ExportFlags {
   output?: string;
 }
 
-/** The maximum of every route. */
+/** Page size: the maximum that all list routes accept. */
 const PAGE = 100;
 
 /**

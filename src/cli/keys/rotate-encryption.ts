@@ -14,7 +14,7 @@ export interface RotateFlags extends Flags {
   retire?: boolean;
 }
 
-/** A process that encrypted a secret just before the new key was added has stored it within this time, or never stores it. */
+/** Time within which a process stores a secret that it encrypted just before the new key was added. */
 const SETTLE_MS = 5_000;
 
 /** Encrypts all secrets with a new key while services run. Continues a rotation that was interrupted. */

@@ -23,7 +23,7 @@ export const UploadRow = z
   .openapi("ExperimentResultRow");
 export type UploadRow = z.output<typeof UploadRow>;
 
-/** An upload without its rows. */
+/** The fields of an upload except its rows. */
 export const UploadHead = z.object({
   experiment_name: z.string().min(1).max(1000),
   experiment_description: optional(z.string()),

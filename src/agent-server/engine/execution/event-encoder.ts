@@ -23,7 +23,7 @@ export interface DeltaBase {
 interface BaseText {
   base: EventBase;
   text: string;
-  /** Number of deltas between this text and a whole one. */
+  /** Number of deltas between this text and the last text that was stored whole. */
   depth: number;
 }
 

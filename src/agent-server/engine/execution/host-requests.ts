@@ -60,7 +60,7 @@ export class HostRequests {
         return this.#journal.commit((tx) => this.#insert(tx, request));
       case "get":
       case "list":
-        // A run must read its own writes, also those that it did not wait for.
+        // A run must read its own writes, including writes that are not committed yet.
         await this.#journal.written();
         return readCheckpoints(database, request);
       case "token":

@@ -4,16 +4,16 @@ import { REQUEST_TOKEN_KEY, type RequestToken, type TokenInterruptValue, tokenIn
 export interface GetTokenOptions {
   /** The `provider_id` under which the provider is registered. */
   provider: string;
-  /** The token has all of these scopes. */
+  /** Scopes that the token must have. */
   scopes: readonly string[];
   /**
-   * True (default): prefers a token that is connected to this assistant, and connects a newly granted token to it. False: the user's
-   * default token.
+   * True (default): prefers a token that is connected to this assistant, and connects a newly granted token to it.
+   * False: uses the user's default token.
    */
   agent_scoped?: boolean;
-  /** Returns only this token of the user. */
+  /** ID of a specific token of the user; no other token is returned. */
   token_id?: string;
-  /** The message for the user if a token must be granted. */
+  /** Message that asks the user to grant access. */
   message?: string;
 }
 

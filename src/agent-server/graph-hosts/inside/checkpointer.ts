@@ -20,7 +20,7 @@ import { StateSerializer, type Stored } from "./serializer.ts";
 export interface Scope {
   /** The run that writes; absent for queries. */
   run?: RunEpoch;
-  /** The thread's newest root checkpoint, until it is used or the run has written its own. */
+  /** The thread's newest root checkpoint. Removed after its first use or the run's first checkpoint. */
   head?: { data: CheckpointData | null };
   commits?: CommitPoints;
   /** This run or an earlier one has consumed the resume value of the checkpoint. */
@@ -246,7 +246,7 @@ function stagedCheckpoint(staged: Scope["staged"], ns: string, id: string | unde
   return { ...put, writes: writes.flatMap((row) => row.writes) };
 }
 
-/** 16 random hexadecimal digits. UUIDs are the fastest source, because Node generates their bits in bulk. */
+/** 16 random hexadecimal digits. UUIDs are the fastest source, because Node.js generates their bits in bulk. */
 function randomHex(): string {
   const uuid = randomUUID();
   return uuid.slice(-12) + uuid.slice(0, 4);

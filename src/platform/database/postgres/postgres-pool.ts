@@ -17,7 +17,7 @@ const ACQUIRE_MS = 4_000;
 const RETRY_MS = 100;
 /** Interval at which a pool that has shrunk grows by one connection. */
 const GROW_MS = 10_000;
-/** Time for running queries when the pool is closed. */
+/** Time that active queries have to finish when the pool closes. */
 const CLOSE_MS = 2_000;
 
 /** Whether the server or the role has too many connections. */

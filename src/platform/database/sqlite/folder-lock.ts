@@ -8,7 +8,7 @@ import { createPrivateFile } from "./file-permissions.ts";
 
 // The locks are SQLite's file locks, which the operating system releases when the process dies.
 
-/** A process that migrates the schema under an exclusive lock takes far less. */
+/** Maximum wait for the lock. A schema migration under an exclusive lock takes far less time. */
 const SHARE_TIMEOUT_MS = 10_000;
 const RETRY_MS = 50;
 

@@ -41,7 +41,7 @@ interface Exported {
   library: Library;
 }
 
-/** Loads all graphs of the project. A failure affects only its own graph. */
+/** Loads all graphs of the project. A graph that fails to load does not affect the other graphs. */
 export async function loadGraphs(setup: HostSetup, createCheckpointer: CreateCheckpointer): Promise<LoadedGraphs> {
   const failures: Record<string, string> = {};
   const warnings: string[] = [];
@@ -92,7 +92,7 @@ export function importerFor(project_dir: string): ImportFile {
     const hadTsx = tsx !== undefined;
     await tsx;
     const { href } = pathToFileURL(file);
-    // Node caches the failure under the original URL.
+    // Node.js caches the failure under the original URL.
     if (failed.has(href)) return importModule(`${href}${RETRY_QUERY}`);
     try {
       return await importModule(href);
@@ -168,7 +168,7 @@ async function importGraph({ file, export_name }: GraphToLoad, importFile: Impor
 
 interface GraphLike {
   compile?: () => CompiledGraph;
-  /** Prebuilt agents contain their graph. */
+  /** Prebuilt agents are objects that contain the compiled graph. */
   graph?: unknown;
   stream?: unknown;
 }
