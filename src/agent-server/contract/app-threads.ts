@@ -4,7 +4,10 @@ import { PartialThread } from "./records.ts";
 import { routeGroup } from "./route-group.ts";
 import { threadSearch } from "./threads.ts";
 
-/** `text` is a substring of the stored state, case-insensitive, or a prefix of the thread's id. The agent server's own search lacks it. */
+/**
+ * `text` is a substring of the stored state, case-insensitive, or a prefix of the thread's id. The search of the public
+ * API has no `text` filter.
+ */
 export const threadTextSearch = z
   .object({ ...threadSearch.shape, text: optional(z.string().max(1000)) })
   .openapi("ThreadTextSearch");

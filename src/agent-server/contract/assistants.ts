@@ -210,8 +210,8 @@ export const assistantRoutes = routeGroup("Assistants", {
   },
 
   /**
-   * Clients send the version in the body; the official document has it in the query. The body takes precedence, and the handler
-   * returns 422 if both lack it. 404: unknown version.
+   * Clients send the version in the body; the official document has it in the query. The body takes precedence, and the
+   * handler returns 422 if neither contains a version. 404: unknown version.
    */
   setLatestAssistantVersion: {
     method: "post",

@@ -58,7 +58,7 @@ export const startInline: StartHost = (setup: HostSetup, listener: HostListener)
   // Loaded on demand: with worker threads the serving thread never loads LangGraph.
   const runtime = import("./inside/runtime.ts").then(({ startRuntime }) => startRuntime(setup, receive));
   return {
-    // Copies the message, like a thread does.
+    // Copies the message, as sending it to a thread would.
     send: (message: ToHost) => {
       const copy = structuredClone(message);
       void runtime.then((host) => host.receive(copy));

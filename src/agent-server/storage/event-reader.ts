@@ -122,7 +122,7 @@ const pageQuery = prepared<{ run_id: string; after: number; limit: number }, Eve
     .limit(p("limit")),
 );
 
-/** An event, its delta base, the base of that, and so on. */
+/** An event and its chain of delta bases. */
 const chainQuery = prepared<{ run_id: string; seq: number }, EventRow>((k, p) =>
   k
     .withRecursive("chain", (w) =>

@@ -44,10 +44,7 @@ const findQuery = prepared<ThreadKey, ThreadRow>((k, p) =>
   k.selectFrom("threads").selectAll().where("thread_id", "=", p("thread_id")).where("tenant_id", "=", p("tenant_id")),
 );
 
-/**
- * Like {@link findThread}, but also locks the row. Every transaction that changes a thread's runs or state takes this
- * lock first.
- */
+/** Like {@link findThread}, and locks the row. Transactions that change a thread's runs or state take this lock first. */
 export const lockThread = (tx: Tx, tenant_id: string, thread_id: string): Promise<ThreadRow | undefined> =>
   tx.first(lockQuery(tx, { tenant_id, thread_id }));
 

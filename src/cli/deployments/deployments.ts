@@ -41,7 +41,7 @@ export async function listDeployments({ json }: { json?: boolean }, target: Targ
   console.log(formatTable(rows));
 }
 
-/** The control plane stops the instances after this returns. */
+/** Returns before the control plane has stopped the instances. */
 export async function deleteDeployment(name: string, { json }: { json?: boolean }, target: Target): Promise<void> {
   const deployment = await findDeployment(target, name);
   await requestOk(target, "DELETE", `/v2/deployments/${deployment.id}`);
