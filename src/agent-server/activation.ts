@@ -6,7 +6,7 @@ import { activateRolloutIfNewer, mayClaimAsRollout } from "./storage/active-roll
 interface ActivationOptions {
   database: Database;
   default_assistants: DefaultAssistants;
-  /** Undefined outside of deployments, where no other rollout shares the database. */
+  /** Undefined outside of deployments: there, only one rollout uses the database. */
   rollout: number | undefined;
 }
 
@@ -27,7 +27,10 @@ export class Activation {
     if (rollout === undefined || (await mayClaimAsRollout(database.read, rollout))) await this.#syncDefaults();
   }
 
-  /** From then on, instances of older rollouts claim no runs; their running runs continue. Does nothing if a newer rollout is active. */
+  /**
+   * After activation, instances of older rollouts claim no new runs; their active runs continue. Does nothing if a
+   * newer rollout is active.
+   */
   async activate(): Promise<void> {
     const { database, rollout } = this.#options;
     if (rollout === undefined) return;

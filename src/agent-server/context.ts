@@ -23,7 +23,7 @@ export async function queryGraph<Q extends GraphQuery>({ engine, catalog }: Agen
     if (!(error instanceof GraphQueryError)) throw error;
     if (error.kind === DatabaseUnavailableError.name) throw new DatabaseUnavailableError(error.message);
     if (error.kind === "GraphHostError")
-      throw new ApiError("unavailable", { reason: `The graph could not be read. ${error.message}` }, error);
+      throw new ApiError("unavailable", { reason: `The graph could not process the request. ${error.message}` }, error);
     throw new ApiError("graph_failed", { reason: `${error.kind}: ${error.message}` }, error);
   }
 }

@@ -10,6 +10,8 @@ export function mergedMetadata(stored: string, given: object | undefined): strin
   const merged = { ...JSON.parse(stored), ...given };
   const reason = given && unsearchableReason(merged);
   if (reason)
-    throw new ApiError("invalid_request", { reason: `body.metadata: merged with the stored metadata, it ${reason}` });
+    throw new ApiError("invalid_request", {
+      reason: `body.metadata: the result of merging with the stored metadata ${reason}`,
+    });
   return JSON.stringify(merged);
 }

@@ -54,7 +54,7 @@ export interface AppOptions
   origins: OriginPolicy;
   cors: CorsSettings;
   body_limit_bytes: number;
-  /** Limit of open streams and waits per user with a key or a JWT. */
+  /** Maximum number of open streams and waiting requests per user with a key or a JWT. */
   max_open_answers: number;
   /** Accepted host names besides those of loopback; undefined for other addresses. */
   allowed_hosts: readonly string[] | undefined;

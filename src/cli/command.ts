@@ -13,7 +13,9 @@ export const JSON_OPTION = new Option("--json", "print the result as JSON");
 
 export const WAIT_OPTIONS = [
   new Option("--no-wait", "return without waiting for the revision to serve traffic"),
-  new Option("--timeout <seconds>", "stop waiting after this time").default(900).argParser(wholeNumber(1, 86_400)),
+  new Option("--timeout <seconds>", "maximum time to wait for the revision")
+    .default(900)
+    .argParser(wholeNumber(1, 86_400)),
 ];
 
 const TARGET_OPTIONS = [
@@ -51,7 +53,8 @@ export const printError = (message: string): void => console.error(`error: ${mes
 /** Removes `/api/v1`, which clients of the API have in their address. */
 function serviceUrl(text: string): string {
   const url = URL.parse(text);
-  if (!url || !/^https?:$/.test(url.protocol)) throw new InvalidArgumentError("Use the form http://127.0.0.1:2024.");
+  if (!url || !/^https?:$/.test(url.protocol))
+    throw new InvalidArgumentError("It must be a URL such as http://127.0.0.1:2024.");
   return `${url.origin}${url.pathname}`.replace(/\/+$/, "").replace(/\/api\/v1$/, "");
 }
 

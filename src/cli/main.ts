@@ -21,7 +21,7 @@ const STORAGE_OPTIONS = [
 ];
 
 const SERVER_OPTIONS = [
-  new Option("--config <file>", "langgraph.json of the project").default("langgraph.json", "./langgraph.json"),
+  new Option("--config <file>", "path of the project's langgraph.json").default("langgraph.json", "./langgraph.json"),
   ...Object.values(SETTINGS).flatMap(optionsOf),
 ];
 

@@ -15,7 +15,7 @@ export async function serve(command: Config["command"], flags: Flags): Promise<v
     console.error(`warning: ${config.config_file}: these fields have no effect: ${config.ignored_fields.join(", ")}.`);
   if (config.unknown_variables.length > 0)
     console.error(
-      `warning: ${config.unknown_variables.join(", ")}: no such setting in this version; see docs/configuration.md.`,
+      `warning: unknown settings: ${config.unknown_variables.join(", ")}. See docs/configuration.md for all settings.`,
     );
   // Loaded after the configuration: a configuration error is reported in half the time.
   const { listen, startThreadmill } = await import("../main.ts");
@@ -95,7 +95,10 @@ async function stopWithoutControlPlane(config: Config, heartbeat_file: string, l
     import("../control-plane/drivers/process/heartbeat.ts"),
     import("../control-plane/drivers/process/process-identity.ts"),
   ]);
-  log.warn({ reason: await waitUntilOrphaned({ ...config, heartbeat_file }) }, "control plane lost, instance stops");
+  log.warn(
+    { reason: await waitUntilOrphaned({ ...config, heartbeat_file }) },
+    "control plane not running; stopping this instance",
+  );
   process.on("exit", () => killGroup(process.pid));
   process.kill(process.pid, "SIGTERM");
 }

@@ -14,7 +14,7 @@ export interface Answer {
 
 type Method = "GET" | "POST" | "PATCH" | "DELETE";
 
-/** The service may take minutes to store a large upload, and sends nothing meanwhile. */
+/** Storing a large upload can take minutes, during which the service sends no data. */
 const IDLE_TIMEOUT_MS = 10 * 60_000;
 
 /** @throws CommandError for a status other than 2xx, and for a response that is not JSON */
@@ -86,8 +86,8 @@ function describeNoAnswer(url: string, { code, message }: NodeJS.ErrnoException)
     return `Cannot connect to ${url}: connection refused. Start the service with "threadmill serve", or set its address with --url.`;
   if (code === "ENOTFOUND" || code === "EAI_AGAIN") return `Cannot resolve the host name in ${url}: correct --url.`;
   if (code === "ECONNRESET" || code === "EPIPE")
-    return `The service at ${url} closed the connection before it answered (${code}), so nothing was stored. Check its log and try again.`;
-  return `The service at ${url} did not answer: ${message || code}. Check --url and try again.`;
+    return `The service at ${url} closed the connection before it responded (${code}), so nothing was stored. Check the service's log and try again.`;
+  return `The service at ${url} did not respond: ${message || code}. Check --url and try again.`;
 }
 
 /** @throws CommandError when the body is not JSON: then the address belongs to another service */
@@ -113,13 +113,13 @@ export function describeFailure({ url, api_key }: Target, answer: Answer): strin
         : `The service does not accept this API key (${reason}). Check --api-key or THREADMILL_API_KEY.`;
     case 404:
       return detail === undefined
-        ? `There is no such service at ${url} (${reason}). Correct --url.`
+        ? `There is no Threadmill service at ${url} (${reason}). Correct --url.`
         : `Not found (${reason}).`;
     case 413:
-      return `The upload exceeds the limit of the service (${reason}). Raise THREADMILL_MAX_UPLOAD there, or upload less.`;
+      return `The upload exceeds the service's size limit (${reason}). Raise THREADMILL_MAX_UPLOAD on the service, or upload fewer rows.`;
     default:
       return answer.status >= 500
-        ? `The service failed (${reason}). Check its log and try again.`
+        ? `The service failed with an error (${reason}). Check the service's log and try again.`
         : `The service rejected the request (${reason}).`;
   }
 }

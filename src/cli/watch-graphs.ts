@@ -40,5 +40,7 @@ export async function watchGraphs(config: Config, flags: Flags, service: Threadm
 
 export function printLoadFailures(failures: Record<string, string>): void {
   for (const [graph_id, reason] of Object.entries(failures))
-    printError(`The graph "${graph_id}" could not be loaded: ${reason}. Its runs are rejected until it loads.`);
+    printError(
+      `The graph "${graph_id}" could not be loaded: ${reason}. New runs of this graph are rejected until the error is corrected.`,
+    );
 }

@@ -27,11 +27,11 @@ type SettingValues = ValuesOf<
 
 /** Intervals in milliseconds that operators do not set and tests shorten. */
 const INTERVALS = {
-  /** A graph host without a response for this time gets no new runs. */
+  /** Time without a response after which a graph host receives no new runs. */
   host_silent_ms: 1_000,
-  /** How often a process that waits for a change reads the database, in case a notification was lost. */
+  /** Interval at which waiting processes poll the database, in case a notification was lost. */
   poll_ms: 200,
-  /** Silence after which a stream sends a comment. */
+  /** Interval of keep-alive comments in a stream without events. */
   sse_heartbeat_ms: 5_000,
   /** An OAuth token that expires within this time is refreshed before it is returned. */
   refresh_skew_ms: 60_000,
@@ -51,7 +51,7 @@ export interface Config extends SettingValues, Intervals {
   graphs: readonly GraphSpec[];
   /** Environment of the graph hosts: the variables of this process without its secrets, and those of langgraph.json. */
   graph_env: Readonly<Record<string, string>>;
-  /** Paths of fields of langgraph.json without effect. `serve` refuses them. */
+  /** Paths of langgraph.json fields that have no effect. `serve` does not start if there are any. */
   ignored_fields: readonly string[];
   /** See unknownVariables(). */
   unknown_variables: readonly string[];
@@ -82,7 +82,7 @@ export function readConfig(
   const project_dir = dirname(config_file);
   if (project.auth && (!isObject(project.auth) || project.auth.path !== undefined)) {
     throw new ConfigError(
-      `${config_file}: the field "auth" names a module that this version does not run, so callers would not be checked: remove auth.path and use API_KEYS.`,
+      `${config_file}: the field "auth" names an authentication module, which this version does not support: remove auth.path and set API_KEYS instead.`,
     );
   }
   const ignored_fields = fieldsWithoutEffect(project);
@@ -142,7 +142,7 @@ function readOidc(issuer = "", audience = "", scopes: OidcScopes, allow_loopback
   const isLocalHttp = url?.protocol === "http:" && allow_loopback && isLoopback(url.hostname);
   if (!url || (url.protocol !== "https:" && !isLocalHttp) || url.search || url.hash) {
     throw new ConfigError(
-      `THREADMILL_OIDC_ISSUER must be the https address of an OpenID provider, exactly as in the "iss" claim of its tokens, but is "${issuer}".`,
+      `THREADMILL_OIDC_ISSUER must be the https URL of an OpenID provider and equal the "iss" claim of the provider's tokens, but is "${issuer}".`,
     );
   }
   return { issuer, audience, allow_loopback, scopes };

@@ -7,7 +7,10 @@ import type { Env } from "./settings/setting.ts";
 const ALWAYS_WITHHELD = ["THREADMILL_ENCRYPTION_KEYS", "THREADMILL_ENCRYPTION_KEYS_FILE"];
 /** Secrets of the service. The author of a graph is not always the operator. */
 const WITHHELD = ["API_KEYS", "THREADMILL_DATABASE_URL", ...ALWAYS_WITHHELD];
-/** Withheld if they are the service's own database. A graph may have another database under the same name. */
+/**
+ * Not passed to graphs if the value is the service's own database. A graph may have another database under the same
+ * name.
+ */
 const DATABASES = ["DATABASE_URL", "POSTGRES_URI"];
 
 /** @throws ConfigError for an invalid `field`, which is `env` of langgraph.json */
@@ -32,7 +35,7 @@ const without = (names: string[], env: Record<string, string>): Record<string, s
 /** Language, time zone, temporary files and trusted certificates. */
 const PASSED_ON = ["LANG", "LC_ALL", "TZ", "TMPDIR", "NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE", "SSL_CERT_DIR"];
 
-/** The Node that runs this process is first in the path. */
+/** The folder of this process's Node.js comes first in PATH. */
 export function readSystemEnv(env: Env): Record<string, string> {
   const found = PASSED_ON.flatMap((name) => (env[name] === undefined ? [] : [[name, env[name] as string]]));
   return { ...Object.fromEntries(found), PATH: [dirname(process.execPath), env.PATH ?? ""].join(delimiter) };

@@ -20,15 +20,17 @@ export function readProject(file: string): JsonObject {
   try {
     text = readFileSync(file, "utf8");
   } catch {
-    throw new ConfigError(`${file} does not exist or cannot be read: create it, or name another file with --config.`);
+    throw new ConfigError(
+      `${file} does not exist or cannot be read: create the file, or choose another file with --config.`,
+    );
   }
   try {
     const project: unknown = JSON.parse(text);
     if (isObject(project)) return project;
   } catch (error) {
-    throw new ConfigError(`${file} is not valid JSON (${(error as Error).message}): correct it.`);
+    throw new ConfigError(`${file} is not valid JSON (${(error as Error).message}): correct the file.`);
   }
-  throw new ConfigError(`${file} must hold a JSON object with a field "graphs".`);
+  throw new ConfigError(`${file} must contain a JSON object with a field "graphs".`);
 }
 
 export function readGraphs(field: unknown, project_dir: string, file: string): GraphSpec[] {
@@ -59,7 +61,7 @@ export function readEnvField(field: unknown, project_dir: string, file: string, 
       return parseEnv(readFileSync(resolve(project_dir, field), "utf8")) as Record<string, string>;
     } catch {
       throw new ConfigError(
-        `${file}: the field "env" names ${field}, which cannot be read: create that file or remove the field.`,
+        `${file}: the field "env" refers to the file ${field}, which cannot be read: create the file, or remove the field.`,
       );
     }
   }
@@ -79,7 +81,7 @@ export function readPrefix(value: unknown, file: string): string {
   if (value === undefined || value === null || value === "" || value === "/") return "";
   if (typeof value === "string" && /^\/[\w./-]*[\w.-]$/.test(value)) return value;
   throw new ConfigError(
-    `${file}: http.mount_prefix (or MOUNT_PREFIX) must be a path like "/agents", but is ${JSON.stringify(value)}.`,
+    `${file}: http.mount_prefix (or MOUNT_PREFIX) must be a path such as "/agents", but is ${JSON.stringify(value)}.`,
   );
 }
 
@@ -159,7 +161,7 @@ export function readCors(
   };
   const { allow_origin_regex = null, allow_credentials = null, max_age = null } = cors;
   if (allow_credentials)
-    throw wrong(".allow_credentials", "must be false: callers send a key in a header, never a cookie");
+    throw wrong(".allow_credentials", "must be false: cookies are not supported, and keys are sent in a header");
   if (max_age !== null && !(Number.isInteger(max_age) && (max_age as number) >= 0))
     throw wrong(".max_age", "must be a whole number of seconds");
   return {
@@ -186,7 +188,7 @@ function originsOf(texts: readonly string[], where: string): string[] {
     // URL has no origin for application schemes, such as capacitor://localhost.
     if (origin === "null" ? /^[a-z][a-z0-9+.-]*:\/\/[^/]+$/.test(text) : text.replace(/\/$/, "") === origin)
       return text.replace(/\/$/, "");
-    throw new ConfigError(`${where} must list origins such as https://app.example, or *, but has "${text}".`);
+    throw new ConfigError(`${where} must list origins such as https://app.example, or be *, but contains "${text}".`);
   });
 }
 

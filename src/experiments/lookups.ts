@@ -40,7 +40,7 @@ export async function getExperiments(
   });
 }
 
-/** Dataset ids by `dataset_no`. */
+/** Reads the ids of datasets, keyed by `dataset_no`. */
 export async function datasetIds(tx: Tx, numbers: readonly (number | null)[]): Promise<Map<number | null, string>> {
   const unique = [...new Set(numbers)].filter((no) => no !== null);
   return new Map((await datasetsByNo(tx, unique)).map((dataset) => [dataset.dataset_no, dataset.dataset_id]));

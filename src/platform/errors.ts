@@ -7,10 +7,10 @@ export const ERRORS = {
   access_ended: [401, "{reason}"],
   too_many_open: [
     429,
-    "The user {user_id} has {max} open streams and waits, which is the limit: close some, or raise THREADMILL_MAX_OPEN_PER_USER.",
+    "The user {user_id} has {max} open streams and waiting requests, the maximum per user: close some of them, or raise THREADMILL_MAX_OPEN_PER_USER.",
   ],
-  missing_scope: [403, "The scope {scope} is required, but the API key or JWT does not have it."],
-  workspace_forbidden: [403, "The caller has no access to the workspace in X-Tenant-Id."],
+  missing_scope: [403, "The API key or JWT lacks the required scope {scope}."],
+  workspace_forbidden: [403, "The caller is not a member of the workspace in X-Tenant-Id."],
   workspace_needed: [
     403,
     "The caller belongs to several workspaces, so the request requires workspace specification: send the workspace ID in X-Tenant-Id.",
@@ -31,7 +31,7 @@ export const ERRORS = {
     404,
     'No assistant found for "{assistant_id}". Make sure the assistant ID is for a valid assistant or a valid graph ID.',
   ],
-  graph_not_found: [404, 'There is no graph "{graph_id}". The deployed graphs are: {graphs}.'],
+  graph_not_found: [404, 'Graph "{graph_id}" not found. Deployed graphs: {graphs}.'],
   graph_unavailable: [422, 'The graph "{graph_id}" could not be loaded: {reason}'],
   assistant_exists: [409, "Assistant already exists"],
   assistant_is_default: [409, 'Assistant "{assistant_id}" is the default assistant of a graph and cannot be deleted.'],
@@ -53,32 +53,35 @@ export const ERRORS = {
   run_not_found: [404, "Run not found"],
   run_ended: [409, "Run {run_id} has ended: its status is {status}. Only a pending or running run can be cancelled."],
   run_active: [409, "Run {run_id} is {status}. Cancel it, or wait for it to end, before you delete it."],
-  graph_failed: [422, "The operation failed in the graph: {reason}"],
+  graph_failed: [422, "The graph's code failed: {reason}"],
   dataset_not_found: [404, "Dataset not found"],
   dataset_exists: [409, "Dataset already exists: {field} is taken."],
   dataset_mismatch: [
     409,
-    'dataset_id {dataset_id} belongs to the dataset "{name}", not "{dataset_name}". Send only the id or the name.',
+    'dataset_id {dataset_id} belongs to the dataset "{name}", not "{dataset_name}". Send only the ID or only the name.',
   ],
   dataset_not_managed: [
     400,
-    'The dataset "{name}" was not created by an upload of results, so it does not accept uploads. Use another dataset_id or dataset_name.',
+    'The dataset "{name}" was not created by uploading results and does not accept uploads. Use another dataset_id or dataset_name.',
   ],
   dataset_is_managed: [
     400,
-    'The dataset "{name}" is managed by uploads of results: examples can only be added by an upload.',
+    'The dataset "{name}" gets its examples only from uploaded results: add examples by uploading results.',
   ],
   example_not_found: [404, "Example not found"],
-  example_exists: [409, "Example already exists: the id {example_id} is taken."],
+  example_exists: [409, "Example already exists: the ID {example_id} is taken."],
   session_not_found: [404, "Session not found"],
   session_exists: [409, "Session already exists."],
-  session_elsewhere: [400, "Session {session_id} does not belong to this dataset."],
+  session_elsewhere: [400, "Session {session_id} does not belong to this dataset. Use a session of the same dataset."],
   feedback_not_found: [404, "Feedback not found"],
-  feedback_exists: [409, "Feedback already exists: the id {feedback_id} is taken."],
+  feedback_exists: [409, "Feedback already exists: the ID {feedback_id} is taken."],
   feedback_config_not_found: [404, "Feedback config not found"],
-  feedback_config_exists: [409, 'The feedback key "{key}" has a different config. Change it with PATCH.'],
+  feedback_config_exists: [
+    409,
+    'The feedback key "{key}" already has a different config. Use PATCH to change the config.',
+  ],
   comparative_not_found: [404, "Comparative experiment not found"],
-  comparative_exists: [409, "Comparative experiment already exists: the id {id} is taken."],
+  comparative_exists: [409, "Comparative experiment already exists: the ID {id} is taken."],
   bad_filter: [400, "{reason}"],
   bad_cursor: [400, "The cursor is invalid: request the first page again."],
   oauth_provider_not_found: [404, "OAuth provider '{provider_id}' not found"],
@@ -89,14 +92,17 @@ export const ERRORS = {
   method_not_allowed: [405, "Method Not Allowed"],
   flow_not_open: [
     400,
-    "This authorization is not open: it was already used, was cancelled, has expired, or belongs to another user. Start a new authorization.",
+    "This authorization cannot be completed: it was already used, was cancelled, has expired, or belongs to another user. Start a new authorization.",
   ],
   flow_failed: [400, 'The authorization at "{provider_id}" failed: {reason}. Start a new authorization.'],
   no_public_url: [
     400,
-    "The public URL of this server is not known: set THREADMILL_PUBLIC_URL, or default_redirect_uri of the provider.",
+    "The public URL of this server is not known: set THREADMILL_PUBLIC_URL, or the provider's default_redirect_uri.",
   ],
-  redirect_uri_not_allowed: [400, 'The redirect URI {uri} is not in allowed_redirect_uris of "{provider_id}".'],
+  redirect_uri_not_allowed: [
+    400,
+    'The redirect URI {uri} is not in the allowed_redirect_uris of OAuth provider "{provider_id}". Add the URI or use another.',
+  ],
   discovery_failed: [400, "Discovery of the MCP server failed: {reason}"],
   provider_unavailable: [
     503,
@@ -105,53 +111,62 @@ export const ERRORS = {
   deployment_not_found: [404, "Deployment ID {deployment_id} not found."],
   deployment_exists: [
     400,
-    'A deployment named "{name}" already exists: choose another name, or change that deployment with PATCH.',
+    'A deployment named "{name}" already exists: choose another name, or update the existing deployment with PATCH.',
   ],
   deployment_is_deleted: [
     400,
-    'The deployment "{name}" is being deleted. Its name can be used again when the deletion is complete.',
+    'The deployment "{name}" is being deleted. Wait until the deletion is complete, then use the name again.',
   ],
   immutable_source_config: [
     400,
-    "These fields of source_config cannot be changed after the creation of a deployment: {fields}. Create another deployment.",
+    "These source_config fields cannot be changed after a deployment is created: {fields}. Create another deployment.",
   ],
   bad_source: [400, "{reason}"],
   bad_secrets: [400, "{reason}"],
-  reserved_secrets: [400, "These names are reserved for the service and cannot be secrets: {names}."],
+  reserved_secrets: [
+    400,
+    "These names are reserved and cannot be used for secrets: {names}. Rename or remove these secrets.",
+  ],
   revision_not_found: [404, "Revision ID {revision_id} not found."],
   revision_not_redeployable: [400, "Revision {revision_id} cannot be deployed again: {reason}"],
-  revision_ended: [400, "Revision {revision_id} has ended: its status is {status}. There is nothing to interrupt."],
+  revision_ended: [
+    400,
+    "Revision {revision_id} cannot be interrupted: its deployment has already ended with status {status}.",
+  ],
   push_token_source: [400, "Push tokens are only available for 'internal_docker' source deployments."],
   no_registry: [
     400,
-    "This service has no registry: push the image to another registry, and set source_revision_config.image_uri with PATCH.",
+    "This service has no image registry: push the image to another registry, and set source_revision_config.image_uri with PATCH.",
   ],
-  upload_refused: [403, "The upload URL is unknown, was used, or has expired: request a new URL."],
+  upload_refused: [403, "The upload URL is unknown, was already used, or has expired: request a new URL."],
   upload_incomplete: [
     400,
-    "Received {size_bytes} of {declared_bytes} bytes, so nothing was stored. Upload the tarball again.",
+    "The upload is incomplete: {size_bytes} of {declared_bytes} bytes were received, and nothing was stored. Upload the tarball again.",
   ],
   listener_not_found: [404, "Listener ID {listener_id} not found."],
   listener_exists: [
     409,
     "Listener for LangSmith workspace ID '{workspace_id}' and compute ID '{compute_id}' already exists.",
   ],
-  no_instance: [503, 'No instance of the deployment "{slug}" is ready. Try again.'],
+  no_instance: [
+    503,
+    'No instance of the deployment "{slug}" is ready. Check the status and the logs of the deployment, then try again.',
+  ],
   instance_ended: [
     502,
-    'The instance of the deployment "{slug}" ended before it responded. The request may have been processed partially.',
+    'The instance of the deployment "{slug}" stopped before it responded. The request may have been partially processed: check its effects before you retry.',
   ],
   forbidden_worker: [
     403,
-    "A service worker of a deployment requires a separate host name: use {slug}.localhost or THREADMILL_DEPLOYMENTS_DOMAIN.",
+    "A deployment's service worker requires a separate host name: use {slug}.localhost or THREADMILL_DEPLOYMENTS_DOMAIN.",
   ],
   forbidden_origin: [
     403,
-    "Web pages of {origin} are not allowed to use this route: configure API keys or, for the agent server and the experiments, add the origin to CORS_ALLOW_ORIGINS.",
+    "Web pages from {origin} are not allowed to use this route: configure API keys or, for the agent server and the experiments, add the origin to CORS_ALLOW_ORIGINS.",
   ],
-  disk_full: [507, "The disk of the database is full, so nothing was stored. Free disk space, then try again."],
+  disk_full: [507, "The database's disk is full, so nothing was stored. Free disk space, then try again."],
   unavailable: [503, "{reason}"],
-  internal: [500, "Internal server error. The log of the server contains the details."],
+  internal: [500, "Internal server error. See the server's log for details."],
 } as const satisfies Record<string, readonly [number, string]>;
 
 export type ErrorCode = keyof typeof ERRORS;
@@ -170,7 +185,7 @@ export class ApiError extends Error {
     this.status = status;
   }
 
-  /** An error from another thread, with a complete message. */
+  /** Recreates an error that another thread threw, with its complete message. */
   static of(code: ErrorCode, message: string): ApiError {
     return Object.assign(new ApiError(code), { message });
   }

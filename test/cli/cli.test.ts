@@ -53,7 +53,7 @@ describe("a mistake in the configuration", () => {
       "no env file",
       { "langgraph.json": '{"graphs": {"a": "./a.ts:g"}, "env": ".env"}' },
       [],
-      'the field "env" names .env',
+      'the field "env" refers to the file .env',
     ],
     ["an unset variable", { "langgraph.json": '{"graphs": {"a": "./a.ts:g"}, "env": ["NOT_SET_X"]}' }, [], "NOT_SET_X"],
     [
@@ -69,7 +69,7 @@ describe("a mistake in the configuration", () => {
       'the field "auth"',
     ],
     ["a bad port", GOOD, ["--port", "99999"], "--port (or PORT) must be a whole number from 0 to 65535"],
-    ["a bad database", GOOD, ["--database-url", "mysql://x"], "must look like postgres://"],
+    ["a bad database", GOOD, ["--database-url", "mysql://x"], "must have the form postgres://"],
     ["an open address without a key", GOOD, ["--host", "0.0.0.0"], "set API_KEYS"],
     ["an unknown option", GOOD, ["--nope"], "unknown option"],
   ])("(%s) ends the program with status 2 and one sentence that helps", async (_, files, args, sentence) => {
@@ -184,7 +184,7 @@ describe("a graph that cannot be loaded", () => {
     await wait();
     const { status, body } = await wait();
     expect(status).toBe(422);
-    expect(body.detail).toMatch(/bad\.py is Python, .* name a \.ts or \.js module/);
+    expect(body.detail).toMatch(/bad\.py is a Python file, .* use a \.ts or \.js module/);
   });
 
   it("lets dev start, which answers its use with the reason", async () => {

@@ -54,8 +54,10 @@ describe("threadmill deploy", () => {
     expect({ status, stderr: status === 0 ? "" : stderr }).toEqual({ status: 0, stderr: "" });
     expect(stdout).toBe(`Deployed "my-agent": ${server.url}/deployments/my-agent\n`);
     const lines = stderr.split("\n");
-    expect(lines[0]).toBe("Not sent as secrets, because the service sets them: LANGSMITH_PROJECT.");
-    expect(lines[1]).toMatch(/^Packed 3 files of .* \(0\.0 MB\)\.$/);
+    expect(lines[0]).toBe(
+      "These variables are not sent as secrets, because the service sets their values: LANGSMITH_PROJECT.",
+    );
+    expect(lines[1]).toMatch(/^Packed 3 files from .* \(0\.0 MB\)\.$/);
     expect(lines).toEqual(expect.arrayContaining(["  Unpacking the source", "  The build is ready.", "DEPLOYED"]));
     const [deployment] = (await list()).filter(({ name }) => name === "my-agent");
     expect(deployment?.secrets).toEqual([{ name: "OPENAI_API_KEY", value: "sk-1" }]);
@@ -112,7 +114,7 @@ describe("threadmill deploy", () => {
     [
       "a file of secrets is missing",
       { "langgraph.json": '{"graphs":{},"env":".env.prod"}' },
-      /names .env.prod, which cannot be read/,
+      /refers to the file .env.prod, which cannot be read/,
     ],
     [
       "a secret is not set",

@@ -159,7 +159,7 @@ export const kind = (): string => \`\${new AIMessage(Kind.Small).getType()} \${K
     });
     const { status, stderr } = await run("by hand", "--name", "try four");
     expect(status).toBe(0);
-    expect(stderr).toContain('the experiment goes to "by hand (results)"');
+    expect(stderr).toContain('the experiment is stored in dataset "by hand (results)"');
     expect(await get("/api/v1/datasets?name=by+hand+%28results%29")).toMatchObject([
       { example_count: 1, session_count: 1 },
     ]);

@@ -375,8 +375,8 @@ Yes","[1, {""a"": 2}]","{""k"": 7}",Paris,007,0.5,true,"42",why not,2026-03-01T1
         DATASET,
         'line 1: latency must be a number of seconds, 0 or more, not "2s"',
       ],
-      ["nothing", "a.jsonl", "\n", DATASET, "a.jsonl: there are no rows"],
-      ["no rows", "a.csv", "input,output\n", DATASET, "a.csv: there are no rows"],
+      ["nothing", "a.jsonl", "\n", DATASET, "a.jsonl: the file contains no rows"],
+      ["no rows", "a.csv", "input,output\n", DATASET, "a.csv: the file contains no rows"],
       [
         "a column",
         "a.csv",
@@ -403,7 +403,7 @@ Yes","[1, {""a"": 2}]","{""k"": 7}",Paris,007,0.5,true,"42",why not,2026-03-01T1
       ["an object column", "a.csv", "inputs\nx\n", DATASET, 'line 2: column "inputs" must be a JSON object, not "x".'],
       ["no results", "a.json", { experiment_name: "x" }, [], 'a.json: has no list "results"'],
       ["other results", "a.json", { results: 1 }, [], 'a.json: must have exactly one list "results"'],
-      ["a cut off file", "a.json", '{"results": [{"a": 1}', [], "a.json: is not valid JSON: the file is cut off"],
+      ["a cut off file", "a.json", '{"results": [{"a": 1}', [], "a.json: is not valid JSON: the file is incomplete"],
       [
         "a bad row",
         "a.json",
@@ -500,12 +500,17 @@ Yes","[1, {""a"": 2}]","{""k"": 7}",Paris,007,0.5,true,"42",why not,2026-03-01T1
         413,
         { detail: SAID },
         [],
-        `The upload exceeds the limit of the service (413: ${SAID}). Raise THREADMILL_MAX_UPLOAD`,
+        `The upload exceeds the service's size limit (413: ${SAID}). Raise THREADMILL_MAX_UPLOAD`,
       ],
       [400, { detail: SAID }, [], `The service rejected the request (400: ${SAID}).`],
       [422, { detail: SAID }, [], `The service rejected the request (422: ${SAID}).`],
-      [404, "<html>nothing here</html>", [], "There is no such service at http://127.0.0.1:"],
-      [500, { detail: SAID }, [], `The service failed (500: ${SAID}). Check its log and try again.`],
+      [404, "<html>nothing here</html>", [], "There is no Threadmill service at http://127.0.0.1:"],
+      [
+        500,
+        { detail: SAID },
+        [],
+        `The service failed with an error (500: ${SAID}). Check the service's log and try again.`,
+      ],
       [200, "<html>hello</html>", [], "is not Threadmill: its response is not JSON. Correct --url."],
     ])("with %i %j %j, says what to do", async (status, body, args, sentence) => {
       recorder.answer(status, body);
@@ -520,7 +525,7 @@ Yes","[1, {""a"": 2}]","{""k"": 7}",Paris,007,0.5,true,"42",why not,2026-03-01T1
       const path = file("a.jsonl", lines(...Array(2000).fill(row)));
       const { status, stderr } = await upload(path, "--dataset", "d");
       expect(status).toBe(1);
-      expect(stderr).toContain("exceeds the limit of the service (413");
+      expect(stderr).toContain("exceeds the service's size limit (413");
       expect(stderr).not.toContain("100 %");
     });
 
@@ -537,7 +542,7 @@ Yes","[1, {""a"": 2}]","{""k"": 7}",Paris,007,0.5,true,"42",why not,2026-03-01T1
   it.each([
     [["--metadata", "[1]"], "It must be a JSON object"],
     [["--format", "xml"], "Allowed choices are auto, json"],
-    [["--url", "localhost"], "Use the form http://127.0.0.1:2024."],
+    [["--url", "localhost"], "It must be a URL such as http://127.0.0.1:2024."],
   ])("refuses the flags %j with status 2", async (flags, sentence) => {
     const { status, stderr } = await runCli(["experiments", "upload", file("a.json", BODY), ...flags], NO_KEYS);
     expect({ status, stderr }).toEqual({ status: 2, stderr: expect.stringContaining(sentence) });
@@ -756,7 +761,7 @@ describe("experiments export", () => {
     await recorder.stop();
     expect({ status, stderr }).toEqual({
       status: 1,
-      stderr: expect.stringContaining("The service failed (500: No more.)"),
+      stderr: expect.stringContaining("The service failed with an error (500: No more.)"),
     });
     expect(recorder.requests.at(-1)?.body).toEqual({ session_ids: [id], offset: 100, limit: 100 });
     expect(readFileSync(kept, "utf8")).toBe("before");

@@ -125,7 +125,7 @@ describe("a mistake with threadmill keys", () => {
     [["create", "--name", "n"], "--user"],
     [["create", "--name", " ", "--user", "u"], "1 to 256 characters"],
     [["create", "--name", "n", "--user", "u", "--scope", "everything"], "Allowed choices are agents"],
-    [["create", "--name", "n", "--user", "u", "--database-url", "mysql://x"], "must look like postgres://"],
+    [["create", "--name", "n", "--user", "u", "--database-url", "mysql://x"], "must have the form postgres://"],
     [["revoke"], "missing required argument"],
     [["revoke", "nothing"], 'There is no API key with the ID "nothing"'],
     [["rotate"], "rotate"],

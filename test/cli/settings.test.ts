@@ -60,7 +60,7 @@ describe("a setting", () => {
     [{ THREADMILL_SHARE_DATA: "yes" }, '--share-data (or THREADMILL_SHARE_DATA) must be 1 or 0, but is "yes".'],
     [
       { DATABASE_URL: "mysql://x" },
-      "--database-url (or THREADMILL_DATABASE_URL) must look like postgres://user:password@host:5432/database.",
+      "--database-url (or THREADMILL_DATABASE_URL) must have the form postgres://user:password@host:5432/database.",
     ],
     [
       { THREADMILL_OIDC_ISSUER: "https://issuer.example" },

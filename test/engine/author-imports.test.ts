@@ -115,6 +115,6 @@ describe("threadmill/graph", () => {
 
   it.each([[{}], [{ configurable: {} }], [undefined]])("says what it needs elsewhere (config: %j)", async (config) => {
     const asking = getToken(config as object, { provider: "acme", scopes: [] });
-    await expect(asking).rejects.toThrow("getToken requires a run of Threadmill");
+    await expect(asking).rejects.toThrow("getToken works only in a Threadmill run");
   });
 });

@@ -43,7 +43,7 @@ describe.each(databases)("graph hosts on %s", (database) => {
     const culprit = await create("exits", { ms: 100, items: [] });
     expect((await join(culprit)).body.__error__).toMatchObject({
       error: "GraphHostError",
-      message: expect.stringContaining("exit code 7"),
+      message: expect.stringContaining("process.exit(7)"),
     });
     expect(await statusOf(culprit)).toBe("error");
     expect((await join(neighbour)).body.items).toEqual(["a", "b", "c"]);

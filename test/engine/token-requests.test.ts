@@ -55,9 +55,11 @@ describe.each(databases)("a run's question for a token on %s", (name) => {
   it("is refused at another epoch, and when the run is to stop, before anybody is asked", async () => {
     const run = await newRun();
     const never: FindToken = () => expect.unreachable();
-    await expect(ask({ ...run, epoch: run.epoch - 1 }, never)).rejects.toThrow("no longer executed by this process");
+    await expect(ask({ ...run, epoch: run.epoch - 1 }, never)).rejects.toThrow(
+      "another process has taken over the run",
+    );
     await cancel(run);
-    await expect(ask(run, never)).rejects.toThrow("no longer executed by this process");
+    await expect(ask(run, never)).rejects.toThrow("another process has taken over the run");
   });
 
   it("has no answer when the run was stopped while it was looked for", async () => {
@@ -66,13 +68,13 @@ describe.each(databases)("a run's question for a token on %s", (name) => {
       await cancel(run);
       return { token: "too late" };
     };
-    await expect(ask(run, findToken)).rejects.toThrow("no longer executed by this process");
+    await expect(ask(run, findToken)).rejects.toThrow("another process has taken over the run");
   });
 
   it("ends when its time is up, whatever the answer does", async () => {
     const run = await newRun();
     const hangs: FindToken = () => new Promise(() => undefined);
-    await expect(ask(run, hangs, 20)).rejects.toThrow("No token was received within 20 ms.");
+    await expect(ask(run, hangs, 20)).rejects.toThrow("The request for an OAuth token timed out after 20 ms.");
     await cancel(run);
   });
 
@@ -82,7 +84,7 @@ describe.each(databases)("a run's question for a token on %s", (name) => {
     const known = new ApiError("oauth_provider_not_found", { provider_id: "acme" });
     await expect(fails(known)).rejects.toThrow("OAuth provider 'acme' not found");
     await expect(fails(new Error("the key 4711 does not open it"))).rejects.toThrow(
-      "Internal server error. The log of the server contains the details.",
+      "Internal server error. See the server's log for details.",
     );
     await cancel(run);
   });

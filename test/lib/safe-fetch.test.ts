@@ -17,7 +17,7 @@ const LIMITS = { timeout_ms: 10_000, max_bytes: 100_000 };
 
 const HOST = "The URL must name a host on the public internet.";
 const HTTPS = "The URL must begin with https://.";
-const PORT = "The URL must use port 443, or a port from 1024 on.";
+const PORT = "The URL must use port 443, or a port of at least 1024.";
 const WHOLE = "The URL must be absolute, such as https://example.com/path.";
 const USER = "The URL must not contain a user name or a password.";
 
@@ -280,7 +280,10 @@ describe("a name", () => {
   it("that does not resolve is a failure that says nothing else", async () => {
     const failing = createSafeFetch(STRICT, LIMITS, async () => Promise.reject(new Error("ENOTFOUND 10.9.9.9")));
     await expect(failing("https://example.com")).rejects.toThrow(
-      expect.objectContaining({ name: "FetchFailedError", message: "The address did not respond." }),
+      expect.objectContaining({
+        name: "FetchFailedError",
+        message: "The connection failed, or the server did not respond.",
+      }),
     );
   });
 });
@@ -345,7 +348,7 @@ describe("a redirect", () => {
       asked++;
       return redirectTo("/")(request, response);
     });
-    await expect(local(url)).rejects.toThrow("The address answered with more than 5 redirects.");
+    await expect(local(url)).rejects.toThrow("The server responded with more than 5 redirects.");
     expect(asked).toBe(6);
   });
 

@@ -64,8 +64,8 @@ describe("a worker thread", () => {
   it("fails open calls when it ends, and starts again with the next call", async () => {
     const first = await worker.call("thread", []);
     const open = worker.call("slow", [10_000]);
-    await expect(worker.call("exit", [])).rejects.toThrow('The worker thread "test" ended.');
-    await expect(open).rejects.toThrow("ended");
+    await expect(worker.call("exit", [])).rejects.toThrow('The worker thread "test" exited.');
+    await expect(open).rejects.toThrow("exited");
     expect(await worker.call("thread", [])).not.toBe(first);
     const late = expect(worker.call("slow", [10_000])).rejects.toThrow("took too long");
     await worker.reset(new Error("took too long"));

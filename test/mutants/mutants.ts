@@ -267,8 +267,8 @@ export const MUTANTS: readonly Mutant[] = [
     name: "access: searches return threads of other workspaces",
     file: "src/agent-server/storage/threads.ts",
     replace: [
-      '.where("thread_id", "=", p("thread_id")).where("tenant_id", "=", p("tenant_id")),\n);\n\n/** As {@link findThread}',
-      '.where("thread_id", "=", p("thread_id")),\n);\n\n/** As {@link findThread}',
+      '.where("thread_id", "=", p("thread_id")).where("tenant_id", "=", p("tenant_id")),\n);\n\n/** Like {@link findThread}',
+      '.where("thread_id", "=", p("thread_id")),\n);\n\n/** Like {@link findThread}',
     ],
     suites: ["test/http/tenancy.test.ts"],
   },

@@ -132,7 +132,7 @@ describe("THREADMILL_DOCKER_REGISTRIES", () => {
 
   it.each(["*", "acme", "https://ghcr.io", "ghcr.io/", "ghcr.io/acme:1"])("is refused when it has %s", (entry) => {
     expect(() => read(`docker.io,${entry}`)).toThrow(
-      `THREADMILL_DOCKER_REGISTRIES must list hosts of registries, optionally with a path, such as ghcr.io/acme, but contains "${entry}".`,
+      `THREADMILL_DOCKER_REGISTRIES must list registry hosts, optionally with a path, such as ghcr.io/acme, but contains "${entry}".`,
     );
   });
 });

@@ -53,8 +53,8 @@ describe.each(databases)("a rotation on %s", (name) => {
       ...["oauth_providers", "oauth_tokens", "oauth_flows"].flatMap((table) =>
         [200, 400, 450].map((texts) => `${table}: ${texts} secrets encrypted`),
       ),
-      `All secrets are encrypted with ${fresh}.`,
-      `No longer in use: ${old}. Run again with --retire to remove them from ${file.path}.`,
+      `All secrets are encrypted with key ${fresh}.`,
+      `Keys no longer in use: ${old}. Run the command again with --retire to remove them from ${file.path}.`,
     ]);
     // The ring of a process that runs meets a key that it has never seen, and reads the file once more.
     expect(await openAll(storage.database, ring)).toEqual({ texts: TEXTS, key_ids: [fresh] });
@@ -94,7 +94,7 @@ describe.each(databases)("a rotation on %s", (name) => {
     expect(status).toBe(0);
     // No text was lost to a key that never was used; a half-done rotation brings no second new key.
     expect(idsInFile()).toEqual([fresh, old]);
-    expect(stdout).toContain(`Continuing the interrupted rotation to ${fresh}`);
+    expect(stdout).toContain(`Continuing the interrupted rotation to key ${fresh}`);
     expect(await openAll(storage.database, ring)).toEqual({ texts: TEXTS, key_ids: [fresh] });
   });
 
@@ -159,7 +159,7 @@ describe.each(databases)("a rotation on %s", (name) => {
     const env = { THREADMILL_ENCRYPTION_KEYS: keys.map(keyToBase64).join(","), THREADMILL_ENCRYPTION_KEYS_FILE: "" };
     const first = await rotate([], env);
     expect(first.stdout).toContain(
-      `No longer in use: ${old}. Run again with --retire to remove them from THREADMILL_ENCRYPTION_KEYS.`,
+      `Keys no longer in use: ${old}. Run the command again with --retire to remove them from THREADMILL_ENCRYPTION_KEYS.`,
     );
     const { status, stdout } = await rotate(["--retire"], env);
     expect({ status, stdout }).toEqual({

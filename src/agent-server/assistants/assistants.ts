@@ -64,7 +64,7 @@ export class Assistants {
     return toAssistant(await requireAssistant(this.#context.database.read, caller, assistant_id));
   }
 
-  /** Every call creates a version, even without a change: clients rely on it. */
+  /** Every call creates a version, even if nothing changed, because clients rely on a new version. */
   async patch(caller: Caller, assistant_id: string, body: AssistantPatch): Promise<Assistant> {
     const { database, catalog } = this.#context;
     if (body.graph_id !== undefined) catalog.require(body.graph_id);
@@ -84,7 +84,10 @@ export class Assistants {
     return toAssistant(row);
   }
 
-  /** Deletes an assistant with its versions, stops its runs and, with `delete_threads`, deletes the threads whose last assistant it is. */
+  /**
+   * Deletes an assistant with its versions, stops its runs and, with `delete_threads`, deletes the threads that used
+   * this assistant last.
+   */
   async delete(caller: Caller, assistant_id: string, { delete_threads }: { delete_threads: boolean }): Promise<void> {
     const { database, engine } = this.#context;
     // This query reads every thread of the workspace, so it precedes the transaction, which checks each thread again.
@@ -161,7 +164,7 @@ export class Assistants {
     return { graph_id, ...schemasOf(declared, typed) };
   }
 
-  /** By namespace: the schemas that a subgraph declares, else the names of its keys. */
+  /** Schemas of the subgraphs, keyed by namespace. A subgraph without declared schemas gets the names of its keys. */
   async subgraphs(
     caller: Caller,
     assistant_id: string,
@@ -214,7 +217,7 @@ async function requireAssistant(
   return found;
 }
 
-/** As {@link requireAssistant}, but undefined if there is none. */
+/** Like {@link requireAssistant}, but returns undefined if the assistant does not exist. */
 export const findAssistantOrGraph = (tx: Tx, caller: Caller, assistant_id: string): Promise<AssistantRow | undefined> =>
   findAssistant(tx, caller.tenant_id, idOf(assistant_id));
 

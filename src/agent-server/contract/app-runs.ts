@@ -6,22 +6,26 @@ import { routeGroup } from "./route-group.ts";
 const epochMs = timestamp.transform((text) => Date.parse(text));
 
 const RunOverviewQuery = z.object({
-  status: repeated(RunStatus).optional().openapi({ description: "Runs with any of these statuses. Default: all." }),
+  status: repeated(RunStatus)
+    .optional()
+    .openapi({ description: "Returns only runs with one of these statuses. Default: all statuses." }),
   assistant_id: uuid.optional(),
   thread_id: uuid.optional(),
   run_id: uuid.optional(),
-  created_from: epochMs.optional().openapi({ description: "Accepted at this time or later." }),
-  created_until: epochMs.optional().openapi({ description: "Accepted before this time." }),
+  created_from: epochMs
+    .optional()
+    .openapi({ description: "Returns only runs that were accepted at this time or later." }),
+  created_until: epochMs.optional().openapi({ description: "Returns only runs that were accepted before this time." }),
   limit: queryInt(1, 500).default(100).openapi({ default: 100 }),
   cursor: z
     .string()
-    .regex(/^\d{1,15}\.\d{1,15}$/, "must be the `next` of a response")
+    .regex(/^\d{1,15}\.\d{1,15}$/, "must be the `next` value of a previous response")
     .optional()
-    .openapi({ description: "The `next` of the previous page." }),
+    .openapi({ description: "The `next` value of the previous page." }),
 });
 export type RunOverviewQuery = z.output<typeof RunOverviewQuery>;
 
-/** A run without its input and output. */
+/** A run's fields except its input and output. */
 export const RunOverviewItem = z
   .object({
     run_id: uuid,
@@ -32,9 +36,11 @@ export const RunOverviewItem = z
     multitask_strategy: MultitaskStrategy,
     is_stateless: z
       .boolean()
-      .openapi({ description: "The run has a hidden thread, which is deleted when the run ends." }),
+      .openapi({ description: "Whether the run is stateless. Its hidden thread is deleted when the run ends." }),
     attempt: z.int().openapi({ description: "Number of attempts." }),
-    stopping: nullable(CancelAction).openapi({ description: "Set while a cancel is pending." }),
+    stopping: nullable(CancelAction).openapi({
+      description: "The requested cancel action while a cancellation is pending.",
+    }),
     cancel_reason: nullable(z.string()),
     error: nullable(z.object({ error: z.string(), message: z.string() })),
     created_at: timestamp,
@@ -50,7 +56,7 @@ const RunOverviewPage = z
     runs: z.array(RunOverviewItem),
     next: nullable(z.string()).openapi({
       description:
-        "The `cursor` of the next page; null on the last page. Other pages may have fewer runs than `limit`, or none.",
+        "The `cursor` parameter for the next page; null on the last page. A page before the last can contain fewer than `limit` runs, or none.",
     }),
   })
   .openapi("RunOverviewPage");
@@ -62,8 +68,8 @@ const RunMinute = z
     accepted: z.int(),
     started: z.int().openapi({ description: "First attempts." }),
     ended: z.int(),
-    waiting: z.int().openapi({ description: "Accepted and not started, at the end of the minute." }),
-    running: z.int().openapi({ description: "Started and not ended, at the end of the minute." }),
+    waiting: z.int().openapi({ description: "Number of queued runs at the end of the minute." }),
+    running: z.int().openapi({ description: "Number of running runs at the end of the minute." }),
   })
   .openapi("RunMinute");
 export type RunMinute = z.output<typeof RunMinute>;
@@ -73,7 +79,7 @@ const RunThroughput = z
     minutes: z.array(RunMinute).openapi({
       description:
         "The last 60 minutes, oldest first; the last one is the current minute. Earlier minutes are omitted if more than 50,000 runs ended in the hour. " +
-        "Excludes runs that were rolled back.",
+        "Rolled-back runs are not counted.",
     }),
   })
   .openapi("RunThroughput");
@@ -83,7 +89,7 @@ export const appRunRoutes = routeGroup("Web app", {
   listAllRuns: {
     method: "get",
     path: "/app/api/runs",
-    summary: "List the runs of the workspace",
+    summary: "List the workspace's runs",
     request: { query: RunOverviewQuery },
     responses: { 200: jsonResponse(RunOverviewPage, "A page.") },
   },

@@ -4,7 +4,10 @@ import { PartialThread } from "./records.ts";
 import { routeGroup } from "./route-group.ts";
 import { threadSearch } from "./threads.ts";
 
-/** `text` is a substring of the stored state, case-insensitive, or a prefix of the thread's id. The agent server's own search lacks it. */
+/**
+ * `text` is a substring of the stored state, case-insensitive, or a prefix of the thread's id. The search of the public
+ * API has no `text` filter.
+ */
 export const threadTextSearch = z
   .object({ ...threadSearch.shape, text: optional(z.string().max(1000)) })
   .openapi("ThreadTextSearch");
@@ -14,7 +17,7 @@ export const appThreadRoutes = routeGroup("Web app", {
   searchThreadsByText: {
     method: "post",
     path: "/app/api/threads/search",
-    summary: "Search threads, also by text",
+    summary: "Search threads by text and other filters",
     request: { body: jsonBody(threadTextSearch) },
     responses: {
       200: { ...jsonResponse(z.array(PartialThread), "One page."), headers: paginationHeaders },

@@ -87,7 +87,7 @@ export const versionSearch = z.object({ metadata: optional(searchable), limit, o
 export type VersionSearch = z.output<typeof versionSearch>;
 
 const subgraphsQuery = z.object({
-  recurse: queryFlag("Includes the subgraphs of subgraphs."),
+  recurse: queryFlag("Whether to include nested subgraphs."),
 });
 
 export const assistantRoutes = routeGroup("Assistants", {
@@ -132,7 +132,7 @@ export const assistantRoutes = routeGroup("Assistants", {
     path: "/assistants/{assistant_id}",
     summary: "Update an assistant",
     description:
-      "Creates a version, numbered one above the highest, and makes it the current one, even with an empty body.",
+      "Creates a new version and makes it the current version, even if the body is empty. Its number is the highest existing version number plus one.",
     request: { params, body: jsonBody(assistantPatch) },
     responses: { 200: jsonResponse(Assistant, "The updated assistant."), ...errorResponses(404, 422) },
   },
@@ -141,11 +141,13 @@ export const assistantRoutes = routeGroup("Assistants", {
     method: "delete",
     path: "/assistants/{assistant_id}",
     summary: "Delete an assistant",
-    description: "Also deletes its versions and stops its runs. Default assistants cannot be deleted.",
+    description: "Also deletes all versions of the assistant and stops its runs. Default assistants cannot be deleted.",
     request: {
       params,
       query: z.object({
-        delete_threads: queryFlag("Also deletes the threads whose metadata.assistant_id is this assistant."),
+        delete_threads: queryFlag(
+          "Whether to also delete the threads whose `metadata.assistant_id` is the ID of this assistant.",
+        ),
       }),
     },
     responses: { 204: { description: "Deleted." }, ...errorResponses(404, 409, 422) },
@@ -162,7 +164,7 @@ export const assistantRoutes = routeGroup("Assistants", {
         xray: z
           .union([queryInt(0, 100), queryBoolean], "must be true, false, or a number of levels")
           .default(false)
-          .openapi({ description: "Includes subgraphs: true for all, or a number of levels." }),
+          .openapi({ description: "Subgraphs to include: `true` for all levels, or the maximum number of levels." }),
       }),
     },
     responses: { 200: jsonResponse(GraphDrawing, "Nodes and edges."), ...errorResponses(404, 422) },
@@ -181,7 +183,7 @@ export const assistantRoutes = routeGroup("Assistants", {
     path: "/assistants/{assistant_id}/subgraphs",
     summary: "Get the JSON Schemas of an assistant's subgraphs",
     request: { params, query: subgraphsQuery },
-    responses: { 200: jsonResponse(SubgraphSchemas, "The schemas, by namespace."), ...errorResponses(404, 422) },
+    responses: { 200: jsonResponse(SubgraphSchemas, "The schemas, keyed by namespace."), ...errorResponses(404, 422) },
   },
 
   getAssistantSubgraphsAt: {
@@ -190,11 +192,13 @@ export const assistantRoutes = routeGroup("Assistants", {
     summary: "Get the JSON Schemas of the subgraphs in a namespace",
     request: {
       params: params.extend({
-        namespace: z.string().openapi({ description: "`a`, or `a|b` for one inside another." }),
+        namespace: z.string().openapi({
+          description: "Namespace of the subgraph, such as `a`, or `a|b` for the subgraph `b` inside the subgraph `a`.",
+        }),
       }),
       query: subgraphsQuery,
     },
-    responses: { 200: jsonResponse(SubgraphSchemas, "The schemas, by namespace."), ...errorResponses(404, 422) },
+    responses: { 200: jsonResponse(SubgraphSchemas, "The schemas, keyed by namespace."), ...errorResponses(404, 422) },
   },
 
   listAssistantVersions: {
@@ -206,19 +210,23 @@ export const assistantRoutes = routeGroup("Assistants", {
   },
 
   /**
-   * Clients send the version in the body; the official document has it in the query. The body takes precedence, and the handler
-   * returns 422 if both lack it. 404: unknown version.
+   * Clients send the version in the body; the official document has it in the query. The body takes precedence, and the
+   * handler returns 422 if neither contains a version. 404: unknown version.
    */
   setLatestAssistantVersion: {
     method: "post",
     path: "/assistants/{assistant_id}/latest",
     summary: "Set the current version of an assistant",
-    description: "Restores all fields of the version. Later changes get the next free number.",
+    description:
+      "Restores all fields of the given version. A later update creates a version with the next unused number.",
     request: {
       params,
       query: z.object({ version: queryInt(1, 2 ** 31 - 1).optional() }),
       body: jsonBody(z.object({ version: optional(z.int().min(1)) })),
     },
-    responses: { 200: jsonResponse(Assistant, "The assistant at that version."), ...errorResponses(404, 422) },
+    responses: {
+      200: jsonResponse(Assistant, "The assistant with the fields of that version."),
+      ...errorResponses(404, 422),
+    },
   },
 });

@@ -13,12 +13,12 @@ export type ThreadStatus = z.infer<typeof ThreadStatus>;
 
 export const MultitaskStrategy = z
   .enum(["reject", "interrupt", "rollback", "enqueue"])
-  .openapi("MultitaskStrategy", { description: "What to do when the thread already has an unfinished run." });
+  .openapi("MultitaskStrategy", { description: "What to do when the thread already has a pending or running run." });
 export type MultitaskStrategy = z.infer<typeof MultitaskStrategy>;
 
 export const CancelAction = z
   .enum(["interrupt", "rollback"])
-  .openapi("CancelAction", { description: "`interrupt` keeps the run and its steps, `rollback` deletes both." });
+  .openapi("CancelAction", { description: "`interrupt` keeps the run and its checkpoints. `rollback` deletes both." });
 export type CancelAction = z.infer<typeof CancelAction>;
 
 /** Events of the runs, their starts and ends, and the state after each run. */
@@ -71,7 +71,7 @@ const assistantBase = z.object({
 export const Assistant = z.object({ ...assistantBase.shape, updated_at: timestamp }).openapi("Assistant");
 export type Assistant = z.infer<typeof Assistant>;
 
-/** Partial records answer requests with `select`. */
+/** Requests with `select` return partial records. */
 export const PartialAssistant = Assistant.partial().openapi("PartialAssistant");
 export type PartialAssistant = z.infer<typeof PartialAssistant>;
 
@@ -85,7 +85,10 @@ export const Interrupt = z
     id: z.string(),
     value: z.unknown().optional(),
     response_schema: jsonObject.optional().openapi({ description: "JSON Schema of the expected answer." }),
-    namespace: z.array(z.string()).optional().openapi({ description: "Path to the subgraph; empty at the root." }),
+    namespace: z
+      .array(z.string())
+      .optional()
+      .openapi({ description: "Path to the subgraph; empty for the root graph." }),
   })
   .openapi("Interrupt");
 export type Interrupt = z.infer<typeof Interrupt>;
@@ -99,15 +102,17 @@ export const Thread = z
     metadata: jsonObject,
     config: Config,
     status: ThreadStatus,
-    values: z.unknown().openapi({ description: "State after the last step; null before the first." }),
-    interrupts: z.record(z.string(), z.array(Interrupt)).openapi({ description: "Open interrupts by task id." }),
+    values: z.unknown().openapi({ description: "State values after the last step; null before the first step." }),
+    interrupts: z.record(z.string(), z.array(Interrupt)).openapi({ description: "Open interrupts, keyed by task ID." }),
     error: z.unknown().optional().openapi({ description: "Error of the last run, or null." }),
     ttl: nullable(
       z.object({ strategy: z.enum(["delete", "keep_latest"]), ttl_minutes: z.number(), expires_at: timestamp }),
     )
       .optional()
       .openapi({ description: "Only with include=ttl." }),
-    extracted: jsonObject.optional().openapi({ description: "Only in searches with `extract`." }),
+    extracted: jsonObject
+      .optional()
+      .openapi({ description: "Values selected by `extract`. Only present in search results." }),
   })
   .openapi("Thread");
 export type Thread = z.infer<typeof Thread>;
@@ -146,7 +151,7 @@ export const Checkpoint = z
   .openapi("Checkpoint");
 export type Checkpoint = z.infer<typeof Checkpoint>;
 
-// Typed as any object, although it is a ThreadState: Hono's response types do not support recursive types.
+// A ThreadState, declared as any object because Hono's response types do not support recursive types.
 const nestedState = z.lazy((): z.ZodType<Record<string, unknown> | null> => nullable(ThreadState));
 
 /** A node of a step that runs next or has run. A subgraph has `checkpoint` or, on request, `state`. */
@@ -168,7 +173,7 @@ export type ThreadTask = z.infer<typeof ThreadTask>;
 export const ThreadState = z
   .object({
     values: z.unknown(),
-    next: z.array(z.string()).openapi({ description: "Nodes that run next; empty when the graph is done." }),
+    next: z.array(z.string()).openapi({ description: "Nodes to execute next; empty when the graph has finished." }),
     tasks: z.array(ThreadTask),
     metadata: nullable(jsonObject).optional(),
     created_at: nullable(timestamp),

@@ -12,7 +12,10 @@ export const agentServerRoutes = {
   runs: { ...runRoutes, ...statelessRunRoutes },
 };
 
-/** Head of the agent server's OpenAPI document. The version is that of the document, not of the program or the API level. */
+/**
+ * Head of the agent server's OpenAPI document. `version` is the document's version, not Threadmill's version or the API
+ * level.
+ */
 export const agentServerInfo = {
   openapi: "3.1.0",
   info: {
@@ -21,7 +24,7 @@ export const agentServerInfo = {
     description:
       "Assistants, threads, runs and their streams. Every error has the body `{detail}`. Besides the listed errors, a " +
       "request can fail with 401 (missing or invalid key), 413 (body too large) or 503 (retry later). Unknown body " +
-      "fields and query parameters are ignored; a body field that is null counts as missing.",
+      "fields and query parameters are ignored; a body field that is null is treated as missing.",
   },
   tags: [
     { name: "Assistants", description: "Graphs with a configuration and a name." },

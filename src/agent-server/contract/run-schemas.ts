@@ -16,15 +16,19 @@ const target = z.union([z.string().min(1), send]);
 /** Resumes or redirects a graph instead of an input. A `resume` of null is valid: test for the key with `"resume" in command`. */
 export const command = z
   .object({
-    resume: z.unknown().optional().openapi({ description: "A value, or values by interrupt id. May be null." }),
+    resume: z.unknown().optional().openapi({
+      description: "The value to resume with, or an object that maps interrupt IDs to values. Null is a valid value.",
+    }),
     update: optional(
       z.union(
         [jsonObject, z.array(z.tuple([z.string(), z.unknown()]))],
-        "must be an object, or pairs of key and value",
+        "must be an object or a list of [key, value] pairs",
       ),
-    ).openapi({ description: "State update: an object, or pairs of key and value." }),
-    goto: optional(z.union([target, z.array(target)], "must be a node, {node, input}, or a list of these")).openapi({
-      description: "The nodes that run next.",
+    ).openapi({ description: "State update to apply: an object, or a list of `[key, value]` pairs." }),
+    goto: optional(
+      z.union([target, z.array(target)], "must be a node name, {node, input}, or a list of these"),
+    ).openapi({
+      description: "Nodes to execute next.",
     }),
   })
   .openapi("Command");
@@ -47,7 +51,7 @@ export type OnDisconnect = z.infer<typeof OnDisconnect>;
 /** Node names, or `*` for every node. */
 const nodes = optional(z.union([z.literal("*"), z.array(z.string())], 'must be "*" or a list of nodes'));
 
-/** A URL, or a path on this server. Accepted; not called yet. */
+/** A URL, or a path on this server. Accepted for compatibility, but never called. */
 const webhook = z
   .string()
   .min(1)
@@ -61,7 +65,9 @@ const MAX_DELAY_S = 100 * 366 * 24 * 3600;
 /** Fields of runs on threads and of stateless runs. */
 const shared = {
   assistant_id: assistantId,
-  input: withDefault(z.unknown(), null).openapi({ description: "Null continues from the thread's state." }),
+  input: withDefault(z.unknown(), null).openapi({
+    description: "Input of the graph. Null continues from the thread's current state.",
+  }),
   command: optional(command),
   metadata: withDefault(searchable, {}),
   config: withDefault(Config, {}),
@@ -74,22 +80,24 @@ const shared = {
   stream_resumable: withDefault(z.boolean(), false),
   feedback_keys: optional(z.array(z.string())),
   after_seconds: optional(z.number().min(0).max(MAX_DELAY_S)).openapi({
-    description: "Delay before the run may start, in seconds.",
+    description: "Minimum delay in seconds before the run starts.",
   }),
   // No default: `checkpoint_during` applies only without `durability` (false = exit, true = async).
-  durability: optional(Durability).openapi({ description: "When checkpoints are stored. Default: sync." }),
+  durability: optional(Durability).openapi({ description: "When to store checkpoints. Default: `sync`." }),
   checkpoint_during: optional(z.boolean()).openapi({ deprecated: true }),
   // No default: the body takes precedence over the query.
   on_disconnect: optional(OnDisconnect).openapi({ description: "Default: continue." }),
   langsmith_tracer: optional(z.object({ project_name: optional(z.string()), example_id: optional(z.string()) })),
-  strict_resume: withDefault(z.boolean(), false).openapi({ description: "Accepted; it has no effect yet." }),
+  strict_resume: withDefault(z.boolean(), false).openapi({
+    description: "Accepted for compatibility, but has no effect.",
+  }),
 };
 
 export const runCreate = z
   .object({
     ...shared,
     checkpoint: optional(checkpointRef).openapi({
-      description: "The checkpoint to start from. Takes precedence over checkpoint_id.",
+      description: "The checkpoint to start from. Takes precedence over `checkpoint_id`.",
     }),
     checkpoint_id: optional(checkpointId),
     multitask_strategy: withDefault(MultitaskStrategy, "enqueue"),
@@ -110,5 +118,5 @@ export const statelessRunCreate = z
   .openapi("StatelessRunCreate");
 export type StatelessRunCreate = z.output<typeof statelessRunCreate>;
 
-/** The runs are accepted or rejected together. */
+/** Either all runs are accepted, or none. */
 export const runBatchCreate = z.array(statelessRunCreate).min(1).max(100).openapi("RunBatchCreate");

@@ -33,7 +33,7 @@ export const runCancelMany = z
     const given = cancelKeys.filter((key) => body[key] !== undefined && body[key] !== null);
     const [schema, others] = given.includes("status") ? [cancelByStatus, given.length > 1] : [cancelByIds, false];
     if (given.length === 0 || others)
-      return context.addIssue({ code: "custom", message: "must have either thread_id and run_ids, or status" });
+      return context.addIssue({ code: "custom", message: "must contain either thread_id and run_ids, or only status" });
     for (const issue of schema.safeParse(body).error?.issues ?? [])
       context.addIssue({ code: "custom", path: issue.path, message: issue.message });
   })
@@ -42,11 +42,15 @@ export const runCancelMany = z
     type: "object",
     properties: {
       thread_id: { type: "string", format: "uuid", description: "The thread of `run_ids`." },
-      run_ids: { type: "array", items: { type: "string", format: "uuid" }, description: "All of these runs, or none." },
+      run_ids: {
+        type: "array",
+        items: { type: "string", format: "uuid" },
+        description: "IDs of the runs to cancel. If any of them cannot be cancelled, none is.",
+      },
       status: {
         type: "string",
         enum: ["pending", "running", "all"],
-        description: "All runs with this status; excludes the other fields.",
+        description: "Cancels all runs with this status. Cannot be combined with the other fields.",
       },
     },
   });
@@ -58,13 +62,13 @@ const statelessParams = z.object({ run_id: uuid });
 const waitQuery = z.object({
   cancel_on_disconnect: queryCancel.optional().openapi({
     description:
-      "Cancels the run if this client disconnects and no client connects to the stream of the run within the grace period (THREADMILL_DISCONNECT_GRACE, default 2 s). Also accepts `cancel` (true) and `continue` (false).",
+      "Cancels the run if this client disconnects and no client connects to the run's stream within the grace period (THREADMILL_DISCONNECT_GRACE, default 2 s). Also accepts `cancel` (true) and `continue` (false).",
   }),
   on_disconnect: OnDisconnect.optional().openapi({ description: "Alternative to `cancel_on_disconnect`." }),
 });
 
 const streamQuery = waitQuery.extend({
-  namespace: repeated(z.string()).optional().openapi({ description: "Accepted; has no effect yet." }),
+  namespace: repeated(z.string()).optional().openapi({ description: "Accepted for compatibility, but has no effect." }),
 });
 
 const joinStreamQuery = waitQuery.extend({
@@ -73,12 +77,12 @@ const joinStreamQuery = waitQuery.extend({
 
 const resumeHeaders = z.object({
   "Last-Event-ID": z.string().optional().openapi({
-    description: "Id of the last received event: the stream starts after it. `-1` returns all events.",
+    description: "ID of the last received event. The stream starts with the next event; `-1` returns all events.",
   }),
 });
 
-const CONTENT_LOCATION = "Path of the run; clients parse the run's id from its end.";
-const LOCATION = "Path to resume with GET after a broken connection, with the query of this request.";
+const CONTENT_LOCATION = "Path of the run. The last segment is the run ID.";
+const LOCATION = "Path to request with GET after a broken connection. Includes the query string of this request.";
 
 const runCreated = {
   ...jsonResponse(Run, "The pending run."),
@@ -88,14 +92,14 @@ const runCreated = {
 const newRunHeaders = responseHeaders({ "Content-Location": CONTENT_LOCATION, Location: LOCATION });
 
 const runEvents = {
-  ...eventStream("The first event is `metadata` with the run's id. The stream closes once the run's status is final."),
+  ...eventStream("The first event is `metadata` and contains the run ID. The stream closes when the run has ended."),
   headers: newRunHeaders,
 };
 
-const joinedEvents = eventStream("Events, after `Last-Event-ID` if given.");
+const joinedEvents = eventStream("The run's events. With `Last-Event-ID`, only the events after that ID.");
 
 const OUTPUT =
-  "The values after the run. The output of a paused run includes `__interrupt__`. A failed run returns `{__error__: {error, message}}` with status 200.";
+  "The state values after the run. The output of a paused run includes `__interrupt__`. A failed run returns `{__error__: {error, message}}` with status 200.";
 
 /** Line breaks may precede the JSON; they keep the connection alive. */
 const runOutput = { ...jsonResponse(z.unknown(), OUTPUT), headers: newRunHeaders };
@@ -108,7 +112,7 @@ export const runRoutes = routeGroup("Thread Runs", {
     method: "post",
     path: "/threads/{thread_id}/runs",
     summary: "Create a run",
-    description: "Returns at once; the run starts when the thread is free.",
+    description: "Returns immediately. The run starts when the thread has no other active run.",
     request: { params: threadParams, body: jsonBody(runCreate) },
     responses: { 200: runCreated, ...errorResponses(404, 409, 413, 422) },
   },
@@ -124,7 +128,7 @@ export const runRoutes = routeGroup("Thread Runs", {
   createRunWait: {
     method: "post",
     path: "/threads/{thread_id}/runs/wait",
-    summary: "Create a run and wait for its end",
+    summary: "Create a run and wait for its output",
     request: { params: threadParams, query: waitQuery, body: jsonBody(runCreate) },
     responses: { 200: runOutput, ...errorResponses(404, 409, 413, 422) },
   },
@@ -132,7 +136,7 @@ export const runRoutes = routeGroup("Thread Runs", {
   listRuns: {
     method: "get",
     path: "/threads/{thread_id}/runs",
-    summary: "List the runs of a thread",
+    summary: "List a thread's runs",
     request: {
       params: threadParams,
       query: z.object({
@@ -158,8 +162,7 @@ export const runRoutes = routeGroup("Thread Runs", {
     method: "delete",
     path: "/threads/{thread_id}/runs/{run_id}",
     summary: "Delete a run",
-    description:
-      "Also deletes the run's checkpoints. Fails while this or another run of the thread is pending or running.",
+    description: "Also deletes the run's checkpoints. Fails while any run of the thread is pending or running.",
     request: { params: runParams },
     responses: { 204: { description: "Deleted." }, ...errorResponses(404, 409, 422) },
   },
@@ -167,7 +170,7 @@ export const runRoutes = routeGroup("Thread Runs", {
   joinRun: {
     method: "get",
     path: "/threads/{thread_id}/runs/{run_id}/join",
-    summary: "Wait for the end of a run",
+    summary: "Wait for a run's output",
     request: { params: runParams, query: waitQuery },
     responses: { 200: joinedOutput, ...errorResponses(404, 422) },
   },
@@ -175,7 +178,7 @@ export const runRoutes = routeGroup("Thread Runs", {
   joinRunStream: {
     method: "get",
     path: "/threads/{thread_id}/runs/{run_id}/stream",
-    summary: "Stream the events of a run",
+    summary: "Stream a run's events",
     request: { params: runParams, query: joinStreamQuery, headers: resumeHeaders },
     responses: { 200: joinedEvents, ...errorResponses(404, 422) },
   },
@@ -185,19 +188,23 @@ export const runRoutes = routeGroup("Thread Runs", {
     path: "/threads/{thread_id}/runs/{run_id}/cancel",
     summary: "Cancel a run",
     description:
-      "`interrupt` keeps the run and its checkpoints. `rollback` deletes both and restores the thread. An ended run " +
-      "cannot be cancelled; a paused run has ended.",
+      "`interrupt` keeps the run and its checkpoints. `rollback` deletes both and restores the thread. A run that has ended " +
+      "cannot be cancelled; this includes paused runs.",
     request: {
       params: runParams,
       query: z.object({
-        wait: queryFlag("Returns once the run has stopped."),
+        wait: queryFlag("Whether to return only after the run has stopped."),
         action: CancelAction.default("interrupt"),
-        reason: z.string().max(1000).optional().openapi({ description: "Stored as the run's cancel_reason." }),
+        reason: z
+          .string()
+          .max(1000)
+          .optional()
+          .openapi({ description: "Reason to store in the run's `cancel_reason` field." }),
       }),
     },
     responses: {
       202: { description: "The run will stop." },
-      204: { description: "The run has stopped; with `wait`." },
+      204: { description: "The run has stopped. Returned only with `wait`." },
       ...errorResponses(404, 409, 422),
     },
   },
@@ -208,8 +215,8 @@ export const runRoutes = routeGroup("Thread Runs", {
     path: "/runs/cancel",
     summary: "Cancel several runs",
     description:
-      "Cancels the named runs of one thread, all or none, or all runs with a status. Returns when the cancels are durable; " +
-      "the runs stop soon after.",
+      "Cancels the given runs of one thread (all or none), or all runs with a given status. Returns when the cancellations " +
+      "are durable; the runs stop shortly afterwards.",
     request: { query: z.object({ action: CancelAction.default("interrupt") }), body: jsonBody(runCancelMany) },
     responses: { 204: { description: "The runs will stop." }, ...errorResponses(404, 409, 422) },
   },
@@ -221,7 +228,7 @@ export const statelessRunRoutes = routeGroup("Stateless Runs", {
     method: "post",
     path: "/runs",
     summary: "Create a stateless run",
-    description: "Runs on its own hidden thread.",
+    description: "Executes the run on a new hidden thread.",
     request: { body: jsonBody(statelessRunCreate) },
     responses: { 200: runCreated, ...errorResponses(404, 413, 422) },
   },
@@ -237,7 +244,7 @@ export const statelessRunRoutes = routeGroup("Stateless Runs", {
   createStatelessRunWait: {
     method: "post",
     path: "/runs/wait",
-    summary: "Create a stateless run and wait for its end",
+    summary: "Create a stateless run and wait for its output",
     request: { query: waitQuery, body: jsonBody(statelessRunCreate) },
     responses: { 200: runOutput, ...errorResponses(404, 413, 422) },
   },
@@ -256,7 +263,7 @@ export const statelessRunRoutes = routeGroup("Stateless Runs", {
   joinStatelessRun: {
     method: "get",
     path: "/runs/{run_id}/join",
-    summary: "Wait for the end of a stateless run",
+    summary: "Wait for a stateless run's output",
     request: { params: statelessParams, query: waitQuery },
     responses: { 200: joinedOutput, ...errorResponses(404, 422) },
   },
@@ -264,7 +271,7 @@ export const statelessRunRoutes = routeGroup("Stateless Runs", {
   joinStatelessRunStream: {
     method: "get",
     path: "/runs/{run_id}/stream",
-    summary: "Stream the events of a stateless run",
+    summary: "Stream a stateless run's events",
     request: { params: statelessParams, query: joinStreamQuery, headers: resumeHeaders },
     responses: { 200: joinedEvents, ...errorResponses(404, 422) },
   },

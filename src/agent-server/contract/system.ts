@@ -8,7 +8,7 @@ export const ServerInfo = z
     version: z.string().openapi({ example: "0.16.0" }),
     threadmill_version: z.string(),
     langgraph_js_version: z.string().optional(),
-    context: z.literal("js").openapi({ description: "The language of the graphs." }),
+    context: z.literal("js").openapi({ description: "Programming language of the graphs." }),
     flags: jsonObject,
     metadata: jsonObject,
   })
@@ -21,7 +21,7 @@ export const systemRoutes = routeGroup("System", {
     method: "get",
     path: "/ok",
     summary: "Check that the server is up",
-    request: { query: z.object({ check_db: queryFlag("Also checks the database.") }) },
+    request: { query: z.object({ check_db: queryFlag("Whether to also check the database.") }) },
     responses: {
       200: jsonResponse(z.object({ ok: z.literal(true) }), "The server is up."),
       ...errorResponses(422, 500),

@@ -21,18 +21,18 @@ import { checkpointRef } from "./run-schemas.ts";
 
 const stateSelect = repeated(
   z.string().regex(/^(values|next|tasks|metadata|created_at|checkpoint|parent_checkpoint|interrupts)$|^values\../, {
-    error: "must be a field of the state, or values.<key>",
+    error: "must be a state field, or values.<key>",
   }),
-).openapi({ description: "Returns only these fields; `values.<key>` for single values." });
+).openapi({ description: "State fields to return. Use `values.<key>` for a single key of `values`." });
 
 const stateQuery = z.object({
-  subgraphs: queryFlag("Include the states of subgraphs in the tasks."),
+  subgraphs: queryFlag("Whether to include the subgraphs' states in the tasks."),
   select: stateSelect.optional(),
 });
 
 const stateResponse = jsonResponse(PartialThreadState, "The state.");
 
-/** `as_node` is the node that the update counts as; by default the graph decides. */
+/** `as_node` is the node to which the update is attributed. By default, LangGraph chooses the node. */
 export const stateUpdate = z
   .object({
     values: withDefault(nullable(z.union([jsonObject, z.array(z.unknown())], "must be an object or a list")), null),
@@ -51,7 +51,7 @@ const before = z
       z.object({ checkpoint_id: checkpointId }),
       z.object({ configurable: z.object({ checkpoint_id: checkpointId }) }),
     ],
-    "must be a checkpoint id, a checkpoint, or a config with a checkpoint_id",
+    "must be a checkpoint ID, a checkpoint, or a config with a checkpoint_id",
   )
   .transform((from) => {
     if (typeof from === "string") return from;
@@ -62,7 +62,10 @@ const before = z
 export const historySearch = z
   .object({
     limit,
-    before: optional(before).openapi({ description: "A checkpoint id, a checkpoint, or a config with one." }),
+    before: optional(before).openapi({
+      description:
+        "Returns only states older than this checkpoint: a checkpoint ID, a checkpoint, or a config with a `checkpoint_id`.",
+    }),
     metadata: optional(searchable),
     checkpoint: optional(checkpointRef),
     select: optional(stateSelect),
@@ -75,7 +78,7 @@ export const threadStateRoutes = routeGroup("Threads", {
   getThreadState: {
     method: "get",
     path: "/threads/{thread_id}/state",
-    summary: "Get the latest state of a thread",
+    summary: "Get a thread's latest state",
     request: { params: threadParams, query: stateQuery },
     responses: { 200: stateResponse, ...errorResponses(404, 422) },
   },
@@ -83,7 +86,7 @@ export const threadStateRoutes = routeGroup("Threads", {
   getThreadStateAt: {
     method: "get",
     path: "/threads/{thread_id}/state/{checkpoint_id}",
-    summary: "Get the state of a thread at a checkpoint",
+    summary: "Get a thread's state at a checkpoint",
     request: { params: threadParams.extend({ checkpoint_id: checkpointId }), query: stateQuery },
     responses: { 200: stateResponse, ...errorResponses(404, 422) },
   },
@@ -91,7 +94,7 @@ export const threadStateRoutes = routeGroup("Threads", {
   getThreadStateAtCheckpoint: {
     method: "post",
     path: "/threads/{thread_id}/state/checkpoint",
-    summary: "Get the state of a thread, or of a subgraph, at a checkpoint",
+    summary: "Get a thread's or a subgraph's state at a checkpoint",
     request: {
       params: threadParams,
       body: jsonBody(
@@ -109,9 +112,9 @@ export const threadStateRoutes = routeGroup("Threads", {
   updateThreadState: {
     method: "post",
     path: "/threads/{thread_id}/state",
-    summary: "Update the state of a thread",
+    summary: "Update a thread's state",
     description:
-      "Creates a checkpoint after the latest, or after the given one. Fails while a run is pending or running.",
+      "Creates a checkpoint based on the given checkpoint, or on the latest checkpoint by default. Fails while a run of the thread is pending or running.",
     request: { params: threadParams, body: jsonBody(stateUpdate) },
     responses: {
       200: jsonResponse(z.object({ checkpoint: Checkpoint }), "The new checkpoint."),
@@ -122,7 +125,7 @@ export const threadStateRoutes = routeGroup("Threads", {
   getThreadHistory: {
     method: "get",
     path: "/threads/{thread_id}/history",
-    summary: "List past states of a thread",
+    summary: "List a thread's past states",
     request: {
       params: threadParams,
       query: z.object({
@@ -137,7 +140,7 @@ export const threadStateRoutes = routeGroup("Threads", {
   postThreadHistory: {
     method: "post",
     path: "/threads/{thread_id}/history",
-    summary: "Search past states of a thread",
+    summary: "Search a thread's past states",
     request: { params: threadParams, body: jsonBody(historySearch) },
     responses: { 200: jsonResponse(z.array(PartialThreadState), "Newest first."), ...errorResponses(404, 422) },
   },

@@ -20,10 +20,10 @@ import { PartialThread, Thread, ThreadStatus, ThreadStreamMode } from "./records
 import { routeGroup } from "./route-group.ts";
 import { command } from "./run-schemas.ts";
 
-/** Time to live of a thread without an update. `keep_latest` only deletes its old checkpoints. */
+/** Time to live of a thread without an update. `keep_latest` deletes only the thread's old checkpoints. */
 export const threadTtl = z
   .object({
-    ttl: z.number().positive().openapi({ description: "Minutes since the last update." }),
+    ttl: z.number().positive().openapi({ description: "Time to live, in minutes since the thread's last update." }),
     strategy: withDefault(z.enum(["delete", "keep_latest"]), "delete"),
   })
   .openapi("ThreadTtl");
@@ -34,7 +34,10 @@ const superstep = z.object({
     z.object({
       values: withDefault(z.unknown(), null),
       command: optional(command),
-      as_node: z.string().min(1).openapi({ description: "The node that the update counts as; `__input__` for input." }),
+      as_node: z
+        .string()
+        .min(1)
+        .openapi({ description: "Node to which the update is attributed; `__input__` for the graph's input." }),
     }),
   ),
 });
@@ -69,7 +72,7 @@ export type ThreadFilter = z.output<typeof threadFilter>;
 
 // A path into a thread, like `values.messages[-1].content`.
 const extractPath = z.string().regex(/^(values|metadata|config|interrupts)($|[.[])/, {
-  error: "must start with values, metadata, config or interrupts",
+  error: "must start with `values`, `metadata`, `config` or `interrupts`",
 });
 
 /** `extract` returns parts of each thread by alias in `extracted`. */
@@ -82,7 +85,7 @@ export const threadSearch = z
     sort_by: withDefault(z.enum(["thread_id", "status", "created_at", "updated_at", "state_updated_at"]), "updated_at"),
     sort_order: sortOrder,
     select: optional(
-      // Clients may name `context`, although threads have none.
+      // Clients may request `context`, although threads have no such field.
       selectOf([...Thread.omit({ ttl: true, extracted: true }).keyof().options, "context"]),
     ),
     extract: optional(
@@ -133,7 +136,7 @@ export const threadRoutes = routeGroup("Threads", {
       query: z.object({
         include: repeated(z.enum(["ttl"]))
           .optional()
-          .openapi({ description: "Fields that are omitted by default." }),
+          .openapi({ description: "Fields to return that are omitted by default." }),
       }),
     },
     responses: { 200: jsonResponse(Thread, "The thread."), ...errorResponses(404, 422) },
@@ -152,7 +155,7 @@ export const threadRoutes = routeGroup("Threads", {
     },
     responses: {
       200: jsonResponse(Thread, "The updated thread."),
-      204: { description: "Updated; with `Prefer: return=minimal`." },
+      204: { description: "The thread was updated. Returned with `Prefer: return=minimal`." },
       ...errorResponses(404, 422),
     },
   },
@@ -161,7 +164,7 @@ export const threadRoutes = routeGroup("Threads", {
     method: "delete",
     path: "/threads/{thread_id}",
     summary: "Delete a thread",
-    description: "Also deletes its runs and checkpoints, and stops active runs.",
+    description: "Also deletes the thread's runs and checkpoints, and stops active runs.",
     request: { params: threadParams },
     responses: { 204: { description: "Deleted." }, ...errorResponses(404, 422) },
   },
@@ -171,7 +174,8 @@ export const threadRoutes = routeGroup("Threads", {
     method: "post",
     path: "/threads/{thread_id}/copy",
     summary: "Copy a thread",
-    description: "The copy has the state and history of its source, and no runs. Returns 409 for an unknown source.",
+    description:
+      "The copy has the state and history of the source thread, but no runs. Returns 409 if the source thread does not exist.",
     request: { params: threadParams },
     responses: { 200: jsonResponse(Thread, "The copy."), ...errorResponses(409, 422) },
   },
@@ -179,9 +183,9 @@ export const threadRoutes = routeGroup("Threads", {
   streamThread: {
     method: "get",
     path: "/threads/{thread_id}/stream",
-    summary: "Stream the events of a thread",
+    summary: "Stream a thread's events",
     description:
-      "Streams the events of all its runs, one run after the other. The stream ends when the thread is deleted.",
+      "Streams the events of all runs of the thread, one run after the other. The stream ends when the thread is deleted.",
     request: {
       params: threadParams,
       query: z.object({
@@ -191,10 +195,13 @@ export const threadRoutes = routeGroup("Threads", {
       headers: z.object({
         "Last-Event-ID": z.string().optional().openapi({
           description:
-            "Id of the last received event: the stream starts after it. `-` returns all events. Default: new events only.",
+            "ID of the last received event. The stream starts with the next event; `-` returns all events. Default: only new events.",
         }),
       }),
     },
-    responses: { 200: eventStream("Events, after `Last-Event-ID` if given."), ...errorResponses(404, 422) },
+    responses: {
+      200: eventStream("The thread's events. With `Last-Event-ID`, only the events after that ID."),
+      ...errorResponses(404, 422),
+    },
   },
 });

@@ -36,9 +36,9 @@ export interface EngineOptions {
   settings: EngineSettings;
   database: Database;
   startHost: StartHost;
-  /** Starts the host that reads states. */
+  /** Starts the graph host that reads states. */
   startReader: StartHost;
-  /** The current graphs, for each new host. */
+  /** Returns the current graphs. Called for each new host. */
   setup: () => HostSetup;
   log: Log;
   findToken: FindToken;
@@ -124,7 +124,7 @@ export class Engine {
     publishCancels({ database, events: this.events, log }, cancels);
   }
 
-  /** Waits up to `grace_ms` for runs to end, hands the rest back, and stops all services. */
+  /** Waits up to `grace_ms` for runs to end, returns the remaining runs to the queue, and stops all services. */
   async stop(grace_ms: number): Promise<void> {
     await this.#worker.drain(grace_ms);
     await this.#worker.stop();
@@ -138,7 +138,7 @@ export class Engine {
     try {
       return await this.reader.query({ kind: "summary", graph: { graph_id: run.graph_id, config }, checkpoint });
     } catch (error) {
-      this.#options.log.warn({ error, run_id: run.run_id }, "state of an ended run not read");
+      this.#options.log.warn({ error, run_id: run.run_id }, "reading the state of an ended run failed");
       return undefined;
     }
   }

@@ -79,7 +79,7 @@ export class Heartbeat {
     if (locked.length > 0 && !this.#renewing)
       this.#renewing = database
         .write((tx) => renewLeases(tx, { worker_id, lease_ms, run_ids: left, waits: true }))
-        .catch((error) => log.warn({ error, run_ids: left }, "leases of locked runs not renewed"))
+        .catch((error) => log.warn({ error, run_ids: left }, "renewing the leases of locked runs failed"))
         .finally(() => {
           this.#renewing = undefined;
         });
@@ -153,7 +153,7 @@ export class Rescue {
 
   async #end(run: RunRow): Promise<void> {
     const { database, readState } = this.#options;
-    const message = `The process that executed the run died or lost its database connection in ${run.attempt} attempts.`;
+    const message = `All ${run.attempt} attempts ended because the process that executed the run died or lost its database connection.`;
     const error = run.cancel_action === null ? { error: "TooManyAttempts", message } : undefined;
     const state = run.cancel_action === "rollback" ? undefined : await readState(run);
     const ended = error ? "error" : "aborted";

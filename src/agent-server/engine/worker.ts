@@ -23,14 +23,14 @@ export interface WorkerOptions extends Omit<ExecutorOptions, "onDone">, Heartbea
 
 const HAND_BACK_TIMEOUT_MS = 5_000;
 
-/** setTimeout fires at once for a longer delay. */
+/** setTimeout fires immediately for longer delays. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
 /** Claims and executes runs while hosts have free slots. A run that this process accepts is claimed in the same turn of the event loop. */
 export class Worker implements BackgroundService, PoolListener {
   readonly #options: WorkerOptions;
   readonly #running = new Map<string, Executor>();
-  /** The last workspace that came first while another one held half of the slots. */
+  /** The workspace that was last preferred while another workspace used half of the slots. */
   #last_preferred = "";
   readonly #heartbeat: BackgroundService;
   readonly #polling: BackgroundService;
@@ -142,7 +142,7 @@ export class Worker implements BackgroundService, PoolListener {
       const earlier = this.#running.get(run.run_id);
       const executor = new Executor(run, held_at, { ...this.#options, onDone: (done) => this.#done(done) });
       this.#running.set(run.run_id, executor);
-      // This process lost the run and claimed it again: its previous execution is stopped first.
+      // This process lost the run and claimed it again, so the previous execution must stop first.
       void executor.start(earlier?.stop("lease_lost"));
     }
     if (runs.length === limit && this.#request === "none") this.#request = "check";
@@ -236,8 +236,11 @@ export class Worker implements BackgroundService, PoolListener {
   async #answer({ id, run, request }: Extract<FromHost, { type: "request" }>, host: PooledHost): Promise<void> {
     const executor = run && this.#executorOf(run);
     try {
-      if (run && !executor) throw new Error("The run is no longer executed by this process.");
-      // LangGraph sends some reads without naming a run; they need no lease.
+      if (run && !executor)
+        throw new Error(
+          "This process no longer executes the run: the run has ended, or another process has taken over.",
+        );
+      // Some of LangGraph's reads contain no run id. Reads require no lease.
       const value = executor ? executor.requests.answer(request) : readCheckpoints(this.#options.database, request);
       host.send({ type: "reply", id, value: await value });
     } catch (error) {

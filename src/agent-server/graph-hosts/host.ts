@@ -105,13 +105,13 @@ export interface WriteData {
 export type WriteKey = Pick<WriteData, "task_id" | "channel">;
 
 export interface CheckpointFilter {
-  /** Default: all threads. LangGraph's interface permits it, but the service refuses it. */
+  /** LangGraph's interface allows this field to be absent (all threads), but the service rejects such a request. */
   thread_id?: string;
   checkpoint_ns?: string;
   checkpoint_id?: string;
   /** Only checkpoints older than this one. */
   before?: string;
-  /** Must be contained in the metadata, also nested. */
+  /** Selects checkpoints whose metadata contains these values, including nested values. */
   metadata?: object;
   limit: number;
 }
@@ -189,7 +189,7 @@ export type JsonSchema = Record<string, unknown>;
 
 export interface GraphSchema {
   schema: JsonSchema | null;
-  /** False if the schema contains only the names of the keys. */
+  /** False if the schema contains only key names and no types. */
   is_whole: boolean;
 }
 

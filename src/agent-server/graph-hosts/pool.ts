@@ -18,7 +18,7 @@ export interface PoolOptions {
 
 export interface PoolListener {
   onMessage(message: FromHost, host: PooledHost): void;
-  /** The host died. Each of these runs may be the cause. */
+  /** Called after a host died. Each of these runs may be the cause. */
   onHostLost(runs: RunOrder[], reason: string): void;
   /** These runs have not started in their host, which hangs or has ended. */
   onEvicted(runs: RunOrder[]): void;
@@ -44,7 +44,7 @@ export class PooledHost {
   readonly runs = new Map<string, RunOrder & { started?: boolean }>();
   /** Resolves with the load failures by graph id. */
   readonly loaded = Promise.withResolvers<Record<string, string>>();
-  /** The host executes only one run, which was in a host that died. */
+  /** The host executes only one run, because that run was active in a host that died. */
   readonly isolated: boolean;
   host!: GraphHost;
   /** When the unanswered ping was sent; undefined if there is none. */
@@ -199,7 +199,7 @@ export class HostPool implements BackgroundService {
   }
 
   #handleExit(host: PooledHost, reason: string): void {
-    host.loaded.reject(new Error(`The graph host ended while it loaded the graphs: ${reason}.`));
+    host.loaded.reject(new Error(`The graph host exited while loading the graphs: ${reason}.`));
     this.#hosts.delete(host);
     if (this.#stopped) return;
     this.#options.log.error({ reason, run_ids: [...host.runs.keys()] }, "graph host died");
@@ -232,7 +232,7 @@ export class HostPool implements BackgroundService {
         host.send({ type: "ping", id: ++this.#pings });
       } else if (now - host.pinged_at > this.#timeoutOf(host)) {
         this.#end(host);
-        this.#handleExit(host, `it has not responded for ${this.#timeoutOf(host)} ms`);
+        this.#handleExit(host, `no response for ${this.#timeoutOf(host)} ms`);
       } else if (host.isUnresponsive(now, this.#options.silent_ms)) {
         this.#evictQueuedRuns(host);
       }

@@ -24,7 +24,7 @@ export interface QueryHostOptions {
 
 /** A graph failed to run a query. */
 export class GraphQueryError extends Error {
-  /** The name of the error's class within the graph. */
+  /** Class name of the error that the graph's code threw. */
   readonly kind: string;
   constructor(kind: string, message: string) {
     super(message);
@@ -60,7 +60,10 @@ export class QueryHost {
     const id = this.#nextId++;
     const result = Promise.withResolvers<unknown>();
     const { timeout_ms } = this.#options;
-    const timer = setTimeout(() => this.#discard(`The query took longer than ${timeout_ms} ms.`), timeout_ms);
+    const timer = setTimeout(
+      () => this.#discard(`The graph host did not answer within ${timeout_ms} ms and was terminated.`),
+      timeout_ms,
+    );
     this.#pending.set(id, result);
     this.#host.send({ type: "query", id, query });
     return result.promise.finally(() => clearTimeout(timer)) as Promise<Results[Q["kind"]]>;
@@ -81,7 +84,7 @@ export class QueryHost {
   #start(): GraphHost {
     const host = this.#options.startHost(this.#options.setup(), {
       onMessage: (message) => this.#receive(host, message),
-      onExit: (reason) => this.#discard(`The graph host ended: ${reason}.`),
+      onExit: (reason) => this.#discard(`The graph host exited unexpectedly: ${reason}.`),
     });
     return host;
   }
@@ -104,7 +107,7 @@ export class QueryHost {
   }
 
   #discard(reason: string): void {
-    this.#options.log.error({ reason }, "graph host for queries terminated");
+    this.#options.log.error({ reason }, "query graph host terminated");
     void this.#host?.terminate();
     this.#host = undefined;
     for (const { reject } of this.#pending.values()) reject(new GraphQueryError("GraphHostError", reason));

@@ -28,11 +28,11 @@ export const startInThread =
     worker.on("error", (error) => {
       reason =
         (error as { code?: string }).code === "ERR_WORKER_OUT_OF_MEMORY"
-          ? `it ran out of memory (limit ${memory_mb} MB)`
+          ? `out of memory (heap limit ${memory_mb} MB)`
           : error.message;
     });
     worker.on("exit", (code) => {
-      if (!isTerminating) listener.onExit(reason ?? `a node ended it with exit code ${code}`);
+      if (!isTerminating) listener.onExit(reason ?? `the graph's code called process.exit(${code})`);
     });
     return {
       send(message) {
@@ -58,7 +58,7 @@ export const startInline: StartHost = (setup: HostSetup, listener: HostListener)
   // Loaded on demand: with worker threads the serving thread never loads LangGraph.
   const runtime = import("./inside/runtime.ts").then(({ startRuntime }) => startRuntime(setup, receive));
   return {
-    // Copies the message, like a thread does.
+    // Copies the message, as sending it to a thread would.
     send: (message: ToHost) => {
       const copy = structuredClone(message);
       void runtime.then((host) => host.receive(copy));

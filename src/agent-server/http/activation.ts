@@ -3,7 +3,7 @@ import type { Activation } from "../activation.ts";
 
 export interface ActivationOptions {
   activation: Activation;
-  /** Set in an instance of a deployment. */
+  /** Defined only in an instance of a deployment. */
   rollout: number | undefined;
 }
 

@@ -56,7 +56,7 @@ export function serveAssistants(app: App, assistants: Assistants): void {
   serve(app, routes.setLatestAssistantVersion, async ({ caller, params, query, body, context }) => {
     const version = body.version ?? query.version;
     if (version === undefined)
-      throw new ApiError("invalid_request", { reason: "body.version: the number of the version is missing" });
+      throw new ApiError("invalid_request", { reason: "body.version: the version number is missing" });
     return context.json(await assistants.setLatest(caller, params.assistant_id, version));
   });
 }

@@ -107,7 +107,7 @@ function lastSeen(id: string | undefined): number | undefined {
   if (id === "-1") return 0;
   if (/^\d{1,15}$/.test(id)) return Number(id);
   throw new ApiError("invalid_request", {
-    reason: `header.Last-Event-ID: must be an event id (a whole number) or -1 for all events, but is "${id}"`,
+    reason: `header.Last-Event-ID: must be an event ID (a whole number), or -1 for all events, but is "${id}"`,
   });
 }
 
@@ -217,7 +217,7 @@ class RunResponses {
 const pathOf = ({ thread_id, run_id }: RunPath): string =>
   `${thread_id === undefined ? "" : `/threads/${thread_id}`}/runs/${run_id}`;
 
-/** The query of the request, with the disconnect option of its body, because a GET has no body. */
+/** The query of the request, with the disconnect option of its body, because GET requests have no body. */
 function queryOf(context: Context, cancel: boolean): string {
   const { search, searchParams } = new URL(context.req.url);
   const isCancel = (name: string) => ["cancel", "true", "1"].includes(searchParams.get(name) ?? "");

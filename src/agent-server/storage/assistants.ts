@@ -27,7 +27,7 @@ const assistantQuery = (tx: Tx, tenant_id: string, assistant_id: string) =>
 export const findAssistant = (tx: Tx, tenant_id: string, assistant_id: string): Promise<AssistantRow | undefined> =>
   tx.first(assistantQuery(tx, tenant_id, assistant_id));
 
-/** As {@link findAssistant}, and locks the row until the transaction ends. */
+/** Like {@link findAssistant}, but also locks the row until the transaction ends. */
 export const lockAssistant = (tx: Tx, tenant_id: string, assistant_id: string): Promise<AssistantRow | undefined> =>
   tx.first(tx.dialect.forUpdate(assistantQuery(tx, tenant_id, assistant_id)));
 
@@ -106,7 +106,7 @@ function assistantsMatching(tx: Tx, tenant_id: string, { metadata, graph_id, nam
 export const listDefaultAssistants = (tx: Tx, tenant_id: string): Promise<AssistantRow[]> =>
   tx.all(assistantsMatching(tx, tenant_id, { metadata: MADE_BY_SYSTEM }).selectAll());
 
-/** The default assistants of all workspaces, except those of these graphs. */
+/** The default assistants of all workspaces, except the default assistants of the given graphs. */
 export function listDefaultAssistantsExcept(tx: Tx, graph_ids: readonly string[]): Promise<AssistantRow[]> {
   const query = tx.k
     .selectFrom("assistants")

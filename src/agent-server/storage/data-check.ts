@@ -34,7 +34,7 @@ export async function checkData({ read }: Database, file: string): Promise<void>
   const runs = await lastRun(read);
   if (runs < note.runs)
     throw new ConfigError(
-      `Runs are missing in the database ${file}: its last run has the number ${runs}, expected at least ${note.runs}. Restore all files with this name (also -wal) together. To continue with this database, for example from a backup or after a power cut, delete ${noteOf(file)}.`,
+      `Runs are missing in the database ${file}: the highest run number is ${runs}, but at least ${note.runs} is expected. Restore the database file and its -wal file together. To accept the loss, for example after a power failure or when restoring an older backup, delete ${noteOf(file)}.`,
     );
   if (note.closed || statSync(file).size > MAX_CHECKED_BYTES) return;
   const row = (await read.first(sql<{ quick_check: string }>`pragma quick_check(1)`.compile(read.k))) as {
@@ -62,7 +62,7 @@ export function noteData(
     writeFileSync(written, JSON.stringify({ runs, closed: closed && !isShared } satisfies Note), { mode: 0o600 });
     renameSync(written, noteOf(file));
   };
-  const onError = (error: unknown) => log.warn({ error, file }, "note of the database not written");
+  const onError = (error: unknown) => log.warn({ error, file }, "writing the database note failed");
   const noting = periodicService(NOTE_INTERVAL_MS, () => note(false), onError);
   return {
     start() {
@@ -129,7 +129,7 @@ const SQLITE = { readOnly: 8, corrupt: 11, cannotOpen: 14, notADatabase: 26 };
 
 const damaged = (file: string, reason: string): ConfigError =>
   new ConfigError(
-    `A file of the data folder ${dirname(file)} is damaged (${reason}): restore its files from a backup, or choose another folder with --data. A damaged lock.db can be deleted while no process uses the folder.`,
+    `A file in the data folder ${dirname(file)} is damaged (${reason}): restore its files from a backup, or choose another folder with --data. If lock.db is damaged, stop all processes that use the folder and delete lock.db.`,
   );
 
 function readNote(file: string): Note | undefined {

@@ -95,7 +95,8 @@ export async function* unfold(
     let text = data;
     if (base_seq !== null) {
       const base = base_run_id === null ? textOf(last, base_seq) : await outputOf(tx, base_run_id);
-      if (typeof base !== "string") throw new Error(`The delta base of event ${seq} is missing.`);
+      if (typeof base !== "string")
+        throw new Error(`The event log is corrupt: the delta base of event ${seq} is missing.`);
       text = applyDelta(base, { copies: copies ?? "", added: data });
     }
     if (text.length >= LONG) last.set(event, { seq, text });
@@ -121,7 +122,7 @@ const pageQuery = prepared<{ run_id: string; after: number; limit: number }, Eve
     .limit(p("limit")),
 );
 
-/** An event, its delta base, the base of that, and so on. */
+/** An event and its chain of delta bases. */
 const chainQuery = prepared<{ run_id: string; seq: number }, EventRow>((k, p) =>
   k
     .withRecursive("chain", (w) =>

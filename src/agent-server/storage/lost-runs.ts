@@ -35,7 +35,10 @@ const lostRuns = (tx: Tx, { lease_ms, missed_ms, limit, rollout }: Lost) =>
 export const findLostRuns = (tx: Tx, lost: Lost): Promise<Pick<RunRow, "run_id" | "worker_id">[]> =>
   tx.all(lostRuns(tx, lost).select(["run_id", "worker_id"]));
 
-/** As {@link findLostRuns}, and locks runs and threads. Skips locked rows: a process that hangs must not block the rescue. */
+/**
+ * Like {@link findLostRuns}, but also locks the runs and threads. Skips locked rows, so that a process that hangs
+ * cannot block the rescue.
+ */
 export const lockLostRuns = async (tx: Tx, lost: Lost): Promise<RunRow[]> => {
   const runs = await tx.all<RunRow>(tx.dialect.skipLocked(lostRuns(tx, lost).selectAll()));
   if (runs.length === 0) return [];

@@ -5,7 +5,7 @@ import { isActiveRollout } from "./active-rollout.ts";
 import { PENDING, RUNNING } from "./runs.ts";
 import type { RunRow } from "./schema.ts";
 
-/** Whether a run may be claimable, read without a transaction. False is exact. */
+/** Whether a run may be claimable, read without a transaction. True can be wrong; false cannot. */
 export const mayClaim = async (tx: Tx, rollout?: number): Promise<boolean> =>
   (await tx.first(rollout === undefined ? dueQuery(tx, {}) : dueToRolloutQuery(tx, { rollout }))) !== undefined;
 
@@ -183,7 +183,7 @@ export const renewLeases = (
   );
 };
 
-/** Includes locked rows. */
+/** Returns the runs that the worker holds, including locked rows. */
 export const findHeld = (tx: Tx, held: Held): Promise<HeldRun[]> =>
   tx.all(heldBy(tx, held).select(["run_id", "epoch", "cancel_action"]));
 

@@ -62,11 +62,11 @@ function runQuery(tx: Tx, { run_id, tenant_id, thread_id }: RunKey & Partial<Thr
   return thread_id === undefined ? query : query.where("thread_id", "=", thread_id);
 }
 
-/** A run of the tenant, on this thread if one is given. */
+/** Finds a tenant's run. With a thread id, the run must belong to that thread. */
 export const findRun = (tx: Tx, key: RunKey & Partial<ThreadRunKey>): Promise<RunRow | undefined> =>
   tx.first(runQuery(tx, key));
 
-/** As {@link findRun}, and locks the row until the transaction ends. */
+/** Like {@link findRun}, but also locks the row until the transaction ends. */
 export const lockRun = (tx: Tx, key: ThreadRunKey): Promise<RunRow | undefined> =>
   tx.first(tx.dialect.forUpdate(runQuery(tx, key)));
 

@@ -35,7 +35,7 @@ export interface ThreadRow {
   thread_id: string;
   tenant_id: string;
   status: ThreadStatus;
-  /** The status without active runs. */
+  /** The thread's status while no run is active. */
   idle_status: ThreadStatus;
   metadata: string;
   config: string;
@@ -80,7 +80,7 @@ export interface RunRow {
   crashes: number;
   worker_id: number | null;
   lease_until: number | null;
-  /** The intent to stop. */
+  /** The requested cancel action; null if no cancellation was requested. */
   cancel_action: CancelAction | null;
   cancel_reason: string | null;
   /** Response body of wait and join, as JSON; null until the run has ended. */
@@ -107,7 +107,7 @@ export interface ThreadSnapshot {
   graph_id?: unknown;
   assistant_id?: unknown;
   updated_at: number;
-  /** The `updated_at` that the run set: while it is unchanged, so is the record. */
+  /** The `updated_at` value that the run set. If it is unchanged, the record has not changed since. */
   changed_at: number;
 }
 
@@ -133,7 +133,7 @@ export interface CheckpointRow {
   checkpoint_id: string;
   tenant_id: string;
   parent_checkpoint_id: string | null;
-  /** The run that wrote it; null for a state update. */
+  /** The run that wrote the checkpoint; null for a state update. */
   run_id: string | null;
   epoch: number;
   /** The checkpoint without its channel values, as JSON. */

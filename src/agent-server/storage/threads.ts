@@ -44,7 +44,7 @@ const findQuery = prepared<ThreadKey, ThreadRow>((k, p) =>
   k.selectFrom("threads").selectAll().where("thread_id", "=", p("thread_id")).where("tenant_id", "=", p("tenant_id")),
 );
 
-/** As {@link findThread}, and locks the row. Every transaction that changes a thread's runs or state takes this lock first. */
+/** Like {@link findThread}, and locks the row. Transactions that change a thread's runs or state take this lock first. */
 export const lockThread = (tx: Tx, tenant_id: string, thread_id: string): Promise<ThreadRow | undefined> =>
   tx.first(lockQuery(tx, { tenant_id, thread_id }));
 
@@ -115,7 +115,7 @@ const busyQuery = prepared<{ thread_id: string; metadata: string }, { updated_at
     .returning("updated_at"),
 );
 
-/** `status` applies while no other run is active. */
+/** `status` is the thread's status when no other run is active. */
 export type ThreadOutcome = Pick<ThreadRow, "thread_id" | "status" | "values" | "interrupts" | "error">;
 
 /** Stores the state after a run or an update; the thread stays busy while another run is active. */

@@ -33,7 +33,7 @@ const COPY = "__copy__";
 interface ComputedRecord {
   base: string | undefined;
   updated_at: number;
-  /** Undefined for a thread without a graph, which has no state. */
+  /** Undefined if the thread has no graph and therefore no state. */
   state: StateSummary | undefined;
 }
 

@@ -26,7 +26,11 @@ const MIN_KEY_LENGTH = 32;
 
 export async function createAccess({ api_keys, oidc, host }: Config, database: Database, log: Log): Promise<Access> {
   const weak = api_keys.filter((key) => key.length < MIN_KEY_LENGTH).length;
-  if (weak > 0) log.warn({ keys: weak, min_length: MIN_KEY_LENGTH }, "API_KEYS contains keys that can be guessed");
+  if (weak > 0)
+    log.warn(
+      { keys: weak, min_length: MIN_KEY_LENGTH },
+      "API_KEYS contains keys shorter than 32 characters, which can be guessed",
+    );
   const issuer = oidc && new (await import("../../access/oidc-issuer.ts")).OidcIssuer(oidc);
   return new Access({ database, log, api_keys, issuer, is_loopback: isLoopback(host) });
 }
@@ -38,6 +42,6 @@ export async function requireAuthentication(
 ): Promise<void> {
   if (isLoopback(host) || api_keys.length > 0 || oidc || (await hasApiKeys(database.read))) return;
   throw new ConfigError(
-    `${command} would accept requests without authentication on ${host}: create a key with "threadmill keys create", set API_KEYS to one or more keys (comma-separated), or listen on 127.0.0.1 with --host.`,
+    `${command} would accept unauthenticated requests on ${host}: create a key with "threadmill keys create", set API_KEYS to one or more keys (comma-separated), or listen on 127.0.0.1 with --host.`,
   );
 }

@@ -22,7 +22,10 @@ export interface ControlPlane {
   control: Control;
   router: DeploymentRouter;
   start(): void;
-  /** With `dev`, also stops the processes of deployments. With `serve`, the next start adopts them. */
+  /**
+   * With `dev`, also stops the deployments' processes. With `serve`, these processes keep running and the next start
+   * adopts them.
+   */
   stop(): Promise<void>;
 }
 

@@ -98,7 +98,7 @@ async function warnOfFewConnections({ read }: Database, log: Log): Promise<void>
   if (row.free >= MAX_CONNECTIONS) return;
   log.warn(
     { free: row.free, needed: MAX_CONNECTIONS },
-    "few Postgres connections left, requests and runs will wait: raise max_connections or start fewer processes",
+    "few Postgres connections left; requests and runs will wait: raise max_connections or start fewer processes",
   );
 }
 

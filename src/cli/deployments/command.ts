@@ -2,12 +2,15 @@ import { type Command, Option } from "commander";
 import { addServiceCommand, JSON_OPTION, serviceAction, WAIT_OPTIONS, wholeNumber } from "../command.ts";
 
 const DEPLOY_OPTIONS = [
-  new Option("--name <name>", "name of the deployment (default: the name in package.json, or of the folder)"),
+  new Option("--name <name>", "name of the deployment (default: the name in package.json, or the folder's name)"),
   new Option("--config <file>", "path of langgraph.json, relative to the folder (default: langgraph.json)"),
   new Option("--deployment-type <type>", "type of a new deployment")
     .choices(["dev_free", "dev", "prod"])
     .default("dev"),
-  new Option("--install-command <command>", "install dependencies with this command (default: by the lock file)"),
+  new Option(
+    "--install-command <command>",
+    "install dependencies with this command (default: derived from the lock file)",
+  ),
   new Option("--build-command <command>", "build with this command (default: the build script of package.json)"),
   ...WAIT_OPTIONS,
   JSON_OPTION,
@@ -15,10 +18,10 @@ const DEPLOY_OPTIONS = [
 
 const LOG_OPTIONS = [
   new Option("-f, --follow", "print new lines until interrupted"),
-  new Option("--type <type>", "logs of the build, or of the running deployment")
+  new Option("--type <type>", "print the build log or the running deployment's log")
     .choices(["build", "deploy"])
     .default("deploy"),
-  new Option("--revision <id>", "only logs of this revision (default with --type build: the latest)"),
+  new Option("--revision <id>", "print only this revision's logs (default with --type build: the latest revision)"),
   new Option("--limit <n>", "number of recent lines to print").default(100).argParser(wholeNumber(1, 1000)),
   new Option("--level <level>", "minimum log level").choices(["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"]),
   new Option("--json", "print one JSON object per line"),
@@ -38,7 +41,7 @@ export function addDeploymentCommands(program: Command): void {
   const rollback = "redeploy an earlier revision without building it again";
   addServiceCommand(deployments, "rollback", rollback, [...WAIT_OPTIONS, JSON_OPTION])
     .argument("<deployment>", "name or ID of the deployment")
-    .argument("[revision]", "ID of the revision (default: the revision deployed before the current one)")
+    .argument("[revision]", "ID of the revision (default: the revision that was deployed before the current revision)")
     .action(serviceAction(async () => (await import("./deployments.ts")).rollBack));
   addServiceCommand(deployments, "delete", "delete a deployment and its threads", [JSON_OPTION])
     .argument("<deployment>", "name or ID of the deployment")

@@ -30,7 +30,9 @@ const LARGE_BYTES = 50 * MEGABYTE;
 export async function deploy(folder: string, flags: DeployFlags, target: Target): Promise<void> {
   const project = await readDeployProject(folder, flags, process.env);
   if (project.reserved.length > 0)
-    printProgress(`Not sent as secrets, because the service sets them: ${project.reserved.join(", ")}.`);
+    printProgress(
+      `These variables are not sent as secrets, because the service sets their values: ${project.reserved.join(", ")}.`,
+    );
   const archive = await archiveProject(project);
   let deployment: Deployment;
   try {
@@ -52,8 +54,9 @@ async function archiveProject({ folder }: Project): Promise<SourceArchive> {
   if (links.length > 0)
     printProgress(`Skipped symbolic links: ${links.slice(0, 5).join(", ")}${links.length > 5 ? " ..." : ""}.`);
   const archive = await createArchive(folder, paths);
-  printProgress(`Packed ${paths.length} files of ${folder} (${(archive.bytes / MEGABYTE).toFixed(1)} MB).`);
-  if (archive.bytes > LARGE_BYTES) printProgress("The upload is large: exclude files with a .dockerignore.");
+  printProgress(`Packed ${paths.length} files from ${folder} (${(archive.bytes / MEGABYTE).toFixed(1)} MB).`);
+  if (archive.bytes > LARGE_BYTES)
+    printProgress("The upload is large: exclude unneeded files with a .dockerignore file.");
   return archive;
 }
 
@@ -89,7 +92,9 @@ async function createRevision(
 async function upload({ file }: SourceArchive, url: string): Promise<void> {
   const headers = { "content-type": "application/gzip" };
   const answer = await fetch(url, { method: "PUT", headers, body: await openAsBlob(file) }).catch((error: Error) => {
-    throw new CommandError(`The source upload failed: ${(error.cause as Error)?.message ?? error.message}.`);
+    throw new CommandError(
+      `The source upload failed: ${(error.cause as Error)?.message ?? error.message}. Run the command again.`,
+    );
   });
   if (!answer.ok)
     throw new CommandError(`The service rejected the source upload (${answer.status}: ${await answer.text()}).`);

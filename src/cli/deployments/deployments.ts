@@ -41,7 +41,7 @@ export async function listDeployments({ json }: { json?: boolean }, target: Targ
   console.log(formatTable(rows));
 }
 
-/** The control plane stops the instances after this returns. */
+/** Returns before the control plane has stopped the instances. */
 export async function deleteDeployment(name: string, { json }: { json?: boolean }, target: Target): Promise<void> {
   const deployment = await findDeployment(target, name);
   await requestOk(target, "DELETE", `/v2/deployments/${deployment.id}`);
@@ -113,7 +113,7 @@ async function findPreviousRevision(target: Target, { id, name, active_revision_
     if (isPrevious) return revision;
     isPrevious = revision.id === active_revision_id;
   }
-  throw new CommandError(`"${name}" has no earlier revision that was deployed, so it cannot be rolled back.`);
+  throw new CommandError(`Deployment "${name}" cannot be rolled back: no earlier revision was deployed.`);
 }
 
 /**
@@ -138,7 +138,7 @@ export async function waitForRevision(
     if (FINAL.includes(status)) return revision;
     if (Date.now() > deadline)
       throw new CommandError(
-        `Timed out after ${timeout_s} s: revision ${key.revision_id} is still ${status}. The deployment continues.`,
+        `Timed out after ${timeout_s} s: revision ${key.revision_id} is still ${status}. The deployment continues in the background.`,
       );
   }
 }
@@ -148,7 +148,7 @@ export function checkDeployed({ id, status, status_message }: Revision): void {
   if (status === "DEPLOYED") return;
   if (status === "SKIPPED") throw new CommandError(`Revision ${id} was skipped: a newer revision replaced it.`);
   throw new CommandError(
-    `Revision ${id} was not deployed (${status}): ${status_message ?? "The service gives no reason."} The previous revision stays live.`,
+    `Revision ${id} was not deployed (${status}): ${status_message ?? "The service returned no reason."} The previous revision remains live.`,
   );
 }
 

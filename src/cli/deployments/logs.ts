@@ -27,7 +27,9 @@ export async function printLogs(name: string, flags: LogFlags, target: Target): 
   const deployment = await findDeployment(target, name);
   const revision = flags.revision ?? (flags.type === "build" ? deployment.latest_revision_id : undefined);
   if (revision === null)
-    throw new CommandError(`"${deployment.name}" has no revision, so it has no build logs. Deploy it first.`);
+    throw new CommandError(
+      `Deployment "${deployment.name}" has no revision, so there are no build logs. Deploy a revision first.`,
+    );
   const path = `/v2/deployments/${deployment.id}${revision ? `/revisions/${revision}` : ""}/logs`;
   const readPage = (parameters: Record<string, string>): Promise<Logs> => {
     const query = new URLSearchParams({ type: flags.type, ...(flags.level && { level: flags.level }), ...parameters });

@@ -34,7 +34,7 @@ export async function readDeployProject(
   const file = join(root, config);
   const text = await readFile(file, "utf8").catch(() => {
     throw new CommandError(
-      `There is no ${config} in ${root}: pass the folder of the project, or set the file with --config.`,
+      `There is no ${config} in ${root}: pass the project's folder, or set the path of the file with --config.`,
     );
   });
   const project = parseProject(text, file);
@@ -54,7 +54,7 @@ function parseProject(text: string, file: string): JsonObject {
     const project: unknown = JSON.parse(text);
     if (isObject(project) && isObject(project.graphs)) return project;
   } catch (error) {
-    throw new CommandError(`${file} is not valid JSON (${(error as Error).message}).`);
+    throw new CommandError(`${file} is not valid JSON (${(error as Error).message}): correct the file.`);
   }
   throw new CommandError(`${file} must be a JSON object with a field "graphs".`);
 }
@@ -72,14 +72,18 @@ async function readEnvironment(
   }
   if (typeof field === "string") {
     const text = await readFile(join(folder, field), "utf8").catch(() => {
-      throw new CommandError(`${file}: the field "env" names ${field}, which cannot be read.`);
+      throw new CommandError(
+        `${file}: the field "env" refers to the file ${field}, which cannot be read: create the file, or remove the field.`,
+      );
     });
     return parseEnv(text) as Record<string, string>;
   }
   if (Array.isArray(field)) {
     const missing = field.filter((name) => env[String(name)] === undefined);
     if (missing.length > 0)
-      throw new CommandError(`${file}: the field "env" lists variables that are not set: ${missing.join(", ")}.`);
+      throw new CommandError(
+        `${file}: the field "env" lists variables that are not set: ${missing.join(", ")}. Set them in the environment.`,
+      );
     return Object.fromEntries(field.map((name) => [String(name), env[String(name)] as string]));
   }
   if (isObject(field)) return Object.fromEntries(Object.entries(field).map(([name, value]) => [name, String(value)]));
@@ -140,7 +144,7 @@ export async function createArchive(folder: string, paths: readonly string[]): P
     await create({ gzip: true, portable: true, noDirRecurse: true, cwd: folder, file }, names);
     const { size: bytes } = await stat(file);
     if (bytes > MAX_ARCHIVE_BYTES)
-      throw new CommandError("The compressed source exceeds 200 MB: exclude files with a .dockerignore.");
+      throw new CommandError("The compressed source exceeds 200 MB: exclude unneeded files with a .dockerignore file.");
     return { file, bytes, remove };
   } catch (error) {
     await remove();
@@ -171,7 +175,9 @@ async function addFile(root: string, path: string, found: SourceFiles): Promise<
   found.paths.push(path);
   found.bytes += (await stat(join(root, path))).size;
   if (found.paths.length > MAX_FILES || found.bytes > MAX_SOURCE_BYTES)
-    throw new CommandError(`${root} has more than ${MAX_FILES} files or 1 GB: exclude files with a .dockerignore.`);
+    throw new CommandError(
+      `${root} contains more than ${MAX_FILES} files or 1 GB: exclude unneeded files with a .dockerignore file.`,
+    );
 }
 
 /** The last matching rule decides: rules of deeper folders come after those of their parents. */

@@ -8,17 +8,20 @@ const UPLOAD_OPTIONS = [
     .choices(["auto", "json", "jsonl", "csv", "lm-eval", "promptfoo"])
     .default("auto"),
   new Option("--name <experiment>", "name of the experiment (default: the name in the file, or the file name)"),
-  new Option("--dataset <name>", "dataset that the rows belong to; created if it does not exist"),
+  new Option("--dataset <name>", "name of the dataset that the rows belong to; created if missing"),
   new Option("--dataset-id <id>", "ID of the dataset, instead of --dataset"),
   new Option("--description <text>", "description of the experiment"),
   new Option("--metadata <json>", "metadata of the experiment, as a JSON object").argParser(jsonObject),
-  new Option("--provider <id>", "for a promptfoo file: upload only the results of this provider (ID or label)"),
-  new Option("--prompt <label>", "for a promptfoo file: upload only the results of this prompt"),
-  new Option("--json", "print the response of the service as JSON"),
+  new Option("--provider <id>", "for a promptfoo file: upload only this provider's results (ID or label)"),
+  new Option(
+    "--prompt <label>",
+    "for a promptfoo file: upload only this prompt's results (label or start of the text)",
+  ),
+  new Option("--json", "print the service's response as JSON"),
 ];
 
 const EXPORT_OPTIONS = [
-  new Option("--format <format>", "format of the output (default: by the file extension, or json)").choices([
+  new Option("--format <format>", "output format (default: derived from the file extension, or json)").choices([
     "json",
     "jsonl",
     "csv",
@@ -33,7 +36,10 @@ const RUN_OPTIONS = [
   new Option("--name <experiment>", "name of the experiment (default: the assistant and the time)"),
   new Option("--concurrency <n>", "maximum number of concurrent runs").default(4).argParser(wholeNumber(1, 1000)),
   new Option("--repetitions <n>", "number of runs per example").default(1).argParser(wholeNumber(1, 1000)),
-  new Option("--journal <file>", "file for finished rows until the upload (default: named by dataset and assistant)"),
+  new Option(
+    "--journal <file>",
+    "file that stores finished rows until the upload (default: named after the dataset and assistant)",
+  ),
   JSON_OPTION,
 ];
 

@@ -20,7 +20,7 @@ export interface ExportFlags {
   output?: string;
 }
 
-/** The maximum of every route. */
+/** Page size: the maximum that all list routes accept. */
 const PAGE = 100;
 
 /**
@@ -99,7 +99,7 @@ async function findByName(target: Target, name: string): Promise<Session> {
 
 async function readDataset(target: Target, { name, reference_dataset_id }: Session): Promise<Dataset> {
   if (reference_dataset_id === null)
-    throw new CommandError(`The experiment "${name}" has no dataset, so it has no rows to export.`);
+    throw new CommandError(`The experiment "${name}" cannot be exported: it belongs to no dataset and has no rows.`);
   return requestJson<Dataset>(target, "GET", `/api/v1/datasets/${reference_dataset_id}`);
 }
 

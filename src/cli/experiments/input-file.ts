@@ -13,7 +13,7 @@ export class InputFile {
   /** In lower case, with the dot. */
   readonly extension: string;
   readonly #path: string;
-  /** Bytes read in the current pass. */
+  /** Number of bytes read in the current pass. */
   read = 0;
   onRead: () => void = () => undefined;
 

@@ -105,7 +105,7 @@ export class RowCompleter {
       isEmpty = false;
       yield row;
     }
-    if (isEmpty) throw this.#file.error("", "there are no rows to upload.");
+    if (isEmpty) throw this.#file.error("", "the file contains no rows to upload.");
   }
 
   #times(): JsonObject {

@@ -33,7 +33,8 @@ export async function runExperiment(flags: RunFlags, target: Target): Promise<vo
   const evaluators: Evaluators = flags.evaluators ? await loadEvaluators(flags.evaluators) : new Map();
   const dataset = await findDataset(target, flags.dataset);
   const examples = await readExamples(target, dataset);
-  if (examples.length === 0) throw new CommandError(`Dataset "${dataset.name}" has no examples to run.`);
+  if (examples.length === 0)
+    throw new CommandError(`Dataset "${dataset.name}" has no examples. Add examples, or choose another dataset.`);
   const journal = new Journal(flags.journal ?? defaultJournal(flags));
   try {
     await runExamples(examples, flags, target, evaluators, journal);
@@ -47,7 +48,7 @@ async function findDataset(target: Target, name: string): Promise<Dataset> {
   const query = new URLSearchParams({ name });
   const [dataset] = await requestJson<Dataset[]>(target, "GET", `/api/v1/datasets?${query}`);
   if (dataset) return dataset;
-  throw new CommandError(`There is no dataset "${name}" at ${target.url}.`);
+  throw new CommandError(`There is no dataset "${name}" at ${target.url}: pass the name or ID of an existing dataset.`);
 }
 
 async function readExamples(target: Target, { id }: Dataset): Promise<Example[]> {
@@ -144,7 +145,9 @@ async function upload(dataset: Dataset, flags: RunFlags, target: Target, journal
 function resultDatasetOf({ name, externally_managed }: Dataset): string {
   if (externally_managed) return name;
   const results = `${name} (results)`;
-  process.stderr.write(`Dataset "${name}" was not created by an upload, so the experiment goes to "${results}".\n`);
+  process.stderr.write(
+    `Dataset "${name}" does not accept uploads, so the experiment is stored in dataset "${results}".\n`,
+  );
   return results;
 }
 
@@ -153,7 +156,7 @@ async function isStored(target: Target, name: string, rows: number): Promise<boo
   const query = new URLSearchParams({ name, include_stats: "true" });
   const [session] = await requestJson<Session[]>(target, "GET", `/api/v1/sessions?${query}`);
   if (session?.run_count !== rows) return false;
-  process.stderr.write(`Experiment "${name}" is already stored.\n`);
+  process.stderr.write(`Experiment "${name}" was already uploaded.\n`);
   return true;
 }
 

@@ -39,7 +39,9 @@ export async function uploadExperiment(path: string, flags: UploadFlags, target:
     const body = bodyOf(file, results, upload);
     // An error in the first chunk is reported before anything is sent.
     const first = await body.next();
-    const chunks = continueFrom(first, body, () => progress.showWait(step(), "waiting for the service to store them"));
+    const chunks = continueFrom(first, body, () =>
+      progress.showWait(step(), "waiting for the service to store the rows"),
+    );
     const answer = await request(target, "POST", "/api/v1/datasets/upload-experiment", chunks);
     progress.end(step());
     warnOfUnknownFields(results.unknown());
@@ -105,7 +107,7 @@ async function* continueFrom(
 function warnOfUnknownFields(unknown: ReadonlySet<string>): void {
   if (unknown.size === 0) return;
   const names = [...unknown].map((name) => `"${name}"`).join(", ");
-  process.stderr.write(`warning: unknown fields of rows are not stored: ${names}.\n`);
+  process.stderr.write(`warning: unknown row fields are not stored: ${names}.\n`);
 }
 
 function describeRejection(

@@ -56,7 +56,7 @@ export async function listKeys(flags: Flags & { json?: boolean }): Promise<void>
   console.log(formatTable([["ID", "STATUS", "USER", "WORKSPACE", "LAST USED (UTC)", "SCOPES", "NAME"], ...lines]));
 }
 
-/** @param text the ID of a key, or the whole key */
+/** @param text a key ID, or the complete key */
 export async function revokeKey(text: string, flags: Flags): Promise<void> {
   const key_id = parseKeyId(text) ?? text;
   const count = await withSharedDatabase(flags, (database) =>

@@ -14,7 +14,7 @@ const CREATE_OPTIONS = [
   new Option("--scope <scope...>", `allowed scopes (default: ${DEFAULT_SCOPES.join(", ")})`).choices(SCOPES),
 ];
 
-const RETIRE_OPTION = new Option("--retire", "remove the encryption keys that are no longer in use");
+const RETIRE_OPTION = new Option("--retire", "remove encryption keys that are no longer in use");
 
 /** The commands open the database directly, so they work before the first start of the service and while it runs. */
 export function addKeyCommands(program: Command, storageOptions: readonly Option[]): void {
@@ -30,7 +30,7 @@ export function addKeyCommands(program: Command, storageOptions: readonly Option
   add("revoke", "revoke an API key permanently", [])
     .argument("<id>", "ID of the key")
     .action(async (id: string, flags: Flags) => (await import("./api-keys.ts")).revokeKey(id, flags));
-  add("rotate-encryption", "encrypt all secrets with a new key, also while services run", [RETIRE_OPTION]).action(
+  add("rotate-encryption", "encrypt all secrets with a new key; services may be running", [RETIRE_OPTION]).action(
     async (flags: RotateFlags) => (await import("./rotate-encryption.ts")).rotateEncryption(flags),
   );
 }

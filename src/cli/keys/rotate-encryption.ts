@@ -14,7 +14,7 @@ export interface RotateFlags extends Flags {
   retire?: boolean;
 }
 
-/** A process that encrypted a secret just before the new key was added has stored it within this time, or never stores it. */
+/** Time within which a process stores a secret that it encrypted just before the new key was added. */
 const SETTLE_MS = 5_000;
 
 /** Encrypts all secrets with a new key while services run. Continues a rotation that was interrupted. */
@@ -41,7 +41,7 @@ export async function rotateEncryption({ retire = false, ...flags }: RotateFlags
 /** Adds a new key, unless an interrupted rotation has added it already. */
 async function addKey(database: Database, ring: KeyRing, file: KeyFile): Promise<void> {
   if (await isRotationPending(database, ring)) {
-    console.log(`Continuing the interrupted rotation to ${ring.first.key_id}.`);
+    console.log(`Continuing the interrupted rotation to key ${ring.first.key_id}.`);
     return;
   }
   // File first: a key that is in the database but in no file prevents every service from starting.
@@ -57,7 +57,7 @@ async function encryptAll(database: Database, ring: KeyRing): Promise<number> {
     console.log(`${table}: ${texts} secrets encrypted`),
   );
   for (const { message } of failures) console.error(`error: ${message}`);
-  if (failures.length === 0) console.log(`All secrets are encrypted with ${ring.first.key_id}.`);
+  if (failures.length === 0) console.log(`All secrets are encrypted with key ${ring.first.key_id}.`);
   return failures.length;
 }
 
@@ -66,7 +66,9 @@ async function printUnusedKeys(database: Database, ring: KeyRing, source: KeySou
   const unused = ring.keys.map(({ key_id }) => key_id).filter((id) => id !== ring.first.key_id && !used.has(id));
   if (unused.length === 0) return;
   const where = source.kind === "file" ? source.path : KEYS_VARIABLE;
-  console.log(`No longer in use: ${unused.join(", ")}. Run again with --retire to remove them from ${where}.`);
+  console.log(
+    `Keys no longer in use: ${unused.join(", ")}. Run the command again with --retire to remove them from ${where}.`,
+  );
 }
 
 async function retireKeys(database: Database, ring: KeyRing, source: KeySource): Promise<void> {

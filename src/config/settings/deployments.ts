@@ -12,76 +12,74 @@ const REGISTRY = /^(localhost|[a-z0-9-]+(\.[a-z0-9-]+)+|[a-z0-9.-]+:\d+)(\/[a-z0
 export const deploymentSettings = {
   deployments_domain: setting("THREADMILL_DEPLOYMENTS_DOMAIN", hostName, {
     meaning:
-      "Host name such as `agents.example.com`: deployments are then also available at `{slug}.agents.example.com`. Its subdomains must resolve to this service.",
+      "Host name, such as `agents.example.com`, whose subdomains resolve to this service. Each deployment is then also available at `{slug}.agents.example.com`.",
   }),
   reconciles: setting("THREADMILL_RECONCILES", enabled, {
     default: "1",
     meaning:
-      "`0`: this process only routes requests to deployments. Other processes on the database build, start and watch them.",
+      "Whether this process builds, starts and monitors deployments. With `0`, it only routes requests to deployments that other processes on the same database manage.",
   }),
   deploy_process: setting("THREADMILL_DEPLOY_PROCESS", oneOf(["on", "off", "auto"]), {
     default: "auto",
     meaning:
-      "Whether source is built on this machine: `on`, `off` or `auto`. `auto` refuses it when there are several workspaces whose deployments could not be [isolated](control-plane.md#users-of-the-system). Existing builds run in any case.",
+      "Whether source is built on this machine: `on`, `off` or `auto`. `auto` rejects source if there are several workspaces and their deployments could not be [isolated](control-plane.md#users-of-the-system) from each other. Revisions that are already built keep running.",
   }),
   deploy_user: setting("THREADMILL_DEPLOY_USER", readDeployUser, {
     default: USER_IDS,
     meaning:
-      "If the service runs as root: range of user ids from which each deployment gets one for its builds and instances, or the name of one user for all deployments.",
+      "If the service runs as root: a range of user IDs, from which each deployment gets its own ID for builds and instances, or the name of one user for all deployments.",
   }),
   deploy_builds: setting("THREADMILL_DEPLOY_BUILDS", integer(1, 64), {
     default: "1",
-    meaning: "Deployments that a process builds at the same time.",
+    meaning: "Maximum number of deployments that a process builds concurrently.",
   }),
   build_timeout_ms: setting("THREADMILL_DEPLOY_BUILD_TIMEOUT", duration(), {
     default: "15m",
-    meaning: "Time limit of each command of a build.",
+    meaning: "Time limit for each command of a build.",
   }),
   deploy_deadline_ms: setting("THREADMILL_DEPLOY_DEADLINE", duration(), {
     default: "5m",
     meaning:
-      "Time limit for the instances of a revision to become ready. It is four times as long while they make progress.",
+      "Time limit for a revision's instances to become ready. The limit is four times as long while the instances make progress.",
   }),
   deploy_drain_ms: setting("THREADMILL_DEPLOY_DRAIN", duration(), {
     default: "5m",
-    meaning: "Time limit for requests and streams in flight to finish in replaced instances.",
+    meaning: "Time that open requests and streams have to finish when their instance is replaced.",
   }),
   deploy_lease_ms: setting("THREADMILL_DEPLOY_LEASE", duration(), {
     default: "15s",
-    meaning:
-      "Time that a process keeps a deployment without renewing its lease. Leases are renewed three times as often.",
+    meaning: "Duration of a process's lease on a deployment. Each lease is renewed after a third of this time.",
   }),
   orphan_ms: setting("THREADMILL_DEPLOY_ORPHAN_TIMEOUT", duration(1, 365 * 86_400_000), {
     default: "24h",
-    meaning: "Time that an instance that runs as a process serves without a control plane before it stops.",
+    meaning: "Time after which a process instance stops if no control plane is running.",
   }),
   deployment_log_retention_ms: setting("THREADMILL_DEPLOYMENT_LOG_RETENTION", duration(0, 36_500 * 86_400_000), {
     default: "7d",
-    meaning: "Time that log lines of builds and instances are kept, at most 50,000 per deployment.",
+    meaning: "Retention period of build logs and instance logs, with at most 50,000 lines per deployment.",
   }),
   deploy_git_protocols: setting("THREADMILL_DEPLOY_GIT_PROTOCOLS", list, {
     default: "https,ssh",
     meaning:
-      "Comma-separated protocols by which git repositories may be fetched: `https`, `http`, `ssh`, `file`. With `ssh` a deployment needs a [key](control-plane.md#the-process-driver).",
+      "Comma-separated protocols that are allowed for git repositories: `https`, `http`, `ssh`, `file`. `ssh` requires a [key](control-plane.md#the-process-driver) for each deployment.",
   }),
   deploy_git_hosts: setting("THREADMILL_DEPLOY_GIT_HOSTS", list, {
     default: "",
-    meaning:
-      "Comma-separated hosts from which repositories may be fetched although they are in a private network or use plain http.",
+    meaning: "Comma-separated git hosts that are allowed even if they are in a private network or use plain http.",
   }),
   docker_socket: setting("THREADMILL_DOCKER_HOST", readDockerSocket, {
     default: "unix:///var/run/docker.sock",
-    meaning: "Socket of the Docker engine that runs deployments of images. The engine must be on this machine.",
+    meaning: "Socket of the local Docker engine that runs deployments from images.",
   }),
   docker_registries: setting("THREADMILL_DOCKER_REGISTRIES", readRegistries, {
     default: "",
     meaning:
-      "Comma-separated registries from which images may come: hosts such as `docker.io`, optionally with a path prefix, such as `ghcr.io/acme`. `localhost` allows images tagged on this machine with a name below `localhost/`.",
+      "Comma-separated image registries that are allowed: hosts such as `docker.io`, optionally with a path prefix, such as `ghcr.io/acme`. `localhost` allows local images whose names begin with `localhost/`.",
   }),
   docker_network: setting("THREADMILL_DOCKER_NETWORK", readNetwork, {
     shown_default: "a network created by the service",
     meaning:
-      "Existing network for the containers. Without it the service creates a network in which containers cannot reach each other. `host` uses the ports of the machine. See [the Docker driver](control-plane.md#the-docker-driver).",
+      "Existing Docker network for the containers. By default, the service creates a network in which containers cannot reach each other. `host` uses the host's network. See [the Docker driver](control-plane.md#the-docker-driver).",
   }),
   rollout: setting(
     "THREADMILL_ROLLOUT",
@@ -89,12 +87,12 @@ export const deploymentSettings = {
     {
       visibility: "internal",
       meaning:
-        "Rollout that an instance belongs to. The instance executes no runs before that rollout receives traffic.",
+        "ID of the rollout that this instance belongs to. The instance executes runs only after this rollout receives traffic.",
     },
   ),
   control_plane_file: setting("THREADMILL_CONTROL_PLANE_FILE", text, {
     visibility: "internal",
-    meaning: "File whose modification time a running control plane updates, for instances that run as processes.",
+    meaning: "File whose modification time shows a process instance that the control plane is running.",
   }),
 };
 
@@ -104,7 +102,7 @@ function readDeployUser(value: string, name: string): { name: string } | { from:
     return { from: Number(from), to: Number(to) };
   if (/^[a-z_][\w.-]*\$?$/i.test(value) && value !== "root") return { name: value };
   throw new ConfigError(
-    `${name} must be a range of user ids above 0, such as ${USER_IDS}, or the name of a user other than root, but is "${value}".`,
+    `${name} must be a range of user IDs above 0, such as ${USER_IDS}, or the name of a user other than root, but is "${value}".`,
   );
 }
 
@@ -127,6 +125,6 @@ function readRegistries(value: string, name: string): readonly string[] {
   const wrong = registries.find((entry) => !REGISTRY.test(entry));
   if (wrong === undefined) return registries;
   throw new ConfigError(
-    `${name} must list hosts of registries, optionally with a path, such as ghcr.io/acme, but contains "${wrong}".`,
+    `${name} must list registry hosts, optionally with a path, such as ghcr.io/acme, but contains "${wrong}".`,
   );
 }

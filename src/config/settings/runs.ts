@@ -9,12 +9,12 @@ export const runSettings = {
     visibility: "public",
     default: String(Math.max(1, availableParallelism() - 1)),
     shown_default: "cores − 1, at least 1",
-    meaning: "Graph hosts (worker threads) for runs. Reads use one more.",
+    meaning: "Number of graph hosts (worker threads) for runs. State reads use one additional graph host.",
   }),
   jobs_per_worker: setting("N_JOBS_PER_WORKER", integer(1, 10_000), {
     visibility: "public",
     default: "50",
-    meaning: "Runs that one graph host executes at the same time.",
+    meaning: "Maximum number of runs that a graph host executes concurrently.",
   }),
   host_memory_mb: setting(
     "THREADMILL_HOST_MEMORY",
@@ -27,47 +27,47 @@ export const runSettings = {
   inline: setting("--inline", enabled, {
     default: "0",
     shown_default: "off",
-    meaning: "Run graphs on the serving thread, for debuggers. A blocking node then blocks the whole service.",
+    meaning:
+      "Execute graphs on the server's main thread, for debugging. A blocking node then blocks the whole service.",
   }),
   run_timeout_ms: setting("BG_JOB_TIMEOUT_SECS", seconds, {
     visibility: "public",
     default: "3600",
-    meaning: "Seconds that one attempt of a run may take before the run ends with status `timeout`.",
+    meaning: "Time limit in seconds for one attempt of a run. After this time the run ends with status `timeout`.",
   }),
   shutdown_grace_ms: setting("BG_JOB_SHUTDOWN_GRACE_PERIOD_SECS", seconds, {
     default: "20",
     meaning:
-      "Seconds that running runs and requests for deployments have to finish when the service stops. The remaining runs then get the same time again, at least 1 s, to reach the end of their step.",
+      "Seconds that runs and deployment requests have to finish when the service stops. Remaining runs then have the same time again, at least 1 s, to finish their current step.",
   }),
   cancel_grace_ms: setting("THREADMILL_CANCEL_GRACE", duration(), {
     default: "5s",
-    meaning: "Time that a cancelled or timed-out node may take to stop before its result is discarded.",
+    meaning: "Time that a node has to stop after a cancellation or timeout. After this time, its result is discarded.",
   }),
   lease_ms: setting("THREADMILL_LEASE", duration(), {
     default: "4s",
-    meaning:
-      "Time that a process keeps its claim on a run without a heartbeat. It must be at least twice the heartbeat.",
+    meaning: "Duration of a process's lease on a run. It must be at least twice the heartbeat interval.",
   }),
   heartbeat_ms: setting("THREADMILL_HEARTBEAT", duration(), {
     default: "1s",
-    meaning: "Interval at which a process renews its leases.",
+    meaning: "Interval at which a process renews the leases of its runs.",
   }),
   host_dead_ms: setting("THREADMILL_HOST_TIMEOUT", duration(), {
     default: "1m",
     meaning:
-      "Time without a response after which a graph host is terminated. A node that computes longer than this without a pause terminates its host. A host that is still importing graphs has 3 minutes.",
+      "Time after which an unresponsive graph host is terminated. A node that blocks its thread longer than this causes the termination. While a host imports graphs, the limit is at least 3 minutes.",
   }),
   disconnect_grace_ms: setting("THREADMILL_DISCONNECT_GRACE", duration(), {
     default: "2s",
-    meaning: "Time that a client has to reconnect before a run with `on_disconnect: cancel` is cancelled.",
+    meaning: "Time that a client has to reconnect before its run with `on_disconnect: cancel` is cancelled.",
   }),
   schema_timeout_ms: setting("LANGGRAPH_SCHEMA_RESOLVE_TIMEOUT_MS", integer(1, 2 ** 31 - 1), {
     default: "30000",
     meaning:
-      "Milliseconds that reading the schemas of a graph from its TypeScript types may take. After that, the schemas contain the names of the keys only.",
+      "Time limit in milliseconds for extracting a graph's schemas from TypeScript types. After this time, the schemas contain only the names of the keys.",
   }),
   default_assistants_json: setting("LANGGRAPH_CONFIG", text, {
     meaning:
-      'JSON with the configuration of the default assistants: `{"<graph>": {"configurable": {}, "context": {}}}`. All fields except `context` become the `config` of the assistant. `env` of langgraph.json can set it, too.',
+      'Configuration of the default assistants, as JSON: `{"<graph>": {"configurable": {}, "context": {}}}`. All fields except `context` become the `config` of the assistant. It can also be set in the `env` field of langgraph.json.',
   }),
 };

@@ -9,7 +9,7 @@ export const serverSettings = {
     visibility: "public",
     default: "127.0.0.1",
     meaning:
-      "Address to listen on. Any address other than loopback is refused unless there is a key in the database, `API_KEYS` or an OIDC issuer.",
+      "Address to listen on. An address other than loopback requires an API key in the database, `API_KEYS` or an OIDC issuer.",
   }),
   port: setting(["--port <number>", "PORT"], integer(0, 65_535), {
     visibility: "public",
@@ -20,35 +20,36 @@ export const serverSettings = {
     visibility: "public",
     default: "info",
     meaning:
-      "Lowest level that is logged: `debug`, `info`, `warn`, `error` or `silent`. The log is JSON lines on standard error.",
+      "Minimum level of logged messages: `debug`, `info`, `warn`, `error` or `silent`. Logs are written to standard error as JSON lines.",
   }),
   public_url: setting("THREADMILL_PUBLIC_URL", readPublicUrl, {
     visibility: "public",
     meaning:
-      "Address at which users' browsers reach the service, such as `https://agents.example.com`, including a path prefix. OAuth providers redirect users there. Without it, a server on loopback uses the address of the request (its graphs use `http://localhost:<port>`), and other servers need a `default_redirect_uri` for each provider.",
+      "URL at which browsers reach the service, including any path prefix, such as `https://agents.example.com`. OAuth providers redirect users there. By default, a server on loopback uses the URL of the request (graphs use `http://localhost:<port>`); other servers require a `default_redirect_uri` for each provider.",
   }),
   api_keys: setting("API_KEYS", list, {
     visibility: "public",
     secret: true,
     default: "",
-    meaning: "Comma-separated keys of the user `admin`. See [Access](access.md#keys-of-the-environment).",
+    meaning:
+      "Comma-separated API keys that authenticate the user `admin`. See [Access](access.md#keys-of-the-environment).",
   }),
   allowed_hosts: setting("ALLOWED_HOSTS", list, {
     default: "",
     meaning:
-      "Comma-separated host names, in lower case, that a server on loopback accepts besides `localhost`, `127.x.x.x`, `[::1]` and `*.localhost`. It has no effect on other addresses.",
+      "Comma-separated host names in lower case that a server on loopback accepts in addition to `localhost`, `127.x.x.x`, `[::1]` and `*.localhost`. Servers on other addresses ignore this setting.",
   }),
   cors_allow_origins: setting("CORS_ALLOW_ORIGINS", list, {
     visibility: "public",
     default: "",
     shown_default: "without keys: pages on loopback; with keys: all",
     meaning:
-      "Comma-separated origins of web pages that may use the service besides its own pages, or `*`. See [Web pages](security.md#web-pages). Origins in `http.cors` of langgraph.json are added.",
+      "Comma-separated origins of other web pages that may use the service, or `*` for all origins. See [Web pages](security.md#web-pages). Origins in `http.cors` of langgraph.json are added.",
   }),
   studio: setting("--studio", enabled, {
     default: "0",
     shown_default: "off",
-    meaning: "Allow the hosted Studio to use the agent server, and print the address to open.",
+    meaning: "Allow the hosted Studio to use the agent server, and print the Studio URL.",
   }),
   mount_prefix: setting("MOUNT_PREFIX", text, {
     meaning: "Prefix of all paths, such as `/agents`. It takes precedence over `http.mount_prefix` of langgraph.json.",
@@ -60,24 +61,24 @@ export const serverSettings = {
   }),
   body_limit_bytes: setting("HTTP_MAX_REQUEST_BODY_BYTES", integer(1024, MAX_BODY_BYTES), {
     default: "50000000",
-    meaning: "Largest request body in bytes. Larger bodies get status 413.",
+    meaning: "Maximum size of a request body in bytes. A larger body is rejected with status 413.",
   }),
   upload_limit_bytes: setting("THREADMILL_MAX_UPLOAD", size(1024, MAX_BODY_BYTES), {
     default: "200MB",
-    meaning: "Largest upload of an experiment. Uploads are not held in memory.",
+    meaning: "Maximum size of an experiment upload. Uploads are not kept in memory.",
   }),
   source_limit_bytes: setting("THREADMILL_MAX_SOURCE", size(1024, MAX_BODY_BYTES), {
     default: "200MiB",
-    meaning: "Largest source archive of a deployment.",
+    meaning: "Maximum size of a deployment's source archive.",
   }),
   event_retention_ms: setting("RESUMABLE_STREAM_TTL_SECONDS", seconds, {
     default: "3600",
-    meaning: "Seconds that the events of a run are kept after its end.",
+    meaning: "Number of seconds that a run's events are kept after the run ends.",
   }),
   only: setting("--only <part>", oneOf(["agents"]), {
     shown_default: "everything",
     meaning:
-      "Serve one part only: `agents` is the agent server, which needs no encryption key. Instances of deployments use it.",
+      "Serve only one part of the service: `agents` is the agent server, which requires no encryption key. Used by deployment instances.",
   }),
   listen_fd: setting("--listen-fd <number>", integer(3, 1_024), {
     meaning: "Use an inherited listening socket with this file descriptor instead of `--host` and `--port`.",
@@ -89,7 +90,7 @@ function readPublicUrl(value: string, name: string): string {
   if (url && /^https?:$/.test(url.protocol) && !url.search && !url.hash && !url.username)
     return value.replace(/\/+$/, "");
   throw new ConfigError(
-    `${name} must be the address at which browsers reach this service, such as https://agents.example.com, but is "${value}".`,
+    `${name} must be the URL at which browsers reach this service, such as https://agents.example.com, but is "${value}".`,
   );
 }
 

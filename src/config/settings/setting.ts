@@ -14,7 +14,7 @@ interface Description {
   visibility?: Visibility;
   /** Markdown with links relative to docs/. The first sentence is the text of `--help` and of the README. */
   meaning: string;
-  /** In the form that is read. */
+  /** The default, written as the value of the variable. */
   default?: string;
   /** The default in documents, if it differs. */
   shown_default?: string;
@@ -83,7 +83,10 @@ export const oneOf =
 
 const MS_BY_UNIT: Record<string, number> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
-/** Node keeps timers in 31 bits (24.8 days). Retention periods are compared with dates and may be longer. */
+/**
+ * Node.js timers are limited to 31 bits of milliseconds (24.8 days). Retention periods are compared with dates and may
+ * be longer.
+ */
 const MAX_TIMER_MS = 24 * 86_400_000;
 
 /** Milliseconds from `500ms`, `30s`, `1.5m`, `24h` or `7d`. */

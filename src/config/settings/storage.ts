@@ -12,7 +12,7 @@ export const storageSettings = {
       secret: true,
       shown_default: "none: SQLite",
       meaning:
-        "Postgres database: `postgres://user:password@host:5432/database`. `THREADMILL_DATABASE_URL` is read first and is never passed to graphs, so that they can use another `DATABASE_URL`. `POSTGRES_URI` is read last.",
+        "Postgres database: `postgres://user:password@host:5432/database`. `THREADMILL_DATABASE_URL` is read first and is never passed to graphs, so graphs can use a different `DATABASE_URL`. `POSTGRES_URI` is read last.",
     },
   ),
   data_dir: setting(["--data <folder>", "THREADMILL_DATA"], (folder) => resolve(folder), {
@@ -27,22 +27,22 @@ export const storageSettings = {
     default: "",
     shown_default: "a file in the data folder",
     meaning:
-      "Comma-separated keys that encrypt secrets in the database: 32 bytes each, in base64 (`openssl rand -base64 32`). The first key encrypts, all keys decrypt. Postgres requires it. See [security.md](security.md#encryption-at-rest).",
+      "Comma-separated keys that encrypt secrets in the database: 32 bytes each, in base64 (`openssl rand -base64 32`). The first key encrypts; all keys decrypt. Required with Postgres. See [security.md](security.md#encryption-at-rest).",
   }),
   encryption_keys_file: setting("THREADMILL_ENCRYPTION_KEYS_FILE", (file) => resolve(file), {
     shown_default: "`encryption.keys` in the data folder",
     meaning:
-      "File with encryption keys, one per line, instead of `THREADMILL_ENCRYPTION_KEYS`. Without either, the first start on SQLite creates `encryption.keys` in the data folder.",
+      "File with encryption keys, one per line, as an alternative to `THREADMILL_ENCRYPTION_KEYS`. If neither is set, the first start with SQLite creates `encryption.keys` in the data folder.",
   }),
   share_data: setting(["--share-data", "THREADMILL_SHARE_DATA"], enabled, {
     default: "0",
     shown_default: "off",
     meaning:
-      "Allow several processes of one machine to use the same data folder. Every process must set it. The old and the new revision of a deployment set it for a rollout.",
+      "Allow several processes on one machine to use the same data folder. Every process must enable this setting. A deployment's revisions use it during a rollout.",
   }),
 };
 
 function readDatabaseUrl(url: string, name: string): string {
   if (/^postgres(ql)?:\/\//.test(url) && URL.canParse(url)) return url;
-  throw new ConfigError(`${name} must look like postgres://user:password@host:5432/database.`);
+  throw new ConfigError(`${name} must have the form postgres://user:password@host:5432/database.`);
 }

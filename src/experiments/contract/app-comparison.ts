@@ -11,17 +11,19 @@ const session_ids = z.array(uuidOrHex).min(1).max(10);
 
 const scoreRange = z
   .object({ session_id: uuidOrHex, key: z.string(), min: optional(z.number()), max: optional(z.number()) })
-  .describe("Both bounds are inclusive.");
+  .describe("Returns only examples whose score is in this range. Both bounds are inclusive.");
 
 const change = z
   .object({ session_id: uuidOrHex, key: z.string(), direction: z.enum(["better", "worse", "changed"]) })
-  .describe("Compares the score with the baseline. Respects whether lower is better for the key.");
+  .describe(
+    "Returns only examples whose score changed in this direction from the baseline. For keys where lower is better, a lower score is `better`.",
+  );
 
 const order = z.object({
   by: z.enum(["score", "latency"]),
-  key: optional(z.string()).describe("The feedback key to sort by when `by` is `score`."),
+  key: optional(z.string()).describe("The feedback key to sort by. Used when `by` is `score`."),
   session_id: uuidOrHex,
-  delta: withDefault(z.boolean(), false).describe("Sorts by the difference from the baseline."),
+  delta: withDefault(z.boolean(), false).describe("Whether to sort by the difference from the baseline."),
   descending: withDefault(z.boolean(), true),
 });
 
@@ -33,12 +35,12 @@ const ComparedRowsQuery = z
     scores: optional(z.array(scoreRange).max(20)),
     change: optional(change),
     failed: optional(z.array(uuidOrHex).max(10)).describe(
-      "Examples on which a run of any of these experiments failed.",
+      "Returns only examples on which a run of any of these experiments failed.",
     ),
-    text: optional(z.string()).describe("Words to search for in the runs and in the example."),
-    filters: experimentFilters.describe("Filter expressions by experiment id."),
-    order: optional(order).describe("The default is the order of the dataset."),
-    example_id: optional(uuidOrHex).describe("The example whose position is returned."),
+    text: optional(z.string()).describe("Words to search for in the example and its runs."),
+    filters: experimentFilters.describe("Filter expressions, keyed by experiment ID."),
+    order: optional(order).describe("Sort order. Default: the examples' order in the dataset."),
+    example_id: optional(uuidOrHex).describe("ID of an example. Its position in the result is returned in `position`."),
   })
   .openapi("ComparedRowsQuery");
 export type ComparedRowsQuery = z.output<typeof ComparedRowsQuery>;
@@ -51,14 +53,14 @@ const ComparedCell = z.object({
   outputs_preview: z.string().nullable(),
   latency_s: z.number(),
   scores: z.record(z.string(), z.number()),
-  labels: z.record(z.string(), z.string()).describe("The values of feedback keys with text values."),
+  labels: z.record(z.string(), z.string()).describe("Text values of feedback, by feedback key."),
 });
 export type ComparedCell = z.output<typeof ComparedCell>;
 
 export const ComparedRow = z
   .object({
     example_id: z.string(),
-    number: z.int().describe("The position in the dataset, from 1."),
+    number: z.int().describe("Position of the example in the dataset, starting at 1."),
     inputs_preview: z.string(),
     expected_preview: z.string().nullable(),
     cells: z.array(ComparedCell.nullable()).describe("One cell per experiment, in the order of `session_ids`."),
@@ -69,7 +71,7 @@ export type ComparedRow = z.output<typeof ComparedRow>;
 const ComparedRows = z
   .object({
     total: z.int().describe("The number of examples that match the filters."),
-    position: z.int().nullable().describe("The position of `example_id` among them, from 0."),
+    position: z.int().nullable().describe("Position of `example_id` among the matching examples, starting at 0."),
     rows: z.array(ComparedRow),
   })
   .openapi("ComparedRows");

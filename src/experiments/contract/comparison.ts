@@ -12,7 +12,7 @@ const sortParams = z.object({
   sort_by: z
     .string()
     .describe(
-      "`feedback.{key}`, `latency` or `error` of the first experiment. The prefix `delta.` sorts by the difference to it.",
+      "`feedback.{key}`, `latency` or `error` of the first experiment. With the prefix `delta.`, sorts by the difference from the first experiment.",
     ),
   sort_order: withDefault(z.enum(["ASC", "DESC"]), "DESC"),
 });
@@ -22,7 +22,7 @@ const ExamplesWithRunsQuery = z
     session_ids: z.array(uuidOrHex).min(1).max(100),
     offset: withDefault(z.int().min(0), 0),
     limit: optional(z.int().min(1)),
-    preview: withDefault(z.boolean(), false).describe("Returns the previews of inputs and outputs only."),
+    preview: withDefault(z.boolean(), false).describe("Whether to return previews instead of full inputs and outputs."),
     comparative_experiment_id: optional(uuidOrHex),
     sort_params: optional(sortParams),
     filters: experimentFilters,
@@ -46,7 +46,7 @@ export const readExamplesWithRuns = createRoute({
   method: "post",
   path: "/datasets/{dataset_id}/runs",
   operationId: "read_examples_with_runs",
-  summary: "List examples with the runs of several experiments",
+  summary: "List examples with several experiments' runs",
   request: {
     params: datasetParams,
     query: z.object({ format: z.literal("csv").optional() }),
@@ -82,7 +82,7 @@ export const readDelta = createRoute({
   responses: {
     200: jsonResponse(
       z.object({ feedback_deltas: z.record(z.string(), delta) }),
-      "Improved and regressed examples by experiment id.",
+      "Improved and regressed examples, keyed by experiment ID.",
     ),
     ...errors(400, 404),
   },
@@ -117,11 +117,13 @@ const ComparisonQuery = z
   .object({
     baseline_session_id: uuidOrHex,
     comparison_session_ids: z.array(uuidOrHex).min(1).max(10),
-    feedback_keys: optional(z.array(z.string()).min(1).max(100)).describe("The default is all keys with scores."),
+    feedback_keys: optional(z.array(z.string()).min(1).max(100)).describe(
+      "Feedback keys to compare. Default: all keys with scores.",
+    ),
     threshold: withDefault(z.number().min(0), 0).describe("Smaller differences count as ties."),
     limit: withDefault(z.int().min(0).max(1000), 100).describe("The maximum number of examples in each list."),
     significance: withDefault(z.boolean(), true).describe(
-      "Computes intervals and tests: 0.1 s for each pair with 10,000 examples. Results are cached.",
+      "Whether to compute confidence intervals and significance tests. They take 0.1 s for each pair with 10,000 examples; results are cached.",
     ),
   })
   .openapi("ComparisonQuery");
@@ -137,7 +139,7 @@ export const PairComparison = z
     key: z.string(),
     is_lower_score_better: z.boolean(),
     n_paired: z.int(),
-    only_baseline: z.int().describe("The number of examples with a score in the baseline only."),
+    only_baseline: z.int().describe("The number of examples with a score only in the baseline."),
     only_comparison: z.int(),
     mean_baseline: z.number().nullable(),
     mean_comparison: z.number().nullable(),
@@ -149,7 +151,10 @@ export const PairComparison = z
     ties: z.int(),
     test: z.enum(["mcnemar", "wilcoxon"]).nullable(),
     p_value: z.number().nullable(),
-    p_adjusted: z.number().nullable().describe("Adjusted by Holm over all keys and experiments of this response."),
+    p_adjusted: z
+      .number()
+      .nullable()
+      .describe("The p-value, adjusted by the Holm method over all keys and experiments in this response."),
     improved_examples: z.array(z.string()).describe("In descending order of the improvement."),
     regressed_examples: z.array(z.string()),
   })
@@ -172,7 +177,7 @@ export const compareExperiments = createRoute({
   method: "post",
   path: "/datasets/{dataset_id}/compare",
   operationId: "compare_experiments",
-  summary: "Compare experiments with a baseline, with confidence intervals and tests",
+  summary: "Compare experiments with a baseline, with confidence intervals and significance tests",
   request: { params: datasetParams, body: jsonBody(ComparisonQuery) },
   responses: { 200: jsonResponse(Comparison, "One row per experiment and feedback key."), ...errors(404) },
 });
@@ -223,7 +228,7 @@ export const listComparative = createRoute({
   method: "get",
   path: "/datasets/{dataset_id}/comparative",
   operationId: "list_comparative",
-  summary: "List the comparative experiments of a dataset",
+  summary: "List a dataset's comparative experiments",
   request: { params: datasetParams, query: ComparativeQuery },
   responses: {
     200: jsonResponse(z.array(ComparativeExperiment), "A page of comparative experiments."),

@@ -106,7 +106,7 @@ const DatasetUpdate = z
     metadata: nullable(searchable).optional(),
     baseline_experiment_id: nullable(uuidOrHex)
       .optional()
-      .describe("The experiment of this dataset with which the other experiments are compared."),
+      .describe("The baseline experiment, with which other experiments of this dataset are compared."),
   })
   .openapi("DatasetUpdate");
 export type DatasetUpdate = z.output<typeof DatasetUpdate>;
@@ -137,7 +137,10 @@ export const listDatasetVersions = createRoute({
   operationId: "list_dataset_versions",
   summary: "List the versions of a dataset, newest first",
   request: { params: datasetParams, query: z.object(paging) },
-  responses: { 200: jsonResponse(z.array(version), "A page of the times at which examples changed."), ...errors(404) },
+  responses: {
+    200: jsonResponse(z.array(version), "A page of the dataset's versions: the times at which examples changed."),
+    ...errors(404),
+  },
 });
 
 const share = z.object({ dataset_id: z.string(), share_token: z.string() }).openapi("DatasetShare");
@@ -158,10 +161,10 @@ export const shareDataset = createRoute({
   summary: "Share a dataset under a public token",
   request: {
     params: datasetParams,
-    query: z.object({ share_projects: queryFlag("Shares the experiments of the dataset, too.") }),
+    query: z.object({ share_projects: queryFlag("Whether to also share the dataset's experiments.") }),
   },
   responses: {
-    200: jsonResponse(share, "The share token. A dataset keeps its token when it is shared again."),
+    200: jsonResponse(share, "The share token. Sharing a dataset again returns the same token."),
     ...errors(404),
   },
 });

@@ -53,7 +53,7 @@ const ExampleQuery = z.object({
   ...filters,
   select: oneOrMore(z.array(z.enum([...FIELDS, "attachment_urls"])))
     .optional()
-    .describe("The fields to return. id, dataset_id, inputs, name and the times are always returned."),
+    .describe("The fields to return. `id`, `dataset_id`, `inputs`, `name` and the timestamps are always returned."),
   order: z.enum(["recent", "random", "recently_created", "id"]).default("recent"),
   descending: z.stringbool().optional(),
   random_seed: z.coerce.number().optional(),
@@ -134,7 +134,7 @@ const multipart = {
       schema: z
         .record(z.string(), z.unknown())
         .describe(
-          "Each example is a part that is named by its id and holds metadata and split as JSON. The parts `{id}.inputs` and `{id}.outputs` hold its payloads.",
+          "The part `{id}` contains an example's metadata and split as JSON. The parts `{id}.inputs` and `{id}.outputs` contain its inputs and outputs.",
         ),
     },
   },
@@ -204,7 +204,7 @@ export const deleteExamples = createRoute({
   method: "delete",
   path: "/examples",
   operationId: "delete_examples",
-  summary: "Delete several examples: all, or none if an id is unknown",
+  summary: "Delete several examples: all, or none if an ID is unknown",
   request: { query: z.object({ example_ids: uuids }) },
   responses: { 200: deleted, ...errors(404) },
 });

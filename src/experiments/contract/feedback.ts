@@ -28,9 +28,9 @@ const feedbackSource = z.object({ type: z.string(), metadata: optional(jsonObjec
 /** `true` counts as 1 and `false` as 0, as in the original. */
 const score = z.union([z.number(), z.boolean()], { error: "must be a number or a boolean" }).transform(Number);
 const value = z.union([z.number(), z.boolean(), z.string(), jsonObject], {
-  error: "must be a number, a boolean, a text or an object",
+  error: "must be a number, a boolean, a string or an object",
 });
-const correction = z.union([jsonObject, z.string()], { error: "must be an object or a text" });
+const correction = z.union([jsonObject, z.string()], { error: "must be an object or a string" });
 
 const feedbackValues = {
   score: optional(score),

@@ -68,7 +68,7 @@ export const Session = z
     description: z.string().nullable(),
     start_time: timeText,
     end_time: nullableTime,
-    extra: jsonObject.nullable().describe("`metadata` is the metadata of the upload."),
+    extra: jsonObject.nullable().describe("`metadata` contains the upload's metadata."),
     default_dataset_id: z.string().nullable(),
     reference_dataset_id: z.string().nullable(),
     trace_tier: z.string().nullable(),
@@ -85,7 +85,7 @@ const SessionQuery = z.object({
   reference_dataset: uuids.optional(),
   reference_free: queryBoolean.optional(),
   metadata: metadataQuery.optional(),
-  include_stats: queryFlag("Includes the statistics; they are null otherwise."),
+  include_stats: queryFlag("Whether to include the statistics. They are null otherwise."),
   facets: queryFlag("Includes `run_facets`."),
   sort_by: z
     .enum([

@@ -35,7 +35,7 @@ export const listSharedSessions = createRoute({
   method: "get",
   path: "/public/{share_token}/datasets/sessions",
   operationId: "list_shared_sessions",
-  summary: "List the experiments of a shared dataset, if they are shared with it",
+  summary: "List a shared dataset's experiments, if the experiments are also shared",
   security: [],
   request: { params: shareParams, query: SharedSessionQuery },
   responses: { 200: jsonResponse(z.array(Session), "A page of experiments with their statistics."), ...errors(404) },

@@ -9,7 +9,7 @@ import { Session } from "./sessions.ts";
 /** One example of the dataset with one run on it. */
 export const UploadRow = z
   .object({
-    row_id: uuidOrHex.describe("The id of the example, the same in every experiment of the dataset."),
+    row_id: uuidOrHex.describe("ID of the example. Use the same ID in every experiment of the dataset."),
     inputs: jsonObject,
     expected_outputs: optional(jsonObject),
     actual_outputs: optional(jsonObject),
@@ -23,7 +23,7 @@ export const UploadRow = z
   .openapi("ExperimentResultRow");
 export type UploadRow = z.output<typeof UploadRow>;
 
-/** An upload without its rows. */
+/** The fields of an upload except its rows. */
 export const UploadHead = z.object({
   experiment_name: z.string().min(1).max(1000),
   experiment_description: optional(z.string()),

@@ -67,7 +67,7 @@ const RunQueryV2 = z
   .object({
     project_ids: optional(z.array(uuidOrHex).min(1).max(100)),
     reference_dataset_id: optional(uuidOrHex).describe(
-      "Selects all experiments of the dataset instead of `project_ids`.",
+      "Selects all experiments of this dataset, as an alternative to `project_ids`.",
     ),
     ids: optional(z.array(uuidOrHex).max(1000)),
     reference_examples: optional(z.array(uuidOrHex).max(1000)),
@@ -78,7 +78,7 @@ const RunQueryV2 = z
     filter: optional(z.string()),
     trace_filter: optional(z.string()),
     tree_filter: optional(z.string()),
-    min_start_time: optional(time).describe("Unbounded by default. (The original defaults to one day ago.)"),
+    min_start_time: optional(time).describe("Default: no bound. (LangSmith's default is one day ago.)"),
     max_start_time: optional(time),
     cursor: optional(z.string()),
     page_size: withDefault(z.int().min(1).max(1000), 100),
@@ -136,7 +136,7 @@ export const queryExperimentRuns = createRoute({
   method: "post",
   path: "/datasets/{dataset_id}/experiment-runs",
   operationId: "query_experiment_runs",
-  summary: "List examples with the runs of several experiments",
+  summary: "List examples with several experiments' runs",
   request: { params: datasetParams, body: jsonBody(ExperimentRunsQuery) },
   responses: { 200: jsonResponse(pageOf(exampleWithRunsV2), "A page of examples."), ...problems },
 });

@@ -47,7 +47,7 @@ export const feedbackConfigOperations = ({ read, write }: Database) => ({
   },
 });
 
-/** Stores the first config of each key that has none. */
+/** Stores the first config of each key that has no config yet. */
 export async function insertMissingConfigs(
   tx: Tx,
   tenant_id: string,

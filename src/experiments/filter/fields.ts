@@ -75,17 +75,17 @@ const ofText = (convert: (text: string) => Scalar | undefined) => (literal: stri
   typeof literal === "string" ? convert(literal) : undefined;
 
 const LITERAL_TYPES: Record<Kind, LiteralType> = {
-  uuid: { expected: "a UUID in quotes", convert: ofText((text) => uuidOrHex.safeParse(text).data) },
-  text: { expected: "a text in quotes", convert: ofType("string") },
-  error: { expected: "a text in quotes, true or false", convert: ofType("string", "boolean") },
+  uuid: { expected: "a quoted UUID", convert: ofText((text) => uuidOrHex.safeParse(text).data) },
+  text: { expected: "a quoted string", convert: ofType("string") },
+  error: { expected: "a quoted string, true or false", convert: ofType("string", "boolean") },
   seconds: {
-    expected: 'seconds as a number or a text like "5s" (units: ms, s, m, h)',
+    expected: 'a number of seconds, or a string such as "5s" (units: ms, s, m, h)',
     convert: (literal) => (typeof literal === "string" ? parseSeconds(literal) : ofType("number")(literal)),
   },
-  time: { expected: 'a time like "2024-07-29T21:00:00Z"', convert: ofText(microsecondsOf) },
+  time: { expected: 'a time such as "2024-07-29T21:00:00Z"', convert: ofText(microsecondsOf) },
   number: { expected: "a number", convert: ofType("number") },
   boolean: { expected: "true or false", convert: ofType("boolean") },
-  json: { expected: "a text in quotes, a number, true or false", convert: ofType("string", "number", "boolean") },
+  json: { expected: "a quoted string, a number, true or false", convert: ofType("string", "number", "boolean") },
   list: { expected: "no value", convert: () => undefined },
 };
 

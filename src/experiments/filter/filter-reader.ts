@@ -40,7 +40,7 @@ const PUNCTUATION = "()[],";
 
 export function describeToken(token: Token): string {
   if (token.kind === "end") return "the end";
-  return token.kind === "text" ? `the text ${quoted(token.value)}` : quoted(token.value);
+  return token.kind === "text" ? `the string ${quoted(token.value)}` : quoted(token.value);
 }
 
 /** Texts in single quotes have no escapes, as in the official grammar, so they can contain JSON. */
@@ -74,7 +74,7 @@ function escapedText(text: string, at: number): { value: string; end: number } {
   throw unterminated(at);
 }
 
-const unterminated = (at: number) => new FilterError(at, "the text has no closing quote.");
+const unterminated = (at: number) => new FilterError(at, "the string has no closing quote.");
 
 /** The maximum total of calls, list values, search words and metadata keys. */
 const MAX_NODES = 1000;
@@ -172,7 +172,8 @@ export class FilterReader {
   }
 
   countNode(at: number): void {
-    if (++this.#nodes > MAX_NODES) throw new FilterError(at, `a filter has at most ${MAX_NODES} calls and values.`);
+    if (++this.#nodes > MAX_NODES)
+      throw new FilterError(at, `the filter has more than ${MAX_NODES} calls and values, which is the maximum.`);
   }
 
   #isNext(mark: string): boolean {

@@ -26,7 +26,7 @@ type Operator = (typeof OPERATORS)[number];
  */
 export function parseFilter(text: string): RunFilter {
   if (text.length > MAX_LENGTH) {
-    throw new FilterError(MAX_LENGTH, `a filter has at most ${MAX_LENGTH} characters; this one has ${text.length}.`);
+    throw new FilterError(MAX_LENGTH, `the filter has ${text.length} characters; the maximum is ${MAX_LENGTH}.`);
   }
   const reader = new FilterReader(text);
   const parsed = readCall(reader, 1);
@@ -69,7 +69,8 @@ function readComparison(reader: FilterReader, op: Comparator, at: number): Parse
   const ordered = op !== "eq" && op !== "neq";
   if (name.value === "thread_id" && !ordered) return readThread(reader, op, at);
   const field = fieldFor(op, name);
-  if (ordered && !hasOrder(field)) throw unsupported(op, name, `the fields with an order are ${orderedFields()}`);
+  if (ordered && !hasOrder(field))
+    throw unsupported(op, name, `the fields that can be compared are ${orderedFields()}`);
   reader.punctuation(",");
   const token = reader.peek();
   const value = reader.value(field);
@@ -96,7 +97,7 @@ function readListed(reader: FilterReader, field: FieldName): Scalar {
   throw new FilterError(token.at, `${describeToken(token)} cannot be in a list; use eq(${field}, ${token.value}).`);
 }
 
-const THREAD_ID = "a thread id in quotes";
+const THREAD_ID = "a quoted thread ID";
 
 function readThread(reader: FilterReader, op: "eq" | "neq", at: number): ParsedExpression {
   reader.punctuation(",");
@@ -117,7 +118,7 @@ function readExists(reader: FilterReader, at: number): ParsedExpression {
     return toExpression(at, { op: "exists", field });
   }
   reader.punctuation(",");
-  const { value } = reader.text("a key in quotes");
+  const { value } = reader.text("a quoted key");
   return plain(at, { op: "metadata", where: [{ op: "eq", field: "metadata_key", value }] });
 }
 
@@ -127,15 +128,15 @@ function readHas(reader: FilterReader): RunFilter {
     throw unsupported("has", name, `use has(tags, "a") or has(metadata, '{"k": "v"}')`);
   }
   reader.punctuation(",");
-  if (name.value === "metadata") return entriesIn(reader.text("a JSON object in quotes"), reader);
-  return { op: "has", field: "tags", value: reader.text("a tag in quotes").value };
+  if (name.value === "metadata") return entriesIn(reader.text("a quoted JSON object"), reader);
+  return { op: "has", field: "tags", value: reader.text("a quoted tag").value };
 }
 
 function entriesIn(text: Token, reader: FilterReader): RunFilter {
   const entries = Object.entries(objectIn(text)).map(([key, value]): RunFilter => {
     reader.countNode(text.at);
     if (!isScalar(value)) {
-      throw new FilterError(text.at, `the value of ${quoted(key)} must be a text, a number, true, false or null.`);
+      throw new FilterError(text.at, `the value of ${quoted(key)} must be a string, a number, true, false or null.`);
     }
     return {
       op: "metadata",
@@ -163,7 +164,7 @@ const isScalar = (value: unknown): value is Scalar =>
   value === null || typeof value === "string" || typeof value === "boolean" || Number.isFinite(value);
 
 function readWords(reader: FilterReader): string[] {
-  const text = reader.text("a text to search for in quotes (search has no field)");
+  const text = reader.text("a quoted string to search for (search has no field)");
   const words = wordsOf(text.value);
   if (words.length === 0) throw new FilterError(text.at, "expected at least one word to search for.");
   for (const _ of words) reader.countNode(text.at);
@@ -175,7 +176,7 @@ const wordsOf = (text: string): string[] => text.toLowerCase().split(/\s+/).filt
 const plain = (at: number, filter: RunFilter): ParsedExpression => ({ op: "plain", at, filter });
 
 function fieldFor(op: Operator, name: Name): FieldName {
-  if (name.value === "tags") throw unsupported(op, name, 'tags are a list, use has(tags, "a")');
+  if (name.value === "tags") throw unsupported(op, name, 'tags are a list; use has(tags, "a")');
   if (name.value === "metadata") throw unsupported(op, name, "use metadata_key and metadata_value");
   if (isField(name.value)) return name.value;
   throw unsupported(op, name, `use eq(thread_id, "t"), neq or in`);

@@ -14,7 +14,7 @@ export function routesBelow(app: App, prefixes: readonly string[]) {
   };
   return {
     serve,
-    /** The operation returns JSON text, which is sent without parsing it. */
+    /** The operation returns JSON text, which is sent unparsed. */
     json: <R extends RouteConfig>(route: R, operation: (request: Checked<R>) => Promise<{ json: string }>) =>
       serve(route, async (request) => jsonText((await operation(request)).json)),
     deletion: <R extends RouteConfig>(route: R, noun: string, operation: (request: Checked<R>) => Promise<unknown>) =>

@@ -63,7 +63,7 @@ export interface ExampleFilter {
   metadata?: object | undefined;
   splits?: string[] | undefined;
   text?: string[] | undefined;
-  /** Conditions on metadata and text only. */
+  /** May contain only conditions on metadata and text. */
   filters?: RunFilter[] | undefined;
 }
 

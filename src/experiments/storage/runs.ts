@@ -41,7 +41,7 @@ interface RunPage {
   descending: boolean;
   after?: RunCursor | undefined;
   limit: number;
-  /** Whether to read inputs and outputs. */
+  /** Whether to also read the inputs and outputs. */
   payloads: boolean;
 }
 

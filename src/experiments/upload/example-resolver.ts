@@ -7,7 +7,7 @@ import type { StagedRow } from "./staging.ts";
 interface ResolvedExample {
   example_index: number;
   version: number;
-  /** The number of its runs in this upload. */
+  /** The number of the example's runs in this upload. */
   runs: number;
 }
 

@@ -75,7 +75,11 @@ const createWorker = (worker: WorkerName, options: ExperimentsOptions): WorkerRp
     workerData: { ...options, worker, cache_mb: MEMORY_MB[worker].cache } satisfies WorkerOptions,
     resourceLimits: { maxYoungGenerationSizeMb: MEMORY_MB[worker].young, maxOldGenerationSizeMb: OLD_GENERATION_MB },
     lostError: (cause) =>
-      new ApiError("unavailable", { reason: "The worker thread of the experiments ended. Try again." }, cause),
+      new ApiError(
+        "unavailable",
+        { reason: "The worker thread for experiments exited unexpectedly. Try again." },
+        cause,
+      ),
   });
 
 function answerOf(result: string | AsyncIterable<string>): Answer<unknown> | AnswerInPieces<unknown> {

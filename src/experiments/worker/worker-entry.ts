@@ -15,7 +15,7 @@ import { createOperations } from "./operations.ts";
 /** Storing an upload of 100,000 rows holds the write lock of SQLite for about 10 s. */
 const BUSY_TIMEOUT_MS = 60_000;
 
-/** A worker has few concurrent calls, and the agent server needs connections, too. */
+/** A worker executes few calls concurrently, and connections must remain for the agent server. */
 const POOL_SIZE = 4;
 
 const { database: location, log_level, worker, cache_mb } = workerData as WorkerOptions;

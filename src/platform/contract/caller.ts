@@ -2,7 +2,9 @@
 export const SCOPES = ["agents", "experiments", "tokens", "providers", "deployments", "service", "admin"] as const;
 export type Scope = (typeof SCOPES)[number];
 
-/** The scopes of keys without a list of scopes, and of JWTs. They do not permit code of the caller. */
+/**
+ * The scopes of keys without a list of scopes, and of JWTs. These scopes do not allow a caller to deploy and run code.
+ */
 export const DEFAULT_SCOPES: readonly Scope[] = ["agents", "experiments", "tokens"];
 
 /** The role of a workspace member with a JWT: an `admin` has all scopes, a `member` the default ones and those of the claims. */

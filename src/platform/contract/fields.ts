@@ -34,8 +34,8 @@ export function unsearchableReason(object: object): string | undefined {
   };
   if (!isWithin(object, 1))
     return keys > MAX_SEARCHABLE.keys
-      ? `has more than ${MAX_SEARCHABLE.keys} keys and elements that are lists or objects`
-      : `nests more than ${MAX_SEARCHABLE.levels} levels deep`;
+      ? `has more than ${MAX_SEARCHABLE.keys} keys and list elements that are lists or objects`
+      : `is nested more than ${MAX_SEARCHABLE.levels} levels deep`;
   return new TextEncoder().encode(JSON.stringify(object)).length > MAX_SEARCHABLE.bytes
     ? `has more than ${MAX_SEARCHABLE.bytes} bytes as JSON`
     : undefined;
@@ -48,7 +48,7 @@ export const assistantId = z
   .string()
   .min(1)
   .max(500)
-  .openapi({ description: "The UUID of an assistant, or the name of a graph for its default assistant." });
+  .openapi({ description: "The UUID of an assistant, or a graph name to select the graph's default assistant." });
 
 export const threadParams = z.object({ thread_id: uuid });
 
@@ -121,7 +121,7 @@ function asList(value: unknown): unknown {
 
 /** Names of the record fields to return. */
 export const selectOf = <const F extends readonly string[]>(fields: F) =>
-  repeated(z.enum(fields)).openapi({ description: "Return only these fields." });
+  repeated(z.enum(fields)).openapi({ description: "Fields to return. Default: all fields." });
 
 const MAX_LIMIT = 1000;
 const MAX_OFFSET = 1_000_000_000; // fits the 32-bit integers of every database
@@ -140,7 +140,7 @@ export const errorBody = z.object({ detail: z.string() }).openapi("Error");
 const MEANING = {
   400: "The thread does not support this operation in its current state.",
   404: "The record does not exist, or it belongs to another workspace or user.",
-  409: "The current state of the record does not permit this operation.",
+  409: "The record is in a state that does not permit this operation.",
   413: "The body is too large.",
   422: "The request does not match this contract.",
   500: "The server is not healthy.",
@@ -175,6 +175,6 @@ export function responseHeaders(descriptions: Record<string, string>) {
 
 /** Clients page by `X-Pagination-Next`, so it must be absent on the last page. */
 export const paginationHeaders = responseHeaders({
-  "X-Pagination-Total": "Number of records up to the end of this page, plus one if more may follow.",
+  "X-Pagination-Total": "Number of records up to the end of this page, plus one if another page may follow.",
   "X-Pagination-Next": "Offset of the next page. Absent on the last page.",
 });

@@ -37,7 +37,7 @@ export const isDiskFull = (error: unknown): boolean =>
 
 const codeOf = (error: unknown): string => String((error as { code?: unknown })?.code ?? "");
 
-/** Whether the connection failed, and not the query. */
+/** Whether the error is a connection failure, not a failed query. */
 export function isDisconnected(error: unknown): boolean {
   if (error instanceof DatabaseUnavailableError) return true;
   const code = codeOf(error);
@@ -71,7 +71,7 @@ export async function retryWhileUnavailable<T>(isOver: () => boolean, work: () =
 export const hideDriverMessage = (error: unknown): unknown =>
   isUnavailable(error) ? new DatabaseUnavailableError("The database does not respond. Try again.") : error;
 
-/** The error for a graph host, which distinguishes this class only. */
+/** The error to send to a graph host. Graph hosts distinguish only this error class. */
 export function toHostError(error: unknown): { name: string; message: string } {
   const { message } = error as Error;
   return { name: error instanceof DatabaseUnavailableError ? error.name : "Error", message };

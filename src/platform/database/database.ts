@@ -34,14 +34,14 @@ export interface Database {
   readonly hints: Hints;
   /** Identifies this process among the processes that share the database. It is new at each start. */
   readonly worker_id: number;
-  /** The last known state. The call sends no query. */
+  /** Whether the database was available when last used. Sends no query. */
   isAvailable(): boolean;
   /**
-   * Runs `work` in a transaction and returns its value after the commit. `work` may await only queries of its `tx`. A deadlock or
-   * serialization failure repeats it.
+   * Runs `work` in a transaction and returns its value after the commit. `work` may await only queries of its `tx`. A
+   * deadlock or serialization failure repeats it.
    *
-   * @param hint emitted when a write that it causes can see this write: after the commit on Postgres; at once on SQLite, so that both
-   *   writes share a commit
+   * @param hint emitted when a write that it causes can see this write: after the commit on Postgres; immediately on
+   * SQLite, so that both writes share a commit
    */
   write<T>(work: (tx: Tx) => Promise<T>, hint?: Hint): Promise<T>;
   /** Like `write`, for one statement that waits for no lock. On Postgres it uses a connection that no request uses. */

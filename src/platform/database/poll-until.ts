@@ -15,7 +15,10 @@ export interface PollOptions<K extends Hint["kind"]> {
   abort?: AbortSignal | undefined;
 }
 
-/** Reads at once, at relevant hints and at intervals, until there is a result. Returns undefined after the timeout or an abort. */
+/**
+ * Calls `read` immediately, at relevant hints and at intervals, until there is a result. Returns undefined after the
+ * timeout or an abort.
+ */
 export async function pollUntil<T, K extends Hint["kind"]>(
   read: () => Promise<T | undefined>,
   options: PollOptions<K>,

@@ -2,7 +2,7 @@ import type { HonoRequest } from "hono";
 import { parseUntrusted } from "../lib/json/json.ts";
 import { WorkerRpc } from "../lib/worker-rpc.ts";
 
-/** Larger bodies are parsed in another thread. Sending smaller ones to a thread takes longer than parsing them. */
+/** Larger bodies are parsed in another thread. Sending a smaller body to a thread takes longer than parsing it. */
 const LARGE_BYTES = 256 * 1024;
 
 type Body = Uint8Array | string;

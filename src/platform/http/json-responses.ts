@@ -10,7 +10,8 @@ const KEEP_ALIVE_MS = 5_000;
 
 const FAILED = {
   error: "ServiceError",
-  message: "The service could not wait for the run. Join the run to get its result.",
+  message:
+    "Waiting for the run failed because of an internal error. The run continues: join the run to get its result.",
 };
 
 /** A JSON response whose text may take long. It starts after one second, and has a line break every five seconds before the text. */

@@ -61,7 +61,7 @@ const plainErrors: RequestErrors = {
 
 export interface InputRules {
   query(context: Context): Record<string, string | string[]>;
-  /** @param body undefined without a body */
+  /** @param body the parsed body; undefined if the request has no body */
   body(body: unknown): unknown;
 }
 

@@ -8,9 +8,11 @@ export interface SignalOptions {
 }
 
 /**
- * Wakes one waiter by a notification, a timeout or an abort. A notification without a waiter ends the next wait at once.
+ * Wakes one waiter by a notification, a timeout or an abort. A notification without a waiter ends the next wait
+ * immediately.
  *
- * All waits share one listener of the abort signal: with a listener for each wait, V8 retained 50 KB/s for a reader of 100 events/s.
+ * All waits share one listener of the abort signal: with a listener for each wait, V8 retained 50 KB/s for a reader of
+ * 100 events/s.
  */
 export class Signal {
   readonly #abort: AbortSignal | undefined;

@@ -85,13 +85,13 @@ export class WorkerRpc<O extends Operations> {
     await exit;
   }
 
-  /** Ends the worker at once. Open calls and later calls fail. */
+  /** Ends the worker immediately. Open calls and later calls fail. */
   async terminate(): Promise<void> {
     this.#isStopped = true;
     await this.#worker?.terminate();
   }
 
-  /** Ends the worker at once. Open calls fail with the reason, and the next call starts another worker. */
+  /** Ends the worker immediately. Open calls fail with the reason, and the next call starts another worker. */
   async reset(reason: Error): Promise<void> {
     const worker = this.#worker;
     if (!worker) return;
@@ -108,7 +108,7 @@ export class WorkerRpc<O extends Operations> {
     worker.on("message", (reply: Reply) => this.#settle(worker, reply));
     worker.on("error", (error) => this.#lose(worker, error));
     worker.on("messageerror", (error) => this.#lose(worker, error));
-    worker.on("exit", () => this.#lose(worker, new Error(`The worker thread "${name}" ended.`)));
+    worker.on("exit", () => this.#lose(worker, new Error(`The worker thread "${name}" exited.`)));
     return worker;
   }
 
@@ -127,7 +127,7 @@ export class WorkerRpc<O extends Operations> {
   }
 
   #lose(worker: Worker, cause: unknown): void {
-    if (this.#worker !== worker) return; // an earlier event has been handled
+    if (this.#worker !== worker) return; // The loss of this worker was already handled.
     this.#worker = undefined;
     const calls = [...this.#open.values()];
     this.#open.clear();

@@ -81,7 +81,7 @@ describe.each(databases)("OAuth flows over HTTP on %s", (database) => {
     const post = (who: typeof user, body: object) => who.send("POST", "/v2/auth/callback/bridged", body);
     expect(await post(other, { code, state })).toMatchObject({
       status: 400,
-      body: { detail: expect.stringContaining("This authorization is not open") },
+      body: { detail: expect.stringContaining("This authorization cannot be completed") },
     });
     expect(await post(user, { code, state })).toMatchObject({
       status: 200,
@@ -119,7 +119,7 @@ describe.each(databases)("OAuth flows over HTTP on %s", (database) => {
     ]) {
       const answer = await flows.browse(path);
       expect([path, answer.status]).toEqual([path, 400]);
-      expect(answer.text).toContain("This authorization is not open");
+      expect(answer.text).toContain("This authorization cannot be completed");
       expect(answer.text).not.toContain("<script>");
     }
     const page = await flows.browse("/v2/auth/done?status=connected&provider=%3Cimg%20src=x%3E%20Pay%20here");

@@ -325,7 +325,7 @@ describe.each(databases)("deployments on %s", (database) => {
     };
     expect(await refusal(empty({ source: "internal_docker" }))).toEqual([
       400,
-      expect.stringContaining("This service has no registry"),
+      expect.stringContaining("This service has no image registry"),
     ]);
     for (const body of [empty(), ofImage(), ofRepository()])
       expect(await refusal(body)).toEqual([

@@ -131,7 +131,7 @@ describe.each(databases)("secrets of deployments on %s", (database) => {
       const answer = await admin.send(method, `/v2/deployments/${made.id}${path}`, body);
       expect([answer.status, answer.body]).toEqual([
         500,
-        { detail: expect.stringContaining("The log of the server contains the details") },
+        { detail: expect.stringContaining("See the server's log for details") },
       ]);
     }
     expect((await ada.call("GET", `/v2/deployments/${made.id}/revisions`)).resources).toHaveLength(1);

@@ -20,7 +20,7 @@ export async function bindThread(database: Database, run: RunRow): Promise<void>
   };
   if (run.thread_snapshot !== null && !(await wasOvertaken(database.read, run))) return;
   const found = await findThread(database.read, tenant_id, thread_id);
-  // The metadata names both already: a rollback has nothing to restore.
+  // The metadata already contains this graph and assistant, so a rollback has nothing to restore.
   if (!found || (isBound(found) && run.thread_snapshot === null)) return;
   await database.write(async (tx) => {
     const thread = await lockThread(tx, tenant_id, thread_id);

@@ -23,7 +23,7 @@ export interface DeltaBase {
 interface BaseText {
   base: EventBase;
   text: string;
-  /** Number of deltas between this text and a whole one. */
+  /** Number of deltas between this text and the last text that was stored whole. */
   depth: number;
 }
 
@@ -45,7 +45,7 @@ export class EventEncoder {
     this.#state = { base: { base_seq: 0, base_run_id: run_id }, text: output, depth: 0 };
   }
 
-  /** Later events may be deltas of this event, so it must be stored before them. */
+  /** Later events may be deltas of this event, so this event must be stored before them. */
   encode(event: StoredEvent): NewEvent {
     const { seq, data } = event;
     if (data.length < LONG) return event;

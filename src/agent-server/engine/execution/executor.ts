@@ -23,7 +23,7 @@ export interface ExecutorOptions extends HostRequestOptions {
   run_timeout_ms: number;
   /** Reads the state of a run's thread in the reader host. */
   readState(run: RunRow): Promise<StateSummary | undefined>;
-  /** Called once the run is settled, handed back or lost, which frees its slot. */
+  /** Called when the run is settled, handed back or lost. Its slot is then free. */
   onDone(executor: Executor): void;
 }
 
@@ -43,7 +43,7 @@ export class Executor {
   readonly requests: HostRequests;
   /** Reason for the abort that was sent to the graph. */
   #stopping: AbortReason | undefined;
-  /** Error of a failed write, except those that the fence refused. */
+  /** Error of a failed write, unless the fence refused the write. */
   #write_failure: unknown;
   /** Error of a read of the graph while the database was unavailable. */
   #read_failure: unknown;
@@ -68,8 +68,8 @@ export class Executor {
   }
 
   /**
-   * Sends the run to a host. Without a free host, or after a database error, the run returns to the queue, because it would keep its
-   * lease forever. The attempt does not count.
+   * Sends the run to a host. Without a free host, or after a database error, the run returns to the queue, because
+   * otherwise this process would keep the run's lease forever. The attempt is not counted.
    *
    * @param stopped resolves once a previous execution of the run in this process has stopped
    */
@@ -83,7 +83,7 @@ export class Executor {
       await stopped;
       isSent = await this.#begin(order, host);
     } catch (error) {
-      log.error({ error, run_id: this.run.run_id }, "run not started; returned to the queue");
+      log.error({ error, run_id: this.run.run_id }, "starting the run failed; run returned to the queue");
       await this.handBack(NO_HOST_DELAY_MS);
     } finally {
       // A host that did not receive the order never reports its end.
@@ -97,7 +97,7 @@ export class Executor {
     const { run_id, epoch, thread_snapshot, start_at, created_at } = this.run;
     // Other runs may have started on the thread since this one was accepted.
     if (thread_snapshot === null || start_at > created_at) await bindThread(database, this.run);
-    // A previous claim may have stored events, also one that was handed back.
+    // A previous claim may have stored events, even if the run was handed back.
     const seq = epoch > 1 ? await lastEventSeq(database.read, run_id) : 1;
     this.#journal.continueAfter(seq);
     this.#feed.live = true;
@@ -175,10 +175,10 @@ export class Executor {
     const unwritten = await this.#journal.close();
     const failure = this.#write_failure ?? (outcome.ended === "error" ? this.#read_failure : undefined);
     if (failure !== undefined) {
-      // An unavailable database is not the run's fault.
+      // The run did not cause the outage, so the attempt is not counted.
       const spent = isDisconnected(failure) ? 0 : 1;
       if (this.run.attempt < MAX_ATTEMPTS) return this.#return({ spent, crashed: 0, delay_ms: DATABASE_DELAY_MS });
-      const message = `The database failed in attempt ${this.run.attempt}; the server's log has the reason.`;
+      const message = `A database query failed in attempt ${this.run.attempt}, the last attempt. See the server's log for the cause.`;
       return this.#settle({ ...outcome, ended: "error", error: { error: "DatabaseError", message } }, unwritten);
     }
     // The fence refuses the last steps of a cancelled run.
@@ -234,7 +234,7 @@ export class Executor {
     database.hints.emit({ kind: "runs", in_ms: cost.delay_ms });
   }
 
-  /** Ends the run in this process with `work`, once. */
+  /** Executes `work` to end the run in this process. Later calls have no effect. */
   #end(work: () => Promise<void>): Promise<void> {
     this.#ended ??= this.#endWith(work);
     return this.#ended;
@@ -247,7 +247,10 @@ export class Executor {
       await work();
     } catch (error) {
       // The run is still `running` in the database: the rescue ends it when the lease expires.
-      this.#options.log.error({ error, run_id: this.run.run_id }, "run not ended; left to the rescue");
+      this.#options.log.error(
+        { error, run_id: this.run.run_id },
+        "settling the run failed; run remains until its lease expires",
+      );
     }
     await this.#journal.close();
     this.#feed.live = false;

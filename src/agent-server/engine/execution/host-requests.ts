@@ -60,7 +60,7 @@ export class HostRequests {
         return this.#journal.commit((tx) => this.#insert(tx, request));
       case "get":
       case "list":
-        // A run must read its own writes, also those that it did not wait for.
+        // A run must read its own writes, including writes that are not committed yet.
         await this.#journal.written();
         return readCheckpoints(database, request);
       case "token":
@@ -73,7 +73,9 @@ export class HostRequests {
       case "fetch_cancel":
         return this.#fetches.cancel(request.id);
       case "delete_thread":
-        throw new Error("A running graph cannot delete threads: use DELETE /threads/{thread_id}.");
+        throw new Error(
+          "The checkpointer cannot delete threads: send DELETE /threads/{thread_id} to the server instead.",
+        );
     }
   }
 
@@ -122,7 +124,7 @@ export async function answerTokenRequest(
   await refuseUnlessHeld(options.database, run);
   const timeout = new AbortController();
   const timer = setTimeout(
-    () => timeout.abort(new Error(`No token was received within ${timeout_ms} ms.`)),
+    () => timeout.abort(new Error(`The request for an OAuth token timed out after ${timeout_ms} ms. Try again.`)),
     timeout_ms,
   );
   try {
@@ -146,7 +148,8 @@ async function find(run: RunRow, request: TokenRequest, options: TokenRequestOpt
 }
 
 async function refuseUnlessHeld({ read }: Database, run: RunRow): Promise<void> {
-  if (!(await holdsLease(read, run))) throw new Error("The run was stopped or is no longer executed by this process.");
+  if (!(await holdsLease(read, run)))
+    throw new Error("The token request was rejected: the run was stopped, or another process has taken over the run.");
 }
 
 /** Answers a request as if the user had sent it. */
@@ -220,14 +223,20 @@ export async function readCheckpoints(database: Database, request: HostRequest):
         return await findCheckpoint(database.read, request);
       case "list":
         if (request.thread_id === undefined)
-          throw new Error("The config has no thread_id: name the thread whose checkpoints to list.");
+          throw new Error("Listing checkpoints requires a thread_id: set configurable.thread_id in the config.");
         return await listCheckpoints(request.metadata ? database.search : database.read, request);
       case "token":
-        throw new Error("This graph is read outside a run: only a run can request a token.");
+        throw new Error(
+          "OAuth tokens are available only during a run, not while the graph is loaded or its state is read.",
+        );
       case "fetch":
-        throw new Error("This graph is read outside a run: only a run can send requests to this server.");
+        throw new Error(
+          "Requests to this server are possible only during a run, not while the graph is loaded or its state is read.",
+        );
       default:
-        throw new Error("This graph is read outside a run: it cannot store checkpoints.");
+        throw new Error(
+          "Checkpoints can be stored only during a run, not while the graph is loaded or its state is read.",
+        );
     }
   } catch (error) {
     throw hideDriverMessage(error);

@@ -10,7 +10,7 @@ type Step = (tx: Tx) => Promise<void>;
 
 interface Entry {
   write: Step;
-  /** Absent if no caller waits for the write. */
+  /** Absent for writes without a waiting caller. */
   waiting?: { resolve(): void; reject(reason: unknown): void };
 }
 
@@ -84,7 +84,7 @@ export class Journal {
     return new Promise((resolve, reject) => this.#add({ write, waiting: { resolve, reject } }));
   }
 
-  /** As {@link commit}, without waiting. Later entries are written only if this step is. */
+  /** Like {@link commit}, without waiting. Later entries are written only if this step is written. */
   store(write: Step): void {
     if (!this.#failure && !this.#closed) this.#add({ write });
   }

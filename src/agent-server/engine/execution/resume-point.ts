@@ -21,7 +21,7 @@ export function orderOf({ run_id, epoch, attempt, thread_id, assistant_id, graph
 }
 
 export interface ResumePoint {
-  /** The thread's newest root checkpoint. It saves the run its first request. */
+  /** The thread's newest root checkpoint. Sent with the run, so that the host does not have to request it. */
   head: CheckpointData | null;
   /** Writes of previous claims of the run on the checkpoint that it starts from. */
   begun: WriteKey[];

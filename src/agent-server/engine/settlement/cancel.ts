@@ -19,7 +19,7 @@ export interface CancelIntent {
 export interface PendingCancel {
   run: LoggedRun;
   action: CancelAction;
-  /** The run's end if the transaction ended it; undefined if the run's worker has to stop it. */
+  /** The run's end, if the transaction ended the run. Undefined if the run's worker must stop the run. */
   ending: Ending | undefined;
 }
 

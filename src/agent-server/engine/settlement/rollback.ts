@@ -6,8 +6,9 @@ import type { RunRow, ThreadSnapshot } from "../../storage/schema.ts";
 import { deleteThreadState, findThread, recomputeStatus, restoreThread } from "../../storage/threads.ts";
 
 /**
- * Rolls back an active run, in a transaction that holds its thread's lock: deletes the run, its events, its checkpoints and its writes on
- * other runs' checkpoints, and restores the thread's record. Only a settlement writes values, interrupts and error, so they stay.
+ * Rolls back an active run, in a transaction that holds its thread's lock: deletes the run, its events, its checkpoints
+ * and its writes on other runs' checkpoints, and restores the thread's record. Values, interrupts and error stay
+ * unchanged, because only a settlement writes them.
  */
 export async function rollBack(tx: Tx, run: RunRow): Promise<void> {
   const { thread_id } = run;

@@ -18,7 +18,10 @@ export interface Verdict {
 /** @param stopping the reason for which the run was stopped, if it was */
 export function verdictOn({ ended, output, error }: HostOutcome, stopping: AbortReason | undefined): Verdict {
   if (stopping === "timeout")
-    return failure("timeout", { error: "TimeoutError", message: "The run exceeded BG_JOB_TIMEOUT_SECS." });
+    return failure("timeout", {
+      error: "TimeoutError",
+      message: "The run exceeded the time limit of one attempt (BG_JOB_TIMEOUT_SECS).",
+    });
   // An accepted cancel overrides the outcome of the graph.
   if (stopping === "cancelled" || ended === "aborted")
     return { status: "interrupted", thread_status: "idle", output, event: undefined };

@@ -6,7 +6,7 @@ import { findRun } from "../../storage/runs.ts";
 import type { RunKey } from "../../storage/schema.ts";
 import { DELETED, type Ending, Feed } from "./feed.ts";
 
-/** An event for a reader. Without `seq` it is not part of the log and has no id. */
+/** An event for a reader. An event without `seq` is not stored in the log and has no id. */
 export type StreamedEvent = Omit<StoredEvent, "seq"> & { seq?: number | string };
 
 /**
@@ -24,7 +24,7 @@ export class EventLog {
     database.hints.listen("events", ({ run_id }) => this.#feeds.get(run_id)?.wake());
   }
 
-  /** The feed of a run. Each caller must call {@link release}. */
+  /** Returns a run's feed. Each caller must call {@link release} afterwards. */
   hold(run_id: string): Feed {
     const feed = this.#feeds.get(run_id) ?? new Feed();
     this.#feeds.set(run_id, feed);
@@ -102,7 +102,12 @@ export class EventLog {
     const row = await findRun(this.#database.read, run);
     const until = row?.expired_seq ?? 0;
     if (until <= seen) return undefined;
-    const data = { run_id: run.run_id, after: seen, until, reason: "These events have expired." };
+    const data = {
+      run_id: run.run_id,
+      after: seen,
+      until,
+      reason: "Earlier events of this run have expired and are no longer available.",
+    };
     return { seq: until, event: "gap", data: JSON.stringify(data) };
   }
 

@@ -5,7 +5,7 @@ import { Batch, type StoredEvent } from "../../storage/event-reader.ts";
 export interface Ending {
   /** `deleted`: the run was rolled back or deleted. */
   status: RunStatus | "deleted";
-  /** JSON text of the run's output. */
+  /** The run's output as JSON text. */
   output: string | null;
 }
 
@@ -23,7 +23,7 @@ export class Feed {
   readonly #subscribers = new Set<Signal>();
   /** The batch for readers at one position. Most readers are at the same position and share one array. */
   #tail: { seq: number; events: StoredEvent[] } | undefined;
-  /** True while this process executes the run, so that every new event is published here. */
+  /** True while this process executes the run and therefore publishes every new event to this feed. */
   live = false;
   ending: Ending | undefined;
   references = 0;

@@ -4,16 +4,16 @@ import { REQUEST_TOKEN_KEY, type RequestToken, type TokenInterruptValue, tokenIn
 export interface GetTokenOptions {
   /** The `provider_id` under which the provider is registered. */
   provider: string;
-  /** The token has all of these scopes. */
+  /** Scopes that the token must have. */
   scopes: readonly string[];
   /**
-   * True (default): prefers a token that is connected to this assistant, and connects a newly granted token to it. False: the user's
-   * default token.
+   * True (default): prefers a token that is connected to this assistant, and connects a newly granted token to it.
+   * False: uses the user's default token.
    */
   agent_scoped?: boolean;
-  /** Returns only this token of the user. */
+  /** ID of a specific token of the user; no other token is returned. */
   token_id?: string;
-  /** The message for the user if a token must be granted. */
+  /** Message that asks the user to grant access. */
   message?: string;
 }
 
@@ -32,10 +32,12 @@ export interface GraphConfig {
 export async function getToken(config: GraphConfig, options: GetTokenOptions): Promise<string> {
   const request = config?.configurable?.[REQUEST_TOKEN_KEY] as RequestToken | undefined;
   if (typeof request !== "function")
-    throw new Error("getToken requires a run of Threadmill: pass the config of the node or tool.");
+    throw new Error(
+      "getToken works only in a Threadmill run. Pass the config that the node or tool received as its second argument.",
+    );
   const { provider, scopes, agent_scoped = true, token_id, message = defaultMessage(provider) } = options;
   if (typeof provider !== "string" || !isStringList(scopes))
-    throw new Error("getToken requires the provider as a string and the scopes as a list of strings.");
+    throw new Error("getToken requires `provider` to be a string and `scopes` to be a list of strings.");
   const answer = await request({ provider, scopes: [...scopes], agent_scoped, token_id });
   if ("token" in answer) return answer.token;
   throw new TokenInterrupt({ message, auth_url: answer.auth_url, provider, scopes });

@@ -19,11 +19,12 @@ export interface TokenInterruptValue {
 }
 
 /**
- * The id of a token interrupt, derived from the value, so that it can be recognized. It has the format of LangGraph's ids (32 hexadecimal
- * digits), so that a resume value can name it. LangGraph never uses the id, so it passes such a value to no interrupt.
+ * The id of a token interrupt, derived from the value, so that a token interrupt can be identified. The id has the
+ * format of LangGraph's ids (32 hexadecimal digits), so that a resume value can name it. LangGraph never uses the id,
+ * so it passes such a value to no interrupt.
  */
 export const tokenInterruptId = (auth_url: string): string =>
-  createHash("sha256").update(`a token by way of ${auth_url}`).digest("hex").slice(0, 32);
+  createHash("sha256").update(`an OAuth token granted at ${auth_url}`).digest("hex").slice(0, 32);
 
 /** Whether an interrupt requests a token. The stored token resumes it, not a value. */
 export function isTokenInterrupt({ id, value }: { id?: string; value?: unknown }): boolean {

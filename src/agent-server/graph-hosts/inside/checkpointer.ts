@@ -20,7 +20,7 @@ import { StateSerializer, type Stored } from "./serializer.ts";
 export interface Scope {
   /** The run that writes; absent for queries. */
   run?: RunEpoch;
-  /** The thread's newest root checkpoint, until it is used or the run has written its own. */
+  /** The thread's newest root checkpoint. Removed after its first use or the run's first checkpoint. */
   head?: { data: CheckpointData | null };
   commits?: CommitPoints;
   /** This run or an earlier one has consumed the resume value of the checkpoint. */
@@ -121,7 +121,7 @@ export function createCheckpointer(library: Library, service: ServiceConnection)
     ): Promise<RunnableConfig> {
       const { thread_id, checkpoint_ns = "", checkpoint_id: parent } = config.configurable ?? {};
       if (thread_id === undefined)
-        throw new Error('A checkpoint needs a "thread_id" in the configurable part of its config.');
+        throw new Error("Storing a checkpoint requires configurable.thread_id in the config.");
       const { channel_values, ...rest } = checkpoint;
       const scope = scopeOf(config);
       const allMetadata = { ...scope.metadata, ...metadata };
@@ -150,10 +150,9 @@ export function createCheckpointer(library: Library, service: ServiceConnection)
       task_path = "",
     ): Promise<void> {
       const { thread_id, checkpoint_ns = "", checkpoint_id } = config.configurable ?? {};
-      if (thread_id === undefined)
-        throw new Error('Writes need a "thread_id" in the configurable part of their config.');
+      if (thread_id === undefined) throw new Error("Storing writes requires configurable.thread_id in the config.");
       if (checkpoint_id === undefined)
-        throw new Error('Writes need a "checkpoint_id" in the configurable part of their config.');
+        throw new Error("Storing writes requires configurable.checkpoint_id in the config.");
       const rows: WriteData[] = await Promise.all(
         writes.map(async ([channel, written], position) => {
           const stored = await this.#serializer.dump(written);
@@ -247,7 +246,7 @@ function stagedCheckpoint(staged: Scope["staged"], ns: string, id: string | unde
   return { ...put, writes: writes.flatMap((row) => row.writes) };
 }
 
-/** 16 random hexadecimal digits. UUIDs are the fastest source, because Node generates their bits in bulk. */
+/** 16 random hexadecimal digits. UUIDs are the fastest source, because Node.js generates their bits in bulk. */
 function randomHex(): string {
   const uuid = randomUUID();
   return uuid.slice(-12) + uuid.slice(0, 4);

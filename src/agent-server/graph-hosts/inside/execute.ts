@@ -46,7 +46,7 @@ export interface Execution {
   requestToken: RequestToken;
 }
 
-/** Never rejects: an error is an outcome. */
+/** Never rejects: an error is returned as an outcome. */
 export async function executeRun(execution: Execution): Promise<HostOutcome> {
   const { order, head, graphs, controls, emit } = execution;
   const translator = new StreamTranslator(order.kwargs.stream_mode, emit);
@@ -155,7 +155,7 @@ function streamOptions({ order, requestToken }: Execution, scope: Scope, resumed
   return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
 }
 
-/** LangGraph recognizes a retried run by the run id. */
+/** LangGraph identifies a retried run by the run id. */
 function checkpointMetadata({ run_id, thread_id, graph_id, assistant_id, attempt, kwargs }: RunOrder) {
   return {
     ...configurableMetadata(kwargs.config.configurable),

@@ -22,7 +22,7 @@ import { toWire } from "./wire.ts";
 type QueryMessage = Extract<ToHost, { type: "query" }>;
 type QueryResult = Extract<FromHost, { type: "query_result" }>;
 
-/** Never rejects: an error is a result. */
+/** Never rejects: an error is returned as a result. */
 export async function runQuery({ id, query }: QueryMessage, graphs: LoadedGraphs): Promise<QueryResult> {
   try {
     return { type: "query_result", id, value: await resultOf(query, graphs) };
@@ -78,7 +78,7 @@ const loadGraph = (
   accessContext: FactoryRuntime["accessContext"],
 ) => graphs.get(graph_id, config, { accessContext, executionRuntime: context ? { context } : null });
 
-/** A page of the history ends with the state that exceeds this length. */
+/** Maximum length of a history page. The state that exceeds this length is the last of its page. */
 const PAGE_CHARS = 8_000_000;
 
 async function history(

@@ -154,7 +154,9 @@ function textOf(value: unknown): string {
 async function fetchInProcess(input: string | URL | Request, init?: RequestInit): Promise<Response> {
   const { connection, run } = contextStorage.getStore() ?? {};
   if (!connection || !run)
-    throw new Error("A client without a URL works only in a run: pass the URL of the server outside of runs.");
+    throw new Error(
+      "A client without a URL works only during a run. Outside of runs, pass the URL of the server to the client.",
+    );
   const request = new Request(input, init);
   const { pathname, search } = new URL(request.url);
   const id = connection.nextId();

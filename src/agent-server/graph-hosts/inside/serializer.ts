@@ -33,7 +33,10 @@ export class StateSerializer {
     if (isPlain(value, this.#classes)) return { type: "json", value: JSON.stringify(value) };
     const escaped = escapeRecords(value, (record) => messageClassOf(record, this.#classes) !== undefined);
     const [type, bytes] = await this.#original.dumpsTyped(escaped);
-    if (type === "json" && bytes.length === 0) throw new TypeError(`A ${typeof value} cannot be stored in the state.`);
+    if (type === "json" && bytes.length === 0)
+      throw new TypeError(
+        `A ${typeof value} cannot be stored in the state: return a value that can be serialized to JSON.`,
+      );
     return { type, value: Buffer.from(bytes).toString(type === "json" ? "utf8" : "base64") };
   }
 

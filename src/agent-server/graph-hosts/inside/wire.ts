@@ -10,7 +10,8 @@ export function toWire(value: unknown): string {
 /** Copies only changed parts. With one native stringify, this takes a fifth of the time of a stringify with a replacer function. */
 function flatten(value: unknown, ancestors: object[]): unknown {
   if (typeof value !== "object" || value === null) return value;
-  if (ancestors.includes(value)) throw new TypeError("The value contains itself, which JSON does not support.");
+  if (ancestors.includes(value))
+    throw new TypeError("The value contains a circular reference and cannot be converted to JSON.");
   ancestors.push(value);
   const flat = flattenObject(value, ancestors);
   ancestors.pop();

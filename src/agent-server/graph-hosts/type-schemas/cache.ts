@@ -37,7 +37,7 @@ export class SchemaCache {
     this.#dir = dir;
   }
 
-  /** Undefined without a result, and if a source has changed. */
+  /** Returns undefined if no result is cached or a source file has changed. */
   async find(key: string): Promise<CachedSchemas | undefined> {
     const entry = this.#entries.get(key) ?? (await this.#read(key));
     if (!entry) return undefined;
@@ -66,7 +66,7 @@ export class SchemaCache {
       const { format, files, schemas } = JSON.parse(await readFile(this.#pathOf(this.#dir, key), "utf8"));
       return format === FORMAT && typeof files === "object" && schemas !== undefined ? { files, schemas } : undefined;
     } catch {
-      // Missing or damaged.
+      // The cache file is missing or damaged.
       return undefined;
     }
   }

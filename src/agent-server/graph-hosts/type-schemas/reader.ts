@@ -80,10 +80,11 @@ export class TypeSchemaReader {
     const hash = await hashOfFile(file);
     const { schemas, failure, files } = await this.#enqueue(request);
     if (this.#stopped) return schemas;
-    if (failure) this.#options.log?.debug({ file, export_name, reason: failure }, "schemas not extracted from types");
+    if (failure)
+      this.#options.log?.debug({ file, export_name, reason: failure }, "extracting schemas from types failed");
     if (files) {
       await this.#cache.keep(key, { files, schemas: schemas ?? null }).catch((error: Error) => {
-        this.#options.log?.debug({ reason: error.message }, "extracted schemas not stored");
+        this.#options.log?.debug({ reason: error.message }, "storing extracted schemas failed");
       });
     } else if (failure) {
       // A timeout would repeat at each request until the file changes.

@@ -14,7 +14,7 @@ interface GraphProgram {
   files: Record<string, string> | undefined;
 }
 
-/** Packages that a project without its own may use, as in inside/loading/packages.ts. */
+/** Packages that Threadmill provides to projects that do not contain them, as in inside/loading/packages.ts. */
 const PROVIDED = /^@langchain\/(core|langgraph|langgraph-checkpoint)(\/|$)/;
 const OWN_FILE = fileURLToPath(import.meta.url);
 

@@ -1,8 +1,9 @@
 import type { Migration } from "../../../platform/database/migrate.ts";
 
 /**
- * Names the table of 007 after what it holds. Instances of an earlier version may serve while those of a new revision migrate the
- * database that they share, so a view keeps the former name readable: the statements that claim runs name it.
+ * Names the table of migration 007 after its content. Instances of an earlier version may serve while those of a new
+ * revision migrate the database that they share, so a view keeps the former name readable: the statements that claim
+ * runs name it.
  */
 export const activeRollout: Migration = {
   name: "015-active-rollout",

@@ -45,7 +45,10 @@ function columnsOf(file: InputFile, names: string[]): Column[] {
   const duplicate = names.find((name, index) => names.indexOf(name) !== index);
   if (duplicate !== undefined) throw file.error("line 1", `duplicate column "${duplicate}".`);
   if (!columns.some(({ field }) => field === "inputs"))
-    throw file.error("line 1", 'there is no column for inputs: add "input", or one per key such as "inputs.question".');
+    throw file.error(
+      "line 1",
+      'there is no column for inputs: add a column "input", or one column per key, such as "inputs.question".',
+    );
   return columns;
 }
 
@@ -160,7 +163,7 @@ function numberOf(cell: string): number {
   if (text === "true" || text === "false") return Number(text === "true");
   const number = text === "" ? Number.NaN : Number(text);
   if (Number.isFinite(number)) return number;
-  throw new CellError(`must be a number, not ${shortened(cell)}. Put labels into a column "value.…".`);
+  throw new CellError(`must be a number, not ${shortened(cell)}. Use a column "value.…" for labels.`);
 }
 
 const shortened = (cell: string): string => JSON.stringify(cell.length > 40 ? `${cell.slice(0, 40)}…` : cell);

@@ -73,7 +73,7 @@ class JsonWalk {
   }
 
   end(): void {
-    if (this.#expected !== "nothing more") throw this.#file.error("", "is not valid JSON: the file is cut off.");
+    if (this.#expected !== "nothing more") throw this.#file.error("", "is not valid JSON: the file is incomplete.");
   }
 
   /** Handles a character between values. Returns the next position: the same one when a value or a key begins there. */

@@ -8,7 +8,7 @@ export async function readJson(file: InputFile, options: ReadOptions): Promise<R
   const first = (await file.firstChunk()).trimStart().charAt(0);
   if (first === "[") return readList(file, options);
   if (first === "{") return readUpload(file);
-  throw file.error("", 'must be an object with "results", or a list of rows.');
+  throw file.error("", 'must be an object with a list "results", or a list of rows.');
 }
 
 function readList(file: InputFile, options: ReadOptions): Results {
@@ -34,7 +34,7 @@ function readUpload(file: InputFile): Results {
       if (path.length === 2) yield { text, position: index };
       else head[path[0] as string] = value;
     }
-    if (!hasResults) throw file.error("", 'has no list "results" with the rows.');
+    if (!hasResults) throw file.error("", 'has no list "results" that contains the rows.');
   };
   return { rows: rows(), unit: "element", head: () => head, unknown: () => new Set() };
 }

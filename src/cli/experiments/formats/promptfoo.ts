@@ -56,7 +56,7 @@ interface Item {
 async function* itemsOf(file: InputFile): AsyncGenerator<Item> {
   const resultOf = (value: unknown, position: string): JsonObject => {
     if (isObject(value) && ("vars" in value || "testCase" in value)) return value;
-    throw file.error(position, 'has no field "vars": not a result of promptfoo.');
+    throw file.error(position, 'has no field "vars", so it is not a promptfoo result.');
   };
   if (isLines(file)) {
     for await (const line of linesOf(file))
@@ -98,7 +98,7 @@ function variantOf({ provider, prompt, promptId, promptIdx }: JsonObject): Varia
 const keyOf = ({ provider, prompt }: Variant): string => JSON.stringify([provider, prompt]);
 
 function selectVariant(file: InputFile, variants: Variant[], { provider, prompt }: ReadOptions): Variant {
-  if (variants.length === 0) throw file.error("", "there are no results of promptfoo.");
+  if (variants.length === 0) throw file.error("", "the file contains no promptfoo results.");
   const ofProvider = variants.filter(
     (variant) => provider === undefined || [variant.provider, variant.provider_id].includes(provider),
   );
@@ -112,7 +112,7 @@ function selectVariant(file: InputFile, variants: Variant[], { provider, prompt 
     (variant) => `  --provider ${quote(variant.provider)} --prompt ${quote(truncate(variant.prompt, 80))}`,
   );
   throw new CommandError(
-    `${file.name} ${problem}. Select one with --provider and --prompt (the label of the prompt, or its start):\n${lines.join("\n")}`,
+    `${file.name} ${problem}. Select one with --provider and --prompt (the prompt's label, or the start of the prompt's text):\n${lines.join("\n")}`,
   );
 }
 

@@ -28,7 +28,10 @@ export const presenceLock = (worker_id: number): string =>
   `select pg_advisory_lock_shared(${PRESENCE_LOCK_CLASS}, ${worker_id})`;
 
 const HEALTH_CHECK_MS = 1_000;
-/** Then the server is considered unavailable. Together with {@link HEALTH_CHECK_MS}, this is less than a lease. */
+/**
+ * Response timeout after which the server is considered unavailable. Together with {@link HEALTH_CHECK_MS}, this is
+ * less than a lease.
+ */
 export const RESPONSE_TIMEOUT_MS = 2_000;
 
 interface PostgresHintsOptions {
@@ -55,7 +58,7 @@ export class PostgresHints implements Hints {
     this.#channel = channelOf(options.config.connectionString as string);
   }
 
-  /** For statements that must not wait for the pool. */
+  /** Connection for statements that must not wait for the pool. */
   get connection(): pg.Client | undefined {
     return this.#isConnected ? this.#client : undefined;
   }
@@ -85,7 +88,7 @@ export class PostgresHints implements Hints {
       // The process may stop before the connection is open.
       if (this.#closed) return;
       const { message, code } = error as Error & { code?: string };
-      log.warn({ error: message }, "hint connection failed, polling");
+      log.warn({ error: message }, "hint connection failed; polling until it is reopened");
       // A server without free connections does respond.
       if (code?.startsWith("53")) pool.resume();
       else if (!(await this.#poolResponds())) pool.suspend(message);
@@ -93,7 +96,7 @@ export class PostgresHints implements Hints {
     }
   }
 
-  /** The failure may concern only this connection. */
+  /** Whether the database still responds on other connections. */
   async #poolResponds(): Promise<boolean> {
     const query = { text: "select 1", query_timeout: RESPONSE_TIMEOUT_MS };
     const response = this.#options.pool.use((client) => client.query(query));
@@ -105,7 +108,7 @@ export class PostgresHints implements Hints {
       await sleep(HEALTH_CHECK_MS, undefined, { ref: false });
       if (this.#closed || this.#client !== client || (await responds(client))) continue;
       if (this.#closed || this.#client !== client) return;
-      this.#options.log.error("database does not respond, reopening all connections");
+      this.#options.log.error("database does not respond; reopening all connections");
       this.#options.pool.suspend(`no response within ${RESPONSE_TIMEOUT_MS} ms`);
       this.#reconnect(client);
     }

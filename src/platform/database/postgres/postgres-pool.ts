@@ -17,7 +17,7 @@ const ACQUIRE_MS = 4_000;
 const RETRY_MS = 100;
 /** Interval at which a pool that has shrunk grows by one connection. */
 const GROW_MS = 10_000;
-/** Time for running queries when the pool is closed. */
+/** Time that active queries have to finish when the pool closes. */
 const CLOSE_MS = 2_000;
 
 /** Whether the server or the role has too many connections. */
@@ -117,7 +117,10 @@ export class PostgresPool {
   #shrink(): void {
     const { size } = this.#clients;
     if (size < this.#pool.options.max)
-      this.#options.log.warn({ connections: size }, "Postgres refused a connection (max_connections)");
+      this.#options.log.warn(
+        { connections: size },
+        "Postgres connection refused: too many connections (max_connections)",
+      );
     this.#resize(size);
   }
 

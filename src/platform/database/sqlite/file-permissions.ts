@@ -23,7 +23,7 @@ export function restrictDataFolder(folder: string, log: Log): void {
   const isDedicated = files.length > 0 && entries.every((name) => OWN_FILE.test(name) || OWN_FOLDERS.has(name));
   if (isDedicated) restrict(folder, FOLDER_MODE, MAX_FOLDER_MODE, log);
   else if (exceeds(statSync(folder), MAX_FOLDER_MODE) && entries.length > 0)
-    log.warn({ folder }, "data folder contains other files: mode not changed, other users can list it");
+    log.warn({ folder }, "data folder contains other files; its mode was not changed, so other users can list it");
 }
 
 /** Called before SQLite opens the file: SQLite creates the files beside a database with its mode. */
@@ -38,10 +38,10 @@ function restrict(path: string, mode: number, max: number, log: Log): void {
   try {
     if (!exceeds(statSync(path), max)) return;
     chmodSync(path, mode);
-    log.warn({ path, mode: mode.toString(8) }, "file was readable for other users: mode changed");
+    log.warn({ path, mode: mode.toString(8) }, "file was readable by other users; mode changed");
   } catch (error) {
     // ENOENT: deleted since it was listed. Otherwise the file belongs to another user.
     const { code } = error as NodeJS.ErrnoException;
-    if (code !== "ENOENT") log.warn({ path, code }, "file is readable for other users and its mode cannot be changed");
+    if (code !== "ENOENT") log.warn({ path, code }, "file is readable by other users; changing its mode failed");
   }
 }

@@ -8,7 +8,7 @@ import { createPrivateFile } from "./file-permissions.ts";
 
 // The locks are SQLite's file locks, which the operating system releases when the process dies.
 
-/** A process that migrates the schema under an exclusive lock takes far less. */
+/** Maximum wait for the lock. A schema migration under an exclusive lock takes far less time. */
 const SHARE_TIMEOUT_MS = 10_000;
 const RETRY_MS = 50;
 
@@ -24,14 +24,15 @@ const filesOf = (folder: string): LockFiles => ({ lock: join(folder, "lock.db"),
 export const lockFolder = (folder: string): (() => void) =>
   lockExclusively(
     filesOf(folder),
-    (pid) => `The data folder ${folder} is in use by process ${pid}: stop it, or choose another folder with --data.`,
+    (pid) =>
+      `The data folder ${folder} is in use by process ${pid}: stop that process, or choose another folder with --data.`,
   );
 
 /** Like {@link lockFolder}, for the writers of a file. Readers need no lock. */
 export const lockFile = (path: string): (() => void) =>
   lockExclusively(
     { lock: `${path}.lock`, pid: `${path}.pid` },
-    (pid) => `The file ${path} is being changed by process ${pid}: try again when it has finished.`,
+    (pid) => `The file ${path} is being changed by process ${pid}: try again when that process has finished.`,
   );
 
 function lockExclusively(files: LockFiles, message: (pid: string) => string): () => void {
@@ -69,7 +70,7 @@ export async function shareFolder(folder: string, onExclusive: () => Promise<voi
       if (lock.isTransaction) lock.exec("rollback");
       if (performance.now() > deadline)
         throw new ConfigError(
-          `The data folder ${folder} is in use by a process that does not share it: stop that process, or start it with --share-data.`,
+          `The data folder ${folder} is in use by a process that was started without --share-data: stop that process, or restart it with --share-data.`,
         );
     }
   } catch (error) {

@@ -9,7 +9,7 @@ interface QueuedWrite {
   reject(reason: unknown): void;
 }
 
-/** Slightly longer than a commit on a fast disk. */
+/** Interval between attempts to begin a group, slightly longer than a commit on a fast disk. */
 const RETRY_MS = 1;
 
 /**

@@ -141,7 +141,10 @@ function byLeaf(whole: readonly unknown[]): Map<string, unknown[]> {
   return found;
 }
 
-/** The scalars of a value with their paths, and the paths of its arrays and objects. A value that contains it has all of them. */
+/**
+ * The scalars of a value with their paths, and the paths of its arrays and objects. A value that contains the part has
+ * all of these leaves.
+ */
 function leavesOf(value: unknown): Set<string> {
   const leaves = new Set<string>();
   const add = (part: unknown, path: string): void => {

@@ -13,15 +13,16 @@ export interface JsonRowsOptions {
 }
 
 /**
- * Reads a JSON object with one very long array, `{"name": …, "results": [{…}, {…}, …], …}`, while its bytes arrive. It holds one row, the
- * other members and a chunk. {@link parseUntrusted} parses each key, member and row, so a document is accepted if it would be accepted as a
- * whole, except that:
+ * Reads a JSON object with one very long array, `{"name": …, "results": [{…}, {…}, …], …}`, while its bytes arrive. At
+ * any time, memory contains one row, the other members and one chunk. {@link parseUntrusted} parses each key, member
+ * and row, so a document is accepted if it would be accepted as a whole, except that:
  *
  * - the document must be an object, and may begin with a byte order mark;
  * - the array must not be repeated; of other members with the same key, the last one counts, but all must be valid;
  * - the limits of depth, keys and values apply to each row.
  *
- * Rows are valid only when `end` has returned. `push` and `end` throw a JsonError, after which the instance must not be used.
+ * Rows are valid only when `end` has returned. `push` and `end` throw a JsonError, after which the instance must not be
+ * used.
  */
 export class JsonRows {
   readonly #options: JsonRowsOptions;

@@ -35,7 +35,7 @@ export function createSafeFetch(rules: FetchRules, limits: FetchLimits, lookup: 
       if (error instanceof FetchRefusedError || error instanceof FetchFailedError) throw error;
       if (request.signal.aborted) throw request.signal.reason;
       if (deadline.aborted) throw new FetchFailedError("timeout", `No response within ${limits.timeout_ms} ms.`);
-      throw new FetchFailedError("unreachable", "The address did not respond.", error);
+      throw new FetchFailedError("unreachable", "The connection failed, or the server did not respond.", error);
     }
   };
 }
@@ -47,12 +47,12 @@ async function follow(context: FetchContext, first: Hop, redirect: Request["redi
     const next = redirect === "manual" ? undefined : nextHop(hop, response);
     if (next === undefined) return response;
     if (redirect === "error")
-      throw new FetchRefusedError("The address answered with a redirect, which is not followed.");
+      throw new FetchRefusedError("The server responded with a redirect, which this request does not allow.");
     if (!mayFollow(hop.url, next.url, context.rules))
-      throw new FetchRefusedError("The address answered with a redirect to a URL that may not be fetched.");
+      throw new FetchRefusedError("The server responded with a redirect to a URL that is not allowed.");
     hop = next;
   }
-  throw new FetchRefusedError(`The address answered with more than ${MAX_REDIRECTS} redirects.`);
+  throw new FetchRefusedError(`The server responded with more than ${MAX_REDIRECTS} redirects.`);
 }
 
 const mayFollow = (from: URL, to: URL, rules: FetchRules): boolean =>
@@ -150,7 +150,7 @@ function nextHop({ url, method, headers, body }: Hop, answer: Response): Hop | u
   const location = answer.headers.get("location");
   if (location === null || !REDIRECTS.has(answer.status)) return undefined;
   if (!URL.canParse(location, url.href))
-    throw new FetchRefusedError("The address answered with a redirect to an invalid URL.");
+    throw new FetchRefusedError("The server responded with a redirect to an invalid URL.");
   const next = new URL(location, url);
   const crossOrigin = next.origin !== url.origin;
   if (becomesGet(answer.status, method)) {
@@ -158,7 +158,7 @@ function nextHop({ url, method, headers, body }: Hop, answer: Response): Hop | u
   }
   if (crossOrigin && body !== undefined)
     throw new FetchRefusedError(
-      "The address answered with a redirect that would send the request body to another origin.",
+      "The server responded with a redirect that would send the request body to another origin.",
     );
   return { url: next, method, headers: headersFor(headers, { dropBody: false, crossOrigin }), body };
 }
@@ -192,7 +192,7 @@ export function urlRefusal(url: string, rules: FetchRules): string | undefined {
   if (local) return undefined;
   if (!isPublicHost(hostname)) return "The URL must name a host on the public internet.";
   // The URL parser removes port 443. Other ports below 1024 belong to services that could misinterpret a request.
-  if (port !== "" && Number(port) < 1024) return "The URL must use port 443, or a port from 1024 on.";
+  if (port !== "" && Number(port) < 1024) return "The URL must use port 443, or a port of at least 1024.";
   return undefined;
 }
 

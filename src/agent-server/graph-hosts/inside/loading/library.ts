@@ -50,6 +50,6 @@ export function warningsOf(graph_id: string, copies: readonly PackageCopy[]): st
     .filter(([, same]) => same.length > 1)
     .map(([name, same]) => {
       const locations = same.map(({ folder, format }) => `${fileURLToPath(folder)} (by ${format})`).join(" and ");
-      return `The graph "${graph_id}" uses ${same.length} copies of ${name}: ${locations}. Checks such as instanceof fail between them: install one version for all packages.`;
+      return `The graph "${graph_id}" uses ${same.length} copies of ${name}: ${locations}. Checks such as instanceof fail for objects of another copy: install one version for all packages.`;
     });
 }

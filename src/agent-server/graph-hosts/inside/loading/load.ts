@@ -41,7 +41,7 @@ interface Exported {
   library: Library;
 }
 
-/** Loads all graphs of the project. A failure affects only its own graph. */
+/** Loads all graphs of the project. A graph that fails to load does not affect the other graphs. */
 export async function loadGraphs(setup: HostSetup, createCheckpointer: CreateCheckpointer): Promise<LoadedGraphs> {
   const failures: Record<string, string> = {};
   const warnings: string[] = [];
@@ -92,7 +92,7 @@ export function importerFor(project_dir: string): ImportFile {
     const hadTsx = tsx !== undefined;
     await tsx;
     const { href } = pathToFileURL(file);
-    // Node caches the failure under the original URL.
+    // Node.js caches the failure under the original URL.
     if (failed.has(href)) return importModule(`${href}${RETRY_QUERY}`);
     try {
       return await importModule(href);
@@ -151,7 +151,7 @@ async function registerTsx(project_dir: string): Promise<void> {
 async function importGraph({ file, export_name }: GraphToLoad, importFile: ImportFile) {
   if (file.endsWith(".py")) {
     throw new Error(
-      `${file} is Python, and this version runs JavaScript and TypeScript: name a .ts or .js module, or serve the Python graph elsewhere and call it from one by RemoteGraph`,
+      `${file} is a Python file, but this version runs only JavaScript and TypeScript graphs: use a .ts or .js module, or serve the Python graph elsewhere and call it through RemoteGraph`,
     );
   }
   if (!existsSync(file)) throw new Error(`${file} does not exist`);
@@ -168,7 +168,7 @@ async function importGraph({ file, export_name }: GraphToLoad, importFile: Impor
 
 interface GraphLike {
   compile?: () => CompiledGraph;
-  /** Prebuilt agents contain their graph. */
+  /** Prebuilt agents are objects that contain the compiled graph. */
   graph?: unknown;
   stream?: unknown;
 }
@@ -183,6 +183,6 @@ function compile(value: unknown, name: string): CompiledGraph {
   if (candidate?.graph !== undefined && isGraph(candidate.graph)) return compile(candidate.graph, name);
   if (typeof candidate?.stream === "function") return candidate as unknown as CompiledGraph;
   throw new Error(
-    `"${name}" is not a graph: export a StateGraph, a compiled graph, a promise of one, or a function that returns one`,
+    `"${name}" is not a graph: export a StateGraph, a compiled graph, a promise of a compiled graph, or a function that returns a compiled graph`,
   );
 }

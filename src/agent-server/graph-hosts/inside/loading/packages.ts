@@ -19,7 +19,7 @@ export type ModuleFormat = "import" | "require";
 
 export interface PackageCopy {
   name: string;
-  /** URL of its folder, with a trailing slash. */
+  /** URL of the package folder, with a trailing slash. */
   folder: string;
   format: ModuleFormat;
 }
@@ -32,7 +32,9 @@ let importing = import.meta.url;
 let lastImport: Promise<unknown> = Promise.resolve();
 /** The format in which the project uses a copy, by folder, from its last import: an earlier one may have failed. */
 const formats = new Map<string, ModuleFormat>();
-/** Folders of Threadmill's copies that the project uses because it has none. */
+/**
+ * Folders of Threadmill's package copies that the project uses because the packages are not installed in the project.
+ */
 const provided = new Set<string>();
 
 export interface Imported {
