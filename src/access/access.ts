@@ -131,7 +131,9 @@ export class Access implements BackgroundService {
     this.#touching.add(key_id);
     this.#database
       .write((tx) => touchApiKey(tx, key_id, TOUCH_INTERVAL_MS))
-      .catch((error: Error) => this.#log.warn({ key_id, error: error.message }, "API key last use update failed"))
+      .catch((error: Error) =>
+        this.#log.warn({ key_id, error: error.message }, "update of an API key's last_used_at failed"),
+      )
       .finally(() => this.#touching.delete(key_id));
   }
 

@@ -52,7 +52,7 @@ export function createControl(context: ControlContext): Control {
       periodicService(
         RETENTION_INTERVAL_MS,
         () => deleteExpiredData({ database, settings, uploads }),
-        (error) => context.log.warn({ error }, "deployment data retention failed"),
+        (error) => context.log.warn({ error }, "deletion of expired deployment data failed"),
       ),
     ],
   };

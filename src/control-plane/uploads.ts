@@ -166,7 +166,11 @@ class UploadFolder {
     } catch (error) {
       await this.unlink(file);
       if ((error as NodeJS.ErrnoException).code === "ENOSPC")
-        throw new ApiError("unavailable", { reason: "The disk of the service is full." }, error);
+        throw new ApiError(
+          "unavailable",
+          { reason: "The disk of the Threadmill service is full: free disk space, then try again." },
+          error,
+        );
       throw error;
     } finally {
       await handle.close();

@@ -56,7 +56,7 @@ describe("threadmill deploy", () => {
     const lines = stderr.split("\n");
     expect(lines[0]).toBe("Not sent as secrets, because the service sets them: LANGSMITH_PROJECT.");
     expect(lines[1]).toMatch(/^Packed 3 files of .* \(0\.0 MB\)\.$/);
-    expect(lines).toEqual(expect.arrayContaining(["  Unpacking the source", "  The build is ready.", "DEPLOYED"]));
+    expect(lines).toEqual(expect.arrayContaining(["  Unpacking the source", "  Build complete.", "DEPLOYED"]));
     const [deployment] = (await list()).filter(({ name }) => name === "my-agent");
     expect(deployment?.secrets).toEqual([{ name: "OPENAI_API_KEY", value: "sk-1" }]);
   });

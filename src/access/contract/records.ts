@@ -8,8 +8,10 @@ const nullableText = nullable(z.string());
 export const OAuthProvider = z
   .object({
     id: z.string(),
-    organization_id: z.string().openapi({ description: "Id of the workspace." }),
-    provider_id: z.string().openapi({ description: "Chosen by the client; unique within the workspace." }),
+    organization_id: z.string().openapi({ description: "Workspace ID." }),
+    provider_id: z
+      .string()
+      .openapi({ description: "Provider ID. Chosen by the client and unique within the workspace." }),
     name: z.string(),
     client_id: z.string(),
     auth_url: z.string(),

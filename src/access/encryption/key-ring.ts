@@ -41,7 +41,8 @@ export class KeyRing implements Seal {
 
   open(sealed: string, aad: AadContext): string {
     const key_id = SEALED.exec(sealed)?.[1];
-    if (key_id === undefined) throw new SealError(aad, undefined, "the value is not a sealed text");
+    if (key_id === undefined)
+      throw new SealError(aad, undefined, "the stored value is not in the format of an encrypted value");
     if (!this.#find(key_id)) this.reloadIfChanged();
     const key = this.#find(key_id);
     if (key) return openWith(key, sealed, aad);
@@ -77,7 +78,7 @@ export function sealWith({ key_id, key }: EncryptionKey, text: string, aad: AadC
 /** @throws SealError if the text was modified or moved */
 export function openWith({ key_id, key }: EncryptionKey, sealed: string, aad: AadContext): string {
   const mismatch = (): SealError =>
-    new SealError(aad, key_id, "the text was modified, or was sealed for another row, column or workspace");
+    new SealError(aad, key_id, "the stored value was modified, or was encrypted for another row, column or workspace");
   const [, id, text = ""] = SEALED.exec(sealed) ?? [];
   const bytes = Buffer.from(text, "base64url");
   // The decoder ignores the last bits of the last character, so that two texts decode to the same bytes.

@@ -18,7 +18,7 @@ export function describeFailure(error: unknown): ProviderFailure {
   const { name = "", code, cause } = (error ?? {}) as { name?: string; code?: unknown; cause?: unknown };
   if (name === "TimeoutError" || name === "AbortError") return { reason: FETCH_FAILURES.timeout };
   const status = cause instanceof Response ? cause.status : undefined;
-  const reason = status === undefined ? "the response is not valid OAuth" : `status ${status}`;
+  const reason = status === undefined ? "the response is not a valid OAuth response" : `status ${status}`;
   return { reason, status, code: typeof code === "string" ? code : name };
 }
 

@@ -25,7 +25,10 @@ export function revokeInBackground(
       const secret = openToken(context.seal, token);
       return secret.access_token === "" ? [] : [secret];
     } catch {
-      context.log.warn({ provider_id, token_id: token.token_id }, "OAuth token not revoked: it cannot be decrypted");
+      context.log.warn(
+        { provider_id, token_id: token.token_id },
+        "OAuth token revocation failed because the token cannot be decrypted",
+      );
       return [];
     }
   });
@@ -100,5 +103,7 @@ async function revokeAtGithub(context: ProviderContext, provider: ProviderRow, s
 
 async function requireOk(response: Response): Promise<void> {
   if (response.ok) return;
-  throw Object.assign(new Error("The provider rejected the revocation."), { cause: response });
+  throw Object.assign(new Error(`The provider rejected the revocation with status ${response.status}.`), {
+    cause: response,
+  });
 }

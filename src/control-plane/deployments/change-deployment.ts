@@ -94,7 +94,7 @@ function sourceOf(
 ): Source {
   if (revision_source !== undefined && deployment.source === "external_docker") {
     throw new ApiError("bad_source", {
-      reason: "revision_source is not allowed for external_docker: all revisions are images from a registry.",
+      reason: "revision_source cannot be set for a deployment with source external_docker: omit the field.",
     });
   }
   return revision_source ?? ((latest?.source ?? deployment.source) as Source);

@@ -190,7 +190,7 @@ function refuseTarball(source_tarball_path: string | null): void {
   if (source_tarball_path === null) return;
   throw new ApiError("bad_source", {
     reason:
-      "A tarball belongs to an existing deployment: create it with an empty source_revision_config, upload the tarball, and PATCH the deployment with its object_path.",
+      "source_tarball_path requires an existing deployment: create the deployment with an empty source_revision_config, upload the tarball, and PATCH the deployment with the object_path of the upload.",
   });
 }
 
@@ -203,7 +203,7 @@ async function requireListener(tx: Tx, caller: Caller, { listener_id, listener_c
   const { k8s_namespaces } = JSON.parse(listener.compute_config) as { k8s_namespaces: string[] | null };
   if (namespace === null || k8s_namespaces === null || k8s_namespaces.includes(namespace)) return;
   throw new ApiError("bad_source", {
-    reason: `listener_config.k8s_namespace must be a namespace of the listener: ${k8s_namespaces.join(", ")}.`,
+    reason: `listener_config.k8s_namespace is "${namespace}", but must be one of the listener's namespaces: ${k8s_namespaces.join(", ")}.`,
   });
 }
 
@@ -220,7 +220,9 @@ async function insertUnderFreeSlug(tx: Tx, deployment: Omit<NewDeployment, "slug
     if (other?.status === "AWAITING_DELETE") throw new ApiError("deployment_is_deleted", { name: other.name });
     if (other) throw new ApiError("deployment_exists", { name: other.name });
   }
-  throw new ApiError("unavailable", { reason: "No free path was found for this deployment. Try again." });
+  throw new ApiError("unavailable", {
+    reason: `No unused URL path was found for the deployment "${deployment.name}". Try again, or choose another name.`,
+  });
 }
 
 /** With a suffix, a slug fits into a label of a host name (63). */

@@ -55,11 +55,13 @@ export function checkSecrets(secrets: readonly Secret[]): void {
   const invalid = names.filter((name) => !NAME.test(name));
   if (invalid.length > 0)
     throw new ApiError("bad_secrets", {
-      reason: `These names are not valid environment variables: ${listed(invalid)}.`,
+      reason: `These secret names are not valid names of environment variables: ${listed(invalid)}.`,
     });
   const duplicates = names.filter((name, index) => names.indexOf(name) !== index);
   if (duplicates.length > 0)
-    throw new ApiError("bad_secrets", { reason: `These secrets are named more than once: ${listed(duplicates)}.` });
+    throw new ApiError("bad_secrets", {
+      reason: `These secret names occur more than once: ${listed(duplicates)}. Send each name once.`,
+    });
 }
 
 const listed = (names: readonly string[]): string => [...new Set(names)].sort().join(", ");

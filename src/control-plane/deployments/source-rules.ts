@@ -109,15 +109,15 @@ function findInvalidField(
   if (repo_url && !GIT_URL.test(repo_url))
     return "source_config.repo_url must be the URL of a git repository, such as https://host/owner/repo.git.";
   if (repo_url && hasPassword(repo_url))
-    return "source_config.repo_url must not contain a password, as all users of the workspace can read it.";
+    return "source_config.repo_url must not contain a password, because all users of the workspace can read the URL.";
   if (repo_ref && !GIT_REF.test(repo_ref))
-    return "source_revision_config.repo_ref must be a branch, or a tag as refs/tags/v1.";
+    return `source_revision_config.repo_ref is ${JSON.stringify(repo_ref)}, but must be a branch such as main, or a tag such as refs/tags/v1.`;
   if (build_on_push && repo_ref?.startsWith("refs/tags/"))
     return "source_config.build_on_push requires a branch, not a tag: change source_revision_config.repo_ref.";
   if (image_uri && !IMAGE.test(image_uri))
-    return "source_revision_config.image_uri must be an image, such as host/name:tag or host/name@sha256:....";
+    return `source_revision_config.image_uri is ${JSON.stringify(image_uri)}, but must be an image reference such as host/name:tag or host/name@sha256:<digest>.`;
   if (langgraph_config_path && !isWithin(langgraph_config_path))
-    return "source_revision_config.langgraph_config_path must be a relative path within the source.";
+    return `source_revision_config.langgraph_config_path is ${JSON.stringify(langgraph_config_path)}, but must be a relative path within the source.`;
   return undefined;
 }
 

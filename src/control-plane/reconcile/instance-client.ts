@@ -8,9 +8,9 @@ export const checkReadyOverHttp =
       const signal = AbortSignal.timeout(timeout_ms);
       const response = await fetch(`${address}/ok`, { signal, redirect: "manual" });
       await response.body?.cancel();
-      return response.status === 200 ? undefined : `answered ${response.status}`;
+      return response.status === 200 ? undefined : `returned status ${response.status}`;
     } catch (error) {
-      if ((error as Error).name === "TimeoutError") return `did not answer within ${timeout_ms / 1000} s`;
+      if ((error as Error).name === "TimeoutError") return `did not respond within ${timeout_ms / 1000} s`;
       return "could not be reached";
     }
   };

@@ -59,7 +59,7 @@ async function sourceOf(
     return { kind: "git", url, ref: repo_ref ?? undefined, ssh_key };
   }
   const upload = await findUpload(database.read, { deployment_id: revision.deployment_id, object_path });
-  if (!upload) throw new DeployError(`The source ${object_path} was deleted: upload it again.`);
+  if (!upload) throw new DeployError(`The uploaded source ${object_path} was deleted: upload the source again.`);
   return { kind: "tarball", file: uploads.fileOf(upload), sha256: upload.sha256 ?? "" };
 }
 
@@ -77,7 +77,8 @@ export function instanceSpec(
   log: (line: LogLine) => void,
 ): InstanceSpec {
   const { instance_id, deployment_id, revision_id, tenant_id, replica } = instance;
-  if (revision.artifact === null) throw new DeployError("The revision was not built, so there is nothing to run.");
+  if (revision.artifact === null)
+    throw new DeployError("The revision has no build or image to run. Create a new revision.");
   const { resource_spec } = parsedConfig(revision);
   return {
     instance_id,

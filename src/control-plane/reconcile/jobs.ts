@@ -145,7 +145,7 @@ async function watch(job: InstanceJob, context: DeploymentContext, signal: Abort
 async function restart(job: InstanceJob, context: DeploymentContext, signal: AbortSignal): Promise<void> {
   await context.driverSlots.use(signal, async () => {
     await stopByDriver(job.instance, context, 0);
-    await restartLater(job, context, "it did not become ready again in time");
+    await restartLater(job, context, "the instance did not become ready again in time");
   });
 }
 
@@ -182,7 +182,7 @@ async function restartLater(
   context.log.warn({ ...logFieldsOf(instance), reason }, "instance ended");
   await context.commit(async (tx) => {
     await scheduleRestart(tx, instance, backOffMs(instance.restarts + 1));
-    const status_message = `An instance ended: ${reason}.`;
+    const status_message = `Last exit: ${reason}.`;
     if (belongsToRollout({ instance, revision }))
       await setMessageIfStatus(tx, { ...revision, status: "DEPLOYING", status_message });
   });

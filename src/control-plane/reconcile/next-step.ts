@@ -37,7 +37,7 @@ function interruptStep({ revisions }: DeploymentState, { jobs, uncommitted_switc
   if (!revision) return undefined;
   const key = keyOf({ kind: "build", revision });
   const building = jobs.get(key);
-  if (!building) return { do: "transition", revision, to: "INTERRUPTED", message: "Interrupted by a request." };
+  if (!building) return { do: "transition", revision, to: "INTERRUPTED", message: "Interrupted by an API request." };
   // The end of the build wakes the controller.
   return building.aborted ? undefined : { do: "abort job", key };
 }
@@ -95,13 +95,13 @@ function deployStep(
     const failure = facts.failures.get(keyOf({ kind: "ensure", instance, revision }));
     if (failure && failure.count >= MAX_FAILURES) return failed(driverFailure("start"));
     if (instance.restarts >= MAX_EARLY_ENDS)
-      return failed(withLastObservation(`Ended ${MAX_EARLY_ENDS} times before it was ready.`, revision));
+      return failed(withLastObservation(`An instance ended ${MAX_EARLY_ENDS} times before it was ready.`, revision));
   }
   if (instances.every((instance) => instance.state === "ready"))
     return { do: "switch", revision, upstreams: instances };
   if (state.now < rolloutDeadline(rolloutProgress(revision, state, facts), settings)) return undefined;
   const seconds = Math.round((state.now - (revision.deploying_at ?? 0)) / 1000);
-  return failed(withLastObservation(`Not ready after ${seconds} s.`, revision));
+  return failed(withLastObservation(`The instances were not ready after ${seconds} s.`, revision));
 }
 
 const rolloutProgress = (revision: RevisionRow, state: DeploymentState, { held_since }: Facts) => ({
@@ -133,7 +133,7 @@ const withLastObservation = (sentence: string, { status_message }: RevisionRow) 
   status_message === null ? sentence : `${sentence} ${status_message}`;
 
 const driverFailure = (action: "build" | "start") =>
-  `The ${action} failed ${MAX_FAILURES} times for a reason that the deployment did not cause: see the log of the service.`;
+  `The ${action} failed ${MAX_FAILURES} times because of an infrastructure error, not because of the deployment. See the log of the Threadmill service, then deploy again.`;
 
 function routeStep(state: DeploymentState, { routed_upstreams }: Facts): ReconcileStep | undefined {
   if (state.deployment.active_revision_id === null) return undefined;

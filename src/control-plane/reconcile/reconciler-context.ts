@@ -120,7 +120,9 @@ export async function callDriver<T>(call: () => Promise<T>): Promise<T> {
 export function requireDriver(kind: string, { drivers }: Pick<ReconcilerContext, "drivers">): DeployDriver {
   const driver = drivers.all.find((candidate) => candidate.kind === kind);
   if (driver) return driver;
-  throw new RetryableDriverError(`This service has no driver "${kind}".`);
+  throw new RetryableDriverError(
+    `The driver "${kind}" is not configured in this process: start the service with the settings of this driver.`,
+  );
 }
 
 /** The driver's reference to an instance; undefined before its first start. */

@@ -212,7 +212,7 @@ export class RouteReader implements BackgroundService {
       return [{ instance_id, address, api_key: opened }];
     } catch (error) {
       // The instance gets no requests.
-      this.#options.log.error({ error, instance_id }, "instance API key not decrypted");
+      this.#options.log.error({ error, instance_id }, "decryption of an instance API key failed");
       return [];
     }
   }

@@ -7,7 +7,7 @@ const RESPONSE_TIMEOUT_MS = 60_000;
 export class EngineUnavailableError extends Error {
   constructor(socket: string, reason: string) {
     super(
-      `The Docker engine at ${socket} cannot be reached (${reason}): start it, allow this service to access it, or set THREADMILL_DOCKER_HOST to its socket.`,
+      `Cannot connect to the Docker Engine at ${socket} (${reason}): start the engine, give this service access to the socket, or set THREADMILL_DOCKER_HOST to another socket.`,
     );
   }
 }

@@ -62,29 +62,34 @@ export class Images {
       return existing;
     }
     if (isId(artifact))
-      throw new DeployError(`The image ${artifact} was removed from the engine, and an id cannot be pulled.`);
+      throw new DeployError(
+        `The image ${artifact} was removed from the Docker Engine, and an image ID cannot be pulled. Build the image again and create a new revision.`,
+      );
     const name = this.#requireListed(artifact);
     log(infoLine(`Pulling the image ${artifact}`));
     await this.#pull(name, signal);
     const found = await this.#inspect(artifact);
-    if (!found) throw new DeployError(`The image ${artifact} was pulled, but the engine does not have it.`);
+    if (!found)
+      throw new DeployError(`The image ${artifact} was pulled, but does not exist in the Docker Engine. Deploy again.`);
     await this.#pulled.add(artifact, { id: found.Id, names: [artifact] }, deployment_id);
     return found;
   }
 
   async #resolve(image: string, signal: AbortSignal): Promise<string> {
-    if (isId(image)) throw new DeployError(`${image} is an image id: use a name with a tag or a digest.`);
+    if (isId(image)) throw new DeployError(`${image} is an image ID: use a name with a tag or a digest.`);
     const name = this.#requireListed(image);
     if (name.host !== LOCAL_HOST) return fullName({ ...name, version: await this.#digestOf(name, signal) });
     const found = await this.#inspect(fullName(name));
     if (!found)
-      throw new DeployError(`The image ${fullName(name)} is not on the engine: build it or tag it with this name.`);
+      throw new DeployError(
+        `The image ${fullName(name)} does not exist in the Docker Engine: build an image with this name, or tag an existing image.`,
+      );
     return found.Id;
   }
 
   #requireListed(image: string): ImageName {
     const name = nameOf(image);
-    if (!name) throw new DeployError(`"${image}" is not a valid image name.`);
+    if (!name) throw new DeployError(`"${image}" is not a valid image name: use a name such as host/name:tag.`);
     if (isListed(name, this.#registries)) return name;
     throw new DeployError(
       `The image registry ${name.host} is not allowed: add ${name.host} or ${name.repository} to ${SETTING}.`,
@@ -142,7 +147,9 @@ function failureOf(error: unknown, problem: string, signal: AbortSignal | undefi
   const message = engineMessage(error);
   const isRefused =
     [401, 403].includes(statusOf(error) ?? 0) || /unauthorized|denied|authentication|credentials/i.test(message);
-  const reason = isRefused ? `it does not exist or needs credentials, and this service has none (${message})` : message;
+  const reason = isRefused
+    ? `the image does not exist or is private (${message}). This service pulls only public images: check the reference, or make the image public`
+    : message;
   return new DeployError(`${problem}: ${reason}.`);
 }
 

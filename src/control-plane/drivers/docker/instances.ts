@@ -73,7 +73,7 @@ export class Instances {
     // The next call starts it again, as the cause may be outside of the image.
     await this.#remove(existing.Id, spec.instance_id);
     if (stderr === undefined) return this.#create(spec);
-    throw new DeployError(stderr === "" ? "The agent server refused to start." : stderr);
+    throw new DeployError(stderr === "" ? silentExit(existing.State.ExitCode) : stderr);
   }
 
   async #create(spec: InstanceSpec): Promise<InstanceRef> {
@@ -111,7 +111,7 @@ export class Instances {
       await restrictContainerTraffic(bridge, database_url).catch((error: unknown) =>
         log.warn(
           { error, bridge, see: "docs/security.md#containers" },
-          "firewall rules not set: containers can connect to this machine and to link-local addresses",
+          "setting firewall rules failed: containers can connect to this machine and to link-local addresses",
         ),
       );
     });
@@ -137,8 +137,8 @@ export class Instances {
     const started = await this.#inspect(id);
     if (!started) throw new Error(`The container ${id} was removed while it was starting.`);
     const ref = refOf(started);
-    const at = ref.address === "" ? "" : `; its address is ${ref.address}`;
-    spec.log(infoLine(`Container ${id.slice(0, 12)} (image ${spec.artifact}) was started${at}.`));
+    const at = ref.address === "" ? "" : ` at ${ref.address}`;
+    spec.log(infoLine(`Started container ${id.slice(0, 12)} (image ${spec.artifact})${at}.`));
     await this.#follow(id, spec);
     return ref;
   }
@@ -146,7 +146,7 @@ export class Instances {
   async probe({ handle }: InstanceRef): Promise<InstanceCondition> {
     const container = await this.#inspect(handle);
     if (container?.State.Running) return { state: "running" };
-    if (!container) return { state: "ended", reason: "its container no longer exists" };
+    if (!container) return { state: "ended", reason: "the container no longer exists" };
     const stderr = await containerStderrTail(this.#settings.engine, handle);
     return { state: "ended", reason: `${exitReason(container.State)}${stderr === "" ? "" : `: ${stderr}`}` };
   }
@@ -219,9 +219,12 @@ export class Instances {
 const toDeployError = (error: unknown): unknown =>
   statusOf(error) === 400 ? new DeployError(`The container could not be started: ${engineMessage(error)}.`) : error;
 
+const silentExit = (status: number): string =>
+  `The container exited with status ${status} and wrote nothing to stderr. Check the start command and the configuration of the image.`;
+
 function exitReason({ OOMKilled, ExitCode, Error: error }: Docker.ContainerInspectInfo["State"]): string {
-  if (OOMKilled) return "it ran out of memory";
-  return error ? `it could not be started (${error})` : `it exited with status ${ExitCode}`;
+  if (OOMKilled) return "the container ran out of memory";
+  return error ? `the container could not be started (${error})` : `the container exited with status ${ExitCode}`;
 }
 
 /** @throws DeployError when containers of the network cannot reach the database of the service */
@@ -230,7 +233,7 @@ function requireReachable(database_url: string | undefined, network: string): vo
   const { hostname } = new URL(database_url);
   if (!isLoopback(hostname)) return;
   throw new DeployError(
-    `Containers in the network "${network}" cannot reach the service's database at ${hostname}: use another address in DATABASE_URL, or set THREADMILL_DOCKER_NETWORK=host.`,
+    `Containers in the network "${network}" cannot reach the Postgres server at ${hostname}: use an address that is not a loopback address in DATABASE_URL, or set THREADMILL_DOCKER_NETWORK=host.`,
   );
 }
 

@@ -37,7 +37,7 @@ interface BuildJob {
 export async function build(spec: BuildSpec, io: BuildIo, settings: BuildSettings): Promise<Built> {
   const { source } = spec;
   if (source.kind === "tarball" && (await isBuilt(spec, source.sha256, settings))) {
-    io.log(infoLine("This source was built before."));
+    io.log(infoLine("Using the existing build of this source."));
     return { artifact: artifactOf(spec, source.sha256) };
   }
   let workspace: BuildWorkspace | undefined;
@@ -47,7 +47,7 @@ export async function build(spec: BuildSpec, io: BuildIo, settings: BuildSetting
     const job = { spec, io, settings, workspace, user };
     const content = await fetchSource(job);
     const built = { artifact: artifactOf(spec, content), ...(source.kind === "git" && { commit_sha: content }) };
-    if (await isBuilt(spec, content, settings)) io.log(infoLine("This commit was built before."));
+    if (await isBuilt(spec, content, settings)) io.log(infoLine("Using the existing build of this commit."));
     else await buildInto(built.artifact, job);
     return built;
   } catch (error) {
@@ -105,7 +105,7 @@ async function buildInto(artifact: string, { spec, io, settings, workspace, user
   if (!project.has_graphs) throw new DeployError(project.missing);
   io.signal.throwIfAborted();
   await moveIntoPlace(source, buildFolder(folders, spec.deployment_id, artifact));
-  io.log(infoLine("The build is ready."));
+  io.log(infoLine("Build complete."));
 }
 
 /** A concurrent build of the same content may have created the folder; both are equal. */

@@ -59,7 +59,8 @@ export async function runCommand(command: Command, { log, signal }: BuildIo): Pr
     const [status, killed_by] = await ended;
     signal.throwIfAborted();
     const last = output.last();
-    if (isLate) throw new DeployError(`${name} took longer than ${timeout_ms / 1000} s and was killed.${last}`);
+    if (isLate)
+      throw new DeployError(`${name} exceeded the time limit of ${timeout_ms / 1000} s and was killed.${last}`);
     if (status === 0) return;
     throw new DeployError(
       `${name} ${status === null ? `was killed by ${killed_by}` : `failed with status ${status}`}.${last}`,

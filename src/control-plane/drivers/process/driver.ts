@@ -50,7 +50,7 @@ export async function createProcessDriver(options: ProcessDriverOptions): Promis
   const open = async () => {
     const users = await SystemUsers.prepare(folders, options.deploy_user, program);
     if (users.unavailable_reason !== undefined)
-      log.warn({ reason: users.unavailable_reason }, "deployments run as the user of the service");
+      log.warn({ reason: users.unavailable_reason }, "deployments run as the system user of the service");
     await providePackages(folders.builds, program);
     return users;
   };
@@ -145,6 +145,7 @@ async function providePackages(builds: string, program: string): Promise<void> {
 function findPackage(name: string, from: string): string {
   const found = join(from, "node_modules", name);
   if (existsSync(found)) return found;
-  if (dirname(from) === from) throw new Error(`The package ${name} is missing from the dependencies of Threadmill.`);
+  if (dirname(from) === from)
+    throw new Error(`The package ${name} is missing from Threadmill's dependencies: reinstall Threadmill.`);
   return findPackage(name, dirname(from));
 }

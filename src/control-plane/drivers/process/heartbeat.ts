@@ -40,7 +40,8 @@ export async function waitUntilOrphaned({ heartbeat_file, data_dir, orphan_ms }:
       () => last,
     );
     if (touched !== last) [last, seen_at] = [touched, performance.now()];
-    else if (performance.now() - seen_at >= orphan_ms) return `no control plane was seen for ${orphan_ms / 1000} s`;
+    else if (performance.now() - seen_at >= orphan_ms)
+      return `no control plane has updated the heartbeat for ${orphan_ms / 1000} s`;
   }
 }
 

@@ -76,7 +76,7 @@ export class Instances {
       // The next call starts it again, as the cause may be outside of the source.
       await writeRecord(folders, { ...record, ended: undefined });
       const stderr = await readStderrTail(logFile(folders, spec.instance_id));
-      throw new DeployError(stderr === "" ? "The agent server refused to start." : stderr);
+      throw new DeployError(stderr === "" ? SILENT_EXIT : stderr);
     }
     if (record?.process) this.#exits.delete(handleOf(record.process));
     return this.#start(spec);
@@ -88,7 +88,7 @@ export class Instances {
     const built = buildFolder(folders, deployment_id, artifact);
     const config_file = join(built, configPathOf(spec.config_path));
     await access(config_file).catch(() => {
-      throw new DeployError("The build of this revision was removed: deploy its source again.");
+      throw new DeployError("The build of this revision was removed: create a new revision from the same source.");
     });
     const user = await (await users()).of(deployment_id);
     if (user) {
@@ -117,7 +117,7 @@ export class Instances {
       const recorded = this.#recordExit({ ...record, process: identity }, exit);
       this.#exits.set(
         handleOf(identity),
-        recorded.catch((error) => log.warn({ error, instance_id }, "instance exit not recorded")),
+        recorded.catch((error) => log.warn({ error, instance_id }, "recording the instance exit failed")),
       );
       await this.#follow(spec);
       return refOf(record, identity);
@@ -208,9 +208,11 @@ const refOf = ({ instance_id, deployment_id, revision_id, address }: InstanceRec
   address,
 });
 
+const SILENT_EXIT = `The agent server exited with status ${CONFIG_ERROR_STATUS} (configuration error) and wrote nothing to stderr. Check the secrets of the deployment and its langgraph.json.`;
+
 function exitReason(ended: InstanceRecord["ended"]): string {
-  if (!ended) return "its process no longer exists";
-  return ended.signal ? `it was killed by ${ended.signal}` : `it exited with status ${ended.status}`;
+  if (!ended) return "the process no longer exists";
+  return ended.signal ? `the process was killed by ${ended.signal}` : `the process exited with status ${ended.status}`;
 }
 
 /** Requests the end of a process, and kills its group after the grace. A later process with the same number is not affected. */

@@ -52,7 +52,7 @@ export async function launch(options: LaunchOptions, { server, port }: Listener)
     });
     if (child.pid === undefined) throw (await once(child, "error"))[0];
     child.unref();
-    spec.log(infoLine(`The process ${child.pid} was started on port ${port}.`));
+    spec.log(infoLine(`Started process ${child.pid} on port ${port}.`));
     return child;
   } finally {
     await log.close();

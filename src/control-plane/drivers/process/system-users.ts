@@ -39,7 +39,7 @@ export class SystemUsers {
 
   /** @param program a file that the users must be able to read */
   static async prepare(folders: Folders, config: DeployUser, program: string): Promise<SystemUsers> {
-    if (!isRoot()) return new SystemUsers(folders, config, "the service is not root");
+    if (!isRoot()) return new SystemUsers(folders, config, "the service does not run as root");
     const control = dirname(folders.data);
     for (const folder of [control, folders.builds, folders.workspaces, folders.data, folders.npm_cache]) {
       await mkdir(folder, { recursive: true });
@@ -201,7 +201,7 @@ async function userNamed(name: string): Promise<SystemUser> {
 async function findUserProblem(config: DeployUser, paths: readonly string[]): Promise<string | undefined> {
   const user =
     "name" in config ? await userNamed(config.name).catch(() => undefined) : { uid: config.from, gid: config.from };
-  if (!user) return `the system has no user ${JSON.stringify("name" in config ? config.name : "")}`;
+  if (!user) return `the system user ${JSON.stringify("name" in config ? config.name : "")} does not exist`;
   for (const path of paths) {
     const check = `fs.accessSync(${JSON.stringify(path)})`;
     try {
@@ -209,7 +209,7 @@ async function findUserProblem(config: DeployUser, paths: readonly string[]): Pr
     } catch (error) {
       const { code } = error as { code?: unknown };
       if (code === 1 || code === "EACCES" || code === "EPERM" || code === "EINVAL" || code === "ENOENT")
-        return `the user ${user.uid} cannot run Node or reach ${path}`;
+        return `the user ${user.uid} cannot run Node.js or access ${path}`;
       throw error;
     }
   }

@@ -83,11 +83,11 @@ async function remoteOf(text: string, rules: GitRules): Promise<Remote> {
   const remote = { url: url.href, protocol, host: url.hostname, port: url.port, addresses: undefined };
   if (protocol === "file") return remote;
   if (url.password !== "" || (protocol !== "ssh" && url.username !== ""))
-    throw new DeployError("The address of the repository must not contain a user name or a password.");
+    throw new DeployError("The repository URL must not contain a user name or a password.");
   const host = url.hostname;
   // The URL parser accepts invalid host names for ssh://, and a shell sees them.
   if (!/^(\[[\da-f:.]+\]|[\w.][\w.-]*)$/i.test(host))
-    throw new DeployError("The address of the repository has no valid host.");
+    throw new DeployError("The repository URL has no valid host name.");
   if (rules.hosts.includes(host)) return remote;
   const asHttps = protocol === "ssh" ? `https://${host}/` : url.href;
   const refusal = urlRefusal(asHttps, { allow_loopback: false });
@@ -101,16 +101,15 @@ function parse(text: string): URL {
   const url = host === undefined ? text : `ssh://${user}@${host}/${path}`;
   // biome-ignore lint/suspicious/noControlCharactersInRegex: addresses must not contain control characters
   if (!URL.canParse(url) || /[\s\u0000-\u001f]/.test(url))
-    throw new DeployError(
-      "The address of the repository must be a complete URL, such as https://example.com/team/agent.git.",
-    );
+    throw new DeployError("The repository URL must be complete, such as https://example.com/team/agent.git.");
   return new URL(url);
 }
 
 async function publicAddressesOf(host: string, lookup: Lookup): Promise<readonly Address[]> {
   const literal = addressOfHost(host);
   const found = literal === undefined ? await lookup(host).catch(() => []) : [{ address: literal, family: 0 }];
-  if (found.length === 0) throw new DeployError(`The host of the repository, ${host}, cannot be resolved.`);
+  if (found.length === 0)
+    throw new DeployError(`The host name of the repository URL, ${host}, cannot be resolved: check the URL.`);
   if (!found.every(({ address }) => isPublicAddress(address)))
     throw new DeployError("The repository cannot be fetched. The URL must name a host on the public internet.");
   return found;
@@ -120,7 +119,7 @@ async function publicAddressesOf(host: string, lookup: Lookup): Promise<readonly
 function refOf(ref: string | undefined): string {
   if (ref === undefined || ref === "") return "HEAD";
   if (/^[\w.@/+-]+$/.test(ref) && !ref.startsWith("-") && !ref.includes("..")) return ref;
-  throw new DeployError(`The ref ${JSON.stringify(ref)} is not the name of a branch, a tag or a commit.`);
+  throw new DeployError(`The ref ${JSON.stringify(ref)} is not a valid name of a branch, a tag or a commit.`);
 }
 
 function gitEnv({ protocol, host, port, addresses }: Remote): Record<string, string> {
@@ -162,9 +161,9 @@ interface SshFiles {
 }
 
 const NO_KEY =
-  "The repository is fetched over ssh, and the deployment has no key for it: set its secret GIT_SSH_KEY to a private key that may read the repository, such as a deploy key, or use the https address of the repository.";
+  "The repository URL uses ssh, but the deployment has no ssh key: set the secret GIT_SSH_KEY to a private key with read access to the repository, such as a deploy key, or use the https URL of the repository.";
 const BAD_KEY =
-  "The secret GIT_SSH_KEY is not a valid private key: it must be the text between -----BEGIN ... PRIVATE KEY----- and -----END ... PRIVATE KEY-----, both included.";
+  "The secret GIT_SSH_KEY is not a valid private key: set the secret to the complete key, including the lines -----BEGIN ... PRIVATE KEY----- and -----END ... PRIVATE KEY-----.";
 
 /**
  * The ssh command for git in `folder`: it uses the deployment's key and no configuration of the service's user.

@@ -31,7 +31,9 @@ export async function readProjectFile(
   const path = configPathOf(config_path);
   const file = await realPathWithin(root, join(root, path));
   if (file === undefined)
-    throw new DeployError(`The source has no ${path}: set langgraph_config_path to the path of its langgraph.json.`);
+    throw new DeployError(
+      `The source does not contain ${path}: set langgraph_config_path to the path of langgraph.json within the source.`,
+    );
   const project = parse(await readSmallFile(file, path), path);
   const graphs = Object.entries(isRecord(project.graphs) ? project.graphs : {});
   if (graphs.length === 0)
@@ -44,16 +46,22 @@ export async function readProjectFile(
   for (const [graph_id, value] of graphs) {
     const module = moduleOf(value, `${path}: graphs.${graph_id}`);
     if ((await realPathWithin(root, join(folder, module))) === undefined)
-      missing.push(`graphs.${graph_id} names ${module}`);
+      missing.push(`graphs.${graph_id} refers to ${module}`);
   }
-  return { folder, has_graphs: missing.length === 0, missing: `${path}: ${missing.join(", ")}, which does not exist.` };
+  return {
+    folder,
+    has_graphs: missing.length === 0,
+    missing: `${path}: ${missing.join(", ")}, but the file does not exist.`,
+  };
 }
 
 /** @throws DeployError when the path is outside of the source */
 export function configPathOf(config_path: string | undefined): string {
   const path = normalize(config_path ?? "langgraph.json");
   if (path.startsWith("..") || path.startsWith(sep) || path.includes("\0") || basename(path) === "." || path === "")
-    throw new DeployError("The path of langgraph.json must be within the source.");
+    throw new DeployError(
+      `The path ${JSON.stringify(config_path ?? path)} of langgraph.json is not within the source: set langgraph_config_path to a relative path.`,
+    );
   return path;
 }
 
@@ -93,7 +101,8 @@ const isRecord = (value: unknown): value is Record<string, unknown> =>
 function moduleOf(value: unknown, field: string): string {
   const path = isRecord(value) ? value.path : value;
   const [, module = ""] = (typeof path === "string" && /^(.+):[\w$]+$/.exec(path)) || [];
-  if (module === "") throw new DeployError(`${field} must be like "./agent.ts:graph".`);
+  if (module === "")
+    throw new DeployError(`${field} must have the form "<path>:<export>", for example "./agent.ts:graph".`);
   if (module.endsWith(".py"))
     throw new DeployError(`${field} is written in Python. Only graphs in JavaScript and TypeScript are supported.`);
   return module;
@@ -106,7 +115,7 @@ async function createEnvFile(env: unknown, folder: string, root: string, user: S
   // With a link to another folder the file would be created there.
   const parent = dirname(file) === root ? root : await realPathWithin(root, dirname(file));
   if (!isBelow(root, file) || parent === undefined)
-    throw new DeployError(`The field "env" of langgraph.json must name a file within the source.`);
+    throw new DeployError(`The field "env" of langgraph.json must be the path of a file within the source.`);
   if (user) await createEmptyFile(file, user);
   else await writeFile(file, "", { flag: "wx" }).catch(() => undefined);
 }
