@@ -65,7 +65,7 @@ interface RetentionOptions extends Pick<ControlContext, "database"> {
 
 const RETENTION_INTERVAL_MS = 60_000;
 
-/** For each deployment; the oldest lines are deleted first. 50,000 lines of 200 bytes are 10 MB. */
+/** Limit for each deployment; the oldest lines are deleted first. 50,000 lines of 200 bytes are 10 MB. */
 export const MAX_LOG_LINES = 50_000;
 
 /** Deletes expired uploads and log lines. */

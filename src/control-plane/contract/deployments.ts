@@ -30,7 +30,7 @@ const SourceRevisionConfigInput = z
   .openapi("SourceRevisionConfigInput");
 export type SourceRevisionConfigInput = z.output<typeof SourceRevisionConfigInput>;
 
-/** Which names are allowed is a rule of src/control-plane/deployments/secrets.ts. */
+/** src/control-plane/deployments/secrets.ts validates the names. */
 const secrets = z.array(z.object({ name: z.string().min(1).max(255), value: z.string().max(100_000) })).max(500);
 
 const secretReferences = z

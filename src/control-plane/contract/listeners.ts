@@ -10,7 +10,7 @@ const ComputeConfig = z
   .object({ k8s_namespaces: optional(z.array(z.string().max(253)).max(1000)) })
   .openapi("ListenerComputeConfig");
 
-/** An agent that deploys to a cluster for the workspace. This service stores listeners and does not use them. */
+/** An agent that deploys to a cluster for the workspace. This service stores listeners but does not use them. */
 export const Listener = z
   .object({
     id: z.string().openapi({ format: "uuid" }),

@@ -6,7 +6,7 @@ import { deploymentParams, pageSize, revisionParams } from "./fields.ts";
 
 const tags = ["Deployments (v2)"];
 
-/** Lowest first. A filter by level includes the higher levels. */
+/** In ascending order of severity. A filter by level includes all higher levels. */
 export const LOG_LEVELS = ["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
@@ -59,7 +59,7 @@ const lines = jsonResponse(Logs, "A page of log lines.");
 
 const LogItems = z.object({ items: z.array(LogLine), next_cursor: nullable(cursor) }).openapi("DeploymentLogsResponse");
 
-/** The body that command-line clients send. */
+/** Request body of the command-line clients. */
 const LogsQuery = z
   .object({
     limit: optional(pageSize(1000, 50)),

@@ -12,7 +12,7 @@ const cpuLimit = optional(laxNumber({ ge: 0.1, le: 16 })).openapi({
 const stringMap = optional(z.record(z.string(), z.string()));
 const named = z.looseObject({ name: z.string() });
 
-/** A Kubernetes container. Unknown fields are stored. */
+/** Definition of a Kubernetes container. Unknown fields are stored. */
 const container = z.looseObject({ name: z.string(), image: z.string() });
 
 /** The resources of a deployment. All fields are optional; unknown fields are ignored. */
@@ -52,12 +52,12 @@ export const ResourceSpec = z
   .openapi("ResourceSpec");
 export type ResourceSpec = z.output<typeof ResourceSpec>;
 
-// In records of the API all fields are present, and null without a value.
+// Records of the API contain all fields; a field without a value is null.
 
 export const SOURCES = ["github", "external_docker", "internal_docker", "internal_source"] as const;
 export type Source = (typeof SOURCES)[number];
 
-/** `dev_zero` is what `langgraph deploy` calls `serverless`, its default since version 0.4.40. */
+/** `dev_zero` is called `serverless` in `langgraph deploy`, where it is the default since version 0.4.40. */
 export const DEPLOYMENT_TYPES = ["dev_free", "dev_zero", "dev", "prod"] as const;
 
 export const DeploymentStatus = z

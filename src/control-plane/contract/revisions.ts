@@ -64,7 +64,7 @@ export const revisionRoutes = {
     ...interrupt,
   }),
 
-  /** An alias that a third-party client uses. */
+  /** Alias for a third-party client. */
   interruptRevisionAlias: createRoute({
     ...operation(
       "interruption_revision",

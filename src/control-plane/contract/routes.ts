@@ -13,7 +13,7 @@ export const controlRoutes = {
   integrations: integrationRoutes,
 } as const;
 
-/** The head of the OpenAPI document of the control plane, which includes the Auth Service. */
+/** Head of the control plane's OpenAPI document. The document includes the Auth Service. */
 export const controlPlaneDocument = {
   ...authServiceDocument,
   info: {

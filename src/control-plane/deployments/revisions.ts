@@ -87,7 +87,7 @@ export class Revisions {
   }
 
   /**
-   * The active revision keeps serving.
+   * Interrupts a revision in progress. The active revision continues to serve requests.
    *
    * @throws ApiError deployment_not_found, revision_not_found, revision_ended
    */

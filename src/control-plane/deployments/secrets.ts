@@ -4,7 +4,7 @@ import { ApiError } from "../../platform/errors.ts";
 import type { Secret } from "../contract/records.ts";
 import type { DeploymentRow, RevisionRow } from "../storage/schema.ts";
 
-/** Variables that the service sets, or that would change how an instance finds its database. From the contract, section 3.3. */
+/** Variables that the service sets, or that would change the database of an instance (contract, section 3.3). */
 const RESERVED = new Set([
   "LANGCHAIN_TRACING_V2",
   "LANGSMITH_TRACING_V2",
@@ -46,7 +46,7 @@ export const isReserved = (name: string): boolean =>
 const NAME = /^[A-Za-z_][\w.-]*$/;
 
 /**
- * @throws ApiError reserved_secrets; bad_secrets for invalid or duplicate names. The errors contain names, never values
+ * @throws ApiError reserved_secrets; bad_secrets for invalid or duplicate names. The errors contain secret names, never values
  */
 export function checkSecrets(secrets: readonly Secret[]): void {
   const names = secrets.map(({ name }) => name);
@@ -66,7 +66,7 @@ export function checkSecrets(secrets: readonly Secret[]): void {
 
 const listed = (names: readonly string[]): string => [...new Set(names)].sort().join(", ");
 
-/** The row that the secrets belong to. The ciphertext is bound to it and cannot be opened for another row. */
+/** Row of the secrets. The ciphertext is bound to this row and cannot be decrypted for another row. */
 type SecretsOwner =
   | ({ table: "deployments" } & Pick<DeploymentRow, "tenant_id" | "deployment_id">)
   | ({ table: "revisions" } & Pick<RevisionRow, "tenant_id" | "revision_id">);
@@ -78,18 +78,18 @@ const aadOf = (owner: SecretsOwner): AadContext => ({
   column: "secrets",
 });
 
-/** The value of the column `secrets`; null for none. */
+/** @returns the value of the column `secrets`; null if there are no secrets */
 export const sealSecrets = (seal: Seal, owner: SecretsOwner, secrets: readonly Secret[]): string | null =>
   secrets.length === 0
     ? null
     : seal.seal(JSON.stringify(secrets.map(({ name, value }) => ({ name, value }))), aadOf(owner));
 
-/** @throws SealError when they were sealed for another row, or with a key that is missing; never returns an empty list instead */
+/** @throws SealError when the secrets were sealed for another row, or when the key is missing; never returns an empty list instead */
 export const openSecrets = (seal: Seal, owner: SecretsOwner, sealed: string | null): Secret[] =>
   sealed === null ? [] : (JSON.parse(seal.open(sealed, aadOf(owner))) as Secret[]);
 
 const MASK = "********";
 
-/** Secrets as the caller may see them: only administrators see the values. */
+/** Hides the values of secrets from callers who are not administrators. */
 export const visibleSecrets = (caller: Caller, secrets: readonly Secret[]): Secret[] =>
   mayUse(caller, "admin") ? [...secrets] : secrets.map(({ name }) => ({ name, value: MASK }));
