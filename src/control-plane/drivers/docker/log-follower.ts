@@ -107,7 +107,7 @@ export const logOf = (engine: Engine, id: string): ContainerLog => ({
     ),
 });
 
-/** Last lines of a container's stderr. Empty if there is no output or no container. */
+/** Last lines of a container's output. Empty if there is no output or no container. */
 export async function containerStderrTail(engine: Engine, id: string): Promise<string> {
   const tail = TAIL_LINES;
   const written = await engine.call((docker) =>

@@ -6,9 +6,9 @@ import { type Command, runCommand } from "../command.ts";
 import { createEmptyFile, type SystemUser } from "../system-users.ts";
 
 interface ProjectFile {
-  /** Its folder, to which its paths are relative. */
+  /** Folder of langgraph.json. Paths in langgraph.json are relative to this folder. */
   folder: string;
-  /** Whether all modules of its graphs exist. */
+  /** Whether the modules of all graphs exist. */
   has_graphs: boolean;
   /** An error message that lists the missing modules. */
   missing: string;
@@ -17,9 +17,9 @@ interface ProjectFile {
 const MAX_BYTES = 1_000_000;
 
 /**
- * Reads the parts of langgraph.json that a build needs. Errors do not repeat its content: a link could lead to a file of the service.
+ * Reads the parts of langgraph.json that a build needs. Errors do not contain the file content, because a link could point to a file of the service.
  *
- * @param config_path undefined: langgraph.json at the root
+ * @param config_path default: langgraph.json at the root
  * @param user the owner of the source
  * @throws DeployError when the file is missing or invalid
  */
@@ -66,10 +66,10 @@ export function configPathOf(config_path: string | undefined): string {
 }
 
 /**
- * Reads a file of the source. Commands of a build may have replaced it with a pipe, a link, or a file of gigabytes.
+ * Reads a file of the source. Build commands may have replaced the file with a pipe, a link or a huge file.
  *
- * @param name the name in errors
- * @throws DeployError when it is not a file, or too large; the system's error when it cannot be opened
+ * @param name name of the file in error messages
+ * @throws DeployError when the path is not a file or the file is too large; a system error when the file cannot be opened
  */
 async function readSmallFile(file: string, name: string): Promise<Buffer> {
   const handle = await open(file, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW);
@@ -108,11 +108,11 @@ function moduleOf(value: unknown, field: string): string {
   return module;
 }
 
-/** Creates an empty env file: it is usually not uploaded, and its variables are secrets of the deployment. */
+/** Creates an empty env file, because .env files are usually not uploaded. The deployment's secrets replace the variables. */
 async function createEnvFile(env: unknown, folder: string, root: string, user: SystemUser | undefined): Promise<void> {
   if (typeof env !== "string") return;
   const file = join(folder, env);
-  // With a link to another folder the file would be created there.
+  // If the parent folder were a link, the file would be created outside of the source.
   const parent = dirname(file) === root ? root : await realPathWithin(root, dirname(file));
   if (!isBelow(root, file) || parent === undefined)
     throw new DeployError(`The field "env" of langgraph.json must be the path of a file within the source.`);
@@ -120,7 +120,7 @@ async function createEnvFile(env: unknown, folder: string, root: string, user: S
   else await writeFile(file, "", { flag: "wx" }).catch(() => undefined);
 }
 
-/** The real path of a file; undefined when it does not exist, or is outside of the folder. */
+/** Real path of a file; undefined if the file does not exist or is outside of the folder. */
 async function realPathWithin(root: string, path: string): Promise<string | undefined> {
   const real = await realpath(path).catch(() => undefined);
   return real !== undefined && isBelow(await realpath(root), real) ? real : undefined;
@@ -141,8 +141,8 @@ const INSTALLERS = [
 ];
 
 /**
- * Installs the dependencies of the source, with the command of the deployment or that of its lock file. Source with `node_modules`
- * needs no installation.
+ * Installs the dependencies of the source, with the deployment's install command or the package manager of the lock file. Source
+ * with `node_modules` needs no installation.
  *
  * @throws DeployError when the command fails
  */
@@ -180,7 +180,7 @@ async function installerOf(
 }
 
 /**
- * Builds the source, with the command of the deployment, or with its script `build` when modules of langgraph.json are missing.
+ * Builds the source with the deployment's build command, or with the script `build` if modules of langgraph.json are missing.
  *
  * @throws DeployError when the command fails
  */

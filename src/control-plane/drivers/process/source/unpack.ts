@@ -17,12 +17,12 @@ export interface UnpackLimits {
 
 const UNPACK_LIMITS: UnpackLimits = { packed_bytes: 200 * 2 ** 20, unpacked_bytes: 2 ** 30, files: 50_000 };
 
-/** Headers and padding of a file in a tarball, in addition to its contents. */
+/** Bytes of headers and padding for each file in a tarball. */
 const OVERHEAD_BYTES = 4_096;
 
 const FILES = new Set(["File", "OldFile", "ContiguousFile"]);
 
-/** Default permissions: sticky bits, owners and restrictive modes of a tarball are ignored. */
+/** Returns default permissions. Sticky bits and restrictive modes of the tarball are ignored. */
 const modeOf = ({ type, mode = 0 }: ReadEntry): number => (type === "Directory" || mode & 0o111 ? 0o755 : 0o644);
 
 /**
@@ -100,7 +100,7 @@ function refusalOf(path: string, { type, linkpath }: ReadEntry): string | undefi
   return undefined;
 }
 
-/** Fails after `limit` bytes. Sizes in headers are not reliable, so a decompression bomb is detected while it is unpacked. */
+/** Fails after `limit` bytes. Counts actual bytes, because sizes in headers are not reliable (decompression bombs). */
 function limitBytes(limit: number, when: string): Transform {
   let bytes = 0;
   return new Transform({
