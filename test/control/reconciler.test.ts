@@ -85,7 +85,7 @@ describe.each(databases)("a deployment on %s", (name) => {
         );
       await keptAre(3, 4, 5, 6, 7);
       const revision_id = async (n: number) => (await world.revision(id, n)).revision_id;
-      await expect(world.redeploy(id, await revision_id(2))).rejects.toThrow("its build was removed");
+      await expect(world.redeploy(id, await revision_id(2))).rejects.toThrow("the build was removed");
       await world.redeploy(id, await revision_id(3));
       await world.become(id, ...Array.from({ length: 7 }, () => "DEPLOYED"));
       await world.update(id, "run-8");

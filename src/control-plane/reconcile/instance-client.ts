@@ -1,4 +1,4 @@
-/** @returns undefined when the instance is ready; otherwise the reason, as it follows "/ok " */
+/** @returns undefined when the instance is ready; otherwise the reason, worded to follow "/ok " */
 export type CheckReady = (address: string) => Promise<string | undefined>;
 
 export const checkReadyOverHttp =
@@ -16,12 +16,12 @@ export const checkReadyOverHttp =
   };
 
 /**
- * Activates the rollout of an instance: its instances execute the runs of the deployment from then on, and instances of earlier
- * rollouts claim no more runs. Idempotent.
+ * Activates the rollout of an instance. From then on, the rollout's instances execute the runs of the deployment, and instances of
+ * earlier rollouts claim no more runs. Idempotent.
  */
 export type Activate = (instance: { address: string; api_key: string }) => Promise<void>;
 
-/** A status below 500 counts as success: an image that is not Threadmill does not have the path and executes runs without activation. */
+/** A status below 500 means success: images without Threadmill do not serve this path and execute runs without activation. */
 export const activateOverHttp =
   (timeout_ms: number): Activate =>
   async ({ address, api_key }) => {

@@ -8,7 +8,7 @@ import { findUpload } from "../storage/uploads.ts";
 import type { ReconcilerContext } from "./reconciler-context.ts";
 import type { Plan } from "./steps.ts";
 
-/** Limits `resource_spec.min_scale`, so that a typing error does not fill the machine. */
+/** Limits `resource_spec.min_scale`, so that a typing error cannot overload the machine. */
 const MAX_REPLICAS = 10;
 
 const parsedConfig = ({ source_config }: RevisionRow) => JSON.parse(source_config) as SourceConfig;
@@ -27,7 +27,7 @@ export function planOf(revision: RevisionRow, driver: DeployDriver | undefined):
     : invalid(`This service cannot build deployments with source "${revision.source}".`);
 }
 
-/** Not 0, because the router cannot start instances on demand. */
+/** Number of instances: at least 1, because the router cannot start instances on demand. */
 export const replicasOf = (revision: RevisionRow): number =>
   Math.min(MAX_REPLICAS, Math.max(1, parsedConfig(revision).resource_spec?.min_scale ?? 1));
 
@@ -70,7 +70,7 @@ interface InstanceSpecInput {
   database_password: string;
 }
 
-/** @throws DeployError when the revision has no artifact; SealError when its secrets cannot be opened */
+/** @throws DeployError when the revision has no artifact; SealError when the secrets cannot be decrypted */
 export function instanceSpec(
   { deployment, revision, instance, database_password }: InstanceSpecInput,
   seal: Seal,
@@ -124,13 +124,13 @@ const secretsOf = (revision: RevisionRow, seal: Seal): Record<string, string> =>
 
 const SSH_KEY = "GIT_SSH_KEY";
 
-/** Only the fetch of a git source needs the ssh key. */
+/** Removes the ssh key, which only the fetch of a git source needs. */
 function environmentOf(revision: RevisionRow, seal: Seal): Record<string, string> {
   const { [SSH_KEY]: ssh_key, ...others } = secretsOf(revision, seal);
   return revision.source === "github" || ssh_key === undefined ? others : { ...others, [SSH_KEY]: ssh_key };
 }
 
-/** Variables that identify the deployment to agents. Their names are reserved, so no secret has one of them. */
+/** Variables that identify the deployment to agents. The names are reserved, so no secret can have the same name. */
 const deploymentVariables = (
   { deployment_id, name }: InstanceSpecInput["deployment"],
   { revision_id, rollout }: InstanceSpecInput["instance"],

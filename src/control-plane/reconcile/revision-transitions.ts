@@ -4,7 +4,7 @@ import type { RevisionRow, RevisionStatus } from "../storage/schema.ts";
 import type { DeploymentContext } from "./reconciler-context.ts";
 
 interface RevisionTransition {
-  /** Null when the row is inserted. */
+  /** Previous status; null for a new row. */
   from: RevisionStatus | null;
   to: RevisionStatus;
   reason: string;
@@ -14,8 +14,8 @@ interface RevisionTransition {
 const WITH_ARTIFACT = ["DEPLOYED", "DEPLOY_FAILED", "INTERRUPTED"] as const satisfies readonly RevisionStatus[];
 
 /**
- * All transitions of a revision; the deletion of its deployment deletes it in any status. docs/control-plane.md draws the table, and
- * test/control/revision-states.test.ts checks that the database sees all of these transitions and no others.
+ * All status transitions of a revision. In addition, the deletion of a deployment deletes revisions in any status.
+ * docs/control-plane.md contains a diagram. test/control/revision-states.test.ts checks that exactly these transitions occur.
  */
 export const REVISION_TRANSITIONS: readonly RevisionTransition[] = [
   { from: null, to: "CREATING", reason: "accepted" },
@@ -41,7 +41,7 @@ export const isTerminal = (status: RevisionStatus): boolean => !IN_PROGRESS.some
 
 /**
  * @param also writes that belong to the same transaction
- * @returns false when the status is not `from` any more; nothing was written
+ * @returns false if the status is no longer `from`; nothing is written
  */
 export async function transition(
   { revision_id, deployment_id, updated_at, deploying_at }: RevisionRow,

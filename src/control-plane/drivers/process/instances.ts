@@ -208,7 +208,7 @@ const refOf = ({ instance_id, deployment_id, revision_id, address }: InstanceRec
   address,
 });
 
-const SILENT_EXIT = `The agent server exited with status ${CONFIG_ERROR_STATUS} (configuration error) and wrote nothing to stderr. Check the secrets of the deployment and its langgraph.json.`;
+const SILENT_EXIT = `The agent server exited with status ${CONFIG_ERROR_STATUS} (configuration error) and wrote no output. Check the secrets of the deployment and its langgraph.json.`;
 
 function exitReason(ended: InstanceRecord["ended"]): string {
   if (!ended) return "the process no longer exists";
