@@ -38,7 +38,7 @@ export const AuthenticateRequest = z
   .openapi("AuthenticateRequest");
 export type AuthenticateRequest = z.output<typeof AuthenticateRequest>;
 
-/** With the status `completed`, `token` is set. With another status, `url` is the authorization URL for the user. */
+/** If the status is `completed`, `token` is set. Otherwise, `url` is the authorization URL for the user. */
 export const AuthenticateAnswer = z
   .object({
     status: z.enum(["completed", "pending", "connection_required", "token_expired"]),
@@ -128,7 +128,7 @@ export const flowRoutes = {
     },
     responses: { ...page, ...refusals() },
   }),
-  /** For a web app that is the redirect URI itself and forwards the parameters with the credentials of its user. */
+  /** For web apps that receive the redirect themselves and forward the parameters with the credentials of the user. */
   postOauthCallback: createRoute({
     ...operation("oauth_callback_post", "post", "/v2/auth/callback/{provider_id}"),
     summary: "Complete an authorization with the parameters of the redirect",

@@ -7,7 +7,7 @@ import { OAuthProvider } from "./records.ts";
 
 const operation = operationsOf("Auth Service (v2)");
 
-/** URL of a provider or of an application. `Providers` validates which ones are allowed. */
+/** URL of a provider or of an application. `Providers` checks whether the URL is allowed. */
 const url = z.string().max(2048);
 
 const authorizationParams = z

@@ -9,7 +9,7 @@ const operation = operationsOf("Auth Service (v2)");
 
 const optionalProvider = z.object({ provider_id: providerId.optional() });
 
-/** Any string is valid, not only a UUID; an unknown one is not found. */
+/** Any string is valid, not only a UUID; an unknown ID causes a 404. */
 const tokenParams = z.object({ token_id: z.string() });
 
 /** 100 years. A longer lifetime would exceed the range of timestamps. */

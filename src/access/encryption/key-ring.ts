@@ -12,13 +12,13 @@ const TAG_BYTES = 16;
 /** `v1.<key id>.<base64url of nonce, ciphertext and tag>` */
 const SEALED = /^v1\.([0-9a-f]{8})\.([\w-]+)$/;
 
-/** Seals with the first key and opens with any key. It reloads a file of keys that has changed, so that a rotation needs no restart. */
+/** Seals with the first key and opens with any key. Reloads a changed key file, so that a rotation needs no restart. */
 export class KeyRing implements Seal {
   #keys: readonly EncryptionKey[];
   readonly #file: KeyFile | undefined;
   readonly #log: Pick<Log, "error">;
 
-  /** @param keys at least one */
+  /** @param keys must contain at least one key */
   constructor(keys: readonly EncryptionKey[], file: KeyFile | undefined, log: Pick<Log, "error">) {
     this.#keys = keys;
     this.#file = file;
@@ -29,7 +29,7 @@ export class KeyRing implements Seal {
     return this.#keys;
   }
 
-  /** The key that encrypts. */
+  /** Key that encrypts new values. */
   get first(): EncryptionKey {
     return this.#keys[0] as EncryptionKey;
   }
@@ -49,7 +49,7 @@ export class KeyRing implements Seal {
     throw new SealError(aad, key_id, `the encryption key ${key_id} is not configured`);
   }
 
-  /** If the file cannot be read, the current keys stay in use. */
+  /** Reloads the keys. If the file cannot be read, the current keys stay in use. */
   reloadIfChanged(): void {
     try {
       if (this.#file?.hasChanged()) this.#keys = this.#file.read();
@@ -63,7 +63,7 @@ export class KeyRing implements Seal {
   }
 }
 
-/** JSON, so that two contexts never have the same bytes. */
+/** Encodes the context as JSON, so that two different contexts never have the same bytes. */
 const aadBytes = ({ tenant_id, table, row_id, column }: AadContext, key_id: string): Buffer =>
   Buffer.from(JSON.stringify(["v1", key_id, tenant_id, table, row_id, column]));
 

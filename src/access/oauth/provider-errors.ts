@@ -1,11 +1,11 @@
 import * as oauth from "oauth4webapi";
 import { FetchFailedError, FetchRefusedError } from "../../platform/lib/safe-fetch/safe-fetch.ts";
 
-/** Contains no secrets. */
+/** Description of a failed request to a provider, without secrets. */
 export interface ProviderFailure {
   /** For callers and events: an OAuth error code of the provider, such as `invalid_grant`, or a description. */
   reason: string;
-  /** For the log. */
+  /** HTTP status and error code, for the log. */
   status?: number | undefined;
   code?: string | undefined;
 }

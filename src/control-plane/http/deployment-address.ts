@@ -4,7 +4,7 @@ export interface DeploymentAddress {
   path: string;
   /** The part of the requested path before `path`; empty if the host name identifies the deployment. */
   prefix: string;
-  /** Whether requests for an unknown deployment go to the service itself, as for names below `localhost`. */
+  /** How the request identifies the deployment. With `localhost`, requests for an unknown deployment go to the service itself. */
   by: "path" | "domain" | "localhost";
 }
 

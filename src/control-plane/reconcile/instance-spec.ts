@@ -124,7 +124,7 @@ const secretsOf = (revision: RevisionRow, seal: Seal): Record<string, string> =>
 
 const SSH_KEY = "GIT_SSH_KEY";
 
-/** Removes the ssh key, which only the fetch of a git source needs. */
+/** Removes the ssh key unless the source is a git repository. */
 function environmentOf(revision: RevisionRow, seal: Seal): Record<string, string> {
   const { [SSH_KEY]: ssh_key, ...others } = secretsOf(revision, seal);
   return revision.source === "github" || ssh_key === undefined ? others : { ...others, [SSH_KEY]: ssh_key };

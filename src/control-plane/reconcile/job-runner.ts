@@ -25,7 +25,7 @@ export class JobRunner {
   readonly #closing = new AbortController();
   /** Running jobs by key. At most one job with the same key runs at a time. */
   readonly running = new Map<string, RunningJob>();
-  /** Number of failures since the last success, by key of the job. */
+  /** Failures since the last success, by key of the job. */
   readonly failures = new Map<string, JobFailure>();
   ended_count = 0;
 

@@ -73,7 +73,7 @@ class StreamLines {
     return { at_ms: Date.parse(this.#read.at), text };
   }
 
-  /** Once a frame is past the start, a clock that is set back has no effect. */
+  /** After the first frame beyond the start position, a clock that is set back has no effect. */
   #isBeforeStart(): boolean {
     const { at, frames } = this.#read;
     this.#is_past ||= !this.#from || at > this.#from.at || (at === this.#from.at && frames > this.#from.frames);
