@@ -59,7 +59,7 @@ describe.skipIf(engineMissing() ?? registryMissing())("an image that is on the e
     const bare = id.replace("sha256:", "");
     for (const name of [bare, bare.slice(0, 12), `localhost/${bare.slice(0, 12)}`]) {
       await world.close();
-      await expect(deploy(name, ["localhost"])).rejects.toThrow(/is not allowed|is not on the engine/);
+      await expect(deploy(name, ["localhost"])).rejects.toThrow(/is not allowed|does not exist in the Docker Engine/);
     }
   });
 

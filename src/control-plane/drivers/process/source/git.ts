@@ -101,7 +101,7 @@ function parse(text: string): URL {
   const url = host === undefined ? text : `ssh://${user}@${host}/${path}`;
   // biome-ignore lint/suspicious/noControlCharactersInRegex: addresses must not contain control characters
   if (!URL.canParse(url) || /[\s\u0000-\u001f]/.test(url))
-    throw new DeployError("The repository URL must be complete, such as https://example.com/team/agent.git.");
+    throw new DeployError("The repository URL must be a complete URL, such as https://example.com/team/agent.git.");
   return new URL(url);
 }
 
