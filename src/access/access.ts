@@ -11,12 +11,12 @@ import { findApiKey, hasApiKeys, touchApiKey } from "./storage/api-keys.ts";
 import type { ApiKeyRow, WorkspaceMemberRow } from "./storage/schema.ts";
 import { findMember, findWorkspace, listFirstMemberships } from "./storage/workspaces.ts";
 
-/** Undefined and empty are equivalent. */
+/** Credentials of a request. A missing value and an empty value are equivalent. */
 export interface Credentials {
   api_key: string | undefined;
-  /** An API key or a JWT. Ignored when there is an `api_key`. */
+  /** An API key or a JWT. Ignored if there is an `api_key`. */
   bearer: string | undefined;
-  /** Selects a workspace. It does not authenticate. */
+  /** Requested workspace. This value does not authenticate the caller. */
   tenant_id: string | undefined;
 }
 
@@ -28,13 +28,13 @@ export interface Admission {
 }
 
 interface AccessOptions extends Pick<VaultContext, "database" | "log"> {
-  /** Keys of the environment. */
+  /** API keys from environment variables. */
   api_keys: readonly string[];
   issuer: OidcIssuer | undefined;
   is_loopback: boolean;
 }
 
-/** For an open service and for keys of the environment, whose access lasts as long as the process. */
+/** Grant for an open service and for keys from environment variables: access lasts as long as the process. */
 export const permanentAdmission = (caller: Caller): Admission => ({
   caller,
   onEnd: () => () => undefined,
@@ -43,22 +43,22 @@ export const permanentAdmission = (caller: Caller): Admission => ({
 
 const LOCAL = permanentAdmission({ tenant_id: DEFAULT_TENANT, user_id: "local", scopes: SCOPES });
 
-/** Resolution of `last_used_at`. A write per request would double the work of many requests. */
+/** Resolution of `last_used_at`. One write per request would double the cost of many requests. */
 const TOUCH_INTERVAL_MS = 60_000;
 
 /**
- * Authenticates callers. Keys and members are not cached, so a revocation takes effect when it is committed. That costs a request
- * 15 µs on SQLite and 0.2 ms on Postgres (measured on 2 busy cores with 1,000 keys).
+ * Authenticates callers. Keys and members are not cached, so a revocation takes effect when it is committed. The queries take
+ * 15 µs per request on SQLite and 0.2 ms on Postgres (measured on 2 busy cores with 1,000 keys).
  */
 export class Access implements BackgroundService {
   readonly #database: AccessOptions["database"];
   readonly #log: AccessOptions["log"];
   readonly #issuer: OidcIssuer | undefined;
-  /** Digests of the keys of the environment. */
+  /** Digests of the keys from environment variables. */
   readonly #digests: readonly string[];
   readonly #touching = new Set<string>();
   readonly #grants: GrantWatch;
-  /** Becomes false with the first credential that is configured or created, and never true again. */
+  /** Whether the service may be open. Permanently false after the first credential is configured or created. */
   #mayBeOpen: boolean;
 
   constructor({ database, log, api_keys, issuer, is_loopback }: AccessOptions) {
@@ -103,15 +103,15 @@ export class Access implements BackgroundService {
   }
 
   /**
-   * Whether every local client has full access because no key was ever created. Another process can create one at any time, so each
-   * call queries the database (7 µs on SQLite) until there is one.
+   * Whether every local client has full access because no key was ever created. Another process can create a key at any time, so each
+   * call queries the database (7 µs on SQLite) until a key exists.
    */
   async isOpen(): Promise<boolean> {
     if (this.#mayBeOpen && (await hasApiKeys(this.#database.read))) this.#mayBeOpen = false;
     return this.#mayBeOpen;
   }
 
-  /** Compares with every key, so that the time does not depend on which one matches. */
+  /** Compares with every key, so that the duration does not depend on which key matches. */
   #isEnvironmentKey(text: string): boolean {
     return this.#digests.filter((digest) => matchesDigest(text, digest)).length > 0;
   }
@@ -124,18 +124,20 @@ export class Access implements BackgroundService {
     return row;
   }
 
-  /** Stores the time of use in the background: no request waits for the write or fails with it. */
+  /** Stores the time of use in the background. Requests neither wait for the write nor fail if the write fails. */
   #touch({ key_id, last_used_at }: ApiKeyRow): void {
     const isRecent = last_used_at !== null && Date.now() - last_used_at < TOUCH_INTERVAL_MS;
     if (isRecent || this.#touching.has(key_id)) return;
     this.#touching.add(key_id);
     this.#database
       .write((tx) => touchApiKey(tx, key_id, TOUCH_INTERVAL_MS))
-      .catch((error: Error) => this.#log.warn({ key_id, error: error.message }, "API key last use update failed"))
+      .catch((error: Error) =>
+        this.#log.warn({ key_id, error: error.message }, "update of an API key's last_used_at failed"),
+      )
       .finally(() => this.#touching.delete(key_id));
   }
 
-  /** Keys of the environment have access to every workspace; the default workspace is preselected. */
+  /** Keys from environment variables have access to every workspace. Without a requested workspace, they use the default workspace. */
   async #administrator(requested: string | undefined): Promise<Caller> {
     const tenant_id = requested ? parseWorkspaceId(requested) : DEFAULT_TENANT;
     if (tenant_id !== DEFAULT_TENANT && !(await findWorkspace(this.#database.read, tenant_id)))

@@ -18,7 +18,7 @@ interface MemberGrant {
   expires_at: number;
 }
 
-/** The basis of a caller's access. */
+/** Grant on which a caller's access is based. */
 export type Grant = KeyGrant | MemberGrant;
 
 type Listener = (error: ApiError) => void;

@@ -16,7 +16,7 @@ export interface OidcSettings {
 export interface TokenUser {
   user_id: string;
   scopes: readonly Scope[];
-  /** When open responses of the JWT end, in milliseconds since the epoch. */
+  /** Time at which open responses of the JWT end, in milliseconds since the epoch. */
   expires_at: number;
 }
 
@@ -53,7 +53,7 @@ export class OidcIssuer {
    */
   async userOf(token: string): Promise<TokenUser | undefined> {
     const { issuer, audience, scopes } = this.#settings;
-    // A text that cannot be valid must not cause a request to the issuer.
+    // An obviously invalid JWT must not cause a request to the issuer.
     if (!canBeValid(token, issuer)) return undefined;
     try {
       const { payload } = await jwtVerify(token, (header, jws) => this.#keyFor(header, jws), {

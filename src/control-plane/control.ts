@@ -52,7 +52,7 @@ export function createControl(context: ControlContext): Control {
       periodicService(
         RETENTION_INTERVAL_MS,
         () => deleteExpiredData({ database, settings, uploads }),
-        (error) => context.log.warn({ error }, "deployment data retention failed"),
+        (error) => context.log.warn({ error }, "deletion of expired deployment data failed"),
       ),
     ],
   };
@@ -65,7 +65,7 @@ interface RetentionOptions extends Pick<ControlContext, "database"> {
 
 const RETENTION_INTERVAL_MS = 60_000;
 
-/** For each deployment; the oldest lines are deleted first. 50,000 lines of 200 bytes are 10 MB. */
+/** Limit for each deployment; the oldest lines are deleted first. 50,000 lines of 200 bytes are 10 MB. */
 export const MAX_LOG_LINES = 50_000;
 
 /** Deletes expired uploads and log lines. */

@@ -44,8 +44,8 @@ export class DeploymentLogs {
   }
 
   /**
-   * As {@link list}, for clients that follow a build. While the build is in progress every page has a `next_offset`, because those
-   * clients start over when a page has none.
+   * Like {@link list}, for clients that follow a build. While the build is in progress, every page has a `next_offset`, because these
+   * clients start again from the first page when `next_offset` is missing.
    *
    * @throws ApiError deployment_not_found, revision_not_found, bad_cursor
    */
@@ -62,7 +62,7 @@ export class DeploymentLogs {
     scope: LogScope,
     { kind, order, limit, cursor, level, query, run_id, start_time, end_time }: DeploymentLogQuery,
   ): Promise<{ logs: LogLine[]; last: LogCursor | undefined; next: LogCursor | null }> {
-    // Reads one row more than the page has, to find out whether there is a next page.
+    // Reads one additional row to find out whether there is a next page.
     const rows = await listLogLines(this.#database.search, {
       tenant_id,
       ...scope,
@@ -103,14 +103,14 @@ const toLine = ({ log_no, at, level, message, revision_id, run_id }: DeploymentL
 /** Lines are batched for this long, which limits the writer to 5 transactions a second. */
 const BATCH_MS = 200;
 const BATCH_LINES = 500;
-/** Lines that are buffered while the database is slow or unavailable. Beyond this the oldest are dropped. */
+/** Maximum number of lines that are buffered while the database is slow or unavailable. Beyond it, the oldest lines are dropped. */
 const MAX_BUFFERED = 10_000;
 /** Longer messages are truncated. */
 const MAX_CHARS = 16_384;
 
 interface LogWriterOptions {
   wait: Wait;
-  /** A rejected write is repeated with the next lines. */
+  /** Writes a batch. After a rejection, the same lines are written again together with the next lines. */
   write(lines: readonly NewLogLine[]): Promise<unknown>;
   onError(error: unknown): void;
 }
@@ -153,13 +153,13 @@ export class LogWriter {
     if (this.#lines.length > 0 && !this.#is_batching && !this.#closing.signal.aborted) void this.#flushLater();
   }
 
-  /** Lines that could not be written are written with the next lines. */
+  /** Writes buffered lines. After a failed write, the lines stay in the buffer for the next write. */
   flush(): Promise<void> {
     this.#writing = this.#writing.then(() => this.#write()).catch(this.#options.onError);
     return this.#writing;
   }
 
-  /** Resolves when all lines so far are stored. Rejects when some of them will not be: the driver has to send them again. */
+  /** Resolves when all previous lines are stored. Rejects when some lines cannot be stored: the driver must send these lines again. */
   async persisted(): Promise<void> {
     for (;;) {
       await this.flush();
@@ -179,7 +179,7 @@ export class LogWriter {
     while (this.#lines.length > 0) {
       const batch = this.#lines.slice(0, BATCH_LINES);
       await this.#options.write(batch);
-      // Lines that were appended meanwhile may have dropped the oldest, which can be lines of this batch.
+      // Lines that were appended during the write may have displaced the oldest lines, including lines of this batch.
       const written = new Set(batch);
       this.#lines = this.#lines.filter((line) => !written.has(line));
     }

@@ -17,7 +17,7 @@ import {
 } from "./storage/uploads.ts";
 
 interface UploadsOptions extends Pick<VaultContext, "database"> {
-  /** The folder of the tarballs. Created with the first upload. */
+  /** Folder of the tarballs. Created with the first upload. */
   folder: string;
   limit_bytes: number;
   /** Validity of an upload URL. */
@@ -29,7 +29,7 @@ type Upload = Pick<SourceUploadRow, "object_path" | "sha256">;
 type CompletedUpload = Pick<SourceUploadRow, "object_path" | "size_bytes" | "sha256">;
 
 /**
- * Uploads of source as tarballs. The URL contains its own token and accepts one tarball until it expires. Only complete tarballs are
+ * Uploads of source tarballs. An upload URL contains a token and accepts one tarball until it expires. Only complete tarballs are
  * stored.
  */
 export class Uploads {
@@ -61,7 +61,7 @@ export class Uploads {
   /**
    * Deletes the file when the body is incomplete or too large, or when another upload to the URL was completed meanwhile.
    *
-   * @param declared_bytes the Content-Length; undefined when it is missing
+   * @param declared_bytes value of the header Content-Length, if present
    * @throws ApiError upload_refused, upload_incomplete, body_too_large, unavailable when the disk is full
    */
   async receive(
@@ -79,7 +79,7 @@ export class Uploads {
       if (size_bytes === 0 || (declared_bytes !== undefined && declared_bytes !== size_bytes))
         throw new ApiError("upload_incomplete", { size_bytes, declared_bytes: declared_bytes ?? "some" });
       const received = { object_path, size_bytes, sha256 };
-      // The file is moved before the row is written: a crash in between leaves an unused file, never a row without a file.
+      // The file is moved before the row is written, so a crash in between leaves an unused file, never a row without a file.
       await this.#folder.commit(part, received);
       if (!(await this.#database.write((tx) => completeUploadIfOpen(tx, received, ttl_ms)))) {
         await this.#removeUnlessStored(received);
@@ -116,7 +116,7 @@ export class Uploads {
     }
   }
 
-  /** Of two concurrent uploads to a URL the first is stored. The file of the second is removed unless it is the same file. */
+  /** Of two concurrent uploads to the same URL, only the first is stored. The file of the second upload is removed, unless the contents are equal. */
   async #removeUnlessStored(received: CompletedUpload): Promise<void> {
     const [stored] = await findUploads(this.#database.read, [received.object_path]);
     if (stored?.sha256 !== received.sha256) await this.#folder.remove(received);
@@ -128,7 +128,7 @@ const digestOf = (token: string): string => createHash("sha256").update(token).d
 const isOfDigest = (token: string, digest = "0".repeat(64)): boolean =>
   timingSafeEqual(Buffer.from(digestOf(token)), Buffer.from(digest));
 
-/** A file before its {@link UploadFolder.commit}. */
+/** An uploaded file before {@link UploadFolder.commit}. */
 interface Part {
   file: string;
   size_bytes: number;
@@ -138,7 +138,7 @@ interface Part {
 const PART_SUFFIX = ".part";
 const SUFFIX = ".tar.gz";
 
-/** The folder of the tarballs. A file name contains path and content hash, so two uploads to one URL never overwrite each other. */
+/** The folder of the tarballs. File names contain path and content hash, so two uploads to the same URL never overwrite each other. */
 class UploadFolder {
   readonly #folder: string;
 
@@ -151,7 +151,7 @@ class UploadFolder {
   }
 
   /**
-   * Writes a body to a new file and syncs it. Removes the file when that fails.
+   * Writes a body to a new file and syncs the file. Removes the file if writing fails.
    *
    * @throws ApiError body_too_large, unavailable when the disk is full; errors of the body
    */
@@ -166,7 +166,11 @@ class UploadFolder {
     } catch (error) {
       await this.unlink(file);
       if ((error as NodeJS.ErrnoException).code === "ENOSPC")
-        throw new ApiError("unavailable", { reason: "The disk of the service is full." }, error);
+        throw new ApiError(
+          "unavailable",
+          { reason: "The disk of the Threadmill service is full: free disk space, then try again." },
+          error,
+        );
       throw error;
     } finally {
       await handle.close();
@@ -177,7 +181,7 @@ class UploadFolder {
   async commit(part: Part, upload: Upload): Promise<void> {
     await rename(part.file, this.fileOf(upload));
     const folder = await open(this.#folder, "r");
-    // File systems that do not support the sync of a folder do not need it.
+    // File systems that do not support syncing a folder do not need the sync.
     await folder.sync().catch(() => undefined);
     await folder.close();
   }
@@ -186,7 +190,7 @@ class UploadFolder {
 
   unlink = (file: string): Promise<void> => rm(file, { force: true });
 
-  /** Files whose last write is older than `age_ms`, with the object_path that their name belongs to. */
+  /** Lists files whose last write is older than `age_ms`, with the object_path of each file. */
   async olderThan(age_ms: number): Promise<{ file: string; object_path: string }[]> {
     const names = await readdir(this.#folder).catch(() => []);
     const found: { file: string; object_path: string }[] = [];

@@ -58,7 +58,7 @@ describe("threadmill deploy", () => {
       "These variables are not sent as secrets, because the service sets their values: LANGSMITH_PROJECT.",
     );
     expect(lines[1]).toMatch(/^Packed 3 files from .* \(0\.0 MB\)\.$/);
-    expect(lines).toEqual(expect.arrayContaining(["  Unpacking the source", "  The build is ready.", "DEPLOYED"]));
+    expect(lines).toEqual(expect.arrayContaining(["  Unpacking the source", "  Build complete.", "DEPLOYED"]));
     const [deployment] = (await list()).filter(({ name }) => name === "my-agent");
     expect(deployment?.secrets).toEqual([{ name: "OPENAI_API_KEY", value: "sk-1" }]);
   });

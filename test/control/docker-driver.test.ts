@@ -138,7 +138,7 @@ describe.skipIf(engineMissing())("containers", () => {
 
     it("is refused in a sentence when its image is gone", async () => {
       const order = specFor({ artifact: `sha256:${"0".repeat(64)}` });
-      await expect(world.driver.ensure(order)).rejects.toThrow(/an id cannot be pulled/);
+      await expect(world.driver.ensure(order)).rejects.toThrow(/an image ID cannot be pulled/);
     });
 
     it.skipIf(!databases.includes("postgres"))(

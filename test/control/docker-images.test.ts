@@ -109,9 +109,9 @@ describe.skipIf(engineMissing() ?? registryMissing())("the image of a revision",
       /^The image 127\.0\.0\.1:\d+\/agents\/nobody-has:1 could not be looked up in the registry 127\.0\.0\.1:\d+: .*unknown.*\.$/,
     );
     await expect(pin("localhost/agents/nobody-has:1")).rejects.toThrow(
-      "The image localhost/agents/nobody-has:1 is not on the engine: build it or tag it with this name.",
+      "The image localhost/agents/nobody-has:1 does not exist in the Docker Engine: build an image with this name, or tag an existing image.",
     );
-    await expect(pin(`sha256:${"0".repeat(64)}`, randomUUID(), true)).rejects.toThrow(/an id cannot be pulled/);
+    await expect(pin(`sha256:${"0".repeat(64)}`, randomUUID(), true)).rejects.toThrow(/an image ID cannot be pulled/);
   });
 });
 
@@ -121,7 +121,7 @@ describe("a service without an engine", () => {
     const io = { log: () => undefined, signal: new AbortController().signal };
     const order = { deployment_id: randomUUID(), image: "localhost/agents/any:1", pinned: false };
     await expect(world.driver.pin?.(order, io)).rejects.toThrow(
-      "The Docker engine at /nowhere/docker.sock cannot be reached (ENOENT): start it, allow this service to access it, or set THREADMILL_DOCKER_HOST to its socket.",
+      "Cannot connect to the Docker Engine at /nowhere/docker.sock (ENOENT): start the engine, give this service access to the socket, or set THREADMILL_DOCKER_HOST to another socket.",
     );
     expect(await world.driver.list()).toEqual([]);
     await world.driver.remove({ deployment_id: randomUUID(), artifacts: [] });

@@ -37,12 +37,12 @@ describe("/ok of an instance", () => {
 
   it.each([503, 404, 302, 204])("is a no when it says %i", async (status) => {
     const address = await serve((_, response) => response.writeHead(status, { location: "/elsewhere" }).end());
-    expect(await ask(address)).toBe(`answered ${status}`);
+    expect(await ask(address)).toBe(`returned status ${status}`);
   });
 
   it("is a no when it takes too long", async () => {
     const address = await serve(() => undefined);
-    expect(await checkReadyOverHttp(200)(address)).toBe("did not answer within 0.2 s");
+    expect(await checkReadyOverHttp(200)(address)).toBe("did not respond within 0.2 s");
   });
 
   it("is a no when nobody listens", async () => {
@@ -100,7 +100,7 @@ describe("a reconciler in real time", () => {
     await world.deploy("real", "main");
     await deployed.promise;
     expect(asked).toBeGreaterThanOrEqual(5);
-    expect([...hints]).toContain("Last readiness check: /ok answered 503.");
+    expect([...hints]).toContain("Last readiness check: /ok returned status 503.");
     await reconciler.stop();
     await world.close();
   });

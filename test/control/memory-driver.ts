@@ -74,7 +74,7 @@ export class MemoryDriver implements DeployDriver {
   async probe({ instance_id, handle }: InstanceRef): Promise<InstanceCondition> {
     return this.running.get(instance_id)?.ref.handle === handle
       ? { state: "running" }
-      : { state: "ended", reason: "it exited with status 1" };
+      : { state: "ended", reason: "the process exited with status 1" };
   }
 
   async stop({ instance_id }: InstanceRef, { grace_ms }: { grace_ms: number }): Promise<void> {
@@ -99,8 +99,8 @@ export class MemoryDriver implements DeployDriver {
     const found = [...this.running.values()].find(({ ref }) => ref.address === address);
     if (!found) return "could not be reached";
     const { artifact, revision_id } = found.order;
-    if (artifact.includes("run-never")) return "answered 503";
-    return artifact.includes("run-held") && !this.#released.has(revision_id) ? "answered 503" : undefined;
+    if (artifact.includes("run-never")) return "returned status 503";
+    return artifact.includes("run-held") && !this.#released.has(revision_id) ? "returned status 503" : undefined;
   }
 
   /** What an instance does when it is told to take over. */

@@ -82,7 +82,7 @@ describe("an instance of a deployment", () => {
     const log = openLog();
     await service.stop("SIGKILL");
     await haveEnded();
-    expect(log()).toContain("no control plane was seen for 2 s");
+    expect(log()).toContain("no control plane has updated the heartbeat for 2 s");
   });
 
   it("goes on as long as there is any control plane on its data folder", async () => {

@@ -49,7 +49,7 @@ describe("a build of the process driver", () => {
   it("of source without dependencies is a folder that was there from one moment to the next", async () => {
     const { folder, lines } = await world.build(await packed(PROJECT));
     expect(readFileSync(join(folder, "agent.mjs"), "utf8")).toBe(AGENT);
-    expect(lines.map(({ message }) => message)).toEqual(["Unpacking the source", "The build is ready."]);
+    expect(lines.map(({ message }) => message)).toEqual(["Unpacking the source", "Build complete."]);
   });
 
   it("is made once of the same source, and anew for other commands, secrets or deployments", async () => {
@@ -89,8 +89,8 @@ describe("a build of the process driver", () => {
       ["with a symbolic link", { path: "x", type: "SymbolicLink", linkpath: "/etc/passwd" }, /"x", a link/],
       ["with a hard link", { path: "x", type: "Link", linkpath: "agent.mjs" }, /"x", a link/],
       ["with an absolute path", { path: "/tmp/evil", type: "File" }, /"\/tmp\/evil", an absolute path/],
-      ["with a way out", { path: "a/../../evil", type: "File" }, /which is outside of its folder/],
-      ["with a way out for Windows", { path: "a\\..\\..\\evil", type: "File" }, /which is outside of its folder/],
+      ["with a way out", { path: "a/../../evil", type: "File" }, /a path outside of the source folder/],
+      ["with a way out for Windows", { path: "a\\..\\..\\evil", type: "File" }, /a path outside of the source folder/],
       ["with a device", { path: "null", type: "CharacterDevice" }, /neither a file nor a folder/],
       ["with a named pipe", { path: "pipe", type: "FIFO" }, /neither a file nor a folder/],
       [
@@ -124,7 +124,9 @@ describe("a build of the process driver", () => {
     ])("%s", async (_, bytes) => {
       const file = join(temporaryFolder(), "source.tar.gz");
       writeFileSync(file, bytes);
-      expect(await failure(tarballAt(file))).toBe("The source is not a complete gzip-compressed tarball.");
+      expect(await failure(tarballAt(file))).toBe(
+        "The source is not a complete gzip-compressed tarball: create the tarball again and repeat the upload.",
+      );
     });
 
     it("that names one path as a file and as a folder", async () => {
@@ -152,25 +154,25 @@ describe("a build of the process driver", () => {
       "has no langgraph.json",
       { "agent.mjs": AGENT },
       {},
-      "The source has no langgraph.json: set langgraph_config_path to the path of its langgraph.json.",
+      "The source does not contain langgraph.json: set langgraph_config_path to the path of langgraph.json within the source.",
     ],
     [
       "has none where it should be",
       PROJECT,
       { config_path: "app/langgraph.json" },
-      "The source has no app/langgraph.json: set langgraph_config_path to the path of its langgraph.json.",
+      "The source does not contain app/langgraph.json: set langgraph_config_path to the path of langgraph.json within the source.",
     ],
     [
       "is to be read elsewhere",
       PROJECT,
       { config_path: "../../x.json" },
-      "The path of langgraph.json must be within the source.",
+      'The path "../../x.json" of langgraph.json is not within the source: set langgraph_config_path to a relative path.',
     ],
     [
       "is to be read anywhere",
       PROJECT,
       { config_path: "/etc/passwd" },
-      "The path of langgraph.json must be within the source.",
+      'The path "/etc/passwd" of langgraph.json is not within the source: set langgraph_config_path to a relative path.',
     ],
     ["has one that is no JSON", { "langgraph.json": "{" }, {}, "langgraph.json is not valid JSON."],
     [
@@ -183,7 +185,7 @@ describe("a build of the process driver", () => {
       "names a module that is not there",
       { "langgraph.json": LANGGRAPH_JSON },
       {},
-      "langgraph.json: graphs.agent names ./agent.mjs, which does not exist.",
+      "langgraph.json: graphs.agent refers to ./agent.mjs, but the file does not exist.",
     ],
     [
       "has graphs in Python",
@@ -229,7 +231,7 @@ describe("a build of the process driver", () => {
   it("fails when a build leads langgraph.json out of the source", async () => {
     const command = "rm langgraph.json; ln -s /etc/hostname langgraph.json";
     expect(await failure(await packed(PROJECT), { build_command: command })).toMatch(
-      /^The source has no langgraph.json/,
+      /^The source does not contain langgraph.json/,
     );
   });
 
@@ -284,7 +286,7 @@ describe("a build of the process driver", () => {
     await world.close();
     world = await openProcessWorld("sqlite", { build_timeout_ms: 300 });
     expect(await failure(await packed(PROJECT), { build_command: "echo begun; sleep 600" })).toMatch(
-      /took longer than 0.3 s and was killed. Last output:\nbegun/,
+      /exceeded the time limit of 0.3 s and was killed. Last output:\nbegun/,
     );
   });
 
@@ -354,8 +356,8 @@ describe("a build of a git repository", () => {
 
   it.each([
     ["nobody/has/this", /git fetch failed with status 128.*couldn't find remote ref/s],
-    ["--upload-pack=touch /tmp/evil", /is not the name of a branch/],
-    ["a..b", /is not the name of a branch/],
+    ["--upload-pack=touch /tmp/evil", /is not a valid name of a branch/],
+    ["a..b", /is not a valid name of a branch/],
   ])("fails in a sentence for the ref %s", async (ref, sentence) => {
     await expect(world.build(source(ref))).rejects.toThrow(sentence);
   });
@@ -393,7 +395,9 @@ describe("a build on a full disk", () => {
     const world = await openProcessWorld("sqlite", { data_dir: disk });
     const noise = Buffer.from(Array.from({ length: 3_000_000 }, () => Math.floor(Math.random() * 256)));
     const source = rawTarball([{ path: "f", type: "File", size: noise.length }], noise);
-    await expect(world.build(source)).rejects.toThrow(new DeployError("The disk of the service is full."));
+    await expect(world.build(source)).rejects.toThrow(
+      new DeployError("The disk of the Threadmill service is full: free disk space, then try again."),
+    );
     expect(readdirSync(join(disk, "control/making"))).toEqual([]);
     expect(readdirSync(join(disk, "control/builds"))).toEqual(["node_modules"]);
     await world.close();

@@ -85,7 +85,7 @@ describe.each(databases)("a deployment on %s", (name) => {
         );
       await keptAre(3, 4, 5, 6, 7);
       const revision_id = async (n: number) => (await world.revision(id, n)).revision_id;
-      await expect(world.redeploy(id, await revision_id(2))).rejects.toThrow("its build was removed");
+      await expect(world.redeploy(id, await revision_id(2))).rejects.toThrow("the build was removed");
       await world.redeploy(id, await revision_id(3));
       await world.become(id, ...Array.from({ length: 7 }, () => "DEPLOYED"));
       await world.update(id, "run-8");
@@ -167,8 +167,16 @@ describe.each(databases)("a deployment on %s", (name) => {
     it.each([
       ["build-fails", "BUILD_FAILED", "langgraph.json names no graph."],
       ["run-refused", "DEPLOY_FAILED", "The port is taken."],
-      ["run-dies", "DEPLOY_FAILED", "Ended 3 times before it was ready. An instance ended: it exited with status 1."],
-      ["run-never", "DEPLOY_FAILED", "Not ready after 20 s. Last readiness check: /ok answered 503."],
+      [
+        "run-dies",
+        "DEPLOY_FAILED",
+        "An instance ended 3 times before it was ready. Last exit: the process exited with status 1.",
+      ],
+      [
+        "run-never",
+        "DEPLOY_FAILED",
+        "The instances were not ready after 20 s. Last readiness check: /ok returned status 503.",
+      ],
     ])("goes on as it was when its revision %s", async (ref, status, why) => {
       const { router } = world.start();
       const { id, instance_id, revision_id } = await serving();
@@ -192,7 +200,7 @@ describe.each(databases)("a deployment on %s", (name) => {
         await world.update(id, ref);
         await world.become(id, "DEPLOYED", status);
         expect(await message(id, 2)).toBe(
-          `The ${action} failed 4 times for a reason that the deployment did not cause: see the log of the service.`,
+          `The ${action} failed 4 times because of an infrastructure error, not because of the deployment. See the log of the Threadmill service, then deploy again.`,
         );
       },
     );

@@ -67,7 +67,7 @@ describe.each(databases)("a deployment under load on %s", (name) => {
     [
       "that never answers /ok",
       projectOf("four", "await new Promise(() => setInterval(() => 0, 1000));"),
-      /Not ready after \d+ s\./,
+      /The instances were not ready after \d+ s\./,
     ],
   ])(
     "keeps its revision when it gets one %s, which fails with a sentence",

@@ -102,7 +102,7 @@ describe("docs/deploy.md", () => {
     await until("what is written now is shown", async () => times() > before);
     process.kill(-(child.pid as number), "SIGKILL");
     const [, build = ""] = /`(threadmill deployments logs my-agent --type build)`/.exec(page) ?? [];
-    expect(await run(build)).toContain("The build is ready.");
+    expect(await run(build)).toContain("Build complete.");
   });
 
   it("goes back, and gives the agent secrets", async () => {

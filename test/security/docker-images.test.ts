@@ -55,11 +55,11 @@ describe.skipIf(engineMissing() ?? registryMissing())("an image that is on the e
 
   it("is refused when it is named by its id, or the beginning of it", async () => {
     const { id } = await ofAnother("agents/by-id:1");
-    await expect(deploy(id, [registry.host, "localhost"])).rejects.toThrow(/is an image id/);
+    await expect(deploy(id, [registry.host, "localhost"])).rejects.toThrow(/is an image ID/);
     const bare = id.replace("sha256:", "");
     for (const name of [bare, bare.slice(0, 12), `localhost/${bare.slice(0, 12)}`]) {
       await world.close();
-      await expect(deploy(name, ["localhost"])).rejects.toThrow(/is not allowed|is not on the engine/);
+      await expect(deploy(name, ["localhost"])).rejects.toThrow(/is not allowed|does not exist in the Docker Engine/);
     }
   });
 
@@ -91,7 +91,7 @@ describe.skipIf(engineMissing() ?? registryMissing())("an image that is on the e
     await registry.demandCredentials();
     for (const name of [image, RepoDigests[0] as string]) {
       await expect(deploy(name, [registry.host])).rejects.toThrow(
-        /could not be looked up in the registry .*: it does not exist or needs credentials, and this service has none \(.+\)\.$/,
+        /could not be looked up in the registry .*: the image does not exist or is private \(.+\)\. This service pulls only public images: check the reference, or make the image public\.$/,
       );
       await world.close();
     }
@@ -112,7 +112,7 @@ describe.skipIf(engineMissing() ?? registryMissing())("an image that is on the e
     "127.0.0.1:/a",
   ])("is not looked for by what is no name: %s", async (name) => {
     await expect(deploy(name, ["localhost", "docker.io", "127.0.0.1:"])).rejects.toThrow(
-      `"${name}" is not a valid image name.`,
+      `"${name}" is not a valid image name: use a name such as host/name:tag.`,
     );
   });
 });

@@ -94,13 +94,13 @@ describe.each(databases)("discovery of MCP servers on %s", (name) => {
   });
 
   it.each<[string, () => object, RegExp]>([
-    ["of another server", () => ({ resource: "https://bank.example.com/mcp" }), /another server/],
-    ["of another path", () => ({ resource: `${mcp.url}/other` }), /another server/],
-    ["without a resource", () => ({ authorization_servers: [server.url] }), /another server/],
+    ["of another server", () => ({ resource: "https://bank.example.com/mcp" }), /another resource/],
+    ["of another path", () => ({ resource: `${mcp.url}/other` }), /another resource/],
+    ["without a resource", () => ({ authorization_servers: [server.url] }), /another resource/],
     [
       "that leads to no server",
       () => ({ resource: `${mcp.url}/mcp`, authorization_servers: [mcp.url] }),
-      /no metadata/,
+      /publishes no metadata/,
     ],
     [
       "that leads into this network",

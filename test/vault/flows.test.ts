@@ -156,7 +156,7 @@ describe.each(databases)("OAuth flows on %s", (name) => {
     const { url } = await vault.authenticate(user, "basic");
     const brought = callbackParametersOf(await authorizeInBrowser(url ?? ""));
     const end = await vault.flows.handleCallback({ ...brought, iss: "https://evil.example.com" });
-    expect(end).toEqual({ status: "failed", reason: "the response is not valid OAuth" });
+    expect(end).toEqual({ status: "failed", reason: "the response is not a valid OAuth response" });
     await expect(vault.flows.handleCallback(brought)).rejects.toMatchObject(refused);
     expect((await vault.authenticate(user, "basic")).status).toBe("pending");
   });

@@ -159,8 +159,8 @@ describe("providers that differ", () => {
   it.each<[string, Reply, string]>([
     ["HTML", { headers: { "content-type": "text/html" }, body: "<h1>Sorry</h1>" }, "status 502"],
     ["a redirect", { status: 302, headers: { location: "https://evil.example.com" } }, "status 302"],
-    ["no token", { body: { token_type: "bearer" } }, "the response is not valid OAuth"],
-    ["a token that is none", { body: { access_token: 7 } }, "the response is not valid OAuth"],
+    ["no token", { body: { token_type: "bearer" } }, "the response is not a valid OAuth response"],
+    ["a token that is none", { body: { access_token: 7 } }, "the response is not a valid OAuth response"],
     ["an error of its own", { status: 503, body: "busy" }, "status 503"],
     ["an error in a sentence", { status: 400, body: { error: "some words\nin lines" } }, "unreadable_error"],
     [

@@ -97,7 +97,7 @@ describeInBrowser("deployments of what is elsewhere", () => {
     await latest(page).getByText("registry.example.com/team/agent:1").waitFor();
     await latest(page).getByText("deploy failed").waitFor({ timeout: DEPLOYED_MS });
     await latest(page)
-      .getByText(/The Docker engine at .*nobody\.sock cannot be reached/)
+      .getByText(/Cannot connect to the Docker Engine at .*nobody\.sock/)
       .waitFor();
   });
 });

@@ -152,7 +152,10 @@ describeInBrowser("the deployments", () => {
     await latest.getByRole("button", { name: "Roll back" }).click();
     const dialog = page.getByRole("dialog");
     await dialog.getByRole("button", { name: "Roll back" }).click();
-    await dialog.getByRole("alert").getByText("it was never DEPLOYED").waitFor();
+    await dialog
+      .getByRole("alert")
+      .getByText("only revisions that were DEPLOYED before can be deployed again")
+      .waitFor();
     await dialog.getByRole("button", { name: "Cancel" }).click();
     await rows(page).nth(2).getByRole("button", { name: "Roll back" }).click();
     expect(await dialog.innerText()).not.toContain("DEPLOYED");

@@ -13,7 +13,7 @@ const userId = z
   .string()
   .min(1)
   .max(256)
-  .openapi({ description: "User id: the `sub` of a JWT, or the owner of API keys." });
+  .openapi({ description: "User ID: the `sub` of a JWT, or the owner of API keys." });
 
 const scopes = z.array(z.enum(SCOPES)).min(1);
 
@@ -49,7 +49,7 @@ export type ApiKeyCreate = z.output<typeof ApiKeyCreate>;
 export const Workspace = z.object({ tenant_id: uuid, name: z.string(), created_at: timestamp }).openapi("Workspace");
 export type Workspace = z.infer<typeof Workspace>;
 
-/** A UUID always refers to a workspace id, so it cannot be a name. */
+/** Workspace names cannot be UUIDs, because a UUID always refers to a workspace ID. */
 const workspaceName = z
   .string()
   .min(1)
@@ -59,7 +59,7 @@ const workspaceName = z
 export const WorkspaceCreate = z
   .object({
     name: workspaceName,
-    tenant_id: optional(uuid).openapi({ description: "Id of the workspace. Default: a new UUID." }),
+    tenant_id: optional(uuid).openapi({ description: "Workspace ID. Default: a new UUID." }),
   })
   .openapi("WorkspaceCreate");
 export type WorkspaceCreate = z.output<typeof WorkspaceCreate>;
@@ -85,7 +85,7 @@ export const adminRoutes = {
     summary: "List API keys",
     request: { query: z.object({ tenant_id: uuid.optional() }) },
     responses: {
-      200: jsonResponse(z.array(ApiKey), "The keys of the workspace, including revoked keys; newest first."),
+      200: jsonResponse(z.array(ApiKey), "API keys of the workspace, newest first, including revoked keys."),
       ...refusals(404),
     },
   }),
@@ -93,12 +93,13 @@ export const adminRoutes = {
     ...operation("createApiKey", "post", "/admin/keys"),
     summary: "Create an API key",
     request: { body: jsonBody(ApiKeyCreate) },
-    responses: { 201: jsonResponse(NewApiKey, "The new key."), ...refusals(404) },
+    responses: { 201: jsonResponse(NewApiKey, "The new API key, including its secret."), ...refusals(404) },
   }),
   revokeApiKey: createRoute({
     ...operation("revokeApiKey", "delete", "/admin/keys/{key_id}"),
     summary: "Revoke an API key",
-    description: "New requests with the key are rejected immediately. Open streams of the key end within a second.",
+    description:
+      "New requests with the key are rejected immediately. Open streams that use the key end within one second.",
     request: { params: z.object({ key_id: z.string() }) },
     responses: { 204: { description: "The key is revoked." }, ...errorResponses(404) },
   }),
@@ -108,7 +109,7 @@ export const adminRoutes = {
     responses: {
       200: jsonResponse(
         z.array(Workspace),
-        "All workspaces for an administrator of the default workspace; otherwise the workspace of the caller.",
+        "All workspaces if the caller is an administrator of the default workspace, otherwise only the caller's workspace.",
       ),
     },
   }),
@@ -122,7 +123,7 @@ export const adminRoutes = {
     ...operation("listMembers", "get", "/admin/workspaces/{tenant_id}/members"),
     summary: "List the members of a workspace",
     request: { params: workspacePath },
-    responses: { 200: jsonResponse(z.array(Member), "The members, ordered by user id."), ...refusals(404) },
+    responses: { 200: jsonResponse(z.array(Member), "Workspace members, ordered by user ID."), ...refusals(404) },
   }),
   putMember: createRoute({
     ...operation("putMember", "put", "/admin/workspaces/{tenant_id}/members/{user_id}"),
@@ -135,7 +136,7 @@ export const adminRoutes = {
     summary: "Remove a member",
     request: { params: memberPath },
     responses: {
-      204: { description: "The member is removed. API keys of the user stay valid." },
+      204: { description: "The member is removed. The user's API keys stay valid." },
       ...refusals(404),
     },
   }),
@@ -149,6 +150,6 @@ export const adminDocument = {
     version: "0.1.0",
     description:
       "API keys, workspaces and members. Requires the scope `admin`. Administrators of the default workspace manage all " +
-      "workspaces, others only their own. A 422 lists every invalid field; other errors have the body `{detail}`.",
+      "workspaces, other administrators only their own. A 422 lists every invalid field; other errors have the body `{detail}`.",
   },
 };

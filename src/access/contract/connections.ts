@@ -21,7 +21,7 @@ export type AgentToken = z.output<typeof AgentToken>;
 export const connectionRoutes = {
   listConnections: createRoute({
     ...operation("list_connections", "get", "/v2/auth/agents/{agent_id}/connections"),
-    summary: "List the connections of an agent to tokens of the caller and of the agent",
+    summary: "List an agent's connections to the caller's tokens and to agent-owned tokens",
     request: { params: agentParams },
     responses: { 200: jsonResponse(Connections, "The connections, newest first."), ...refusals() },
   }),
@@ -30,20 +30,20 @@ export const connectionRoutes = {
     summary: "Connect an agent to a token",
     request: { params: agentParams, body: jsonBody(ConnectionCreate) },
     responses: {
-      201: jsonResponse(AgentConnection, "The new connection, or the existing one."),
+      201: jsonResponse(AgentConnection, "The new or existing connection."),
       ...refusals(404),
     },
   }),
   removeConnection: createRoute({
     ...operation("remove_connection", "delete", "/v2/auth/agents/{agent_id}/connections/{connection_id}"),
     summary: "Disconnect an agent from a token",
-    description: "A token that is owned by an agent is deleted when its last connection is removed.",
+    description: "An agent-owned token is deleted with its last connection.",
     request: { params: agentParams.extend({ connection_id: z.string() }) },
     responses: { 204: { description: "The connection is deleted." }, ...refusals(404) },
   }),
   putAgentToken: createRoute({
     ...operation("upsert_agent_provider_token", "post", "/v2/auth/agents/{agent_id}/providers/{provider_id}/tokens"),
-    summary: "Store a token of the agent and replace its connections at the provider",
+    summary: "Store an agent-owned token and replace the agent's connections at the provider",
     request: { params: agentParams.extend({ provider_id: providerId }), body: jsonBody(AgentToken) },
     responses: { 201: jsonResponse(AgentConnection, "The connection to the new token."), ...refusals(404) },
   }),

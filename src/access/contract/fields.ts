@@ -2,13 +2,13 @@ import { z } from "@hono/zod-openapi";
 import { nullable } from "../../platform/contract/fields.ts";
 import { operation } from "../../platform/contract/operation.ts";
 
-/** Provider id in a path or a query. Any string is valid; an unknown one is not found. */
+/** Provider ID in a path or a query. Any string is valid; an unknown ID causes a 404. */
 export const providerId = z.string().openapi({ description: "`provider_id` of a provider." });
 
-/** A path or a query with a provider id. */
+/** Path or query parameters with a provider ID. */
 export const providerParams = z.object({ provider_id: providerId });
 
-/** Agent id. Opaque: the id of an assistant, or any other identifier of the client. */
+/** Agent ID. Opaque: the ID of an assistant, or any other identifier that the client chooses. */
 export const agentId = z.string().max(500);
 
 /** A secret. The limit allows signed tokens with many claims. */

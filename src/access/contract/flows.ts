@@ -13,27 +13,32 @@ const text = z.string().max(8_192);
 export const AuthenticateRequest = z
   .object({
     provider: providerId,
-    scopes: scopes.openapi({ description: "Scopes that the token must cover." }),
-    user_id: optional(text).openapi({ description: "Owner of the token. `ls_user_id` takes precedence." }),
+    scopes: scopes.openapi({ description: "Scopes that the token must include." }),
+    user_id: optional(text).openapi({ description: "User ID of the token owner. `ls_user_id` takes precedence." }),
     ls_user_id: optional(text).openapi({
-      description: "Owner of the token. Default: the caller. Ignored unless the caller has the scope `service`.",
+      description:
+        "User ID of the token owner. Default: the caller. Ignored unless the caller has the scope `service`.",
     }),
     agent_id: optional(agentId).openapi({
-      description: "The agent that requests the token. Tokens that it is connected to are preferred.",
+      description: "Agent that requests the token. Tokens that are connected to this agent are preferred.",
     }),
-    use_agent_builder_public_oauth: withDefault(laxBoolean, false).openapi({ description: "Has no effect." }),
+    use_agent_builder_public_oauth: withDefault(laxBoolean, false).openapi({
+      description: "Accepted for compatibility, but has no effect.",
+    }),
     force_new: withDefault(laxBoolean, false).openapi({
       description: "Always start a new authorization, for example to add another account.",
     }),
-    token_id: optional(laxUuid).openapi({ description: "Return only this token of the user." }),
+    token_id: optional(laxUuid).openapi({
+      description: "ID of the user's token to return. No other token is returned.",
+    }),
     is_default: withDefault(laxBoolean, true).openapi({
-      description: "Whether a token that the flow creates becomes the user's default at the provider.",
+      description: "Whether a new token becomes the user's default token at the provider.",
     }),
   })
   .openapi("AuthenticateRequest");
 export type AuthenticateRequest = z.output<typeof AuthenticateRequest>;
 
-/** With the status `completed`, `token` is set. With another status, `url` is the authorization URL for the user. */
+/** If the status is `completed`, `token` is set. Otherwise, `url` is the authorization URL for the user. */
 export const AuthenticateAnswer = z
   .object({
     status: z.enum(["completed", "pending", "connection_required", "token_expired"]),
@@ -58,14 +63,14 @@ export type WaitAnswer = z.infer<typeof WaitAnswer>;
 const page = {
   302: { description: "Redirect to a page that shows the result." },
   400: {
-    description: "An error page: the request matches no open authorization.",
+    description: "Error page: no open authorization matches the request.",
     content: { "text/html": { schema: z.string() } },
   },
 };
 
 const returnedQuery = z.object({
   code: optional(text),
-  state: optional(text).openapi({ description: "Contains the `auth_id`." }),
+  state: optional(text).openapi({ description: "OAuth state. The value contains the `auth_id`." }),
   error: optional(text),
   error_description: optional(text),
 });
@@ -93,14 +98,17 @@ export const flowRoutes = {
   }),
   authenticate: createRoute({
     ...operation("authenticate", "post", "/v2/auth/authenticate"),
-    summary: "Get a token of a user, or an authorization URL",
+    summary: "Get a user's access token, or an authorization URL if there is none",
     request: { body: jsonBody(AuthenticateRequest) },
-    responses: { 200: jsonResponse(AuthenticateAnswer, "A token, or an authorization URL."), ...refusals(400, 404) },
+    responses: {
+      200: jsonResponse(AuthenticateAnswer, "An access token, or an authorization URL if there is no valid token."),
+      ...refusals(400, 404),
+    },
   }),
   /** A long poll: responds when the flow has ended or after `timeout` seconds. */
   waitForAuthentication: createRoute({
     ...operation("wait_for_auth_completion", "get", "/v2/auth/wait/{auth_id}"),
-    summary: "Wait for the end of an authorization",
+    summary: "Wait until an authorization ends",
     request: {
       params: z.object({ auth_id: text }),
       query: z.object({
@@ -120,7 +128,7 @@ export const flowRoutes = {
     },
     responses: { ...page, ...refusals() },
   }),
-  /** For a web app that is the redirect URI itself and forwards the parameters with the credentials of its user. */
+  /** For web apps that receive the redirect themselves and forward the parameters with the credentials of the user. */
   postOauthCallback: createRoute({
     ...operation("oauth_callback_post", "post", "/v2/auth/callback/{provider_id}"),
     summary: "Complete an authorization with the parameters of the redirect",

@@ -7,7 +7,7 @@ import { OAuthProvider } from "./records.ts";
 
 const operation = operationsOf("Auth Service (v2)");
 
-/** URL of a provider or of an application. `Providers` validates which ones are allowed. */
+/** URL of a provider or of an application. `Providers` checks whether the URL is allowed. */
 const url = z.string().max(2048);
 
 const authorizationParams = z
@@ -15,8 +15,12 @@ const authorizationParams = z
   .openapi({ description: "Additional parameters of the authorization URL, such as `access_type`." });
 
 const redirectUris = z.array(url).max(100);
-const revocationUrl = nullish(url).openapi({ description: "RFC 7009 endpoint at which deleted tokens are revoked." });
-const issuer = nullish(url).openapi({ description: "Responses of another issuer are rejected (RFC 9207)." });
+const revocationUrl = nullish(url).openapi({
+  description: "Revocation endpoint (RFC 7009). Deleted tokens are revoked there.",
+});
+const issuer = nullish(url).openapi({
+  description: "Expected issuer. Authorization responses from other issuers are rejected (RFC 9207).",
+});
 
 const ProviderCreate = z
   .object({
@@ -46,7 +50,9 @@ const ProviderUpdate = z
   .object({
     name: nullish(z.string().min(1).max(255)),
     client_id: nullish(z.string().max(2048)),
-    client_secret: nullish(secretText).openapi({ description: "An empty string removes the secret." }),
+    client_secret: nullish(secretText).openapi({
+      description: "New client secret. An empty string removes the current secret.",
+    }),
     auth_url: nullish(url),
     token_url: nullish(url),
     uses_pkce: nullish(laxBoolean),
@@ -73,7 +79,7 @@ export const providerRoutes = {
   }),
   createProvider: createRoute({
     ...operation("create_oauth_provider", "post", "/v2/auth/providers"),
-    summary: "Create an OAuth provider; 409 if the provider_id exists in the workspace",
+    summary: "Create an OAuth provider. Fails with 409 if the provider_id exists in the workspace",
     request: { body: jsonBody(ProviderCreate) },
     responses: { 200: provider, ...refusals(409) },
   }),
@@ -85,19 +91,19 @@ export const providerRoutes = {
   }),
   updateProvider: createRoute({
     ...operation("update_oauth_provider", "patch", "/v2/auth/providers/{provider_id}"),
-    summary: "Update an OAuth provider; a change of the client or an address cancels open flows",
+    summary: "Update an OAuth provider. A change of the client or of a URL cancels open flows",
     request: { params: providerParams, body: jsonBody(ProviderUpdate) },
     responses: { 200: provider, ...refusals(404) },
   }),
   deleteProvider: createRoute({
     ...operation("delete_oauth_provider", "delete", "/v2/auth/providers/{provider_id}"),
-    summary: "Delete an OAuth provider and the tokens of all users",
+    summary: "Delete an OAuth provider and all tokens from this provider",
     request: { params: providerParams },
     responses: { 200: jsonResponse(Deleted, "The provider is deleted."), ...refusals(404) },
   }),
   listPlatformProviders: createRoute({
     ...operation("list_platform_oauth_providers", "get", "/v2/auth/platform-providers"),
-    summary: "List providers that all workspaces share; always empty",
+    summary: "List the providers that all workspaces share (always empty)",
     responses: { 200: providers },
   }),
 } as const;

@@ -1,15 +1,17 @@
 import { z } from "@hono/zod-openapi";
 import { jsonObject, nullable, timestamp } from "../../platform/contract/fields.ts";
 
-// API records. All fields are always present and may be null: the Python client fails on a missing field. Records contain no secrets.
+// API records. All fields are always present and may be null, because the Python client fails on a missing field. Records contain no secrets.
 
 const nullableText = nullable(z.string());
 
 export const OAuthProvider = z
   .object({
     id: z.string(),
-    organization_id: z.string().openapi({ description: "Id of the workspace." }),
-    provider_id: z.string().openapi({ description: "Chosen by the client; unique within the workspace." }),
+    organization_id: z.string().openapi({ description: "Workspace ID." }),
+    provider_id: z
+      .string()
+      .openapi({ description: "Provider ID. Chosen by the client and unique within the workspace." }),
     name: z.string(),
     client_id: z.string(),
     auth_url: z.string(),

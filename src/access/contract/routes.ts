@@ -22,12 +22,12 @@ export const authServiceDocument = {
     title: "Threadmill control plane",
     version: "0.1.0",
     description:
-      "OAuth providers, and tokens of users for their agents. A 422 lists every invalid field; other errors have the body " +
+      "OAuth providers, and users' tokens for their agents. A 422 lists every invalid field; other errors have the body " +
       "`{detail}`, including 401 (no valid key), 413 (body too large) and 503 (retry). Unknown body fields and query " +
       "parameters are ignored.",
   },
   tags: [
-    { name: "Auth Service (v2)", description: "OAuth providers, flows and tokens of users." },
+    { name: "Auth Service (v2)", description: "OAuth providers, flows and users' tokens." },
     { name: "Agent Connections (v2)", description: "Permissions of agents to use tokens." },
   ],
 };

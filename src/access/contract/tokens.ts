@@ -9,7 +9,7 @@ const operation = operationsOf("Auth Service (v2)");
 
 const optionalProvider = z.object({ provider_id: providerId.optional() });
 
-/** Any string is valid, not only a UUID; an unknown one is not found. */
+/** Any string is valid, not only a UUID; an unknown ID causes a 404. */
 const tokenParams = z.object({ token_id: z.string() });
 
 /** 100 years. A longer lifetime would exceed the range of timestamps. */
@@ -50,7 +50,10 @@ export const tokenRoutes = {
     summary: "List the caller's tokens, without their secrets",
     request: { query: optionalProvider },
     responses: {
-      200: jsonResponse(z.array(OAuthTokenSummary), "The tokens: the default first, then newest first."),
+      200: jsonResponse(
+        z.array(OAuthTokenSummary),
+        "Tokens of the caller: the default token first, then newest first.",
+      ),
       ...refusals(),
     },
   }),
@@ -58,7 +61,10 @@ export const tokenRoutes = {
     ...operation("delete_oauth_tokens_for_user", "delete", "/v2/auth/tokens"),
     summary: "Delete all tokens of the caller at a provider, for all agents",
     request: { query: providerParams },
-    responses: { 200: jsonResponse(TokensDeleted, "The caller has no tokens at the provider."), ...refusals() },
+    responses: {
+      200: jsonResponse(TokensDeleted, "All tokens of the caller at the provider are deleted."),
+      ...refusals(),
+    },
   }),
   checkTokenExists: createRoute({
     ...operation("check_oauth_token_exists", "get", "/v2/auth/tokens/exists"),
@@ -67,7 +73,7 @@ export const tokenRoutes = {
     responses: {
       200: jsonResponse(
         z.object({ has_token: z.boolean() }).openapi("OAuthTokenStatusResponse"),
-        "Whether there is a token.",
+        "Whether the caller has a token at the provider.",
       ),
       ...refusals(),
     },
@@ -83,7 +89,10 @@ export const tokenRoutes = {
     summary: "Import a token that the caller obtained elsewhere",
     request: { body: jsonBody(TokenImport) },
     responses: {
-      200: jsonResponse(z.object({ token_id: z.string() }).openapi("OAuthTokenImportResponse"), "The id of the token."),
+      200: jsonResponse(
+        z.object({ token_id: z.string() }).openapi("OAuthTokenImportResponse"),
+        "ID of the imported token.",
+      ),
       ...refusals(404),
     },
   }),

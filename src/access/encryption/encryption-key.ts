@@ -8,7 +8,7 @@ export interface EncryptionKey {
 }
 
 const KEY_BYTES = 32;
-/** Key ids are visible in the database. The label separates them from other values that are derived from the key. */
+/** Label for the derivation of key IDs. Key IDs are stored in plain text and must differ from other values derived from the key. */
 const ID_LABEL = "threadmill encryption key id";
 
 export const KEY_GENERATION_COMMAND = "openssl rand -base64 32";
@@ -22,7 +22,7 @@ export const generateEncryptionKey = (): EncryptionKey => keyFromBytes(randomByt
 
 export const keyToBase64 = ({ key }: EncryptionKey): string => key.export().toString("base64");
 
-/** @throws ConfigError, which names the source `where` and never contains the key */
+/** @throws ConfigError with the source `where`, never with the key */
 export function parseEncryptionKey(text: string, where: string): EncryptionKey {
   const bytes = Buffer.from(text, "base64");
   // The decoder ignores invalid characters, so a typing error would produce a different key.

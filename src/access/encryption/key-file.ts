@@ -76,7 +76,7 @@ export class KeyFile {
     }
   }
 
-  /** Makes a key the first one, which encrypts. */
+  /** Moves a key to the first line, so that it encrypts. */
   prepend(key: EncryptionKey): void {
     const lines = linesOf(this.#load().text);
     const first = lines.findIndex((line, index) => this.#keyOf(line, index) !== undefined);
@@ -143,7 +143,7 @@ const linesOf = (text: string): string[] => text.split("\n");
 
 const versionOf = ({ ino, size, mtimeMs }: fs.Stats): string => `${ino}:${size}:${mtimeMs}`;
 
-/** A rename is durable only after its folder is synced. */
+/** Syncs the folder, because a rename is durable only after the sync. */
 function syncFolder(path: string): void {
   if (process.platform === "win32") return;
   const folder = fs.openSync(dirname(path), "r");

@@ -12,13 +12,13 @@ const TAG_BYTES = 16;
 /** `v1.<key id>.<base64url of nonce, ciphertext and tag>` */
 const SEALED = /^v1\.([0-9a-f]{8})\.([\w-]+)$/;
 
-/** Seals with the first key and opens with any key. It reloads a file of keys that has changed, so that a rotation needs no restart. */
+/** Seals with the first key and opens with any key. Reloads a changed key file, so that a rotation needs no restart. */
 export class KeyRing implements Seal {
   #keys: readonly EncryptionKey[];
   readonly #file: KeyFile | undefined;
   readonly #log: Pick<Log, "error">;
 
-  /** @param keys at least one */
+  /** @param keys must contain at least one key */
   constructor(keys: readonly EncryptionKey[], file: KeyFile | undefined, log: Pick<Log, "error">) {
     this.#keys = keys;
     this.#file = file;
@@ -29,7 +29,7 @@ export class KeyRing implements Seal {
     return this.#keys;
   }
 
-  /** The key that encrypts. */
+  /** Key that encrypts new values. */
   get first(): EncryptionKey {
     return this.#keys[0] as EncryptionKey;
   }
@@ -41,14 +41,15 @@ export class KeyRing implements Seal {
 
   open(sealed: string, aad: AadContext): string {
     const key_id = SEALED.exec(sealed)?.[1];
-    if (key_id === undefined) throw new SealError(aad, undefined, "the value is not a sealed text");
+    if (key_id === undefined)
+      throw new SealError(aad, undefined, "the stored value is not in the format of an encrypted value");
     if (!this.#find(key_id)) this.reloadIfChanged();
     const key = this.#find(key_id);
     if (key) return openWith(key, sealed, aad);
     throw new SealError(aad, key_id, `the encryption key ${key_id} is not configured`);
   }
 
-  /** If the file cannot be read, the current keys stay in use. */
+  /** Reloads the keys. If the file cannot be read, the current keys stay in use. */
   reloadIfChanged(): void {
     try {
       if (this.#file?.hasChanged()) this.#keys = this.#file.read();
@@ -62,7 +63,7 @@ export class KeyRing implements Seal {
   }
 }
 
-/** JSON, so that two contexts never have the same bytes. */
+/** Encodes the context as JSON, so that two different contexts never have the same bytes. */
 const aadBytes = ({ tenant_id, table, row_id, column }: AadContext, key_id: string): Buffer =>
   Buffer.from(JSON.stringify(["v1", key_id, tenant_id, table, row_id, column]));
 
@@ -77,7 +78,7 @@ export function sealWith({ key_id, key }: EncryptionKey, text: string, aad: AadC
 /** @throws SealError if the text was modified or moved */
 export function openWith({ key_id, key }: EncryptionKey, sealed: string, aad: AadContext): string {
   const mismatch = (): SealError =>
-    new SealError(aad, key_id, "the text was modified, or was sealed for another row, column or workspace");
+    new SealError(aad, key_id, "the stored value was modified, or was encrypted for another row, column or workspace");
   const [, id, text = ""] = SEALED.exec(sealed) ?? [];
   const bytes = Buffer.from(text, "base64url");
   // The decoder ignores the last bits of the last character, so that two texts decode to the same bytes.

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { ConfigError } from "../../platform/errors.ts";
 import { KEY_GENERATION_COMMAND } from "./encryption-key.ts";
 
-/** A managed file is in the data folder. Threadmill creates it. */
+/** A managed key file is in the data folder and is created by Threadmill. */
 export type KeySource =
   | { kind: "environment"; keys: readonly string[] }
   | { kind: "file"; path: string; is_managed: boolean };

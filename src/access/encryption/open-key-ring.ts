@@ -61,7 +61,7 @@ export async function checkKeys(database: Database, keys: readonly EncryptionKey
     const missing = [...rows.values()].filter((row) => row.retired_at === null && !ids.has(row.key_id));
     if (missing.length > 0) {
       throw new ConfigError(
-        `${database.description} uses ${idsOf(missing)}, which ${where} does not contain: add the key after the first key. If no secret is sealed with it, run "threadmill keys rotate-encryption --retire".`,
+        `${database.description} uses ${idsOf(missing)}, which ${where} does not contain: add the key after the first key. If no secret is encrypted with this key, run "threadmill keys rotate-encryption --retire".`,
       );
     }
     for (const key of keys) await checkKey(tx, key, rows.get(key.key_id));

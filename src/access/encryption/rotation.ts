@@ -17,11 +17,11 @@ const BATCH_SIZE = 200;
 
 export interface RotationProgress {
   table: SealedColumn["table"];
-  /** Texts of the table that have been sealed again. */
+  /** Number of the table's values that were encrypted again. */
   texts: number;
 }
 
-/** Whether a text is sealed with another key than the first: an earlier rotation did not finish. */
+/** Whether a value is sealed with a key other than the first, because an earlier rotation did not finish. */
 export async function isRotationPending(database: Database, ring: KeyRing): Promise<boolean> {
   const page = { key_id: ring.first.key_id, after: "", limit: 1 };
   for (const column of SEALED_COLUMNS) {

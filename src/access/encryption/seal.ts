@@ -17,7 +17,7 @@ export interface Seal {
 export class SealError extends Error {
   override name = "SealError";
   readonly aad: AadContext;
-  /** Undefined when the text names no key. */
+  /** Key ID, if the sealed text contains a key ID. */
   readonly key_id: string | undefined;
 
   constructor(aad: AadContext, key_id: string | undefined, reason: string) {

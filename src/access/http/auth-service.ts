@@ -10,7 +10,7 @@ export interface AuthServiceAppOptions extends FlowRoutesOptions {
   vault: Vault;
 }
 
-/** @param mounts path prefixes at which the Auth Service is served */
+/** @param mounts path prefixes under which the Auth Service is served */
 export function serveAuthService(app: App, mounts: readonly string[], options: AuthServiceAppOptions): void {
   const { providers, tokens, connections, flows } = options.vault;
   const serve = <R extends RouteConfig>(route: R, run: (request: Checked<R>) => unknown) =>

@@ -14,7 +14,7 @@ import type { Flows } from "../oauth/flows.ts";
 
 export interface FlowRoutesOptions {
   public_url: string | undefined;
-  /** Host names that are allowed besides those of loopback; undefined when the server does not listen on loopback. */
+  /** Allowed host names in addition to loopback names; undefined if the server does not listen on loopback. */
   allowed_hosts: readonly string[] | undefined;
   prefix: string;
   log: Log;
@@ -111,7 +111,7 @@ function donePage(status: string | undefined, provider: string | undefined): Res
   return page(200, provider && PROVIDER_ID.test(provider) ? `${title}: ${provider}` : title, text);
 }
 
-/** A page without scripts and external resources. It sends no referrer. */
+/** Renders a page without scripts and external resources. Requests from the page send no referrer. */
 function page(status: number, title: string, text: string): Response {
   const content = html`<!doctype html>
 <html lang="en">

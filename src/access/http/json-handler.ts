@@ -4,7 +4,7 @@ import type { Checked, Handler } from "../../platform/http/route.ts";
 
 /** A handler that sends the result of `run` with the success status of the route: 200, 201, or 204 without a body. */
 export function jsonHandler<R extends RouteConfig>(route: R, run: (request: Checked<R>) => unknown): Handler<R> {
-  // Keys that are numbers are in ascending order.
+  // JavaScript objects list numeric keys in ascending order.
   const status = Number(Object.keys(route.responses)[0]);
   return async (request) => {
     const body = await run(request);

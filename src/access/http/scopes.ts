@@ -20,8 +20,8 @@ const WRITE_METHODS: readonly string[] = ["POST", "PUT", "PATCH", "DELETE"];
 
 /**
  * The required scope of a path. The first matching row applies. A row matches the path and everything below it; `*` matches one
- * segment. A row with methods matches only these. Null means any authenticated caller. A path without a row also requires
- * authentication and is then not found; a test checks that every route has a row.
+ * segment. A row with methods matches only these methods. Null means any authenticated caller. A path without a row also
+ * requires authentication and then causes a 404. A test checks that every route has a row.
  */
 const SCOPES_BY_PATH: readonly (readonly [path: string, scope: Scope | null, methods?: readonly string[]])[] = [
   ["/assistants", "agents"],
@@ -35,7 +35,7 @@ const SCOPES_BY_PATH: readonly (readonly [path: string, scope: Scope | null, met
   ["/runs/batch", "agents"],
   ["/runs/cancel", "agents"],
   ["/runs/crons", "agents"],
-  // All other runs that are addressed by id only belong to experiments.
+  // All other paths below /runs belong to experiments.
   ["/runs/*", "experiments"],
   ["/runs", "agents"],
   ["/deployments", "agents"],
@@ -51,7 +51,7 @@ const SCOPES_BY_PATH: readonly (readonly [path: string, scope: Scope | null, met
   ["/v2/runs", "experiments"],
   ["/v2/datasets", "experiments"],
   ["/v2/auth/providers", "providers", WRITE_METHODS],
-  // Tokens of agents, which all users of the agent share.
+  // Agent-owned tokens, which all users of the agent share.
   ["/v2/auth/agents/*/providers", "admin"],
   ["/v2/auth", "tokens"],
   ["/host-oauth-callback", "tokens"],

@@ -23,5 +23,5 @@ export const digestOf = (key: string): string => createHash("sha256").update(key
 export const matchesDigest = (key: string, digest: string): boolean =>
   timingSafeEqual(Buffer.from(digestOf(key), "hex"), Buffer.from(digest, "hex"));
 
-/** Matches no key. Comparing with it takes as long as comparing with the digest of an existing key. */
+/** Digest that matches no key. A comparison with this digest takes as long as with the digest of an existing key. */
 export const DUMMY_DIGEST = "0".repeat(64);

@@ -22,7 +22,7 @@ export class ApiKeys {
     return (await listApiKeys(read, tenant_id)).map(apiKeyOf);
   }
 
-  /** Only this response contains the key. */
+  /** Creates a key. Only this response contains the full key. */
   async create(caller: Caller, body: ApiKeyCreate): Promise<NewApiKey> {
     const { tenant_id = caller.tenant_id, user_id = caller.user_id, name, scopes } = body;
     return this.#database.write(async (tx) => {

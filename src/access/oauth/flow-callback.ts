@@ -83,7 +83,7 @@ async function completeFlow(context: VaultContext, flow: FlowRow, callback: Call
   return storeGrant(context, provider, flow, grant);
 }
 
-/** Stores token, connection, event and the end of the flow in one transaction. Stores nothing when the flow was cancelled. */
+/** Stores token, connection, event and the end of the flow in one transaction. Stores nothing if the flow was cancelled. */
 async function storeGrant(
   context: VaultContext,
   provider: ProviderRow,

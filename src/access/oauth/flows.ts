@@ -52,7 +52,7 @@ export class Flows implements BackgroundService {
   /**
    * Returns a token of a user at a provider, or the URL at which the user authorizes.
    *
-   * @param base_url public URL of this server; undefined when it is not known
+   * @param base_url public URL of this server, if known
    * @throws ApiError oauth_provider_not_found, oauth_token_not_found; provider_unavailable when the token has expired and the refresh
    *   failed temporarily; no_public_url, redirect_uri_not_allowed
    */
@@ -96,19 +96,19 @@ export class Flows implements BackgroundService {
     return response.status === "completed" ? { token: response.token as string } : { auth_url: response.url as string };
   }
 
-  /** As {@link waitForFlow}; also ends when the service stops. */
+  /** Like {@link waitForFlow}, but also ends when the service stops. */
   wait(caller: Caller, auth_id: string, timeout_s: number, signal: AbortSignal): Promise<WaitAnswer> {
     const timeout_ms = Math.min(Math.max(timeout_s, 0) * 1000, MAX_WAIT_MS);
     const ended = AbortSignal.any([signal, this.#stopping.signal]);
     return waitForFlow(this.#context, caller, auth_id, { timeout_ms, signal: ended });
   }
 
-  /** As {@link handleCallback}. */
+  /** See {@link handleCallback}. */
   handleCallback(callback: CallbackParameters, caller?: Caller): Promise<FlowResult> {
     return handleCallback(this.#context, callback, caller);
   }
 
-  /** As {@link discoverProvider}. */
+  /** See {@link discoverProvider}. */
   discover(caller: Caller, body: McpDiscoverRequest, base_url: string | undefined): Promise<OAuthProvider> {
     return discoverProvider(this.#context, caller, body, base_url);
   }
@@ -122,7 +122,7 @@ export class Flows implements BackgroundService {
     return this.#retention.stop();
   }
 
-  /** In this order: the requested token, a token that the agent is connected to, the user's default token. */
+  /** Finds a token, in this order: the requested token, a token that is connected to the agent, the user's default token. */
   async #findUsableToken(request: TokenRequest): Promise<CompletedAnswer | MissingToken> {
     const { read } = this.#context.database;
     const { user_id, body } = request;
@@ -193,7 +193,7 @@ export class Flows implements BackgroundService {
 
 interface TokenRequest {
   caller: Caller;
-  /** Owner of the requested token. */
+  /** User ID of the requested token's owner. */
   user_id: string;
   provider: ProviderRow;
   body: AuthenticateRequest;
@@ -202,13 +202,13 @@ interface TokenRequest {
 
 type CompletedAnswer = AuthenticateAnswer & { status: "completed" };
 
-/** No usable token: the status of the response, and the token that a flow is to renew. */
+/** Result without a usable token: the status of the response, and the token that a flow must renew. */
 interface MissingToken {
   status: "pending" | "connection_required" | "token_expired";
   token_to_renew?: TokenRow | undefined;
 }
 
-/** Only a caller with the scope `service` can select another user. For other callers the fields are ignored. */
+/** Only a caller with the scope `service` can select another user. For other callers, `user_id` and `ls_user_id` are ignored. */
 const requestedUserId = (caller: Caller, { ls_user_id, user_id }: AuthenticateRequest): string =>
   mayUse(caller, "service") ? (ls_user_id ?? user_id ?? caller.user_id) : caller.user_id;
 

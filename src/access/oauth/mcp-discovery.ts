@@ -53,7 +53,7 @@ async function discoverAndRegister(
     const { authorization_endpoint, token_endpoint, revocation_endpoint } = found.as;
     for (const url of [authorization_endpoint, token_endpoint, revocation_endpoint])
       if (url !== undefined && urlRefusal(url, context.fetch_rules) !== undefined)
-        throw new DiscoveryError("its authorization server has an endpoint at an address that is not allowed.");
+        throw new DiscoveryError("an endpoint of the authorization server has an address that is not allowed.");
     const client = await register(context, found.as, redirect_uri);
     return rowOf(context, tenant_id, body, found, client);
   } catch (error) {
@@ -114,11 +114,11 @@ async function discover(context: ProviderContext, mcp_server_url: string): Promi
   const { authorization_endpoint, token_endpoint, code_challenge_methods_supported: methods } = as;
   if (!authorization_endpoint || !token_endpoint) {
     throw new DiscoveryError(
-      "the metadata of its authorization server has no authorization_endpoint or no token_endpoint.",
+      `the metadata of the authorization server ${issuer} has no authorization_endpoint or no token_endpoint.`,
     );
   }
   if (methods && !methods.includes("S256")) {
-    throw new DiscoveryError("its authorization server does not support PKCE with S256.");
+    throw new DiscoveryError(`the authorization server ${issuer} does not support PKCE with S256.`);
   }
   return {
     resource: metadata?.resource ?? mcp_server_url,
@@ -130,7 +130,7 @@ async function discover(context: ProviderContext, mcp_server_url: string): Promi
 async function register(context: ProviderContext, as: oauth.AuthorizationServer, redirect_uri: string) {
   if (as.registration_endpoint === undefined) {
     throw new DiscoveryError(
-      "its authorization server does not support dynamic client registration. Register a client there and add it as a provider.",
+      `the authorization server ${as.issuer} does not support dynamic client registration. Register a client there manually, then create a provider with the client ID.`,
     );
   }
   // The default of RFC 8414, section 2.
@@ -149,7 +149,9 @@ async function register(context: ProviderContext, as: oauth.AuthorizationServer,
   const { client_id, client_secret, token_endpoint_auth_method = metadata.token_endpoint_auth_method } = client;
   const method = AUTH_METHODS.find((known) => known === token_endpoint_auth_method);
   if (!method)
-    throw new DiscoveryError("its authorization server requires a client authentication method that is not supported.");
+    throw new DiscoveryError(
+      `the authorization server ${as.issuer} requires a client authentication method that is not supported. Supported methods: ${AUTH_METHODS.join(", ")}.`,
+    );
   return { client_id, client_secret: client_secret as string | undefined, token_endpoint_auth_method: method };
 }
 
@@ -182,7 +184,7 @@ function validateResource(metadata: JsonObject, server: URL): oauth.ResourceServ
   const { resource, authorization_servers } = metadata;
   const url = typeof resource === "string" && URL.canParse(resource) ? new URL(resource) : undefined;
   const matches = url?.origin === server.origin && server.pathname.startsWith(url.pathname.replace(/\/$/, ""));
-  if (!matches) throw new DiscoveryError("its metadata is for another server.");
+  if (!matches) throw new DiscoveryError(`the metadata is for another resource than ${server.href}.`);
   const servers = Array.isArray(authorization_servers)
     ? authorization_servers.filter((entry) => URL.canParse(entry))
     : [];
@@ -201,7 +203,7 @@ async function authorizationServerMetadata(
     // Rejects metadata of another issuer.
     return tryRequest("the metadata of the authorization server", () => oauth.processDiscoveryResponse(url, response));
   }
-  throw new DiscoveryError("its authorization server has no metadata.");
+  throw new DiscoveryError(`the authorization server ${issuer} publishes no metadata.`);
 }
 
 async function fetchMetadata(

@@ -20,7 +20,7 @@ export interface AuthorizationRequest {
   redirect_uri: string;
   scopes: readonly string[];
   state: string;
-  /** Undefined when the provider does not use PKCE. */
+  /** PKCE code verifier; undefined if the provider does not use PKCE. */
   verifier: string | undefined;
 }
 
@@ -162,7 +162,7 @@ function toGrant(
 interface TokenResponse {
   response: Response;
   metadata: JsonObject;
-  /** In the spelling of the provider. The normalized response always has `bearer`, the only supported type. */
+  /** Token type in the provider's spelling. The normalized response always contains `bearer`, the only supported type. */
   token_type: string | undefined;
 }
 

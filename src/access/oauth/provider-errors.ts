@@ -1,11 +1,11 @@
 import * as oauth from "oauth4webapi";
 import { FetchFailedError, FetchRefusedError } from "../../platform/lib/safe-fetch/safe-fetch.ts";
 
-/** Contains no secrets. */
+/** Description of a failed request to a provider, without secrets. */
 export interface ProviderFailure {
   /** For callers and events: an OAuth error code of the provider, such as `invalid_grant`, or a description. */
   reason: string;
-  /** For the log. */
+  /** HTTP status and error code, for the log. */
   status?: number | undefined;
   code?: string | undefined;
 }
@@ -18,7 +18,7 @@ export function describeFailure(error: unknown): ProviderFailure {
   const { name = "", code, cause } = (error ?? {}) as { name?: string; code?: unknown; cause?: unknown };
   if (name === "TimeoutError" || name === "AbortError") return { reason: FETCH_FAILURES.timeout };
   const status = cause instanceof Response ? cause.status : undefined;
-  const reason = status === undefined ? "the response is not valid OAuth" : `status ${status}`;
+  const reason = status === undefined ? "the response is not a valid OAuth response" : `status ${status}`;
   return { reason, status, code: typeof code === "string" ? code : name };
 }
 

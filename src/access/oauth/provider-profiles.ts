@@ -1,13 +1,13 @@
 import type { ProviderRow } from "../storage/schema.ts";
 
-/** How a provider deviates from RFC 6749. These values are those of the standard. */
+/** Deviations of a provider from RFC 6749. The default values follow the standard. */
 const STANDARD = {
   /** The parameter for user scopes. Some providers use `scope` for app scopes. */
   scope_parameter: "scope" as "scope" | "user_scope",
   scope_separator: " " as " " | ",",
   /** Whether commas also separate the scopes in a response. */
   comma_separated_scopes: false,
-  /** Added to every request: without them the provider issues no refresh token. */
+  /** Scopes that are added to every request, because the provider otherwise issues no refresh token. */
   required_scopes: [] as readonly string[],
   /** Whether the code exchange and the refresh also send the scopes. */
   scope_in_token_requests: false,

@@ -13,7 +13,7 @@ const aadOf = ({ tenant_id, id }: ProviderKey): AadContext => ({
 export const sealClientSecret = (seal: Seal, provider: ProviderKey, secret: string): string =>
   seal.seal(secret, aadOf(provider));
 
-/** Undefined for a public client. @throws SealError as {@link Seal.open} */
+/** Returns undefined for a public client. @throws SealError like {@link Seal.open} */
 export const openClientSecret = (
   seal: Seal,
   provider: ProviderKey & Pick<ProviderRow, "client_secret">,

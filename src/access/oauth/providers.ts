@@ -91,7 +91,7 @@ export class Providers {
     });
     if (!updated?.row) throw new ApiError("oauth_provider_not_found", { provider_id });
     notifyFlowWaiters(this.#context, updated.flows);
-    // With the old addresses, where the tokens were granted.
+    // Revokes at the old URLs, where the tokens were granted.
     revokeInBackground(this.#context, updated.before, updated.invalidated);
     return providerOf(updated.row);
   }
@@ -147,7 +147,7 @@ function changesOf(request: ProviderUpdate, seal: (secret: string) => string): P
   };
 }
 
-/** Fields that open flows depend on. A sealed secret is different each time, so a new secret always counts as a change. */
+/** Fields that open flows depend on. A new secret is always a change, because encryption produces a different value each time. */
 const FLOW_FIELDS = ["client_id", "client_secret", "auth_url", "token_url", "issuer"] as const;
 
 const changesTokenOrigin = ({ token_url }: Partial<NewProvider>, row: ProviderRow): boolean =>

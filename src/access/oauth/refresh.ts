@@ -15,17 +15,17 @@ import { revokeGrant } from "./revocation.ts";
 
 export type TokenState =
   | { status: "fresh"; token: TokenRow; secret: TokenSecret }
-  /** Deleted by its user, or because the provider permanently refused the refresh. */
+  /** The token was deleted by its user, or because the provider permanently rejected the refresh. */
   | { status: "deleted" }
-  /** Expired, and it cannot be refreshed. */
+  /** The token has expired and cannot be refreshed. */
   | { status: "expired" }
-  /** Expired, and the refresh failed temporarily. */
+  /** The token has expired, and the refresh failed temporarily. */
   | { status: "unavailable"; reason: string };
 
 /** The refresh lease lasts this much longer than the provider timeout, so that its holder can store the result. */
 const STORE_ALLOWANCE_MS = 5_000;
 
-/** The caller's own attempt, plus one after a lease holder that crashed. A third covers a second crash. */
+/** The caller's own attempt, and one attempt after each of two crashes of lease holders. */
 const MAX_ATTEMPTS = 3;
 
 /**
@@ -44,7 +44,7 @@ export async function ensureFreshToken(context: VaultContext, requested: TokenRo
     if (leased) return refreshLeased(context, leased, holder);
     const current = await waitForRefresh(context, token, lease_ms);
     if (current === "deleted") return { status: "deleted" };
-    // The holder failed. The waiters do not repeat its request.
+    // The lease holder's refresh failed. Waiting callers do not repeat the request.
     if (current && current.refresh_holder === null && needsRefresh(context, current)) {
       return unlessExpired(context, current, { status: "unavailable", reason: "a concurrent refresh failed" });
     }
@@ -53,7 +53,7 @@ export async function ensureFreshToken(context: VaultContext, requested: TokenRo
   return unlessExpired(context, token, { status: "unavailable", reason: "a refresh is in progress" });
 }
 
-/** Undefined after the timeout. */
+/** Waits until the refresh ends. Returns undefined after the timeout. */
 async function waitForRefresh(
   { database, clock, settings }: VaultContext,
   { tenant_id, token_id }: TokenRow,
@@ -131,7 +131,7 @@ async function storeGrant(
   const current = await findToken(database.read, leased.tenant_id, leased.token_id);
   if (current)
     return unlessExpired(context, current, { status: "unavailable", reason: "the token was renewed concurrently" });
-  // The user has deleted the token during the refresh, so the new one is not stored.
+  // The user has deleted the token during the refresh, so the new token is not stored.
   void revokeGrant(context, provider, secret);
   return { status: "deleted" };
 }

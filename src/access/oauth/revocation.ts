@@ -12,7 +12,7 @@ type RevocationContext = Pick<VaultContext, "log"> & ProviderContext;
 /** Limit for one provider: deleting a provider can revoke all of its tokens. */
 const MAX_CONCURRENT_REQUESTS = 5;
 
-/** Returns immediately: the tokens are deleted here regardless of the result. Failures are logged without the tokens. */
+/** Starts the revocation and returns immediately. The local tokens are deleted regardless of the result. Failures are logged without the tokens. */
 export function revokeInBackground(
   context: RevocationContext,
   provider: ProviderRow | undefined,
@@ -25,7 +25,10 @@ export function revokeInBackground(
       const secret = openToken(context.seal, token);
       return secret.access_token === "" ? [] : [secret];
     } catch {
-      context.log.warn({ provider_id, token_id: token.token_id }, "OAuth token not revoked: it cannot be decrypted");
+      context.log.warn(
+        { provider_id, token_id: token.token_id },
+        "OAuth token revocation failed because the token cannot be decrypted",
+      );
       return [];
     }
   });
@@ -63,7 +66,7 @@ async function revoke(context: ProviderContext, provider: ProviderRow, secret: T
   return true;
 }
 
-/** Revokes both tokens: most servers revoke the whole grant with the refresh token, others only the given token. */
+/** Revokes both tokens, because some servers revoke only the given token instead of the whole grant. */
 async function revokeByRfc7009(context: ProviderContext, provider: ProviderRow, secret: TokenSecret): Promise<void> {
   const { as, client, authentication } = oauthConfigOf(context, provider);
   const { access_token, refresh_token } = secret;
@@ -79,7 +82,7 @@ async function revokeByRfc7009(context: ProviderContext, provider: ProviderRow, 
   if (failed) throw failed.reason;
 }
 
-/** `auth.revoke` is next to the token endpoint. */
+/** Slack: the endpoint `auth.revoke` is next to the token endpoint. */
 async function revokeAtSlack(context: ProviderContext, provider: ProviderRow, secret: TokenSecret): Promise<void> {
   const { signal } = requestOptions(context);
   const headers = { authorization: `Bearer ${secret.access_token}` };
@@ -87,7 +90,7 @@ async function revokeAtSlack(context: ProviderContext, provider: ProviderRow, se
   await requireOk(await context.fetch(url, { method: "POST", headers, signal, redirect: "manual" }));
 }
 
-/** Deletes this token only: the grant of the app may have tokens of other workspaces. */
+/** GitHub: deletes only this token, because the app's grant may include tokens of other workspaces. */
 async function revokeAtGithub(context: ProviderContext, provider: ProviderRow, secret: TokenSecret): Promise<void> {
   const { signal } = requestOptions(context);
   const { client_id } = provider;
@@ -100,5 +103,7 @@ async function revokeAtGithub(context: ProviderContext, provider: ProviderRow, s
 
 async function requireOk(response: Response): Promise<void> {
   if (response.ok) return;
-  throw Object.assign(new Error("The provider rejected the revocation."), { cause: response });
+  throw Object.assign(new Error(`The provider rejected the revocation with status ${response.status}.`), {
+    cause: response,
+  });
 }

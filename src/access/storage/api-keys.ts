@@ -11,7 +11,7 @@ export async function insertApiKey(tx: Tx, key: NewApiKey): Promise<ApiKeyRow> {
   return (await tx.first(tx.k.insertInto("api_keys").values(row).returningAll())) as ApiKeyRow;
 }
 
-/** In any workspace, revoked or not. */
+/** Finds a key in any workspace, including revoked keys. */
 export const findApiKey = (tx: Tx, key_id: string): Promise<ApiKeyRow | undefined> =>
   tx.first(findQuery(tx, { key_id }));
 
@@ -19,7 +19,7 @@ const findQuery = prepared<{ key_id: string }, ApiKeyRow>((k, p) =>
   k.selectFrom("api_keys").selectAll().where("key_id", "=", p("key_id")),
 );
 
-/** The keys of this list that are revoked or do not exist. One statement with one bind parameter for any number of keys. */
+/** Returns the keys of the list that are revoked or do not exist. One statement with one bind parameter for any number of keys. */
 export async function listEndedKeys(tx: Tx, key_ids: readonly string[]): Promise<string[]> {
   const query = sql<{ key_id: string }>`select given.key as key_id from ${stringTable(tx, key_ids)} as given
     left join api_keys on api_keys.key_id = given.key
@@ -32,7 +32,7 @@ export const hasApiKeys = async (tx: Tx): Promise<boolean> => (await tx.first(an
 
 const anyQuery = prepared<object, { key_id: string }>((k) => k.selectFrom("api_keys").select("key_id").limit(1));
 
-/** Keys of one workspace or of all, including revoked ones; newest first. */
+/** Keys of one workspace or of all workspaces, newest first, including revoked keys. */
 export function listApiKeys(
   tx: Tx,
   tenant_id: string | undefined,
@@ -53,7 +53,7 @@ export function listApiKeys(
 /** The API has no pagination for keys. */
 export const MAX_API_KEYS = 10_000;
 
-/** The time of an earlier revocation stays. Returns 0 when no such key exists. */
+/** Revokes a key. The time of an earlier revocation is kept. Returns 0 if the key does not exist. */
 export function revokeApiKey(tx: Tx, key_id: string, tenant_id: string | undefined): Promise<number> {
   const query = tx.k
     .updateTable("api_keys")

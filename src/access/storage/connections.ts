@@ -27,7 +27,7 @@ export async function insertConnection(tx: Tx, connection: NewConnection): Promi
   )) as ConnectionRow;
 }
 
-/** Selects the connections of an agent that a user may see: those to tokens of the user and to tokens of the agent. */
+/** Selects the agent's connections that a user may see: connections to the user's tokens and to agent-owned tokens. */
 export interface VisibleConnections {
   tenant_id: string;
   agent_id: string;
@@ -67,7 +67,7 @@ const connectionsOf = (tx: Tx, { tenant_id, agent_id, user_id }: VisibleConnecti
     .where("agent_connections.agent_id", "=", agent_id)
     .where((e) => e.or([e("user_id", "=", user_id), e("user_id", "is", null)]));
 
-/** Of an agent. The API has no pagination for connections. */
+/** Maximum number of connections per agent. The API has no pagination for connections. */
 export const MAX_CONNECTIONS = 1000;
 
 export const deleteConnection = (tx: Tx, tenant_id: string, connection_id: string): Promise<number> =>

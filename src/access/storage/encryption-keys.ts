@@ -11,7 +11,7 @@ export async function lockEncryptionKeys(tx: Tx): Promise<void> {
 export const listEncryptionKeys = (tx: Tx): Promise<EncryptionKeyRow[]> =>
   tx.all(tx.k.selectFrom("encryption_keys").selectAll().orderBy("created_at").orderBy("key_id"));
 
-/** An existing row stays unchanged. */
+/** Registers a key. An existing row stays unchanged. */
 export const insertEncryptionKey = (tx: Tx, key: Pick<EncryptionKeyRow, "key_id" | "check_value">): Promise<number> =>
   tx.run(
     tx.k
@@ -29,7 +29,7 @@ export const retireEncryptionKey = (tx: Tx, key_id: string): Promise<number> =>
       .where("retired_at", "is", null),
   );
 
-/** For a retired key that is configured again as the key that encrypts. */
+/** Reactivates a retired key that is configured again as the encrypting key. */
 export const unretireEncryptionKey = (tx: Tx, key_id: string): Promise<number> =>
   tx.run(tx.k.updateTable("encryption_keys").set({ retired_at: null }).where("key_id", "=", key_id));
 

@@ -14,7 +14,7 @@ export async function insertFlow(tx: Tx, flow: NewFlow, ttl_ms: number): Promise
 export const findFlow = (tx: Tx, auth_id: string): Promise<FlowRow | undefined> =>
   tx.first(tx.k.selectFrom("oauth_flows").selectAll().where("auth_id", "=", auth_id));
 
-/** Undefined when the flow was already claimed, has expired or has ended. */
+/** Claims a flow. Returns undefined if the flow was already claimed, has expired or has ended. */
 export const claimFlow = (tx: Tx, auth_id: string): Promise<FlowRow | undefined> =>
   tx.first(
     tx.k
@@ -28,7 +28,7 @@ export const claimFlow = (tx: Tx, auth_id: string): Promise<FlowRow | undefined>
   );
 
 /**
- * Ends a claimed flow and deletes its verifier. Undefined when the flow was cancelled in the meantime.
+ * Ends a claimed flow and deletes its verifier. Returns undefined if the flow was cancelled in the meantime.
  *
  * Lock order: every transaction that locks both locks flows before tokens. This prevents deadlocks, and a deletion of tokens either
  * finds the flow open and cancels it, or finds the token that the flow created.

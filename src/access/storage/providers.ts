@@ -2,10 +2,10 @@ import type { Insertable } from "kysely";
 import { nowMs, type Tx } from "../../platform/database/database.ts";
 import type { ProviderRow } from "./schema.ts";
 
-/** A column that is missing is null. */
+/** Missing columns are null. */
 export type NewProvider = Omit<Insertable<ProviderRow>, "created_at" | "updated_at">;
 
-/** Undefined when the workspace already has a provider with this `provider_id`. */
+/** Returns undefined if the workspace already has a provider with this `provider_id`. */
 export const insertProvider = (tx: Tx, provider: NewProvider): Promise<ProviderRow | undefined> =>
   tx.first(
     tx.k
@@ -40,10 +40,10 @@ export const listProviders = (tx: Tx, tenant_id: string): Promise<ProviderRow[]>
       .limit(MAX_PROVIDERS),
   );
 
-/** Of a workspace. The API has no pagination for providers. */
+/** Maximum number of providers per workspace. The API has no pagination for providers. */
 export const MAX_PROVIDERS = 1000;
 
-/** Undefined when it was deleted, even if another provider with the same `provider_id` was created since. */
+/** Returns undefined if the provider was deleted, even if a new provider with the same `provider_id` exists. */
 export const updateProvider = (
   tx: Tx,
   { tenant_id, id }: Pick<ProviderRow, "tenant_id" | "id">,

@@ -41,7 +41,7 @@ export interface ApiKeyRow {
   digest: string;
   scopes: string;
   created_at: number;
-  /** With a resolution of one minute. */
+  /** Time of last use, with a resolution of one minute. */
   last_used_at: number | null;
   revoked_at: number | null;
 }
@@ -52,7 +52,7 @@ export interface EncryptionKeyRow {
   /** A known text that is sealed with the key. */
   check_value: string;
   created_at: number;
-  /** When a rotation found no text that is sealed with the key. */
+  /** Time at which a rotation found no more values that are encrypted with the key. */
   retired_at: number | null;
 }
 
@@ -77,7 +77,7 @@ export interface ProviderRow {
   provider_type: string | null;
   mcp_server_url: string | null;
   token_endpoint_auth_method: string;
-  /** 1: registered by this service (RFC 7591). */
+  /** 1 if this service registered the client (RFC 7591). */
   is_dynamic_client: number;
   authorization_params: string;
   allowed_redirect_uris: string;
@@ -90,12 +90,12 @@ export interface TokenRow {
   token_id: string;
   tenant_id: string;
   provider_id: string;
-  /** The owner is a user or an agent; the other one is null. */
+  /** The owner is either a user or an agent; the other column is null. */
   user_id: string | null;
   agent_id: string | null;
   provider_account_label: string | null;
   scopes: string;
-  /** 1: agents of the user get this token unless they request another. At most one per user and provider. */
+  /** 1 if this is the user's default token at the provider. Each user has at most one default token per provider. */
   is_default: number;
   /** A TokenSecret as JSON, sealed. */
   secret: string;
@@ -125,7 +125,7 @@ export interface FlowRow {
   provider_id: string;
   /** Owner of the token. */
   user_id: string;
-  /** The caller that started it: the user, or a service on behalf of the user. */
+  /** Caller that started the flow: the user, or a service on behalf of the user. */
   started_by: string;
   agent_id: string | null;
   /** The token that the flow created; while it is open, the token that it renews, if any. */
@@ -138,7 +138,7 @@ export interface FlowRow {
   /** SHA-256 of the state, in hex. */
   state_digest: string;
   expires_at: number;
-  /** When a callback claimed it. Set once. */
+  /** Time at which a callback claimed the flow. Set once. */
   claimed_at: number | null;
   /** Null while the flow is open. */
   outcome: "completed" | "failed" | "cancelled" | null;

@@ -5,7 +5,7 @@ import type { TokenRow } from "./schema.ts";
 
 export type NewToken = Omit<TokenRow, "refresh_holder" | "refresh_until" | "created_at" | "updated_at">;
 
-/** Selects the tokens of a user, at one provider or at all. */
+/** Selects the tokens of a user, at one provider or at all providers. */
 export interface TokensOfUser {
   tenant_id: string;
   user_id: string;
@@ -17,7 +17,7 @@ export async function insertToken(tx: Tx, token: NewToken): Promise<TokenRow> {
   return (await tx.first(tx.k.insertInto("oauth_tokens").values(row).returningAll())) as TokenRow;
 }
 
-/** Stores a token of a user. It becomes the default on request, and when it is the user's first token at the provider. */
+/** Stores a token of a user. The token becomes the default on request, or if it is the user's first token at the provider. */
 export async function insertUserToken(
   tx: Tx,
   token: Omit<NewToken, "user_id" | "agent_id" | "is_default"> & { user_id: string },
@@ -49,7 +49,7 @@ export const listTokens = (tx: Tx, which: TokensOfUser): Promise<TokenRow[]> =>
       .limit(MAX_TOKENS),
   );
 
-/** Of a user. The API has no pagination for tokens. */
+/** Maximum number of tokens per user. The API has no pagination for tokens. */
 export const MAX_TOKENS = 1000;
 
 export const lockTokens = (tx: Tx, which: TokensOfUser): Promise<TokenRow[]> =>
@@ -85,7 +85,7 @@ export async function providersWithTokens(
   return new Set(rows.map((row) => row.provider_id));
 }
 
-/** Undefined when the token was deleted. */
+/** Returns undefined if the token was deleted. */
 export const updateToken = (
   tx: Tx,
   token_id: string,
@@ -99,7 +99,7 @@ export const updateToken = (
       .returningAll(),
   );
 
-/** Also ends the lease of a refresh in progress, whose result is then not stored. Undefined when the token was deleted. */
+/** Also ends the lease of a refresh in progress, whose result is then not stored. Returns undefined if the token was deleted. */
 export const renewToken = (
   tx: Tx,
   token_id: string,
@@ -124,7 +124,7 @@ export async function clearDefault(
   );
 }
 
-/** In one `in (...)`. */
+/** Maximum number of values in one `in (...)`. */
 const MAX_IDS = 5000;
 
 /** Also deletes the connections of agents to the tokens. */
@@ -136,7 +136,7 @@ export async function deleteTokens(tx: Tx, token_ids: readonly string[]): Promis
   }
 }
 
-/** Undefined when the token belongs to a user or has a connection. */
+/** Deletes an agent-owned token without connections. Otherwise returns undefined. */
 export const deleteAgentTokenIfUnused = (tx: Tx, tenant_id: string, token_id: string): Promise<TokenRow | undefined> =>
   tx.first(
     tx.k
@@ -166,7 +166,7 @@ export const acquireRefreshLease = (
       .returningAll(),
   );
 
-/** Undefined when `holder` no longer has the lease. */
+/** Returns undefined if `holder` no longer has the lease. */
 export const releaseRefreshLease = (
   tx: Tx,
   token_id: string,
@@ -182,7 +182,7 @@ export const releaseRefreshLease = (
       .returningAll(),
   );
 
-/** Also deletes the connections of agents to the token. Undefined when `holder` no longer has the refresh lease. */
+/** Also deletes the connections of agents to the token. Returns undefined if `holder` no longer has the refresh lease. */
 export async function deleteTokenIfLeased(tx: Tx, token_id: string, holder: string): Promise<TokenRow | undefined> {
   const deleted = await tx.first(
     tx.k

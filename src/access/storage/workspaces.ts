@@ -6,7 +6,7 @@ import type { WorkspaceMemberRow, WorkspaceRow } from "./schema.ts";
 
 export type NewWorkspace = Omit<WorkspaceRow, "created_at">;
 
-/** Undefined when the id or the name is taken. */
+/** Returns undefined if the ID or the name is taken. */
 export const insertWorkspace = (tx: Tx, workspace: NewWorkspace): Promise<WorkspaceRow | undefined> =>
   tx.first(
     tx.k
@@ -22,7 +22,7 @@ export const findWorkspace = (tx: Tx, tenant_id: string): Promise<WorkspaceRow |
 export const findWorkspaceByName = (tx: Tx, name: string): Promise<WorkspaceRow | undefined> =>
   tx.first(tx.k.selectFrom("workspaces").selectAll().where("name", "=", name));
 
-/** All workspaces, or the one with this id; oldest first. */
+/** All workspaces, or only the workspace with this ID; oldest first. */
 export function listWorkspaces(tx: Tx, tenant_id: string | undefined): Promise<WorkspaceRow[]> {
   const query = tx.k.selectFrom("workspaces").selectAll();
   return tx.all(
@@ -75,7 +75,7 @@ export const listMembers = (tx: Tx, tenant_id: string): Promise<WorkspaceMemberR
       .limit(MAX_MEMBERS),
   );
 
-/** Of a workspace. The API has no pagination for members. */
+/** Maximum number of members per workspace. The API has no pagination for members. */
 export const MAX_MEMBERS = 10_000;
 
 export const deleteMember = (tx: Tx, tenant_id: string, user_id: string): Promise<number> =>

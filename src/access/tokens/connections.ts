@@ -15,7 +15,7 @@ import { connectionOf } from "../wire.ts";
 import { apiTokenEvent } from "./token-events.ts";
 import { importedColumns } from "./token-secret.ts";
 
-/** A caller sees connections to their own tokens and to tokens of the agent, not those of other users. Agent ids are opaque. */
+/** Connections of agents to tokens. Callers see connections to their own tokens and to agent-owned tokens. Agent IDs are opaque. */
 export class Connections {
   readonly #context: VaultContext;
 
@@ -89,7 +89,7 @@ export class Connections {
   }
 }
 
-/** A token of an agent affects all users of the agent. @throws ApiError missing_scope */
+/** Requires an admin, because an agent-owned token affects all users of the agent. @throws ApiError missing_scope */
 function requireAdmin(caller: Caller): void {
   if (!mayUse(caller, "admin")) throw new ApiError("missing_scope", { scope: "admin" });
 }

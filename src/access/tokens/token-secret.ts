@@ -7,7 +7,7 @@ import type { TokenRow } from "../storage/schema.ts";
 export interface TokenSecret {
   access_token: string;
   refresh_token?: string | undefined;
-  /** In the spelling of the provider, such as `bearer`. */
+  /** Token type in the provider's spelling, such as `bearer`. */
   token_type?: string | undefined;
 }
 
@@ -26,7 +26,7 @@ const aadOf = ({ tenant_id, token_id }: TokenKey): AadContext => ({
 export const sealToken = (seal: Seal, token: TokenKey, secret: TokenSecret): string =>
   seal.seal(JSON.stringify(secret), aadOf(token));
 
-/** @throws SealError as {@link Seal.open} */
+/** @throws SealError like {@link Seal.open} */
 export const openToken = (seal: Seal, row: TokenKey & Pick<TokenRow, "secret">): TokenSecret =>
   JSON.parse(seal.open(row.secret, aadOf(row))) as TokenSecret;
 

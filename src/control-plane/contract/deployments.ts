@@ -30,7 +30,7 @@ const SourceRevisionConfigInput = z
   .openapi("SourceRevisionConfigInput");
 export type SourceRevisionConfigInput = z.output<typeof SourceRevisionConfigInput>;
 
-/** Which names are allowed is a rule of src/control-plane/deployments/secrets.ts. */
+/** src/control-plane/deployments/secrets.ts validates the names. */
 const secrets = z.array(z.object({ name: z.string().min(1).max(255), value: z.string().max(100_000) })).max(500);
 
 const secretReferences = z
@@ -56,7 +56,7 @@ export const DeploymentPatch = z
     source_config: optional(SourceConfigInput),
     source_revision_config: optional(SourceRevisionConfigInput),
     secrets: optional(secrets).openapi({
-      description: "The complete list: secrets that it does not name are deleted.",
+      description: "Complete list of secrets. Secrets that are missing from this list are deleted.",
     }),
     secret_references: optional(secretReferences),
   })
@@ -66,18 +66,21 @@ export type DeploymentPatch = z.output<typeof DeploymentPatch>;
 const DeploymentsQuery = z.object({
   limit: pageSize(100, 20),
   offset: pageOffset,
-  name: z.string().optional().openapi({ description: "Exact match." }),
-  name_contains: z.string().optional().openapi({ description: "Case-insensitive. An exact match comes first." }),
+  name: z.string().optional().openapi({ description: "Exact name of the deployment." }),
+  name_contains: z
+    .string()
+    .optional()
+    .openapi({ description: "Part of the name, case-insensitive. An exact match is listed first." }),
   status: z.string().optional(),
   remote_reconciled: laxBoolean.optional().openapi({ description: "Whether the deployment is bound to a listener." }),
   tag_value_ids: commaSeparated
     .optional()
-    .openapi({ description: "Not supported: no deployment has tags, so the result is empty." }),
+    .openapi({ description: "Not supported. The result is always empty, because deployments have no tags." }),
   agent_id: z
     .string()
     .optional()
-    .openapi({ description: "Not supported: no deployment has an agent, so the result is empty." }),
-  agent_environment: z.string().optional().openapi({ description: "Not supported, as `agent_id`." }),
+    .openapi({ description: "Not supported. The result is always empty, because deployments have no agent." }),
+  agent_environment: z.string().optional().openapi({ description: "Not supported, like `agent_id`." }),
   image_version: z.string().optional(),
   deployment_type: oneOf(DEPLOYMENT_TYPES).optional(),
   deployment_ids: commaSeparated.optional(),
@@ -94,7 +97,7 @@ const UploadUrl = z
     upload_url: z
       .string()
       .openapi({ description: "PUT the tarball to this URL once, within an hour. No API key is required." }),
-    object_path: z.string().openapi({ description: "Value for `source_tarball_path`." }),
+    object_path: z.string().openapi({ description: "Value for `source_tarball_path` after the upload." }),
   })
   .openapi("UploadUrl");
 export type UploadUrl = z.output<typeof UploadUrl>;
@@ -107,7 +110,7 @@ const installations = jsonResponse(
       .object({ id: z.string().openapi({ format: "uuid" }), installation_id: z.int(), name: z.string() })
       .openapi("GitHubInstallation"),
   ),
-  "None: repositories are named by their URL.",
+  "Always empty: deployments refer to repositories by URL.",
 );
 
 const repositories = jsonResponse(
@@ -123,7 +126,7 @@ const repositories = jsonResponse(
       })
       .openapi("GitHubRepository"),
   ),
-  "None: repositories are named by their URL.",
+  "Always empty: deployments refer to repositories by URL.",
 );
 
 const repositoriesOfIntegration = {
@@ -156,7 +159,10 @@ export const deploymentRoutes = {
     request: { query: z.object({ deployment_ids: z.array(laxUuid).min(1).max(1000) }) },
     responses: {
       200: jsonResponse(BatchDeleted, "All deployments are being deleted."),
-      207: jsonResponse(BatchDeleted, "Some deployments do not exist; the others are being deleted."),
+      207: jsonResponse(
+        BatchDeleted,
+        "Some deployments do not exist. All existing deployments in the request are being deleted.",
+      ),
       ...refusals(404),
     },
   }),
@@ -180,7 +186,7 @@ export const deploymentRoutes = {
 
   patchDeployment: createRoute({
     ...operation("patch_deployment", "patch", "/v2/deployments/{deployment_id}"),
-    summary: "Change a deployment; new secrets, resources or another source create a revision",
+    summary: "Change a deployment. A change of secrets, resources or source creates a revision",
     tags,
     request: { params: deploymentParams, body: jsonBody(DeploymentPatch) },
     responses: { 200: jsonResponse(Deployment, "The changed deployment."), ...refusals(400, 404) },
@@ -188,7 +194,7 @@ export const deploymentRoutes = {
 
   deleteDeployment: createRoute({
     ...operation("delete_deployment", "delete", "/v2/deployments/{deployment_id}"),
-    summary: "Delete a deployment; its instances are stopped soon after",
+    summary: "Delete a deployment and stop its instances in the background",
     tags,
     request: {
       params: deploymentParams,
@@ -202,21 +208,21 @@ export const deploymentRoutes = {
 
   createUploadUrl: createRoute({
     ...operation("create_upload_url", "post", "/v2/deployments/{deployment_id}/upload-url"),
-    summary: "Create a URL for the upload of a source tarball",
+    summary: "Create an upload URL for a source tarball",
     tags,
     request: { params: deploymentParams },
-    responses: { 200: jsonResponse(UploadUrl, "A URL that contains its own token."), ...refusals(400, 404) },
+    responses: { 200: jsonResponse(UploadUrl, "Upload URL. The URL contains a token."), ...refusals(400, 404) },
   }),
 
   createPushToken: createRoute({
     ...operation("create_push_token", "post", "/v2/deployments/{deployment_id}/push-token"),
-    summary: "Create a token to push an image: not supported, as this service has no registry",
+    summary: "Create an image push token. Always fails, because this service has no image registry",
     tags,
     request: { params: deploymentParams },
     responses: {
       200: jsonResponse(
         z.object({ token: z.string(), registry_url: z.string() }).openapi("PushToken"),
-        "Not returned.",
+        "Never returned.",
       ),
       ...refusals(400, 404),
     },
@@ -226,27 +232,27 @@ export const deploymentRoutes = {
 export const integrationRoutes = {
   listInstallations: createRoute({
     ...operation("list_github_integrations", "get", "/v1/integrations/github/install"),
-    summary: "List GitHub integrations: always empty",
+    summary: "List GitHub integrations (always empty)",
     tags: integrationTags,
     responses: { 200: installations },
   }),
 
   listRepositories: createRoute({
     ...operation("list_github_repos", "get", "/v1/integrations/github/{integration_id}/repos"),
-    summary: "List the repositories of an integration: always empty",
+    summary: "List an integration's repositories (always empty)",
     ...repositoriesOfIntegration,
   }),
 
   listForgeInstallations: createRoute({
     ...operation("list_forge_github_integrations", "get", "/v1/integrations/forge/github/install"),
-    summary: "List integrations of the second GitHub application: always empty",
+    summary: "List integrations of the second GitHub App (always empty)",
     tags: integrationTags,
     responses: { 200: installations },
   }),
 
   listForgeRepositories: createRoute({
     ...operation("list_forge_github_repos", "get", "/v1/integrations/forge/github/{integration_id}/repos"),
-    summary: "List the repositories of the second GitHub application: always empty",
+    summary: "List repositories of the second GitHub App (always empty)",
     ...repositoriesOfIntegration,
   }),
 };

@@ -1,5 +1,5 @@
 /**
- * Names of files and folders that are never part of deployed source: the service creates them, or they are local. The contents of
+ * Names of files and folders that are never part of deployed source: they are generated files or local files. The contents of
  * .env files are sent as secrets.
  */
 export const NEVER_DEPLOYED =
@@ -9,7 +9,7 @@ export const NEVER_DEPLOYED =
 interface Rule {
   pattern: RegExp;
   folders_only: boolean;
-  /** `!`: includes paths that an earlier line excludes. */
+  /** Whether the line begins with `!`, which includes paths that an earlier line excludes. */
   includes: boolean;
 }
 
@@ -38,7 +38,7 @@ export function readIgnoreRules(text: string, kind: "git" | "docker"): IgnoreRul
 }
 
 function ruleOf(line: string, kind: "git" | "docker"): Rule | undefined {
-  // Trailing spaces only count after a backslash.
+  // Trailing spaces are part of the pattern only after a backslash.
   let text = line.replace(/(?<!\\)\s+$/, "");
   if (text === "" || text.startsWith("#")) return undefined;
   const includes = text.startsWith("!");
@@ -51,7 +51,7 @@ function ruleOf(line: string, kind: "git" | "docker"): Rule | undefined {
   return { pattern: new RegExp(`^${isAnchored ? "" : "(?:.*/)?"}${body}$`), folders_only, includes };
 }
 
-/** A pattern with `*`, `?`, `[a-z]` and `**` as a regular expression. */
+/** Converts a pattern with `*`, `?`, `[a-z]` and `**` to a regular expression. */
 function expressionOf(pattern: string): string {
   const parts = /\/\*\*\/|^\*\*\/|\/\*\*$|\*+|\?|\[[^\]]+\]|\\.|[\s\S]/g;
   return pattern.replace(parts, (part) => {

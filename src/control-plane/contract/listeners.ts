@@ -10,7 +10,7 @@ const ComputeConfig = z
   .object({ k8s_namespaces: optional(z.array(z.string().max(253)).max(1000)) })
   .openapi("ListenerComputeConfig");
 
-/** An agent that deploys to a cluster for the workspace. This service stores listeners and does not use them. */
+/** An agent that deploys to a cluster for the workspace. This service stores listeners but does not use them. */
 export const Listener = z
   .object({
     id: z.string().openapi({ format: "uuid" }),
@@ -55,7 +55,7 @@ export const listenerRoutes = {
 
   createListener: createRoute({
     ...operation("create_listener", "post", "/v2/listeners"),
-    summary: "Create a listener; 409 when the workspace has a listener with the compute_id",
+    summary: "Create a listener. Fails with 409 if the workspace already has a listener with the same compute_id",
     tags,
     request: { body: jsonBody(ListenerCreate) },
     responses: { 201: jsonResponse(Listener, "The listener."), ...refusals(409) },

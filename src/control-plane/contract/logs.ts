@@ -6,7 +6,7 @@ import { deploymentParams, pageSize, revisionParams } from "./fields.ts";
 
 const tags = ["Deployments (v2)"];
 
-/** Lowest first. A filter by level includes the higher levels. */
+/** In ascending order of severity. A filter by level includes all higher levels. */
 export const LOG_LEVELS = ["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
@@ -14,7 +14,9 @@ const DIRECTIONS = ["asc", "desc"] as const;
 
 export const LogLine = z
   .object({
-    id: z.string().openapi({ description: "Unique and stable, so that clients recognize lines that they have." }),
+    id: z
+      .string()
+      .openapi({ description: "Unique and stable ID of the line. Clients can use it to deduplicate lines." }),
     timestamp,
     level: z.string(),
     message: z.string(),
@@ -24,10 +26,12 @@ export const LogLine = z
   .openapi("LogLine");
 export type LogLine = z.output<typeof LogLine>;
 
-const cursor = z.string().openapi({ description: "From the previous response." });
+const cursor = z
+  .string()
+  .openapi({ description: "Cursor from the previous response (`next_offset` or `next_cursor`)." });
 
 const filters = {
-  query: z.string().optional().openapi({ description: "A part of the message, case-insensitive." }),
+  query: z.string().optional().openapi({ description: "Text that the message contains, case-insensitive." }),
   level: oneOf(LOG_LEVELS).optional().openapi({ description: "Minimum level." }),
   run_id: z.string().optional(),
   start_time: laxTime.optional().openapi({ description: "Inclusive." }),
@@ -51,11 +55,11 @@ const Logs = z
   .openapi("LogsResponse");
 export type Logs = z.output<typeof Logs>;
 
-const lines = jsonResponse(Logs, "A page of lines.");
+const lines = jsonResponse(Logs, "A page of log lines.");
 
 const LogItems = z.object({ items: z.array(LogLine), next_cursor: nullable(cursor) }).openapi("DeploymentLogsResponse");
 
-/** The body that command-line clients send. */
+/** Request body of the command-line clients. */
 const LogsQuery = z
   .object({
     limit: optional(pageSize(1000, 50)),
@@ -78,7 +82,7 @@ const v1 = {
 export const logRoutes = {
   getRevisionLogs: createRoute({
     ...operation("get_revision_logs", "get", "/v2/deployments/{deployment_id}/revisions/{revision_id}/logs"),
-    summary: "List the log lines of a revision's build or instances",
+    summary: "List the log lines of a revision, from its build or its instances",
     tags,
     request: { params: revisionParams, query: z.object({ type: kind, ...page }) },
     responses: { 200: lines, ...refusals(400, 404) },
@@ -97,7 +101,7 @@ export const logRoutes = {
 
   listLogs: createRoute({
     ...operation("list_deployment_logs", "get", "/v2/deployment-logs"),
-    summary: "List the log lines of a deployment or of a revision",
+    summary: "List the log lines of a deployment or revision",
     tags,
     request: {
       query: z.object({
@@ -110,7 +114,7 @@ export const logRoutes = {
         ...filters,
       }),
     },
-    responses: { 200: jsonResponse(LogItems, "A page of lines."), ...refusals(400, 404) },
+    responses: { 200: jsonResponse(LogItems, "A page of log lines."), ...refusals(400, 404) },
   }),
 
   postBuildLogs: createRoute({

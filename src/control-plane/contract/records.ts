@@ -4,13 +4,15 @@ import { laxInt, laxNumber } from "../../platform/contract/lax-fields.ts";
 
 const scale = optional(laxInt({ ge: 0 }));
 const megabytes = optional(laxInt({ ge: 1 }));
-const cpu = optional(laxNumber({ ge: 0.1, le: 8 })).openapi({ description: "Cores." });
-const cpuLimit = optional(laxNumber({ ge: 0.1, le: 16 })).openapi({ description: "Cores; twice `cpu` by default." });
+const cpu = optional(laxNumber({ ge: 0.1, le: 8 })).openapi({ description: "CPU request in cores." });
+const cpuLimit = optional(laxNumber({ ge: 0.1, le: 16 })).openapi({
+  description: "CPU limit in cores. Default: twice `cpu`.",
+});
 
 const stringMap = optional(z.record(z.string(), z.string()));
 const named = z.looseObject({ name: z.string() });
 
-/** A Kubernetes container. Unknown fields are stored. */
+/** Definition of a Kubernetes container. Unknown fields are stored. */
 const container = z.looseObject({ name: z.string(), image: z.string() });
 
 /** The resources of a deployment. All fields are optional; unknown fields are ignored. */
@@ -50,12 +52,12 @@ export const ResourceSpec = z
   .openapi("ResourceSpec");
 export type ResourceSpec = z.output<typeof ResourceSpec>;
 
-// In records of the API all fields are present, and null without a value.
+// Records of the API contain all fields; a field without a value is null.
 
 export const SOURCES = ["github", "external_docker", "internal_docker", "internal_source"] as const;
 export type Source = (typeof SOURCES)[number];
 
-/** `dev_zero` is what `langgraph deploy` calls `serverless`, its default since version 0.4.40. */
+/** `dev_zero` is called `serverless` in `langgraph deploy`, where it is the default since version 0.4.40. */
 export const DEPLOYMENT_TYPES = ["dev_free", "dev_zero", "dev", "prod"] as const;
 
 export const DeploymentStatus = z
@@ -84,8 +86,8 @@ export type RevisionStatus = z.output<typeof RevisionStatus>;
 
 const source = z.enum(SOURCES).openapi("DeploymentSource", {
   description:
-    "`github`: any git repository, by its URL. `internal_source`: an uploaded tarball. `external_docker`, " +
-    "`internal_docker`: an image.",
+    "`github`: any git repository with a URL. `internal_source`: an uploaded tarball. `external_docker` and " +
+    "`internal_docker`: a container image.",
 });
 
 const text = nullable(z.string());
@@ -99,7 +101,7 @@ export const SourceConfig = z
     repo_url: text,
     deployment_type: nullable(z.enum(DEPLOYMENT_TYPES)),
     build_on_push: nullable(z.boolean()),
-    custom_url: text.openapi({ description: "The URL of the deployment." }),
+    custom_url: text.openapi({ description: "Public URL of the deployment." }),
     resource_spec: nullable(ResourceSpec),
     listener_id: nullableId,
     listener_config: nullable(z.object({ k8s_namespace: text })),
@@ -113,10 +115,10 @@ export type SourceConfig = z.output<typeof SourceConfig>;
 export const SourceRevisionConfig = z
   .object({
     repo_ref: text,
-    repo_commit_sha: text.openapi({ description: "The commit that was built. Read-only." }),
+    repo_commit_sha: text.openapi({ description: "SHA of the commit that was built. Read-only." }),
     langgraph_config_path: text,
     image_uri: text,
-    source_tarball_path: text.openapi({ description: "The `object_path` of an upload." }),
+    source_tarball_path: text.openapi({ description: "`object_path` of the uploaded tarball." }),
   })
   .openapi("SourceRevisionConfig");
 export type SourceRevisionConfig = z.output<typeof SourceRevisionConfig>;
@@ -124,7 +126,9 @@ export type SourceRevisionConfig = z.output<typeof SourceRevisionConfig>;
 export const Secret = z
   .object({
     name: z.string(),
-    value: z.string().openapi({ description: "`********` for callers without the scope `admin`." }),
+    value: z
+      .string()
+      .openapi({ description: "Value of the secret. Callers without the scope `admin` receive `********`." }),
   })
   .openapi("Secret");
 export type Secret = z.output<typeof Secret>;
@@ -158,7 +162,7 @@ export const Revision = z
   .object({
     id,
     status: RevisionStatus,
-    status_message: text.openapi({ description: "Why the revision failed, or what it waits for." }),
+    status_message: text.openapi({ description: "Reason of a failure, or the latest problem of the rollout." }),
     source,
     source_revision_config: SourceRevisionConfig,
     created_at: timestamp,
@@ -167,7 +171,7 @@ export const Revision = z
   .openapi("Revision");
 export type Revision = z.output<typeof Revision>;
 
-const next = z.int().openapi({ description: "The `offset` of the next page." });
+const next = z.int().openapi({ description: "`offset` of the next page." });
 
 export const DeploymentsList = z.object({ resources: z.array(Deployment), offset: next }).openapi("DeploymentsList");
 export type DeploymentsList = z.output<typeof DeploymentsList>;

@@ -19,7 +19,10 @@ export type RevisionsQuery = z.output<typeof RevisionsQuery>;
 const interrupt = {
   tags,
   request: { params: revisionParams },
-  responses: { 200: jsonResponse(Revision, "The revision; it ends soon after."), ...refusals(400, 404) },
+  responses: {
+    200: jsonResponse(Revision, "The revision. Its status changes to `INTERRUPTED` in the background."),
+    ...refusals(400, 404),
+  },
 };
 
 export const revisionRoutes = {
@@ -33,7 +36,7 @@ export const revisionRoutes = {
 
   createRevision: createRoute({
     ...operation("create_revision", "post", "/v2/deployments/{deployment_id}/revisions"),
-    summary: "Create a revision, even when nothing has changed",
+    summary: "Create a revision, even if no field has changed",
     tags,
     request: { params: deploymentParams, body: jsonBody(DeploymentPatch) },
     responses: { 201: jsonResponse(Revision, "The revision."), ...refusals(400, 404) },
@@ -49,7 +52,7 @@ export const revisionRoutes = {
 
   redeployRevision: createRoute({
     ...operation("redeploy_revision", "post", "/v2/deployments/{deployment_id}/revisions/{revision_id}/redeploy"),
-    summary: "Deploy a revision again from its existing build, to roll back to it",
+    summary: "Redeploy a revision from its existing build, for example to roll back",
     tags,
     request: { params: revisionParams },
     responses: { 200: jsonResponse(Deployment, "The deployment."), ...refusals(400, 404) },
@@ -61,7 +64,7 @@ export const revisionRoutes = {
     ...interrupt,
   }),
 
-  /** An alias that a third-party client uses. */
+  /** Alias for a third-party client. */
   interruptRevisionAlias: createRoute({
     ...operation(
       "interruption_revision",

@@ -13,7 +13,7 @@ export const controlRoutes = {
   integrations: integrationRoutes,
 } as const;
 
-/** The head of the OpenAPI document of the control plane, which includes the Auth Service. */
+/** Head of the control plane's OpenAPI document. The document includes the Auth Service. */
 export const controlPlaneDocument = {
   ...authServiceDocument,
   info: {
@@ -22,9 +22,13 @@ export const controlPlaneDocument = {
   },
   tags: [
     { name: "Deployments (v2)", description: "Deployments, their revisions and logs." },
-    { name: "Listeners (v2)", description: "Agents that deploy to other clusters." },
+    {
+      name: "Listeners (v2)",
+      description:
+        "Listeners: agents that deploy to other clusters. This service stores listeners but does not use them.",
+    },
     { name: "Integrations (v1)", description: "GitHub applications." },
-    { name: "Logs (v1)", description: "Logs for the command-line clients." },
+    { name: "Logs (v1)", description: "Logs in the format of the command-line clients." },
     ...authServiceDocument.tags,
   ],
 };

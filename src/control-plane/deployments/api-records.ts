@@ -6,7 +6,7 @@ import type { ShownDeployment } from "../storage/deployments.ts";
 import type { RevisionRow } from "../storage/schema.ts";
 import { openSecrets, visibleSecrets } from "./secrets.ts";
 
-/** For a deployment without a revision. */
+/** Value of source_revision_config if the deployment has no revision. */
 const EMPTY_REVISION_CONFIG: SourceRevisionConfig = {
   repo_ref: null,
   repo_commit_sha: null,
@@ -16,7 +16,7 @@ const EMPTY_REVISION_CONFIG: SourceRevisionConfig = {
 };
 
 /**
- * @param base_url the address of this service as the caller knows it
+ * @param base_url public URL of this service
  * @throws SealError when the secrets cannot be opened
  */
 export function toDeployment(row: ShownDeployment, caller: Caller, seal: Seal, base_url: string): Deployment {

@@ -18,19 +18,19 @@ import {
   revisionConfigOf,
 } from "./source-rules.ts";
 
-/** Keeps an upload until the row of the revision that uses it is committed. */
+/** Upload retention that covers the time until the revision's row is committed. */
 const UPLOAD_EXTENSION_MS = 3_600_000;
 
 export interface Change {
   deployment_id: string;
   patch: DeploymentPatch;
-  /** Creates a revision although nothing has changed. */
+  /** Whether to create a revision even if no field has changed. */
   always_creates: boolean;
 }
 
 /**
- * Changes a deployment. New secrets, secret references, resources or another source create a revision, unless the deployment has no
- * source yet. The caller has checked the secrets of the patch.
+ * Changes a deployment. A change of secrets, secret references, resources or source creates a revision, unless the deployment has no
+ * source yet. The caller must have validated the secrets of the patch.
  *
  * @returns the revision, if one was created
  * @throws ApiError deployment_not_found, deployment_is_deleted, immutable_source_config, bad_source
@@ -49,7 +49,7 @@ export async function changeDeployment(
   const config = changedSourceConfig(deployment.source as Source, previous, patch.source_config ?? {});
   const latest_config = latest && (JSON.parse(latest.source_revision_config) as SourceRevisionConfig);
   const revision_config = revisionConfigOf(source, patch.source_revision_config, latest_config);
-  // Before its first source a deployment has no revision; changes are stored for it.
+  // A deployment without a source has no revision. Its changes are stored for the first revision.
   const lacksSource =
     !hasRevisionFields(patch.source_revision_config) && findMissingField(source, config, revision_config) !== undefined;
   const creates = always_creates || (needsRevision(patch) && !lacksSource);
@@ -94,7 +94,7 @@ function sourceOf(
 ): Source {
   if (revision_source !== undefined && deployment.source === "external_docker") {
     throw new ApiError("bad_source", {
-      reason: "revision_source is not allowed for external_docker: all revisions are images from a registry.",
+      reason: "revision_source cannot be set for a deployment with source external_docker: omit the field.",
     });
   }
   return revision_source ?? ((latest?.source ?? deployment.source) as Source);
@@ -107,7 +107,7 @@ const needsRevision = ({ secrets, secret_references, source_config, source_revis
   hasRevisionFields(source_revision_config);
 
 interface NewRevisionInput {
-  /** Its row is locked. */
+  /** The deployment's row is locked. */
   deployment: DeploymentRow;
   source: Source;
   source_revision_config: SourceRevisionConfig;
@@ -117,9 +117,9 @@ interface NewRevisionInput {
 }
 
 /**
- * Inserts a revision. While another is in progress it is queued, and replaces the one that was queued before.
+ * Inserts a revision. While another revision is in progress, the new revision is queued and replaces an earlier queued revision.
  *
- * @throws ApiError bad_source when its tarball was not uploaded
+ * @throws ApiError bad_source when the tarball was not uploaded
  */
 async function addRevision(tx: Tx, seal: Seal, input: NewRevisionInput): Promise<RevisionRow> {
   const { deployment, secrets, source_revision_config } = input;

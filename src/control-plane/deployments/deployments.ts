@@ -26,13 +26,13 @@ import { checkSource, hasRevisionFields, newSourceConfig, revisionConfigOf } fro
 
 export interface RequestContext {
   caller: Caller;
-  /** The address of this service as the caller knows it. */
+  /** Public URL of this service. */
   base_url: string;
 }
 
 export type DeploymentsContext = Pick<VaultContext, "database" | "seal" | "log">;
 
-/** Writes the desired state. Hints notify the reconcilers. */
+/** Writes the desired state of deployments and notifies the reconcilers with hints. */
 export class Deployments {
   readonly #database: VaultContext["database"];
   readonly #seal: VaultContext["seal"];
@@ -47,7 +47,7 @@ export class Deployments {
   async list({ caller, base_url }: RequestContext, query: DeploymentsQuery): Promise<DeploymentsList> {
     const { limit, offset, name, name_contains, status, image_version, deployment_type } = query;
     const { tag_value_ids = [], deployment_ids = [] } = query;
-    // No deployment has a tag or an agent. `langgraph deploy --agent-id` would deploy onto the first result.
+    // Deployments have no tags or agents. The result must be empty: `langgraph deploy --agent-id` deploys to the first result.
     if (tag_value_ids.length > 0 || query.agent_id || query.agent_environment) return { resources: [], offset };
     const rows = await listDeployments(this.#database.read, {
       tenant_id: caller.tenant_id,
@@ -111,7 +111,7 @@ export class Deployments {
     await this.deleteMany(caller, [deployment_id]);
   }
 
-  /** @throws ApiError deployment_not_found when none of them exists */
+  /** @throws ApiError deployment_not_found when none of the deployments exists */
   async deleteMany({ tenant_id }: Caller, deployment_ids: readonly string[]): Promise<BatchDeleted> {
     const unique = [...new Set(deployment_ids)];
     const marked = await this.#database.write((tx) => markForDeletion(tx, tenant_id, unique));
@@ -140,8 +140,8 @@ export async function requireDeployment(tx: Tx, caller: Caller, deployment_id: s
 }
 
 /**
- * Creates a deployment with its first revision. The caller has checked the secrets. Command-line clients create a deployment before
- * they upload its source: with an internal source and no revision config it has no revision yet.
+ * Creates a deployment with its first revision. The caller must have validated the secrets. Command-line clients create a deployment
+ * before they upload the source: a deployment with an internal source and no revision config gets no revision yet.
  *
  * @throws ApiError deployment_exists, bad_source
  */
@@ -185,16 +185,16 @@ export async function createDeployment(tx: Tx, seal: Seal, caller: Caller, given
   return deployment_id;
 }
 
-/** An upload belongs to a deployment, so the deployment has to exist before it. */
+/** An upload belongs to a deployment, so a new deployment cannot have an upload. */
 function refuseTarball(source_tarball_path: string | null): void {
   if (source_tarball_path === null) return;
   throw new ApiError("bad_source", {
     reason:
-      "A tarball belongs to an existing deployment: create it with an empty source_revision_config, upload the tarball, and PATCH the deployment with its object_path.",
+      "source_tarball_path requires an existing deployment: create the deployment with an empty source_revision_config, upload the tarball, and PATCH the deployment with the object_path of the upload.",
   });
 }
 
-/** The namespace of a deployment must be one of its listener's. */
+/** The namespace of a deployment must be one of the listener's namespaces. */
 async function requireListener(tx: Tx, caller: Caller, { listener_id, listener_config }: SourceConfig): Promise<void> {
   if (listener_id === null) return;
   const listener = await findListener(tx, caller.tenant_id, listener_id);
@@ -203,11 +203,11 @@ async function requireListener(tx: Tx, caller: Caller, { listener_id, listener_c
   const { k8s_namespaces } = JSON.parse(listener.compute_config) as { k8s_namespaces: string[] | null };
   if (namespace === null || k8s_namespaces === null || k8s_namespaces.includes(namespace)) return;
   throw new ApiError("bad_source", {
-    reason: `listener_config.k8s_namespace must be a namespace of the listener: ${k8s_namespaces.join(", ")}.`,
+    reason: `listener_config.k8s_namespace is "${namespace}", but must be one of the listener's namespaces: ${k8s_namespaces.join(", ")}.`,
   });
 }
 
-/** Attempts after the first append 24 random bits to the slug. */
+/** Every attempt after the first appends 24 random bits to the slug. */
 const MAX_ATTEMPTS = 5;
 
 async function insertUnderFreeSlug(tx: Tx, deployment: Omit<NewDeployment, "slug">): Promise<DeploymentRow> {
@@ -220,13 +220,15 @@ async function insertUnderFreeSlug(tx: Tx, deployment: Omit<NewDeployment, "slug
     if (other?.status === "AWAITING_DELETE") throw new ApiError("deployment_is_deleted", { name: other.name });
     if (other) throw new ApiError("deployment_exists", { name: other.name });
   }
-  throw new ApiError("unavailable", { reason: "No free path was found for this deployment. Try again." });
+  throw new ApiError("unavailable", {
+    reason: `No unused URL path was found for the deployment "${deployment.name}". Try again, or choose another name.`,
+  });
 }
 
-/** With a suffix, a slug fits into a label of a host name (63). */
+/** Leaves room for a suffix within the 63 characters of a DNS label. */
 const MAX_SLUG_CHARS = 50;
 
-/** A name in the form that paths and host names allow: `My Agent` becomes `my-agent`. Two names may have the same slug. */
+/** Converts a name for use in paths and host names: `My Agent` becomes `my-agent`. Two names can have the same slug. */
 function slugOf(name: string): string {
   const plain = name.normalize("NFKD").replaceAll(/\p{M}/gu, "").toLowerCase();
   const slug = plain.replaceAll(/[^a-z0-9]+/g, "-").slice(0, MAX_SLUG_CHARS);

@@ -73,9 +73,11 @@ export class Revisions {
       if (await hasRevisionInProgress(tx, deployment_id))
         throw refuse("another revision of this deployment is in progress. Wait until it ends, or interrupt it.");
       if (status === "DEPLOYED" && artifact === null)
-        throw refuse("its build was removed after later deployments. Deploy its source again.");
+        throw refuse("the build was removed after later deployments. Create a new revision from the same source.");
       if ((await redeployIfBuilt(tx, revision_id)) === 0)
-        throw refuse(`its status is ${status}, and it was never DEPLOYED.`);
+        throw refuse(
+          `its status is ${status}, and only revisions that were DEPLOYED before can be deployed again. Create a new revision.`,
+        );
       await requestReconcile(tx, deployment_id);
       return { from: status, deployment: await requireDeployment(tx, caller, deployment_id) };
     });
@@ -85,7 +87,7 @@ export class Revisions {
   }
 
   /**
-   * The active revision keeps serving.
+   * Interrupts a revision in progress. The active revision continues to serve requests.
    *
    * @throws ApiError deployment_not_found, revision_not_found, revision_ended
    */

@@ -4,7 +4,7 @@ import { ApiError } from "../../platform/errors.ts";
 import type { Secret } from "../contract/records.ts";
 import type { DeploymentRow, RevisionRow } from "../storage/schema.ts";
 
-/** Variables that the service sets, or that would change how an instance finds its database. From the contract, section 3.3. */
+/** Variables that the service sets, or that would change the database of an instance (contract, section 3.3). */
 const RESERVED = new Set([
   "LANGCHAIN_TRACING_V2",
   "LANGSMITH_TRACING_V2",
@@ -46,7 +46,7 @@ export const isReserved = (name: string): boolean =>
 const NAME = /^[A-Za-z_][\w.-]*$/;
 
 /**
- * @throws ApiError reserved_secrets; bad_secrets for invalid or duplicate names. The errors contain names, never values
+ * @throws ApiError reserved_secrets; bad_secrets for invalid or duplicate names. The errors contain secret names, never values
  */
 export function checkSecrets(secrets: readonly Secret[]): void {
   const names = secrets.map(({ name }) => name);
@@ -55,16 +55,18 @@ export function checkSecrets(secrets: readonly Secret[]): void {
   const invalid = names.filter((name) => !NAME.test(name));
   if (invalid.length > 0)
     throw new ApiError("bad_secrets", {
-      reason: `These names are not valid environment variables: ${listed(invalid)}.`,
+      reason: `These secret names are not valid names of environment variables: ${listed(invalid)}.`,
     });
   const duplicates = names.filter((name, index) => names.indexOf(name) !== index);
   if (duplicates.length > 0)
-    throw new ApiError("bad_secrets", { reason: `These secrets are named more than once: ${listed(duplicates)}.` });
+    throw new ApiError("bad_secrets", {
+      reason: `These secret names occur more than once: ${listed(duplicates)}. Send each name once.`,
+    });
 }
 
 const listed = (names: readonly string[]): string => [...new Set(names)].sort().join(", ");
 
-/** The row that the secrets belong to. The ciphertext is bound to it and cannot be opened for another row. */
+/** Row of the secrets. The ciphertext is bound to this row and cannot be decrypted for another row. */
 type SecretsOwner =
   | ({ table: "deployments" } & Pick<DeploymentRow, "tenant_id" | "deployment_id">)
   | ({ table: "revisions" } & Pick<RevisionRow, "tenant_id" | "revision_id">);
@@ -76,18 +78,18 @@ const aadOf = (owner: SecretsOwner): AadContext => ({
   column: "secrets",
 });
 
-/** The value of the column `secrets`; null for none. */
+/** @returns the value of the column `secrets`; null if there are no secrets */
 export const sealSecrets = (seal: Seal, owner: SecretsOwner, secrets: readonly Secret[]): string | null =>
   secrets.length === 0
     ? null
     : seal.seal(JSON.stringify(secrets.map(({ name, value }) => ({ name, value }))), aadOf(owner));
 
-/** @throws SealError when they were sealed for another row, or with a key that is missing; never returns an empty list instead */
+/** @throws SealError when the secrets were sealed for another row, or when the key is missing; never returns an empty list instead */
 export const openSecrets = (seal: Seal, owner: SecretsOwner, sealed: string | null): Secret[] =>
   sealed === null ? [] : (JSON.parse(seal.open(sealed, aadOf(owner))) as Secret[]);
 
 const MASK = "********";
 
-/** Secrets as the caller may see them: only administrators see the values. */
+/** Hides the values of secrets from callers who are not administrators. */
 export const visibleSecrets = (caller: Caller, secrets: readonly Secret[]): Secret[] =>
   mayUse(caller, "admin") ? [...secrets] : secrets.map(({ name }) => ({ name, value: MASK }));

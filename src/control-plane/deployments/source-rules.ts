@@ -7,7 +7,7 @@ const IMMUTABLE = ["integration_id", "repo_url", "deployment_type", "listener_id
 
 type RevisionField = keyof SourceRevisionConfigInput;
 
-/** The fields that describe a revision of each source. All others are null. */
+/** Fields of source_revision_config by source. All other fields are null. */
 const FIELDS: Record<Source, readonly RevisionField[]> = {
   github: ["repo_ref", "langgraph_config_path"],
   internal_source: ["source_tarball_path", "langgraph_config_path"],
@@ -15,7 +15,7 @@ const FIELDS: Record<Source, readonly RevisionField[]> = {
   external_docker: ["image_uri"],
 };
 
-/** The config of a new deployment. A custom_url is only stored for external_docker, whose traffic may bypass this service. */
+/** The config of a new deployment. custom_url is stored only for external_docker, because only that traffic can bypass this service. */
 export const newSourceConfig = (source: Source, given: SourceConfigInput): SourceConfig => ({
   integration_id: given.integration_id ?? null,
   repo_url: given.repo_url || null,
@@ -30,7 +30,7 @@ export const newSourceConfig = (source: Source, given: SourceConfigInput): Sourc
 });
 
 /**
- * Applies a change to a config. Missing fields keep their value; an empty command removes it.
+ * Applies a change to a config. Missing fields keep their values; an empty string removes a command.
  *
  * @throws ApiError immutable_source_config
  */
@@ -58,7 +58,7 @@ function isSame(given: unknown, before: unknown): boolean {
 export const hasRevisionFields = (given: SourceRevisionConfigInput | undefined): boolean =>
   Object.values(given ?? {}).some((value) => value !== undefined && value !== "");
 
-/** Missing fields have the value of the revision before. */
+/** Missing fields keep the values of the previous revision. */
 export function revisionConfigOf(
   source: Source,
   given: SourceRevisionConfigInput | undefined,
@@ -75,12 +75,12 @@ export function revisionConfigOf(
   };
 }
 
-/** A URL with a scheme of git, or `user@host:path`. Excludes what git would read as an option or a remote helper. */
+/** A URL with a scheme of git, or `user@host:path`. Excludes values that git would interpret as an option or a remote helper. */
 const GIT_URL = /^((https?|ssh|git|file):\/\/[^\s]+|[\w.-]+@[\w.-]+:[^\s:]\S*)$/i;
 const IMAGE = /^[A-Za-z0-9][\w.\-/:@]*$/;
 const GIT_REF = /^(?!-)(?!.*\.\.)[^\s~^:?*[\\]+$/;
 
-/** @returns the error; undefined when the source is complete */
+/** @returns an error message; undefined when the source is complete */
 export function findMissingField(
   source: Source,
   config: SourceConfig,
@@ -95,7 +95,7 @@ export function findMissingField(
   return undefined;
 }
 
-/** @throws ApiError bad_source, which names the field */
+/** @throws ApiError bad_source with the name of the invalid field */
 export function checkSource(source: Source, config: SourceConfig, revision: SourceRevisionConfig): void {
   const reason = findMissingField(source, config, revision) ?? findInvalidField(config, revision);
   if (reason !== undefined) throw new ApiError("bad_source", { reason });
@@ -109,15 +109,15 @@ function findInvalidField(
   if (repo_url && !GIT_URL.test(repo_url))
     return "source_config.repo_url must be the URL of a git repository, such as https://host/owner/repo.git.";
   if (repo_url && hasPassword(repo_url))
-    return "source_config.repo_url must not contain a password, as all users of the workspace can read it.";
+    return "source_config.repo_url must not contain a password, because all users of the workspace can read the URL.";
   if (repo_ref && !GIT_REF.test(repo_ref))
-    return "source_revision_config.repo_ref must be a branch, or a tag as refs/tags/v1.";
+    return `source_revision_config.repo_ref is ${JSON.stringify(repo_ref)}, but must be a branch such as main, or a tag such as refs/tags/v1.`;
   if (build_on_push && repo_ref?.startsWith("refs/tags/"))
     return "source_config.build_on_push requires a branch, not a tag: change source_revision_config.repo_ref.";
   if (image_uri && !IMAGE.test(image_uri))
-    return "source_revision_config.image_uri must be an image, such as host/name:tag or host/name@sha256:....";
+    return `source_revision_config.image_uri is ${JSON.stringify(image_uri)}, but must be an image reference such as host/name:tag or host/name@sha256:<digest>.`;
   if (langgraph_config_path && !isWithin(langgraph_config_path))
-    return "source_revision_config.langgraph_config_path must be a relative path within the source.";
+    return `source_revision_config.langgraph_config_path is ${JSON.stringify(langgraph_config_path)}, but must be a relative path within the source.`;
   return undefined;
 }
 
@@ -128,14 +128,14 @@ function hasPassword(url: string): boolean {
 
 const isWithin = (path: string): boolean => !/^([/\\]|[A-Za-z]:)/.test(path) && !path.split(/[/\\]/).includes("..");
 
-/** The prefixes of the components that have their own limits. */
+/** Field name prefixes of the components with their own limits. */
 const PREFIXES = ["", "queue_", "redis_", "db_"] as const;
 
 /**
  * Adds the default limits: twice the CPU, rounded to one decimal, and twice the memory (for Redis the same memory). The queue
  * defaults to the resources of the API.
  *
- * @throws ApiError bad_source when a limit is lower than the value that it limits
+ * @throws ApiError bad_source when a limit is lower than the corresponding request
  */
 function withDefaults(given: ResourceSpec): ResourceSpec {
   const spec: Record<string, unknown> = Object.fromEntries(

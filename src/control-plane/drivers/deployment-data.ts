@@ -3,10 +3,10 @@ import type { Database } from "../../platform/database/database.ts";
 import { dropDeploymentSchema, ensureDeploymentSchema, MissingPrivilegeError } from "../storage/deployment-schema.ts";
 import { DeployError, type InstanceSpec } from "./driver.ts";
 
-/** All drivers use the same database for a deployment. */
+/** Provides the database of each deployment. All drivers use the same database for a deployment. */
 export interface DeploymentDatabases {
   /**
-   * Creates the schema and role of a deployment, and returns its URL; undefined: the embedded database in its data folder.
+   * Creates the schema and role of a deployment. Returns the database URL, or undefined for the embedded database in the data folder.
    *
    * @throws DeployError when the service's Postgres user lacks a privilege
    */
@@ -15,7 +15,7 @@ export interface DeploymentDatabases {
   drop(deployment_id: string): Promise<void>;
 }
 
-/** @param database_url the service's Postgres, in which each deployment gets a schema and a role that owns nothing else */
+/** @param database_url the service's Postgres, in which each deployment gets its own schema and role */
 export const deploymentDatabases = (database: Database, database_url: string | undefined): DeploymentDatabases => ({
   async of({ deployment_id, database_password }) {
     if (database_url === undefined) return undefined;
@@ -32,7 +32,7 @@ export const deploymentDatabases = (database: Database, database_url: string | u
   },
 });
 
-/** The folder of the deployments' data folders, below that of the control plane. */
+/** Parent of the deployments' data folders, within the folder of the control plane. */
 export const dataRoot = (control_dir: string): string => join(control_dir, "data");
 
 /** All revisions and drivers use the same data folder for a deployment. */
@@ -40,10 +40,10 @@ export const dataFolder = ({ data }: { data: string }, deployment_id: string): s
 
 export const schemaOf = (deployment_id: string): string => `deployment_${deployment_id.replaceAll("-", "")}`;
 
-/** Parameters of a Postgres URL that contain credentials. */
+/** Postgres URL parameters that contain credentials. */
 const CREDENTIALS = ["user", "password", "passfile", "sslcert", "sslkey", "sslpassword"];
 
-/** The URL of the service's database for the role of a deployment, with the search path of its schema. */
+/** Database URL for the role of a deployment, with the deployment's schema as search path. */
 function deploymentDatabaseUrl(
   database_url: string,
   { schema, role, password }: { schema: string; role: string; password: string },
@@ -53,7 +53,7 @@ function deploymentDatabaseUrl(
   [url.username, url.password] = [role, password];
   const options = [url.searchParams.get("options"), `-c search_path=${schema}`].filter(Boolean).join(" ");
   url.searchParams.set("options", options);
-  // Postgres clients do not decode a plus as a space.
+  // Postgres clients do not decode `+` as a space.
   url.search = url.search.replaceAll("+", "%20");
   return url.href;
 }

@@ -1,29 +1,29 @@
 import type { LogLevel } from "../contract/logs.ts";
 
 /**
- * What deployments run on. A driver keeps no state that it needs: every call may be repeated after a crash, and instances are found
- * by their ids.
+ * Runs deployments. A driver does not depend on its own state: every call can be repeated after a crash, and instances are found by
+ * ID.
  */
 export interface DeployDriver {
   readonly kind: string;
-  /** Builds an artifact from source, cached by content. Absent for drivers that run images. */
+  /** Builds an artifact from source, with a cache by content. Drivers that run images have no `build`. */
   build?(spec: BuildSpec, io: BuildIo): Promise<Built>;
   /**
    * Makes an image available and returns its permanent name, so that the revision always starts the same image. Absent for drivers
    * that build. Called at the start of each rollout, even with a name that an earlier call returned.
    */
   pin?(spec: ImageSpec, io: BuildIo): Promise<string>;
-  /** Starts the instance, or attaches to the running one. */
+  /** Starts the instance, or attaches to a running instance. */
   ensure(spec: InstanceSpec): Promise<InstanceRef>;
   /** Checks the process or container. The reconciler checks `/ok`. */
   probe(ref: InstanceRef): Promise<InstanceCondition>;
-  /** Requests the end of an instance, and kills it after the grace. Does nothing when it has ended. */
+  /** Stops an instance, and kills it after the grace period. Does nothing if the instance has ended. */
   stop(ref: InstanceRef, options: { grace_ms: number }): Promise<void>;
-  /** All instances of this service, including those of earlier processes: to attach to them, and to stop orphans. */
+  /** Lists all instances of this service, including those of earlier processes, to attach to them and to stop orphans. */
   list(): Promise<InstanceRef[]>;
-  /** Removes the builds of a deployment except these. Absent for drivers that run images. No build runs at the same time. */
+  /** Removes all builds of a deployment except these. Not called during a build. Drivers that run images do not implement it. */
   prune?(deployment: { deployment_id: string; keep: readonly string[] }): Promise<void>;
-  /** Removes the resources of a deployment: folders, database, images that no other deployment uses. */
+  /** Removes a deployment's resources: folders, database, and images that no other deployment uses. */
   remove(deployment: { deployment_id: string; artifacts: readonly string[] }): Promise<void>;
   /** Releases the driver's own resources. Instances keep running. */
   close?(): Promise<void>;
@@ -31,7 +31,7 @@ export interface DeployDriver {
 
 export interface Drivers {
   readonly all: readonly DeployDriver[];
-  /** Undefined: this service cannot run deployments of this source. */
+  /** Returns undefined if this service cannot run deployments of this source. */
   driverFor(source: string): DeployDriver | undefined;
 }
 
@@ -49,9 +49,9 @@ export interface BuildSpec {
   revision_id: string;
   source:
     | { kind: "tarball"; file: string; sha256: string }
-    /** `ssh_key`: the private key for a repository that is fetched over ssh. */
+    /** `ssh_key` is the private key for a repository that is fetched over ssh. */
     | { kind: "git"; url: string; ref: string | undefined; ssh_key: string | undefined };
-  /** The path of langgraph.json in the source; undefined: at its root. */
+  /** Path of langgraph.json in the source. Default: the root of the source. */
   config_path: string | undefined;
   install_command: string | undefined;
   build_command: string | undefined;
@@ -66,9 +66,9 @@ export interface Built {
 
 export interface ImageSpec {
   deployment_id: string;
-  /** The name from the request, or the pinned name. */
+  /** Image name from the request, or the pinned name. */
   image: string;
-  /** Whether the driver returned this name before: it does not ask the registry again. */
+  /** Whether the name is a pinned name. The driver then does not query the registry again. */
   pinned: boolean;
 }
 
@@ -95,9 +95,9 @@ export interface InstanceSpec {
   replica: number;
   artifact: string;
   config_path: string | undefined;
-  /** The key that the instance requires of its callers. */
+  /** API key that the instance requires from its callers. */
   api_key: string;
-  /** The password of the deployment's role, when its database is the service's Postgres. */
+  /** Password of the deployment's role, if the deployment uses the service's Postgres. */
   database_password: string;
   /** Secrets of the deployment and variables that the service adds, without the environment of the service. */
   env: Readonly<Record<string, string>>;
@@ -105,18 +105,18 @@ export interface InstanceSpec {
   /** Receives the output of the instance. */
   log(line: LogLine): void;
   /**
-   * Resolves when all lines so far are stored. Rejects when they never will be: the driver then sends no more lines, and the next
-   * `ensure` receives them again.
+   * Resolves when all previous lines are stored. Rejects when they will never be stored: the driver then sends no more lines, and the
+   * next `ensure` sends the same lines again.
    */
   logsPersisted?(): Promise<void>;
 }
 
-/** How a driver finds an instance again. Plain data, as it is stored. */
+/** Reference with which a driver finds an instance. Plain data, because it is stored in the database. */
 export interface InstanceRef {
   instance_id: string;
   deployment_id: string;
   revision_id: string;
-  /** Specific to the driver: pid and start time, or a container's id. */
+  /** Driver-specific: pid and start time, or container ID. */
   handle: string;
   address: string;
 }

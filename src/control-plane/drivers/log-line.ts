@@ -12,7 +12,7 @@ const LEVELS: Readonly<Record<number, LogLine["level"]>> = {
   60: "CRITICAL",
 };
 
-/** Parses a line of an instance: a JSON line of Threadmill's log, or output of users' code. Undefined for a blank line. */
+/** Parses a line from an instance: a JSON line of Threadmill's log, or output of user code. Returns undefined for a blank line. */
 export function readLogLine(text: string, at: number): LogLine | undefined {
   const line = text.trimEnd();
   if (line === "") return undefined;
@@ -39,7 +39,7 @@ const withoutColors = (text: string): string => text.replace(/\u001b\[[\d;]*[A-Z
 
 export type LogReceiver = Pick<InstanceSpec, "log" | "logsPersisted">;
 
-/** Resolves when the lines are stored. Aborts `reading` when they will not be: the next call of `ensure` receives them again. */
+/** Resolves when the lines are stored. Aborts `reading` if they cannot be stored: the next call of `ensure` sends the lines again. */
 export async function sendLines(
   lines: readonly { text: string; at_ms: number }[],
   receiver: LogReceiver,
@@ -60,7 +60,7 @@ export async function sendLines(
 const MAX_TAIL_LINES = 5;
 const MAX_TAIL_LENGTH = 1_000;
 
-/** The last lines of a program's output, which explain why it ended. Empty without output. */
+/** Last lines of a program's output, which usually explain why the program ended. Empty if there is no output. */
 export function stderrTail(lines: readonly string[]): string {
   const messages = lines.map((line) => readLogLine(line, 0)?.message ?? "").filter((line) => line !== "");
   return messages.slice(-MAX_TAIL_LINES).join("\n").slice(-MAX_TAIL_LENGTH);
@@ -71,11 +71,11 @@ const NEWLINE = 0x0a;
 /** Longer lines are split. */
 const MAX_BYTES = 64 * 1024;
 
-/** Splits a stream of bytes into lines. Characters may span two chunks. */
+/** Splits a byte stream into lines. A character can span two chunks. */
 export class LineSplitter {
   #rest: Buffer = Buffer.alloc(0);
 
-  /** Bytes of the incomplete last line. */
+  /** Number of buffered bytes of the incomplete last line. */
   get pending(): number {
     return this.#rest.length;
   }

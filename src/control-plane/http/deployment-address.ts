@@ -1,19 +1,19 @@
 export interface DeploymentAddress {
   slug: string;
-  /** Path and query as the instance receives them. */
+  /** Path and query of the request to the instance. */
   path: string;
-  /** The requested path before `path`; empty when the host name addresses the deployment. */
+  /** The part of the requested path before `path`; empty if the host name identifies the deployment. */
   prefix: string;
-  /** With `localhost` a request is for the service itself when the deployment does not exist. */
+  /** How the request identifies the deployment. With `localhost`, requests for an unknown deployment go to the service itself. */
   by: "path" | "domain" | "localhost";
 }
 
 export interface AddressOptions {
   /** Path prefix of all routes; empty for none. */
   prefix: string;
-  /** `{slug}.<domain>` is a deployment. */
+  /** Domain of deployments: `{slug}.<domain>` identifies a deployment. */
   deployments_domain: string | undefined;
-  /** On a loopback address `{slug}.localhost` is a deployment, too. */
+  /** Whether the server listens on a loopback address. `{slug}.localhost` then also identifies a deployment. */
   is_loopback: boolean;
 }
 
@@ -25,8 +25,8 @@ const SLUG = /^[a-z0-9]([a-z0-9-]*[a-z0-9])?$/;
 export const isSlug = (text: string): boolean => text.length <= 63 && SLUG.test(text);
 
 /**
- * The deployment that a request addresses by its host name or path; undefined for other requests. The path is not decoded or
- * normalized: the instance receives it unchanged.
+ * Finds the deployment in the host name or path of a request; undefined for other requests. The path is forwarded unchanged, neither
+ * decoded nor normalized.
  *
  * @param url path and query of the request line
  */
@@ -50,7 +50,7 @@ function belowDeployments(url: string, start: string): DeploymentAddress | undef
   return { slug, path: rest.startsWith("/") ? rest : `/${rest}`, prefix: start + slug, by: "path" };
 }
 
-/** A segment `.` or `..`, also percent-encoded or with a backslash: a server on the way could resolve it. */
+/** A segment `.` or `..`, also percent-encoded or with a backslash. A proxy could resolve such segments. */
 const DOT_SEGMENT = /(^|[/\\]|%2f|%5c)(\.|%2e){1,2}([/\\?#]|%2f|%5c|$)/i;
 
 /** Whether a path starts at the root and has no dot segments. */

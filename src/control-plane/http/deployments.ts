@@ -16,7 +16,7 @@ import type { Control } from "../control.ts";
 import type { RequestContext } from "../deployments/deployments.ts";
 import type { DeploymentLogQuery } from "../logs.ts";
 
-/** Repeated values are a list. */
+/** Parameters that occur several times become a list. */
 const repeatedIds: InputRules = {
   ...fastapiInput,
   query({ req }): Record<string, string[]> {
@@ -113,13 +113,13 @@ export function serveRevisions(
     );
 }
 
-/** The path of uploads, below any prefix and mount. */
+/** Path of uploads, below any prefix and mount point. */
 const UPLOAD = /\/v2\/uploads\/[^/]+$/;
 
-/** Whether a request uploads a tarball. Its size is checked while it arrives. */
+/** Whether a request uploads a tarball. The size of an upload is checked while the body is read. */
 export const isSourceUpload = (method: string, path: string): boolean => method === "PUT" && UPLOAD.test(path);
 
-/** The target of upload URLs. They contain a token, so no API key is required. */
+/** Receives uploads. Upload URLs contain a token, so no API key is required. */
 export function serveUploads(app: App, mounts: readonly string[], { uploads }: Control): void {
   for (const mount of mounts) {
     app.put(`${mount}/v2/uploads/:name`, async (context) => {
@@ -138,7 +138,7 @@ export function serveUploads(app: App, mounts: readonly string[], { uploads }: C
   }
 }
 
-/** The body, read on demand: the rest of a refused body is discarded, and the connection stays open. */
+/** Reads the body on demand. The rest of a rejected body is discarded, and the connection stays open. */
 async function* bodyChunks(request: Request): AsyncGenerator<Uint8Array> {
   yield* request.body ?? [];
 }
@@ -199,7 +199,7 @@ export function serveListeners(app: App, mounts: readonly string[], { listeners 
   });
 }
 
-/** Repositories are named by their URL, so no GitHub application is installed: all lists are empty. */
+/** Deployments refer to repositories by URL and need no GitHub App, so all lists are empty. */
 export function serveIntegrations(app: App, mounts: readonly string[]): void {
   const routes = controlRoutes.integrations;
   serveAt(app, mounts, routes.listInstallations, ({ context }) => context.json([]));

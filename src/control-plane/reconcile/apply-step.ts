@@ -18,12 +18,12 @@ export const applyTransition = (
   const { revision_id, status: from, deploying_at } = revision;
   const change = { from, to, status_message: message, ...(artifact !== undefined && { artifact }) };
   return transition(revision, change, context, async (tx) => {
-    // A revision that is deployed again may be serving, so only the instances of this rollout are drained.
+    // A revision that is deployed again may already be serving requests, so only the instances of this rollout are drained.
     if (from === "DEPLOYING") await drainRollout(tx, { revision_id, rollout: deploying_at as number });
   });
 };
 
-/** The drivers start the instances afterwards, so no instance exists without a row. */
+/** Inserts the rows before the drivers start the instances, so no instance exists without a row. */
 export async function insertRolloutInstances(
   { revision, replicas }: StepOf<"insert instances">,
   context: DeploymentContext,
@@ -57,7 +57,7 @@ export function routeTo(instances: readonly InstanceRow[], context: DeploymentCo
   facts.routed_upstreams = fingerprint(instances);
 }
 
-/** From the first line on the switch cannot be undone: a commit that fails is tried again. */
+/** The switch of the router cannot be undone, so a failed commit is retried. */
 export async function switchTraffic(
   step: StepOf<"switch">,
   state: DeploymentState,
@@ -71,9 +71,9 @@ export async function switchTraffic(
 }
 
 /**
- * The only write of `active_revision_id`. Drains the instances that served before.
+ * Writes `active_revision_id`, which no other function does. Drains the instances that served requests before.
  *
- * @returns false when the revision is not being deployed any more
+ * @returns false if the revision is no longer being deployed
  */
 const commitTrafficSwitch = (
   { revision, upstreams }: StepOf<"switch">,

@@ -19,7 +19,7 @@ import type { Facts, ReconcileStep } from "./steps.ts";
 interface DeploymentControllerOptions extends ReconcilerContext {
   buildSlots: Semaphore;
   driverSlots: Semaphore;
-  /** Whether the lease is valid by the clock of this process. */
+  /** Whether the lease is still valid according to the clock of this process. */
   isHeld(): boolean;
 }
 
@@ -77,7 +77,7 @@ export class DeploymentController {
     };
   }
 
-  /** Makes the controller read its rows again. */
+  /** Makes the controller read the rows again. */
   notify(): void {
     this.#signal.notify();
   }
@@ -113,7 +113,7 @@ export class DeploymentController {
     const { ended_count } = this.#jobs;
     const state = await readState(database.read, lease, settings);
     if (!state || !this.#isHeld()) throw new DeploymentLeaseLostError();
-    // The rows may be older than the writes of a job that ended meanwhile, which would then start a second time.
+    // The rows may be older than the writes of a job that has just ended. The job would then start a second time.
     if (this.#jobs.ended_count !== ended_count) return;
     facts.held_since ||= state.now;
     const step = nextStep(state, facts, settings);
@@ -167,7 +167,7 @@ export class DeploymentController {
     if (is_released) this.close();
   }
 
-  /** Closes the controller when its lease was lost. Logs other failures; returns false when the controller is closed. */
+  /** Closes the controller when its lease was lost. Logs other failures. Returns false if the controller is closed. */
   #onFailure(event: string, error: unknown, fields: object = {}): boolean {
     if (error instanceof DeploymentLeaseLostError) this.close();
     if (this.#isClosed) return false;

@@ -6,19 +6,19 @@ import { reconciledRevisions } from "../storage/revisions.ts";
 import type { DeploymentRow, InstanceRow, RevisionRow } from "../storage/schema.ts";
 
 export interface DeploymentState {
-  /** The time of the database. */
+  /** Current time of the database. */
   now: number;
   deployment: DeploymentRow;
-  /** The revisions in progress, the active one, and those of instances; by `seq`. */
+  /** Revisions in progress, the active revision, and revisions with instances; ordered by `seq`. */
   revisions: readonly RevisionRow[];
   instances: readonly InstanceRow[];
-  /** When an instance of the revision that is being deployed last wrote a line, if that was within `progress_ms`. */
+  /** Time of the last log line from the revision that is being deployed, if within `progress_ms`. */
   last_line_at: number | undefined;
 }
 
 /**
  * @param locked whether the row of the deployment stays locked until the transaction ends
- * @returns undefined when another process holds the deployment, or it was deleted
+ * @returns undefined when another process holds the lease, or the deployment was deleted
  */
 export async function readState(
   tx: Tx,
@@ -39,7 +39,7 @@ export async function readState(
   return { now, deployment, revisions, instances, last_line_at };
 }
 
-/** Whether an instance answers requests, will do so once it is ready, or is to be stopped. */
+/** Role of an instance: it serves requests, will serve requests when it is ready, or must be stopped. */
 type InstanceRole = "serving" | "joining" | "retiring";
 
 export function roleOf(instance: InstanceRow, { deployment, revisions }: DeploymentState): InstanceRole {
@@ -49,7 +49,7 @@ export function roleOf(instance: InstanceRow, { deployment, revisions }: Deploym
   return instance.revision_id === deployment.active_revision_id ? "serving" : "retiring";
 }
 
-/** Identifies a rollout of a deployment: a revision that is deployed again has several. */
+/** Identifies a rollout of a deployment. A revision that is deployed again has several rollouts. */
 export const rolloutId = ({ revision_id, deploying_at }: RevisionRow): string => `${revision_id} ${deploying_at}`;
 
 export const rolloutInstancesOf = (revision: RevisionRow, state: DeploymentState): InstanceRow[] =>
@@ -57,7 +57,7 @@ export const rolloutInstancesOf = (revision: RevisionRow, state: DeploymentState
     (instance) => instance.revision_id === revision.revision_id && roleOf(instance, state) === "joining",
   );
 
-/** The instances that take requests now. */
+/** Instances that currently receive requests. */
 export const upstreamsOf = (state: DeploymentState): InstanceRow[] =>
   state.instances.filter((instance) => instance.state === "ready" && roleOf(instance, state) === "serving");
 

@@ -1,4 +1,4 @@
-/** @returns undefined when the instance is ready; otherwise the reason, as it follows "/ok " */
+/** @returns undefined when the instance is ready; otherwise the reason, worded to follow "/ok " */
 export type CheckReady = (address: string) => Promise<string | undefined>;
 
 export const checkReadyOverHttp =
@@ -8,20 +8,20 @@ export const checkReadyOverHttp =
       const signal = AbortSignal.timeout(timeout_ms);
       const response = await fetch(`${address}/ok`, { signal, redirect: "manual" });
       await response.body?.cancel();
-      return response.status === 200 ? undefined : `answered ${response.status}`;
+      return response.status === 200 ? undefined : `returned status ${response.status}`;
     } catch (error) {
-      if ((error as Error).name === "TimeoutError") return `did not answer within ${timeout_ms / 1000} s`;
+      if ((error as Error).name === "TimeoutError") return `did not respond within ${timeout_ms / 1000} s`;
       return "could not be reached";
     }
   };
 
 /**
- * Activates the rollout of an instance: its instances execute the runs of the deployment from then on, and instances of earlier
- * rollouts claim no more runs. Idempotent.
+ * Activates the rollout of an instance. From then on, the rollout's instances execute the runs of the deployment, and instances of
+ * earlier rollouts claim no more runs. Idempotent.
  */
 export type Activate = (instance: { address: string; api_key: string }) => Promise<void>;
 
-/** A status below 500 counts as success: an image that is not Threadmill does not have the path and executes runs without activation. */
+/** A status below 500 means success: images without Threadmill do not serve this path and execute runs without activation. */
 export const activateOverHttp =
   (timeout_ms: number): Activate =>
   async ({ address, api_key }) => {

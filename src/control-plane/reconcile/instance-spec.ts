@@ -8,7 +8,7 @@ import { findUpload } from "../storage/uploads.ts";
 import type { ReconcilerContext } from "./reconciler-context.ts";
 import type { Plan } from "./steps.ts";
 
-/** Limits `resource_spec.min_scale`, so that a typing error does not fill the machine. */
+/** Limits `resource_spec.min_scale`, so that a typing error cannot overload the machine. */
 const MAX_REPLICAS = 10;
 
 const parsedConfig = ({ source_config }: RevisionRow) => JSON.parse(source_config) as SourceConfig;
@@ -27,7 +27,7 @@ export function planOf(revision: RevisionRow, driver: DeployDriver | undefined):
     : invalid(`This service cannot build deployments with source "${revision.source}".`);
 }
 
-/** Not 0, because the router cannot start instances on demand. */
+/** Number of instances: at least 1, because the router cannot start instances on demand. */
 export const replicasOf = (revision: RevisionRow): number =>
   Math.min(MAX_REPLICAS, Math.max(1, parsedConfig(revision).resource_spec?.min_scale ?? 1));
 
@@ -59,7 +59,7 @@ async function sourceOf(
     return { kind: "git", url, ref: repo_ref ?? undefined, ssh_key };
   }
   const upload = await findUpload(database.read, { deployment_id: revision.deployment_id, object_path });
-  if (!upload) throw new DeployError(`The source ${object_path} was deleted: upload it again.`);
+  if (!upload) throw new DeployError(`The uploaded source ${object_path} was deleted: upload the source again.`);
   return { kind: "tarball", file: uploads.fileOf(upload), sha256: upload.sha256 ?? "" };
 }
 
@@ -70,14 +70,15 @@ interface InstanceSpecInput {
   database_password: string;
 }
 
-/** @throws DeployError when the revision has no artifact; SealError when its secrets cannot be opened */
+/** @throws DeployError when the revision has no artifact; SealError when the secrets cannot be decrypted */
 export function instanceSpec(
   { deployment, revision, instance, database_password }: InstanceSpecInput,
   seal: Seal,
   log: (line: LogLine) => void,
 ): InstanceSpec {
   const { instance_id, deployment_id, revision_id, tenant_id, replica } = instance;
-  if (revision.artifact === null) throw new DeployError("The revision was not built, so there is nothing to run.");
+  if (revision.artifact === null)
+    throw new DeployError("The revision has no build or image to run. Create a new revision.");
   const { resource_spec } = parsedConfig(revision);
   return {
     instance_id,
@@ -123,13 +124,13 @@ const secretsOf = (revision: RevisionRow, seal: Seal): Record<string, string> =>
 
 const SSH_KEY = "GIT_SSH_KEY";
 
-/** Only the fetch of a git source needs the ssh key. */
+/** Removes the ssh key unless the source is a git repository. */
 function environmentOf(revision: RevisionRow, seal: Seal): Record<string, string> {
   const { [SSH_KEY]: ssh_key, ...others } = secretsOf(revision, seal);
   return revision.source === "github" || ssh_key === undefined ? others : { ...others, [SSH_KEY]: ssh_key };
 }
 
-/** Variables that identify the deployment to agents. Their names are reserved, so no secret has one of them. */
+/** Variables that identify the deployment to agents. The names are reserved, so no secret can have the same name. */
 const deploymentVariables = (
   { deployment_id, name }: InstanceSpecInput["deployment"],
   { revision_id, rollout }: InstanceSpecInput["instance"],

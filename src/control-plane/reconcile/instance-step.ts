@@ -2,9 +2,9 @@ import type { InstanceRow, RevisionRow } from "../storage/schema.ts";
 import { type DeploymentState, roleOf } from "./deployment-state.ts";
 import { type Facts, type InstanceJob, keyOf, type ReconcileStep, type StepSettings } from "./steps.ts";
 
-/** For an instance that has served: longer than an agent server takes to return its runs to the queue. */
+/** Grace period of an instance that has served requests: longer than an agent server takes to return its runs to the queue. */
 export const GRACE_MS = 45_000;
-/** For an instance that never served, or whose deployment is deleted: no other instance continues its runs. */
+/** Grace period if no other instance continues the runs: the instance never served requests, or the deployment is being deleted. */
 const SHORT_GRACE_MS = 5_000;
 
 export function instanceStep(state: DeploymentState, facts: Facts, settings: StepSettings): ReconcileStep | undefined {
@@ -57,7 +57,7 @@ function activeStep(
     return (instance.restart_at ?? 0) > state.now ? undefined : start("ensure");
   }
   if (instance.state === "starting") {
-    // The deadline of a rollout ends the revision; a serving instance that does not come back is restarted.
+    // During a rollout, the deadline ends the revision. A serving instance that does not become ready again is restarted.
     const isLate =
       roleOf(instance, state) === "serving" && Math.max(instance.updated_at, held_since) + deadline_ms <= state.now;
     if (!isLate) return start("readiness");
@@ -74,7 +74,7 @@ const hasRunningJob = (instance: InstanceRow, revision: RevisionRow, { jobs }: F
     jobs.has(keyOf({ kind, instance, revision })),
   ) || jobs.has(keyOf({ kind: "stop", instance, grace_ms: 0 }));
 
-/** The time at which an instance may need another step although no row changes. */
+/** Time at which an instance may need another step even if no row changes. */
 export function nextCheckAt(
   instance: InstanceRow,
   state: DeploymentState,
@@ -99,6 +99,6 @@ export function nextCheckAt(
   }
 }
 
-/** The row exists: {@link DeploymentState} has the revisions of all instances. */
+/** The row always exists, because {@link DeploymentState} contains the revisions of all instances. */
 const revisionOf = ({ revision_id }: InstanceRow, { revisions }: DeploymentState): RevisionRow =>
   revisions.find((revision) => revision.revision_id === revision_id) as RevisionRow;

@@ -11,9 +11,9 @@ interface RunningJob {
 
 interface JobRunnerOptions {
   run(job: Job, signal: AbortSignal): Promise<void>;
-  /** Returns false when the controller is closed: the failure is not recorded. */
+  /** Returns false if the controller is closed. The failure is then not recorded. */
   onFailure(error: unknown, fields: { job: string; failures: number }): boolean;
-  /** A job has ended, or may be retried. */
+  /** Called when a job has ended or can be retried. */
   onChange(): void;
   wait: Wait;
   abort_ms: number;
@@ -23,9 +23,9 @@ interface JobRunnerOptions {
 export class JobRunner {
   readonly #options: JobRunnerOptions;
   readonly #closing = new AbortController();
-  /** By key. At most one job with the same key runs at a time. */
+  /** Running jobs by key. At most one job with the same key runs at a time. */
   readonly running = new Map<string, RunningJob>();
-  /** Failures since the last success, by key. */
+  /** Failures since the last success, by key of the job. */
   readonly failures = new Map<string, JobFailure>();
   ended_count = 0;
 
@@ -60,7 +60,7 @@ export class JobRunner {
     for (const { abort } of this.running.values()) abort.abort();
   }
 
-  /** Waits for the running jobs, at most `abort_ms`. */
+  /** Waits at most `abort_ms` for the running jobs to end. */
   settled(): Promise<void> {
     return this.#withinAbortTime(Promise.all([...this.running.values()].map(({ ended }) => ended)));
   }

@@ -52,7 +52,7 @@ async function buildArtifact(revision: RevisionRow, context: DeploymentContext, 
   return callDriver(async () => driver.build?.(spec, { log, signal }) as Promise<Built>);
 }
 
-/** Records the commit that was built, as the branch may move on. */
+/** Records the commit that was built, because the branch may change later. */
 const withCommit = ({ source_revision_config }: RevisionRow, repo_commit_sha: string): string =>
   JSON.stringify({ ...JSON.parse(source_revision_config), repo_commit_sha });
 
@@ -91,9 +91,9 @@ async function databasePasswordOf(instance: InstanceRow, { seal, commit }: Deplo
 }
 
 /**
- * Pins the image of a revision when it is first deployed, as a tag may refer to another image later.
+ * Pins the image of a revision at the first deployment, because a tag may refer to another image later.
  *
- * @returns the revision with its current artifact, which all of its instances use
+ * @returns the revision with the pinned artifact, which all instances of the revision use
  */
 async function pin({ instance, revision }: InstanceJob, context: DeploymentContext, io: BuildIo): Promise<RevisionRow> {
   const driver = requireDriver(instance.driver, context);
@@ -105,7 +105,7 @@ async function pin({ instance, revision }: InstanceJob, context: DeploymentConte
   return { ...revision, artifact: await context.commit((tx) => pinArtifact(tx, { revision_id, image, artifact })) };
 }
 
-/** The instance is ready when it has answered `probes` times in a row. */
+/** An instance is ready after `probes` consecutive successful checks. */
 async function awaitReady(job: InstanceJob, context: DeploymentContext, signal: AbortSignal): Promise<void> {
   const { instance, revision } = job;
   const { probes, probe_ms } = context.settings;
@@ -145,11 +145,11 @@ async function watch(job: InstanceJob, context: DeploymentContext, signal: Abort
 async function restart(job: InstanceJob, context: DeploymentContext, signal: AbortSignal): Promise<void> {
   await context.driverSlots.use(signal, async () => {
     await stopByDriver(job.instance, context, 0);
-    await restartLater(job, context, "it did not become ready again in time");
+    await restartLater(job, context, "the instance did not become ready again in time");
   });
 }
 
-/** Deletes the row last, so no instance exists without a row. */
+/** Stops an instance. The row is deleted last, so no instance exists without a row. */
 async function stop(
   { instance, grace_ms }: JobOf<"stop">,
   context: DeploymentContext,
@@ -163,7 +163,7 @@ async function stop(
   });
 }
 
-/** A process that died during a start left no handle, but perhaps an instance, which the driver lists. */
+/** If a process died during a start, the row has no handle, but the driver may list an instance. */
 async function stopByDriver(instance: InstanceRow, context: DeploymentContext, grace_ms: number): Promise<void> {
   const { driver: kind, instance_id } = instance;
   const driver = requireDriver(kind, context);
@@ -173,7 +173,7 @@ async function stopByDriver(instance: InstanceRow, context: DeploymentContext, g
   });
 }
 
-/** The row decides what the end means for the rollout (next-step.ts). */
+/** Schedules a restart in the row. next-step.ts decides from the row whether the rollout fails. */
 async function restartLater(
   { instance, revision }: InstanceJob,
   context: DeploymentContext,
@@ -182,7 +182,7 @@ async function restartLater(
   context.log.warn({ ...logFieldsOf(instance), reason }, "instance ended");
   await context.commit(async (tx) => {
     await scheduleRestart(tx, instance, backOffMs(instance.restarts + 1));
-    const status_message = `An instance ended: ${reason}.`;
+    const status_message = `Last exit: ${reason}.`;
     if (belongsToRollout({ instance, revision }))
       await setMessageIfStatus(tx, { ...revision, status: "DEPLOYING", status_message });
   });
@@ -192,10 +192,10 @@ async function restartLater(
 const belongsToRollout = ({ instance, revision }: Pick<InstanceJob, "instance" | "revision">): boolean =>
   revision.status === "DEPLOYING" && revision.deploying_at === instance.rollout;
 
-/** Log lines for each transaction: a larger one would delay other writes. */
+/** Log lines per transaction. A larger transaction would delay other writes. */
 const LOG_BATCH = 2_000;
 
-/** The last revisions that were deployed keep their builds, so that they can be deployed again. */
+/** Number of recently deployed revisions whose builds are kept, so that these revisions can be deployed again. */
 const KEPT_BUILDS = 5;
 
 async function remove(_: JobOf<"remove">, context: DeploymentContext): Promise<void> {
@@ -216,7 +216,7 @@ async function remove(_: JobOf<"remove">, context: DeploymentContext): Promise<v
   context.facts.resources_removed = true;
 }
 
-/** Updates the rows first: a build that no row names is unused. */
+/** Updates the rows first, so that removed builds are not referenced by any row. */
 async function prune({ after }: JobOf<"prune">, context: DeploymentContext): Promise<void> {
   const { database, drivers, deployment, driverSlots } = context;
   const { deployment_id } = deployment;

@@ -6,14 +6,14 @@ import { instanceStep, nextCheckAt } from "./instance-step.ts";
 import { isTerminal } from "./revision-transitions.ts";
 import { type Facts, keyOf, type ReconcileStep, type StepSettings } from "./steps.ts";
 
-/** After the first attempt of a job and three retries a failure of the driver is permanent. */
+/** A driver failure is permanent after the first attempt and three retries. */
 const MAX_FAILURES = 4;
-/** A revision fails when one of its instances has ended this often before it was ready. */
+/** A revision fails when one instance has ended this many times before it was ready. */
 const MAX_EARLY_ENDS = 3;
-/** A rollout ends after this many deadlines, however much its instances write. */
+/** A rollout ends after this many deadlines, even if the instances still write log lines. */
 const MAX_DEADLINES = 4;
 
-/** Decides the next step from the rows of a deployment and the facts of its controller. Has no side effects. */
+/** Decides the next step from the rows of a deployment and the facts of the controller. Has no side effects. */
 export function nextStep(state: DeploymentState, facts: Facts, settings: StepSettings): ReconcileStep {
   if (state.deployment.status === "AWAITING_DELETE") return deletionStep(state, facts, settings);
   return (
@@ -37,7 +37,7 @@ function interruptStep({ revisions }: DeploymentState, { jobs, uncommitted_switc
   if (!revision) return undefined;
   const key = keyOf({ kind: "build", revision });
   const building = jobs.get(key);
-  if (!building) return { do: "transition", revision, to: "INTERRUPTED", message: "Interrupted by a request." };
+  if (!building) return { do: "transition", revision, to: "INTERRUPTED", message: "Interrupted by an API request." };
   // The end of the build wakes the controller.
   return building.aborted ? undefined : { do: "abort job", key };
 }
@@ -71,7 +71,7 @@ function rolloutStep(state: DeploymentState, facts: Facts, settings: StepSetting
 
 function buildStep(revision: RevisionRow, { jobs, failures }: Facts): ReconcileStep | undefined {
   const job = { kind: "build", revision } as const;
-  // No row names the new build yet, so pruning at the same time would remove it.
+  // No row refers to the new build yet, so pruning during a build would remove the new build.
   if (jobs.has(keyOf(job)) || jobs.has("prune")) return undefined;
   const failure = failures.get(keyOf(job));
   if (failure && failure.count >= MAX_FAILURES && revision.status === "BUILDING") {
@@ -95,13 +95,13 @@ function deployStep(
     const failure = facts.failures.get(keyOf({ kind: "ensure", instance, revision }));
     if (failure && failure.count >= MAX_FAILURES) return failed(driverFailure("start"));
     if (instance.restarts >= MAX_EARLY_ENDS)
-      return failed(withLastObservation(`Ended ${MAX_EARLY_ENDS} times before it was ready.`, revision));
+      return failed(withLastObservation(`An instance ended ${MAX_EARLY_ENDS} times before it was ready.`, revision));
   }
   if (instances.every((instance) => instance.state === "ready"))
     return { do: "switch", revision, upstreams: instances };
   if (state.now < rolloutDeadline(rolloutProgress(revision, state, facts), settings)) return undefined;
   const seconds = Math.round((state.now - (revision.deploying_at ?? 0)) / 1000);
-  return failed(withLastObservation(`Not ready after ${seconds} s.`, revision));
+  return failed(withLastObservation(`The instances were not ready after ${seconds} s.`, revision));
 }
 
 const rolloutProgress = (revision: RevisionRow, state: DeploymentState, { held_since }: Facts) => ({
@@ -113,13 +113,13 @@ const rolloutProgress = (revision: RevisionRow, state: DeploymentState, { held_s
 });
 
 export interface DeadlineSettings {
-  /** Time for an instance to become ready. */
+  /** Time that an instance has to become ready. */
   deadline_ms: number;
   /** The deadline is extended while an instance has written a line, or changed, within this time. */
   progress_ms: number;
 }
 
-/** The time at which a rollout fails. Progress extends the deadline, so that it does not end an instance just before it is ready. */
+/** The time at which a rollout fails. Progress extends the deadline, so that a rollout does not fail just before its instances are ready. */
 export function rolloutDeadline(
   { began_at, progress_at }: { began_at: number; progress_at: number },
   { deadline_ms, progress_ms }: DeadlineSettings,
@@ -128,12 +128,12 @@ export function rolloutDeadline(
   return Math.min(deadline, began_at + MAX_DEADLINES * deadline_ms);
 }
 
-/** The status message of a revision that is being deployed is the last observation of its instances. */
+/** Appends the status message, which contains the last observation of the instances during a rollout. */
 const withLastObservation = (sentence: string, { status_message }: RevisionRow) =>
   status_message === null ? sentence : `${sentence} ${status_message}`;
 
 const driverFailure = (action: "build" | "start") =>
-  `The ${action} failed ${MAX_FAILURES} times for a reason that the deployment did not cause: see the log of the service.`;
+  `The ${action} failed ${MAX_FAILURES} times because of an infrastructure error, not because of the deployment. See the log of the Threadmill service, then deploy again.`;
 
 function routeStep(state: DeploymentState, { routed_upstreams }: Facts): ReconcileStep | undefined {
   if (state.deployment.active_revision_id === null) return undefined;
@@ -152,7 +152,7 @@ function activationStep(
   return jobs.has(keyOf(job)) || failures.get(keyOf(job))?.backing_off ? undefined : { do: "start job", job };
 }
 
-/** After each rollout, when no revision is in progress. */
+/** Removes old builds after each rollout, when no revision is in progress. */
 function pruneStep(
   { deployment, revisions }: DeploymentState,
   { pruned_after, jobs, failures }: Facts,
@@ -180,7 +180,7 @@ function waitStep(state: DeploymentState, facts: Facts, settings: StepSettings):
   return { do: "wait", ms: Math.min(...times.filter((time) => time > state.now)) - state.now };
 }
 
-/** Order of a deletion: the route, builds, instances, resources of drivers, files, and then the rows. */
+/** Deletes in this order: route, builds, instances, driver resources, files, rows. */
 function deletionStep(state: DeploymentState, facts: Facts, settings: StepSettings): ReconcileStep {
   if (!facts.route_closed) return { do: "close route" };
   for (const revision of state.revisions) {

@@ -25,23 +25,23 @@ export interface ReconcilerContext {
   settings: ReconcilerSettings;
 }
 
-/** In milliseconds, except for the counts. */
+/** All values are milliseconds, except for counts. */
 export interface ReconcilerSettings extends StepSettings {
   /** Lifetime of a lease that is not renewed. */
   lease_ms: number;
   /** Interval of the search for deployments without a lease. */
   poll_ms: number;
-  /** Concurrent builds, and concurrent other driver calls. */
+  /** Maximum number of concurrent builds, and of other concurrent driver calls. */
   builds: number;
   driver_slots: number;
-  /** Consecutive successful checks of /ok that make an instance ready, and the interval between two. */
+  /** Number of consecutive successful checks of /ok that make an instance ready, and the interval between checks. */
   probes: number;
   probe_ms: number;
-  /** Interval at which a driver is asked whether an instance is running. */
+  /** Interval at which the driver checks whether an instance is running. */
   watch_ms: number;
-  /** Interval of the search for instances without a row. */
+  /** Interval of the search for orphans: instances without a row. */
   orphan_check_ms: number;
-  /** Time limit for the end of an aborted job, and for the stop of the reconciler. */
+  /** Time that an aborted job has to end, and that the reconciler has to stop. */
   abort_ms: number;
 }
 
@@ -76,7 +76,7 @@ export const reconcilerSettings = (config: DeploySettings): ReconcilerSettings =
   probes: config.deploy_probes,
 });
 
-/** The context of the steps and jobs of a deployment that this process holds. */
+/** Context of the steps and jobs of a deployment while this process holds the lease. */
 export interface DeploymentContext extends ReconcilerContext {
   deployment: DeploymentRow;
   lease: DeploymentLease;
@@ -86,12 +86,12 @@ export interface DeploymentContext extends ReconcilerContext {
   /**
    * Runs a transaction that first checks the fence.
    *
-   * @throws DeploymentLeaseLostError when another process holds the deployment, or it was deleted; nothing was written
+   * @throws DeploymentLeaseLostError when another process holds the lease, or the deployment was deleted; nothing is written
    */
   commit<T>(write: (tx: Tx) => Promise<T>): Promise<T>;
   appendLog(kind: "build" | "deploy", revision: RevisionRow, line: LogLine): void;
   flushLogs(): Promise<void>;
-  /** Resolves when all lines so far are stored; rejects when some of them will not be. */
+  /** Resolves when all previous lines are stored; rejects when some lines cannot be stored. */
   logsPersisted(): Promise<void>;
 }
 
@@ -103,10 +103,10 @@ export async function settledWithin(ms: number, work: Promise<unknown>, wait: Wa
   await Promise.race([work, wait(ms, settled.signal)]).finally(() => settled.abort());
 }
 
-/** A driver failed for a reason that the user's source or image did not cause. The job is tried again. */
+/** A driver failed because of an infrastructure error, not because of the user's source or image. The job is retried. */
 export class RetryableDriverError extends Error {}
 
-/** @throws RetryableDriverError for every error of the call that is not a DeployError */
+/** @throws RetryableDriverError for every error of the driver except DeployError */
 export async function callDriver<T>(call: () => Promise<T>): Promise<T> {
   try {
     return await call();
@@ -120,10 +120,12 @@ export async function callDriver<T>(call: () => Promise<T>): Promise<T> {
 export function requireDriver(kind: string, { drivers }: Pick<ReconcilerContext, "drivers">): DeployDriver {
   const driver = drivers.all.find((candidate) => candidate.kind === kind);
   if (driver) return driver;
-  throw new RetryableDriverError(`This service has no driver "${kind}".`);
+  throw new RetryableDriverError(
+    `The driver "${kind}" is not configured in this process: start the service with the settings of this driver.`,
+  );
 }
 
-/** The driver's reference to an instance; undefined before its first start. */
+/** The driver's reference to an instance; undefined before the first start. */
 export const instanceRefOf = ({
   instance_id,
   deployment_id,

@@ -15,12 +15,12 @@ import type { DeploymentRow } from "../storage/schema.ts";
 import { DeploymentController } from "./deployment-controller.ts";
 import { type ReconcilerContext, settledWithin } from "./reconciler-context.ts";
 
-/** Deployments for each claim. */
+/** Maximum number of deployments per claim. */
 const BATCH = 100;
 
 /**
  * Claims deployments without a lease, and runs a controller for each until the deployment is released. A deployment with running
- * instances is not released, as the holder of its lease watches them.
+ * instances is not released, because the holder of the lease watches the instances.
  */
 export class Reconciler implements BackgroundService {
   readonly #context: ReconcilerContext;
@@ -33,7 +33,7 @@ export class Reconciler implements BackgroundService {
   readonly #buildSlots: Semaphore;
   readonly #driverSlots: Semaphore;
   #unlisten: () => void = () => undefined;
-  /** When the last successful renewal of the leases was requested. */
+  /** Time at which the last successful renewal of the leases was requested. */
   #renewed_at = 0;
 
   constructor(context: ReconcilerContext) {
@@ -53,7 +53,7 @@ export class Reconciler implements BackgroundService {
     );
   }
 
-  /** Instances keep running, and the next process attaches to them. Waits at most `abort_ms` for running work. */
+  /** Stops the reconciler, and waits at most `abort_ms` for running work. Instances keep running, and the next process attaches to them. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     this.#unlisten();
@@ -64,7 +64,7 @@ export class Reconciler implements BackgroundService {
     // Leases that were not released expire after `lease_ms`.
     await database
       .write((tx) => releaseAllDeployments(tx, this.#holder))
-      .catch((error) => log.warn({ error }, "deployment leases not released"));
+      .catch((error) => log.warn({ error }, "release of deployment leases failed"));
   }
 
   get #isStopped(): boolean {
@@ -73,7 +73,7 @@ export class Reconciler implements BackgroundService {
 
   #onHint(deployment_id: string): void {
     this.#controllers.get(deployment_id)?.notify();
-    // A deployment that is being released at this moment has to be claimed again.
+    // A deployment that is just being released must be claimed again.
     this.#signal.notify();
   }
 
@@ -153,8 +153,8 @@ const ORPHAN_GRACE_MS = 5_000;
 type OrphanContext = Pick<ReconcilerContext, "database" | "drivers" | "log">;
 
 /**
- * Stops instances of the drivers that have no row: a process died or lost its lease before it could stop them. The drivers are
- * listed before the rows are read. A row is inserted before its instance starts, so a listed instance without a row is an orphan.
+ * Stops instances without a row, which remain when a process dies or loses its lease before it stops them. The instances are listed
+ * before the rows are read. A row is inserted before its instance starts, so a listed instance without a row is an orphan.
  */
 async function stopOrphanedInstances(context: OrphanContext): Promise<void> {
   for (const driver of context.drivers.all) {

@@ -4,7 +4,7 @@ import type { RevisionRow, RevisionStatus } from "../storage/schema.ts";
 import type { DeploymentContext } from "./reconciler-context.ts";
 
 interface RevisionTransition {
-  /** Null when the row is inserted. */
+  /** Previous status; null for a new row. */
   from: RevisionStatus | null;
   to: RevisionStatus;
   reason: string;
@@ -14,8 +14,8 @@ interface RevisionTransition {
 const WITH_ARTIFACT = ["DEPLOYED", "DEPLOY_FAILED", "INTERRUPTED"] as const satisfies readonly RevisionStatus[];
 
 /**
- * All transitions of a revision; the deletion of its deployment deletes it in any status. docs/control-plane.md draws the table, and
- * test/control/revision-states.test.ts checks that the database sees all of these transitions and no others.
+ * All status transitions of a revision. In addition, the deletion of a deployment deletes revisions in any status.
+ * docs/control-plane.md contains a diagram. test/control/revision-states.test.ts checks that exactly these transitions occur.
  */
 export const REVISION_TRANSITIONS: readonly RevisionTransition[] = [
   { from: null, to: "CREATING", reason: "accepted" },
@@ -23,8 +23,8 @@ export const REVISION_TRANSITIONS: readonly RevisionTransition[] = [
   { from: "CREATING", to: "AWAITING_BUILD", reason: "the source needs a build" },
   { from: "CREATING", to: "AWAITING_DEPLOY", reason: "an image needs no build" },
   { from: "CREATING", to: "CREATE_FAILED", reason: "the source cannot be built or run" },
-  { from: "QUEUED", to: "AWAITING_BUILD", reason: "the revision before it has ended, and the source needs a build" },
-  { from: "QUEUED", to: "AWAITING_DEPLOY", reason: "the revision before it has ended, and an image needs no build" },
+  { from: "QUEUED", to: "AWAITING_BUILD", reason: "the previous revision has ended, and the source needs a build" },
+  { from: "QUEUED", to: "AWAITING_DEPLOY", reason: "the previous revision has ended, and an image needs no build" },
   { from: "QUEUED", to: "CREATE_FAILED", reason: "the source can no longer be built or run" },
   { from: "QUEUED", to: "SKIPPED", reason: "a newer revision is queued" },
   { from: "AWAITING_BUILD", to: "BUILDING", reason: "a build slot is free" },
@@ -41,7 +41,7 @@ export const isTerminal = (status: RevisionStatus): boolean => !IN_PROGRESS.some
 
 /**
  * @param also writes that belong to the same transaction
- * @returns false when the status is not `from` any more; nothing was written
+ * @returns false if the status is no longer `from`; nothing is written
  */
 export async function transition(
   { revision_id, deployment_id, updated_at, deploying_at }: RevisionRow,

@@ -12,7 +12,7 @@ export interface RouterOptions extends Omit<RouteReaderOptions, "routes"> {
   clock: Clock;
   wait: Wait;
   settings: {
-    /** Maximum time that a request waits for an instance. */
+    /** Maximum time that a request waits for a ready instance. */
     router_wait_ms: number;
   };
 }
@@ -27,7 +27,7 @@ export class DeploymentRouter implements Router, BackgroundService {
   readonly #inFlight = new InFlightCounts();
   readonly #agent = createAgent();
   readonly #tunnels = new Set<UpgradeCall>();
-  /** Requests whose response is not complete, including those that wait for an instance. */
+  /** Number of requests whose response is not complete, including requests that wait for an instance. */
   readonly #calls = new Set<Promise<void>>();
   /** On Postgres other processes may route requests, too. */
   readonly #isSingleProcess: boolean;
@@ -43,7 +43,7 @@ export class DeploymentRouter implements Router, BackgroundService {
     this.#reader.start();
   }
 
-  /** Waits until all responses are complete, at most `grace_ms`. Ignores WebSockets, which can stay open without a limit. */
+  /** Waits until all responses are complete, at most `grace_ms`. Ignores WebSockets, because they can stay open indefinitely. */
   async settle(grace_ms: number): Promise<void> {
     const over = new AbortController();
     const late = this.#options.wait(grace_ms, over.signal).then(() => over.abort());
@@ -51,7 +51,7 @@ export class DeploymentRouter implements Router, BackgroundService {
     over.abort();
   }
 
-  /** Closes the connections to instances, and WebSockets, which no server closes. */
+  /** Closes the connections to instances, and WebSockets, which the HTTP server does not close. */
   async stop(): Promise<void> {
     await this.#reader.stop();
     for (const { socket } of this.#tunnels) socket.destroy();
@@ -74,7 +74,7 @@ export class DeploymentRouter implements Router, BackgroundService {
     return this.#routes.find(slug) ?? (await this.#reader.find(slug));
   }
 
-  /** Whether this process knows an instance that takes requests of the deployment. */
+  /** Whether the routes of this process contain a ready instance of the deployment. */
   isReady({ deployment_id }: Deployment): boolean {
     return (this.#routes.get(deployment_id)?.targets.length ?? 0) > 0;
   }
@@ -95,7 +95,7 @@ export class DeploymentRouter implements Router, BackgroundService {
   /**
    * Forwards a WebSocket upgrade to an instance. Ends with the connection.
    *
-   * @throws ApiError as {@link forward}
+   * @throws ApiError like {@link forward}
    */
   async forwardUpgrade(deployment: Deployment, call: UpgradeCall): Promise<void> {
     this.#tunnels.add(call);
@@ -105,8 +105,8 @@ export class DeploymentRouter implements Router, BackgroundService {
   }
 
   /**
-   * Sends the request to an instance, and to another when the first accepts no connection. When the first may have received it, an
-   * idempotent request is repeated once. Without an instance the request waits for one.
+   * Sends the request to an instance, or to another instance if the first accepts no connection. If the first instance may have received
+   * the request, an idempotent request is repeated once. If no instance is ready, the request waits.
    */
   async #try(
     { deployment_id, slug }: Deployment,
@@ -155,8 +155,8 @@ class InFlightCounts {
   }
 
   /**
-   * Chooses the target with the fewest requests in flight, equal targets in turn, and counts the request at once, so that
-   * {@link of} includes it after a switch.
+   * Chooses the target with the fewest requests in flight, in turn if several are equal. Counts the request immediately, so that
+   * {@link of} includes the request after a switch.
    */
   acquire(targets: readonly Target[], refused: ReadonlySet<Target>): Target | undefined {
     let best: Target | undefined;

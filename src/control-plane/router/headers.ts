@@ -1,21 +1,21 @@
 import type { IncomingMessage } from "node:http";
 import type { Target } from "./routes.ts";
 
-/** The origin of a request. The instance receives it in headers. */
+/** Origin of a request, which the instance receives in headers. */
 export interface Origin {
-  /** The address of the connected client. */
+  /** IP address of the connected client. */
   client: string;
   proto: string;
-  /** The requested `Host`. */
+  /** Value of the request header `Host`. */
   host: string;
-  /** The requested path before the path for the instance; empty when the host name addresses the deployment. */
+  /** Part of the requested path before the instance's path; empty if the host name identifies the deployment. */
   prefix: string;
   user_id: string;
   /** Whether pages of the request's `Origin` may read responses of this service. */
   corsAllowed: boolean;
 }
 
-/** Headers of a single connection (RFC 9110, 7.6.1). */
+/** Headers that apply to a single connection (RFC 9110, 7.6.1). */
 const HOP_BY_HOP = new Set([
   "connection",
   "keep-alive",
@@ -41,9 +41,9 @@ const REPLACED_HEADERS = new Set([
   "x-forwarded-port",
   "x-forwarded-prefix",
   "x-forwarded-proto",
-  // Node responds to it.
+  // Node.js answers `Expect: 100-continue` itself.
   "expect",
-  // Set by framingOf, even when the header Connection names it.
+  // Set by framingOf, even if the header `Connection` lists this header.
   "content-length",
 ]);
 
@@ -62,7 +62,7 @@ const ORIGIN_WIDE_HEADERS = new Set([
   "x-content-type-options",
 ]);
 
-/** The header Connection names further headers of a single connection. */
+/** The header `Connection` lists further headers that apply to a single connection. */
 const namedIn = (connection: string | undefined): ReadonlySet<string> =>
   new Set(connection?.split(",").map((name) => name.trim().toLowerCase()));
 
@@ -76,13 +76,13 @@ function filtered(raw: readonly string[], isKept: (name: string) => boolean): st
   return kept;
 }
 
-/** The framing of the body, in a single header. Node refuses requests with both. */
+/** Framing header of the body: Content-Length or Transfer-Encoding. Node.js rejects requests with both headers. */
 function framingOf({ headers }: IncomingMessage): string[] {
   if (headers["transfer-encoding"] !== undefined) return ["Transfer-Encoding", "chunked"];
   return headers["content-length"] === undefined ? [] : ["Content-Length", headers["content-length"]];
 }
 
-/** Whether a body follows the headers. */
+/** Whether the request has a body. */
 export const hasBody = ({ headers }: IncomingMessage): boolean =>
   headers["transfer-encoding"] !== undefined || Number(headers["content-length"] ?? 0) > 0;
 
@@ -102,7 +102,7 @@ export function requestHeaders(
   kept.push("X-Forwarded-For", before === undefined ? origin.client : `${before}, ${origin.client}`);
   kept.push("X-Forwarded-Proto", origin.proto, "X-Forwarded-Host", origin.host);
   if (origin.prefix !== "") kept.push("X-Forwarded-Prefix", origin.prefix);
-  // User ids are any text, headers are ASCII.
+  // User IDs can contain any character, but headers must be ASCII.
   kept.push("X-Api-Key", api_key, "x-threadmill-user", encodeURI(origin.user_id.toWellFormed()));
   return kept;
 }
@@ -127,8 +127,8 @@ export function responseHeaders(
 }
 
 /**
- * The external location of an instance's redirect. Only redirects are changed: clients append the `Location` of a stream to their
- * base URL, which ends with the prefix.
+ * Converts the location of an instance's redirect to an external URL. Only redirects are changed: clients append the `Location` of a
+ * stream to a base URL that already ends with the prefix.
  */
 function below(location: string, address: string, prefix: string): string {
   const path = location.startsWith(`${address}/`) ? location.slice(address.length) : location;

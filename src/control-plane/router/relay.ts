@@ -6,27 +6,27 @@ import type { Target } from "./routes.ts";
 export interface Call {
   request: IncomingMessage;
   response: ServerResponse;
-  /** Path and query for the instance, with a leading slash. */
+  /** Path and query of the request to the instance, with a leading slash. */
   path: string;
   origin: Origin;
 }
 
-/** An instance did not answer. No part of the response was sent. */
+/** An instance did not respond. No part of a response was sent to the client. */
 export interface Failure {
   error: Error;
-  /** Whether the instance may have received a part of the request. */
+  /** Whether the instance may have received part of the request. */
   wasSent: boolean;
-  /** Whether the connection was reused. The instance may have closed it at the same moment. */
+  /** Whether the connection was reused. The instance may have closed a reused connection at the same moment. */
   wasReused: boolean;
 }
 
 /**
- * Idle connections are closed after this time. Node servers close them after 5 s, and a request that is sent at that moment is lost.
+ * Idle connections are closed after this time. Node.js servers close idle connections after 5 s, and a request that is sent at that moment is lost.
  * Without a timeout Node's agent also ignores the `Keep-Alive` header of responses, which can be shorter.
  */
 const IDLE_MS = 4_000;
 
-/** Time limit for a connection to an instance. */
+/** Time limit for connecting to an instance. */
 const CONNECT_MS = 5_000;
 
 /**
@@ -73,11 +73,11 @@ export function relay(call: Call, target: Target, agent: Agent | false): Promise
   });
 }
 
-/** The body is not read before the connection is open: until then another instance can receive it. */
+/** The body is not read until the connection is open, because another instance may have to receive it. */
 function whenConnected(sent: ClientRequest, ready: () => void): void {
   sent.once("socket", (socket: Socket) => {
     if (!socket.connecting) return ready();
-    const late = () => sent.destroy(new Error(`No connection within ${CONNECT_MS} ms.`));
+    const late = () => sent.destroy(new Error(`No connection to the instance within ${CONNECT_MS} ms.`));
     socket.setTimeout(CONNECT_MS, late);
     socket.once("connect", () => {
       socket.setTimeout(0, late);
@@ -89,13 +89,13 @@ function whenConnected(sent: ClientRequest, ready: () => void): void {
 function pass(answer: IncomingMessage, { response, origin }: Call, target: Target): void {
   if (response.destroyed) return;
   response.writeHead(answer.statusCode ?? 502, answer.statusMessage, responseHeaders(answer, target, origin));
-  // A broken response must not look complete.
+  // The client must not mistake a broken response for a complete response.
   answer.once("error", () => response.destroy());
   answer.once("close", () => {
     if (!answer.complete) response.destroy();
   });
   answer.pipe(response);
-  // Headers are sent together with the part of the body from the same read. Without such a part they are sent at once.
+  // Headers are sent together with body data from the same read. If there is no such data, headers are sent immediately.
   setImmediate(() => {
     if (!answer.readableDidRead && !response.writableEnded && !response.destroyed) response.flushHeaders();
   });

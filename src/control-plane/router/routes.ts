@@ -20,11 +20,11 @@ export interface Target extends Upstream {
 
 interface Route {
   targets: readonly Target[];
-  /** When the reconciler of this process last set the route; undefined for a route from the rows. */
+  /** Time at which the reconciler of this process set the route; undefined for a route from the database. */
   local_set_at: number | undefined;
 }
 
-/** The instances that take the requests of each deployment, as this process knows them. A change replaces one entry. */
+/** Cached routes: the instances that receive the requests of each deployment. A change replaces one entry. */
 export class Routes {
   readonly #wait: Wait;
   readonly #by_id = new Map<string, Route>();
@@ -67,7 +67,7 @@ export class Routes {
     this.#wake(deployment_id);
   }
 
-  /** Resolves with the next change of a deployment's route, or after `ms`. */
+  /** Resolves at the next change of a deployment's route, or after `ms`. */
   async change(deployment_id: string, ms: number): Promise<void> {
     const waiting = this.#waiting.get(deployment_id) ?? new AbortController();
     this.#waiting.set(deployment_id, waiting);
@@ -84,7 +84,7 @@ export class Routes {
 function targetOf(upstream: Upstream): Target[] {
   const url = URL.parse(upstream.address);
   if (url?.protocol !== "http:") return [];
-  // Node's client takes an IPv6 address without its brackets.
+  // The HTTP client of Node.js requires an IPv6 address without brackets.
   return [{ ...upstream, hostname: url.hostname.replaceAll(/[[\]]/g, ""), port: url.port || "80" }];
 }
 
@@ -100,22 +100,22 @@ export interface RouteReaderOptions {
 const RESYNC_MS = 5_000;
 
 /**
- * A route that the reconciler of this process has set takes precedence over the rows for this long, because it switches before its
- * commit. After that another process may have claimed the deployment, and the rows apply.
+ * For this time, a route from the reconciler of this process takes precedence over the rows, because the reconciler switches the
+ * traffic before it commits. Later, another process may have claimed the deployment, and the rows take precedence.
  */
 const LOCAL_ROUTE_TTL_MS = 10_000;
 
-/** Deployments for each query. */
+/** Maximum number of deployments per query. */
 const BATCH = 500;
 
 /**
- * Reads routes from the database: at the first request for a deployment, and then at each hint. On SQLite there is one process, so
- * a route that its reconciler has set stays valid.
+ * Reads routes from the database at the first request for a deployment, and then after each hint. SQLite has only one process, so a
+ * route from the reconciler stays valid.
  */
 export class RouteReader implements BackgroundService {
   readonly #options: RouteReaderOptions;
   readonly #lookups = new Map<string, Promise<Deployment | undefined>>();
-  /** Deployments whose rows are being read; true: a hint arrived meanwhile. */
+  /** Deployments whose rows are being read. The value is true if a hint arrived during the read. */
   readonly #reading = new Map<string, boolean>();
   readonly #resyncing: BackgroundService;
   readonly #isSingleProcess: boolean;
@@ -154,7 +154,7 @@ export class RouteReader implements BackgroundService {
     return this.#options.routes.find(slug);
   }
 
-  /** Reads the rows of a deployment once at a time, and again when a hint arrived meanwhile. */
+  /** Reads the rows of a deployment, never twice at the same time. Reads again if a hint arrived during the read. */
   async #onHint(deployment_id: string): Promise<void> {
     if (!this.#needs(deployment_id)) return;
     if (this.#reading.has(deployment_id)) return void this.#reading.set(deployment_id, true);
@@ -182,7 +182,7 @@ export class RouteReader implements BackgroundService {
     for (const id of deployment_ids) if (!found.has(id) && this.#mayReplace(id)) this.#options.routes.remove(id);
   }
 
-  /** Reads again when the reconciler of this process has changed a route meanwhile. */
+  /** Reads the rows again if the reconciler of this process has changed a route during the read. */
   async #read(read: (tx: Tx) => Promise<RouteRow[]>): Promise<RouteRow[]> {
     const { database, routes } = this.#options;
     for (;;) {
@@ -211,8 +211,8 @@ export class RouteReader implements BackgroundService {
       const opened = this.#options.seal.open(api_key, apiKeyAad({ tenant_id, instance_id }));
       return [{ instance_id, address, api_key: opened }];
     } catch (error) {
-      // The instance gets no requests.
-      this.#options.log.error({ error, instance_id }, "instance API key not decrypted");
+      // The instance receives no requests.
+      this.#options.log.error({ error, instance_id }, "decryption of an instance API key failed");
       return [];
     }
   }

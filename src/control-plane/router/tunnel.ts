@@ -8,9 +8,9 @@ import type { Target } from "./routes.ts";
 export interface UpgradeCall {
   request: IncomingMessage;
   socket: Socket;
-  /** Bytes after the request that the client has sent. */
+  /** Bytes that the client has already sent after the request. */
   head: Buffer;
-  /** Path and query for the instance, with a leading slash. */
+  /** Path and query of the request to the instance, with a leading slash. */
   path: string;
   origin: Origin;
 }
@@ -21,8 +21,8 @@ const UPGRADE = ["Connection", "Upgrade", "Upgrade", "websocket"];
 const KEEP_ALIVE_MS = 30_000;
 
 /**
- * Forwards an upgrade to an instance and joins the two connections when it accepts. A refusal is forwarded unchanged. Ends when both
- * connections have ended; the end of one ends the other.
+ * Forwards an upgrade to an instance, and connects client and instance if the instance accepts. A rejection is forwarded unchanged.
+ * When one connection ends, the other connection is ended, too.
  *
  * @returns the failure; undefined when a response has started or the client has disconnected
  */
@@ -72,7 +72,7 @@ function headOf({ statusCode, statusMessage }: IncomingMessage, headers: readonl
   return `${head}\r\n`;
 }
 
-/** The end of one connection ends the other after its buffered bytes are sent. */
+/** When one connection ends, the other connection ends after its buffered bytes are sent. */
 function join(one: Socket, other: Socket, ended: () => void): void {
   let open = 2;
   for (const [from, to] of [

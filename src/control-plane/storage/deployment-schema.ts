@@ -1,12 +1,12 @@
 import { type RawBuilder, sql } from "kysely";
 import type { Tx } from "../../platform/database/database.ts";
 
-/** The Postgres user of the service lacks a privilege. The message has the statement that a superuser has to run. */
+/** The Postgres user of the service lacks a privilege. The message contains the statement that a superuser must run. */
 export class MissingPrivilegeError extends Error {}
 
 /**
- * Creates the Postgres schema of a deployment's threads and runs, and the role that owns it and nothing else. Objects that an
- * earlier version created as the user of the service are transferred to the role.
+ * Creates the Postgres schema of a deployment's threads and runs, and a role that owns only this schema. Objects that an earlier
+ * version created as the service's Postgres user are transferred to the role.
  *
  * @returns the name of the role
  * @throws MissingPrivilegeError
@@ -17,7 +17,7 @@ export async function ensureDeploymentSchema(tx: Tx, name: string, password: str
   if (!exists) await requirePrivileges(tx);
   const [schema, owner, secret] = [sql.id(name), sql.id(role), sql.lit(password)];
   await execute(sql`${sql.raw(exists ? "alter" : "create")} role ${owner} login password ${secret}`);
-  // Only a member of a role can change the owner of an object to it.
+  // Only a member of a role can transfer objects to the role.
   await execute(sql`grant ${owner} to current_user`);
   await execute(sql`create schema if not exists ${schema}`);
   await execute(sql`alter schema ${schema} owner to ${owner}`);
@@ -35,7 +35,7 @@ export async function dropDeploymentSchema(tx: Tx, name: string): Promise<void> 
   await tx.run(sql`drop role ${sql.id(role)}`.compile(tx.k));
 }
 
-/** All databases of a server share their roles, so the name contains the oid of the database. A copied database gets other roles. */
+/** All databases of a server share their roles, so the role name contains the OID of the database. A copied database gets different roles. */
 async function roleOf(tx: Tx, name: string): Promise<{ role: string; exists: boolean }> {
   const query = sql<{ role: string; exists: boolean }>`
     select role, exists (select 1 from pg_roles where rolname = role) as exists
@@ -43,7 +43,7 @@ async function roleOf(tx: Tx, name: string): Promise<{ role: string; exists: boo
   return (await tx.first(query.compile(tx.k))) as { role: string; exists: boolean };
 }
 
-/** Objects of a schema that another role owns, with names that Postgres has quoted. The sequences of a table change with it. */
+/** Objects of a schema that are owned by another role, with names quoted by Postgres. Sequences change owner together with their table. */
 const objectsOfOtherOwners = (name: string, role: string) => sql<{ kind: "table" | "routine"; quoted_name: string }>`
   select 'table' as kind, c.oid::regclass::text as quoted_name from pg_class c join pg_namespace n on n.oid = c.relnamespace
   where n.nspname = ${name} and c.relkind in ('r', 'p', 'v', 'm', 'S') and pg_get_userbyid(c.relowner) <> ${role}
@@ -67,7 +67,7 @@ async function requirePrivileges(tx: Tx): Promise<void> {
       `Each deployment needs a Postgres role, and "${found.name}" lacks the privilege CREATEROLE.`,
       `ALTER ROLE "${found.name}" CREATEROLE`,
     );
-  // The service could use objects that other roles create in this schema instead of its own.
+  // Otherwise the service could use objects that other roles create in this schema instead of the service's objects.
   if (found.is_public_open)
     throw missing(
       'Every Postgres role may create objects in the schema "public".',

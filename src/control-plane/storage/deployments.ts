@@ -3,7 +3,7 @@ import { nowMs, type Tx } from "../../platform/database/database.ts";
 import type { DeploymentStatus } from "../contract/records.ts";
 import type { DeploymentRow, RevisionRow } from "./schema.ts";
 
-/** A deployment with the shown fields of its latest revision; null without a revision. */
+/** A deployment with fields of its latest revision. These fields are null if there is no revision. */
 export type ShownDeployment = DeploymentRow & {
   source_revision_config: string | null;
   image_version: string | null;
@@ -23,7 +23,7 @@ const INITIAL = {
 
 export type NewDeployment = Omit<DeploymentRow, keyof typeof INITIAL>;
 
-/** Returns undefined when the name exists in the workspace, or the slug in any workspace. */
+/** Returns undefined if the name exists in the workspace, or the slug in any workspace. */
 export const insertDeployment = (tx: Tx, deployment: NewDeployment): Promise<DeploymentRow | undefined> =>
   tx.first(
     tx.k
@@ -33,7 +33,7 @@ export const insertDeployment = (tx: Tx, deployment: NewDeployment): Promise<Dep
       .returningAll(),
   );
 
-/** Returns the stored password, which an earlier call may have set. */
+/** Stores a password unless an earlier call has stored one. Returns the stored password. */
 export async function setDatabasePasswordIfUnset(tx: Tx, deployment_id: string, sealed: string): Promise<string> {
   const query = tx.k
     .updateTable("deployments")
@@ -78,14 +78,14 @@ interface DeploymentFilter {
   name?: string | undefined;
   name_contains?: string | undefined;
   status?: string | undefined;
-  /** Whether it is bound to a listener. */
+  /** Whether the deployment is bound to a listener. */
   has_listener?: boolean | undefined;
   image_version?: string | undefined;
   deployment_type?: string | undefined;
   deployment_ids?: readonly string[] | undefined;
 }
 
-/** Newest first; with `name_contains` an exact match comes before the others. */
+/** Newest first. With `name_contains`, an exact match is listed first. */
 export function listDeployments(tx: Tx, filter: DeploymentFilter): Promise<ShownDeployment[]> {
   const { name, name_contains, status, has_listener, image_version, deployment_type, deployment_ids } = filter;
   const configField = (field: string) => tx.dialect.jsonText(sql.ref<string>("d.source_config"), field);
@@ -140,11 +140,11 @@ export const setLatestRevision = (
       .where("deployment_id", "=", deployment_id),
   );
 
-/** Makes the deployment claimable for a reconciler at once. */
+/** Makes the deployment immediately claimable for a reconciler. */
 export const requestReconcile = (tx: Tx, deployment_id: string): Promise<number> =>
   tx.run(tx.k.updateTable("deployments").set({ look_at: nowMs }).where("deployment_id", "=", deployment_id));
 
-/** Returns the ids of existing deployments, including those that were marked before. */
+/** Returns the IDs of existing deployments, including deployments that were already being deleted. */
 export async function markForDeletion(
   tx: Tx,
   tenant_id: string,
@@ -161,7 +161,7 @@ export async function markForDeletion(
   return new Set(rows.map((row) => row.deployment_id));
 }
 
-/** The caller has stopped the instances. */
+/** The caller must have stopped the instances. */
 export async function deleteDeploymentRows(tx: Tx, deployment_id: string): Promise<void> {
   for (const table of ["deployment_logs", "source_uploads", "instances", "revisions", "deployments"] as const)
     await tx.run(tx.k.deleteFrom(table).where("deployment_id", "=", deployment_id));

@@ -36,8 +36,8 @@ export const insertInstances = (tx: Tx, instances: readonly NewInstance[]): Prom
   );
 
 /**
- * Records an instance that a driver has started or attached to. An instance with another handle is `starting` again; a draining
- * instance stays draining. Returns 0 and writes nothing when the row has these values.
+ * Records an instance that a driver has started or attached to. If the handle has changed, the instance is `starting` again; a
+ * draining instance stays draining. Returns 0 and writes nothing if the row already has these values.
  */
 export const recordStarted = (
   tx: Tx,
@@ -65,7 +65,7 @@ export const recordStarted = (
       ),
   );
 
-/** An instance and the handle that the caller has read. Writes apply only while the handle is current. */
+/** An instance with a handle that was read before. Writes apply only if the handle has not changed. */
 interface InstanceHandle {
   instance_id: string;
   handle: string | null;
@@ -98,7 +98,7 @@ export const scheduleRestart = (tx: Tx, instance: InstanceHandle, after_ms: numb
 export const resetRestarts = (tx: Tx, instance: InstanceHandle): Promise<number> =>
   tx.run(current(tx, instance).set({ restarts: 0, updated_at: nowMs }).where("state", "=", "ready"));
 
-/** Drains instances: they are stopped after `drain_ms`, or at an earlier time that was set before. */
+/** Drains instances, which are stopped after `drain_ms`, or at an earlier time if one was already set. */
 export const drainInstances = (tx: Tx, instance_ids: readonly string[], drain_ms: number): Promise<number> =>
   tx.run(
     tx.k
@@ -108,7 +108,7 @@ export const drainInstances = (tx: Tx, instance_ids: readonly string[], drain_ms
       .where((e) => e.or([e("state", "<>", "draining"), e("drain_until", ">", sql<number>`now_ms() + ${drain_ms}`)])),
   );
 
-/** As {@link drainInstances}, without a delay, for all instances of a rollout. */
+/** Like {@link drainInstances}, without a delay, for all instances of a rollout. */
 export const drainRollout = (
   tx: Tx,
   { revision_id, rollout }: Pick<InstanceRow, "revision_id" | "rollout">,
@@ -124,7 +124,7 @@ export const drainRollout = (
 export const deleteInstance = (tx: Tx, instance_id: string): Promise<number> =>
   tx.run(tx.k.deleteFrom("instances").where("instance_id", "=", instance_id));
 
-/** The ids among these that have a row. */
+/** Returns the IDs that have a row. */
 export async function knownInstances(tx: Tx, instance_ids: readonly string[]): Promise<Set<string>> {
   if (instance_ids.length === 0) return new Set();
   const rows = await tx.all(
@@ -133,13 +133,13 @@ export async function knownInstances(tx: Tx, instance_ids: readonly string[]): P
   return new Set(rows.map((row) => row.instance_id));
 }
 
-/** A deployment with one of the instances that take its requests; null without an instance. */
+/** A deployment with an instance that receives its requests. The instance fields are null if there is no such instance. */
 export type RouteRow = Pick<DeploymentRow, "deployment_id" | "slug" | "tenant_id"> & {
   [Column in "instance_id" | "address" | "api_key"]: InstanceRow[Column] | null;
 };
 
 /**
- * The ready instances of the active revision, without those of a rollout in progress. Deployments that are being deleted have no
+ * The ready instances of the active revision, except instances of a rollout in progress. Deployments that are being deleted have no
  * route.
  */
 const routeRows = (tx: Tx) =>
@@ -156,7 +156,7 @@ const routeRows = (tx: Tx) =>
     .select(["d.deployment_id", "d.slug", "d.tenant_id", "i.instance_id", "i.address", "i.api_key"])
     .where("d.status", "<>", "AWAITING_DELETE");
 
-/** Empty when the deployment does not exist. */
+/** Returns an empty list if the deployment does not exist. */
 export const routesOfSlug = (tx: Tx, slug: string): Promise<RouteRow[]> =>
   tx.all(routeRows(tx).where("d.slug", "=", slug));
 

@@ -7,14 +7,14 @@ export interface DeploymentLease {
   epoch: number;
 }
 
-/** A `look_at` without a date: nothing is to be done until a request changes the deployment. Year 10000, exact as a double. */
+/** Value of `look_at` if nothing is to be done until a request changes the deployment: the year 10000, exact as a double. */
 const NEVER = 253_402_300_800_000;
 
 const isFree = sql<boolean>`(lease_until is null or lease_until < now_ms())`;
 
 const RELEASED = { lease_holder: null, lease_until: null };
 
-/** Needs no transaction. A claim is a write even when it finds nothing. */
+/** Needs no transaction. Avoids the write of a claim, which would occur even if no deployment can be claimed. */
 export const hasClaimableDeployment = async (tx: Tx): Promise<boolean> =>
   (await tx.first(
     tx.k.selectFrom("deployments").select("deployment_id").where("look_at", "<=", nowMs).where(isFree).limit(1),
@@ -46,7 +46,7 @@ export const claimDeployments = (
       .returningAll(),
   );
 
-/** A deployment that is not among the results has another holder or was deleted. */
+/** Renews leases. A deployment that is missing from the result has another holder or was deleted. */
 export const renewDeploymentLeases = (
   tx: Tx,
   { holder, lease_ms, deployment_ids }: { holder: string; lease_ms: number; deployment_ids: readonly string[] },
@@ -60,11 +60,11 @@ export const renewDeploymentLeases = (
       .returning(["deployment_id", "lease_epoch"]),
   );
 
-/** The deployment and the time of the database; undefined when another process holds it, or it was deleted. */
+/** Returns the deployment and the database time; undefined if another process holds the lease, or the deployment was deleted. */
 export const findIfHeld = (tx: Tx, lease: DeploymentLease): Promise<(DeploymentRow & { now: number }) | undefined> =>
   tx.first(held(tx, lease));
 
-/** The fence: as {@link findIfHeld}, with the row locked until the transaction ends, so that no other process claims it meanwhile. */
+/** The fence. Like {@link findIfHeld}, but locks the row, so that no other process claims the deployment during the transaction. */
 export const lockIfHeld = (tx: Tx, lease: DeploymentLease): Promise<(DeploymentRow & { now: number }) | undefined> =>
   tx.first(tx.dialect.forUpdate(held(tx, lease)));
 
@@ -77,7 +77,7 @@ const held = (tx: Tx, { deployment_id, epoch }: DeploymentLease) =>
     .where("lease_epoch", "=", epoch)
     .where("lease_holder", "is not", null);
 
-/** Releases the lease of a deployment for which nothing is to be done. The caller has locked the row. */
+/** Releases the lease of a deployment without pending work. The caller must have locked the row. */
 export const releaseDeployment = (tx: Tx, { deployment_id, epoch }: DeploymentLease): Promise<number> =>
   tx.run(
     tx.k
@@ -87,10 +87,10 @@ export const releaseDeployment = (tx: Tx, { deployment_id, epoch }: DeploymentLe
       .where("lease_epoch", "=", epoch),
   );
 
-/** Releases all leases of a holder, so that other processes can claim the deployments at once. */
+/** Releases all leases of a holder, so that other processes can claim the deployments immediately. */
 export const releaseAllDeployments = (tx: Tx, holder: string): Promise<number> =>
   tx.run(tx.k.updateTable("deployments").set(RELEASED).where("lease_holder", "=", holder));
 
-/** For the start with the embedded database: this process is the only one, so the holders of all leases have ended. */
+/** Called at the start with the embedded database, which only one process uses: the holders of all leases have ended. */
 export const dropDeploymentLeases = (tx: Tx): Promise<number> =>
   tx.run(tx.k.updateTable("deployments").set(RELEASED).where("lease_holder", "is not", null));

@@ -3,7 +3,7 @@ import type { ListenerRow } from "./schema.ts";
 
 type NewListener = Omit<ListenerRow, "created_at" | "updated_at">;
 
-/** Returns undefined when the workspace has a listener with this compute_id. */
+/** Returns undefined if the workspace already has a listener with this compute_id. */
 export const insertListener = (tx: Tx, listener: NewListener): Promise<ListenerRow | undefined> =>
   tx.first(
     tx.k

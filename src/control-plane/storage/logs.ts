@@ -8,7 +8,7 @@ export type NewLogLine = Omit<DeploymentLogRow, "log_no">;
 export const insertLogLines = (tx: Tx, lines: readonly NewLogLine[]): Promise<void> =>
   insertMany(tx, "deployment_logs", lines);
 
-/** The last line of a page. Lines are sorted by time, then by insertion. */
+/** Position of the last line of a page. Lines are sorted by time, then by order of insertion. */
 export type LogCursor = Pick<DeploymentLogRow, "at" | "log_no">;
 
 interface LogFilter {
@@ -20,10 +20,10 @@ interface LogFilter {
   limit: number;
   after?: LogCursor | undefined;
   levels?: readonly string[] | undefined;
-  /** A part of the message, case-insensitive. */
+  /** Text that the message contains, case-insensitive. */
   query?: string | undefined;
   run_id?: string | undefined;
-  /** Inclusive, as is `end_at`. */
+  /** `start_at` and `end_at` are inclusive. */
   start_at?: number | undefined;
   end_at?: number | undefined;
 }
@@ -50,7 +50,7 @@ export function listLogLines(tx: Tx, filter: LogFilter): Promise<DeploymentLogRo
   return tx.all(query.orderBy("at", order).orderBy("log_no", order).limit(filter.limit));
 }
 
-/** `older_than_ms` is by the clock of the database. */
+/** `older_than_ms` is measured by the database clock. */
 export const deleteOldLogLines = (tx: Tx, older_than_ms: number): Promise<number> =>
   tx.run(tx.k.deleteFrom("deployment_logs").where("at", "<", sql<number>`${nowMs} - ${older_than_ms}`));
 
@@ -82,7 +82,7 @@ export const trimLogLines = (tx: Tx, deployment_id: string, max: number): Promis
       ),
   );
 
-/** The time of the last line of the revision's instances after `since`, if there is one. */
+/** Time of the last log line after `since` from the revision's instances, if any. */
 export async function lastLineSince(
   tx: Tx,
   { deployment_id, revision_id, since }: { deployment_id: string; revision_id: string; since: number },
@@ -99,7 +99,7 @@ export async function lastLineSince(
   return row?.at;
 }
 
-/** Deletes up to `limit` lines of a deployment, oldest first. Returns the number of lines. */
+/** Deletes up to `limit` lines of a deployment, oldest first. Returns the number of deleted lines. */
 export const deleteLogLines = (tx: Tx, deployment_id: string, limit: number): Promise<number> =>
   tx.run(
     tx.k

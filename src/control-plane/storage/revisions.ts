@@ -63,7 +63,7 @@ export function listRevisions(
   return tx.all(query.orderBy("seq", "desc").limit(limit).offset(offset));
 }
 
-/** The caller has locked the deployment. */
+/** The caller must have locked the deployment. */
 export async function hasRevisionInProgress(tx: Tx, deployment_id: string): Promise<boolean> {
   const query = tx.k.selectFrom("revisions").select("revision_id").where("deployment_id", "=", deployment_id);
   return (await tx.first(query.where("status", "in", IN_PROGRESS).limit(1))) !== undefined;
@@ -71,7 +71,7 @@ export async function hasRevisionInProgress(tx: Tx, deployment_id: string): Prom
 
 export const SKIPPED_MESSAGE = "Replaced in the queue by a newer revision.";
 
-/** The caller has locked the deployment, and then queues a newer revision. */
+/** Skips the queued revision before a newer revision is queued. The caller must have locked the deployment. */
 export const skipQueued = (tx: Tx, deployment_id: string): Promise<number> =>
   tx.run(
     tx.k
@@ -81,7 +81,7 @@ export const skipQueued = (tx: Tx, deployment_id: string): Promise<number> =>
       .where("status", "=", "QUEUED"),
   );
 
-/** Deploys a revision again that was deployed before and has an artifact. The caller has locked the deployment. */
+/** Redeploys a revision that was DEPLOYED before and has an artifact. The caller must have locked the deployment. */
 export const redeployIfBuilt = (tx: Tx, revision_id: string): Promise<number> =>
   tx.run(
     tx.k
@@ -100,7 +100,7 @@ export const redeployIfBuilt = (tx: Tx, revision_id: string): Promise<number> =>
       .where((e) => e.or([e("status", "=", "DEPLOYED"), e("deployed_at", "is not", null)])),
   );
 
-/** Requests an interrupt from the reconciler. Returns undefined when the revision has ended or does not exist. */
+/** Requests an interrupt from the reconciler. Returns undefined if the revision has ended or does not exist. */
 export const requestInterruptIfInProgress = (
   tx: Tx,
   { tenant_id, deployment_id, revision_id }: RevisionKey,
@@ -114,7 +114,7 @@ export const requestInterruptIfInProgress = (
       .returningAll(),
   );
 
-/** The revisions in progress, the active one, and those of instances, by `seq`. */
+/** Revisions in progress, the active revision, and revisions with instances, ordered by `seq`. */
 export const reconciledRevisions = (
   tx: Tx,
   { deployment_id, active_revision_id }: Pick<DeploymentRow, "deployment_id" | "active_revision_id">,
@@ -144,13 +144,13 @@ export interface StatusTransition {
   to: RevisionStatus;
   status_message: string | null;
   artifact?: string;
-  /** With the commit that was built. */
+  /** Revision config with the SHA of the commit that was built. */
   source_revision_config?: string;
   /** Whether `to` is a terminal status, which also clears a requested interrupt. */
   is_terminal: boolean;
 }
 
-/** Changes the status of a revision if it is `from`. Returns false and writes nothing otherwise. */
+/** Changes the status of a revision if the current status is `from`. Otherwise writes nothing and returns false. */
 export const transitionIfStatus = async (
   tx: Tx,
   { revision_id, from, to, status_message, artifact, source_revision_config, is_terminal }: StatusTransition,
@@ -166,7 +166,7 @@ export const transitionIfStatus = async (
         ...(artifact !== undefined && { artifact }),
         ...(source_revision_config !== undefined && { source_revision_config }),
         ...(from === "BUILDING" && artifact !== undefined && { built_at: nowMs }),
-        // Higher than in all earlier rollouts of the deployment, even after the clock was set back: instances compare it.
+        // Instances compare this value, so it must increase with every rollout, even if the clock is set back.
         ...(to === "DEPLOYING" && {
           deploying_at: sql<number>`(select case when max(r.deploying_at) >= now_ms() then max(r.deploying_at) + 1 else now_ms() end
             from revisions r where r.deployment_id = revisions.deployment_id)`,
@@ -200,8 +200,8 @@ export const setActiveRevision = (
   );
 
 /**
- * Clears the artifacts of a deployment's builds, except for revisions in progress, the active one, those of instances, and the last
- * `keep_count` that were deployed. Images are not builds, so they stay.
+ * Clears the artifacts of a deployment's builds. Keeps the artifacts of revisions in progress, of the active revision, of revisions
+ * with instances, and of the last `keep_count` deployed revisions. Does not affect images.
  */
 export const clearOldArtifacts = (
   tx: Tx,
@@ -241,7 +241,7 @@ export const clearOldArtifacts = (
   );
 
 /**
- * Stores the permanent name of a revision's image, unless another process has stored one.
+ * Stores the permanent name of a revision's image, unless another process has already stored a name.
  *
  * @returns the stored artifact
  */

@@ -16,38 +16,38 @@ declare module "../../platform/database/schema.ts" {
   }
 }
 
-/** reconcile/revision-transitions.ts has the transitions. */
+/** reconcile/revision-transitions.ts defines the status transitions. */
 export type RevisionStatus = Exclude<ShownRevisionStatus, "UNKNOWN">;
 
 export interface DeploymentRow {
   deployment_id: string;
   tenant_id: string;
   name: string;
-  /** The name in paths and host names, unique over all workspaces. */
+  /** Name of the deployment in paths and host names, unique across all workspaces. */
   slug: string;
   /** `github`, `external_docker`, `internal_docker` or `internal_source`. */
   source: string;
   source_config: string;
-  /** `[{name, value}]` of the latest revision, sealed; null for none. */
+  /** Secrets of the latest revision as `[{name, value}]`, sealed; null if there are no secrets. */
   secrets: string | null;
   secret_references: string;
-  /** The password of its Postgres role, sealed; null before the first start of an instance. */
+  /** Password of the deployment's Postgres role, sealed; null before the first start of an instance. */
   database_password: string | null;
   status: DeploymentStatus;
   latest_revision_id: string | null;
-  /** The revision that serves. Only a switch of the traffic changes it. */
+  /** Revision that serves requests. Changed only by a switch of the traffic. */
   active_revision_id: string | null;
   /** The `seq` of the next revision. */
   next_seq: number;
   created_by: string;
   created_at: number;
   updated_at: number;
-  /** The process that reconciles the deployment, and the end of its lease. */
+  /** Process that reconciles the deployment, and the expiry time of the process's lease. */
   lease_holder: string | null;
   lease_until: number | null;
-  /** Fencing token, incremented with each claim. Every write of a reconciler checks it. */
+  /** Fencing token, incremented with each claim. Every write of a reconciler checks the token. */
   lease_epoch: number;
-  /** When a reconciler may claim a deployment without a lease. Every change of the desired state sets it to now. */
+  /** Earliest time at which a reconciler may claim the deployment. Every change of the desired state sets this time to now. */
   look_at: number;
 }
 
@@ -55,34 +55,34 @@ export interface RevisionRow {
   revision_id: string;
   deployment_id: string;
   tenant_id: string;
-  /** 1, 2, 3 ... within the deployment. */
+  /** Number of the revision within the deployment: 1, 2, 3 ... */
   seq: number;
   source: string;
-  /** The config of the deployment when the revision was created. */
+  /** Copy of the deployment's config from the creation of the revision. */
   source_config: string;
   source_revision_config: string;
-  /** `[{name, value}]` when the revision was created, sealed; null for none. */
+  /** Copy of the secrets from the creation of the revision, sealed; null if there are no secrets. */
   secrets: string | null;
   secret_references: string;
   status: RevisionStatus;
-  /** Why the revision failed, or the last observation of its instances. */
+  /** Reason of a failure, or the last observation of the revision's instances. */
   status_message: string | null;
-  /** The build: the name of a folder, or an image by digest. A revision with an artifact can be deployed again. */
+  /** Folder name of the build, or image name with digest. */
   artifact: string | null;
   image_version: string | null;
-  /** 1: an interrupt was requested. */
+  /** 1 if an interrupt was requested. */
   interrupt_asked: number;
   built_at: number | null;
-  /** The start of the rollout and of its deadline. Unique among the rollouts of a deployment. */
+  /** Start time of the rollout, from which the deadline is computed. Unique among the rollouts of a deployment. */
   deploying_at: number | null;
-  /** Set when the revision is deployed again for the first time; not null means that it has been DEPLOYED once. */
+  /** Not null if the revision was DEPLOYED before. Set when the revision is deployed again for the first time. */
   deployed_at: number | null;
   created_by: string;
   created_at: number;
   updated_at: number;
 }
 
-/** `wanted` has no process yet; `draining` takes no new requests. The row is deleted when the instance has stopped. */
+/** A `wanted` instance has no process yet; a `draining` instance receives no new requests. The row of a stopped instance is deleted. */
 type InstanceState = "wanted" | "starting" | "ready" | "draining";
 
 export interface InstanceRow {
@@ -90,13 +90,13 @@ export interface InstanceRow {
   deployment_id: string;
   revision_id: string;
   tenant_id: string;
-  /** `deploying_at` of its rollout. A revision that is deployed again gets new instances besides those that serve. */
+  /** `deploying_at` of the rollout. A revision that is deployed again gets new instances in addition to its serving instances. */
   rollout: number;
-  /** 0, 1, 2 ... within the rollout. */
+  /** Number of the instance within the rollout: 0, 1, 2 ... */
   replica: number;
   /** `kind` of the driver. */
   driver: string;
-  /** The driver's reference, which survives restarts: pid and start time, or the container's id. */
+  /** The driver's reference, which survives restarts: pid and start time, or container ID. */
   handle: string | null;
   /** `http://127.0.0.1:port`; null before the start. */
   address: string | null;
@@ -114,7 +114,7 @@ export interface InstanceRow {
 type DeploymentLogTable = Omit<DeploymentLogRow, "log_no"> & { log_no: Generated<number> };
 
 export interface DeploymentLogRow {
-  /** The id of the line on the wire. It is stable, so that clients recognize lines that they have. */
+  /** ID of the line in the API. The ID is stable, so that clients can deduplicate lines. */
   log_no: number;
   deployment_id: string;
   revision_id: string;

@@ -5,7 +5,7 @@ import type { SourceUploadRow } from "./schema.ts";
 
 type NewUpload = Pick<SourceUploadRow, "object_path" | "tenant_id" | "deployment_id" | "token_digest">;
 
-/** @param ttl_ms validity of the URL, by the clock of the database */
+/** @param ttl_ms validity of the URL, measured by the database clock */
 export const insertUpload = (tx: Tx, upload: NewUpload, ttl_ms: number): Promise<number> =>
   tx.run(
     tx.k.insertInto("source_uploads").values({
@@ -17,7 +17,7 @@ export const insertUpload = (tx: Tx, upload: NewUpload, ttl_ms: number): Promise
     }),
   );
 
-/** An upload that is neither complete nor expired. */
+/** Finds an upload that is neither complete nor expired. */
 export const findOpenUpload = (tx: Tx, object_path: string): Promise<SourceUploadRow | undefined> =>
   tx.first(
     tx.k
@@ -28,7 +28,7 @@ export const findOpenUpload = (tx: Tx, object_path: string): Promise<SourceUploa
       .where("expires_at", ">", nowMs),
   );
 
-/** Completes an upload, which is kept for `ttl_ms`. Returns undefined when it was completed before or has expired. */
+/** Completes an upload and keeps it for `ttl_ms`. Returns undefined if the upload was already completed or has expired. */
 export const completeUploadIfOpen = (
   tx: Tx,
   { object_path, size_bytes, sha256 }: Pick<SourceUploadRow, "object_path" | "size_bytes" | "sha256">,
@@ -44,7 +44,7 @@ export const completeUploadIfOpen = (
       .returningAll(),
   );
 
-/** A completed upload. */
+/** Finds a completed upload. */
 export const findUpload = (
   tx: Tx,
   { deployment_id, object_path }: Pick<SourceUploadRow, "deployment_id" | "object_path">,
@@ -57,7 +57,7 @@ export const findUpload = (
       .where("size_bytes", "is not", null),
   );
 
-/** Keeps a completed upload for `ttl_ms` from now, so that a revision can name it. */
+/** Keeps a completed upload for `ttl_ms` from now, so that a revision can refer to the upload. */
 export const extendUpload = (
   tx: Tx,
   { deployment_id, object_path }: Pick<SourceUploadRow, "deployment_id" | "object_path">,
@@ -72,8 +72,8 @@ export const extendUpload = (
   );
 
 /**
- * Deletes expired uploads except those of revisions in progress, of the active revision, and of the latest, on which the next may
- * be based. Returns the deleted rows, whose files the caller removes.
+ * Deletes expired uploads. Keeps the uploads of revisions in progress, of the active revision, and of the latest revision, on which the
+ * next revision may be based. Returns the deleted rows; the caller must remove their files.
  */
 export const deleteExpiredUploads = (tx: Tx): Promise<SourceUploadRow[]> =>
   tx.all(
@@ -106,7 +106,7 @@ export const deleteExpiredUploads = (tx: Tx): Promise<SourceUploadRow[]> =>
       .returningAll(),
   );
 
-/** Deletes the uploads of a deployment. Returns the deleted rows, whose files the caller removes. */
+/** Deletes the uploads of a deployment. Returns the deleted rows; the caller must remove their files. */
 export const deleteUploads = (tx: Tx, deployment_id: string): Promise<SourceUploadRow[]> =>
   tx.all(tx.k.deleteFrom("source_uploads").where("deployment_id", "=", deployment_id).returningAll());
 

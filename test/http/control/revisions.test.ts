@@ -116,7 +116,7 @@ describe.each(databases)("revisions on %s", (database) => {
     const made = await create(ofImage());
     await api.become(made.latest_revision_id, status, { artifact: status === "DEPLOYED" ? null : "a" });
     const answer = await ask(made, made.latest_revision_id, "redeploy");
-    const reason = status === "DEPLOYED" ? "its build was removed" : `its status is ${status}`;
+    const reason = status === "DEPLOYED" ? "the build was removed" : `its status is ${status}`;
     expect([answer.status, answer.body.detail]).toEqual([400, expect.stringContaining(reason)]);
     expect(await statuses(made)).toEqual([status]);
   });

@@ -17,20 +17,20 @@ export const LABELS = {
 const DATA = "/threadmill-data";
 /** The mount point of a tmpfs. */
 const TMPFS = "/tmp";
-/** An image with this label and the value `true` gets a writable root file system. */
+/** An image whose label has the value `true` gets a writable root file system. */
 const WRITABLE_ROOT = "threadmill.writable-root";
 
-/** For deployments without a resource_spec. */
+/** Limits of deployments without a resource_spec. */
 const DEFAULT_CPUS = 2;
 const DEFAULT_MEMORY_MB = 2048;
-/** Includes threads: an agent server has about 20 for each graph host. */
+/** Limit for processes and threads. An agent server has about 20 threads for each graph host. */
 const MAX_PIDS = 1024;
 
 const MB = 2 ** 20;
-/** The service follows the log of a container, so the engine keeps little of it. */
+/** The service copies the log of a container, so the Docker Engine needs to keep only a small part. */
 const LOG_CONFIG = { Type: "json-file", Config: { "max-size": "32m", "max-file": "3" } };
 
-/** Network and port of a container. In the network `host` the service chooses the port, otherwise the engine does. */
+/** Network and port of a container. In the network `host` the service chooses the port, otherwise Docker does. */
 export type Endpoint = { network: string } | { network: "host"; port: number };
 
 interface ContainerInput {
@@ -40,15 +40,15 @@ interface ContainerInput {
   endpoint: Endpoint;
   /** The data folder of the deployment on this machine. */
   data_dir: string;
-  /** Undefined: the embedded database in the data folder. */
+  /** If undefined, the instance uses the embedded database in the data folder. */
   database_url: string | undefined;
-  /** `<uid>:<gid>`; undefined: the user of the image. */
+  /** `<uid>:<gid>`. If undefined, the container runs as the user of the image. */
   user: string | undefined;
-  /** Cores of the engine, which refuses a higher limit. */
+  /** CPU cores of the Docker host. Docker rejects a higher limit. */
   cores: number;
 }
 
-/** The name of an instance's container. Names are unique in the engine, so an instance never has two containers. */
+/** Container name of an instance. Docker enforces unique names, so an instance never has two containers. */
 export const containerName = (instance_id: string): string => `threadmill-${instance_id}`;
 
 export const labelOf = (kind: "service" | "deployment", id: string): string => `${LABELS[kind]}=${id}`;
@@ -67,7 +67,7 @@ export function containerOptions(input: ContainerInput): ContainerCreateOptions 
       [LABELS.instance]: spec.instance_id,
       [LABELS.deployment]: spec.deployment_id,
       [LABELS.revision]: spec.revision_id,
-      // Set even if empty: a label of the image must not choose the port that the router connects to.
+      // Set even if empty, so that a label of the image cannot choose the port that the router connects to.
       [LABELS.port]: isOnHost ? String(endpoint.port) : "",
     },
     ...(!isOnHost && { ExposedPorts: { [CONTAINER_PORT_KEY]: {} } }),
@@ -75,7 +75,7 @@ export function containerOptions(input: ContainerInput): ContainerCreateOptions 
       NetworkMode: endpoint.network,
       ...(!isOnHost && { PortBindings: { [CONTAINER_PORT_KEY]: [{ HostIp: "127.0.0.1", HostPort: "" }] } }),
       Binds: [`${data_dir}:${DATA}`],
-      // The init process ends all processes of the image's program, and returns its status, even after a kill.
+      // The init process ends all processes of the container and returns the program's exit status, even after a kill.
       Init: true,
       CapDrop: ["ALL"],
       SecurityOpt: ["no-new-privileges"],
@@ -95,21 +95,21 @@ const limitsOf = ({ spec: { resources }, cores }: ContainerInput): { cpus: numbe
   memory_mb: resources.memory_limit_mb ?? DEFAULT_MEMORY_MB,
 });
 
-/** The variables of the deployment and of the instance. None come from the environment of the service. */
+/** The variables of the deployment and of the instance. No variable comes from the environment of the service. */
 function environmentOf(input: ContainerInput): Record<string, string> {
   const { spec, endpoint, database_url, user } = input;
   const { cpus, memory_mb } = limitsOf(input);
   return {
-    // Another user cannot access the home of the image's user.
+    // A different user cannot access the home folder of the image's user.
     ...(user !== undefined && { HOME: TMPFS }),
     ...spec.env,
     API_KEYS: spec.api_key,
     PORT: String("port" in endpoint ? endpoint.port : CONTAINER_PORT),
     THREADMILL_HOST: "port" in endpoint ? "127.0.0.1" : "0.0.0.0",
     THREADMILL_DATA: DATA,
-    // During a rollout two revisions use the database.
+    // During a rollout, two revisions use the database.
     ...(database_url === undefined && { THREADMILL_SHARE_DATA: "1" }),
-    // Empty overrides a DATABASE_URL of the graphs.
+    // An empty value overrides the DATABASE_URL of the graphs.
     THREADMILL_DATABASE_URL: database_url ?? "",
     THREADMILL_HOST_MEMORY: `${Math.max(64, memory_mb)}MiB`,
     THREADMILL_HOSTS: String(Math.max(1, Math.floor(cpus))),

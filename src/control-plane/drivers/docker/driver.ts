@@ -13,18 +13,18 @@ import { PulledImages } from "./pulled-images.ts";
 export interface DockerDriverOptions {
   /** The driver stores its files in the subfolders `control/docker` and `control/data`. */
   data_dir: string;
-  /** The Unix socket of the engine on this machine. */
+  /** Path of the local Docker socket. */
   docker_socket: string;
-  /** Undefined: a network that the driver creates. */
+  /** Docker network. If undefined, the driver creates a network. */
   docker_network: string | undefined;
   docker_registries: readonly string[];
   database: Database;
-  /** URL of the service's Postgres, in which each deployment gets its own schema. Undefined: each gets its own SQLite database. */
+  /** URL of the service's Postgres, in which each deployment gets its own schema. If undefined, each deployment has its own SQLite database. */
   database_url: string | undefined;
   log: Log;
 }
 
-/** Runs deployments as containers of existing images. Connects at the first use, so a service without an engine starts. */
+/** Runs deployments as containers of existing images. Connects to Docker on first use, so the service starts without Docker. */
 export function createDockerDriver(options: DockerDriverOptions): DeployDriver {
   const { docker_socket, docker_network: network, database, database_url, log } = options;
   const folders = foldersIn(join(options.data_dir, "control"));

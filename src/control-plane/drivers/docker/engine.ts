@@ -3,16 +3,16 @@ import type Docker from "dockerode";
 
 const RESPONSE_TIMEOUT_MS = 60_000;
 
-/** The engine is not running, or the service may not access its socket. */
+/** The Docker Engine is not running, or the service cannot access the socket. */
 export class EngineUnavailableError extends Error {
   constructor(socket: string, reason: string) {
     super(
-      `The Docker engine at ${socket} cannot be reached (${reason}): start it, allow this service to access it, or set THREADMILL_DOCKER_HOST to its socket.`,
+      `Cannot connect to the Docker Engine at ${socket} (${reason}): start the engine, give this service access to the socket, or set THREADMILL_DOCKER_HOST to another socket.`,
     );
   }
 }
 
-/** The engine at a Unix socket. The client is loaded with the first call. */
+/** Client of the Docker Engine at a Unix socket. The library is loaded with the first call. */
 export class Engine {
   readonly socket: string;
   #clients: Promise<{ short: Docker; long: Docker }> | undefined;
@@ -22,7 +22,7 @@ export class Engine {
   }
 
   /**
-   * For calls that the engine answers at once.
+   * For calls to which Docker responds immediately.
    *
    * @throws EngineUnavailableError
    */
@@ -49,7 +49,7 @@ export class Engine {
   }
 
   async #open(): Promise<{ short: Docker; long: Docker }> {
-    // Without an engine the client is not loaded, which takes a third of a second.
+    // Checked first, because loading the client takes a third of a second.
     await access(this.socket);
     this.#clients ??= import("dockerode").then(({ default: Client }) => ({
       short: new Client({ socketPath: this.socket, timeout: RESPONSE_TIMEOUT_MS }),
@@ -69,14 +69,14 @@ const UNAVAILABLE: ReadonlySet<string> = new Set([
   "EPIPE",
 ]);
 
-/** Options for dockerode. Without the separation it sends all of them in the URL, too, and URLs are logged. */
+/** Separates query and body for dockerode, which otherwise also sends body fields in the URL. URLs are logged. */
 export const separateParts = <T = object>(query: object, body: object = {}): T => ({ _query: query, _body: body }) as T;
 
-/** The HTTP status of an error response of the engine; undefined for other errors. */
+/** HTTP status of a Docker error response; undefined for other errors. */
 export const statusOf = (error: unknown): number | undefined =>
   (error as { statusCode?: number } | undefined)?.statusCode;
 
-/** The engine's error message, without the prefix of the client. */
+/** Docker's error message, without the prefix that the client adds. */
 export function engineMessage(error: unknown): string {
   const { json, message } = error as { json?: { message?: string }; message?: string };
   return (json?.message ?? message ?? String(error)).trim().replace(/\.$/, "");

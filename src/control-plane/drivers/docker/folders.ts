@@ -5,9 +5,9 @@ import { dataRoot } from "../deployment-data.ts";
 
 /** The files and folders of the Docker driver, below the folder of the control plane. */
 export interface Folders {
-  /** The id of the service. Created with the first container. */
+  /** File with the service ID. Created with the first container. */
   service_id: string;
-  /** The positions up to which the logs of containers are stored. */
+  /** Folder of the positions up to which the logs of containers are stored. */
   positions: string;
   pulled: string;
   /**
@@ -15,7 +15,7 @@ export interface Folders {
    * enter the folder of the driver. Otherwise the folders are shared with the process driver, as all run as one user.
    */
   data: string;
-  /** The data folders of earlier versions. */
+  /** Location of the data folders in earlier versions. */
   legacy_data: string;
 }
 
@@ -37,7 +37,7 @@ export const findServiceId = (file: string): Promise<string | undefined> =>
     throw error;
   });
 
-/** Creates the id atomically, as it must never change. */
+/** Creates the ID atomically, because the ID must never change. */
 export async function ensureServiceId(file: string): Promise<string> {
   const found = await findServiceId(file);
   if (found !== undefined) return found;

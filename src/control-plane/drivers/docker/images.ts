@@ -21,7 +21,7 @@ export class Images {
   readonly #pulled: PulledImages;
   readonly #registries: readonly string[];
 
-  /** @param registries the allowed hosts or prefixes of repositories */
+  /** @param registries allowed registry hosts or repository prefixes */
   constructor(engine: Engine, pulled: PulledImages, registries: readonly string[]) {
     this.#engine = engine;
     this.#pulled = pulled;
@@ -30,9 +30,9 @@ export class Images {
 
   /**
    * Resolves a name to the digest that its registry returns, or to an id if the image was tagged on this machine, and pulls a missing
-   * image. The registry is asked even if the image is on the engine: another user may have pulled it with credentials.
+   * image. The registry is queried even if the image exists locally, because another user may have pulled a private image.
    *
-   * @throws DeployError when the image does not exist or is not allowed, or the engine is unavailable
+   * @throws DeployError when the image does not exist or is not allowed, or Docker is unavailable
    */
   async pin({ image, deployment_id, pinned }: ImageSpec, { log, signal }: BuildIo): Promise<string> {
     try {
@@ -47,9 +47,9 @@ export class Images {
   }
 
   /**
-   * Returns the pinned image of a revision. Pulls it when it was removed from the engine.
+   * Returns the pinned image of a revision. Pulls the image if it was removed locally.
    *
-   * @throws DeployError when it cannot be pulled, or its registry is no longer allowed
+   * @throws DeployError when the image cannot be pulled, or the registry is no longer allowed
    */
   async ensure(
     artifact: string,
@@ -62,36 +62,41 @@ export class Images {
       return existing;
     }
     if (isId(artifact))
-      throw new DeployError(`The image ${artifact} was removed from the engine, and an id cannot be pulled.`);
+      throw new DeployError(
+        `The image ${artifact} was removed from the Docker Engine, and an image ID cannot be pulled. Build the image again and create a new revision.`,
+      );
     const name = this.#requireListed(artifact);
     log(infoLine(`Pulling the image ${artifact}`));
     await this.#pull(name, signal);
     const found = await this.#inspect(artifact);
-    if (!found) throw new DeployError(`The image ${artifact} was pulled, but the engine does not have it.`);
+    if (!found)
+      throw new DeployError(`The image ${artifact} was pulled, but does not exist in the Docker Engine. Deploy again.`);
     await this.#pulled.add(artifact, { id: found.Id, names: [artifact] }, deployment_id);
     return found;
   }
 
   async #resolve(image: string, signal: AbortSignal): Promise<string> {
-    if (isId(image)) throw new DeployError(`${image} is an image id: use a name with a tag or a digest.`);
+    if (isId(image)) throw new DeployError(`${image} is an image ID: use a name with a tag or a digest.`);
     const name = this.#requireListed(image);
     if (name.host !== LOCAL_HOST) return fullName({ ...name, version: await this.#digestOf(name, signal) });
     const found = await this.#inspect(fullName(name));
     if (!found)
-      throw new DeployError(`The image ${fullName(name)} is not on the engine: build it or tag it with this name.`);
+      throw new DeployError(
+        `The image ${fullName(name)} does not exist in the Docker Engine: build an image with this name, or tag an existing image.`,
+      );
     return found.Id;
   }
 
   #requireListed(image: string): ImageName {
     const name = nameOf(image);
-    if (!name) throw new DeployError(`"${image}" is not a valid image name.`);
+    if (!name) throw new DeployError(`"${image}" is not a valid image name: use a name such as host/name:tag.`);
     if (isListed(name, this.#registries)) return name;
     throw new DeployError(
       `The image registry ${name.host} is not allowed: add ${name.host} or ${name.repository} to ${SETTING}.`,
     );
   }
 
-  /** Sends no credentials: the service has none, so callers cannot access private images. */
+  /** Sends no registry credentials, so callers cannot access private images. */
   async #digestOf(name: ImageName, signal: AbortSignal): Promise<string> {
     const request = this.#engine.callLong((docker) => docker.getImage(fullName(name)).distribution());
     try {
@@ -110,7 +115,7 @@ export class Images {
       await this.#engine.callLong(async (docker) => {
         const query = separateParts({ fromImage: name.repository, tag: name.version });
         const progress = await docker.createImage({ ...query, ...(signal && { abortSignal: signal }) });
-        // Errors after the first byte are reported at the end of the stream.
+        // After the first byte, errors are reported at the end of the stream.
         await new Promise<void>((resolve, reject) =>
           docker.modem.followProgress(progress, (error) => (error ? reject(error) : resolve())),
         );
@@ -120,7 +125,7 @@ export class Images {
     }
   }
 
-  /** Removes the images that were pulled for a deployment, unless other deployments, containers or names use them. */
+  /** Removes the images that were pulled for a deployment, unless another deployment, container or name uses them. */
   release(deployment_id: string): Promise<void> {
     return this.#pulled.release(deployment_id, async ({ id, names }) => {
       for (const name of names) {
@@ -135,28 +140,30 @@ export class Images {
   }
 }
 
-/** A DeployError, unless the engine is unavailable or the job was aborted. */
+/** Converts an error to a DeployError, unless Docker is unavailable or the job was aborted. */
 function failureOf(error: unknown, problem: string, signal: AbortSignal | undefined): unknown {
   if (signal?.aborted) return signal.reason;
   if (error instanceof EngineUnavailableError) return error;
   const message = engineMessage(error);
   const isRefused =
     [401, 403].includes(statusOf(error) ?? 0) || /unauthorized|denied|authentication|credentials/i.test(message);
-  const reason = isRefused ? `it does not exist or needs credentials, and this service has none (${message})` : message;
+  const reason = isRefused
+    ? `the image does not exist or is private (${message}). This service pulls only public images: check the reference, or make the image public`
+    : message;
   return new DeployError(`${problem}: ${reason}.`);
 }
 
-/** An image reference with the parts that Docker adds to a short name. */
+/** Parsed image reference, including the parts that Docker adds to a short name. */
 export interface ImageName {
-  /** In lower case, with its port. */
+  /** Registry host in lower case, with the port. */
   host: string;
-  /** Begins with the host. */
+  /** Repository, including the host. */
   repository: string;
-  /** A tag, or a digest as `sha256:...`. */
+  /** A tag, or a digest in the form `sha256:...`. */
   version: string;
 }
 
-/** The host of images that were tagged on this machine, as in Podman. They have no registry. */
+/** Host of local images without a registry, as in Podman. */
 const LOCAL_HOST = "localhost";
 
 const PART = "[a-z0-9]+(?:(?:\\.|__?|-+)[a-z0-9]+)*";
@@ -166,13 +173,13 @@ const TAG = /^\w[\w.-]{0,127}$/;
 const DIGEST = /^sha256:[0-9a-f]{64}$/;
 
 /**
- * Parses an image name as the engine does. Paths of the engine's API contain only parsed names, always with host and tag: the engine
- * could read a bare name as the prefix of an id.
+ * Parses an image name as Docker does. API paths contain only parsed names with host and tag, because Docker could interpret a bare
+ * name as the prefix of an image ID.
  */
 export function nameOf(image: string): ImageName | undefined {
   const [named = "", digest, ...rest] = image.split("@");
   const colon = named.lastIndexOf(":");
-  // A colon before the last slash belongs to a port.
+  // A colon before the last slash separates the port.
   const hasTag = colon > named.lastIndexOf("/");
   const whole = hasTag ? named.slice(0, colon) : named;
   const tag = hasTag ? named.slice(colon + 1) : "latest";
@@ -194,9 +201,9 @@ function splitHost(whole: string): { host: string; path: string } {
 const fullName = ({ repository, version }: ImageName): string =>
   `${repository}${DIGEST.test(version) ? "@" : ":"}${version}`;
 
-/** An entry is a registry, or a prefix of a repository. */
+/** Each entry is a registry host or a repository prefix. */
 const isListed = ({ repository }: ImageName, registries: readonly string[]): boolean =>
   registries.some((entry) => repository === entry || repository.startsWith(`${entry}/`));
 
-/** An image id is specific to an engine. */
+/** Image IDs are specific to one Docker Engine. */
 const isId = (image: string): boolean => DIGEST.test(image);

@@ -26,8 +26,8 @@ interface ContainerSettings {
   images: Images;
   folders: Folders;
   /**
-   * A network of the engine; undefined: a network that the driver creates for this service. In `host` a container uses the ports of
-   * the machine; in others a port is published on loopback.
+   * Docker network. If undefined, the driver creates a network for this service. In the network `host`, a container uses the ports of
+   * the machine; in other networks, a port is published on loopback.
    */
   network: string | undefined;
   databases: DeploymentDatabases;
@@ -40,7 +40,7 @@ interface ContainerSettings {
  */
 const PERMANENT_STATUSES: ReadonlySet<number> = new Set([2, 126, 127]);
 
-/** The service finds a container after a restart by its name, which is unique. */
+/** Runs instances as containers. After a restart, the service finds a container by its unique name. */
 export class Instances {
   readonly #settings: ContainerSettings;
   readonly #followers = new Map<string, LogFollower>();
@@ -64,16 +64,16 @@ export class Instances {
   async #ensure(spec: InstanceSpec): Promise<InstanceRef> {
     const existing = await this.#inspect(containerName(spec.instance_id));
     if (!existing) return this.#create(spec);
-    // The process that created it died before the start.
+    // The process that created the container died before it started the container.
     if (existing.State.Status === "created") return this.#start(existing.Id, spec);
     await this.#follow(existing.Id, spec);
     if (existing.State.Running) return refOf(existing);
     const isPermanent = PERMANENT_STATUSES.has(existing.State.ExitCode);
     const stderr = isPermanent ? await containerStderrTail(this.#settings.engine, existing.Id) : undefined;
-    // The next call starts it again, as the cause may be outside of the image.
+    // The next call starts the instance again, because the cause may be outside of the image.
     await this.#remove(existing.Id, spec.instance_id);
     if (stderr === undefined) return this.#create(spec);
-    throw new DeployError(stderr === "" ? "The agent server refused to start." : stderr);
+    throw new DeployError(stderr === "" ? silentExit(existing.State.ExitCode) : stderr);
   }
 
   async #create(spec: InstanceSpec): Promise<InstanceRef> {
@@ -96,13 +96,13 @@ export class Instances {
       const created = await engine.call((docker) => docker.createContainer(options));
       return await this.#start(created.id, spec);
     } catch (error) {
-      // An earlier holder of the deployment has created it meanwhile.
+      // An earlier holder of the deployment's lease has created the container concurrently.
       if (statusOf(error) === 409) return this.#adopt(spec, error);
       throw toDeployError(error);
     }
   }
 
-  /** One call at a time: two concurrent calls would both add a missing rule. */
+  /** Runs one call at a time, because concurrent calls would add a missing firewall rule twice. */
   #ensureOwnNetwork(service_id: string, database_url: string | undefined): Promise<void> {
     const { engine, log } = this.#settings;
     const bridge = bridgeOf(service_id);
@@ -111,7 +111,7 @@ export class Instances {
       await restrictContainerTraffic(bridge, database_url).catch((error: unknown) =>
         log.warn(
           { error, bridge, see: "docs/security.md#containers" },
-          "firewall rules not set: containers can connect to this machine and to link-local addresses",
+          "setting firewall rules failed: containers can connect to this machine and to link-local addresses",
         ),
       );
     });
@@ -137,8 +137,8 @@ export class Instances {
     const started = await this.#inspect(id);
     if (!started) throw new Error(`The container ${id} was removed while it was starting.`);
     const ref = refOf(started);
-    const at = ref.address === "" ? "" : `; its address is ${ref.address}`;
-    spec.log(infoLine(`Container ${id.slice(0, 12)} (image ${spec.artifact}) was started${at}.`));
+    const at = ref.address === "" ? "" : ` at ${ref.address}`;
+    spec.log(infoLine(`Started container ${id.slice(0, 12)} (image ${spec.artifact})${at}.`));
     await this.#follow(id, spec);
     return ref;
   }
@@ -146,14 +146,14 @@ export class Instances {
   async probe({ handle }: InstanceRef): Promise<InstanceCondition> {
     const container = await this.#inspect(handle);
     if (container?.State.Running) return { state: "running" };
-    if (!container) return { state: "ended", reason: "its container no longer exists" };
+    if (!container) return { state: "ended", reason: "the container no longer exists" };
     const stderr = await containerStderrTail(this.#settings.engine, handle);
     return { state: "ended", reason: `${exitReason(container.State)}${stderr === "" ? "" : `: ${stderr}`}` };
   }
 
   async stop({ instance_id, handle }: InstanceRef, grace_ms: number): Promise<void> {
     const { engine, folders } = this.#settings;
-    // The handle in the row may be older than the last start.
+    // The stored handle may be older than the last start.
     for (const name of [containerName(instance_id), handle]) {
       const container = await this.#inspect(name);
       if (!container) continue;
@@ -167,11 +167,11 @@ export class Instances {
     await removePosition(folders.positions, instance_id);
   }
 
-  /** The containers of this service; with `deployment_id`, of the deployment. */
+  /** Lists the containers of this service, or only those of a deployment. */
   async list(deployment_id?: string): Promise<InstanceRef[]> {
     const { engine, folders } = this.#settings;
     const service_id = await findServiceId(folders.service_id);
-    // No container was ever started, and there may be no engine.
+    // Without a service ID, no container was ever started, and Docker may be unavailable.
     if (service_id === undefined) return [];
     const label = [labelOf("service", service_id)];
     if (deployment_id !== undefined) label.push(labelOf("deployment", deployment_id));
@@ -185,16 +185,16 @@ export class Instances {
     await Promise.all([...this.#followers.keys()].map((instance_id) => this.#unfollow(instance_id, { last: false })));
   }
 
-  /** Removes a container, after the rest of its log was read if it has ended. */
+  /** Removes a container. If the container has ended, reads the rest of the log first. */
   async #remove(id: string, instance_id: string): Promise<void> {
     await this.#unfollow(instance_id, { last: true });
-    // 409: another removal is in progress.
+    // Status 409: another removal is in progress.
     await this.#settings.engine.callLong((docker) =>
       undefinedOnStatus(docker.getContainer(id).remove({ force: true, v: true }), 404, 409),
     );
   }
 
-  /** Sends the log of a container to this spec, from the stored position on. */
+  /** Sends the log of a container to `spec.log`, starting at the stored position. */
   async #follow(id: string, spec: InstanceSpec): Promise<void> {
     const { engine, folders, log } = this.#settings;
     const { instance_id } = spec;
@@ -215,13 +215,16 @@ export class Instances {
   }
 }
 
-/** The engine answers 400 when the image or the resources are invalid, for example when a program does not exist. */
+/** Docker returns status 400 when the image or the resources are invalid, for example when a program does not exist. */
 const toDeployError = (error: unknown): unknown =>
   statusOf(error) === 400 ? new DeployError(`The container could not be started: ${engineMessage(error)}.`) : error;
 
+const silentExit = (status: number): string =>
+  `The container exited with status ${status} and wrote no output. Check the start command and the configuration of the image.`;
+
 function exitReason({ OOMKilled, ExitCode, Error: error }: Docker.ContainerInspectInfo["State"]): string {
-  if (OOMKilled) return "it ran out of memory";
-  return error ? `it could not be started (${error})` : `it exited with status ${ExitCode}`;
+  if (OOMKilled) return "the container ran out of memory";
+  return error ? `the container could not be started (${error})` : `the container exited with status ${ExitCode}`;
 }
 
 /** @throws DeployError when containers of the network cannot reach the database of the service */
@@ -230,11 +233,11 @@ function requireReachable(database_url: string | undefined, network: string): vo
   const { hostname } = new URL(database_url);
   if (!isLoopback(hostname)) return;
   throw new DeployError(
-    `Containers in the network "${network}" cannot reach the service's database at ${hostname}: use another address in DATABASE_URL, or set THREADMILL_DOCKER_NETWORK=host.`,
+    `Containers in the network "${network}" cannot reach the Postgres server at ${hostname}: use an address that is not a loopback address in DATABASE_URL, or set THREADMILL_DOCKER_NETWORK=host.`,
   );
 }
 
-/** Running containers keep their mount. A folder that root does not own belongs to the process driver and stays. */
+/** Moves a data folder of an earlier version. Running containers keep their mount. A folder that root does not own belongs to the process driver and is not moved. */
 async function moveLegacyFolder(legacy: string, folder: string): Promise<void> {
   const found = await lstat(legacy).catch(() => undefined);
   if (legacy === folder || found?.uid !== 0 || (await lstat(folder).catch(() => undefined))) return;
@@ -247,7 +250,7 @@ async function moveLegacyFolder(legacy: string, folder: string): Promise<void> {
  * Otherwise they run as the user of their image, or as {@link UNPRIVILEGED_UID} instead of root, and the data folder is world-writable; other
  * users of the machine cannot enter the folder of the driver.
  *
- * @returns the user of the containers; undefined: the user of the image
+ * @returns the user of the containers; undefined for the user of the image
  */
 async function prepareFolder(folder: string, image_user: string | undefined): Promise<string | undefined> {
   await mkdir(folder, { recursive: true, mode: 0o700 });
@@ -264,7 +267,7 @@ async function prepareFolder(folder: string, image_user: string | undefined): Pr
   return `${UNPRIVILEGED_UID}:${UNPRIVILEGED_UID}`;
 }
 
-/** The uid of the unprivileged default user on most systems. */
+/** UID of the unprivileged default user on most systems. */
 const UNPRIVILEGED_UID = 65534;
 
 /** @param user the `USER` of an image: `<name or number>[:<group>]` */
@@ -273,7 +276,7 @@ const isRoot = (user = ""): boolean => {
   return name === "root" || Number(name) === 0;
 };
 
-/** If another process takes the port meanwhile, the container ends and is started again. */
+/** If another process takes the port before the container does, the container ends and is started again. */
 async function freePort(): Promise<number> {
   const server = createServer().listen(0, "127.0.0.1");
   await once(server, "listening");

@@ -10,16 +10,16 @@ import { LogFrames, LogLines, type LogPosition, sinceOf, type TimedLine } from "
 
 /** Pause between two reads of output. */
 const BATCH_MS = 200;
-/** For the rest of the log of an ended container. */
+/** Time limit for reading the rest of an ended container's log. */
 const END_TIMEOUT_MS = 10_000;
 
 interface ContainerLog {
-  /** The output since this time in seconds; the stream ends with the container. */
+  /** Streams the output since this time (in seconds). The stream ends with the container. */
   follow(since: number): Promise<Readable>;
   isRunning(): Promise<boolean>;
 }
 
-/** Sends the output of a container line by line. Its position is stored after the lines before it, and survives restarts. */
+/** Sends the output of a container line by line. The position is stored after the preceding lines, and survives restarts. */
 export class LogFollower {
   readonly #log: ContainerLog;
   readonly #position: LogPositionFile;
@@ -38,7 +38,7 @@ export class LogFollower {
     this.#running = this.#run();
   }
 
-  /** Stops; with `last`, after the rest of the log of an ended container was read. */
+  /** Stops. With `last`, first reads the rest of an ended container's log. */
   async stop({ last }: { last: boolean }): Promise<void> {
     this.#ending.abort();
     if (last) {
@@ -52,7 +52,7 @@ export class LogFollower {
     await this.#running;
   }
 
-  /** Reconnects after errors. */
+  /** Follows the log and reconnects after errors. */
   async #run(): Promise<void> {
     const { signal } = this.#stopping;
     for (let failures = 1; !signal.aborted; failures++) {
@@ -68,7 +68,7 @@ export class LogFollower {
     }
   }
 
-  /** Returns true when the container has ended and its log was read completely. */
+  /** Returns true when the container has ended and the whole log was read. */
   async #follow(): Promise<boolean> {
     const from = await this.#position.read();
     const stream = await this.#log.follow(sinceOf(from));
@@ -107,7 +107,7 @@ export const logOf = (engine: Engine, id: string): ContainerLog => ({
     ),
 });
 
-/** The last lines of a container's output. Empty without output, or when the container does not exist. */
+/** Last lines of a container's output. Empty if there is no output or no container. */
 export async function containerStderrTail(engine: Engine, id: string): Promise<string> {
   const tail = TAIL_LINES;
   const written = await engine.call((docker) =>
@@ -117,7 +117,7 @@ export async function containerStderrTail(engine: Engine, id: string): Promise<s
   return stderrTail(frames.map(({ bytes }) => bytes.toString("utf8")));
 }
 
-/** A position applies to one container only. */
+/** Each position is valid for one container only. */
 interface LogPositionFile {
   read(): Promise<LogPosition>;
   write(position: LogPosition): Promise<void>;

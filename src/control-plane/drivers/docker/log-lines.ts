@@ -1,4 +1,4 @@
-/** The position in a stream: all frames before this time, and this number of frames at it. */
+/** Position in a stream: all frames before this time, and this number of frames with exactly this time. */
 interface StreamPosition {
   at: string;
   frames: number;
@@ -16,8 +16,8 @@ const MAX_BYTES = 64 * 1024;
 const NEWLINE = 0x0a;
 
 /**
- * Assembles lines from the frames of a log that starts at a position or before it, and skips what is before the position. Each of
- * the two streams of a container is in order, but not relative to the other, so each has its own position.
+ * Assembles lines from the frames of a log. The log may start before the position: earlier frames are skipped. Stdout and stderr are
+ * each in order, but not relative to each other, so each stream has its own position.
  */
 export class LogLines {
   readonly #streams: Record<StreamName, StreamLines>;
@@ -35,7 +35,7 @@ export class LogLines {
     return Object.values(this.#streams).flatMap((stream) => stream.end() ?? []);
   }
 
-  /** The position after the last complete line. */
+  /** Position after the last complete line. */
   get position(): LogPosition {
     const { stdout, stderr } = this.#streams;
     return {
@@ -73,7 +73,7 @@ class StreamLines {
     return { at_ms: Date.parse(this.#read.at), text };
   }
 
-  /** Once a frame is past the start, a clock that is set back has no effect. */
+  /** After the first frame beyond the start position, a clock that is set back has no effect. */
   #isBeforeStart(): boolean {
     const { at, frames } = this.#read;
     this.#is_past ||= !this.#from || at > this.#from.at || (at === this.#from.at && frames > this.#from.frames);
@@ -81,19 +81,19 @@ class StreamLines {
   }
 }
 
-/** The engine may store output of the two streams from the same moment out of order. */
+/** Docker can store simultaneous output of stdout and stderr out of order. */
 const MARGIN_S = 1;
 
-/** The time in seconds from which a log has to be read to continue at a position; 0: from its start. */
+/** Time in seconds from which the log must be read to continue at a position; 0 for the whole log. */
 export function sinceOf({ stdout, stderr }: LogPosition): number {
   const times = [stdout, stderr].flatMap((position) => (position ? [Date.parse(position.at)] : []));
   return Math.max(0, Math.floor(Math.max(0, ...times) / 1000) - MARGIN_S);
 }
 
-/** A line of output, or a part of a long line. */
+/** A frame contains a line of output, or a part of a long line. */
 interface LogFrame {
   stream: StreamName;
-  /** The engine's timestamp in nanoseconds: `2026-11-20T10:00:00.000000001Z`. Monotonic within a stream. */
+  /** Docker's timestamp with nanoseconds: `2026-11-20T10:00:00.000000001Z`. Monotonic within a stream. */
   at: string;
   bytes: Buffer;
 }
@@ -105,8 +105,8 @@ const STDERR = 2;
 const SPACE = 0x20;
 
 /**
- * Splits a log of the engine into frames: one byte for the stream, three unused, four for the length, and then a timestamp, a space
- * and the output (Engine API, "Attach to a container").
+ * Splits a Docker log into frames: one byte for the stream, three unused bytes, four bytes for the length, and then a timestamp,
+ * a space and the output (Engine API, "Attach to a container").
  */
 export class LogFrames {
   #rest: Buffer = Buffer.alloc(0);

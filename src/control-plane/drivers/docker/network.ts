@@ -8,10 +8,10 @@ import { type Engine, separateParts, undefinedIfMissing } from "./engine.ts";
 
 export const ownNetworkName = (service_id: string): string => `threadmill-${service_id}`;
 
-/** The name of the network interface, for firewall rules. Linux allows 15 characters. */
+/** Name of the network interface for firewall rules. Linux allows at most 15 characters. */
 export const bridgeOf = (service_id: string): string => `tm-${service_id.replaceAll("-", "").slice(0, 12)}`;
 
-/** In the network of the service, containers do not reach each other. */
+/** Creates the network of the service, in which containers cannot connect to each other. */
 export async function ensureOwnNetwork(engine: Engine, service_id: string): Promise<void> {
   const Name = ownNetworkName(service_id);
   const find = (): Promise<NetworkInspectInfo | undefined> =>
@@ -23,7 +23,7 @@ export async function ensureOwnNetwork(engine: Engine, service_id: string): Prom
       Name,
       Driver: "bridge",
       CheckDuplicate: true,
-      // The isolation of containers only covers IPv4.
+      // The rules that isolate containers apply to IPv4 only.
       EnableIPv6: false,
       Labels: { [LABELS.service]: service_id },
       Options: {
@@ -36,7 +36,7 @@ export async function ensureOwnNetwork(engine: Engine, service_id: string): Prom
   try {
     await engine.call((docker) => docker.createNetwork(options));
   } catch (error) {
-    // A concurrent start may have created it.
+    // A concurrent start may have created the network.
     if (!(await find())) throw error;
   }
 }
@@ -84,7 +84,7 @@ async function jump(from: string, bridge: string, to: string): Promise<void> {
   await iptables("--check").catch(() => iptables("--insert"));
 }
 
-/** The port of the database if its host is an address of this machine. */
+/** Port of the database, if the database runs on this machine. */
 async function localDatabasePort(url: string | undefined): Promise<number | undefined> {
   if (url === undefined) return undefined;
   const { hostname, port } = new URL(url);

@@ -4,15 +4,15 @@ import { join } from "node:path";
 
 interface PulledImage {
   id: string;
-  /** The names of the image in the engine. */
+  /** Local names of the image. */
   names: readonly string[];
 }
 
 const IMAGE_FILE = "image.json";
 
 /**
- * Records which images were pulled for which deployments, so that an image is removed with its last deployment. Without its record an
- * image is kept.
+ * Records which images were pulled for which deployments, so that an image is removed with its last deployment. An image
+ * without a record is kept.
  */
 export class PulledImages {
   readonly #folder: string;

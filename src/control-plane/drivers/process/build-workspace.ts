@@ -5,18 +5,18 @@ import { isAlive, killGroup, type ProcessIdentity, startOf } from "./process-ide
 import { listNames, removeTree, type SystemUser } from "./system-users.ts";
 
 export interface BuildWorkspace {
-  /** The future build. The service owns it until it is given to another user. */
+  /** Folder that becomes the build. The service owns the folder until ownership changes to the deployment's user. */
   source: string;
-  /** The home folder of its commands. */
+  /** Home folder of the build's commands. */
   home: string;
-  /** Records a command, so that it can be killed after a crash of this process. */
+  /** Records the pid of a command, so that the command can be killed after a crash of this process. */
   onStart(pid: number): Promise<void>;
   remove(): Promise<void>;
 }
 
 const COMMAND_FILE = "command.json";
 
-/** @param user the user of the build's commands */
+/** @param user system user that runs the build's commands */
 export async function createBuildWorkspace(folder: string, user: SystemUser | undefined): Promise<BuildWorkspace> {
   const root = join(folder, `${process.pid}-${await startOf(process.pid)}-${randomBytes(16).toString("hex")}`);
   const [source, home] = [join(root, "source"), join(root, "home")];
@@ -36,7 +36,7 @@ export async function createBuildWorkspace(folder: string, user: SystemUser | un
   };
 }
 
-/** Removes the workspaces of ended processes, and kills their commands. */
+/** Removes the workspaces of service processes that have ended, and kills their build commands. */
 export async function removeAbandonedBuilds(folder: string): Promise<void> {
   for (const name of await listNames(folder)) {
     const [, pid, started = ""] = /^(\d+)-(.+)-[0-9a-f]+$/.exec(name) ?? [];
@@ -48,7 +48,7 @@ export async function removeAbandonedBuilds(folder: string): Promise<void> {
   }
 }
 
-/** Undefined when a crash has truncated the file. */
+/** Returns undefined when a crash has truncated the file. */
 function parse(text: string): unknown {
   try {
     return JSON.parse(text);

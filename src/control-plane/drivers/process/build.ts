@@ -11,7 +11,7 @@ import { chownTree, chownTreeIfRoot, type SystemUser, type SystemUsers } from ".
 
 export interface BuildSettings {
   folders: Folders;
-  /** Variables of the system such as PATH, without those of the service. */
+  /** System variables such as PATH, without the variables of the service. */
   system_env: Readonly<Record<string, string>>;
   git: GitRules;
   /** Time limit for each command of a build. */
@@ -25,19 +25,19 @@ interface BuildJob {
   io: BuildIo;
   settings: BuildSettings;
   workspace: BuildWorkspace;
-  /** Undefined: the user of the service. */
+  /** If undefined, the build runs as the user of the service. */
   user: SystemUser | undefined;
 }
 
 /**
- * Builds a folder that can be served. Its name is the hash of its inputs, and it appears atomically.
+ * Builds a folder that can be served. The folder is named by the hash of the build inputs and is created atomically.
  *
  * @throws DeployError when the source cannot be built or the disk is full; the reason of the signal when it was aborted
  */
 export async function build(spec: BuildSpec, io: BuildIo, settings: BuildSettings): Promise<Built> {
   const { source } = spec;
   if (source.kind === "tarball" && (await isBuilt(spec, source.sha256, settings))) {
-    io.log(infoLine("This source was built before."));
+    io.log(infoLine("Using the existing build of this source."));
     return { artifact: artifactOf(spec, source.sha256) };
   }
   let workspace: BuildWorkspace | undefined;
@@ -47,7 +47,7 @@ export async function build(spec: BuildSpec, io: BuildIo, settings: BuildSetting
     const job = { spec, io, settings, workspace, user };
     const content = await fetchSource(job);
     const built = { artifact: artifactOf(spec, content), ...(source.kind === "git" && { commit_sha: content }) };
-    if (await isBuilt(spec, content, settings)) io.log(infoLine("This commit was built before."));
+    if (await isBuilt(spec, content, settings)) io.log(infoLine("Using the existing build of this commit."));
     else await buildInto(built.artifact, job);
     return built;
   } catch (error) {
@@ -105,10 +105,10 @@ async function buildInto(artifact: string, { spec, io, settings, workspace, user
   if (!project.has_graphs) throw new DeployError(project.missing);
   io.signal.throwIfAborted();
   await moveIntoPlace(source, buildFolder(folders, spec.deployment_id, artifact));
-  io.log(infoLine("The build is ready."));
+  io.log(infoLine("Build complete."));
 }
 
-/** A concurrent build of the same content may have created the folder; both are equal. */
+/** A concurrent build may have created the folder already, with the same content. */
 async function moveIntoPlace(source: string, folder: string): Promise<void> {
   await mkdir(dirname(folder), { recursive: true });
   await chmod(dirname(folder), 0o711);
@@ -124,14 +124,14 @@ const isBuilt = (spec: BuildSpec, content: string, { folders }: BuildSettings): 
   );
 
 /**
- * The name of a build: the hash of its inputs. They include the secrets, which commands may use; the deployment, whose deletion
- * removes its builds; and the version of Node, for compiled modules.
+ * Name of a build: the hash of the build inputs. The inputs include the secrets, because commands can use them; the deployment,
+ * because its deletion removes its builds; and the Node.js version, because of compiled modules.
  */
 function artifactOf(spec: BuildSpec, content: string): string {
   const { deployment_id, config_path, install_command, build_command, env } = spec;
   const secrets = Object.entries(env).sort(([a], [b]) => (a < b ? -1 : 1));
   const { version, arch } = process;
-  // JSON writes undefined in a list as null.
+  // JSON.stringify writes undefined array elements as null.
   const inputs = [deployment_id, content, config_path, install_command, build_command, secrets, version, arch];
   return createHash("sha256").update(JSON.stringify(inputs)).digest("hex");
 }

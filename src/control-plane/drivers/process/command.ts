@@ -7,31 +7,31 @@ import { killGroup } from "./process-identity.ts";
 import type { SystemUser } from "./system-users.ts";
 
 export interface Command {
-  /** Shown to users. */
+  /** Command name for messages to users. */
   name: string;
   file: string;
   args: readonly string[];
   cwd: string;
-  /** The complete environment. */
+  /** Complete environment of the command. */
   env: Readonly<Record<string, string>>;
   timeout_ms: number;
-  /** Undefined: the user of the service. */
+  /** If undefined, the command runs as the user of the service. */
   user: SystemUser | undefined;
-  /** Called with the pid, so that the process can be found after a crash of the service. */
+  /** Records the pid, so that the process can be found after a crash of the service. */
   onStart?(pid: number): Promise<void>;
 }
 
 /** Time for reading output after the end of a command. */
 const LAST_OUTPUT_MS = 1_000;
 
-/** Lines of output in an error. */
+/** Number of output lines in an error message. */
 const LAST_LINES = 10;
 
 /**
- * Runs a command in a new process group, logs its output, and kills the whole group when it ends.
+ * Runs a command in a new process group, logs the output, and kills the whole group when the command ends.
  *
- * @throws DeployError with the last lines of the output when it fails or exceeds its time limit; the reason of the signal when it
- *   was aborted
+ * @throws DeployError with the last lines of the output when the command fails or exceeds the time limit; the reason of the signal
+ *   when the signal is aborted
  */
 export async function runCommand(command: Command, { log, signal }: BuildIo): Promise<void> {
   signal.throwIfAborted();
@@ -46,7 +46,7 @@ export async function runCommand(command: Command, { log, signal }: BuildIo): Pr
     stop();
   }, timeout_ms);
   signal.addEventListener("abort", stop);
-  // Background processes of a command keep its output open; processes that left the group do so after the kill.
+  // Background processes keep the output open. Processes that have left the group keep it open even after the kill.
   child.once("exit", () => {
     stop();
     setTimeout(() => {
@@ -59,7 +59,8 @@ export async function runCommand(command: Command, { log, signal }: BuildIo): Pr
     const [status, killed_by] = await ended;
     signal.throwIfAborted();
     const last = output.last();
-    if (isLate) throw new DeployError(`${name} took longer than ${timeout_ms / 1000} s and was killed.${last}`);
+    if (isLate)
+      throw new DeployError(`${name} exceeded the time limit of ${timeout_ms / 1000} s and was killed.${last}`);
     if (status === 0) return;
     throw new DeployError(
       `${name} ${status === null ? `was killed by ${killed_by}` : `failed with status ${status}`}.${last}`,

@@ -17,29 +17,29 @@ import { type DeployUser, listNames, removeTree, SystemUsers } from "./system-us
 export interface ProcessDriverOptions {
   /** The driver stores its files in the subfolder `control`. */
   data_dir: string;
-  /** The executable of Threadmill. */
+  /** Path of the Threadmill executable. */
   program: string;
-  /** Variables of the system such as PATH, without those of the service. */
+  /** System variables such as PATH, without the variables of the service. */
   system_env: Readonly<Record<string, string>>;
   build_timeout_ms: number;
-  /** Instances end after this time without a control plane. */
+  /** Instances end if no control plane runs for this time. */
   orphan_ms: number;
-  /** Stops all instances with this grace when the driver is closed. Undefined: they keep running. */
+  /** Grace period for stopping all instances when the driver closes. If undefined, instances keep running. */
   stop_grace_ms?: number | undefined;
   git_protocols: readonly string[];
   git_hosts: readonly string[];
   unpack_limits?: BuildSettings["unpack_limits"];
   deploy_user: DeployUser;
-  /** Whether source is built. `auto`: not when the deployments of several workspaces would not be isolated. */
+  /** Whether source is built. With `auto`, source is not built if there are several workspaces without isolation. */
   deploy_process: "on" | "off" | "auto";
   database: Database;
-  /** URL of the service's Postgres, in which each deployment gets its own schema. Undefined: each gets its own SQLite database. */
+  /** URL of the service's Postgres, in which each deployment gets its own schema. If undefined, each deployment has its own SQLite database. */
   database_url: string | undefined;
   log: Log;
 }
 
 /**
- * Runs deployments as processes of this machine. A build is a folder, and an instance is a process of this program that serves it.
+ * Runs deployments as local processes. A build is a folder, and an instance is a Threadmill process that serves a build.
  * If the service is root, system users isolate deployments; otherwise only folders and environments do.
  */
 export async function createProcessDriver(options: ProcessDriverOptions): Promise<DeployDriver> {
@@ -50,11 +50,11 @@ export async function createProcessDriver(options: ProcessDriverOptions): Promis
   const open = async () => {
     const users = await SystemUsers.prepare(folders, options.deploy_user, program);
     if (users.unavailable_reason !== undefined)
-      log.warn({ reason: users.unavailable_reason }, "deployments run as the user of the service");
+      log.warn({ reason: users.unavailable_reason }, "deployments run as the system user of the service");
     await providePackages(folders.builds, program);
     return users;
   };
-  // A service without deployments creates no folders.
+  // Runs on first use, so that a service without deployments creates no folders.
   const prepare = () => {
     prepared ??= open().catch((error) => {
       prepared = undefined;
@@ -119,10 +119,10 @@ export async function createProcessDriver(options: ProcessDriverOptions): Promis
 const PROVIDED = ["@langchain/langgraph", "@langchain/core"];
 
 /**
- * Links packages of Threadmill into a `node_modules` above all builds. Node looks there last, so packages of the source take
- * precedence.
+ * Links packages of Threadmill into a `node_modules` folder above all builds. Node.js searches this folder last, so packages of the
+ * source take precedence.
  *
- * @param program a file of Threadmill, from which its packages are found
+ * @param program path of the Threadmill executable, from which the packages are resolved
  */
 async function providePackages(builds: string, program: string): Promise<void> {
   for (const name of PROVIDED) {
@@ -131,10 +131,10 @@ async function providePackages(builds: string, program: string): Promise<void> {
     if ((await readlink(link).catch(() => undefined)) === target) continue;
     for (const folder of [join(builds, "node_modules"), dirname(link)]) {
       await mkdir(folder, { recursive: true });
-      // Independent of the umask, as instances may run as other users.
+      // The mode must not depend on the umask, because instances can run as other users.
       await chmod(folder, 0o755);
     }
-    // Replaced atomically, so that an instance that starts at the same time finds a link.
+    // The link is replaced atomically, so that an instance that is starting always finds a link.
     const fresh = `${link}.${process.pid}`;
     await rm(fresh, { force: true });
     await symlink(target, fresh, "junction");
@@ -145,6 +145,7 @@ async function providePackages(builds: string, program: string): Promise<void> {
 function findPackage(name: string, from: string): string {
   const found = join(from, "node_modules", name);
   if (existsSync(found)) return found;
-  if (dirname(from) === from) throw new Error(`The package ${name} is missing from the dependencies of Threadmill.`);
+  if (dirname(from) === from)
+    throw new Error(`The package ${name} is missing from Threadmill's dependencies: reinstall Threadmill.`);
   return findPackage(name, dirname(from));
 }

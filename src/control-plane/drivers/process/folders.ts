@@ -5,17 +5,17 @@ import { dataRoot } from "../deployment-data.ts";
 export interface Folders {
   /** Finished builds: `<deployment_id>/<hash of content>`. */
   builds: string;
-  /** Unfinished builds, each in a folder that names the process of the service. */
+  /** Unfinished builds. The name of each folder identifies the service process. */
   workspaces: string;
-  /** Contains a folder for each deployment. */
+  /** Data folders, one per deployment. */
   npm_cache: string;
-  /** The output of instances, and the positions up to which it is stored. */
+  /** Output files of instances, and the positions up to which the output is stored. */
   logs: string;
-  /** A file that running control planes touch, and instances watch. */
+  /** Heartbeat file. Running control planes touch this file, and instances watch it. */
   heartbeat: string;
-  /** The ssh host keys of repositories: a file for each deployment. */
+  /** ssh host keys of repositories, one file per deployment. */
   known_hosts: string;
-  /** Contains a record for each instance. */
+  /** Instance records, one file per instance. */
   run: string;
   data: string;
 }
@@ -36,7 +36,7 @@ export const buildFolder = ({ builds }: Folders, deployment_id: string, artifact
 
 export const npmCache = ({ npm_cache }: Folders, deployment_id: string): string => join(npm_cache, deployment_id);
 
-/** The output of an instance. The suffix `.offset` names the file with the position up to which it is stored. */
+/** Output file of an instance. The file with the suffix `.offset` contains the position up to which the output is stored. */
 export const logFile = ({ logs }: Folders, instance_id: string): string => join(logs, `${instance_id}.log`);
 
 export const knownHostsFile = ({ known_hosts }: Folders, deployment_id: string): string =>

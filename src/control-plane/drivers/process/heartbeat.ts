@@ -1,14 +1,14 @@
 import { stat, utimes, writeFile } from "node:fs/promises";
 import { setTimeout as delay } from "node:timers/promises";
 
-/** Interval at which both sides access the file; shorter when the limit is short. */
+/** Interval at which control planes touch the file and instances check it. A short limit reduces the interval. */
 const INTERVAL_MS = 10_000;
 
 const intervalOf = (orphan_ms: number): number => Math.min(INTERVAL_MS, orphan_ms / 4);
 
 /**
- * Touches the file that instances watch. Every control plane on the data folder does so, and each of them keeps the instances
- * running. {@link makeHeartbeat} creates the file with the first instance.
+ * Touches the file that instances watch. Instances keep running while at least one control plane of the data folder touches the file.
+ * {@link makeHeartbeat} creates the file with the first instance.
  */
 export function startHeartbeat(file: string, orphan_ms: number): { stop(): void } {
   const touch = () => void utimes(file, new Date(), new Date()).catch(() => undefined);
@@ -22,13 +22,13 @@ export const makeHeartbeat = (file: string): Promise<void> => writeFile(file, ""
 export interface OrphanLimits {
   heartbeat_file: string;
   data_dir: string;
-  /** An instance ends after this time without a control plane. */
+  /** An instance ends if no control plane runs for this time. */
   orphan_ms: number;
 }
 
 /**
  * Runs in an instance. Resolves with the reason when the instance has to end because no control plane is running. Measures time with
- * the monotonic clock, so that a changed clock or a suspended machine does not count.
+ * the monotonic clock, so that clock changes and suspension of the machine have no effect.
  */
 export async function waitUntilOrphaned({ heartbeat_file, data_dir, orphan_ms }: OrphanLimits): Promise<string> {
   let [last, seen_at] = [0, performance.now()];
@@ -40,11 +40,12 @@ export async function waitUntilOrphaned({ heartbeat_file, data_dir, orphan_ms }:
       () => last,
     );
     if (touched !== last) [last, seen_at] = [touched, performance.now()];
-    else if (performance.now() - seen_at >= orphan_ms) return `no control plane was seen for ${orphan_ms / 1000} s`;
+    else if (performance.now() - seen_at >= orphan_ms)
+      return `no control plane has updated the heartbeat for ${orphan_ms / 1000} s`;
   }
 }
 
-/** A path that cannot be read at the moment does not count as deleted. */
+/** Returns false for a path that is temporarily unreadable. */
 const isDeleted = (path: string): Promise<boolean> =>
   stat(path).then(
     () => false,

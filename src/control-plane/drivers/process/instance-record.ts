@@ -5,15 +5,15 @@ import type { InstanceRef } from "../driver.ts";
 import { type Folders, recordFile } from "./folders.ts";
 import { findByCommand, isAlive, type ProcessIdentity } from "./process-identity.ts";
 
-/** Survives restarts of the service. */
+/** Record of an instance in a file, which survives restarts of the service. */
 export interface InstanceRecord extends Omit<InstanceRef, "handle"> {
-  /** Undefined: the start was not confirmed. The list of processes shows whether the instance runs. */
+  /** Undefined until the start is confirmed. The process list then shows whether the instance runs. */
   process: ProcessIdentity | undefined;
   /** How the process ended, if the service has observed it. */
   ended?: { status: number | null; signal: string | null };
 }
 
-/** The title of an instance in the list of processes. */
+/** Process title of an instance. */
 export const titleOf = ({ instance_id }: Pick<InstanceRef, "instance_id">): string => `threadmill-${instance_id}`;
 
 export const handleOf = ({ pid, started }: ProcessIdentity): string => `${pid} ${started}`;

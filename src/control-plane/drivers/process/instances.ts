@@ -24,29 +24,29 @@ import { chownTreeIfRoot, type SystemUsers } from "./system-users.ts";
 
 interface ProcessSettings {
   folders: Folders;
-  /** The executable of Threadmill. */
+  /** Path of the Threadmill executable. */
   program: string;
   system_env: Readonly<Record<string, string>>;
   databases: DeploymentDatabases;
-  /** Also creates the folders and packages that instances need. */
+  /** Returns the system users. Also creates the folders and packages that instances need. */
   users(): Promise<SystemUsers>;
   orphan_ms: number;
   log: Log;
 }
 
 const EXIT_POLL_MS = 25;
-/** Time limit for the end of a killed process. */
+/** Time limit for a killed process to end. */
 const KILL_TIMEOUT_MS = 5_000;
 
-/** The exit status of Threadmill for a configuration error, which a retry cannot fix. */
+/** Exit status of Threadmill after a configuration error. A retry cannot fix the error. */
 const CONFIG_ERROR_STATUS = 2;
 
-/** The service finds a process after a restart by its record. */
+/** Runs instances as processes. After a restart, the service finds a process by its record. */
 export class Instances {
   readonly #settings: ProcessSettings;
   readonly #tails = new Map<string, LogTail>();
   readonly #starting = new Map<string, Promise<InstanceRef>>();
-  /** By handle: resolves when the end of a process that this service started is recorded. */
+  /** By handle. Each promise resolves when the exit of a process is recorded. Contains only processes that this service started. */
   readonly #exits = new Map<string, Promise<void>>();
 
   constructor(settings: ProcessSettings) {
@@ -73,10 +73,10 @@ export class Instances {
       return refOf(record, running);
     }
     if (record?.ended?.status === CONFIG_ERROR_STATUS) {
-      // The next call starts it again, as the cause may be outside of the source.
+      // The next call starts the instance again, because the cause may be outside of the source.
       await writeRecord(folders, { ...record, ended: undefined });
       const stderr = await readStderrTail(logFile(folders, spec.instance_id));
-      throw new DeployError(stderr === "" ? "The agent server refused to start." : stderr);
+      throw new DeployError(stderr === "" ? SILENT_EXIT : stderr);
     }
     if (record?.process) this.#exits.delete(handleOf(record.process));
     return this.#start(spec);
@@ -88,7 +88,7 @@ export class Instances {
     const built = buildFolder(folders, deployment_id, artifact);
     const config_file = join(built, configPathOf(spec.config_path));
     await access(config_file).catch(() => {
-      throw new DeployError("The build of this revision was removed: deploy its source again.");
+      throw new DeployError("The build of this revision was removed: create a new revision from the same source.");
     });
     const user = await (await users()).of(deployment_id);
     if (user) {
@@ -100,7 +100,7 @@ export class Instances {
     const listener = await listenOnFreePort();
     const address = `http://127.0.0.1:${listener.port}`;
     const record: InstanceRecord = { instance_id, deployment_id, revision_id, address, process: undefined };
-    // Written before the start, so that a crash right after it leaves no process without a record.
+    // Written before the start, so that a crash after the start leaves no process without a record.
     await writeRecord(folders, record);
     const data_dir = dataFolder(folders, deployment_id);
     const log_file = logFile(folders, instance_id);
@@ -110,14 +110,14 @@ export class Instances {
       const child = await launch(options, listener);
       const pid = child.pid as number;
       const exit = once(child, "exit");
-      // The rest of the group is killed at once: later another group may have its number.
+      // The rest of the group is killed immediately, because the system can reuse the group ID later.
       child.once("exit", () => killGroup(pid));
       const identity = { pid, started: (await startOf(pid)) ?? "exited" };
       await writeRecord(folders, { ...record, process: identity });
       const recorded = this.#recordExit({ ...record, process: identity }, exit);
       this.#exits.set(
         handleOf(identity),
-        recorded.catch((error) => log.warn({ error, instance_id }, "instance exit not recorded")),
+        recorded.catch((error) => log.warn({ error, instance_id }, "recording the instance exit failed")),
       );
       await this.#follow(spec);
       return refOf(record, identity);
@@ -136,7 +136,7 @@ export class Instances {
     await writeRecord(this.#settings.folders, { ...record, ended: { status, signal } });
   }
 
-  /** If the process has just ended, waits until its exit is recorded. */
+  /** Checks the process. If the process has just ended, waits until the exit is recorded. */
   async #record(instance_id: string): Promise<InstanceRecord | undefined> {
     const { folders } = this.#settings;
     const record = await readRecord(folders, instance_id);
@@ -160,7 +160,7 @@ export class Instances {
     const record = await readRecord(folders, instance_id);
     const recorded = record && (await runningProcess(record));
     const named = processOf(handle);
-    // The handle in the row may be older than the last start.
+    // The stored handle may be older than the last start.
     for (const identity of [recorded, named]) if (identity) await endProcess(identity, grace_ms);
     await this.#tails.get(instance_id)?.stop({ last: true });
     this.#tails.delete(instance_id);
@@ -170,7 +170,7 @@ export class Instances {
     for (const identity of [recorded, named]) if (identity) this.#exits.delete(handleOf(identity));
   }
 
-  /** Includes instances that an earlier process of the service started. */
+  /** Lists instances, including those that an earlier process of the service started. */
   async stopAll(grace_ms: number): Promise<void> {
     await Promise.allSettled(this.#starting.values());
     await Promise.all((await this.list()).map((ref) => this.stop(ref, grace_ms)));
@@ -190,7 +190,7 @@ export class Instances {
     this.#tails.clear();
   }
 
-  /** Sends the output of an instance to this spec, from the stored position on. */
+  /** Sends the output of an instance to `spec.log`, starting at the stored position. */
   async #follow(spec: InstanceSpec): Promise<void> {
     const { folders, log } = this.#settings;
     const { instance_id } = spec;
@@ -208,17 +208,19 @@ const refOf = ({ instance_id, deployment_id, revision_id, address }: InstanceRec
   address,
 });
 
+const SILENT_EXIT = `The agent server exited with status ${CONFIG_ERROR_STATUS} (configuration error) and wrote no output. Check the secrets of the deployment and its langgraph.json.`;
+
 function exitReason(ended: InstanceRecord["ended"]): string {
-  if (!ended) return "its process no longer exists";
-  return ended.signal ? `it was killed by ${ended.signal}` : `it exited with status ${ended.status}`;
+  if (!ended) return "the process no longer exists";
+  return ended.signal ? `the process was killed by ${ended.signal}` : `the process exited with status ${ended.status}`;
 }
 
-/** Requests the end of a process, and kills its group after the grace. A later process with the same number is not affected. */
+/** Sends SIGTERM to a process, and kills the process group after the grace period. Never affects a later process with the same pid. */
 async function endProcess(identity: ProcessIdentity, grace_ms: number): Promise<void> {
   if (!(await isAlive(identity))) return;
   signalProcess(identity.pid, "SIGTERM");
   await exitedWithin(identity, grace_ms);
-  // It was alive a moment ago, so no other group has its number.
+  // The process was running a moment ago, so the group ID was not reused.
   killGroup(identity.pid);
   if (!(await exitedWithin(identity, KILL_TIMEOUT_MS)))
     throw new Error(`The process ${identity.pid} of an instance is still running after SIGKILL.`);

@@ -10,15 +10,15 @@ import { createFolder, type SystemUser } from "./system-users.ts";
 
 interface LaunchOptions extends OrphanLimits {
   spec: InstanceSpec;
-  /** The executable of Threadmill. */
+  /** Path of the Threadmill executable. */
   program: string;
-  /** langgraph.json of the build. */
+  /** Path of langgraph.json in the build. */
   config_file: string;
-  /** Undefined: the embedded database. */
+  /** If undefined, the instance uses the embedded database. */
   database_url: string | undefined;
   log_file: string;
   system_env: Readonly<Record<string, string>>;
-  /** Undefined: the user of the service. */
+  /** If undefined, the instance runs as the user of the service. */
   user: SystemUser | undefined;
 }
 
@@ -27,7 +27,7 @@ export interface Listener {
   port: number;
 }
 
-/** The instance inherits the socket, so no other process can take its port, and early connections wait instead of being refused. */
+/** The instance inherits this socket, so no other process can take the port, and early connections wait instead of failing. */
 export async function listenOnFreePort(): Promise<Listener> {
   const server = createServer((connection) => connection.destroy()).listen(0, "127.0.0.1");
   await once(server, "listening");
@@ -52,21 +52,21 @@ export async function launch(options: LaunchOptions, { server, port }: Listener)
     });
     if (child.pid === undefined) throw (await once(child, "error"))[0];
     child.unref();
-    spec.log(infoLine(`The process ${child.pid} was started on port ${port}.`));
+    spec.log(infoLine(`Started process ${child.pid} on port ${port}.`));
     return child;
   } finally {
     await log.close();
   }
 }
 
-/** Creates the home in the data folder, which the instance controls; an existing path may therefore be anything. */
+/** Creates the home folder in the data folder. The instance controls the data folder, so an existing path can be of any type. */
 async function createHome({ data_dir, user }: LaunchOptions): Promise<void> {
   const home = join(data_dir, "home");
   await mkdir(data_dir, { recursive: true, mode: 0o700 });
   if ((await createFolder(home, 0o700)) && user) await lchown(home, user.uid, user.gid);
 }
 
-/** Makes the files of the instance readable only for its user. `exec` replaces the shell, so the pid is that of the program. */
+/** Makes new files readable only for the instance's user. `exec` replaces the shell, so the pid is the pid of the program. */
 const withPrivateUmask = (command: string[]): [string, string[]] => [
   "/bin/sh",
   ["-c", 'umask 077 && exec "$0" "$@"', ...command],
@@ -90,7 +90,7 @@ function argumentsOf({ spec, program, config_file, data_dir, database_url }: Lau
   ];
 }
 
-/** The variables of the system, of the deployment and of the instance. None come from the environment of the service. */
+/** The variables of the system, of the deployment and of the instance. No variable comes from the environment of the service. */
 function environmentOf(options: LaunchOptions, port: number): Record<string, string> {
   const { spec, system_env, data_dir, database_url, heartbeat_file, orphan_ms } = options;
   const { memory_limit_mb } = spec.resources;
@@ -108,7 +108,7 @@ function environmentOf(options: LaunchOptions, port: number): Record<string, str
   };
 }
 
-/** The descriptor for `stdio`. Node has no public API for the descriptor of a server. */
+/** Returns the file descriptor for `stdio`. Node.js has no public API for the file descriptor of a server. */
 function descriptorOf(server: Server): number {
   const { _handle: handle } = server as unknown as { _handle?: { fd?: number } };
   if (handle?.fd === undefined || handle.fd < 0) throw new Error("The socket has no file descriptor on this system.");

@@ -5,10 +5,10 @@ import { LineSplitter, type LogReceiver, sendLines, stderrTail } from "../log-li
 
 const POLL_MS = 200;
 const CHUNK_BYTES = 256 * 1024;
-/** A file of at least this size is truncated once it has been read to its end. Output written between the two is lost. */
+/** A file of at least this size is truncated after it was read completely. Output between the read and the truncation is lost. */
 const TRUNCATE_FROM_BYTES = 64 * 2 ** 20;
 
-/** Sends the output of an instance line by line. Its position is stored after the lines before it, and survives restarts. */
+/** Sends the output of an instance line by line. The position is stored after the preceding lines, and survives restarts. */
 export class LogTail {
   readonly #file: string;
   readonly #receiver: LogReceiver;
@@ -24,7 +24,7 @@ export class LogTail {
     this.#running = this.#run();
   }
 
-  /** Reads the rest of the file, with `last` also an incomplete last line, and stops. */
+  /** Reads the rest of the file and stops. With `last`, also sends an incomplete last line. */
   async stop({ last }: { last: boolean }): Promise<void> {
     this.#stopping.abort();
     await this.#running;
@@ -44,7 +44,7 @@ export class LogTail {
     const file = await open(this.#file, "r+").catch(() => undefined);
     if (!file) return;
     try {
-      // Sends, stores and records a chunk at a time, so that a crash repeats little.
+      // Sends and stores one chunk at a time, then records the position, so that few lines are repeated after a crash.
       for (;;) {
         const splitter = new LineSplitter();
         const { bytesRead, buffer } = await file.read(Buffer.alloc(CHUNK_BYTES), 0, CHUNK_BYTES, this.#offset);
@@ -89,7 +89,7 @@ async function readOffset(file: string): Promise<number> {
 
 const TAIL_BYTES = 16_384;
 
-/** The last lines of a process's output. Empty without output. */
+/** Last lines of a process's output. Empty if there is no output. */
 export async function readStderrTail(file: string): Promise<string> {
   const handle = await open(file, "r").catch(() => undefined);
   if (!handle) return "";

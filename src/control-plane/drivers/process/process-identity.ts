@@ -4,14 +4,14 @@ import { promisify } from "node:util";
 
 const run = promisify(execFile);
 
-/** Identifies a process among others that had or will have its pid. */
+/** Identifies a process uniquely, even if the system reuses the pid. */
 export interface ProcessIdentity {
   pid: number;
-  /** The start time from the system; on Linux in ticks since a boot, with the id of the boot. */
+  /** Start time as reported by the system; on Linux in ticks since boot, with the boot ID. */
   started: string;
 }
 
-/** The start time of a process; undefined when it does not exist or is a zombie. */
+/** Start time of a process; undefined if the process does not exist or is a zombie. */
 export async function startOf(pid: number): Promise<string | undefined> {
   return process.platform === "linux" ? startOnLinux(pid) : startByPs(pid);
 }
@@ -35,7 +35,7 @@ async function startByPs(pid: number): Promise<string | undefined> {
   return state.startsWith("Z") ? undefined : started;
 }
 
-/** The process whose command line contains a unique text; undefined when there is none. */
+/** Finds the process whose command line contains a unique text. */
 export async function findByCommand(text: string): Promise<ProcessIdentity | undefined> {
   const pid = process.platform === "linux" ? await findOnLinux(text) : await findByPs(text);
   const started = pid === undefined ? undefined : await startOf(pid);
@@ -56,7 +56,7 @@ async function findByPs(text: string): Promise<number | undefined> {
   return line === undefined ? undefined : Number.parseInt(line, 10);
 }
 
-/** Does nothing when the process does not exist. */
+/** Sends a signal. Does nothing if the process does not exist. */
 export function signalProcess(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(pid, signal);
@@ -65,5 +65,5 @@ export function signalProcess(pid: number, signal: NodeJS.Signals): void {
   }
 }
 
-/** Call it while the leader runs or right after its end: later another group may have the number. */
+/** Must be called while the group leader runs or right after it ends, because the system can reuse the group ID later. */
 export const killGroup = (pid: number): void => signalProcess(-pid, "SIGKILL");

@@ -17,15 +17,15 @@ export interface SystemUser {
 /** A user name for all deployments, or a range of uids of which each deployment gets its own. */
 export type DeployUser = { name: string } | { from: number; to: number };
 
-/** All users may traverse the folder; only the owner may list it. */
+/** All users can traverse the folder, but only the owner can list the contents. */
 const TRAVERSE_ONLY_MODE = 0o711;
 
 /**
- * The system users of builds and instances. If the service is root, they run as other users and can read neither the files nor the
- * environment of the service, and with a range of uids not those of other deployments.
+ * The system users of builds and instances. If the service runs as root, builds and instances run as other users, which can read
+ * neither files nor environment of the service. With a range of uids, deployments are also isolated from each other.
  */
 export class SystemUsers {
-  /** Why builds and instances run as the user of the service; undefined when they do not. */
+  /** Reason why builds and instances run as the user of the service; undefined if they run as other users. */
   readonly unavailable_reason: string | undefined;
   readonly #folders: Folders;
   readonly #config: DeployUser;
@@ -39,7 +39,7 @@ export class SystemUsers {
 
   /** @param program a file that the users must be able to read */
   static async prepare(folders: Folders, config: DeployUser, program: string): Promise<SystemUsers> {
-    if (!isRoot()) return new SystemUsers(folders, config, "the service is not root");
+    if (!isRoot()) return new SystemUsers(folders, config, "the service does not run as root");
     const control = dirname(folders.data);
     for (const folder of [control, folders.builds, folders.workspaces, folders.data, folders.npm_cache]) {
       await mkdir(folder, { recursive: true });
@@ -50,13 +50,13 @@ export class SystemUsers {
     return new SystemUsers(folders, config, await findUserProblem(config, [program, folders.data]));
   }
 
-  /** Why deployments of several workspaces are not isolated; undefined when they are. */
+  /** Reason why deployments of several workspaces are not isolated; undefined if they are isolated. */
   get shared_reason(): string | undefined {
     if (this.unavailable_reason !== undefined) return this.unavailable_reason;
     return "name" in this.#config ? `all deployments run as the user ${this.#config.name}` : undefined;
   }
 
-  /** The user of a deployment, which owns its data folder; undefined: the user of the service. */
+  /** System user of a deployment, which owns the data folder. Undefined for the user of the service. */
   of(deployment_id: string): Promise<SystemUser | undefined> {
     if (this.unavailable_reason !== undefined) return Promise.resolve(undefined);
     const known = this.#known.get(deployment_id) ?? this.#find(deployment_id);
@@ -75,7 +75,7 @@ export class SystemUsers {
     await run("/bin/sh", ["-c", "kill -9 -1"], { ...owner, cwd: "/", env: {} }).catch(() => undefined);
   }
 
-  /** The owner of the data folder, so that a restarted service uses the same user. A folder of root comes from an earlier version. */
+  /** Finds the owner of the data folder, so that a restarted service uses the same user. Earlier versions created folders as root. */
   async #find(deployment_id: string): Promise<SystemUser> {
     const folder = dataFolder(this.#folders, deployment_id);
     const owner = await ownerOf(folder);
@@ -90,17 +90,17 @@ export class SystemUsers {
     return ownerOf(join(this.#allocations, String(uid))).then((found) => found !== undefined);
   }
 
-  /** Contains a folder for each allocated uid. */
+  /** Folder of the uid allocations: one folder per allocated uid. */
   get #allocations(): string {
     return join(dirname(this.#folders.data), "uids");
   }
 
-  /** A uid is never reused: a file that a deployment left outside of its folders, such as a setuid file, would belong to another. */
+  /** A uid is never reused. Otherwise a file that a deleted deployment left elsewhere, such as a setuid file, would belong to another deployment. */
   async #allocate(): Promise<SystemUser> {
     if ("name" in this.#config) return userNamed(this.#config.name);
     const { from, to } = this.#config;
     await mkdir(this.#allocations, { recursive: true, mode: 0o700 });
-    // Starts at a random uid, as another service of this machine may use the same range.
+    // Starts at a random uid, because another service on this machine may use the same range.
     const count = to - from + 1;
     const start = randomInt(count);
     for (let n = 0; n < count; n++) {
@@ -129,7 +129,7 @@ const REGISTRY = "/run/threadmill/uids";
 
 /**
  * Registers a uid for this service. A uid whose service was removed with its data folder is free. Without a writable registry, as in
- * a container with a read-only file system, this service counts as the only one.
+ * a container with a read-only file system, no other service is assumed.
  *
  * @returns false when the uid belongs to another service
  */
@@ -155,7 +155,7 @@ const ownerOf = (path: string): Promise<SystemUser | undefined> =>
     () => undefined,
   );
 
-/** With these options `chown` follows no links, including links that are created meanwhile. */
+/** With these options, `chown` follows no links, not even links that are created while it runs. */
 export async function chownTree(path: string, { uid, gid }: SystemUser): Promise<void> {
   await run("chown", ["-R", "-h", "-P", `${uid}:${gid}`, "--", path]);
 }
@@ -164,10 +164,10 @@ export async function chownTreeIfRoot(path: string, user: SystemUser): Promise<v
   if ((await ownerOf(path))?.uid === 0) await chownTree(path, user);
 }
 
-/** Removes a folder that other users may change meanwhile: Node's `rm` could follow a link. */
+/** Removes a folder that other users can change concurrently. `rm` of Node.js could follow a link. */
 export async function removeTree(path: string): Promise<void> {
   if (!isRoot()) return rm(path, { recursive: true, force: true, maxRetries: 3 });
-  // Fails when a process writes into the folder meanwhile.
+  // `rm` fails when a process writes into the folder at the same time.
   for (let attempt = 1; ; attempt++) {
     try {
       await run("rm", ["-rf", "--", path]);
@@ -179,7 +179,7 @@ export async function removeTree(path: string): Promise<void> {
   }
 }
 
-/** Creates an empty file as a user unless it exists. As root a link could lead to a file that the user may not write. */
+/** Creates an empty file with the permissions of the user, because root could follow a link to a file of another user. */
 export async function createEmptyFile(file: string, user: SystemUser): Promise<void> {
   const args = ["-c", 'umask 077; set -C; : > "$0"', file];
   await run("/bin/sh", args, { ...user, cwd: "/", env: {} }).catch(() => undefined);
@@ -193,15 +193,15 @@ async function userNamed(name: string): Promise<SystemUser> {
 }
 
 /**
- * Runs a process as the user, as a parent folder may be inaccessible, the user may not exist, or a container may not allow it.
+ * Runs a process as the user to detect inaccessible parent folders, missing users and missing permissions of a container.
  *
- * @returns the problem; undefined when the user can run Node and access the paths
+ * @returns the problem; undefined if the user can run Node.js and access the paths
  * @throws Error when the check itself fails, for example for lack of memory
  */
 async function findUserProblem(config: DeployUser, paths: readonly string[]): Promise<string | undefined> {
   const user =
     "name" in config ? await userNamed(config.name).catch(() => undefined) : { uid: config.from, gid: config.from };
-  if (!user) return `the system has no user ${JSON.stringify("name" in config ? config.name : "")}`;
+  if (!user) return `the system user ${JSON.stringify("name" in config ? config.name : "")} does not exist`;
   for (const path of paths) {
     const check = `fs.accessSync(${JSON.stringify(path)})`;
     try {
@@ -209,7 +209,7 @@ async function findUserProblem(config: DeployUser, paths: readonly string[]): Pr
     } catch (error) {
       const { code } = error as { code?: unknown };
       if (code === 1 || code === "EACCES" || code === "EPERM" || code === "EINVAL" || code === "ENOENT")
-        return `the user ${user.uid} cannot run Node or reach ${path}`;
+        return `the user ${user.uid} cannot run Node.js or access ${path}`;
       throw error;
     }
   }

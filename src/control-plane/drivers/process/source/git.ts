@@ -12,7 +12,7 @@ import { type Command, outputOf, runCommand } from "../command.ts";
 import { chownTree } from "../system-users.ts";
 
 export interface GitRules {
-  /** Of `https`, `http`, `ssh` and `file`. */
+  /** Allowed protocols: any of `https`, `http`, `ssh` and `file`. */
   protocols: readonly string[];
   /** Allowed hosts that are not on the public internet, even over plain http. */
   hosts: readonly string[];
@@ -26,12 +26,12 @@ interface Remote {
   protocol: string;
   host: string;
   port: string;
-  /** The checked addresses: the name could resolve to other addresses later. Undefined: any address is allowed. */
+  /** Validated addresses, because the name could resolve to other addresses later. If undefined, any address is allowed. */
   addresses: readonly Address[] | undefined;
 }
 
 /**
- * Fetches a commit of a repository without its history, and returns its SHA. git gets no environment, configuration, key or password
+ * Fetches a commit of a repository without the history, and returns the SHA. git gets no environment, configuration, key or password
  * of the service's user, and does not prompt.
  *
  * @throws DeployError when the address is not allowed, or git fails
@@ -49,7 +49,7 @@ export async function checkOut(
   await mkdir(folder, { recursive: true });
   const GIT_SSH_COMMAND = remote.protocol === "ssh" ? await sshCommand(ssh_key, remote, ssh_files, folder) : "false";
   const env = { ...base.env, ...gitEnv(remote), GIT_SSH_COMMAND };
-  // ssh requires a user with a name, and git refuses local repositories of another user.
+  // ssh requires a user with a name, and git rejects local repositories that another user owns.
   const user = remote.protocol.startsWith("http") ? base.user : undefined;
   if (user) await chown(folder, user.uid, user.gid);
   const git = (...args: string[]): Command => ({
@@ -83,11 +83,11 @@ async function remoteOf(text: string, rules: GitRules): Promise<Remote> {
   const remote = { url: url.href, protocol, host: url.hostname, port: url.port, addresses: undefined };
   if (protocol === "file") return remote;
   if (url.password !== "" || (protocol !== "ssh" && url.username !== ""))
-    throw new DeployError("The address of the repository must not contain a user name or a password.");
+    throw new DeployError("The repository URL must not contain a user name or a password.");
   const host = url.hostname;
-  // The URL parser accepts invalid host names for ssh://, and a shell sees them.
+  // The URL parser accepts invalid host names for ssh://, and git passes the host name to a shell.
   if (!/^(\[[\da-f:.]+\]|[\w.][\w.-]*)$/i.test(host))
-    throw new DeployError("The address of the repository has no valid host.");
+    throw new DeployError("The repository URL has no valid host name.");
   if (rules.hosts.includes(host)) return remote;
   const asHttps = protocol === "ssh" ? `https://${host}/` : url.href;
   const refusal = urlRefusal(asHttps, { allow_loopback: false });
@@ -101,26 +101,25 @@ function parse(text: string): URL {
   const url = host === undefined ? text : `ssh://${user}@${host}/${path}`;
   // biome-ignore lint/suspicious/noControlCharactersInRegex: addresses must not contain control characters
   if (!URL.canParse(url) || /[\s\u0000-\u001f]/.test(url))
-    throw new DeployError(
-      "The address of the repository must be a complete URL, such as https://example.com/team/agent.git.",
-    );
+    throw new DeployError("The repository URL must be a complete URL, such as https://example.com/team/agent.git.");
   return new URL(url);
 }
 
 async function publicAddressesOf(host: string, lookup: Lookup): Promise<readonly Address[]> {
   const literal = addressOfHost(host);
   const found = literal === undefined ? await lookup(host).catch(() => []) : [{ address: literal, family: 0 }];
-  if (found.length === 0) throw new DeployError(`The host of the repository, ${host}, cannot be resolved.`);
+  if (found.length === 0)
+    throw new DeployError(`The host name of the repository URL, ${host}, cannot be resolved: check the URL.`);
   if (!found.every(({ address }) => isPublicAddress(address)))
     throw new DeployError("The repository cannot be fetched. The URL must name a host on the public internet.");
   return found;
 }
 
-/** A branch, a tag or a full commit SHA; without a ref the default branch. */
+/** @returns a branch, a tag or a full commit SHA; `HEAD`, the default branch, if `ref` is empty */
 function refOf(ref: string | undefined): string {
   if (ref === undefined || ref === "") return "HEAD";
   if (/^[\w.@/+-]+$/.test(ref) && !ref.startsWith("-") && !ref.includes("..")) return ref;
-  throw new DeployError(`The ref ${JSON.stringify(ref)} is not the name of a branch, a tag or a commit.`);
+  throw new DeployError(`The ref ${JSON.stringify(ref)} is not a valid name of a branch, a tag or a commit.`);
 }
 
 function gitEnv({ protocol, host, port, addresses }: Remote): Record<string, string> {
@@ -153,21 +152,21 @@ function gitEnv({ protocol, host, port, addresses }: Remote): Record<string, str
   };
 }
 
-/** The files of a fetch over ssh. */
+/** Paths of the files for a fetch over ssh. */
 interface SshFiles {
-  /** Exists during the fetch. */
+  /** Private key file, which exists only during the fetch. */
   key: string;
-  /** Belongs to the deployment. The first key of a host is trusted, and the host has to keep it. */
+  /** Host keys of the deployment. The first key of a host is trusted, and later connections require the same key. */
   known_hosts: string;
 }
 
 const NO_KEY =
-  "The repository is fetched over ssh, and the deployment has no key for it: set its secret GIT_SSH_KEY to a private key that may read the repository, such as a deploy key, or use the https address of the repository.";
+  "The repository URL uses ssh, but the deployment has no ssh key: set the secret GIT_SSH_KEY to a private key with read access to the repository, such as a deploy key, or use the https URL of the repository.";
 const BAD_KEY =
-  "The secret GIT_SSH_KEY is not a valid private key: it must be the text between -----BEGIN ... PRIVATE KEY----- and -----END ... PRIVATE KEY-----, both included.";
+  "The secret GIT_SSH_KEY is not a valid private key: set the secret to the complete key, including the lines -----BEGIN ... PRIVATE KEY----- and -----END ... PRIVATE KEY-----.";
 
 /**
- * The ssh command for git in `folder`: it uses the deployment's key and no configuration of the service's user.
+ * The ssh command for git in `folder`. The command uses the deployment's key and ignores the configuration of the service's user.
  *
  * @throws DeployError when the deployment has no key
  */
@@ -184,7 +183,7 @@ async function sshCommand(
   const options = {
     BatchMode: "yes",
     ConnectTimeout: "15",
-    // Relative, as the rest of the path may contain characters that are special to ssh or the shell.
+    // Relative paths, because absolute paths can contain special characters of ssh or the shell.
     IdentityFile: relative(folder, files.key),
     IdentitiesOnly: "yes",
     IdentityAgent: "none",
@@ -203,7 +202,7 @@ async function sshCommand(
     .join(" ")}`;
 }
 
-/** Restores the line breaks of a key: forms drop them, and variables contain `\n`. */
+/** Restores the line breaks of a key, which forms remove and environment variables contain as `\n`. */
 function asFile(key: string): string {
   const [, kind, text = ""] = /-----BEGIN ([A-Z ]*PRIVATE KEY)-----(.*)-----END \1-----/s.exec(key) ?? [];
   const base64 = text.replaceAll("\\n", "").replaceAll(/\s/g, "");

@@ -6,9 +6,9 @@ import { type Command, runCommand } from "../command.ts";
 import { createEmptyFile, type SystemUser } from "../system-users.ts";
 
 interface ProjectFile {
-  /** Its folder, to which its paths are relative. */
+  /** Folder of langgraph.json. Paths in langgraph.json are relative to this folder. */
   folder: string;
-  /** Whether all modules of its graphs exist. */
+  /** Whether the modules of all graphs exist. */
   has_graphs: boolean;
   /** An error message that lists the missing modules. */
   missing: string;
@@ -17,9 +17,9 @@ interface ProjectFile {
 const MAX_BYTES = 1_000_000;
 
 /**
- * Reads the parts of langgraph.json that a build needs. Errors do not repeat its content: a link could lead to a file of the service.
+ * Reads the parts of langgraph.json that a build needs. Errors do not contain the file content, because a link could point to a file of the service.
  *
- * @param config_path undefined: langgraph.json at the root
+ * @param config_path default: langgraph.json at the root
  * @param user the owner of the source
  * @throws DeployError when the file is missing or invalid
  */
@@ -31,7 +31,9 @@ export async function readProjectFile(
   const path = configPathOf(config_path);
   const file = await realPathWithin(root, join(root, path));
   if (file === undefined)
-    throw new DeployError(`The source has no ${path}: set langgraph_config_path to the path of its langgraph.json.`);
+    throw new DeployError(
+      `The source does not contain ${path}: set langgraph_config_path to the path of langgraph.json within the source.`,
+    );
   const project = parse(await readSmallFile(file, path), path);
   const graphs = Object.entries(isRecord(project.graphs) ? project.graphs : {});
   if (graphs.length === 0)
@@ -44,24 +46,30 @@ export async function readProjectFile(
   for (const [graph_id, value] of graphs) {
     const module = moduleOf(value, `${path}: graphs.${graph_id}`);
     if ((await realPathWithin(root, join(folder, module))) === undefined)
-      missing.push(`graphs.${graph_id} names ${module}`);
+      missing.push(`graphs.${graph_id} refers to ${module}`);
   }
-  return { folder, has_graphs: missing.length === 0, missing: `${path}: ${missing.join(", ")}, which does not exist.` };
+  return {
+    folder,
+    has_graphs: missing.length === 0,
+    missing: `${path}: ${missing.join(", ")}, but the file does not exist.`,
+  };
 }
 
 /** @throws DeployError when the path is outside of the source */
 export function configPathOf(config_path: string | undefined): string {
   const path = normalize(config_path ?? "langgraph.json");
   if (path.startsWith("..") || path.startsWith(sep) || path.includes("\0") || basename(path) === "." || path === "")
-    throw new DeployError("The path of langgraph.json must be within the source.");
+    throw new DeployError(
+      `The path ${JSON.stringify(config_path ?? path)} of langgraph.json is not within the source: set langgraph_config_path to a relative path.`,
+    );
   return path;
 }
 
 /**
- * Reads a file of the source. Commands of a build may have replaced it with a pipe, a link, or a file of gigabytes.
+ * Reads a file of the source. Build commands may have replaced the file with a pipe, a link or a huge file.
  *
- * @param name the name in errors
- * @throws DeployError when it is not a file, or too large; the system's error when it cannot be opened
+ * @param name name of the file in error messages
+ * @throws DeployError when the path is not a file or the file is too large; a system error when the file cannot be opened
  */
 async function readSmallFile(file: string, name: string): Promise<Buffer> {
   const handle = await open(file, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW);
@@ -93,25 +101,26 @@ const isRecord = (value: unknown): value is Record<string, unknown> =>
 function moduleOf(value: unknown, field: string): string {
   const path = isRecord(value) ? value.path : value;
   const [, module = ""] = (typeof path === "string" && /^(.+):[\w$]+$/.exec(path)) || [];
-  if (module === "") throw new DeployError(`${field} must be like "./agent.ts:graph".`);
+  if (module === "")
+    throw new DeployError(`${field} must have the form "<path>:<export>", for example "./agent.ts:graph".`);
   if (module.endsWith(".py"))
     throw new DeployError(`${field} is written in Python. Only graphs in JavaScript and TypeScript are supported.`);
   return module;
 }
 
-/** Creates an empty env file: it is usually not uploaded, and its variables are secrets of the deployment. */
+/** Creates an empty env file, because .env files are usually not uploaded. The deployment's secrets replace the variables. */
 async function createEnvFile(env: unknown, folder: string, root: string, user: SystemUser | undefined): Promise<void> {
   if (typeof env !== "string") return;
   const file = join(folder, env);
-  // With a link to another folder the file would be created there.
+  // If the parent folder were a link, the file would be created outside of the source.
   const parent = dirname(file) === root ? root : await realPathWithin(root, dirname(file));
   if (!isBelow(root, file) || parent === undefined)
-    throw new DeployError(`The field "env" of langgraph.json must name a file within the source.`);
+    throw new DeployError(`The field "env" of langgraph.json must be the path of a file within the source.`);
   if (user) await createEmptyFile(file, user);
   else await writeFile(file, "", { flag: "wx" }).catch(() => undefined);
 }
 
-/** The real path of a file; undefined when it does not exist, or is outside of the folder. */
+/** Real path of a file; undefined if the file does not exist or is outside of the folder. */
 async function realPathWithin(root: string, path: string): Promise<string | undefined> {
   const real = await realpath(path).catch(() => undefined);
   return real !== undefined && isBelow(await realpath(root), real) ? real : undefined;
@@ -132,8 +141,8 @@ const INSTALLERS = [
 ];
 
 /**
- * Installs the dependencies of the source, with the command of the deployment or that of its lock file. Source with `node_modules`
- * needs no installation.
+ * Installs the dependencies of the source, with the deployment's install command or the package manager of the lock file. Source
+ * with `node_modules` needs no installation.
  *
  * @throws DeployError when the command fails
  */
@@ -171,7 +180,7 @@ async function installerOf(
 }
 
 /**
- * Builds the source, with the command of the deployment, or with its script `build` when modules of langgraph.json are missing.
+ * Builds the source with the deployment's build command, or with the script `build` if modules of langgraph.json are missing.
  *
  * @throws DeployError when the command fails
  */

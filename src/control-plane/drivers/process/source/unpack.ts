@@ -17,12 +17,12 @@ export interface UnpackLimits {
 
 const UNPACK_LIMITS: UnpackLimits = { packed_bytes: 200 * 2 ** 20, unpacked_bytes: 2 ** 30, files: 50_000 };
 
-/** Headers and padding of a file in a tarball, in addition to its contents. */
+/** Bytes of headers and padding for each file in a tarball. */
 const OVERHEAD_BYTES = 4_096;
 
 const FILES = new Set(["File", "OldFile", "ContiguousFile"]);
 
-/** Default permissions: sticky bits, owners and restrictive modes of a tarball are ignored. */
+/** Returns default permissions. Sticky bits and restrictive modes of the tarball are ignored. */
 const modeOf = ({ type, mode = 0 }: ReadEntry): number => (type === "Directory" || mode & 0o111 ? 0o755 : 0o644);
 
 /**
@@ -92,14 +92,15 @@ function entryCheck(limits: UnpackLimits) {
 
 function refusalOf(path: string, { type, linkpath }: ReadEntry): string | undefined {
   if (type === "SymbolicLink" || type === "Link" || linkpath) return "a link: pack its target instead";
-  if (type !== "Directory" && !FILES.has(type)) return "which is neither a file nor a folder";
-  if (isAbsolute(path) || /^[A-Za-z]:[\\/]/.test(path) || path.startsWith("\\")) return "an absolute path";
-  if (path.split(/[\\/]/).includes("..")) return "which is outside of its folder";
-  if (path.includes("\0")) return "which is not a valid path";
+  if (type !== "Directory" && !FILES.has(type)) return "an entry that is neither a file nor a folder";
+  if (isAbsolute(path) || /^[A-Za-z]:[\\/]/.test(path) || path.startsWith("\\"))
+    return "an absolute path: use relative paths";
+  if (path.split(/[\\/]/).includes("..")) return "a path outside of the source folder";
+  if (path.includes("\0")) return "an invalid path";
   return undefined;
 }
 
-/** Fails after `limit` bytes. Sizes in headers are not reliable, so a decompression bomb is detected while it is unpacked. */
+/** Fails after `limit` bytes. Counts actual bytes, because sizes in headers are not reliable (decompression bombs). */
 function limitBytes(limit: number, when: string): Transform {
   let bytes = 0;
   return new Transform({
@@ -115,7 +116,7 @@ const megabytes = (bytes: number): string => `${Math.max(1, Math.floor(bytes / 2
 
 const tooLarge = (reason: string): DeployError => new DeployError(`The source is too large: ${reason}.`);
 
-const DISK_FULL = "The disk of the service is full.";
+const DISK_FULL = "The disk of the Threadmill service is full: free disk space, then try again.";
 
 /** Converts errors that the source causes. Errors of the service's own files stay unchanged and are not shown to users. */
 export function toDeployError(error: unknown): unknown {
@@ -126,6 +127,8 @@ export function toDeployError(error: unknown): unknown {
   if (code === "ENOTDIR" || code === "EISDIR" || code === "EEXIST" || code === "ENAMETOOLONG")
     return new DeployError("The source has a path that is both a file and a folder, or a path that is too long.");
   if (code.startsWith("Z_") || tarCode !== undefined || code === "TAR_BAD_ARCHIVE" || /TAR_/.test(message))
-    return new DeployError("The source is not a complete gzip-compressed tarball.");
+    return new DeployError(
+      "The source is not a complete gzip-compressed tarball: create the tarball again and repeat the upload.",
+    );
   return error;
 }
