@@ -1,0 +1,174 @@
+import type { JsonObject } from "../../../platform/lib/json/json.ts";
+import { type RunFields, RunUpdate } from "../../contract/traces.ts";
+import type { Attachment, RunOperation, TraceChanges } from "../operation.ts";
+import type { OtlpSpan, RejectedSpans } from "./otlp-request.ts";
+import { type RunAttributes, readAttributes } from "./run-attributes.ts";
+import { isTime, readEvents, tokenEvent } from "./span-events.ts";
+import { placeSpans, runIdOf } from "./span-places.ts";
+import type { Attributes } from "./wire-fields.ts";
+
+/** The headers of the request, by names in lower case. */
+export type OtlpHeaders = Readonly<Record<string, string | undefined>>;
+
+export interface OtlpRuns {
+  changes: TraceChanges;
+  /** OpenTelemetry's trace id of each run: a child may come in a request before its root. */
+  otel_trace_ids: Map<string, string>;
+  rejected: RejectedSpans;
+}
+
+interface SpanRun {
+  span: OtlpSpan;
+  run_id: string;
+  run: RunAttributes;
+  events: JsonObject[];
+  error: string | undefined;
+}
+
+/** The runs of spans. A span is final, so that each is one post; a repeated span is the same run again. */
+export function toTraceChanges(spans: readonly OtlpSpan[], headers: OtlpHeaders): OtlpRuns {
+  const reasons: string[] = [];
+  const runs: SpanRun[] = [];
+  for (const span of spans) {
+    const reason = reasonToReject(span);
+    const item = reason === undefined ? readSpan(span) : undefined;
+    if (item && nameOf(item) !== "") runs.push(item);
+    else reasons.push(`${JSON.stringify(span.span_id.slice(0, 40))} ${reason ?? "has no name"}`);
+  }
+  const places = placeSpans(runs);
+  const threads = threadsOf(runs);
+  const of_resource = perResource((resource) => ({
+    metadata: resourceMetadata(resource),
+    session: { session_name: sessionOf(headers, resource) },
+  }));
+  const operations: RunOperation[] = [];
+  const attachments: Attachment[] = [];
+  for (const [index, item] of runs.entries()) {
+    const { metadata, session } = of_resource(item.span.resource);
+    const place = places[index];
+    const fields = { ...fieldsOf(item, metadata, threads), ...(place?.session ?? session), ...place?.fields };
+    operations.push({ kind: "post", id: item.run_id, fields: withoutUndefined(fields) });
+    for (const attachment of item.run.attachments ?? []) attachments.push({ run_id: item.run_id, ...attachment });
+  }
+  return {
+    changes: { operations, attachments, feedback: [] },
+    otel_trace_ids: new Map(runs.map(({ run_id, span }) => [run_id, span.trace_id])),
+    rejected: { count: reasons.length, message: rejectionMessage(reasons) },
+  };
+}
+
+const isId = (text: string, bytes: number): boolean =>
+  text.length === 2 * bytes && /^[0-9a-f]+$/.test(text) && /[^0]/.test(text);
+
+function reasonToReject({ trace_id, span_id, parent_span_id, start_time, end_time }: OtlpSpan): string | undefined {
+  if (!isId(trace_id, 16)) return "has no valid trace id";
+  if (!isId(span_id, 8)) return "has no valid span id";
+  // Some exporters send zeros for "no parent".
+  if (/[^0]/.test(parent_span_id) && !isId(parent_span_id, 8)) return "has no valid parent id";
+  if (!isTime(start_time)) return "has no valid start time";
+  return end_time === 0 || isTime(end_time) ? undefined : "has no valid end time";
+}
+
+const MAX_NAMED = 5;
+
+function rejectionMessage(reasons: readonly string[]): string {
+  if (reasons.length === 0) return "";
+  const others = reasons.length > MAX_NAMED ? `; and ${reasons.length - MAX_NAMED} more` : "";
+  return `Rejected spans: ${reasons.slice(0, MAX_NAMED).join("; ")}${others}.`;
+}
+
+const RUN_ID_AT_END = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+
+function readSpan(span: OtlpSpan): SpanRun {
+  const { attributes, events, error } = readEvents(span);
+  const run = readAttributes(attributes);
+  const run_id = run.run_id ?? RUN_ID_AT_END.exec(run.dotted_order ?? "")?.[0].toLowerCase() ?? runIdOf(span.span_id);
+  if (run.first_token !== undefined) events.push(tokenEvent(span.start_time + Math.round(run.first_token * 1e6)));
+  return { span, run_id, run, events, error };
+}
+
+const nameOf = ({ run, span }: SpanRun): string => run.name ?? span.name;
+
+function fieldsOf(item: SpanRun, resource: JsonObject, threads: ReadonlyMap<string, string>): RunFields {
+  const { span, run, events, error } = item;
+  const metadata: JsonObject = { ...resource, ...run.metadata, otel_trace_id: span.trace_id };
+  const thread_id = threads.get(span.trace_id);
+  if (thread_id !== undefined) metadata.thread_id ??= thread_id;
+  if (span.scope.name !== "") metadata.otel_scope ??= span.scope.name.slice(0, MAX_COPIED_CHARS);
+  if (span.links.length > 0)
+    metadata.links ??= span.links.map((link) => ({ ...link, attributes: Object.fromEntries(link.attributes) }));
+  const params = run.invocation_params;
+  return {
+    name: RunUpdate.shape.name.parse(nameOf(item)),
+    // Instrumentations without a kind of span name the model where they call one.
+    run_type: run.run_type ?? (metadata.ls_model_name === undefined ? "chain" : "llm"),
+    start_time: span.start_time,
+    end_time: span.end_time === 0 ? undefined : span.end_time,
+    inputs: run.inputs,
+    outputs: run.outputs,
+    error,
+    events: events.length > 0 ? events : undefined,
+    extra: Object.keys(params).length > 0 ? { metadata, invocation_params: params } : { metadata },
+    tags: run.tags,
+    reference_example_id: run.reference_example_id,
+  };
+}
+
+const withoutUndefined = <T extends object>(fields: T): T =>
+  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as T;
+
+/** What is copied to each span is short: the runs of a request would be larger than it by the number of its spans. */
+const MAX_COPIED_CHARS = 1_000;
+const MAX_RESOURCE_CHARS = 16_384;
+
+/** The conversation of a trace: often only the span of the model names it. */
+function threadsOf(runs: readonly SpanRun[]): Map<string, string> {
+  const threads = new Map<string, string>();
+  for (const { span, run } of runs) {
+    const { thread_id } = run.metadata;
+    if (typeof thread_id === "string" && thread_id.length <= MAX_COPIED_CHARS && !threads.has(span.trace_id))
+      threads.set(span.trace_id, thread_id);
+  }
+  return threads;
+}
+
+function perResource<T>(compute: (resource: Attributes) => T): (resource: Attributes) => T {
+  const computed = new Map<Attributes, T>();
+  return (resource) => {
+    const value = computed.get(resource) ?? compute(resource);
+    computed.set(resource, value);
+    return value;
+  };
+}
+
+const FIRST_RESOURCE_KEYS = ["service.name", "service.version", "deployment.environment.name"];
+
+/** Attributes past the limit are left out. */
+function resourceMetadata(attributes: Attributes): JsonObject {
+  const metadata: JsonObject = {};
+  const resource: JsonObject = {};
+  let chars = 0;
+  const first = FIRST_RESOURCE_KEYS.filter((key) => attributes.has(key));
+  for (const key of new Set([...first, ...attributes.keys()])) {
+    const value = attributes.get(key);
+    chars += key.length + JSON.stringify(value).length;
+    if (chars > MAX_RESOURCE_CHARS) break;
+    (first.includes(key) ? metadata : resource)[key] = value;
+  }
+  return Object.keys(resource).length > 0 ? { ...metadata, resource } : metadata;
+}
+
+/** The session of spans that name none. */
+function sessionOf(headers: OtlpHeaders, resource: Attributes): string {
+  const agent = headers["langsmith-agent-id"];
+  const environment = headers["langsmith-agent-environment"];
+  const names = [
+    headers["langsmith-project"],
+    agent && environment && `${agent}/${environment}`,
+    resource.get("service.name"),
+  ];
+  const valid = names.map((name) =>
+    name === undefined ? undefined : RunUpdate.shape.session_name.safeParse(name).data,
+  );
+  return valid.find((name) => name !== undefined) ?? "default";
+}
