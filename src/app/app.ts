@@ -13,7 +13,8 @@ import { type RunRoutesOptions, serveRuns } from "../agent-server/http/runs.ts";
 import { serveThreads, type ThreadRoutesOptions } from "../agent-server/http/threads.ts";
 import type { Assistants, DefaultAssistants, ThreadStates, Threads } from "../agent-server/index.ts";
 import { isSourceUpload } from "../control-plane/http/deployments.ts";
-import { type ExperimentsAppOptions, serveExperiments } from "../experiments/http/app.ts";
+import { type ExperimentsAppOptions, serveExperiments, serveIngestion } from "../experiments/http/app.ts";
+import { isTraceBody } from "../experiments/http/traces.ts";
 import { UPLOAD_PATH } from "../experiments/http/upload.ts";
 import { ApiError } from "../platform/errors.ts";
 import { pathBelow } from "../platform/http/base-url.ts";
@@ -66,7 +67,10 @@ const BODILESS = new Set(["GET", "HEAD", "OPTIONS"]);
 
 /** Whether the request has no body, or its handler has its own limit. */
 const hasNoBodyLimit = ({ req }: Context): boolean =>
-  BODILESS.has(req.method) || req.path.endsWith(UPLOAD_PATH) || isSourceUpload(req.method, req.path);
+  BODILESS.has(req.method) ||
+  req.path.endsWith(UPLOAD_PATH) ||
+  isTraceBody(req.path) ||
+  isSourceUpload(req.method, req.path);
 
 /** On equal paths, the agent server takes precedence over the experiments because it is mounted first. */
 export function createApp(options: AppOptions): App {
@@ -101,6 +105,7 @@ export function createApp(options: AppOptions): App {
     });
 
   serveSystem(app, options);
+  if (options.only !== "agents") serveIngestion(app, options);
   serveAssistants(app, options.assistants);
   serveThreads(app, options);
   serveRuns(app, options);

@@ -1,6 +1,7 @@
 import type { Caller } from "../platform/contract/caller.ts";
-import type { Tx } from "../platform/database/database.ts";
+import type { Database, Tx } from "../platform/database/database.ts";
 import { ApiError } from "../platform/errors.ts";
+import { refreshDirty } from "./sessions/refresh-stats.ts";
 import { type DatasetWithCounts, datasetsByNo, findDataset } from "./storage/datasets.ts";
 import { experimentsById, findExperiment } from "./storage/experiments.ts";
 import type { ExperimentRow } from "./storage/schema.ts";
@@ -38,6 +39,17 @@ export async function getExperiments(
     if (experiment.dataset_no !== dataset_no) throw new ApiError("session_elsewhere", { session_id });
     return experiment;
   });
+}
+
+/** {@link getExperiments} with current statistics and score vectors. */
+export async function readExperiments(
+  database: Database,
+  caller: Caller,
+  dataset_no: number,
+  ids: readonly string[],
+): Promise<ExperimentRow[]> {
+  await refreshDirty(database, caller, { dataset_no: [dataset_no], id: [...ids] });
+  return getExperiments(database.read, caller, dataset_no, ids);
 }
 
 /** Reads the ids of datasets, keyed by `dataset_no`. */

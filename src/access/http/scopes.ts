@@ -32,12 +32,13 @@ const SCOPES_BY_PATH: readonly (readonly [path: string, scope: Scope | null, met
   ["/runs/*/stream", "agents"],
   ["/runs/wait", "agents"],
   ["/runs/stream", "agents"],
-  ["/runs/batch", "agents"],
+  // Of the agent server or of traces: the handler checks the scope when it knows the body.
+  ["/runs/batch", null],
   ["/runs/cancel", "agents"],
   ["/runs/crons", "agents"],
   // All other paths below /runs belong to experiments.
   ["/runs/*", "experiments"],
-  ["/runs", "agents"],
+  ["/runs", null],
   ["/deployments", "agents"],
   ["/api/v1", "experiments"],
   ["/api/v2", "experiments"],
@@ -47,6 +48,7 @@ const SCOPES_BY_PATH: readonly (readonly [path: string, scope: Scope | null, met
   ["/feedback", "experiments"],
   ["/feedback-configs", "experiments"],
   ["/public", "experiments"],
+  ["/otel", "experiments"],
   ["/v1/platform", "experiments"],
   ["/v2/runs", "experiments"],
   ["/v2/datasets", "experiments"],

@@ -14,6 +14,7 @@ import { controlPlane } from "../../control-plane/storage/migrations/006-control
 import { deploymentRoles } from "../../control-plane/storage/migrations/010-deployment-roles.ts";
 import { experiments } from "../../experiments/storage/migrations/experiments-001.ts";
 import { exampleIndexes } from "../../experiments/storage/migrations/experiments-002.ts";
+import { traces } from "../../experiments/storage/migrations/experiments-003.ts";
 import type { Migration } from "../../platform/database/migrate.ts";
 
 /** The migrations in their order. SQLite has a file for each series. A published migration never changes. */
@@ -34,5 +35,5 @@ export const MIGRATIONS = {
     columnNames,
     activeRollout,
   ],
-  experiments: [experiments, exampleIndexes],
+  experiments: [experiments, exampleIndexes, traces],
 } as const satisfies Record<string, readonly Migration[]>;

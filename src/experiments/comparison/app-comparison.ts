@@ -10,7 +10,7 @@ import type {
   DistributionsQuery,
 } from "../contract/app-comparison.ts";
 import { readFilters } from "../filter/parse.ts";
-import { getDataset, getExperiments } from "../lookups.ts";
+import { getDataset, readExperiments } from "../lookups.ts";
 import { parseJson } from "../serialization/records.ts";
 import { meanVector, runScores, secondsOf } from "../sessions/stats.ts";
 import { describe } from "../statistics/describe.ts";
@@ -34,21 +34,22 @@ import {
 const MAX_ERROR_CHARS = 200;
 
 /** The table of the compare page. It has previews of all texts: a page of 100 × 10 cells is 0.4 MB instead of 6. */
-export const comparedRowsOperations = ({ read }: Database) => ({
+export const comparedRowsOperations = (database: Database) => ({
   async read(caller: Caller, dataset_id: string, body: ComparedRowsQuery): Promise<ComparedRowsPage> {
-    const dataset = await getDataset(read, caller, dataset_id);
-    const experiments = await getExperiments(read, caller, dataset.dataset_no, body.session_ids);
+    const dataset = await getDataset(database.read, caller, dataset_id);
+    const experiments = await readExperiments(database, caller, dataset.dataset_no, body.session_ids);
     for (const session_id of referencedSessions(body))
       if (!experiments.some(({ experiment_id }) => experiment_id === session_id))
         throw new ApiError("session_elsewhere", { session_id });
-    const compared = { dataset, experiments, deleted: await findDeletedIndexes(read, dataset) };
-    const all = await findExampleIndexes(read, caller, dataset, experiments, { filters: body.filters });
-    const matching = await filterIndexes(read, compared, all, body);
-    const indexes = body.order ? await sortBy(read, compared, matching, body.order) : matching;
+    const compared = { dataset, experiments, deleted: await findDeletedIndexes(database.read, dataset) };
+    const all = await findExampleIndexes(database.read, caller, dataset, experiments, { filters: body.filters });
+    const matching = await filterIndexes(database.read, compared, all, body);
+    const indexes = body.order ? await sortBy(database.read, compared, matching, body.order) : matching;
     return {
       total: indexes.length,
-      position: body.example_id === undefined ? null : await positionOf(read, compared, indexes, body.example_id),
-      rows: await rowsAt(read, compared, indexes.slice(body.offset, body.offset + body.limit)),
+      position:
+        body.example_id === undefined ? null : await positionOf(database.read, compared, indexes, body.example_id),
+      rows: await rowsAt(database.read, compared, indexes.slice(body.offset, body.offset + body.limit)),
     };
   },
 });
@@ -208,12 +209,17 @@ async function loadVector(
 const BINS = 10;
 
 /** Histograms of the scores of experiments. An example with several runs counts once, with its mean. */
-export const distributionOperations = ({ read }: Database) => ({
+export const distributionOperations = (database: Database) => ({
   async read(caller: Caller, dataset_id: string, { session_ids }: DistributionsQuery): Promise<Distribution[]> {
-    const dataset = await getDataset(read, caller, dataset_id);
-    const experiments = await getExperiments(read, caller, dataset.dataset_no, session_ids);
+    const dataset = await getDataset(database.read, caller, dataset_id);
+    const experiments = await readExperiments(database, caller, dataset.dataset_no, session_ids);
     const numbers = numbersOf(experiments);
-    const vectors = await listVectors(read, numbers, { kind: "score" }, await findDeletedIndexes(read, dataset));
+    const vectors = await listVectors(
+      database.read,
+      numbers,
+      { kind: "score" },
+      await findDeletedIndexes(database.read, dataset),
+    );
     const byKey = Map.groupBy(vectors, ({ key }) => key);
     return [...byKey.keys()].sort().flatMap((key) => {
       const ofKey = new Map(byKey.get(key)?.map(({ experiment_no, values }) => [experiment_no, values]));

@@ -12,7 +12,7 @@ import type {
   ComparisonQuery,
   PairComparison,
 } from "../contract/comparison.ts";
-import { getDataset, getExperiment, getExperiments } from "../lookups.ts";
+import { getDataset, getExperiment, getExperiments, readExperiments } from "../lookups.ts";
 import { parseJson, toJson } from "../serialization/records.ts";
 import type { ExperimentStats } from "../sessions/stats.ts";
 import { changesOf, comparePair, type PairStatistics } from "../statistics/paired.ts";
@@ -45,7 +45,7 @@ export class Comparisons {
     const { read } = this.#database;
     const dataset = await getDataset(read, caller, dataset_id);
     const ids = [body.baseline_session_id, ...body.comparison_session_ids];
-    const experiments = await getExperiments(read, caller, dataset.dataset_no, ids);
+    const experiments = await readExperiments(this.#database, caller, dataset.dataset_no, ids);
     const [baseline, ...others] = experiments as [ExperimentRow, ...ExperimentRow[]];
     const keys = body.feedback_keys ?? keysOf(experiments);
     const deleted = await findDeletedIndexes(read, dataset);

@@ -1,7 +1,7 @@
 import type { Caller } from "../../platform/contract/caller.ts";
 import type { Database, Tx } from "../../platform/database/database.ts";
 import type { DeltaQuery, DeltaStreamQuery } from "../contract/comparison.ts";
-import { getDataset, getExperiments } from "../lookups.ts";
+import { getDataset, readExperiments } from "../lookups.ts";
 import { changesOf } from "../statistics/paired.ts";
 import { listExampleIds } from "../storage/examples.ts";
 import { lowerIsBetterKeys } from "../storage/feedback-configs.ts";
@@ -12,10 +12,10 @@ import { findDeletedIndexes, findExampleIndexes, numbersOf } from "./example-ind
 /** The improved and regressed examples by experiment id. */
 export type Deltas = Record<string, { improved_examples: string[]; regressed_examples: string[] }>;
 
-export const deltaOperations = ({ read }: Database) => ({
+export const deltaOperations = (database: Database) => ({
   async read(caller: Caller, dataset_id: string, body: DeltaQuery): Promise<{ feedback_deltas: Deltas }> {
     const key = body.feedback_key;
-    const { [key]: deltas = {} } = await deltasByKey(read, caller, dataset_id, { ...body, feedback_keys: [key] });
+    const { [key]: deltas = {} } = await deltasByKey(database, caller, dataset_id, { ...body, feedback_keys: [key] });
     const page = (ids: string[]) => ids.slice(body.offset, body.offset + body.limit);
     const entries = Object.entries(deltas).map(([id, { improved_examples, regressed_examples }]) => [
       id,
@@ -25,18 +25,19 @@ export const deltaOperations = ({ read }: Database) => ({
   },
 
   stream(caller: Caller, dataset_id: string, body: DeltaStreamQuery): Promise<Record<string, Deltas>> {
-    return deltasByKey(read, caller, dataset_id, body);
+    return deltasByKey(database, caller, dataset_id, body);
   },
 });
 
 async function deltasByKey(
-  read: Tx,
+  database: Database,
   caller: Caller,
   dataset_id: string,
   body: DeltaStreamQuery,
 ): Promise<Record<string, Deltas>> {
+  const { read } = database;
   const dataset = await getDataset(read, caller, dataset_id);
-  const experiments = await getExperiments(read, caller, dataset.dataset_no, [
+  const experiments = await readExperiments(database, caller, dataset.dataset_no, [
     body.baseline_session_id,
     ...body.comparison_session_ids,
   ]);

@@ -7,7 +7,7 @@ import {
   optional,
   queryBoolean,
 } from "../../platform/contract/fields.ts";
-import { nullableTime, paging, texts, time, timeText, uuidOrHex, uuids } from "./fields.ts";
+import { nullableTime, paging, texts, time, timeText, traceTime, uuidOrHex, uuids } from "./fields.ts";
 import { deletedResponse, errors } from "./responses.ts";
 
 const category = z.object({ value: z.number(), label: optional(z.string().min(1)) });
@@ -65,14 +65,14 @@ const withSnakeCaseConfig = (body: unknown): unknown => {
 };
 
 /** Feedback on a run, or on an experiment when only `session_id` is set. */
-const FeedbackCreate = z
+export const FeedbackCreate = z
   .preprocess(
     withSnakeCaseConfig,
     FeedbackInput.extend({
       run_id: optional(uuidOrHex),
       session_id: optional(uuidOrHex),
       trace_id: optional(uuidOrHex),
-      start_time: optional(time),
+      start_time: optional(traceTime),
     }),
   )
   .openapi("FeedbackCreate");

@@ -28,6 +28,33 @@ export const time = z
   })
   .openapi({ type: "string", format: "date-time" });
 
+/** Numbers are milliseconds. Values that would be after the year 5138 or before March 1973 are microseconds or seconds. */
+const FIRST_MICROSECONDS = 1e14;
+const LAST_SECONDS = 1e11;
+
+export function microsecondsOfTime(value: string | number): number | undefined {
+  if (typeof value === "string") return microsecondsOf(value);
+  const factor = value >= FIRST_MICROSECONDS ? 1 : value < LAST_SECONDS ? 1e6 : 1e3;
+  const us = Math.round(value * factor);
+  return us >= 0 && us < 8e15 ? us : undefined;
+}
+
+/** ISO 8601, in UTC when it has no offset, or a number since the epoch. The output is in microseconds. */
+export const traceTime = z
+  .union([z.string(), z.number()])
+  .transform((value, context) => {
+    const us = microsecondsOfTime(value);
+    if (us !== undefined) return us;
+    context.issues.push({
+      code: "invalid_format",
+      format: "datetime",
+      input: String(value),
+      message: "must be an ISO 8601 time, or a number of milliseconds since the epoch",
+    });
+    return z.NEVER;
+  })
+  .openapi({ description: "ISO 8601, or milliseconds since the epoch." });
+
 export const uuids = oneOrMore(z.array(uuidOrHex).max(1000));
 
 /** A JSON object in a query string that the metadata of a record must contain. */
@@ -50,13 +77,22 @@ export const timeText = z.string().openapi({ format: "date-time", example: "2026
 
 export const nullableTime = nullable(timeText);
 
-const unrecordedCosts = { total_cost: z.null(), prompt_cost: z.null(), completion_cost: z.null() };
+const cost = nullable(z.number());
+const costs = { total_cost: cost, prompt_cost: cost, completion_cost: cost };
+const tokens = nullable(z.int());
+const details = nullable(z.record(z.string(), z.number()));
 
-/** Fields of the original that uploads do not record; always null. */
-export const unrecorded = {
-  costs: unrecordedCosts,
-  tokens: { total_tokens: z.null(), prompt_tokens: z.null(), completion_tokens: z.null(), ...unrecordedCosts },
-  first_tokens: { first_token_p50: z.null(), first_token_p99: z.null() },
+/** Tokens and costs (USD) of traces. Uploads do not record them: then they are null. */
+export const usage = {
+  costs,
+  tokens: { total_tokens: tokens, prompt_tokens: tokens, completion_tokens: tokens, ...costs },
+  first_tokens: { first_token_p50: nullable(z.number()), first_token_p99: nullable(z.number()) },
+  details: {
+    prompt_token_details: details,
+    completion_token_details: details,
+    prompt_cost_details: details,
+    completion_cost_details: details,
+  },
 };
 
 /** Filter expressions by experiment id. An example matches when a run of each experiment meets all of its expressions. */

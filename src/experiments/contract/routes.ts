@@ -7,6 +7,7 @@ import * as runs from "./runs.ts";
 import * as sessions from "./sessions.ts";
 import * as shared from "./shared-datasets.ts";
 import * as system from "./system.ts";
+import * as traces from "./traces.ts";
 import * as upload from "./upload.ts";
 import * as v2 from "./v2.ts";
 
@@ -55,6 +56,13 @@ export const experimentRoutes = {
     updateSession: sessions.updateSession, // PATCH /sessions/{session_id}
     deleteSession: sessions.deleteSession, // DELETE /sessions/{session_id}
   },
+  traces: {
+    createRun: traces.createRun, // POST /runs
+    ingestBatch: traces.ingestBatch, // POST /runs/batch
+    ingestMultipart: traces.ingestMultipart, // POST /runs/multipart
+    updateRun: traces.updateRun, // PATCH /runs/{run_id}
+    ingestSpans: traces.ingestSpans, // POST /otel/v1/traces
+  },
   runs: {
     queryRuns: runs.queryRuns, // POST /runs/query
     readRunStats: runs.readRunStats, // POST /runs/stats
@@ -97,6 +105,7 @@ export const EXPERIMENT_TAGS: Record<keyof typeof experimentRoutes, string> = {
   shared: "Datasets",
   examples: "Examples",
   sessions: "Experiments",
+  traces: "Traces",
   runs: "Runs",
   comparison: "Comparison",
   feedback: "Feedback",
@@ -116,7 +125,8 @@ export const experimentsDocument = {
     { name: "Experiments", description: "Experiments and their statistics. The API calls an experiment a session." },
     { name: "Datasets", description: "Sets of examples." },
     { name: "Examples", description: "Inputs and expected outputs." },
-    { name: "Runs", description: "Executions of an experiment on one example." },
+    { name: "Traces", description: "The ingestion of runs." },
+    { name: "Runs", description: "Runs of traces, and executions of an experiment on one example." },
     { name: "Feedback", description: "Scores and comments on runs and experiments." },
     { name: "Comparison", description: "Comparison of experiments." },
     { name: "Version 2", description: "Version 2 of the runs API." },

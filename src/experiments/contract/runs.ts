@@ -1,16 +1,19 @@
 import { createRoute, z } from "@hono/zod-openapi";
 import { jsonBody, jsonObject, jsonResponse, optional, withDefault } from "../../platform/contract/fields.ts";
-import { nullableTime, time, timeText, unrecorded, uuidOrHex, uuids } from "./fields.ts";
+import { nullableTime, time, timeText, usage, uuidOrHex, uuids } from "./fields.ts";
 import { errors } from "./responses.ts";
 import { FeedbackStats } from "./sessions.ts";
 
-/** An execution on one example. Uploaded runs have no children and no token counts. */
+/**
+ * A run of a trace, or an uploaded execution on one example, which has no children and no token counts. Tokens, costs and the first token
+ * include all runs below.
+ */
 export const ExperimentRun = z
   .object({
     id: z.string(),
     name: z.string(),
-    run_type: z.literal("chain"),
-    status: z.enum(["success", "error"]),
+    run_type: z.string().openapi({ example: "chain" }),
+    status: z.enum(["pending", "success", "error"]),
     start_time: timeText,
     end_time: nullableTime,
     error: z.string().nullable(),
@@ -21,13 +24,14 @@ export const ExperimentRun = z
     extra: jsonObject.nullable(),
     events: z.array(jsonObject).nullable(),
     tags: z.array(z.string()).nullable(),
-    serialized: z.null(),
+    serialized: jsonObject.nullable(),
     execution_order: z.int(),
     trace_id: z.string(),
     dotted_order: z.string(),
-    parent_run_id: z.null(),
-    parent_run_ids: z.array(z.string()),
-    child_run_ids: z.array(z.string()).nullable(),
+    parent_run_id: z.string().nullable(),
+    parent_run_ids: z.array(z.string()).openapi({ description: "From the root to the parent." }),
+    child_run_ids: z.array(z.string()).nullable().openapi({ description: "All runs below. Null in lists." }),
+    direct_child_run_ids: z.array(z.string()).nullable().openapi({ description: "Null in lists." }),
     session_id: z.string(),
     reference_example_id: z.string().nullable(),
     reference_dataset_id: z.string().nullable(),
@@ -35,20 +39,22 @@ export const ExperimentRun = z
     total_tokens: z.int(),
     prompt_tokens: z.int(),
     completion_tokens: z.int(),
-    ...unrecorded.costs,
-    first_token_time: z.null(),
+    ...usage.costs,
+    ...usage.details,
+    first_token_time: nullableTime,
+    s3_urls: jsonObject.nullable().openapi({ description: "The attachments, by `attachment.{name}`." }),
     app_path: z.string(),
     in_dataset: z.boolean(),
     share_token: z.null(),
     trace_tier: z.string().nullable(),
-    thread_id: z.null(),
+    thread_id: z.string().nullable(),
   })
   .openapi("Run");
 export type ExperimentRun = z.output<typeof ExperimentRun>;
 
 const optionalTime = optional(time);
 
-/** Filters on trace and tree apply to the run itself: uploaded runs are roots without children. */
+/** `trace_filter` applies to the root of the trace, `tree_filter` to any run of it. An uploaded run is the only run of its trace. */
 const runFilters = {
   id: optional(uuids),
   trace: optional(uuidOrHex),
@@ -65,6 +71,7 @@ const runFilters = {
   tree_filter: optional(z.string()),
   search_filter: optional(z.string()),
   is_root: optional(z.boolean()),
+  execution_order: optional(z.int()).openapi({ description: "1 selects roots." }),
 };
 
 const RunQuery = z
@@ -72,7 +79,9 @@ const RunQuery = z
     ...runFilters,
     cursor: optional(z.string()),
     limit: withDefault(z.int().min(1), 100).describe("A page has at most 100 runs. Use the cursor for the next page."),
-    select: optional(z.array(z.string())).describe("The fields to return. Unknown fields are ignored."),
+    select: optional(z.array(z.string())).describe(
+      "The fields to return, besides `id`, `name`, `run_type`, `start_time` and `trace_id`. Unknown fields are ignored.",
+    ),
     order: withDefault(z.enum(["asc", "desc"]), "desc").describe("By start time."),
   })
   .openapi("RunQuery");
@@ -113,9 +122,9 @@ export const RunStats = z
     run_count: z.int(),
     latency_p50: z.number().nullable(),
     latency_p99: z.number().nullable(),
-    ...unrecorded.first_tokens,
-    ...unrecorded.tokens,
-    median_tokens: z.null(),
+    ...usage.first_tokens,
+    ...usage.tokens,
+    median_tokens: z.number().nullable(),
     last_run_start_time: nullableTime,
     feedback_stats: FeedbackStats,
     run_facets: z.array(jsonObject),

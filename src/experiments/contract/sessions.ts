@@ -8,17 +8,7 @@ import {
   queryFlag,
   searchable,
 } from "../../platform/contract/fields.ts";
-import {
-  idAndName,
-  metadataQuery,
-  nullableTime,
-  paging,
-  time,
-  timeText,
-  unrecorded,
-  uuidOrHex,
-  uuids,
-} from "./fields.ts";
+import { idAndName, metadataQuery, nullableTime, paging, time, timeText, usage, uuidOrHex, uuids } from "./fields.ts";
 import { deletedResponse, errors } from "./responses.ts";
 
 /**
@@ -48,8 +38,8 @@ const statistics = {
   run_count: z.int().nullable(),
   latency_p50: z.number().nullable(),
   latency_p99: z.number().nullable(),
-  ...unrecorded.first_tokens,
-  ...unrecorded.tokens,
+  ...usage.first_tokens,
+  ...usage.tokens,
   last_run_start_time: nullableTime,
   last_run_start_time_live: z.null(),
   feedback_stats: FeedbackStats.nullable(),

@@ -24,17 +24,19 @@ export const experimentsInfo = createRoute({
 
 /**
  * The features that the official clients check. `sdb_query_enabled` would enable all of version 2; this server has its runs and
- * comparisons only. There is no ingest endpoint, because the server accepts no traces.
+ * comparisons only.
  */
 export const EXPERIMENTS_INFO = {
   instance_flags: {
     dataset_examples_multipart_enabled: true,
     examples_multipart_enabled: true,
     sdb_query_enabled: false,
+    gzip_body_enabled: true,
+    zstd_compression_enabled: true,
   },
   // All fields are required: a thread of the Python client fails with a KeyError if one is missing.
   batch_ingest_config: {
-    use_multipart_endpoint: false,
+    use_multipart_endpoint: true,
     scale_up_qsize_trigger: 1000,
     scale_up_nthreads_limit: 16,
     scale_down_nempty_trigger: 4,

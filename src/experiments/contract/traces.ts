@@ -1,37 +1,7 @@
 import { createRoute, z } from "@hono/zod-openapi";
 import { jsonBody, jsonObject, jsonResponse, optional } from "../../platform/contract/fields.ts";
-import { microsecondsOf } from "../../platform/lib/times.ts";
-import { uuidOrHex } from "./fields.ts";
+import { traceTime, uuidOrHex } from "./fields.ts";
 import { errors } from "./responses.ts";
-
-const tags = ["Traces"];
-
-/** Numbers are milliseconds. Values that would be after the year 5138 or before March 1973 are microseconds or seconds. */
-const FIRST_MICROSECONDS = 1e14;
-const LAST_SECONDS = 1e11;
-
-function microsecondsOfTime(value: string | number): number | undefined {
-  if (typeof value === "string") return microsecondsOf(value);
-  const factor = value >= FIRST_MICROSECONDS ? 1 : value < LAST_SECONDS ? 1e6 : 1e3;
-  const us = Math.round(value * factor);
-  return us >= 0 && us < 8e15 ? us : undefined;
-}
-
-/** ISO 8601, in UTC when it has no offset, or a number since the epoch. The output is in microseconds. */
-export const traceTime = z
-  .union([z.string(), z.number()])
-  .transform((value, context) => {
-    const us = microsecondsOfTime(value);
-    if (us !== undefined) return us;
-    context.issues.push({
-      code: "invalid_format",
-      format: "datetime",
-      input: String(value),
-      message: "must be an ISO 8601 time, or a number of milliseconds since the epoch",
-    });
-    return z.NEVER;
-  })
-  .openapi({ description: "ISO 8601, or milliseconds since the epoch." });
 
 const MAX_NAME_CHARS = 1_000;
 const MAX_TYPE_CHARS = 64;
@@ -72,7 +42,7 @@ export const RunCreate = z
   .object({
     ...changes,
     id: optional(uuidOrHex),
-    name: z.string().min(1).pipe(cut(MAX_NAME_CHARS)),
+    name: cut(MAX_NAME_CHARS).openapi({ description: "Empty for an anonymous function." }),
     run_type: z.string().min(1).pipe(cut(MAX_TYPE_CHARS)).openapi({ example: "llm" }),
   })
   .openapi("RunCreate");
@@ -87,7 +57,6 @@ export const createRun = createRoute({
   path: "/runs",
   operationId: "create_run",
   summary: "Create a run of a trace",
-  tags,
   request: { body: jsonBody(RunCreate) },
   responses: { ...accepted, ...errors(400, 413) },
 });
@@ -98,7 +67,6 @@ export const updateRun = createRoute({
   operationId: "update_run",
   summary: "Change a run of a trace",
   description: "If the run does not exist, it is created, and a later POST completes it.",
-  tags,
   request: { params: z.object({ run_id: uuidOrHex }), body: jsonBody(RunUpdate) },
   responses: { ...accepted, ...errors(400, 413) },
 });
@@ -119,7 +87,6 @@ export const ingestBatch = createRoute({
   summary: "Create and change runs of traces",
   description:
     "Valid runs are stored even if other runs are invalid. In that case the status is 400, and `detail` contains the reasons per run. Sending the same body again stores nothing twice.",
-  tags,
   request: { body: jsonBody(RunBatch) },
   responses: { ...accepted, ...errors(400, 413) },
 });
@@ -133,7 +100,21 @@ export const ingestMultipart = createRoute({
     "Parts: `post.{run_id}`, `patch.{run_id}`, the same with `.inputs`, `.outputs`, `.events`, `.extra`, `.error` or `.serialized`, " +
     "`attachment.{run_id}.{name}`, `feedback.{feedback_id}`. `Content-Encoding` may be gzip or zstd. Errors of single runs are as in " +
     "`POST /runs/batch`.",
-  tags,
   request: { body: { content: { "multipart/form-data": { schema: z.object({}).catchall(z.string()) } } } },
   responses: { ...accepted, ...errors(400, 413) },
+});
+
+/** OTLP over HTTP, in protobuf or JSON. The response has the type of the request. */
+export const ingestSpans = createRoute({
+  method: "post",
+  path: "/otel/v1/traces",
+  operationId: "ingest_spans",
+  summary: "Create runs from OpenTelemetry spans",
+  description:
+    "Spans with attributes of the GenAI conventions, OpenInference, Traceloop or the Vercel AI SDK become runs of their type.",
+  request: { body: jsonBody(jsonObject) },
+  responses: {
+    200: jsonResponse(jsonObject, "`partialSuccess` has the number of spans that were rejected, and why."),
+    ...errors(400, 413),
+  },
 });

@@ -2,7 +2,7 @@ import { createRoute, z } from "@hono/zod-openapi";
 import { jsonBody, jsonObject, jsonResponse, optional, withDefault } from "../../platform/contract/fields.ts";
 import { datasetParams } from "./datasets.ts";
 import { Example } from "./examples.ts";
-import { experimentFilters, nullableTime, texts, time, timeText, unrecorded, uuidOrHex } from "./fields.ts";
+import { experimentFilters, nullableTime, texts, time, timeText, usage, uuidOrHex } from "./fields.ts";
 import { FeedbackStats } from "./sessions.ts";
 
 /** RFC 7807 problem details. */
@@ -18,35 +18,32 @@ export const RunV2 = z
   .object({
     id: z.string(),
     name: z.string(),
-    run_type: z.literal("CHAIN"),
-    status: z.enum(["SUCCESS", "ERROR"]),
+    run_type: z.string().openapi({ example: "CHAIN" }),
+    status: z.enum(["PENDING", "SUCCESS", "ERROR"]),
     start_time: timeText,
     end_time: nullableTime,
-    latency_seconds: z.number(),
-    first_token_time: z.null(),
+    latency_seconds: z.number().nullable(),
+    first_token_time: nullableTime,
     error: z.string().nullable(),
     error_preview: z.string().nullable(),
     extra: jsonObject.nullable(),
     metadata: jsonObject,
     events: z.array(jsonObject),
     inputs: jsonObject,
-    inputs_preview: z.string(),
+    inputs_preview: z.string().nullable(),
     outputs: jsonObject.nullable(),
     outputs_preview: z.string().nullable(),
-    manifest: z.null(),
+    manifest: jsonObject.nullable(),
     parent_run_ids: z.array(z.string()),
     project_id: z.string(),
     trace_id: z.string(),
-    thread_id: z.null(),
+    thread_id: z.string().nullable(),
     dotted_order: z.string(),
     is_root: z.boolean(),
     reference_example_id: z.string().nullable(),
     reference_dataset_id: z.string().nullable(),
-    ...unrecorded.tokens,
-    prompt_token_details: z.null(),
-    completion_token_details: z.null(),
-    prompt_cost_details: z.null(),
-    completion_cost_details: z.null(),
+    ...usage.tokens,
+    ...usage.details,
     price_model_id: z.null(),
     tags: z.array(z.string()),
     app_path: z.string(),

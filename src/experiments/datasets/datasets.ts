@@ -10,6 +10,7 @@ import type { Session } from "../contract/sessions.ts";
 import type { SharedSessionQuery } from "../contract/shared-datasets.ts";
 import { getDataset, getExperiments } from "../lookups.ts";
 import { toDataset, toExample, toJson, toSession } from "../serialization/records.ts";
+import { refreshDirty } from "../sessions/refresh-stats.ts";
 import {
   deleteDataset,
   findDataset,
@@ -120,10 +121,10 @@ export const datasetOperations = (database: Database) => ({
 const changedJson = (value: unknown): string | null | undefined => (value === undefined ? undefined : toJson(value));
 
 /** Read access with the share token of a dataset, which replaces the API key. */
-export const sharedDatasetOperations = ({ read }: Database) => ({
+export const sharedDatasetOperations = (database: Database) => ({
   async read(token: string): Promise<Dataset> {
-    const { tenant_id, dataset_id } = await getSharedDataset(read, token);
-    const dataset = await findDataset(read, tenant_id, dataset_id);
+    const { tenant_id, dataset_id } = await getSharedDataset(database.read, token);
+    const dataset = await findDataset(database.read, tenant_id, dataset_id);
     if (!dataset) throw new ApiError("dataset_not_found");
     return toDataset(dataset);
   },
@@ -132,19 +133,20 @@ export const sharedDatasetOperations = ({ read }: Database) => ({
     token: string,
     { id, limit, offset }: { id?: string[] | undefined; limit: number; offset: number },
   ): Promise<Example[]> {
-    const { tenant_id, dataset_no, dataset_id } = await getSharedDataset(read, token);
+    const { tenant_id, dataset_no, dataset_id } = await getSharedDataset(database.read, token);
     const page = { order: "recent" as const, descending: true, seed: 0, limit, offset };
-    const rows = await listExamples(read, tenant_id, { dataset_no, id }, page);
+    const rows = await listExamples(database.read, tenant_id, { dataset_no, id }, page);
     return rows.map((row) => toExample(row, dataset_id));
   },
 
   /** Empty when the dataset is shared without its experiments. */
   async listSessions(token: string, query: SharedSessionQuery): Promise<Session[]> {
-    const { tenant_id, dataset_no, dataset_id, shares_experiments } = await getSharedDataset(read, token);
+    const { tenant_id, dataset_no, dataset_id, shares_experiments } = await getSharedDataset(database.read, token);
     if (shares_experiments !== 1) return [];
+    await refreshDirty(database, { tenant_id }, { dataset_no: [dataset_no] });
     const order = { order_by: { column: "start_us" }, descending: true } as const;
     const search = { ...query, ...order, dataset_no: [dataset_no] };
-    const rows = await listExperiments(read, tenant_id, search);
+    const rows = await listExperiments(database.read, tenant_id, search);
     return rows.map((row) => toSession(row, dataset_id, true));
   },
 });

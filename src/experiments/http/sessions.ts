@@ -1,3 +1,4 @@
+import { type BaseUrlOptions, baseUrlOf } from "../../platform/http/base-url.ts";
 import { experimentRoutes, experimentRoutesV2 } from "../contract/routes.ts";
 import type { ExperimentsService } from "../worker/experiments-service.ts";
 import type { Routes } from "./route.ts";
@@ -16,12 +17,14 @@ export function serveSessions(v1: Routes, { sessions }: ExperimentsService): voi
   v1.deletion(routes.deleteSession, "Session", ({ caller, params }) => sessions.delete(caller, params.session_id));
 }
 
-export function serveRuns(v1: Routes, v2: Routes, { runs }: ExperimentsService): void {
+export function serveRuns(v1: Routes, v2: Routes, { runs }: ExperimentsService, base_url: BaseUrlOptions): void {
   const routes = experimentRoutes.runs;
 
   v1.json(routes.queryRuns, ({ caller, body }) => runs.query(caller, body));
   v1.json(routes.readRunStats, ({ caller, body }) => runs.stats(caller, body));
-  v1.json(routes.readRun, ({ caller, params }) => runs.read(caller, params.run_id));
+  v1.json(routes.readRun, ({ caller, params, context }) =>
+    runs.read(caller, params.run_id, `${baseUrlOf(context, base_url)}/api/v1`),
+  );
   v2.json(experimentRoutesV2.queryRunsV2, ({ caller, body }) => runs.queryV2(caller, body));
 
   v2.json(experimentRoutesV2.readRunV2, ({ caller, params, query }) =>

@@ -73,19 +73,30 @@ function exampleMetadata({ example }: ExampleOfDataset): JsonObject | null {
 export const toExample = (example: VersionedExample, dataset_id: string): Example =>
   EXAMPLE_SERIALIZER.toObject({ example, dataset_id });
 
-const UNRECORDED_COSTS = { total_cost: null, prompt_cost: null, completion_cost: null } as const;
+const NO_COSTS = { total_cost: null, prompt_cost: null, completion_cost: null } as const;
 
-/** The values of the `unrecorded` fields of the contract. */
-export const UNRECORDED = {
-  costs: UNRECORDED_COSTS,
-  tokens: { total_tokens: null, prompt_tokens: null, completion_tokens: null, ...UNRECORDED_COSTS },
-  first_tokens: { first_token_p50: null, first_token_p99: null },
+/** The `usage` fields of the contract for runs that record none. */
+export const NO_USAGE = {
+  costs: NO_COSTS,
+  tokens: { total_tokens: null, prompt_tokens: null, completion_tokens: null, ...NO_COSTS },
+  details: {
+    prompt_token_details: null,
+    completion_token_details: null,
+    prompt_cost_details: null,
+    completion_cost_details: null,
+  },
 } as const;
 
-const UNRECORDED_STATS = { ...UNRECORDED.first_tokens, ...UNRECORDED.tokens, last_run_start_time_live: null } as const;
+/** Statistics that an earlier version stored do not have these fields. */
+const NO_USAGE_STATS = {
+  first_token_p50: null,
+  first_token_p99: null,
+  ...NO_USAGE.tokens,
+  last_run_start_time_live: null,
+} as const;
 
 const WITHOUT_STATS = {
-  ...UNRECORDED_STATS,
+  ...NO_USAGE_STATS,
   run_count: null,
   latency_p50: null,
   latency_p99: null,
@@ -118,13 +129,13 @@ export function toSession(row: ExperimentRow, dataset_id: string | null, with_st
 function sessionStats(row: ExperimentRow): Pick<Session, keyof typeof WITHOUT_STATS> {
   const { last_run_start_us, ...stats } = JSON.parse(row.stats) as ExperimentStats;
   const last_run_start_time = last_run_start_us === null ? null : isoOfMicroseconds(last_run_start_us);
-  return { ...UNRECORDED_STATS, ...stats, last_run_start_time, run_facets: [] };
+  return { ...NO_USAGE_STATS, ...stats, last_run_start_time, run_facets: [] };
 }
 
 /** The row of the feedback does not have the ids of its run and experiment. */
 interface FeedbackRecord {
   row: FeedbackRow;
-  target: Pick<FullFeedback, "experiment_id" | "run_id" | "run_start_us">;
+  target: Pick<FullFeedback, "experiment_id" | "run_id" | "run_start_us" | "trace_id">;
 }
 
 export const FEEDBACK_SERIALIZER = new RecordSerializer<FeedbackRecord, Feedback>({
@@ -136,9 +147,9 @@ export const FEEDBACK_SERIALIZER = new RecordSerializer<FeedbackRecord, Feedback
   correction: storedJson(({ row }) => row.correction),
   run_id: raw(({ target }) => target.run_id),
   session_id: raw(({ target }) => target.experiment_id),
-  trace_id: raw(({ target }) => target.run_id),
+  trace_id: raw(({ target }) => target.trace_id),
   start_time: raw(({ target }) => (target.run_start_us === null ? null : isoOfMicroseconds(target.run_start_us))),
-  is_root: json(({ target }) => target.run_id !== null),
+  is_root: json(({ target }) => target.run_id !== null && target.run_id === target.trace_id),
   feedback_group_id: raw(({ row }) => row.feedback_group_id),
   comparative_experiment_id: raw(({ row }) => row.comparative_experiment_id),
   feedback_source: storedJson(({ row }) => row.source),

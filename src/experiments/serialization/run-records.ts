@@ -5,18 +5,17 @@ import type { RunV2 } from "../contract/v2.ts";
 import { feedbackStats, feedbackStatsJson, secondsOf } from "../sessions/stats.ts";
 import type { FeedbackStatsInput } from "../storage/feedback.ts";
 import type { FullRun } from "../storage/runs.ts";
+import { segmentOf } from "../traces/tree-position.ts";
 import { constant, type Field, json, RecordSerializer, raw, storedJson } from "./record-serializer.ts";
-import { parseJson, selectFields, UNRECORDED } from "./records.ts";
+import { NO_USAGE, parseJson, selectFields } from "./records.ts";
 
 const metadataOf = (run: FullRun): JsonObject => parseJson<JsonObject>(run.metadata) ?? {};
 
-/** The sort key of a run in its trace, `20260131T120000123456Z<id>`. An uploaded run is the only run of its trace. */
-function dottedOrder({ start_us, run_id }: FullRun): string {
-  const [time = "", rest = ""] = isoOfMicroseconds(start_us).slice(0, -"+00:00".length).split(".");
-  return `${time.replaceAll(/[-:]/g, "")}${rest.padEnd(6, "0")}Z${run_id}`;
-}
+/** An uploaded run is the only run of its trace. */
+const dottedOrder = ({ start_us, run_id }: FullRun): string => segmentOf(start_us, run_id);
 
-const appPath = (run: FullRun): string => `/o/${run.tenant_id}/projects/p/${run.experiment_id}/r/${run.run_id}`;
+const appPath = (run: Pick<FullRun, "tenant_id" | "experiment_id" | "run_id">): string =>
+  `/o/${run.tenant_id}/projects/p/${run.experiment_id}/r/${run.run_id}`;
 
 export interface RunWithFeedback<F extends FeedbackStatsInput = FeedbackStatsInput> {
   run: FullRun;
@@ -63,6 +62,7 @@ export const RUN_SERIALIZER = new RecordSerializer<RunWithFeedback, ExperimentRu
   parent_run_id: constant(null),
   parent_run_ids: constant([]),
   child_run_ids: constant([]),
+  direct_child_run_ids: constant([]),
   session_id: raw(({ run }) => run.experiment_id),
   reference_example_id: raw(({ run }) => run.example_id),
   reference_dataset_id: raw(({ run }) => run.dataset_id),
@@ -76,7 +76,12 @@ export const RUN_SERIALIZER = new RecordSerializer<RunWithFeedback, ExperimentRu
   total_cost: constant(null),
   prompt_cost: constant(null),
   completion_cost: constant(null),
+  prompt_token_details: constant(null),
+  completion_token_details: constant(null),
+  prompt_cost_details: constant(null),
+  completion_cost_details: constant(null),
   first_token_time: constant(null),
+  s3_urls: constant(null),
   app_path: json(({ run }) => appPath(run)),
   in_dataset: json(({ run }) => run.example_id !== null),
   share_token: constant(null),
@@ -118,11 +123,8 @@ export function toRunV2(run: FullRun, feedback: readonly FeedbackStatsInput[]): 
     is_root: true,
     reference_example_id: run.example_id,
     reference_dataset_id: run.dataset_id,
-    ...UNRECORDED.tokens,
-    prompt_token_details: null,
-    completion_token_details: null,
-    prompt_cost_details: null,
-    completion_cost_details: null,
+    ...NO_USAGE.tokens,
+    ...NO_USAGE.details,
     price_model_id: null,
     tags: [],
     app_path: appPath(run),

@@ -1,8 +1,16 @@
-import type { Tx } from "../../platform/database/database.ts";
-import { findExperimentByNo, setStats } from "../storage/experiments.ts";
+import type { Caller } from "../../platform/contract/caller.ts";
+import type { Database, Tx } from "../../platform/database/database.ts";
+import {
+  type DirtyFilter,
+  dirtyExperiments,
+  findExperimentByNo,
+  lockExperiment,
+  setStats,
+} from "../storage/experiments.ts";
 import { type FeedbackStatsInput, feedbackStatsInputs } from "../storage/feedback.ts";
 import { runOutcomes } from "../storage/runs.ts";
-import { deleteVector, putVector } from "../storage/score-vectors.ts";
+import { deleteScoreVectors, deleteVector, putVector } from "../storage/score-vectors.ts";
+import { rootOutcomes } from "../storage/traces.ts";
 import {
   computeRunStats,
   type ExperimentStats,
@@ -15,12 +23,15 @@ import {
 
 /** Stores the statistics and vectors of an experiment. The caller holds the lock of the experiment. */
 export async function refreshStats(tx: Tx, experiment_no: number): Promise<void> {
-  const runs = await runOutcomes(tx, experiment_no);
+  const rows = await runOutcomes(tx, experiment_no);
+  // A traced row repeats the root of its trace, which also has tokens and costs.
+  const runs = [...rows.filter(({ is_traced }) => is_traced === 0), ...(await rootOutcomes(tx, experiment_no))];
   const feedback = await feedbackStatsInputs(tx, experiment_no);
-  const latencies = runs.map((run) => ({ ...run, value: secondsOf(run) }));
-  const errors = runs.map((run) => ({ ...run, value: run.error === null ? 0 : 1 }));
+  const latencies = rows.map((run) => ({ ...run, value: secondsOf(run) }));
+  const errors = rows.map((run) => ({ ...run, value: run.error === null ? 0 : 1 }));
   await putVector(tx, experiment_no, { kind: "latency", key: "" }, meanVector(latencies));
   await putVector(tx, experiment_no, { kind: "error", key: "" }, meanVector(errors));
+  await deleteScoreVectors(tx, experiment_no);
   for (const [key, rows] of Map.groupBy(feedback, ({ key }) => key)) {
     const scores = runScores(rows);
     if (scores.length > 0) await putVector(tx, experiment_no, { kind: "score", key }, meanVector(scores));
@@ -34,9 +45,29 @@ export async function refreshStats(tx: Tx, experiment_no: number): Promise<void>
   await setStats(tx, experiment_no, JSON.stringify(stats));
 }
 
+/**
+ * Computes outdated statistics. Operations that show statistics or compare experiments call it first: `evaluate()` sends each run and
+ * each score in a request of its own, and only the next read needs the result.
+ *
+ * @param filter the sessions that are shown
+ */
+export async function refreshDirty(
+  database: Database,
+  { tenant_id }: Pick<Caller, "tenant_id">,
+  filter: DirtyFilter,
+): Promise<void> {
+  for (const experiment_no of await dirtyExperiments(database.read, tenant_id, filter))
+    await database.write(async (tx) => {
+      const locked = await lockExperiment(tx, experiment_no);
+      if (locked?.stats_dirty === 1) await refreshStats(tx, experiment_no);
+    });
+}
+
 /** Updates the statistics and the vector of one feedback key. The caller holds the lock. */
 export async function refreshKeyStats(tx: Tx, experiment_no: number, key: string): Promise<void> {
   const experiment = await findExperimentByNo(tx, experiment_no);
+  // The next read computes all statistics. Until then, they must stay marked as outdated.
+  if (experiment?.stats_dirty === 1) return;
   const stats = JSON.parse(experiment?.stats ?? "{}") as ExperimentStats;
   const feedback = await feedbackStatsInputs(tx, experiment_no, key);
   const scores = runScores(feedback);
@@ -53,9 +84,12 @@ export async function refreshKeyStats(tx: Tx, experiment_no: number, key: string
 }
 
 const byTarget = (feedback: FeedbackStatsInput[]) => ({
-  ofRuns: feedback.filter(({ example_index }) => example_index !== null),
-  ofSession: feedback.filter(({ example_index }) => example_index === null),
+  ofRuns: feedback.filter(isOnRun),
+  ofSession: feedback.filter((row) => !isOnRun(row)),
 });
+
+/** A traced run need not be a row of the experiment. */
+const isOnRun = ({ example_index, run_id }: FeedbackStatsInput): boolean => example_index !== null || run_id !== null;
 
 function withKey(
   stats: ExperimentStats["feedback_stats"],

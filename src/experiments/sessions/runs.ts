@@ -4,45 +4,70 @@ import { ApiError } from "../../platform/errors.ts";
 import { isoOfMicroseconds } from "../../platform/lib/times.ts";
 import type { ExperimentRun, RunQuery, RunStats, RunStatsQuery } from "../contract/runs.ts";
 import type { RunQueryV2, RunV2 } from "../contract/v2.ts";
-import { readFilters } from "../filter/parse.ts";
-import { getDataset, getExperiment } from "../lookups.ts";
-import { selectFields, UNRECORDED } from "../serialization/records.ts";
+import { selectFields } from "../serialization/records.ts";
 import { selectV2Fields, toRun, toRunV2 } from "../serialization/run-records.ts";
-import { experimentsById, experimentsOfDataset } from "../storage/experiments.ts";
-import { type FeedbackStatsInput, feedbackAt } from "../storage/feedback.ts";
-import { type FullRun, findRun, type RunCursor, type RunSearch, searchRunKeys, searchRuns } from "../storage/runs.ts";
-import { computeRunStats, feedbackStats } from "./stats.ts";
+import { toTracedRun, toTracedRunV2 } from "../serialization/trace-records.ts";
+import { percentile } from "../statistics/describe.ts";
+import { type FeedbackStatsInput, feedbackAt, feedbackOfRuns } from "../storage/feedback.ts";
+import { type FullRun, findRun, type RunCursor, searchRunKeys, searchRuns } from "../storage/runs.ts";
+import {
+  attachmentsOf,
+  type FullTraceRun,
+  findTraceRun,
+  runsBelow,
+  searchTraceOutcomes,
+  searchTraceRuns,
+  type TraceOutcome,
+} from "../storage/trace-search.ts";
+import { type AnyRunSearch, toSearch, toSearchV2 } from "./run-search.ts";
+import { computeRunStats, feedbackStats, type RunOutcome } from "./stats.ts";
 
 /** The official clients expect at most 100 runs in a page of version 1. */
 const MAX_PAGE_SIZE = 100;
 
+/** The Python client cannot read a run without them, whatever its caller selects. */
+const ALWAYS_SELECTED = ["id", "name", "run_type", "start_time", "trace_id"];
+
+/** The fields of version 2 that are not in the row of a run. They are most of its data. */
+const PAYLOADS = new Set(["INPUTS", "OUTPUTS", "EVENTS", "EXTRA", "MANIFEST", "ERROR"]);
+
+/** Runs of traces, and runs that were uploaded as the rows of an experiment. */
 export const runOperations = ({ read }: Database) => ({
   async query(caller: Caller, body: RunQuery) {
     const fields = body.select;
     const limit = Math.min(body.limit, MAX_PAGE_SIZE);
     const page = { descending: body.order === "desc", cursor: body.cursor, limit, payloads: true };
     const { items, next } = await readPage(read, caller, await toSearch(read, caller, body), page);
-    const all = items.map(([run, feedback]) => toRun(run, feedback));
-    const selected = new Set([...(fields ?? []), "id"]);
+    const all = items.map((found) =>
+      found.kind === "uploaded" ? toRun(found.run, found.feedback) : toTracedRun(found.run, found.feedback),
+    );
+    const selected = new Set([...(fields ?? []), ...ALWAYS_SELECTED]);
     const runs = fields ? all.map((run) => selectFields(run, (name) => selected.has(name))) : all;
     return { runs, cursors: { next, prev: null }, search_cursors: null, parsed_query: body.filter ?? null };
   },
 
-  async read(caller: Caller, run_id: string): Promise<ExperimentRun> {
-    const [run, feedback] = await findWithFeedback(read, caller, run_id);
-    return toRun(run, feedback);
+  /** @param base_url the address of this API as the client sees it, for the links to attachments */
+  async read(caller: Caller, run_id: string, base_url: string): Promise<ExperimentRun> {
+    const found = await findWithFeedback(read, caller, run_id);
+    if (found.kind === "uploaded") return toRun(found.run, found.feedback);
+    const attachments = (await attachmentsOf(read, found.run.run_no)).map(({ name, mime_type, token }) => [
+      `attachment.${name}`,
+      { presigned_url: `${base_url}/public/attachments/${token}`, mime_type },
+    ]);
+    const relatives = { below: await runsBelow(read, found.run), attachments: Object.fromEntries(attachments) };
+    return toTracedRun(found.run, found.feedback, relatives);
   },
 
   async stats(caller: Caller, body: RunStatsQuery): Promise<RunStats> {
-    const search = await toSearch(read, caller, body);
-    const runs = search ? await searchRunKeys(read, caller.tenant_id, search) : [];
-    const feedback = await feedbackOn(read, runs);
-    const { last_run_start_us, ...stats } = computeRunStats(runs);
+    const { uploaded, traced } = await toSearch(read, caller, body);
+    const rows = uploaded ? await searchRunKeys(read, caller.tenant_id, uploaded) : [];
+    const runs = await searchTraceOutcomes(read, caller.tenant_id, traced);
+    const ids = runs.map(({ run_id }) => run_id);
+    const feedback = [...(await feedbackOn(read, rows)), ...(await feedbackOfRuns(read, caller.tenant_id, ids))];
+    const { last_run_start_us, ...stats } = computeRunStats([...rows, ...countedOnce(runs)]);
     return {
       ...stats,
-      ...UNRECORDED.first_tokens,
-      ...UNRECORDED.tokens,
-      median_tokens: null,
+      median_tokens: medianOf(runs.flatMap(({ tree_total_tokens }) => tree_total_tokens ?? [])),
       last_run_start_time: last_run_start_us === null ? null : isoOfMicroseconds(last_run_start_us),
       feedback_stats: feedbackStats(feedback),
       run_facets: [],
@@ -51,91 +76,77 @@ export const runOperations = ({ read }: Database) => ({
 
   async queryV2(caller: Caller, body: RunQueryV2) {
     const { sort_order, cursor, page_size, selects } = body;
-    // Inputs and outputs are most of the data of a run.
-    const payloads = (selects ?? []).some((field) => field === "INPUTS" || field === "OUTPUTS");
+    const payloads = (selects ?? []).some((field) => PAYLOADS.has(field));
     const page = { descending: sort_order === "DESC", cursor, limit: page_size, payloads };
     const { items, next } = await readPage(read, caller, await toSearchV2(read, caller, body), page);
     return {
-      items: items.map(([run, feedback]) => selectV2Fields(toRunV2(run, feedback), selects)),
+      items: items.map((found) => selectV2Fields(toAnyRunV2(found), selects)),
       has_more: next !== null,
       ...(next !== null && { next_cursor: next }),
     };
   },
 
   async readV2(caller: Caller, run_id: string, project_id: string, selects?: string[]): Promise<Partial<RunV2>> {
-    const [run, feedback] = await findWithFeedback(read, caller, run_id);
-    if (run.experiment_id !== project_id) throw new ApiError("run_not_found");
-    return selectV2Fields(toRunV2(run, feedback), selects);
+    const found = await findWithFeedback(read, caller, run_id);
+    if (found.run.experiment_id !== project_id) throw new ApiError("run_not_found");
+    return selectV2Fields(toAnyRunV2(found), selects);
   },
 });
 
-async function findWithFeedback(
-  read: Tx,
-  { tenant_id }: Caller,
-  run_id: string,
-): Promise<[FullRun, FeedbackStatsInput[]]> {
+type FoundRun =
+  | { kind: "uploaded"; run: FullRun; feedback: FeedbackStatsInput[] }
+  | { kind: "traced"; run: FullTraceRun; feedback: FeedbackStatsInput[] };
+
+async function findWithFeedback(read: Tx, { tenant_id }: Caller, run_id: string): Promise<FoundRun> {
+  const traced = await findTraceRun(read, tenant_id, run_id);
+  if (traced) return { kind: "traced", run: traced, feedback: await feedbackOfRuns(read, tenant_id, [run_id]) };
   const run = await findRun(read, tenant_id, run_id);
   if (!run) throw new ApiError("run_not_found");
-  return [run, await feedbackOn(read, [run])];
+  return { kind: "uploaded", run, feedback: await feedbackOn(read, [run]) };
 }
 
-/** @param search undefined when no run can match */
+/** A page of both kinds of runs, merged by start and id. */
 async function readPage(
   read: Tx,
   { tenant_id }: Caller,
-  search: RunSearch | undefined,
-  page: { descending: boolean; cursor: string | undefined; limit: number; payloads: boolean },
-): Promise<{ items: [FullRun, FeedbackStatsInput[]][]; next: string | null }> {
-  if (!search) return { items: [], next: null };
-  const after = page.cursor === undefined ? undefined : readCursor(page.cursor);
-  const found = await searchRuns(read, tenant_id, search, { ...page, after, limit: page.limit + 1 });
-  const runs = found.slice(0, page.limit);
-  const feedback = Map.groupBy(await feedbackOn(read, runs), runKeyText);
-  const last = found.length > page.limit ? runs.at(-1) : undefined;
-  return { items: runs.map((run) => [run, feedback.get(runKeyText(run)) ?? []]), next: last ? cursorOf(last) : null };
+  { uploaded, traced }: AnyRunSearch,
+  { cursor, limit, ...options }: { descending: boolean; cursor: string | undefined; limit: number; payloads: boolean },
+): Promise<{ items: FoundRun[]; next: string | null }> {
+  const page = { ...options, after: cursor === undefined ? undefined : readCursor(cursor), limit: limit + 1 };
+  const rows = uploaded ? await searchRuns(read, tenant_id, uploaded, page) : [];
+  const runs = await searchTraceRuns(read, tenant_id, traced, page);
+  const found = inOrder([...rows, ...runs], options.descending).slice(0, limit);
+  const ofRows = Map.groupBy(await feedbackOn(read, rows), runKeyText);
+  const ids = runs.map(({ run_id }) => run_id);
+  const ofRuns = Map.groupBy(await feedbackOfRuns(read, tenant_id, ids), ({ run_id }) => run_id);
+  const items = found.map((run): FoundRun => {
+    if ("run_no" in run) return { kind: "traced", run, feedback: ofRuns.get(run.run_id) ?? [] };
+    return { kind: "uploaded", run, feedback: ofRows.get(runKeyText(run)) ?? [] };
+  });
+  const last = rows.length + runs.length > limit ? found.at(-1) : undefined;
+  return { items, next: last ? cursorOf(last) : null };
 }
 
-/** Undefined when no run can match. */
-async function toSearch(read: Tx, { tenant_id }: Caller, body: RunStatsQuery): Promise<RunSearch | undefined> {
-  // All uploaded runs are roots of type chain, each in a separate trace.
-  if (body.is_root === false || body.parent_run !== undefined) return undefined;
-  if (body.run_type !== undefined && body.run_type !== "chain") return undefined;
-  const experiments = body.session && (await experimentsById(read, tenant_id, body.session));
-  return {
-    experiment_no: experiments?.map(({ experiment_no }) => experiment_no),
-    id: runIds(body.id, body.trace),
-    example_id: body.reference_example,
-    from_us: body.start_time,
-    to_us: body.end_time,
-    has_error: body.error,
-    filters: readFilters([body.filter, body.trace_filter, body.tree_filter, body.search_filter], body.query),
-  };
+function inOrder<Run extends RunCursor>(runs: Run[], descending: boolean): Run[] {
+  const sign = descending ? -1 : 1;
+  return runs.sort((a, b) => sign * (a.start_us - b.start_us || (a.run_id < b.run_id ? -1 : 1)));
 }
 
-/** {@link toSearch} for version 2. */
-async function toSearchV2(read: Tx, caller: Caller, body: RunQueryV2): Promise<RunSearch | undefined> {
-  const { project_ids, reference_dataset_id } = body;
-  if ((project_ids === undefined) === (reference_dataset_id === undefined))
-    throw new ApiError("invalid_request", { reason: "Set exactly one of project_ids and reference_dataset_id." });
-  if (body.is_root === false || (body.run_type !== undefined && body.run_type.toLowerCase() !== "chain"))
-    return undefined;
-  const experiments = project_ids
-    ? await Promise.all(project_ids.map((id) => getExperiment(read, caller, id)))
-    : await experimentsOfDataset(read, (await getDataset(read, caller, reference_dataset_id as string)).dataset_no);
-  return {
-    experiment_no: experiments.map(({ experiment_no }) => experiment_no),
-    id: runIds(body.ids, body.trace_id),
-    example_id: body.reference_examples,
-    from_us: body.min_start_time,
-    to_us: body.max_start_time,
-    has_error: body.has_error,
-    filters: readFilters([body.filter, body.trace_filter, body.tree_filter]),
-  };
+const toAnyRunV2 = (found: FoundRun): RunV2 =>
+  found.kind === "uploaded" ? toRunV2(found.run, found.feedback) : toTracedRunV2(found.run, found.feedback);
+
+/** The tokens and costs of a run include those below it: a run counts without them if a run above it is counted. */
+function countedOnce(runs: TraceOutcome[]): RunOutcome[] {
+  const ids = new Set(runs.map(({ run_id }) => run_id));
+  return runs.map((run) => {
+    const above = run.dotted_order.split(".").slice(0, -1);
+    if (!above.some((segment) => ids.has(segment.slice(-36)))) return run;
+    const { start_us, end_us, error, tree_first_token_us } = run;
+    return { start_us, end_us, error, tree_first_token_us };
+  });
 }
 
-/** The id of the only run of a trace is the id of the trace. */
-const runIds = (ids: string[] | undefined, trace: string | undefined): string[] | undefined =>
-  trace === undefined ? ids : (ids ?? [trace]).filter((id) => id === trace);
+const medianOf = (values: number[]): number | null => percentile(Float64Array.from(values).sort(), 50);
 
 type FeedbackRunKey = { experiment_no: number; example_index: number | null; repetition: number | null };
 

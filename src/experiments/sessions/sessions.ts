@@ -16,13 +16,15 @@ import {
   updateExperiment,
 } from "../storage/experiments.ts";
 import type { ExperimentRow } from "../storage/schema.ts";
-import { computeRunStats } from "./stats.ts";
+import { refreshDirty } from "./refresh-stats.ts";
+import { NO_STATS } from "./stats.ts";
 
 /** Experiments, which the API calls sessions. */
 export const sessionOperations = (database: Database) => ({
   async list(caller: Caller, query: SessionQuery): Promise<Session[]> {
     const { read } = database;
     const dataset_no = await datasetNumbers(read, caller, query);
+    await refreshDirty(database, caller, { id: query.id, dataset_no });
     const order = { order_by: orderOf(query), descending: query.sort_by_desc };
     const rows = await listExperiments(read, caller.tenant_id, { ...query, ...order, dataset_no });
     const numbers = rows.map((row) => row.dataset_no);
@@ -32,6 +34,7 @@ export const sessionOperations = (database: Database) => ({
 
   async read(caller: Caller, session_id: string, with_stats: boolean): Promise<Session> {
     const { read } = database;
+    if (with_stats) await refreshDirty(database, caller, { id: [session_id] });
     return sessionRecord(read, await getExperiment(read, caller, session_id), with_stats);
   },
 
@@ -52,7 +55,7 @@ export const sessionOperations = (database: Database) => ({
         extra: toJson(body.extra),
         trace_tier: body.trace_tier ?? "longlived",
         default_dataset_id: body.default_dataset_id ?? null,
-        stats: JSON.stringify({ ...computeRunStats([]), feedback_stats: {}, session_feedback_stats: {} }),
+        stats: NO_STATS,
       });
       if (!created) throw new ApiError("session_exists");
       return sessionRecord(tx, created, false);

@@ -2,38 +2,65 @@ import type { RunStats } from "../contract/runs.ts";
 import type { FeedbackStats, KeyStats } from "../contract/sessions.ts";
 import { describe, percentile } from "../statistics/describe.ts";
 import type { FeedbackStatsInput } from "../storage/feedback.ts";
-import type { ExperimentRunRow } from "../storage/schema.ts";
+import type { TreeUsage } from "../storage/schema.ts";
 
 /**
- * The statistics in the row of an experiment. Percentiles use linear interpolation; `streaming_rate` is 0 because uploads do not
- * record it. Without runs, the numbers are null.
+ * The statistics in the row of an experiment. Percentiles use linear interpolation. Without runs, the numbers are null; uploads have no
+ * tokens, no costs and no first tokens.
  */
 export interface ExperimentStats extends RunStatistics {
   feedback_stats: FeedbackStats;
   session_feedback_stats: FeedbackStats;
 }
 
-type RunStatistics = Pick<RunStats, "run_count" | "latency_p50" | "latency_p99" | "error_rate" | "streaming_rate"> & {
+type RunStatistics = Omit<RunStats, "median_tokens" | "last_run_start_time" | "feedback_stats" | "run_facets"> & {
   last_run_start_us: number | null;
 };
 
-type RunOutcome = Pick<ExperimentRunRow, "start_us" | "end_us" | "error">;
+/** A row of an experiment, or the root of a trace. Pending runs have no end. */
+export interface RunOutcome extends Partial<TreeUsage> {
+  start_us: number;
+  end_us: number | null;
+  error: string | null;
+}
 
 export function computeRunStats(runs: readonly RunOutcome[]): RunStatistics {
-  const latencies = Float64Array.from(runs, secondsOf).sort();
-  const count = runs.length;
+  const ended = runs.filter(({ end_us, error }) => end_us !== null || error !== null);
+  const timed = runs.filter(({ end_us }) => end_us !== null);
+  const latencies = Float64Array.from(timed, secondsOf).sort();
+  const streamed = ended.filter(({ tree_first_token_us }) => typeof tree_first_token_us === "number");
+  const first_tokens = Float64Array.from(streamed, firstTokenSeconds).sort();
+  const sum = (column: keyof TreeUsage): number | null => sumOf(runs, column);
   return {
-    run_count: count,
+    run_count: runs.length,
     latency_p50: percentile(latencies, 50),
     latency_p99: percentile(latencies, 99),
-    error_rate: count === 0 ? null : runs.filter(({ error }) => error !== null).length / count,
-    streaming_rate: count === 0 ? null : 0,
+    error_rate: ended.length === 0 ? null : ended.filter(({ error }) => error !== null).length / ended.length,
+    streaming_rate: ended.length === 0 ? null : streamed.length / ended.length,
     last_run_start_us: runs.reduce<number | null>((last, { start_us }) => Math.max(last ?? start_us, start_us), null),
+    first_token_p50: percentile(first_tokens, 50),
+    first_token_p99: percentile(first_tokens, 99),
+    total_tokens: sum("tree_total_tokens"),
+    prompt_tokens: sum("tree_prompt_tokens"),
+    completion_tokens: sum("tree_completion_tokens"),
+    total_cost: sum("tree_total_cost"),
+    prompt_cost: sum("tree_prompt_cost"),
+    completion_cost: sum("tree_completion_cost"),
   };
 }
 
+/** Null if no run has a value. Rounded to 12 decimal places, so that sums of costs are decimal. */
+function sumOf(runs: readonly RunOutcome[], column: keyof TreeUsage): number | null {
+  const values = runs.flatMap((run) => run[column] ?? []);
+  return values.length === 0 ? null : Number(values.reduce((sum, value) => sum + value, 0).toFixed(12));
+}
+
+/** The JavaScript client cuts the end to milliseconds, so that it may be before the start. A pending run has no latency. */
 export const secondsOf = ({ start_us, end_us }: Pick<RunOutcome, "start_us" | "end_us">): number =>
-  (end_us - start_us) / 1e6;
+  end_us === null ? Number.NaN : Math.max(0, end_us - start_us) / 1e6;
+
+const firstTokenSeconds = ({ start_us, tree_first_token_us }: RunOutcome): number =>
+  Math.max(0, (tree_first_token_us as number) - start_us) / 1e6;
 
 const MAX_COMMENTS = 10;
 
@@ -161,3 +188,10 @@ export const runScores = (feedback: readonly FeedbackStatsInput[]): IndexedValue
   feedback.flatMap(({ example_index, repetition, score }) =>
     example_index === null || repetition === null || score === null ? [] : { example_index, repetition, value: score },
   );
+
+/** The statistics of an experiment without runs, as they are stored. */
+export const NO_STATS = JSON.stringify({
+  ...computeRunStats([]),
+  feedback_stats: {},
+  session_feedback_stats: {},
+} satisfies ExperimentStats);

@@ -16,28 +16,41 @@ const TRUE: Where = sql`1 = 1`;
 const FALSE: Where = sql`1 = 0`;
 
 /**
- * Compiles a filter to a condition on `r` (experiment_runs), `x` (experiments) and `e` (examples). Each condition is true or
- * false, never null, so that `not` inverts it. A test compares the SQL with an evaluator of {@link RunFilter}.
+ * What the conditions on a run are compiled to. `r` is the run, `x` its experiment and `e` its example; `p` has the payloads of a
+ * traced run.
  */
-export function compileFilter(tx: Tx, filter: RunFilter): Where {
+export interface RunSource {
+  operands: Record<RunField, Operand>;
+  /** The texts that a search reads. */
+  texts: RawBuilder<string | null>[];
+  /** Whether the feedback `f` is on the run. */
+  feedback: Where;
+  hasTag(value: string): Where;
+}
+
+/**
+ * Compiles a filter to a condition on a run. Each condition is true or false, never null, so that `not` inverts it. A test compares
+ * the SQL with an evaluator of {@link RunFilter}.
+ */
+export function compileFilter(tx: Tx, filter: RunFilter, source: RunSource): Where {
+  const part = (of: RunFilter) => compileFilter(tx, of, source);
   switch (filter.op) {
     case "and":
-      return all(filter.of.map((part) => compileFilter(tx, part)));
+      return all(filter.of.map(part));
     case "or":
-      return any(filter.of.map((part) => compileFilter(tx, part)));
+      return any(filter.of.map(part));
     case "not":
-      return sql`not (${compileFilter(tx, filter.of)})`;
+      return sql`not (${part(filter.of)})`;
     case "has":
-      return FALSE; // Uploaded runs have no tags.
+      return source.hasTag(filter.value);
     case "search":
-      return all(filter.words.map((word) => runContains(tx, word)));
+      return all(filter.words.map((word) => anyContains(tx, word, source.texts)));
     case "feedback":
-      return sql`exists (select 1 from feedback f where f.experiment_no = r.experiment_no and f.example_index = r.example_index
-        and f.repetition = r.repetition and ${entryMatches(tx, filter.where)})`;
+      return sql`exists (select 1 from feedback f where ${source.feedback} and ${entryMatches(tx, filter.where)})`;
     case "metadata":
       return hasEntry(tx, sql`r.metadata`, filter.where);
     default:
-      return condition(filter, RUN_OPERANDS[filter.field]);
+      return condition(filter, source.operands[filter.field]);
   }
 }
 
@@ -64,14 +77,6 @@ const hasEntry = (tx: Tx, metadata: RawBuilder<string | null>, where: readonly E
 
 const all = (of: Where[]): Where => (of.length === 0 ? TRUE : sql`(${sql.join(of, sql` and `)})`);
 const any = (of: Where[]): Where => (of.length === 0 ? FALSE : sql`(${sql.join(of, sql` or `)})`);
-
-function runContains(tx: Tx, word: string): Where {
-  const inputs = sql<string | null>`(select v.inputs from example_versions v
-    where v.dataset_no = x.dataset_no and v.example_index = r.example_index and v.version = r.example_version)`;
-  const outputs = sql<string | null>`(select o.outputs from experiment_outputs o
-    where o.experiment_no = r.experiment_no and o.example_index = r.example_index and o.repetition = r.repetition)`;
-  return anyContains(tx, word, [sql`r.name`, sql`r.error`, sql`r.metadata`, inputs, outputs]);
-}
 
 export const anyContains = (tx: Tx, word: string, texts: Expression<string | null>[]): Where =>
   any(
@@ -112,18 +117,77 @@ const scalar: Operand = {
   number: sql`case when m.kind = 'number' then cast(m.text as double precision) end`,
 };
 
-const RUN_OPERANDS: Record<RunField, Operand> = {
+/** The fields that uploaded and traced runs store in the same columns. */
+const SHARED = {
   id: column(sql`r.run_id`),
   name: column(sql`r.name`),
-  status: column(sql`case when r.error is null then 'success' else 'error' end`),
   error: column(sql`r.error`),
   latency: column(sql`((r.end_us - r.start_us) / 1000000.0)`),
   start_time: column(sql`r.start_us`),
   end_time: column(sql`r.end_us`),
   reference_example: column(sql`e.example_id`),
-  run_type: constant("chain"),
-  is_root: constant(true),
-  tags: constant(null),
+};
+
+/** `r` is experiment_runs. */
+export const UPLOADED: RunSource = {
+  operands: {
+    ...SHARED,
+    status: column(sql`case when r.error is null then 'success' else 'error' end`),
+    run_type: constant("chain"),
+    is_root: constant(true),
+    tags: constant(null),
+    trace_id: SHARED.id,
+    parent_run_id: constant(null),
+    first_token_time: constant(null),
+    total_tokens: constant(0),
+    prompt_tokens: constant(0),
+    completion_tokens: constant(0),
+    total_cost: constant(null),
+  },
+  texts: [
+    sql`r.name`,
+    sql`r.error`,
+    sql`r.metadata`,
+    sql`(select v.inputs from example_versions v
+      where v.dataset_no = x.dataset_no and v.example_index = r.example_index and v.version = r.example_version)`,
+    sql`(select o.outputs from experiment_outputs o
+      where o.experiment_no = r.experiment_no and o.example_index = r.example_index and o.repetition = r.repetition)`,
+  ],
+  feedback: sql`f.experiment_no = r.experiment_no and f.example_index = r.example_index and f.repetition = r.repetition`,
+  hasTag: () => FALSE,
+};
+
+/** `r` is trace_runs. */
+export const TRACED: RunSource = {
+  operands: {
+    ...SHARED,
+    status: column(
+      sql`case when r.error is not null then 'error' when r.end_us is null then 'pending' else 'success' end`,
+    ),
+    run_type: column(sql`r.run_type`),
+    is_root: {
+      equals: (value) => (value === true ? sql`r.is_root = 1` : value === false ? sql`r.is_root = 0` : FALSE),
+      isNull: FALSE,
+      number: sql`null`,
+    },
+    tags: { ...column(sql`r.tags`), isNull: sql`coalesce(r.tags, '[]') = '[]'` },
+    trace_id: column(sql`r.trace_id`),
+    parent_run_id: column(sql`r.parent_run_id`),
+    first_token_time: column(sql`r.tree_first_token_us`),
+    total_tokens: column(sql`coalesce(r.tree_total_tokens, 0)`),
+    prompt_tokens: column(sql`coalesce(r.tree_prompt_tokens, 0)`),
+    completion_tokens: column(sql`coalesce(r.tree_completion_tokens, 0)`),
+    total_cost: column(sql`r.tree_total_cost`),
+  },
+  texts: [
+    sql`r.name`,
+    sql`r.error`,
+    sql`r.metadata`,
+    sql`(select p.inputs from trace_payloads p where p.run_no = r.run_no)`,
+    sql`(select p.outputs from trace_payloads p where p.run_no = r.run_no)`,
+  ],
+  feedback: sql`f.tenant_id = r.tenant_id and f.run_id = r.run_id`,
+  hasTag: (value) => sql`json_contains(coalesce(r.tags, '[]'), ${JSON.stringify([value])})`,
 };
 
 function entryMatches(tx: Tx, where: readonly EntryCondition<EntryField>[]): Where {

@@ -6,15 +6,18 @@ import type { ComparativeQuery } from "../contract/comparison.ts";
 import type { SharedSessionQuery } from "../contract/shared-datasets.ts";
 import { nullsLow } from "./datasets.ts";
 import type { ComparativeExperimentRow, ExperimentRow } from "./schema.ts";
+import { deleteTraces } from "./traces.ts";
 
-type NewExperiment = Omit<ExperimentRow, "experiment_no" | "stats_version" | "created_at">;
+type NewExperiment = Omit<ExperimentRow, "experiment_no" | "stats_version" | "stats_dirty" | "created_at">;
 
 /** @returns undefined when the name or the id is taken */
 export const insertExperiment = (tx: Tx, experiment: NewExperiment): Promise<ExperimentRow | undefined> =>
   tx.first(
     tx.k
       .insertInto("experiments")
-      .values({ ...experiment, stats_version: 1, created_at: nowMs } as Insertable<Schema["experiments"]>)
+      .values({ ...experiment, stats_version: 1, stats_dirty: 0, created_at: nowMs } as Insertable<
+        Schema["experiments"]
+      >)
       .onConflict((conflict) => conflict.doNothing())
       .returningAll(),
   );
@@ -78,12 +81,13 @@ export const setStats = (tx: Tx, experiment_no: number, stats: string): Promise<
   tx.run(
     tx.k
       .updateTable("experiments")
-      .set((e) => ({ stats, stats_version: e("stats_version", "+", 1) }))
+      .set((e) => ({ stats, stats_dirty: 0, stats_version: e("stats_version", "+", 1) }))
       .where("experiment_no", "=", experiment_no),
   );
 
 /** Deletes an experiment with its runs, feedback and vectors. */
 export async function deleteExperiment(tx: Tx, experiment_no: number): Promise<void> {
+  await deleteTraces(tx, experiment_no);
   const tables = ["score_vectors", "feedback", "experiment_outputs", "experiment_runs", "experiments"] as const;
   for (const table of tables) await tx.run(tx.k.deleteFrom(table).where("experiment_no", "=", experiment_no));
 }
@@ -120,3 +124,49 @@ export const deleteComparative = (tx: Tx, tenant_id: string, id: string): Promis
       .where("tenant_id", "=", tenant_id)
       .where("comparative_experiment_id", "=", id),
   );
+
+/** Locks sessions until the transaction ends, always in the same order. */
+export const lockExperiments = (tx: Tx, numbers: number[]): Promise<ExperimentRow[]> =>
+  numbers.length === 0
+    ? Promise.resolve([])
+    : tx.all(
+        tx.dialect.forUpdate(
+          tx.k.selectFrom("experiments").selectAll().where("experiment_no", "in", numbers).orderBy("experiment_no"),
+        ),
+      );
+
+export const experimentsByName = (tx: Tx, tenant_id: string, names: string[]): Promise<ExperimentRow[]> =>
+  names.length === 0
+    ? Promise.resolve([])
+    : tx.all(tx.k.selectFrom("experiments").selectAll().where("tenant_id", "=", tenant_id).where("name", "in", names));
+
+/** Marks the statistics as outdated: the next read computes them. */
+export const markStatsDirty = (tx: Tx, numbers: number[]): Promise<number> =>
+  numbers.length === 0
+    ? Promise.resolve(0)
+    : tx.run(
+        tx.k
+          .updateTable("experiments")
+          .set((e) => ({ stats_dirty: 1, stats_version: e("stats_version", "+", 1) }))
+          .where("experiment_no", "in", numbers),
+      );
+
+/** Without fields, all sessions of the workspace. */
+export interface DirtyFilter {
+  id?: string[] | undefined;
+  dataset_no?: number[] | null | undefined;
+}
+
+/** The sessions whose statistics are outdated. */
+export async function dirtyExperiments(tx: Tx, tenant_id: string, filter: DirtyFilter): Promise<number[]> {
+  if (filter.id?.length === 0 || filter.dataset_no?.length === 0) return [];
+  let query = tx.k
+    .selectFrom("experiments")
+    .select("experiment_no")
+    .where("tenant_id", "=", tenant_id)
+    .where(sql<boolean>`stats_dirty = 1`);
+  if (filter.id) query = query.where("experiment_id", "in", filter.id);
+  if (filter.dataset_no === null) query = query.where("dataset_no", "is", null);
+  else if (filter.dataset_no) query = query.where("dataset_no", "in", filter.dataset_no);
+  return (await tx.all(query.orderBy("experiment_no"))).map(({ experiment_no }) => experiment_no);
+}

@@ -7,9 +7,12 @@ import type { FeedbackRow } from "./schema.ts";
 
 /** Feedback with the ids of its experiment and run. */
 export type FullFeedback = FeedbackRow & {
-  experiment_id: string;
-  run_id: string | null;
+  /** Null for an uploaded run, whose id is in `run_id`. */
+  traced_run_id: string | null;
+  /** Null while the run is unknown. */
+  experiment_id: string | null;
   run_start_us: number | null;
+  trace_id: string | null;
 };
 
 export const insertFeedback = (tx: Tx, rows: FeedbackRow[]): Promise<void> => insertMany(tx, "feedback", rows);
@@ -17,15 +20,23 @@ export const insertFeedback = (tx: Tx, rows: FeedbackRow[]): Promise<void> => in
 const withIds = (tx: Tx) =>
   tx.k
     .selectFrom("feedback as f")
-    .innerJoin("experiments as x", "x.experiment_no", "f.experiment_no")
+    .leftJoin("experiments as x", "x.experiment_no", "f.experiment_no")
     .leftJoin("experiment_runs as r", (join) =>
       join
         .onRef("r.experiment_no", "=", "f.experiment_no")
         .onRef("r.example_index", "=", "f.example_index")
         .onRef("r.repetition", "=", "f.repetition"),
     )
+    .leftJoin("trace_runs as t", (join) =>
+      join.onRef("t.tenant_id", "=", "f.tenant_id").onRef("t.run_id", "=", "f.run_id"),
+    )
     .selectAll("f")
-    .select(["x.experiment_id", "r.run_id", "r.start_us as run_start_us"]);
+    .select(["x.experiment_id", "f.run_id as traced_run_id"])
+    .select((q) => [
+      q.fn.coalesce("f.run_id", "r.run_id").as("run_id"),
+      q.fn.coalesce("t.start_us", "r.start_us").as("run_start_us"),
+      q.fn.coalesce("t.trace_id", "r.run_id").as("trace_id"),
+    ]);
 
 export const findFeedback = (tx: Tx, tenant_id: string, feedback_id: string): Promise<FullFeedback | undefined> =>
   tx.first(withIds(tx).where("f.tenant_id", "=", tenant_id).where("f.feedback_id", "=", feedback_id)) as Promise<
@@ -40,11 +51,11 @@ export const takenFeedbackIds = (tx: Tx, ids: string[]): Promise<{ feedback_id: 
 export function listFeedback(tx: Tx, tenant_id: string, filter: FeedbackQuery): Promise<FullFeedback[]> {
   const { run, session, key, source, level, has_comment, has_score, min_created_at, max_created_at } = filter;
   let query = withIds(tx).where("f.tenant_id", "=", tenant_id);
-  if (run) query = query.where("r.run_id", "in", run);
+  if (run) query = query.where("f.feedback_id", "in", feedbackOnRuns(tx, tenant_id, run));
   if (session) query = query.where("x.experiment_id", "in", session);
   if (key) query = query.where("f.key", "in", key);
   if (source) query = query.where(tx.dialect.jsonText(sql.ref("f.source"), "type"), "in", source);
-  if (level) query = query.where("f.example_index", level === "run" ? "is not" : "is", null);
+  if (level) query = query.where(sql<boolean>`${isOnRun} = ${level === "run" ? 1 : 0}`);
   if (has_comment !== undefined) query = query.where("f.comment", has_comment ? "is not" : "is", null);
   if (has_score !== undefined) query = query.where("f.score", has_score ? "is not" : "is", null);
   if (min_created_at !== undefined) query = query.where("f.created_us", ">=", min_created_at);
@@ -55,6 +66,50 @@ export function listFeedback(tx: Tx, tenant_id: string, filter: FeedbackQuery): 
     query.orderBy("f.created_us", "desc").orderBy("f.feedback_id").limit(filter.limit).offset(filter.offset),
   ) as Promise<FullFeedback[]>;
 }
+
+/** The ids of the feedback on these runs, whether traced or uploaded. */
+const feedbackOnRuns = (tx: Tx, tenant_id: string, run_ids: string[]) =>
+  tx.k
+    .selectFrom("feedback")
+    .select("feedback_id")
+    .where("tenant_id", "=", tenant_id)
+    .where("run_id", "in", run_ids)
+    .unionAll(
+      tx.k
+        .selectFrom("experiment_runs as u")
+        .innerJoin("feedback as g", (join) =>
+          join
+            .onRef("g.experiment_no", "=", "u.experiment_no")
+            .onRef("g.example_index", "=", "u.example_index")
+            .onRef("g.repetition", "=", "u.repetition"),
+        )
+        .select("g.feedback_id")
+        .where("u.tenant_id", "=", tenant_id)
+        .where("u.run_id", "in", run_ids),
+    );
+
+const isOnRun = sql`(case when f.example_index is null and f.run_id is null then 0 else 1 end)`;
+
+/** The feedback on traced runs, oldest first. */
+export const feedbackOfRuns = (tx: Tx, tenant_id: string, run_ids: string[]): Promise<FeedbackRow[]> =>
+  byIds(run_ids, (batch) =>
+    tx.all(
+      tx.k
+        .selectFrom("feedback")
+        .selectAll()
+        .where("tenant_id", "=", tenant_id)
+        .where("run_id", "in", batch)
+        .orderBy("created_us")
+        .orderBy("feedback_id"),
+    ),
+  );
+
+/** Attaches feedback to its run, which arrived later or became a row of its experiment. */
+export const attachToRun = (
+  tx: Tx,
+  feedback_id: string,
+  target: Pick<FeedbackRow, "experiment_no" | "example_index" | "repetition">,
+): Promise<number> => updateFeedback(tx, feedback_id, target);
 
 /** The feedback on runs of these experiments on the examples at these indexes, oldest first. */
 export const feedbackAt = (tx: Tx, experiments: number[], example_indexes: number[]): Promise<FeedbackRow[]> =>
@@ -73,14 +128,14 @@ export const feedbackAt = (tx: Tx, experiments: number[], example_indexes: numbe
 /** The columns from which statistics are computed. */
 export type FeedbackStatsInput = Pick<
   FeedbackRow,
-  "example_index" | "repetition" | "key" | "score" | "value" | "comment" | "source" | "is_error"
+  "run_id" | "example_index" | "repetition" | "key" | "score" | "value" | "comment" | "source" | "is_error"
 >;
 
 /** The feedback of an experiment of one key or of all keys. */
 export function feedbackStatsInputs(tx: Tx, experiment_no: number, key?: string): Promise<FeedbackStatsInput[]> {
   let query = tx.k
     .selectFrom("feedback")
-    .select(["example_index", "repetition", "key", "score", "value", "comment", "source", "is_error"])
+    .select(["run_id", "example_index", "repetition", "key", "score", "value", "comment", "source", "is_error"])
     .where("experiment_no", "=", experiment_no);
   if (key !== undefined) query = query.where("key", "=", key);
   // Comments are shown in the order of their creation.
@@ -89,6 +144,10 @@ export function feedbackStatsInputs(tx: Tx, experiment_no: number, key?: string)
 
 export const updateFeedback = (tx: Tx, feedback_id: string, changes: Updateable<Schema["feedback"]>): Promise<number> =>
   tx.run(tx.k.updateTable("feedback").set(changes).where("feedback_id", "=", feedback_id));
+
+/** Deletes feedback of a workspace by its id. */
+export const deleteFeedbackOf = (tx: Tx, tenant_id: string, feedback_id: string): Promise<number> =>
+  tx.run(tx.k.deleteFrom("feedback").where("tenant_id", "=", tenant_id).where("feedback_id", "=", feedback_id));
 
 export const deleteFeedback = (tx: Tx, feedback_id: string): Promise<number> =>
   tx.run(tx.k.deleteFrom("feedback").where("feedback_id", "=", feedback_id));

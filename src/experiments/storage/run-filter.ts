@@ -47,6 +47,13 @@ export type Order = "gt" | "gte" | "lt" | "lte";
  * UUIDs in lower case with dashes. Null occurs with `eq` and `neq` of nullable fields only.
  */
 export type RunField =
+  | "trace_id"
+  | "parent_run_id"
+  | "first_token_time"
+  | "total_tokens"
+  | "prompt_tokens"
+  | "completion_tokens"
+  | "total_cost"
   | "id"
   | "name"
   | "status"

@@ -2,9 +2,12 @@ import { type Expression, type ExpressionBuilder, type SqlBool, sql } from "kyse
 import type { Tx } from "../../platform/database/database.ts";
 import { byIds, insertMany } from "../../platform/database/insert-many.ts";
 import type { Schema } from "../../platform/database/schema.ts";
-import { compileFilter } from "./compile-filter.ts";
+import { compileFilter, UPLOADED } from "./compile-filter.ts";
 import type { RunFilter } from "./run-filter.ts";
 import type { ExperimentOutputsRow, ExperimentRunRow } from "./schema.ts";
+
+/** The primary key of a row. */
+export type RunKey = Pick<ExperimentRunRow, "experiment_no" | "example_index" | "repetition">;
 
 /** A run with the ids of its experiment, dataset and example. Payloads are optional. */
 export type FullRun = ExperimentRunRow & {
@@ -20,6 +23,62 @@ export async function insertRuns(tx: Tx, runs: ExperimentRunRow[], outputs: Expe
   await insertMany(tx, "experiment_outputs", outputs);
 }
 
+/** The keys of rows by run id. */
+export async function rowKeysOf(tx: Tx, tenant_id: string, run_ids: string[]): Promise<Map<string, RunKey>> {
+  const rows = await byIds(run_ids, (batch) =>
+    tx.all(
+      tx.k
+        .selectFrom("experiment_runs")
+        .select(["run_id", "experiment_no", "example_index", "repetition"])
+        .where("tenant_id", "=", tenant_id)
+        .where("run_id", "in", batch),
+    ),
+  );
+  return new Map(rows.map(({ run_id, ...key }) => [run_id, key]));
+}
+
+/** The number of the next repetition by example; missing for an example without rows. */
+export async function nextRepetitions(
+  tx: Tx,
+  experiment_no: number,
+  example_indexes: number[],
+): Promise<Map<number, number>> {
+  const rows = await byIds(example_indexes, (batch) =>
+    tx.all(
+      tx.k
+        .selectFrom("experiment_runs")
+        .select((r) => ["example_index", r.fn.max("repetition").as("last")])
+        .where("experiment_no", "=", experiment_no)
+        .where("example_index", "in", batch)
+        .groupBy("example_index"),
+    ),
+  );
+  return new Map(rows.map(({ example_index, last }) => [example_index, last + 1]));
+}
+
+/** Stores or replaces the row of a traced run. */
+export async function putTracedRow(tx: Tx, row: ExperimentRunRow, outputs: string | null): Promise<void> {
+  const { experiment_no, example_index, repetition, ...columns } = row;
+  const key = { experiment_no, example_index, repetition };
+  await tx.run(
+    tx.k
+      .insertInto("experiment_runs")
+      .values(row)
+      .onConflict((conflict) =>
+        conflict.columns(["experiment_no", "example_index", "repetition"]).doUpdateSet(columns),
+      ),
+  );
+  if (outputs !== null)
+    await tx.run(
+      tx.k
+        .insertInto("experiment_outputs")
+        .values({ ...key, outputs })
+        .onConflict((conflict) =>
+          conflict.columns(["experiment_no", "example_index", "repetition"]).doUpdateSet({ outputs }),
+        ),
+    );
+}
+
 export interface RunSearch {
   experiment_no?: number[] | undefined;
   id?: string[] | undefined;
@@ -28,6 +87,8 @@ export interface RunSearch {
   from_us?: number | undefined;
   to_us?: number | undefined;
   has_error?: boolean | undefined;
+  /** Leaves out rows that repeat the root of a trace. */
+  only_uploaded?: boolean;
   filters: RunFilter[];
 }
 
@@ -37,7 +98,7 @@ export interface RunCursor {
   run_id: string;
 }
 
-interface RunPage {
+export interface RunPage {
   descending: boolean;
   after?: RunCursor | undefined;
   limit: number;
@@ -48,15 +109,15 @@ interface RunPage {
 export function searchRuns(tx: Tx, tenant_id: string, search: RunSearch, page: RunPage): Promise<FullRun[]> {
   let query = withIds(tx, page.payloads).where("r.tenant_id", "=", tenant_id).where(matching(tx, search));
   const direction = page.descending ? "desc" : "asc";
-  if (page.after) {
-    const { start_us, run_id } = page.after;
-    const comparator = sql.raw(page.descending ? "<" : ">");
-    query = query.where(sql<boolean>`(r.start_us, r.run_id) ${comparator} (${start_us}, ${run_id})`);
-  }
+  if (page.after) query = query.where(afterCursor(page.after, page.descending));
   return tx.all(
     query.orderBy("r.start_us", direction).orderBy("r.run_id", direction).limit(page.limit),
   ) as unknown as Promise<FullRun[]>;
 }
+
+/** The runs behind the cursor. */
+export const afterCursor = ({ start_us, run_id }: RunCursor, descending: boolean) =>
+  sql<boolean>`(r.start_us, r.run_id) ${sql.raw(descending ? "<" : ">")} (${start_us}, ${run_id})`;
 
 /** The primary key of a run and the columns from which run statistics are computed. */
 type RunOutcome = Pick<
@@ -100,11 +161,14 @@ export const runsAt = (
     return tx.all(payloads ? query.select(outputsOf) : query) as Promise<RunWithOutputs[]>;
   });
 
-export const runOutcomes = (tx: Tx, experiment_no: number): Promise<Omit<RunOutcome, "experiment_no">[]> =>
+export const runOutcomes = (
+  tx: Tx,
+  experiment_no: number,
+): Promise<(Omit<RunOutcome, "experiment_no"> & Pick<ExperimentRunRow, "is_traced">)[]> =>
   tx.all(
     tx.k
       .selectFrom("experiment_runs")
-      .select(["example_index", "repetition", "start_us", "end_us", "error"])
+      .select(["example_index", "repetition", "start_us", "end_us", "error", "is_traced"])
       .where("experiment_no", "=", experiment_no),
   );
 
@@ -143,8 +207,9 @@ const outputsOf = (q: ExpressionBuilder<Schema & { r: ExperimentRunRow }, "r">) 
     .as("outputs");
 
 function matching(tx: Tx, search: RunSearch): Expression<SqlBool> {
-  const all: Expression<SqlBool>[] = search.filters.map((filter) => compileFilter(tx, filter));
-  const { experiment_no, id, example_id, from_us, to_us, has_error } = search;
+  const all: Expression<SqlBool>[] = search.filters.map((filter) => compileFilter(tx, filter, UPLOADED));
+  const { experiment_no, id, example_id, from_us, to_us, has_error, only_uploaded } = search;
+  if (only_uploaded) all.push(sql`r.is_traced = 0`);
   if (experiment_no) all.push(oneOf("r.experiment_no", experiment_no));
   if (id) all.push(oneOf("r.run_id", id));
   if (example_id) all.push(oneOf("e.example_id", example_id));
@@ -154,5 +219,5 @@ function matching(tx: Tx, search: RunSearch): Expression<SqlBool> {
   return all.length === 0 ? sql`1 = 1` : sql.join(all, sql` and `);
 }
 
-const oneOf = (column: string, values: readonly (string | number)[]): Expression<SqlBool> =>
+export const oneOf = (column: string, values: readonly (string | number)[]): Expression<SqlBool> =>
   values.length === 0 ? sql`1 = 0` : sql`${sql.ref(column)} in (${sql.join(values)})`;

@@ -17,6 +17,9 @@ declare module "../../platform/database/schema.ts" {
     score_vectors: ScoreVectorRow;
     feedback_configs: FeedbackConfigRow;
     comparative_experiments: ComparativeExperimentRow;
+    trace_runs: TraceRunTable;
+    trace_payloads: TracePayloadRow;
+    trace_attachments: TraceAttachmentRow;
   }
 }
 
@@ -24,6 +27,7 @@ type WithSequence<Row, Key extends keyof Row> = Omit<Row, Key> & { [K in Key]: i
 
 type DatasetTable = WithSequence<DatasetRow, "dataset_no">;
 type ExperimentTable = WithSequence<ExperimentRow, "experiment_no">;
+type TraceRunTable = WithSequence<TraceRunRow, "run_no">;
 
 export interface DatasetRow {
   dataset_no: number;
@@ -103,6 +107,8 @@ export interface ExperimentRow {
   stats: string;
   /** Incremented with each change of runs or feedback; part of the key of cached comparisons. */
   stats_version: number;
+  /** 1 if traces or their feedback changed after `stats` was computed. */
+  stats_dirty: number;
   created_at: number;
 }
 
@@ -124,6 +130,8 @@ export interface ExperimentRunRow {
   /** The beginnings of inputs and outputs for lists. */
   inputs_preview: string;
   outputs_preview: string | null;
+  /** 1 if the row repeats the root of a trace, 0 if it was uploaded. */
+  is_traced: number;
 }
 
 /** Separate from the runs, because queries read tens of thousands of their rows. */
@@ -138,8 +146,11 @@ export interface ExperimentOutputsRow {
 export interface FeedbackRow {
   feedback_id: string;
   tenant_id: string;
+  /** 0 while the run is unknown: clients send feedback before runs. */
   experiment_no: number;
-  /** The key of the run; both columns are null for feedback on the experiment. */
+  /** The run of a trace; null for feedback on an uploaded run or on the experiment. */
+  run_id: string | null;
+  /** The row of the experiment; both columns are null for feedback on the experiment, or on a run that is no row. */
   example_index: number | null;
   repetition: number | null;
   key: string;
@@ -192,4 +203,83 @@ export interface ComparativeExperimentRow {
   experiment_ids: string;
   created_at: number;
   modified_at: number;
+}
+
+/** The sums over a run and all runs below it. Null if none of them has a value. */
+export interface TreeUsage {
+  tree_prompt_tokens: number | null;
+  tree_completion_tokens: number | null;
+  tree_total_tokens: number | null;
+  tree_prompt_cost: number | null;
+  tree_completion_cost: number | null;
+  tree_total_cost: number | null;
+  tree_first_token_us: number | null;
+}
+
+/** The tokens and costs (USD) of a run itself. */
+export interface OwnUsage {
+  prompt_tokens: number | null;
+  completion_tokens: number | null;
+  total_tokens: number | null;
+  prompt_cost: number | null;
+  completion_cost: number | null;
+  total_cost: number | null;
+  first_token_us: number | null;
+}
+
+/** A run of a trace: a span. The root and all runs below it have the same `trace_id`, the id of the root. */
+export interface TraceRunRow extends OwnUsage, TreeUsage {
+  run_no: number;
+  tenant_id: string;
+  run_id: string;
+  /** The session. */
+  experiment_no: number;
+  trace_id: string;
+  /** The parent may not exist (yet). */
+  parent_run_id: string | null;
+  /** `{start}Z{id}` of all runs from the root to this one, joined by dots: its text order is the order of the tree. */
+  dotted_order: string;
+  is_root: number;
+  /** 1 while the place in the tree is a guess, because the client sent a parent that is unknown, or no place at all. */
+  is_provisional: number;
+  /** Null until the run is posted. */
+  name: string | null;
+  run_type: string;
+  start_us: number;
+  /** Null for a pending run. */
+  end_us: number | null;
+  /** The beginning of the error. */
+  error: string | null;
+  /** JSON list. */
+  tags: string | null;
+  /** JSON object: `extra.metadata`. */
+  metadata: string | null;
+  thread_id: string | null;
+  reference_example_id: string | null;
+  inputs_preview: string | null;
+  outputs_preview: string | null;
+  /** JSON {@link UsageDetails}. */
+  usage_details: string | null;
+  /** Bits of merge-run.ts: which fields a patch has set, and what is known of the run. */
+  merge_state: number;
+}
+
+/** The large fields of a run, as JSON except for the error. `extra` is without the metadata. */
+export interface TracePayloadRow {
+  run_no: number;
+  inputs: string | null;
+  outputs: string | null;
+  error: string | null;
+  events: string | null;
+  extra: string | null;
+  serialized: string | null;
+}
+
+export interface TraceAttachmentRow {
+  run_no: number;
+  name: string;
+  mime_type: string;
+  /** 128 random bits that grant access to the attachment. */
+  token: string;
+  data: Uint8Array;
 }

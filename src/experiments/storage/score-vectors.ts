@@ -25,6 +25,9 @@ export const deleteVector = (tx: Tx, experiment_no: number, { kind, key }: Vecto
       .where("key", "=", key),
   );
 
+export const deleteScoreVectors = (tx: Tx, experiment_no: number): Promise<number> =>
+  tx.run(tx.k.deleteFrom("score_vectors").where("experiment_no", "=", experiment_no).where("kind", "=", "score"));
+
 interface Vector extends VectorName {
   experiment_no: number;
   /** By example index; shorter than the dataset when examples were added later. */

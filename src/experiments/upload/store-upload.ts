@@ -161,9 +161,11 @@ async function storeBatch(
       metadata: row.metadata,
       inputs_preview: row.inputs_preview,
       outputs_preview: row.outputs_preview,
+      is_traced: 0,
     });
     if (row.outputs !== null) outputs.push({ ...key, outputs: row.outputs });
-    for (const score of row.scores) feedback.push(newFeedbackRow(tenant_id, key, score, examples.now));
+    for (const score of row.scores)
+      feedback.push(newFeedbackRow(tenant_id, { ...key, run_id: null }, score, examples.now));
   }
   await insertRuns(tx, runs, outputs);
   await insertFeedback(tx, feedback);
@@ -178,7 +180,7 @@ async function storeSummaryScores(
   now: number,
 ): Promise<void> {
   const scores = head.summary_experiment_scores ?? [];
-  const target = { experiment_no, example_index: null, repetition: null };
+  const target = { experiment_no, run_id: null, example_index: null, repetition: null };
   const feedback = scores.map((score) => newFeedbackRow(tenant_id, target, score, now));
   await insertFeedback(tx, feedback);
   await insertMissingConfigs(tx, tenant_id, scores);

@@ -1,7 +1,10 @@
 import type { Operations } from "./operations.ts";
 
-/** Reads continue while an upload is stored (1 s for 10,000 rows) and while bootstrap intervals are computed (0.1 s each). */
-export type WorkerName = "read" | "write" | "compute";
+/**
+ * Reads continue while an upload is stored (1 s for 10,000 rows) and while bootstrap intervals are computed (0.1 s each).
+ * Traces have a worker of their own, because clients wait at most 10 s for the response, as long as a large upload takes.
+ */
+export type WorkerName = "read" | "write" | "compute" | "ingest";
 
 /** An operation without a worker does not compile. */
 type Assignment = { [Group in keyof Operations]: { [Name in keyof Operations[Group]]: WorkerName } };
@@ -9,6 +12,8 @@ type Assignment = { [Group in keyof Operations]: { [Name in keyof Operations[Gro
 /** This file imports types only, so that the serving thread chooses the worker without loading the operations. */
 export const OPERATION_WORKERS = {
   uploads: { begin: "write", push: "write", finish: "write", abandon: "write" },
+  traces: { ingest: "ingest", ingestSpans: "ingest" },
+  attachments: { find: "read", read: "read" },
   datasets: {
     list: "read",
     read: "read",

@@ -8,6 +8,7 @@ import { serveRpc } from "../../platform/lib/worker-rpc.ts";
 import { JsonPieces } from "../json-pieces.ts";
 import { experiments } from "../storage/migrations/experiments-001.ts";
 import { exampleIndexes } from "../storage/migrations/experiments-002.ts";
+import { traces } from "../storage/migrations/experiments-003.ts";
 import type { JsonOperations, WorkerOptions } from "./experiments-service.ts";
 import { OPERATION_WORKERS } from "./operation-workers.ts";
 import { createOperations } from "./operations.ts";
@@ -29,7 +30,7 @@ const database =
         checkpointer: "writer",
         cache_mb,
       });
-await migrate(database, [experiments, exampleIndexes]);
+await migrate(database, [experiments, exampleIndexes, traces]);
 
 const groups = createOperations(database) as unknown as Record<
   string,
@@ -41,7 +42,8 @@ for (const [group, workers] of Object.entries(OPERATION_WORKERS)) {
     if (of !== worker) continue;
     served[`${group}.${name}`] = async (...args) => {
       const value = await groups[group]?.[name]?.(...args);
-      return value instanceof JsonPieces ? value[Symbol.iterator]() : (JSON.stringify(value) ?? "null");
+      if (value instanceof JsonPieces) return value[Symbol.iterator]();
+      return value instanceof Uint8Array ? value : (JSON.stringify(value) ?? "null");
     };
   }
 }

@@ -1,0 +1,59 @@
+import type { Tx } from "../../platform/database/database.ts";
+import { examplesBy } from "../storage/examples.ts";
+import { nextRepetitions, putTracedRow, rowKeysOf } from "../storage/runs.ts";
+import type { RunDraft } from "./merge-run.ts";
+import type { TraceSessions } from "./trace-sessions.ts";
+
+/**
+ * Stores the root of a trace as a row of its experiment when it has ended: rows are what experiments are compared by. A run is a row
+ * if it names an example of the dataset of its session; further runs on the example are repetitions.
+ */
+export async function storeExperimentRows(tx: Tx, sessions: TraceSessions, drafts: RunDraft[]): Promise<void> {
+  const roots = drafts.filter(
+    ({ run }) => run.is_root === 1 && run.end_us !== null && run.reference_example_id !== null,
+  );
+  for (const [experiment_no, group] of Map.groupBy(roots, ({ run }) => run.experiment_no)) {
+    const dataset_no = sessions.datasetOf(experiment_no);
+    if (dataset_no !== null) await storeRows(tx, experiment_no, dataset_no, group);
+  }
+}
+
+async function storeRows(tx: Tx, experiment_no: number, dataset_no: number, drafts: RunDraft[]): Promise<void> {
+  const ids = new Set(drafts.map(({ run }) => run.reference_example_id as string));
+  const examples = new Map((await examplesBy(tx, "example_id", dataset_no, [...ids])).map((e) => [e.example_id, e]));
+  const { tenant_id } = (drafts[0] as RunDraft).run;
+  const known = await rowKeysOf(
+    tx,
+    tenant_id,
+    drafts.map(({ run }) => run.run_id),
+  );
+  const indexes = [...examples.values()].map(({ example_index }) => example_index);
+  const next = await nextRepetitions(tx, experiment_no, indexes);
+  for (const { run, payload } of drafts) {
+    const example = examples.get(run.reference_example_id as string);
+    if (!example) continue;
+    const { example_index } = example;
+    const repetition = known.get(run.run_id)?.repetition ?? next.get(example_index) ?? 0;
+    if (!known.has(run.run_id)) next.set(example_index, repetition + 1);
+    const key = { experiment_no, example_index, repetition };
+    await putTracedRow(
+      tx,
+      {
+        ...key,
+        run_id: run.run_id,
+        tenant_id,
+        example_version: example.version,
+        name: run.name ?? "run",
+        start_us: run.start_us,
+        // The JavaScript client cuts the end to milliseconds, so that it may be before the start.
+        end_us: Math.max(run.start_us, run.end_us as number),
+        error: payload.error,
+        metadata: run.metadata,
+        inputs_preview: run.inputs_preview ?? "",
+        outputs_preview: run.outputs_preview,
+        is_traced: 1,
+      },
+      payload.outputs,
+    );
+  }
+}

@@ -1,0 +1,216 @@
+import { gunzipSync, zstdDecompressSync } from "node:zlib";
+import { MultipartParseError, parseMultipart } from "@remix-run/multipart-parser";
+import type { z } from "zod";
+import { invalidParts } from "../../platform/contract/validation-errors.ts";
+import { ApiError, type InvalidPart } from "../../platform/errors.ts";
+import { isObject, JsonError, type JsonObject, MAX_DEPTH } from "../../platform/lib/json/json.ts";
+import { FeedbackCreate } from "../contract/feedback.ts";
+import { uuidOrHex } from "../contract/fields.ts";
+import { RunCreate, RunUpdate } from "../contract/traces.ts";
+import type { TraceChanges } from "./operation.ts";
+import { parsePythonJson } from "./python-json.ts";
+
+/** A request as it arrived. */
+export interface IngestRequest {
+  kind: "create" | "update" | "batch" | "multipart";
+  /** The run of an update. */
+  run_id?: string | undefined;
+  content_type: string;
+  content_encoding: string;
+}
+
+/** The changes of a request, and the reasons for those that are refused. */
+export interface ReadChanges extends TraceChanges {
+  refused: InvalidPart[];
+}
+
+const MAX_FIELD_BYTES = 20 * 2 ** 20;
+const MAX_ATTACHMENT_BYTES = 50 * 2 ** 20;
+const MAX_PARTS = 100_000;
+const MAX_NAME_CHARS = 200;
+
+/** A batch is parsed in a worker thread, so it may be larger than the documents that the serving thread parses. */
+const BATCH_LIMITS = { depth: 1_000, keys: 5_000_000, values: 20_000_000 };
+
+const PAYLOADS = ["inputs", "outputs", "events", "extra", "serialized"] as const;
+
+/**
+ * Reads the body of an ingestion request.
+ *
+ * @throws ApiError when the body as a whole cannot be read: its encoding, its size, its boundary, or the JSON of a batch
+ */
+export function readChanges(request: IngestRequest, sent: Uint8Array, max_bytes: number): ReadChanges {
+  const bytes = decompressed(sent, request.content_encoding, max_bytes);
+  const changes = new ChangeReader();
+  if (request.kind === "multipart") return changes.readMultipart(bytes, request.content_type, max_bytes);
+  const body = parseBody(bytes);
+  if (request.kind === "batch") return changes.readBatch(body);
+  const id = request.kind === "update" ? request.run_id : (body.id ?? crypto.randomUUID());
+  changes.add(request.kind === "update" ? "patch" : "post", { ...body, id }, []);
+  return changes;
+}
+
+/** @throws ApiError when the body is not compressed as it says, or unpacks to more than `max_bytes` */
+export function decompressed(body: Uint8Array, content_encoding: string, max_bytes: number): Uint8Array {
+  try {
+    switch (content_encoding) {
+      case "":
+      case "identity":
+        return body;
+      case "gzip":
+        return gunzipSync(body, { maxOutputLength: max_bytes });
+      case "zstd":
+        return zstdDecompressSync(body, { maxOutputLength: max_bytes });
+    }
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ERR_BUFFER_TOO_LARGE")
+      throw new ApiError("body_too_large", { limit_bytes: max_bytes });
+    throw new ApiError("bad_trace_body", { reason: `The body is not valid ${content_encoding}.` });
+  }
+  throw new ApiError("unsupported_encoding", { encoding: content_encoding });
+}
+
+function parseBody(bytes: Uint8Array): JsonObject {
+  try {
+    const body = parsePythonJson(
+      Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString(),
+      BATCH_LIMITS,
+    );
+    if (isObject(body)) return body;
+  } catch (error) {
+    if (!(error instanceof JsonError)) throw error;
+    throw new ApiError("bad_trace_body", { reason: `The body ${error.message}.` });
+  }
+  throw new ApiError("bad_trace_body", { reason: "The body must be a JSON object." });
+}
+
+/** The parts of one run in a multipart body. */
+interface RunParts {
+  kind: "post" | "patch";
+  main: JsonObject | undefined;
+  fields: JsonObject;
+}
+
+class ChangeReader implements ReadChanges {
+  readonly operations: TraceChanges["operations"] = [];
+  readonly attachments: TraceChanges["attachments"] = [];
+  readonly feedback: TraceChanges["feedback"] = [];
+  readonly refused: InvalidPart[] = [];
+
+  readBatch(body: JsonObject): this {
+    for (const kind of ["post", "patch"] as const) {
+      const list = body[kind] ?? [];
+      if (!Array.isArray(list)) throw new ApiError("bad_trace_body", { reason: `The field ${kind} must be a list.` });
+      list.forEach((run, index) => {
+        this.add(kind, isObject(run) ? run : {}, [kind, index]);
+      });
+    }
+    return this;
+  }
+
+  /** Part names: `post.{id}`, `post.{id}.{field}` (the same with `patch`), `attachment.{id}.{name}`, `feedback.{id}`. */
+  readMultipart(bytes: Uint8Array, content_type: string, max_bytes: number): this {
+    const boundary = /;\s*boundary=(?:"([^"]+)"|([^;\s]+))/i.exec(content_type);
+    if (!boundary) throw new ApiError("bad_trace_body", { reason: "The content type has no boundary." });
+    const runs = new Map<string, RunParts>();
+    const limits = { maxFileSize: MAX_ATTACHMENT_BYTES, maxParts: MAX_PARTS, maxTotalSize: max_bytes };
+    try {
+      for (const part of parseMultipart(bytes, { boundary: (boundary[1] ?? boundary[2]) as string, ...limits })) {
+        const [kind, id = "", ...rest] = (part.name ?? "").split(".");
+        const field = rest.join(".");
+        if (kind === "post" || kind === "patch") this.#addRunPart(runs, kind, id, field, part.text);
+        else if (kind === "feedback" && field === "") this.#addFeedback(id, part.text);
+        else if (kind === "attachment" && field !== "" && field.length <= MAX_NAME_CHARS && !field.includes("."))
+          this.#addAttachment(id, field, part.headers["content-type"], part.bytes);
+        else this.#refuse([part.name ?? ""], "the name of the part is unknown", part.name);
+      }
+    } catch (error) {
+      if (!(error instanceof MultipartParseError)) throw error;
+      throw new ApiError("bad_trace_body", { reason: `The multipart body could not be read: ${error.message}.` });
+    }
+    for (const [name, { kind, main, fields }] of runs) {
+      const id = name.slice(kind.length + 1);
+      if (main) this.add(kind, { ...main, ...fields, id }, []);
+      else this.#refuse([id, Object.keys(fields)[0] ?? ""], `the part ${name} is missing`);
+    }
+    return this;
+  }
+
+  /** Checks an operation and adds it, or the reasons why it is refused. */
+  add(kind: "post" | "patch", run: JsonObject, loc: (string | number)[]): void {
+    const id = uuidOrHex.safeParse(run.id, { reportInput: true });
+    if (!id.success) return void this.refused.push(...invalidParts(id.error.issues, run.id, ["body", ...loc, "id"]));
+    const fields = { ...run };
+    for (const name of PAYLOADS) {
+      const value = fields[name];
+      if (typeof value !== "object" || value === null) continue;
+      if (isDeeperThan(value, MAX_DEPTH)) fields[name] = { __unparsed: JSON.stringify(value) };
+    }
+    const checked = this.#check(kind === "post" ? RunCreate : RunUpdate, fields, [id.data]);
+    if (checked) this.operations.push({ kind, id: id.data, fields: checked });
+  }
+
+  #addRunPart(runs: Map<string, RunParts>, kind: "post" | "patch", id: string, field: string, text: string): void {
+    const name = `${kind}.${id}`;
+    const parts = runs.get(name) ?? { kind, main: undefined, fields: {} };
+    runs.set(name, parts);
+    const isTooLarge = text.length > MAX_FIELD_BYTES;
+    if (isTooLarge) this.#refuse([id, field], `is larger than ${MAX_FIELD_BYTES} bytes`);
+    const value = isTooLarge ? undefined : this.#parse(text, [id, field]);
+    if (value === undefined) return;
+    if (field !== "") parts.fields[field] = value;
+    else if (isObject(value)) parts.main = value;
+    else this.#refuse([id], "must be a JSON object");
+  }
+
+  #addAttachment(run_id: string, name: string, content_type: string | undefined, data: Uint8Array): void {
+    const id = uuidOrHex.safeParse(run_id);
+    const mime_type = (content_type ?? "application/octet-stream").replace(/;\s*length=\d+/, "").trim();
+    if (id.success) this.attachments.push({ run_id: id.data, name, mime_type: mime_type.slice(0, 200), data });
+    else this.#refuse([`attachment.${run_id}.${name}`], "the run id must be a UUID", run_id);
+  }
+
+  #addFeedback(id: string, text: string): void {
+    const value = this.#parse(text, [`feedback.${id}`]);
+    if (value === undefined) return;
+    const feedback = this.#check(FeedbackCreate, { ...(isObject(value) ? value : {}), id }, [`feedback.${id}`]);
+    if (feedback) this.feedback.push(feedback);
+  }
+
+  #parse(text: string, loc: string[]): unknown {
+    try {
+      return parsePythonJson(text, BATCH_LIMITS);
+    } catch (error) {
+      if (!(error instanceof JsonError)) throw error;
+      this.#refuse(loc, error.message);
+      return undefined;
+    }
+  }
+
+  #check<T>(schema: z.ZodType<T>, value: unknown, loc: string[]): T | undefined {
+    const result = schema.safeParse(value, { reportInput: true });
+    if (!result.success) this.refused.push(...invalidParts(result.error.issues, value, ["body", ...loc]));
+    return result.data;
+  }
+
+  #refuse(loc: string[], reason: string, input?: unknown): void {
+    const part = {
+      loc: ["body", ...loc.filter((name) => name !== "")],
+      msg: `Value error, ${reason}`,
+      type: "value_error",
+    };
+    this.refused.push(input === undefined ? part : { ...part, input });
+  }
+}
+
+/** Iterative, because the value may be nested a thousand levels deep. */
+function isDeeperThan(value: object, levels: number): boolean {
+  let level: unknown[] = [value];
+  for (let depth = 0; level.length > 0; depth++) {
+    if (depth === levels) return true;
+    level = level
+      .flatMap((item) => Object.values(item as object))
+      .filter((item) => typeof item === "object" && item !== null);
+  }
+  return false;
+}

@@ -1,0 +1,130 @@
+import type { Caller } from "../../platform/contract/caller.ts";
+import type { Tx } from "../../platform/database/database.ts";
+import { ApiError } from "../../platform/errors.ts";
+import { newId } from "../../platform/lib/ids.ts";
+import type { RunFields } from "../contract/traces.ts";
+import { NO_STATS } from "../sessions/stats.ts";
+import {
+  experimentsById,
+  experimentsByName,
+  insertExperiment,
+  lockExperiments,
+  markStatsDirty,
+} from "../storage/experiments.ts";
+import type { ExperimentRow } from "../storage/schema.ts";
+import type { RunOperation } from "./operation.ts";
+
+/** The session of runs that name none. */
+const DEFAULT_SESSION = "default";
+
+const ADDRESS = /^lrn:agents\/([^/]+)\/environments\/([^/]+)$/;
+
+/** The name of the session in a run's fields. */
+function nameIn({ session_name, address }: RunFields): string | undefined {
+  if (session_name !== undefined || address === undefined) return session_name;
+  const [, agent, environment] = ADDRESS.exec(address) ?? [];
+  return agent === undefined ? undefined : `${agent}/${environment}`;
+}
+
+/** The sessions that a request names. They are locked, so that requests which change the same traces follow each other. */
+export class TraceSessions {
+  readonly #tx: Tx;
+  readonly #byId = new Map<string, ExperimentRow>();
+  readonly #byName = new Map<string, ExperimentRow>();
+  readonly #byNumber = new Map<number, ExperimentRow>();
+
+  private constructor(tx: Tx) {
+    this.#tx = tx;
+  }
+
+  /**
+   * Creates the sessions that do not exist.
+   *
+   * @param numbers the sessions of the runs that the request may change
+   * @param needs_default whether a run belongs to the default session
+   */
+  static async open(
+    tx: Tx,
+    caller: Caller,
+    operations: readonly RunOperation[],
+    numbers: readonly number[],
+    needs_default: boolean,
+    now_ms: number,
+  ): Promise<TraceSessions> {
+    const sessions = new TraceSessions(tx);
+    const ids = new Set<string>();
+    const starts = new Map<string, number>(needs_default ? [[DEFAULT_SESSION, now_ms * 1000]] : []);
+    for (const { fields } of operations) {
+      const name = nameIn(fields);
+      if (fields.session_id !== undefined) ids.add(fields.session_id);
+      else if (name !== undefined && !starts.has(name)) starts.set(name, fields.start_time ?? now_ms * 1000);
+    }
+    const named = await findOrCreate(tx, caller, starts);
+    const found = [...named, ...(await experimentsById(tx, caller.tenant_id, [...ids]))];
+    const locked = await lockExperiments(tx, [...found.map(({ experiment_no }) => experiment_no), ...numbers]);
+    for (const row of locked) {
+      sessions.#byId.set(row.experiment_id, row);
+      sessions.#byName.set(row.name, row);
+      sessions.#byNumber.set(row.experiment_no, row);
+    }
+    return sessions;
+  }
+
+  /**
+   * The session that the fields of a run name; undefined if they name none.
+   *
+   * @throws ApiError when `session_id` is unknown
+   */
+  named(fields: RunFields): number | undefined {
+    const name = nameIn(fields);
+    if (fields.session_id !== undefined) {
+      const row = this.#byId.get(fields.session_id);
+      if (!row) throw new ApiError("session_not_found");
+      return row.experiment_no;
+    }
+    return name === undefined ? undefined : this.#byName.get(name)?.experiment_no;
+  }
+
+  /** @throws ApiError when a run that should name the session was refused */
+  default_no(): number {
+    const session = this.#byName.get(DEFAULT_SESSION);
+    if (!session) throw new ApiError("bad_trace_body", { reason: "The parent or the root of the run was refused." });
+    return session.experiment_no;
+  }
+
+  /** Null for a session that is no experiment. */
+  datasetOf(experiment_no: number): number | null {
+    return this.#byNumber.get(experiment_no)?.dataset_no ?? null;
+  }
+
+  /** The statistics are computed with the next read. */
+  async markDirty(numbers: readonly number[]): Promise<void> {
+    await markStatsDirty(
+      this.#tx,
+      [...new Set(numbers)].filter((no) => no !== 0).sort((a, b) => a - b),
+    );
+  }
+}
+
+async function findOrCreate(tx: Tx, { tenant_id }: Caller, starts: Map<string, number>): Promise<ExperimentRow[]> {
+  const names = [...starts.keys()].sort();
+  const found = await experimentsByName(tx, tenant_id, names);
+  const existing = new Set(found.map(({ name }) => name));
+  const missing = names.filter((name) => !existing.has(name));
+  for (const name of missing)
+    await insertExperiment(tx, {
+      experiment_id: newId(),
+      tenant_id,
+      dataset_no: null,
+      test_run_number: null,
+      name,
+      description: null,
+      start_us: starts.get(name) as number,
+      end_us: null,
+      extra: null,
+      trace_tier: "longlived",
+      default_dataset_id: null,
+      stats: NO_STATS,
+    });
+  return missing.length === 0 ? found : experimentsByName(tx, tenant_id, names);
+}

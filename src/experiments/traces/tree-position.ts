@@ -1,0 +1,95 @@
+import { ApiError } from "../../platform/errors.ts";
+import { isUuid } from "../../platform/lib/ids.ts";
+import { isoOfMicroseconds, microsecondsOf } from "../../platform/lib/times.ts";
+import type { RunFields } from "../contract/traces.ts";
+
+/** The place of a run in the tree of its trace. */
+export interface TreePosition {
+  trace_id: string;
+  parent_run_id: string | null;
+  dotted_order: string;
+  is_root: boolean;
+  /** The place is a guess until the parent, or a body with a place, arrives. */
+  is_provisional: boolean;
+}
+
+const SEGMENT = /^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)(\d{6})Z(.{36})$/;
+
+/** The part of a run in its `dotted_order`. */
+export function segmentOf(start_us: number, run_id: string): string {
+  const [seconds = "", fraction = ""] = isoOfMicroseconds(start_us).slice(0, -"+00:00".length).split(".");
+  return `${seconds.replaceAll(/[-:]/g, "")}${fraction.padEnd(6, "0")}Z${run_id}`;
+}
+
+/** The time of the last segment: the start of the run, in microseconds. */
+export function startOf(dotted_order: string): number | undefined {
+  const [, year, month, day, hours, minutes, seconds, fraction] =
+    SEGMENT.exec(dotted_order.split(".").at(-1) ?? "") ?? [];
+  return microsecondsOf(`${year}-${month}-${day}T${hours}:${minutes}:${seconds}.${fraction}Z`);
+}
+
+/**
+ * The position that the fields of a run name. The texts of the errors are those of the original.
+ *
+ * @param findParent the position of another run, if it is known
+ * @returns undefined when the fields name no position
+ * @throws ApiError when the fields contradict each other
+ */
+export function positionOf(
+  run_id: string,
+  fields: RunFields,
+  start_us: number,
+  findParent: (run_id: string) => Pick<TreePosition, "trace_id" | "dotted_order"> | undefined,
+): TreePosition | undefined {
+  const { dotted_order, trace_id } = fields;
+  if (dotted_order !== undefined) return positionOfOrder(run_id, fields, dotted_order.toLowerCase());
+  const segment = segmentOf(start_us, run_id);
+  const parent_run_id = fields.parent_run_id ?? (trace_id === run_id ? undefined : trace_id);
+  if (parent_run_id === run_id) throw invalidOrder("parent_run_id is the id of the run itself");
+  if (parent_run_id === undefined) return trace_id === undefined ? undefined : rootPosition(run_id, segment);
+  const parent = findParent(parent_run_id);
+  if (parent && !parent.dotted_order.includes(run_id)) {
+    const dotted_order = `${parent.dotted_order}.${segment}`;
+    return { trace_id: parent.trace_id, parent_run_id, dotted_order, is_root: false, is_provisional: false };
+  }
+  return { ...rootPosition(run_id, segment), parent_run_id, is_provisional: true };
+}
+
+export const rootPosition = (run_id: string, segment: string): TreePosition => ({
+  trace_id: run_id,
+  parent_run_id: null,
+  dotted_order: segment,
+  is_root: true,
+  is_provisional: false,
+});
+
+function positionOfOrder(run_id: string, { trace_id, parent_run_id }: RunFields, given: string): TreePosition {
+  const dotted_order = given.replaceAll("t", "T").replaceAll("z", "Z");
+  const ids = dotted_order.split(".").map((segment) => {
+    const id = SEGMENT.exec(segment)?.[8];
+    if (id === undefined || !isUuid(id))
+      throw invalidOrder(`dotted_order has the invalid part ${JSON.stringify(segment)}`);
+    return id;
+  });
+  const found = { run_id: ids.at(-1), trace_id: ids[0] as string, parent_run_id: ids.at(-2) ?? null };
+  const facts = `run_id: ${run_id}, trace_id: ${trace_id}, dotted_order: ${dotted_order}, parent_run_id: ${parent_run_id}`;
+  if (found.run_id !== run_id) throw invalidOrder(`run_id does not match last part of dotted_order. ${facts}`);
+  if (new Set(ids).size !== ids.length) throw invalidOrder(`dotted_order contains a run twice. ${facts}`);
+  if (trace_id !== undefined && trace_id !== found.trace_id)
+    throw invalidOrder(`trace_id does not match first part of dotted_order. ${facts}`);
+  if (trace_id === run_id && ids.length > 1)
+    throw invalidOrder(`dotted_order must contain a single part for root runs. ${facts}`);
+  if (parent_run_id !== undefined && ids.length < 2)
+    throw invalidOrder(`dotted_order must contain at least two parts for child runs. ${facts}`);
+  if (parent_run_id !== undefined && parent_run_id !== found.parent_run_id)
+    throw invalidOrder(`parent_run_id ${parent_run_id} does not match second to last part of dotted_order. ${facts}`);
+  return {
+    trace_id: found.trace_id,
+    parent_run_id: found.parent_run_id,
+    dotted_order,
+    is_root: ids.length === 1,
+    is_provisional: false,
+  };
+}
+
+export const invalidOrder = (reason: string): ApiError => new ApiError("bad_dotted_order", { reason });
