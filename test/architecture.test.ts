@@ -37,10 +37,13 @@ const PACKAGE_HOMES: Record<string, RegExp> = {
   "typescript-5": /^agent-server\/graph-hosts\/type-schemas\//,
   commander: /^cli\//,
   chokidar: /^cli\//,
+  "@pydantic/genai-prices": /^experiments\/traces\//,
+  re2js: /^experiments\/traces\//,
   pino: /^platform\/lib\/log\.ts$/,
   jose: /^access\//,
   oauth4webapi: /^access\//,
   undici: /^platform\/lib\/safe-fetch/,
+  "@bufbuild/protobuf": /^experiments\/traces\/otlp\//,
   "csv-parse": /^cli\//,
   "csv-stringify": /^(cli|experiments\/http)\//,
   dockerode: /^control-plane\/drivers\/docker\//,
@@ -154,6 +157,7 @@ describe("the source", () => {
     expect([...loaded].filter((file) => /^experiments\/(?!contract|http)/.test(file)).sort()).toEqual([
       "experiments/storage/migrations/experiments-001.ts",
       "experiments/storage/migrations/experiments-002.ts",
+      "experiments/storage/migrations/experiments-003.ts",
       "experiments/worker/experiments-service.ts",
       "experiments/worker/operation-workers.ts",
     ]);

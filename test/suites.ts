@@ -19,6 +19,7 @@ const UNIT = [
   "test/docs/docs.test.ts",
   "test/lib/**/*.test.ts",
   "test/experiments/{filter,json-rows,statistics,times,wire}.test.ts",
+  "test/traces/{otlp,otlp-request,usage}.test.ts",
   "test/vault/key-ring.test.ts",
   "test/control/docker-log.test.ts",
   "test/control/router/{addresses,hygiene,retry}.test.ts",
@@ -32,6 +33,7 @@ const FAULTS = [
   "test/fuzz/{experiments,fuzz}.test.ts",
   "test/engine/{database-faults,rollout,shared-data}.test.ts",
   "test/experiments/upload-faults.test.ts",
+  "test/traces/ingestion-faults.test.ts",
   "test/vault/flow-canary.test.ts",
   "test/control/{crashes,rollout,rollout-kills}.test.ts",
 ];
@@ -51,12 +53,12 @@ const BROWSER = [
 ];
 
 /** Official clients that `npm ci` brings. */
-const CLIENTS = ["test/compat/{js-client,langsmith-js,langsmith-js-api-v1,reconnect,remote-graph}.test.ts"];
+const CLIENTS = ["test/compat/{evaluate-js,js-client,langsmith-js,langsmith-js-api-v1,reconnect,remote-graph}.test.ts"];
 
 /** The command line, clients that are installed or written in Python, pages of the documentation that are followed step by step. */
 const COMMANDS = [
   "test/cli/**/*.test.ts",
-  "test/compat/{auth-python,deployment,langgraph-deploy,langgraphjs-deploy,langsmith-python,python-client,tokens-in-graphs}.test.ts",
+  "test/compat/{auth-python,deployment,evaluate-python,langgraph-deploy,langgraphjs-deploy,langsmith-python,python-client,tokens-in-graphs}.test.ts",
   "test/docs/{deploy,oauth}.test.ts",
 ];
 
@@ -72,7 +74,10 @@ const PACKAGE = [
  * files before, so each of these files has its own process.
  */
 const ROUTES = ["test/http/route-table.test.ts"];
-const EXPERIMENTS = ["test/experiments/{at-once,compared-rows,comparison,query,query-filters,upload}.test.ts"];
+const EXPERIMENTS = [
+  "test/experiments/{at-once,compared-rows,comparison,query,query-filters,upload}.test.ts",
+  "test/traces/{experiments,ingestion}.test.ts",
+];
 
 /** What the database decides: claims, leases, locks, containment, search, migrations, notifications, retention, rollback, races. */
 const POSTGRES = [

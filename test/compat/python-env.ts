@@ -44,15 +44,18 @@ export interface ScenarioLine {
 /**
  * Runs a script of the folder python to its end, at most two minutes.
  *
+ * @param env added to the environment of this process
  * @returns its scenarios in their order, and what it wrote on standard error
  */
 export async function runScenarios(
   python: string,
   script: string,
   args: string[],
+  env: Record<string, string> = {},
 ): Promise<{ lines: ScenarioLine[]; complaints: string }> {
   const child = spawn(python, ["-B", join(import.meta.dirname, "python", script), ...args], {
     stdio: ["ignore", "pipe", "pipe"],
+    env: { ...process.env, ...env },
     timeout: 120_000,
   });
   const [printed, complaints] = await Promise.all([text(child.stdout), text(child.stderr)]);

@@ -20,6 +20,7 @@ const us = fc.integer({ min: -62_135_596_800_000_000, max: 8_000_000_000_000_000
 
 const feedback = fc.record({
   feedback_id: fc.uuid(),
+  run_id: orNull(fc.uuid()),
   key: fc.oneof(text, fc.constantFrom("__proto__", "constructor", "1")),
   score: orNull(fc.double({ noNaN: true, noDefaultInfinity: true })),
   value: orNull(json),
@@ -66,7 +67,7 @@ const example = fc.record({
 });
 
 describe("a record that is written", () => {
-  const target = { experiment_id: "e", run_id: null, run_start_us: null };
+  const target = { experiment_id: "e", run_id: null, run_start_us: null, trace_id: null };
   const cases: [string, RecordSerializer<never, object>, fc.Arbitrary<unknown>][] = [
     ["run", RUN_SERIALIZER as never, fc.record({ run, feedback: fc.array(feedback, { maxLength: 4 }) })],
     ["feedback", FEEDBACK_SERIALIZER as never, feedback.map((row) => ({ row, target }))],

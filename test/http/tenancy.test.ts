@@ -155,7 +155,6 @@ describe.each(databases)("two workspaces on %s", (database) => {
     ["GET", "/api/v1/feedback/{feedback}"],
     ["PATCH", "/api/v1/feedback/{feedback}", { score: 0 }],
     ["DELETE", "/api/v1/feedback/{feedback}"],
-    ["POST", "/api/v1/feedback", { key: "k", run_id: "{experimentRun}", score: 1 }],
     ["POST", "/api/v1/feedback", { key: "k", session_id: "{session}", score: 1 }],
   ];
 

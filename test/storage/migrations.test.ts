@@ -92,7 +92,7 @@ describe.each(databases)("a database of an older version on %s", (name) => {
       ])
         await tx.run(sql.raw(statement).compile(tx.k));
     });
-    expect(await migrate(database, MIGRATIONS.experiments)).toEqual(["experiments-002"]);
+    expect(await migrate(database, MIGRATIONS.experiments)).toEqual(["experiments-002", "experiments-003"]);
     expect(await findDataset(database.read, "t", "d")).toMatchObject({ next_example_index: 8 });
     expect(await examplesAt(database.read, 1, [7])).toMatchObject([{ example_index: 7, example_id: "e" }]);
     await database.close();

@@ -71,8 +71,8 @@ function entryMatches<F extends EntryField>(where: EntryCondition<F>[], entry: R
 }
 
 function fieldValue(run: FilterableRun, field: RunField): unknown {
-  if (field !== "tags") return run[field];
-  return run.tags.length > 0 ? run.tags : null;
+  if (field === "tags") return run.tags.length > 0 ? run.tags : null;
+  return (run as Partial<Record<RunField, unknown>>)[field];
 }
 
 function conditionMatches(condition: Condition<string>, found: unknown): boolean {

@@ -7,7 +7,6 @@ Prints a line of JSON for each: {"scenario": ..., "ok": true}, or with "ok": fal
 
 import asyncio
 import json
-import logging
 import statistics
 import sys
 import traceback
@@ -316,6 +315,8 @@ def feedback(client: Client) -> None:
         trace_id=run.trace_id,
         session_id=project_id,
     )
+    # The client sends feedback in the background when it knows the trace.
+    client.flush()
     scores = [score for each in body["results"] for score in each["evaluation_scores"]]
     check_feedback(ofProject(), [*scores, {"key": "correct", "score": True, "comment": "by hand"}])
     read = client.read_feedback(made.id)
@@ -330,10 +331,8 @@ def feedback(client: Client) -> None:
     check_feedback(summary, [*body["summary_experiment_scores"], {"key": "overall", "score": 1}])
     client.delete_feedback(on_project.id)
     refused(lambda: client.read_feedback(made.id), LangSmithNotFoundError, "not found")
-    once = {"key": "once", "score": 1, "stop_after_attempt": 1}
-    logging.getLogger("langsmith.client").setLevel(logging.CRITICAL)
-    refused(lambda: client.create_feedback(unique(), **once), LangSmithNotFoundError, "not found")
-    logging.getLogger("langsmith.client").setLevel(logging.NOTSET)
+    early = client.create_feedback(unique(), "early", score=1)
+    same([client.read_feedback(early.id).run_id, ofProject().get("early")], [early.run_id, None])
 
 
 def feedback_configs(client: Client) -> None:

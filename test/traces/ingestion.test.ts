@@ -1,0 +1,397 @@
+import { randomUUID } from "node:crypto";
+import { zstdCompressSync } from "node:zlib";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { databases } from "../support/databases.ts";
+
+import { startService, type TestService } from "../support/service.ts";
+import { multipart, partsOf, run, shuffled, type TestRun, TraceClient } from "./trace-client.ts";
+
+const USAGE = { input_tokens: 1000, output_tokens: 100, total_tokens: 1100 };
+const MODEL = { ls_provider: "openai", ls_model_name: "gpt-4o" };
+
+/** A root with a tool, and a model below it that uses tokens. */
+function tree(fields: Record<string, unknown> = {}): [root: TestRun, tool: TestRun, model: TestRun] {
+  const root = run({ name: "agent", ...fields });
+  const tool = run({ name: "search", run_type: "tool", at: 100, parent: root, ...fields });
+  const model = run({
+    name: "model",
+    run_type: "llm",
+    at: 200,
+    parent: tool,
+    outputs: { usage_metadata: USAGE },
+    extra: { metadata: MODEL },
+    events: [{ name: "new_token", time: "2026-01-31T12:00:00.500Z", kwargs: { token: "a" } }],
+    ...fields,
+  });
+  return [root, tool, model];
+}
+
+describe.each(databases)("the ingestion of traces on %s", (database) => {
+  let service: TestService;
+  let client: TraceClient;
+  beforeAll(async () => {
+    service = await startService({ database, config: "examples/langgraph.json", env: { API_KEYS: "" } });
+    client = new TraceClient(service);
+  });
+  afterAll(() => service.stop());
+
+  it.each([undefined, "gzip", "zstd"] as const)(
+    "stores a multipart body before the response (%s)",
+    async (encoding) => {
+      const [root, tool, model] = tree();
+      expect((await client.sendParts(partsOf("post", [root, tool, model]), encoding)).status).toBe(202);
+      expect(await client.read(root.id)).toMatchObject({
+        name: "agent",
+        run_type: "chain",
+        status: "success",
+        start_time: "2026-01-31T12:00:00.000+00:00",
+        inputs: { question: "?" },
+        outputs: { answer: "!" },
+        parent_run_id: null,
+        trace_id: root.id,
+        child_run_ids: [tool.id, model.id],
+        direct_child_run_ids: [tool.id],
+        total_tokens: 1100,
+        total_cost: 0.0035,
+        first_token_time: "2026-01-31T12:00:00.500+00:00",
+      });
+      expect(await client.read(model.id)).toMatchObject({
+        parent_run_id: tool.id,
+        parent_run_ids: [root.id, tool.id],
+        prompt_tokens: 1000,
+        completion_tokens: 100,
+        prompt_cost: 0.0025,
+        completion_cost: 0.001,
+        events: [{ name: "new_token", time: "2026-01-31T12:00:00.500Z" }],
+      });
+    },
+  );
+
+  it("stores the same runs from single requests and from a batch", async () => {
+    const [root, tool, model] = tree();
+    expect(await client.json("POST", "/api/v1/runs", { ...root, end_time: null })).toMatchObject({
+      status: 202,
+      body: {},
+    });
+    expect((await client.read(root.id)).status).toBe("pending");
+    const { end_time } = root;
+    expect((await client.json("PATCH", `/runs/${root.id}`, { end_time, error: "failed\nat x" })).status).toBe(202);
+    expect((await client.json("POST", "/api/v1/runs/batch", { post: [tool], patch: [model] })).status).toBe(202);
+    expect(await client.read(root.id)).toMatchObject({ status: "error", error: "failed\nat x", total_tokens: 1100 });
+  });
+
+  it("is the same whatever the order and the number of requests", async () => {
+    const summaries = new Set<string>();
+    for (let seed = 1; seed <= 8; seed++) {
+      const [root, tool, model] = tree({ session_name: `order ${seed}` });
+      const without = ({ id, dotted_order, trace_id }: TestRun) => ({ id, dotted_order, trace_id });
+      const bodies = [
+        partsOf("post", [{ ...root, outputs: {}, events: [], end_time: null, extra: { metadata: { a: 1, b: 1 } } }]),
+        partsOf("patch", [
+          { ...without(root), end_time: root.end_time, outputs: { late: 1 }, extra: { metadata: { b: 2 } } },
+        ]),
+        partsOf("post", [tool]),
+        partsOf("post", [model]),
+      ];
+      const order = shuffled([...bodies, ...bodies], seed);
+      for (const parts of order) expect((await client.sendParts(parts)).status).toBe(202);
+      const { outputs, extra, status, child_run_ids, total_tokens, total_cost, inputs } = await client.read(root.id);
+      const { run_count, total_tokens: tokens, latency_p50 } = await client.session(`order ${seed}`);
+      const children = [tool.id, model.id].map((id) => child_run_ids.indexOf(id));
+      const sessions = [(await client.read(model.id)).session_id === (await client.read(root.id)).session_id];
+      summaries.add(
+        JSON.stringify({
+          outputs,
+          metadata: Object.entries(extra.metadata).sort(),
+          status,
+          total_tokens,
+          total_cost,
+          inputs,
+          run_count,
+          tokens,
+          latency_p50,
+          children,
+          sessions,
+        }),
+      );
+    }
+    expect([...summaries]).toHaveLength(1);
+    expect(JSON.parse([...summaries][0] as string)).toMatchObject({
+      outputs: { late: 1 },
+      metadata: [
+        ["a", 1],
+        ["b", 2],
+      ],
+      total_tokens: 1100,
+      run_count: 1,
+      tokens: 1100,
+      children: [0, 1],
+    });
+  });
+
+  it("places runs without a dotted order below their parent, also if it comes later", async () => {
+    const [root, child, grandchild] = [randomUUID(), randomUUID(), randomUUID()];
+    const fields = { run_type: "chain", session_name: "unplaced", start_time: 1_769_860_800_000 };
+    await client.json("POST", "/api/v1/runs", { id: grandchild, name: "c", parent_run_id: child, ...fields });
+    await client.json("POST", "/api/v1/runs", { id: child, name: "b", parent_run_id: root, ...fields });
+    expect(await client.read(grandchild)).toMatchObject({ trace_id: child, parent_run_ids: [child] });
+    await client.json("POST", "/api/v1/runs", { id: root, name: "a", ...fields });
+    expect(await client.read(grandchild)).toMatchObject({ trace_id: root, parent_run_ids: [root, child] });
+    expect((await client.read(root)).child_run_ids).toEqual([child, grandchild]);
+    expect((await client.session("unplaced")).run_count).toBe(1);
+  });
+
+  it("does not hang runs that are their own ancestors", async () => {
+    const [a, b] = [randomUUID(), randomUUID()];
+    const fields = { name: "cycle", run_type: "chain", session_name: "cycles" };
+    const post = [
+      { id: a, parent_run_id: b, ...fields },
+      { id: b, parent_run_id: a, ...fields },
+    ];
+    expect((await client.json("POST", "/api/v1/runs/batch", { post })).status).toBe(202);
+    expect((await client.read(a)).trace_id).toBeDefined();
+    expect((await client.json("POST", "/api/v1/runs", { id: a, parent_run_id: a, ...fields })).status).toBe(400);
+  });
+
+  it("refuses a wrong place, and stores the rest of the body", async () => {
+    const [root, tool] = tree();
+    const other = run();
+    const wrong = { ...run({ parent: root }), trace_id: other.id };
+    const answer = await client.post(root, tool, wrong);
+    expect(answer.status).toBe(400);
+    expect(answer.body.detail).toHaveLength(1);
+    expect(answer.body.detail[0]).toMatchObject({ loc: ["body", wrong.id], type: "value_error" });
+    expect(answer.body.detail[0].msg).toContain("trace_id does not match first part of dotted_order");
+    expect((await client.read(root.id)).child_run_ids).toEqual([tool.id]);
+    expect((await client.get(`/runs/${wrong.id}`)).status).toBe(404);
+    const moved = { ...run({ id: tool.id, parent: other }), trace_id: other.id };
+    expect((await client.post(moved)).body.detail[0].msg).toContain("cannot move");
+    const single = await client.json("POST", "/api/v1/runs", { ...run({ parent: root }), parent_run_id: other.id });
+    expect(single).toMatchObject({ status: 400 });
+    expect(single.body.detail[0].msg).toContain("does not match second to last part of dotted_order");
+    const invalid = await client.json("POST", "/api/v1/runs", { ...run(), start_time: "yesterday" });
+    expect(invalid).toMatchObject({
+      status: 422,
+      body: { detail: [{ loc: ["body", expect.any(String), "start_time"] }] },
+    });
+  });
+
+  it("reads the numbers of Python that JSON lacks as null", async () => {
+    const traced = run({ outputs: undefined });
+    const body = JSON.stringify({
+      post: [{ ...traced, outputs: { texts: ['"NaN', "\\\\"], numbers: ["@", "@", 1] } }],
+    });
+    const python = body.replace('"@"', "NaN").replace('"@"', "-Infinity");
+    expect((await client.send("POST", "/api/v1/runs/batch", python)).status).toBe(202);
+    expect((await client.read(traced.id)).outputs).toEqual({ texts: ['"NaN', "\\\\"], numbers: [null, null, 1] });
+    expect((await client.send("POST", "/api/v1/runs/batch", '{"post": [NaN}')).status).toBe(400);
+  });
+
+  it.each([
+    [
+      "a content type without a boundary",
+      new Uint8Array(multipart({})),
+      { "content-type": "multipart/form-data" },
+      400,
+    ],
+    ["a body that ends early", new Uint8Array(multipart(partsOf("post", [run()]))).slice(0, -40), {}, 400],
+    ["an unknown encoding", new Uint8Array(1), { "content-encoding": "br" }, 415],
+    ["bytes that are not zstd", new Uint8Array(10), { "content-encoding": "zstd" }, 400],
+    [
+      "a body that unpacks to more than the limit",
+      new Uint8Array(zstdCompressSync(Buffer.alloc(300 * 2 ** 20))),
+      { "content-encoding": "zstd" },
+      413,
+    ],
+  ])("refuses %s as a whole", async (_, body, headers, status) => {
+    const all = { "content-type": "multipart/form-data; boundary=----boundary", ...headers };
+    const answer = await client.send("POST", "/api/v1/runs/multipart", body, all);
+    expect(answer.status).toBe(status);
+    expect(typeof answer.body.detail).toBe("string");
+  });
+
+  it("decides by the body whether a root path belongs to the agent server", async () => {
+    const traced = run({ extra: { metadata: { assistant_id: "x" } } });
+    expect(await client.json("POST", "/runs", traced)).toMatchObject({ status: 202, body: {} });
+    expect((await client.json("POST", "/runs/batch", { post: [run()] })).status).toBe(202);
+    const started = await client.json("POST", "/runs", { assistant_id: "echo", input: {} });
+    expect(started.body.run_id).toBeDefined();
+    expect((await client.json("POST", "/runs/batch", [{ assistant_id: "echo", input: {} }])).body).toHaveLength(1);
+    expect((await client.json("POST", "/runs", [])).status).toBe(422);
+  });
+
+  it("creates a session once for requests that name it at the same time", async () => {
+    const answers = await Promise.all(Array.from({ length: 20 }, () => client.post(run({ session_name: "at once" }))));
+    expect(answers.map(({ status }) => status)).toEqual(Array(20).fill(202));
+    expect((await client.session("at once")).run_count).toBe(20);
+    const nowhere = run({ session_name: undefined });
+    expect((await client.post(nowhere)).status).toBe(202);
+    expect((await client.read(nowhere.id)).session_id).toBe((await client.session("default")).id);
+    const unknown = await client.post(run({ session_id: randomUUID() }));
+    expect(unknown).toMatchObject({ status: 400, body: { detail: [{ msg: "Value error, Session not found" }] } });
+  });
+
+  it("keeps the bytes of attachments and serves them as downloads", async () => {
+    const traced = run();
+    const bytes = Buffer.from(Array.from({ length: 70_000 }, (_, i) => (i * 7) % 256));
+    const parts = { ...partsOf("post", [traced]), [`attachment.${traced.id}.page`]: [bytes, "text/html"] };
+    expect((await client.sendParts(parts, "gzip")).status).toBe(202);
+    expect((await client.sendParts(parts)).status).toBe(202);
+    const { s3_urls } = await client.read(traced.id);
+    expect(s3_urls["attachment.page"].mime_type).toBe("text/html");
+    const response = await service.threadmill.fetch(new Request(s3_urls["attachment.page"].presigned_url));
+    expect(Buffer.from(await response.arrayBuffer()).equals(bytes)).toBe(true);
+    expect(response.headers.get("content-disposition")).toMatch(/^attachment/);
+    expect(response.headers.get("x-content-type-options")).toBe("nosniff");
+    const { id } = await client.session("traces");
+    expect((await service.request("DELETE", `/api/v1/sessions/${id}`)).status).toBe(200);
+    expect((await client.get(`/runs/${traced.id}`)).status).toBe(404);
+    expect((await service.threadmill.fetch(new Request(s3_urls["attachment.page"].presigned_url))).status).toBe(404);
+  });
+
+  it("attaches feedback that comes before the run, with the run, and again", async () => {
+    const [root, , model] = tree({ session_name: "feedback" });
+    const early = { run_id: root.id, key: "correct", score: true, start_time: Date.now() };
+    expect((await client.json("POST", "/api/v1/feedback", early)).status).toBe(200);
+    const id = randomUUID();
+    const parts = {
+      ...partsOf("post", [root, model]),
+      [`feedback.${id}`]: { run_id: model.id, key: "style", score: 0.5 },
+    };
+    for (let i = 0; i < 2; i++) expect((await client.sendParts(parts)).status).toBe(202);
+    expect((await client.read(root.id)).feedback_stats).toMatchObject({ correct: { n: 1, avg: 1 } });
+    const { feedback_stats } = await client.session("feedback");
+    expect(feedback_stats).toMatchObject({ correct: { n: 1, avg: 1 }, style: { n: 1, avg: 0.5 } });
+    const found = (await client.get(`/feedback?run=${model.id}`)).body;
+    expect(found).toMatchObject([{ id, run_id: model.id, trace_id: root.id, is_root: false }]);
+  });
+
+  it("stores OpenTelemetry spans, in requests of their own", async () => {
+    const trace = { traceId: "5b8efff798038103d269b633813fc60c", startTimeUnixNano: "1769860800000000000" };
+    const end = { endTimeUnixNano: "1769860801000000000" };
+    const attribute = (key: string, value: object) => ({ key, value });
+    const child = {
+      ...trace,
+      ...end,
+      spanId: "eee19b7ec3c1b175",
+      parentSpanId: "eee19b7ec3c1b174",
+      name: "chat gpt-4o",
+      attributes: [
+        attribute("gen_ai.operation.name", { stringValue: "chat" }),
+        attribute("gen_ai.request.model", { stringValue: "gpt-4o" }),
+        attribute("gen_ai.provider.name", { stringValue: "openai" }),
+        attribute("gen_ai.usage.input_tokens", { intValue: "1000" }),
+        attribute("gen_ai.usage.output_tokens", { intValue: 100 }),
+      ],
+    };
+    const root = { ...trace, ...end, spanId: "eee19b7ec3c1b174", name: "agent" };
+    const service_name = attribute("service.name", { stringValue: "spans" });
+    for (const span of [child, root, child]) {
+      const spans = { resourceSpans: [{ resource: { attributes: [service_name] }, scopeSpans: [{ spans: [span] }] }] };
+      const answer = await client.json("POST", "/api/v1/otel/v1/traces", spans);
+      expect(answer).toMatchObject({ status: 200, body: { partialSuccess: {} } });
+    }
+    expect(await client.read("00000000-0000-0000-eee1-9b7ec3c1b174")).toMatchObject({
+      name: "agent",
+      child_run_ids: ["00000000-0000-0000-eee1-9b7ec3c1b175"],
+      total_tokens: 1100,
+      total_cost: 0.0035,
+    });
+    expect(await client.session("spans")).toMatchObject({ run_count: 1, total_tokens: 1100 });
+    const protobuf = { "content-type": "application/x-protobuf" };
+    const response = await client.send("POST", "/otel/v1/traces", new Uint8Array([0xff]), protobuf);
+    expect([response.status, response.headers.get("content-type")]).toEqual([400, "application/x-protobuf"]);
+  });
+
+  it("finds runs by their place and their fields", async () => {
+    const [root, tool, model] = tree({ session_name: "search", tags: ["blue"] });
+    const failed = run({ session_name: "search", at: 5_000, name: "other", error: "E", end_time: null });
+    await client.post(root, tool, model, failed);
+    const { id: session } = await client.session("search");
+    const ids = async (body: object) =>
+      (await client.query({ session, order: "asc", ...body })).map((r: TestRun) => r.id);
+    expect(await ids({})).toEqual([root.id, tool.id, model.id, failed.id]);
+    expect(await ids({ is_root: true })).toEqual([root.id, failed.id]);
+    expect(await ids({ execution_order: 1 })).toEqual([root.id, failed.id]);
+    expect(await ids({ trace: root.id, is_root: false })).toEqual([tool.id, model.id]);
+    expect(await ids({ parent_run: tool.id })).toEqual([model.id]);
+    expect(await ids({ run_type: "llm" })).toEqual([model.id]);
+    expect(await ids({ filter: 'has(tags, "blue")' })).toEqual([root.id, tool.id, model.id]);
+    expect(await ids({ filter: "gt(total_tokens, 1000)", is_root: true })).toEqual([root.id]);
+    expect(await ids({ trace_filter: 'eq(name, "agent")', run_type: "tool" })).toEqual([tool.id]);
+    expect(await ids({ tree_filter: 'eq(run_type, "llm")', is_root: true })).toEqual([root.id]);
+    expect(await ids({ error: true })).toEqual([failed.id]);
+    const pages = [];
+    for (let cursor: string | undefined; ; ) {
+      const answer = await service.request("POST", "/api/v1/runs/query", { session, limit: 2, cursor });
+      pages.push(answer.body.runs.map((each: TestRun) => each.id));
+      cursor = answer.body.cursors.next ?? undefined;
+      if (!cursor) break;
+    }
+    expect(pages).toEqual([
+      [failed.id, model.id],
+      [tool.id, root.id],
+    ]);
+    const stats = await service.request("POST", "/api/v1/runs/stats", { session: [session] });
+    expect(stats.body).toMatchObject({ run_count: 4, total_tokens: 1100, error_rate: 0.25 });
+  });
+
+  it("makes the roots of an experiment comparable with an upload", async () => {
+    const at = "2026-01-31T12:00:00Z";
+    const row = (id: string, score: number) => ({
+      row_id: id,
+      inputs: { q: id },
+      expected_outputs: { a: 1 },
+      actual_outputs: { a: score },
+      start_time: at,
+      end_time: at,
+      evaluation_scores: [{ key: "correct", score }],
+    });
+    const examples = [randomUUID(), randomUUID(), randomUUID()];
+    const uploaded = (
+      await service.request("POST", "/api/v1/datasets/upload-experiment", {
+        experiment_name: "uploaded",
+        dataset_name: "both",
+        experiment_start_time: at,
+        experiment_end_time: at,
+        results: examples.map((id) => row(id, 0)),
+      })
+    ).body;
+    const session = (
+      await service.request("POST", "/api/v1/sessions", {
+        name: "evaluated",
+        reference_dataset_id: uploaded.dataset.id,
+      })
+    ).body;
+    for (const repetition of [0, 1])
+      for (const [index, example] of examples.entries()) {
+        const traced = run({
+          session_name: "evaluated",
+          reference_example_id: example,
+          outputs: { a: index },
+          at: repetition,
+        });
+        await client.json("POST", "/api/v1/feedback", {
+          run_id: traced.id,
+          session_id: session.id,
+          key: "correct",
+          score: index,
+        });
+        await client.post({ ...traced, end_time: null }, run({ parent: traced }));
+        await client.sendParts(partsOf("patch", [{ id: traced.id, end_time: traced.end_time }]));
+      }
+    expect(await client.session("evaluated")).toMatchObject({
+      run_count: 6,
+      feedback_stats: { correct: { n: 6, avg: 1 } },
+    });
+    const compared = await service.request("POST", `/api/v1/datasets/${uploaded.dataset.id}/compare`, {
+      baseline_session_id: uploaded.experiment.id,
+      comparison_session_ids: [session.id],
+    });
+    expect(compared.body.comparisons).toMatchObject([{ key: "correct", wins: 2 }]);
+    const page = await service.request("POST", `/api/v1/datasets/${uploaded.dataset.id}/runs`, {
+      session_ids: [session.id],
+    });
+    expect(page.body.map((example: { runs: unknown[] }) => example.runs.length)).toEqual([2, 2, 2]);
+  });
+});

@@ -1,0 +1,69 @@
+import { randomUUID } from "node:crypto";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { closedService, newCaller, newWorkspace } from "../http/callers.ts";
+import type { Scenario } from "../http/scenario.ts";
+import { partsOf, run, TraceClient } from "./trace-client.ts";
+
+describe("the traces of two workspaces", () => {
+  let api: Scenario;
+  let own: TraceClient;
+  let stranger: TraceClient;
+  beforeAll(async () => {
+    api = await closedService("sqlite");
+    const [first, second] = [await newWorkspace(api), await newWorkspace(api)];
+    own = new TraceClient(api.service, await newCaller(api, { tenant_id: first }));
+    stranger = new TraceClient(api.service, await newCaller(api, { tenant_id: second }));
+  });
+  afterAll(() => api.stop());
+
+  it("may have the same run id, and do not change each other's runs, feedback or attachments", async () => {
+    const traced = run({ name: "own", outputs: { secret: 1 } });
+    const feedback = randomUUID();
+    const score = { [`feedback.${feedback}`]: { run_id: traced.id, key: "k", score: 1 } };
+    const attachment = { [`attachment.${traced.id}.a`]: [Buffer.from("own"), "text/plain"] };
+    expect((await own.sendParts({ ...partsOf("post", [traced]), ...score, ...attachment })).status).toBe(202);
+    const before = await own.read(traced.id);
+
+    expect((await stranger.get(`/runs/${traced.id}`)).status).toBe(404);
+    expect((await stranger.json("PATCH", `/runs/${traced.id}`, { outputs: { stolen: 1 } })).status).toBe(202);
+    expect((await stranger.post(run({ id: traced.id, name: "stranger" }))).status).toBe(202);
+    const theirs = await stranger.sendParts({ ...score, ...attachment });
+    expect(theirs.body.detail).toMatchObject([{ loc: ["body", `feedback.${feedback}`] }]);
+    expect(await stranger.read(traced.id)).toMatchObject({
+      name: "stranger",
+      outputs: { stolen: 1 },
+      feedback_stats: {},
+    });
+    expect(await own.read(traced.id)).toEqual(before);
+  });
+
+  it("cannot name each other's sessions, parents or traces", async () => {
+    const [root, other] = [run({ session_name: "private" }), run()];
+    await own.post(root);
+    const { session_id } = await own.read(root.id);
+    const answer = await stranger.post({ ...other, session_id });
+    expect(answer.body.detail).toMatchObject([{ msg: "Value error, Session not found" }]);
+    const child = run({ parent: root });
+    expect((await stranger.post(child)).status).toBe(202);
+    expect((await own.read(root.id)).child_run_ids).toEqual([]);
+    expect(await own.query({ trace: root.id })).toHaveLength(1);
+    expect(await stranger.query({ session: [session_id] })).toEqual([]);
+  });
+
+  it("need the scope of what the body means", async () => {
+    const agents = new TraceClient(api.service, await newCaller(api, { scopes: ["agents"] }));
+    const experiments = new TraceClient(api.service, await newCaller(api, { scopes: ["experiments"] }));
+    const start = { assistant_id: "chain", input: { steps: [] } };
+    for (const path of ["/runs", "/api/v1/runs"]) {
+      expect((await agents.json("POST", path, run())).status).toBe(403);
+      expect((await experiments.json("POST", path, run())).status).toBe(202);
+      expect((await new TraceClient(api.service).json("POST", path, run())).status).toBe(401);
+    }
+    expect((await experiments.json("POST", "/runs", start)).status).toBe(403);
+    expect((await agents.json("POST", "/runs", start)).status).toBe(200);
+    expect((await agents.json("POST", "/runs/batch", { post: [run()] })).status).toBe(403);
+    expect((await experiments.json("POST", "/runs/batch", [start])).status).toBe(403);
+    expect((await agents.json("POST", "/otel/v1/traces", {})).status).toBe(403);
+    expect((await agents.json("PATCH", `/runs/${randomUUID()}`, {})).status).toBe(403);
+  });
+});
