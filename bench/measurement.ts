@@ -57,6 +57,8 @@ export interface Sizes {
   reader_events: number;
   /** Concurrent open streams. */
   open_streams: number;
+  /** Bodies of 100 runs. */
+  trace_bodies: number;
   /** Events of a run that is read after a restart. */
   replay_events: number;
   /** Rows of each of ten experiments. */
@@ -81,6 +83,7 @@ export const FULL: Sizes = {
   readers: 1_000,
   reader_events: 1_000,
   open_streams: 10_000,
+  trace_bodies: 500,
   replay_events: 10_000,
   experiment_rows: 10_000,
   experiment_calls: 100,
@@ -102,6 +105,7 @@ export const QUICK: Sizes = {
   readers: 50,
   reader_events: 200,
   open_streams: 500,
+  trace_bodies: 30,
   replay_events: 1_000,
   experiment_rows: 200,
   experiment_calls: 5,

@@ -9,6 +9,7 @@ import { readers } from "./readers.ts";
 import { replay } from "./replay.ts";
 import { rollback } from "./rollback.ts";
 import { router } from "./router.ts";
+import { traces } from "./traces.ts";
 import { webCompare } from "./web-compare.ts";
 
 /** In the order of execution. */
@@ -22,6 +23,7 @@ export const measurements: readonly Measurement[] = [
   experiments,
   router,
   hostile,
+  traces,
   deploy,
   webCompare,
 ];

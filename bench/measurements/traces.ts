@@ -1,0 +1,113 @@
+import { randomUUID } from "node:crypto";
+import { zstdCompressSync } from "node:zlib";
+import type { Measurement, Values } from "../measurement.ts";
+import { watchOk } from "../ok-watch.ts";
+import { type Server, serverOf } from "../target.ts";
+
+const CLIENTS = 4;
+const RUNS_PER_TRACE = 10;
+const RUNS_PER_BODY = 100;
+const BOUNDARY = "bench-boundary";
+const TEXT = "What is the capital of the country with the longest coastline? ".repeat(14);
+
+/** Four clients send bodies of 100 runs as the official Python client does, with 2 KB of payloads each; then a trace is read. */
+export const traces: Measurement = {
+  name: "traces",
+  without: ["floor", "peer"],
+  on_postgres: true,
+  figures: [
+    {
+      key: "traces_per_s",
+      label: "traces: runs ingested per second",
+      goal: { against: "itself", min: 2_000 },
+    },
+    { key: "traces_body_p99_ms", label: "... a body of 100 runs, p99, ms" },
+    {
+      key: "traces_ok_p99_ms",
+      label: "... GET /ok meanwhile, p99, ms",
+      goal: { against: "itself", max: 100 },
+    },
+    { key: "traces_list_ms", label: "... the 100 newest roots, ms" },
+  ],
+  async measure(start, { trace_bodies }) {
+    await using target = await start();
+    const server = serverOf(target);
+    const bodies = Array.from({ length: trace_bodies }, () => body());
+    await send(server, body());
+    return { ...(await ingest(server, bodies)), ...(await list(server)) };
+  },
+};
+
+async function ingest(server: Server, bodies: Uint8Array<ArrayBuffer>[]): Promise<Values> {
+  const watch = await watchOk(server.port);
+  const times: number[] = [];
+  const started_at = performance.now();
+  const count = bodies.length;
+  const work = async () => {
+    for (let next = bodies.pop(); next; next = bodies.pop()) {
+      const sent_at = performance.now();
+      await send(server, next);
+      times.push(performance.now() - sent_at);
+    }
+  };
+  await Promise.all(Array.from({ length: CLIENTS }, work));
+  const seconds = (performance.now() - started_at) / 1_000;
+  const { p99_ms } = await watch.stop();
+  times.sort((a, b) => a - b);
+  return {
+    traces_per_s: (count * RUNS_PER_BODY) / seconds,
+    traces_body_p99_ms: times[Math.floor(times.length * 0.99)] as number,
+    traces_ok_p99_ms: p99_ms,
+  };
+}
+
+async function list(server: Server): Promise<Values> {
+  const sessions = JSON.parse(await server.send("GET", "/api/v1/sessions?name=bench")) as { id: string }[];
+  const body = { session: sessions.map(({ id }) => id), is_root: true, select: ["name", "inputs"] };
+  const started_at = performance.now();
+  await server.send("POST", "/api/v1/runs/query", { body });
+  return { traces_list_ms: performance.now() - started_at };
+}
+
+async function send({ port }: Server, body: Uint8Array<ArrayBuffer>): Promise<void> {
+  const headers = { "content-type": `multipart/form-data; boundary=${BOUNDARY}`, "content-encoding": "zstd" };
+  const response = await fetch(`http://127.0.0.1:${port}/api/v1/runs/multipart`, { method: "POST", body, headers });
+  if (response.status !== 202) throw new Error(`The server answered ${response.status}: ${await response.text()}`);
+  await response.arrayBuffer();
+}
+
+/** Ten traces of a root and nine models, as one compressed multipart body. */
+function body(): Uint8Array<ArrayBuffer> {
+  const parts: string[] = [];
+  for (let trace = 0; trace < RUNS_PER_BODY / RUNS_PER_TRACE; trace++) {
+    const root = randomUUID();
+    const time = new Date().toISOString().replace("Z", "000Z");
+    const segment = (id: string) => `${time.replaceAll(/[-:.]/g, "")}${id}`;
+    for (let n = 0; n < RUNS_PER_TRACE; n++) {
+      const id = n === 0 ? root : randomUUID();
+      const place = n === 0 ? segment(id) : `${segment(root)}.${segment(id)}`;
+      const main = {
+        id,
+        trace_id: root,
+        dotted_order: place,
+        name: n === 0 ? "agent" : "model",
+        run_type: n === 0 ? "chain" : "llm",
+        start_time: time,
+        end_time: time,
+        session_name: "bench",
+      };
+      const usage_metadata = { input_tokens: 100, output_tokens: 20, total_tokens: 120 };
+      const fields = {
+        inputs: { messages: [{ role: "user", content: TEXT }] },
+        outputs: { messages: [{ role: "assistant", content: TEXT }], ...(n > 0 && { usage_metadata }) },
+        extra: { metadata: { ls_provider: "openai", ls_model_name: "gpt-4o" } },
+      };
+      parts.push(part(`post.${id}`, main));
+      for (const [name, value] of Object.entries(fields)) parts.push(part(`post.${id}.${name}`, value));
+    }
+  }
+  return new Uint8Array(zstdCompressSync(`${parts.join("")}--${BOUNDARY}--\r\n`));
+}
+
+const part = (name: string, value: object): string =>
+  `--${BOUNDARY}\r\ncontent-disposition: form-data; name="${name}"\r\ncontent-type: application/json\r\n\r\n${JSON.stringify(value)}\r\n`;
