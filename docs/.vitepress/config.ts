@@ -23,6 +23,7 @@ export default defineConfig({
           page("Graphs", "/docs/graphs"),
           page("Streaming", "/docs/streaming"),
           page("Run states", "/docs/run-states"),
+          page("Tracing", "/docs/tracing"),
           page("Experiments", "/docs/experiments"),
           page("Deploy an agent", "/docs/deploy"),
           page("OAuth", "/docs/oauth"),
