@@ -3,9 +3,8 @@ import https from "node:https";
 import { Readable } from "node:stream";
 import { text as readText } from "node:stream/consumers";
 import { pipeline } from "node:stream/promises";
-import { isObject, type JsonObject } from "../platform/lib/json/json.ts";
+import { isObject, type JsonObject, jsonOrUndefined } from "../platform/lib/json/json.ts";
 import { CommandError, type Target } from "./command.ts";
-import { parseJson } from "./parse-json.ts";
 
 export interface Answer {
   status: number;
@@ -92,14 +91,14 @@ function describeNoAnswer(url: string, { code, message }: NodeJS.ErrnoException)
 
 /** @throws CommandError when the body is not JSON: then the address belongs to another service */
 export function jsonOf({ url }: Target, { text }: Answer): unknown {
-  const value = parseJson(text);
+  const value = jsonOrUndefined(text);
   if (value !== undefined) return value;
   throw new CommandError(`The server at ${url} is not Threadmill: its response is not JSON. Correct --url.`);
 }
 
 /** The `detail` of an error response if it is a string. */
 export function detailOf({ text }: Answer): string | undefined {
-  const body = parseJson(text);
+  const body = jsonOrUndefined(text);
   return isObject(body) && typeof body.detail === "string" ? body.detail : undefined;
 }
 

@@ -1,10 +1,9 @@
 import { OpenAPIHono, type RouteConfig } from "@hono/zod-openapi";
 import { fastapiErrors } from "../../platform/http/fastapi.ts";
-import { type App, type Checked, handleRoute } from "../../platform/http/route.ts";
+import { type App, type Checked, handleRoute, jsonHandler } from "../../platform/http/route.ts";
 import { adminDocument, adminRoutes as routes } from "../contract/admin.ts";
 import type { ApiKeys } from "../keys/api-keys.ts";
 import type { Workspaces } from "../workspaces.ts";
-import { jsonHandler } from "./json-handler.ts";
 
 export interface AdminRoutesOptions {
   keys: ApiKeys;

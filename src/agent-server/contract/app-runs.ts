@@ -1,7 +1,7 @@
 import { z } from "@hono/zod-openapi";
 import { jsonResponse, nullable, queryInt, repeated, timestamp, uuid } from "../../platform/contract/fields.ts";
+import { routeGroup } from "../../platform/contract/operation.ts";
 import { CancelAction, MultitaskStrategy, RunStatus } from "./records.ts";
-import { routeGroup } from "./route-group.ts";
 
 const epochMs = timestamp.transform((text) => Date.parse(text));
 

@@ -1,7 +1,7 @@
 import { z } from "@hono/zod-openapi";
 import { errorResponses, jsonBody, jsonResponse, optional, paginationHeaders } from "../../platform/contract/fields.ts";
+import { routeGroup } from "../../platform/contract/operation.ts";
 import { PartialThread } from "./records.ts";
-import { routeGroup } from "./route-group.ts";
 import { threadSearch } from "./threads.ts";
 
 /**

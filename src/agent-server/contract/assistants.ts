@@ -20,6 +20,7 @@ import {
   uuid,
   withDefault,
 } from "../../platform/contract/fields.ts";
+import { routeGroup } from "../../platform/contract/operation.ts";
 import {
   Assistant,
   AssistantVersion,
@@ -29,7 +30,6 @@ import {
   PartialAssistant,
   SubgraphSchemas,
 } from "./records.ts";
-import { routeGroup } from "./route-group.ts";
 
 const params = z.object({ assistant_id: assistantId });
 

@@ -14,8 +14,8 @@ import {
   threadParams,
   uuid,
 } from "../../platform/contract/fields.ts";
+import { routeGroup } from "../../platform/contract/operation.ts";
 import { CancelAction, PartialRun, Run, RunStatus, StreamMode } from "./records.ts";
-import { routeGroup } from "./route-group.ts";
 import { OnDisconnect, runBatchCreate, runCreate, statelessRunCreate } from "./run-schemas.ts";
 
 export * from "./run-schemas.ts";

@@ -1,6 +1,6 @@
 import { z } from "@hono/zod-openapi";
 import { errorResponses, jsonObject, jsonResponse, queryFlag } from "../../platform/contract/fields.ts";
-import { routeGroup } from "./route-group.ts";
+import { routeGroup } from "../../platform/contract/operation.ts";
 
 /** `version` is the API level that the official clients compare, not Threadmill's version; `flags` are the features that they check for. */
 export const ServerInfo = z

@@ -15,8 +15,8 @@ import {
   threadParams,
   withDefault,
 } from "../../platform/contract/fields.ts";
+import { routeGroup } from "../../platform/contract/operation.ts";
 import { Checkpoint, PartialThreadState, ThreadState } from "./records.ts";
-import { routeGroup } from "./route-group.ts";
 import { checkpointRef } from "./run-schemas.ts";
 
 const stateSelect = repeated(

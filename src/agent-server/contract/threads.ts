@@ -16,8 +16,8 @@ import {
   uuid,
   withDefault,
 } from "../../platform/contract/fields.ts";
+import { routeGroup } from "../../platform/contract/operation.ts";
 import { PartialThread, Thread, ThreadStatus, ThreadStreamMode } from "./records.ts";
-import { routeGroup } from "./route-group.ts";
 import { command } from "./run-schemas.ts";
 
 /** Time to live of a thread without an update. `keep_latest` deletes only the thread's old checkpoints. */

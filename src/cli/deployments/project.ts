@@ -6,9 +6,8 @@ import { parseEnv } from "node:util";
 import { create } from "tar";
 import { type IgnoreRules, NEVER_DEPLOYED, readIgnoreRules } from "../../control-plane/contract/ignore-rules.ts";
 import { isReserved } from "../../control-plane/deployments/secrets.ts";
-import { isObject, type JsonObject } from "../../platform/lib/json/json.ts";
+import { isObject, type JsonObject, jsonOrUndefined } from "../../platform/lib/json/json.ts";
 import { CommandError } from "../command.ts";
-import { parseJson } from "../parse-json.ts";
 
 export interface Project {
   folder: string;
@@ -92,7 +91,7 @@ async function readEnvironment(
 
 async function packageName(folder: string): Promise<string | undefined> {
   const text = await readFile(join(folder, "package.json"), "utf8").catch(() => "{}");
-  const content = parseJson(text);
+  const content = jsonOrUndefined(text);
   return isObject(content) && typeof content.name === "string" ? content.name : undefined;
 }
 

@@ -1,7 +1,6 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
-import { isObject, type JsonObject } from "../../platform/lib/json/json.ts";
+import { isObject, type JsonObject, jsonOrUndefined } from "../../platform/lib/json/json.ts";
 import { addServiceCommand, JSON_OPTION, serviceAction, wholeNumber } from "../command.ts";
-import { parseJson } from "../parse-json.ts";
 
 const UPLOAD_OPTIONS = [
   new Option("--format <format>", "format of the file")
@@ -59,7 +58,7 @@ export function addExperimentCommands(program: Command): void {
 }
 
 function jsonObject(text: string): JsonObject {
-  const value = parseJson(text);
+  const value = jsonOrUndefined(text);
   if (isObject(value)) return value;
   throw new InvalidArgumentError('It must be a JSON object, such as {"model": "m1"}.');
 }

@@ -1,7 +1,6 @@
 import type { UploadResult } from "../../experiments/contract/upload.ts";
-import { isObject, type JsonObject } from "../../platform/lib/json/json.ts";
+import { isObject, type JsonObject, jsonOrUndefined } from "../../platform/lib/json/json.ts";
 import { CommandError, type Target } from "../command.ts";
-import { parseJson } from "../parse-json.ts";
 import { type Answer, describeFailure, detailOf, jsonOf, request } from "../service-client.ts";
 import { detectFormat, type Format, READERS } from "./formats/formats.ts";
 import { InputFile } from "./input-file.ts";
@@ -145,7 +144,7 @@ type DescribePosition = (row: number) => string | undefined;
 
 /** One line per error, such as `line 5 (results[3]) start_time: Field required`. Undefined when the response has no list of errors. */
 function listErrors({ text }: Answer, describe: DescribePosition): string | undefined {
-  const body = parseJson(text);
+  const body = jsonOrUndefined(text);
   if (!isObject(body) || !Array.isArray(body.detail) || body.detail.length === 0) return undefined;
   const errors = body.detail as ValidationError[];
   const lines = errors.map(({ loc, msg, input }) => `  ${locationOf(loc, describe)}: ${msg}${shortInput(input)}`);

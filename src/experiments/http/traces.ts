@@ -51,12 +51,12 @@ export function serveTraces(app: App, prefixes: readonly string[], options: Trac
 const SAFE_TYPE = /^[\w.+-]+\/[\w.+-]+$/;
 
 /** Serves attachments as downloads: a client may have sent a web page. */
-export function serveAttachments(app: App, prefixes: readonly string[], { attachments }: ExperimentsService): void {
+export function serveAttachments(app: App, prefixes: readonly string[], { runs }: ExperimentsService): void {
   for (const prefix of prefixes)
     app.get(`${prefix}/public/attachments/:token`, async (context) => {
-      const info = (await attachments.find(context.req.param("token"))).value();
+      const info = (await runs.findAttachment(context.req.param("token"))).value();
       const type = SAFE_TYPE.test(info.mime_type) ? info.mime_type : "application/octet-stream";
-      return new Response((await attachments.read(info)) as Uint8Array<ArrayBuffer>, {
+      return new Response((await runs.readAttachment(info)) as Uint8Array<ArrayBuffer>, {
         headers: {
           "content-type": type,
           "content-disposition": `attachment; filename*=UTF-8''${encodeURIComponent(info.name)}`,

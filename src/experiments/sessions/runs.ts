@@ -19,6 +19,7 @@ import {
   searchTraceRuns,
   type TraceOutcome,
 } from "../storage/trace-search.ts";
+import { type AttachmentInfo, findAttachment, readAttachment } from "../storage/traces.ts";
 import { type AnyRunSearch, toSearch, toSearchV2 } from "./run-search.ts";
 import { computeRunStats, feedbackStats, type RunOutcome } from "./stats.ts";
 
@@ -91,6 +92,19 @@ export const runOperations = ({ read }: Database) => ({
     if (found.run.experiment_id !== project_id) throw new ApiError("run_not_found");
     return selectV2Fields(toAnyRunV2(found), selects);
   },
+
+  /**
+   * The token in the address of an attachment grants access to it: the official clients fetch attachments without a key.
+   *
+   * @throws ApiError when the token is unknown, for example because the run was deleted
+   */
+  async findAttachment(token: string): Promise<AttachmentInfo> {
+    const found = await findAttachment(read, token);
+    if (!found) throw new ApiError("not_found");
+    return found;
+  },
+
+  readAttachment: ({ run_no, name }: AttachmentInfo): Promise<Uint8Array> => readAttachment(read, run_no, name),
 });
 
 type FoundRun =

@@ -2,9 +2,17 @@ import type { calcPrice } from "@pydantic/genai-prices";
 import type { RE2JS } from "re2js";
 import { isObject, type JsonObject } from "../../platform/lib/json/json.ts";
 import { microsecondsOf } from "../../platform/lib/times.ts";
-import { costOfSide, type PriceEntry, picoOfAtto, type Rates, ratesOfEntry, ratesOfModel } from "./rates.ts";
+import {
+  costOfSide,
+  type PriceEntry,
+  picoOf,
+  picoOfAtto,
+  type Rates,
+  ratesOfEntry,
+  ratesOfModel,
+  usdOf,
+} from "./rates.ts";
 import type { RunUsage } from "./usage.ts";
-import { picoOf, usdOf } from "./usd.ts";
 
 export type RunCosts = Pick<
   RunUsage,

@@ -1,6 +1,5 @@
 import type { ModelPrice } from "@pydantic/genai-prices";
 import type { Details, RunUsage } from "./usage.ts";
-import { picoOf, usdOf } from "./usd.ts";
 
 /** A price of a workspace, as the API has it. Prices are dollars for a token. */
 export interface PriceEntry {
@@ -153,3 +152,8 @@ const uncountedCreation = (counts: Details, side: Side): number =>
   );
 
 const LIFETIMES = ["ephemeral_5m_input_tokens", "ephemeral_1h_input_tokens", "ephemeral_1hr_input_tokens"];
+
+/** Dollars are added as integers of 1e-12: exact up to $9,007, and as precise as the number itself above. */
+export const picoOf = (usd: number): number => Math.round(usd * 1e12);
+
+export const usdOf = (pico: number): number => pico / 1e12;

@@ -1,4 +1,4 @@
-import { picoOf, usdOf } from "./usd.ts";
+import { picoOf, usdOf } from "./rates.ts";
 
 /** Of a run alone, or of a run and all runs below it. Null is "none". */
 export interface Totals {

@@ -13,7 +13,6 @@ type Assignment = { [Group in keyof Operations]: { [Name in keyof Operations[Gro
 export const OPERATION_WORKERS = {
   uploads: { begin: "write", push: "write", finish: "write", abandon: "write" },
   traces: { ingest: "ingest", ingestSpans: "ingest" },
-  attachments: { find: "read", read: "read" },
   datasets: {
     list: "read",
     read: "read",
@@ -28,7 +27,15 @@ export const OPERATION_WORKERS = {
   shared: { read: "read", listExamples: "read", listSessions: "read" },
   examples: { list: "read", count: "read", read: "read", create: "write", update: "write", delete: "write" },
   sessions: { list: "read", read: "read", create: "write", update: "write", delete: "write" },
-  runs: { query: "read", read: "read", stats: "read", queryV2: "read", readV2: "read" },
+  runs: {
+    query: "read",
+    read: "read",
+    stats: "read",
+    queryV2: "read",
+    readV2: "read",
+    findAttachment: "read",
+    readAttachment: "read",
+  },
   feedback: { list: "read", read: "read", create: "write", update: "write", delete: "write" },
   feedbackConfigs: { list: "read", create: "write", update: "write", delete: "write" },
   examplesWithRuns: { page: "read", pageV2: "read" },

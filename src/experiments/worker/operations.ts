@@ -9,7 +9,6 @@ import { feedbackOperations } from "../feedback/feedback.ts";
 import { feedbackConfigOperations } from "../feedback/feedback-configs.ts";
 import { runOperations } from "../sessions/runs.ts";
 import { sessionOperations } from "../sessions/sessions.ts";
-import { Attachments } from "../traces/attachments.ts";
 import { Ingestion } from "../traces/ingestion.ts";
 import { Uploads } from "../upload/uploads.ts";
 
@@ -18,7 +17,6 @@ export function createOperations(database: Database) {
   return {
     uploads: new Uploads(database),
     traces: new Ingestion(database),
-    attachments: new Attachments(database),
     datasets: datasetOperations(database),
     shared: sharedDatasetOperations(database),
     examples: exampleOperations(database),

@@ -1,3 +1,4 @@
+import type { RouteConfig } from "@hono/zod-openapi";
 import { errorResponses } from "./fields.ts";
 import { invalidResponse } from "./validation-errors.ts";
 
@@ -25,3 +26,9 @@ export const refusals = <C extends 400 | 404 | 409>(...codes: C[]) => ({
   ...errorResponses(...codes),
   422: invalidResponse,
 });
+
+/** Adds the tag of a group to each of its routes, and the name of the route as its `operationId`. */
+export const routeGroup = <T extends Record<string, RouteConfig>>(tag: string, routes: T): T =>
+  Object.fromEntries(
+    Object.entries(routes).map(([operationId, route]) => [operationId, { operationId, tags: [tag], ...route }]),
+  ) as T;

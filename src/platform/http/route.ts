@@ -1,5 +1,6 @@
 import type { OpenAPIHono, RouteConfig, z } from "@hono/zod-openapi";
 import type { Context } from "hono";
+import type { ContentfulStatusCode } from "hono/utils/http-status";
 import type { Caller } from "../contract/caller.ts";
 import { exactIssues } from "../contract/validation-errors.ts";
 import { ApiError } from "../errors.ts";
@@ -144,3 +145,14 @@ async function bodyOf(context: Context<Env>, errors: RequestErrors): Promise<unk
 
 export const jsonText = (text: string, headers: Record<string, string> = {}): Response =>
   new Response(text, { headers: { "content-type": "application/json", ...headers } });
+
+/** A handler that sends the result of `run` with the success status of the route: 200, 201, or 204 without a body. */
+export function jsonHandler<R extends RouteConfig>(route: R, run: (request: Checked<R>) => unknown): Handler<R> {
+  // JavaScript objects list numeric keys in ascending order.
+  const status = Number(Object.keys(route.responses)[0]);
+  return async (request) => {
+    const body = await run(request);
+    if (status === 204) return request.context.body(null, 204);
+    return request.context.json(body as object, status as ContentfulStatusCode);
+  };
+}

@@ -1,8 +1,7 @@
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { type CsvError, type Info, parse } from "csv-parse";
-import { isObject, type JsonObject } from "../../../platform/lib/json/json.ts";
-import { parseJson } from "../../parse-json.ts";
+import { isObject, type JsonObject, jsonOrUndefined } from "../../../platform/lib/json/json.ts";
 import type { InputFile } from "../input-file.ts";
 import { type ReadOptions, type ReadRow, type Results, RowCompleter, requireDataset } from "../rows.ts";
 
@@ -143,17 +142,17 @@ function addScore({ scores }: Draft, key: string, part: JsonObject): void {
 /** Parses a cell that is a JSON list or object. Everything else stays text, numbers too: an ID such as 007 must not change. */
 function contentOf(cell: string): unknown {
   if (!/^\s*[[{]/.test(cell)) return cell;
-  return parseJson(cell) ?? cell;
+  return jsonOrUndefined(cell) ?? cell;
 }
 
 function objectOf(cell: string): JsonObject {
-  const value = parseJson(cell);
+  const value = jsonOrUndefined(cell);
   if (isObject(value)) return value;
   throw new CellError(`must be a JSON object, not ${shortened(cell)}.`);
 }
 
 function listOf(cell: string): unknown[] {
-  const value = parseJson(cell);
+  const value = jsonOrUndefined(cell);
   if (Array.isArray(value)) return value;
   throw new CellError(`must be a JSON list, not ${shortened(cell)}.`);
 }

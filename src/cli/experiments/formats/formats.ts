@@ -1,5 +1,4 @@
-import { isObject } from "../../../platform/lib/json/json.ts";
-import { parseJson } from "../../parse-json.ts";
+import { isObject, jsonOrUndefined } from "../../../platform/lib/json/json.ts";
 import type { InputFile } from "../input-file.ts";
 import type { ReadFormat } from "../rows.ts";
 import { readCsv } from "./csv.ts";
@@ -63,6 +62,6 @@ async function firstLine(file: InputFile): Promise<string> {
 }
 
 function asObject(text: string): object | undefined {
-  const value = parseJson(text);
+  const value = jsonOrUndefined(text);
   return isObject(value) ? value : undefined;
 }
