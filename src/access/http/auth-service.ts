@@ -1,7 +1,6 @@
 import type { RouteConfig } from "@hono/zod-openapi";
 import { serveAt } from "../../platform/http/fastapi.ts";
-import type { App, Checked } from "../../platform/http/route.ts";
-import { jsonHandler } from "../../platform/http/route.ts";
+import { type App, type Checked, jsonHandler } from "../../platform/http/route.ts";
 import { authServiceRoutes as routes } from "../contract/routes.ts";
 import type { Vault } from "../vault.ts";
 import { type FlowRoutesOptions, serveFlows } from "./flows.ts";

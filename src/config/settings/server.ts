@@ -65,7 +65,8 @@ export const serverSettings = {
   }),
   upload_limit_bytes: setting("THREADMILL_MAX_UPLOAD", size(1024, MAX_BODY_BYTES), {
     default: "200MB",
-    meaning: "Maximum size of an experiment upload. Uploads are not kept in memory.",
+    meaning:
+      "Maximum size of an upload of an experiment, which is not held in memory, and of a decompressed body of traces.",
   }),
   source_limit_bytes: setting("THREADMILL_MAX_SOURCE", size(1024, MAX_BODY_BYTES), {
     default: "200MiB",
