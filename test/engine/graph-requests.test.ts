@@ -74,7 +74,7 @@ it("a body crosses both ways, and an empty one", async () => {
 });
 
 it("a request outside of a run says what it needs", async () => {
-  expect((await sends([])).early).toContain("works only in a run");
+  expect((await sends([])).early).toContain("works only during a run");
 });
 
 it("cancelling a run hangs up on what it waits for", async () => {

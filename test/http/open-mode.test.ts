@@ -109,11 +109,11 @@ it("a start warns of keys of the environment that can be guessed, without tellin
   const lines: string[] = [];
   const log = Object.assign(createLog("silent"), { warn: (...line: unknown[]) => lines.push(JSON.stringify(line)) });
   const flags = { config: "test/graphs/scenarios/langgraph.json", data: at.data_dir, inline: true };
-  const env = { ...process.env, API_KEYS: `short,${"x".repeat(32)}` };
+  const env = { ...process.env, API_KEYS: `weak-key,${"x".repeat(32)}` };
   await (await startThreadmill(readConfig("serve", flags, env), log)).stop();
   expect(lines.filter((line) => line.includes("API_KEYS"))).toEqual([
     expect.stringContaining('{"keys":1,"min_length":32}'),
   ]);
-  expect(lines.join()).not.toContain("short");
+  expect(lines.join()).not.toContain("weak-key");
   await at.drop();
 });

@@ -199,8 +199,8 @@ describe.each(ways)("tokens in graphs on $database, hosts in $hosts", ({ databas
     const thread = await Thread.of(await newUser(), flows);
     const errorOf = async (wish: object) => (await thread.start("profile", wish)).__error__.message;
     expect(await errorOf({ provider: "nowhere" })).toBe("OAuth provider 'nowhere' not found");
-    expect(await errorOf({ provider: 7 })).toContain("the provider as a string");
-    expect(await errorOf({ scopes: "openid" })).toContain("the scopes as a list of strings");
+    expect(await errorOf({ provider: 7 })).toContain("`provider` to be a string");
+    expect(await errorOf({ scopes: "openid" })).toContain("`scopes` to be a list of strings");
   });
 
   it("a provider that renews nothing right now is an error, and one that does not answer holds no cancelled run up", async () => {

@@ -103,7 +103,7 @@ export const providerRoutes = {
   }),
   listPlatformProviders: createRoute({
     ...operation("list_platform_oauth_providers", "get", "/v2/auth/platform-providers"),
-    summary: "List the providers that all workspaces share (always empty)",
+    summary: "List shared OAuth providers (for client compatibility; always empty)",
     responses: { 200: providers },
   }),
 } as const;

@@ -44,7 +44,7 @@ export class Connections {
     return created;
   }
 
-  /** Also deletes a token of the agent that has no connection left. @throws ApiError connection_not_found, missing_scope */
+  /** If the token belongs to the agent and this was its last connection, the token is deleted, too. @throws ApiError connection_not_found, missing_scope */
   async remove(caller: Caller, agent_id: string, connection_id: string): Promise<void> {
     const { tenant_id, user_id } = caller;
     const removed = await this.#context.database.write(async (tx) => {

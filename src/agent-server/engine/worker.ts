@@ -115,7 +115,7 @@ export class Worker implements BackgroundService, PoolListener {
     if (this.#state === "claiming") this.#state = "idle";
   }
 
-  /** @returns false if the hosts have no free slot: the request stays */
+  /** @returns false if no host has a free slot; `#request` is kept for the next attempt */
   async #claim(): Promise<boolean> {
     const { database, pool, rollout, log } = this.#options;
     const limit = pool.capacity();

@@ -170,7 +170,7 @@ function newExample(
     digest: digestOf(body.inputs, body.outputs ?? null),
     source_run_id: body.source_run_id ?? null,
     deleted: 0,
-    // The caller may set the creation time; the dataset changes now in any case.
+    // The caller may backdate `created_at`. `modified_at` is always now, because `as_of` selects versions by time.
     created_at: body.created_at === undefined ? now : Math.floor(body.created_at / 1000),
     modified_at: now,
   };

@@ -39,7 +39,7 @@ export function serveTraces(app: App, prefixes: readonly string[], options: Trac
     );
     app.post(
       `${prefix}/runs/batch`,
-      own((context) => ingest(context, "batch"), isObjectText),
+      own((context) => ingest(context, "batch"), isRunBatch),
     );
     app.post(`${prefix}/runs/multipart`, (context) => ingest(context, "multipart"));
     app.patch(`${prefix}/runs/:run_id`, (context) => ingest(context, "update"));
@@ -174,6 +174,9 @@ const isObjectText = (text: string): boolean => /^\s*\{/.test(text);
 
 /** A run of the agent server names its assistant; a run of a trace does not. */
 const isRunCreate = (text: string): boolean => isObjectText(text) && !hasTopLevelKey(text, '"assistant_id"');
+
+const isRunBatch = (text: string): boolean =>
+  isObjectText(text) && (hasTopLevelKey(text, '"post"') || hasTopLevelKey(text, '"patch"'));
 
 /** Finds a key of the outermost object, without parsing the text. */
 function hasTopLevelKey(text: string, key: string): boolean {

@@ -134,7 +134,7 @@ export interface ExperimentRunRow {
   is_traced: number;
 }
 
-/** Separate from the runs, because queries read tens of thousands of their rows. */
+/** A separate table, so that queries over tens of thousands of runs do not read the outputs. */
 export interface ExperimentOutputsRow {
   experiment_no: number;
   example_index: number;
@@ -248,7 +248,7 @@ export interface TraceRunRow extends OwnUsage, TreeUsage {
   start_us: number;
   /** Null for a pending run. */
   end_us: number | null;
-  /** The beginning of the error. */
+  /** The error, truncated. */
   error: string | null;
   /** JSON list. */
   tags: string | null;

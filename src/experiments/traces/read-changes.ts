@@ -32,6 +32,10 @@ const MAX_NAME_CHARS = 200;
 /** A batch is parsed in a worker thread, so it may be larger than the documents that the serving thread parses. */
 const BATCH_LIMITS = { depth: 1_000, keys: 5_000_000, values: 20_000_000 };
 
+const UNKNOWN_PART =
+  "unknown part name: use post.<run_id>, patch.<run_id>, feedback.<id>, or attachment.<run_id>.<name> with a name of at most " +
+  `${MAX_NAME_CHARS} characters without dots`;
+
 const PAYLOADS = ["inputs", "outputs", "events", "extra", "serialized"] as const;
 
 /**
@@ -122,7 +126,7 @@ class ChangeReader implements ReadChanges {
         else if (kind === "feedback" && field === "") this.#addFeedback(id, part.text);
         else if (kind === "attachment" && field !== "" && field.length <= MAX_NAME_CHARS && !field.includes("."))
           this.#addAttachment(id, field, part.headers["content-type"], part.bytes);
-        else this.#refuse([part.name ?? ""], "the name of the part is unknown", part.name);
+        else this.#refuse([part.name ?? ""], UNKNOWN_PART, part.name);
       }
     } catch (error) {
       if (!(error instanceof MultipartParseError)) throw error;

@@ -88,7 +88,11 @@ export class TraceSessions {
   /** @throws ApiError when a run that should name the session was refused */
   default_no(): number {
     const session = this.#byName.get(DEFAULT_SESSION);
-    if (!session) throw new ApiError("bad_trace_body", { reason: "The parent or the root of the run was refused." });
+    if (!session)
+      throw new ApiError("bad_trace_body", {
+        reason:
+          "The run was refused because its parent or its root was refused. Correct that run, and send both again.",
+      });
     return session.experiment_no;
   }
 

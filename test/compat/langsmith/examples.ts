@@ -124,7 +124,7 @@ export function exampleScenarios(target: GetTarget): void {
       await expect(taken).rejects.toEqual(conflict(exampleId as string));
       const { dataset } = await upload(target(), graded(1));
       const managed = client.createExample({ a: 1 }, { b: 1 }, { datasetId: dataset.id });
-      await expect(managed).rejects.toEqual(refused(400, "uploads"));
+      await expect(managed).rejects.toEqual(refused(400, "uploading results"));
       const attachments = { picture: { mimeType: "image/png", data: new Uint8Array([1, 2, 3]) } };
       const attached = client.createExample({ dataset_id: datasetId, inputs: { a: 1 }, attachments });
       await expect(attached).rejects.toEqual(refused(422, "Attachments are not supported"));

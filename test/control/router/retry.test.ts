@@ -80,7 +80,7 @@ describe("an instance that is gone before it has answered", () => {
     const answer = await afterFragile(options);
     expect(answer).toMatchObject({
       status: 502,
-      detail: expect.stringContaining("ended before it responded"),
+      detail: expect.stringContaining("stopped before it responded"),
       seen: 1,
     });
   });

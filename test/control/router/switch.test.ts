@@ -151,7 +151,9 @@ describe("without an instance", () => {
       expect(answer).toMatchObject({
         status: 503,
         headers: { "retry-after": "1" },
-        body: { detail: `No instance of the deployment "${slug}" is ready. Try again.` },
+        body: {
+          detail: `No instance of the deployment "${slug}" is ready. Check the status and the logs of the deployment, then try again.`,
+        },
       });
     }
   });

@@ -159,7 +159,7 @@ describe.each(databases)("revisions on %s", (database) => {
     const made = await create(ofImage());
     await api.become(made.latest_revision_id, status);
     const answer = await ask(made, made.latest_revision_id, "interrupt");
-    expect([answer.status, answer.body.detail]).toEqual([400, expect.stringContaining(`its status is ${status}`)]);
+    expect([answer.status, answer.body.detail]).toEqual([400, expect.stringContaining(`ended with status ${status}`)]);
     expect((await api.row(made.latest_revision_id)).interrupt_asked).toBe(0);
   });
 

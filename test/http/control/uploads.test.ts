@@ -96,7 +96,10 @@ describe.each(databases)("an upload of source on %s", (database) => {
     expect((await put(upload.upload_url, "first")).status).toBe(200);
     for (const body of ["second", "first"]) {
       const again = await put(upload.upload_url, body);
-      expect([again.status, await again.json()]).toEqual([403, { detail: expect.stringContaining("was used") }]);
+      expect([again.status, await again.json()]).toEqual([
+        403,
+        { detail: expect.stringContaining("was already used") },
+      ]);
     }
     expect((await fileOf(upload)).toString()).toBe("first");
   });

@@ -71,7 +71,7 @@ export async function applyMultitaskStrategy(
   if (strategy === "reject") throw new ApiError("thread_is_running");
   if (strategy === "enqueue") return [];
   const cancels: PendingCancel[] = [];
-  // Newest first: a rollback restores the record that the run found when it was accepted.
+  // Newest first: each rollback restores the thread as it was when that run was accepted.
   for (const run of active.toReversed())
     cancels.push(...(await cancelLocked(tx, run, { action: strategy, reason: null })));
   return cancels;

@@ -47,7 +47,7 @@ export class Cancellations {
       const runs = [];
       for (const run_id of new Set(run_ids)) runs.push(await lockActive(tx, { tenant_id, thread_id, run_id }));
       const cancels = [];
-      // Newest first: a rollback restores the record that the run found when it was accepted.
+      // Newest first: each rollback restores the thread as it was when that run was accepted.
       for (const run of runs.sort((a, b) => b.seq - a.seq)) cancels.push(...(await cancelLocked(tx, run, intent)));
       return cancels;
     });

@@ -164,8 +164,8 @@ interface Builder {
 }
 
 /**
- * The JSON schemas that are known at run time: complete for a state that is defined with Zod or another Standard Schema; the names of the
- * keys, or null without keys, for a state that is declared with TypeScript types only.
+ * The JSON schemas that are known at run time. For Zod or another Standard Schema they are complete. For TypeScript types they contain
+ * only the names of the keys, and are null if the state is not an object.
  */
 function schemasOf(graph: CompiledGraph, { schemas }: Library): GraphSchemas {
   const { builder = {} } = graph as { builder?: Builder };
