@@ -94,7 +94,7 @@ describe("a data folder", () => {
 
   it.each(["threadmill.db", "experiments.db", "lock.db"])("whose %s is no database is refused", async (name) => {
     writeFileSync(join(folder, name), "no database ".repeat(1_000));
-    expect(await refusal()).toMatch(/is damaged .*file is not a database.* lock\.db can be deleted/);
+    expect(await refusal()).toMatch(/is damaged .*file is not a database.* delete lock\.db/);
   });
 
   it("is not looked for where Postgres is to be used; that it does not answer is one sentence", async () => {

@@ -43,7 +43,7 @@ const FOREIGN = [
 const LOOPBACK = ["http://localhost:3000", "https://127.0.0.1:8443", "http://[::1]:5173", "http://localhost"];
 
 /** Whether it was refused for where it comes from; what another reason refuses was let in. */
-const isRefused = ({ status, body }: Answer): boolean => status === 403 && body.detail.startsWith("Web pages of");
+const isRefused = ({ status, body }: Answer): boolean => status === 403 && body.detail.startsWith("Web pages from");
 const statusOf = ({ status, headers }: Answer) => [status, headers.get("access-control-allow-origin")];
 
 describe("an open service", () => {
