@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn } from "node:child_process";
+import { randomInt } from "node:crypto";
 import { once } from "node:events";
 import { createServer } from "node:net";
 import { join, resolve } from "node:path";
@@ -99,12 +100,21 @@ export async function runCli(
 /** The process ended before it was up. */
 export class EndedEarly extends Error {}
 
+/** Below the ports that Linux gives to outgoing connections: a server that is killed must find its port free again. */
+const PORTS = { first: 12_000, last: 32_000 };
+
 /** A port that was free a moment ago. */
 export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as { port: number };
-  server.close();
-  await once(server, "close");
-  return port;
+  for (;;) {
+    const port = randomInt(PORTS.first, PORTS.last);
+    const server = createServer().listen(port, "127.0.0.1");
+    const isFree = await once(server, "listening").then(
+      () => true,
+      () => false,
+    );
+    if (!isFree) continue;
+    server.close();
+    await once(server, "close");
+    return port;
+  }
 }
