@@ -157,16 +157,19 @@ export interface DirtyFilter {
   dataset_no?: number[] | null | undefined;
 }
 
-/** The sessions whose statistics are outdated. */
-export async function dirtyExperiments(tx: Tx, tenant_id: string, filter: DirtyFilter): Promise<number[]> {
-  if (filter.id?.length === 0 || filter.dataset_no?.length === 0) return [];
-  let query = tx.k
-    .selectFrom("experiments")
-    .select("experiment_no")
-    .where("tenant_id", "=", tenant_id)
-    .where(sql<boolean>`stats_dirty = 1`);
-  if (filter.id) query = query.where("experiment_id", "in", filter.id);
-  if (filter.dataset_no === null) query = query.where("dataset_no", "is", null);
-  else if (filter.dataset_no) query = query.where("dataset_no", "in", filter.dataset_no);
+/**
+ * The sessions whose statistics are outdated; usually none. The first query reads an index alone: with the filter, SQLite would read
+ * the rows of the experiments, whose statistics are long (2.5 ms for 100 experiments).
+ */
+export async function dirtyExperiments(tx: Tx, tenant_id: string, { id, dataset_no }: DirtyFilter): Promise<number[]> {
+  if (id?.length === 0 || dataset_no?.length === 0) return [];
+  const numbers = tx.k.selectFrom("experiments").select("experiment_no");
+  const outdated = await tx.all(numbers.where("tenant_id", "=", tenant_id).where(sql<boolean>`stats_dirty = 1`));
+  if (outdated.length === 0) return [];
+  const all = outdated.map(({ experiment_no }) => experiment_no);
+  let query = numbers.where("experiment_no", "in", all);
+  if (id) query = query.where("experiment_id", "in", id);
+  if (dataset_no === null) query = query.where("dataset_no", "is", null);
+  else if (dataset_no) query = query.where("dataset_no", "in", dataset_no);
   return (await tx.all(query.orderBy("experiment_no"))).map(({ experiment_no }) => experiment_no);
 }
