@@ -3,7 +3,7 @@ import { isSpace, JsonValueScanner } from "../../../platform/lib/json/json-value
 import type { InputFile } from "../input-file.ts";
 
 export interface PathValue {
-  /** Keys from the root; `*` stands for an element of a list. */
+  /** Keys from the root; `*` matches each element of a list. */
   path: string[];
   /** Index of an element in its list. */
   index: number;

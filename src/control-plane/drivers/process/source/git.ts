@@ -95,7 +95,7 @@ async function remoteOf(text: string, rules: GitRules): Promise<Remote> {
   return { ...remote, addresses: await publicAddressesOf(host, rules.lookup) };
 }
 
-/** Also accepts `git@host:path`, which stands for `ssh://git@host/path`. */
+/** Also accepts `git@host:path`, the short form of `ssh://git@host/path`. */
 function parse(text: string): URL {
   const [, user, host, path] = /^([\w.-]+)@([\w.-]+):([^/].*)$/.exec(text) ?? [];
   const url = host === undefined ? text : `ssh://${user}@${host}/${path}`;
