@@ -218,6 +218,11 @@ describe.each(databases)("the ingestion of traces on %s", (database) => {
     expect(started.body.run_id).toBeDefined();
     expect((await client.json("POST", "/runs/batch", [{ assistant_id: "echo", input: {} }])).body).toHaveLength(1);
     expect((await client.json("POST", "/runs", [])).status).toBe(422);
+    // Large bodies are read in another thread.
+    const text = '"assistant_id": "x"'.repeat(20_000);
+    expect((await client.json("POST", "/runs", run({ inputs: { text } }))).status).toBe(202);
+    expect((await client.json("POST", "/runs", { input: { text }, assistant_id: "echo" })).body.run_id).toBeDefined();
+    expect((await client.json("POST", "/runs/batch", { post: [run({ inputs: { text } })] })).status).toBe(202);
   });
 
   it("creates a session once for requests that name it at the same time", async () => {

@@ -2,6 +2,7 @@ import type { Context, MiddlewareHandler } from "hono";
 import { type Caller, mayUse } from "../../platform/contract/caller.ts";
 import { ApiError, InvalidRequestError } from "../../platform/errors.ts";
 import type { App, Env } from "../../platform/http/route.ts";
+import { withTimeout } from "../../platform/lib/signal.ts";
 import { uuidOrHex } from "../contract/fields.ts";
 import type { IngestRequest } from "../traces/read-changes.ts";
 import type { ExperimentsService } from "../worker/experiments-service.ts";
@@ -35,11 +36,11 @@ export function serveTraces(app: App, prefixes: readonly string[], options: Trac
     const own = prefix === "" ? shared : (handler: MiddlewareHandler<Env>) => handler;
     app.post(
       `${prefix}/runs`,
-      own((context) => ingest(context, "create"), isRunCreate),
+      own((context) => ingest(context, "create"), RUN_CREATE),
     );
     app.post(
       `${prefix}/runs/batch`,
-      own((context) => ingest(context, "batch"), isRunBatch),
+      own((context) => ingest(context, "batch"), RUN_BATCH),
     );
     app.post(`${prefix}/runs/multipart`, (context) => ingest(context, "multipart"));
     app.patch(`${prefix}/runs/:run_id`, (context) => ingest(context, "update"));
@@ -67,15 +68,25 @@ export function serveAttachments(app: App, prefixes: readonly string[], { runs }
     });
 }
 
+/** How the keys of an object tell the product of a body. Anything but an object belongs to the agent server. */
+interface OwnBody {
+  keys: string[];
+  isOwn(found: string[]): boolean;
+}
+
+/** A run of the agent server names its assistant; a run of a trace does not. */
+const RUN_CREATE: OwnBody = { keys: ["assistant_id"], isOwn: (found) => found.length === 0 };
+const RUN_BATCH: OwnBody = { keys: ["post", "patch"], isOwn: (found) => found.length > 0 };
+
 /** Passes a request whose body is not of this product to the agent server. The caller needs the scope of the product. */
 function shared(
   handler: (context: Context<Env>) => Promise<Response>,
-  isOurs: (text: string) => boolean,
+  { keys, isOwn }: OwnBody,
 ): MiddlewareHandler<Env> {
   return async (context, next) => {
     const isEncoded = context.req.header("content-encoding") !== undefined;
-    // The text is cached: the agent server parses it without reading the body again.
-    const ours = isEncoded || isOurs(await context.req.text());
+    const found = isEncoded ? [] : await context.get("body_parser").findKeys(context.req, keys);
+    const ours = isEncoded || (found !== undefined && isOwn(found));
     const scope = ours ? "experiments" : "agents";
     if (!mayUse(context.get("caller"), scope)) throw new ApiError("missing_scope", { scope });
     return ours ? handler(context) : next();
@@ -97,7 +108,9 @@ function ingester({ experiments, upload_limit_bytes }: TraceRoutesOptions) {
       if (pending_bytes > MAX_PENDING_BYTES) throw new ApiError("unavailable", { reason: OVERLOADED });
     };
     try {
-      return await within(work(await readBody(context, count)), MAX_WAIT_MS);
+      const result = await withTimeout(work(await readBody(context, count)), MAX_WAIT_MS);
+      if (result === undefined) throw new ApiError("unavailable", { reason: OVERLOADED });
+      return result;
     } finally {
       pending_bytes -= received;
     }
@@ -148,7 +161,7 @@ function runIdOf(context: Context<Env>): string {
 /** The body in one buffer, which moves to the worker thread. */
 async function readBody({ req }: Context<Env>, count: (bytes: number) => void): Promise<Uint8Array> {
   if (req.raw.bodyUsed) {
-    const cached = Buffer.from(await req.text());
+    const cached = new Uint8Array(await req.arrayBuffer());
     count(cached.byteLength);
     return cached;
   }
@@ -158,37 +171,4 @@ async function readBody({ req }: Context<Env>, count: (bytes: number) => void): 
     chunks.push(chunk);
   }
   return Buffer.concat(chunks);
-}
-
-async function within<T>(work: Promise<T>, ms: number): Promise<T> {
-  const timeout = Promise.withResolvers<never>();
-  const timer = setTimeout(() => timeout.reject(new ApiError("unavailable", { reason: OVERLOADED })), ms);
-  try {
-    return await Promise.race([work, timeout.promise]);
-  } finally {
-    clearTimeout(timer);
-  }
-}
-
-const isObjectText = (text: string): boolean => /^\s*\{/.test(text);
-
-/** A run of the agent server names its assistant; a run of a trace does not. */
-const isRunCreate = (text: string): boolean => isObjectText(text) && !hasTopLevelKey(text, '"assistant_id"');
-
-const isRunBatch = (text: string): boolean =>
-  isObjectText(text) && (hasTopLevelKey(text, '"post"') || hasTopLevelKey(text, '"patch"'));
-
-/** Finds a key of the outermost object, without parsing the text. */
-function hasTopLevelKey(text: string, key: string): boolean {
-  let depth = 0;
-  for (let i = 0; i < text.length; i++) {
-    const code = text.charCodeAt(i);
-    if (code === 0x22) {
-      if (depth === 1 && text.startsWith(key, i) && /^\s*:/.test(text.slice(i + key.length, i + key.length + 20)))
-        return true;
-      for (i++; i < text.length && text.charCodeAt(i) !== 0x22; i++) if (text.charCodeAt(i) === 0x5c) i++;
-    } else if (code === 0x7b || code === 0x5b) depth++;
-    else if (code === 0x7d || code === 0x5d) depth--;
-  }
-  return false;
 }

@@ -104,13 +104,6 @@ export const feedbackOfRuns = (tx: Tx, tenant_id: string, run_ids: string[]): Pr
     ),
   );
 
-/** Attaches feedback to its run, which arrived later or became a row of its experiment. */
-export const attachToRun = (
-  tx: Tx,
-  feedback_id: string,
-  target: Pick<FeedbackRow, "experiment_no" | "example_index" | "repetition">,
-): Promise<number> => updateFeedback(tx, feedback_id, target);
-
 /** The feedback on runs of these experiments on the examples at these indexes, oldest first. */
 export const feedbackAt = (tx: Tx, experiments: number[], example_indexes: number[]): Promise<FeedbackRow[]> =>
   byIds(example_indexes, (batch) =>

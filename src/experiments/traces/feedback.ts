@@ -5,11 +5,11 @@ import type { FeedbackCreate } from "../contract/feedback.ts";
 import { feedbackTarget, newFeedbackRow } from "../feedback/feedback.ts";
 import { insertMissingConfigs } from "../feedback/feedback-configs.ts";
 import {
-  attachToRun,
   deleteFeedbackOf,
   feedbackOfRuns,
   insertFeedback,
   takenFeedbackIds,
+  updateFeedback,
 } from "../storage/feedback.ts";
 import { rowKeysOf } from "../storage/runs.ts";
 import type { RunDraft } from "./merge-run.ts";
@@ -57,7 +57,7 @@ export async function attachFeedback(tx: Tx, tenant_id: string, drafts: RunDraft
     const row = rows.get(run_id as string);
     if (session === experiment_no && (row?.example_index ?? null) === example_index) continue;
     const key = { example_index: row?.example_index ?? null, repetition: row?.repetition ?? null };
-    await attachToRun(tx, feedback_id, { experiment_no: session, ...key });
+    await updateFeedback(tx, feedback_id, { experiment_no: session, ...key });
     changed.push(experiment_no);
   }
   return changed;

@@ -24,6 +24,18 @@ export class BodyParser {
     return this.#worker.call("parse", [bytes], [bytes.buffer]);
   }
 
+  /**
+   * Finds which of the names are keys of the outermost object, without parsing the body, which can still be parsed afterwards.
+   *
+   * @returns undefined if the body is not an object
+   */
+  async findKeys(request: HonoRequest, names: string[]): Promise<string[] | undefined> {
+    const length = request.header("content-length");
+    if (length !== undefined && Number(length) <= LARGE_BYTES) return findKeys(await request.text(), names);
+    const bytes = new Uint8Array(await request.arrayBuffer());
+    return bytes.length <= LARGE_BYTES ? findKeys(bytes, names) : this.#worker.call("findKeys", [bytes, names]);
+  }
+
   /** @throws JsonError */
   async parseText(text: string): Promise<unknown> {
     return text.length <= LARGE_BYTES ? parseText(text) : this.#worker.call("parse", [text]);
@@ -35,9 +47,30 @@ export class BodyParser {
 }
 
 /** @throws JsonError */
-const parseBody = (body: Body): unknown => parseText(typeof body === "string" ? body : new TextDecoder().decode(body));
+const parseBody = (body: Body): unknown => parseText(textOf(body));
+
+const textOf = (body: Body): string => (typeof body === "string" ? body : new TextDecoder().decode(body));
+
+function findKeys(body: Body, names: string[]): string[] | undefined {
+  const text = textOf(body);
+  if (!/^\s*\{/.test(text)) return undefined;
+  const found: string[] = [];
+  let depth = 0;
+  for (let i = 0; i < text.length; i++) {
+    const code = text.charCodeAt(i);
+    if (code === 0x22) {
+      const start = i + 1;
+      for (i++; i < text.length && text.charCodeAt(i) !== 0x22; i++) if (text.charCodeAt(i) === 0x5c) i++;
+      const name =
+        depth === 1 ? names.find((each) => each.length === i - start && text.startsWith(each, start)) : undefined;
+      if (name !== undefined && /^\s*:/.test(text.slice(i + 1, i + 20))) found.push(name);
+    } else if (code === 0x7b || code === 0x5b) depth++;
+    else if (code === 0x7d || code === 0x5d) depth--;
+  }
+  return found;
+}
 
 const parseText = (text: string): unknown => (text.trim() === "" ? undefined : parseUntrusted(text));
 
 /** Runs in body-parser-thread.ts. */
-export const bodyOperations = { parse: parseBody };
+export const bodyOperations = { parse: parseBody, findKeys };
