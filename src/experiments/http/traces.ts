@@ -68,7 +68,7 @@ export function serveAttachments(app: App, prefixes: readonly string[], { runs }
     });
 }
 
-/** How the keys of an object tell the product of a body. Anything but an object belongs to the agent server. */
+/** Decides by its keys whether an object is a body of traces. A body of another type belongs to the agent server. */
 interface OwnBody {
   keys: string[];
   isOwn(found: string[]): boolean;
