@@ -7,9 +7,11 @@ export const ERRORS = {
   access_ended: [401, "{reason}"],
   too_many_open: [
     429,
-    "The user {user_id} has {max} open streams and waiting requests, the maximum per user: close some of them, or raise THREADMILL_MAX_OPEN_PER_USER.",
+    "The user {user_id} has reached the limit of {max} open streams and waiting requests: close some of them, or raise THREADMILL_MAX_OPEN_PER_USER.",
   ],
-  missing_scope: [403, "The API key or JWT lacks the required scope {scope}."],
+  auth_refused: [401, "{reason}"],
+  auth_failed: [500, "The authentication module of the project failed. See the server's log for details."],
+  missing_scope: [403, "The API key or JWT does not have the required scope {scope}."],
   workspace_forbidden: [403, "The caller is not a member of the workspace in X-Tenant-Id."],
   workspace_needed: [
     403,
@@ -17,12 +19,13 @@ export const ERRORS = {
   ],
   no_workspace: [
     403,
-    "The caller is not a member of any workspace. Ask an administrator to add the user to a workspace.",
+    "The caller is not a member of any workspace. Ask an administrator to add the caller to a workspace.",
   ],
+  metrics_forbidden: [403, "Only administrators of the default workspace can read the metrics."],
   operator_needed: [403, "Only administrators of the default workspace can create workspaces."],
   api_key_not_found: [404, "API key not found"],
   workspace_not_found: [404, "Workspace not found"],
-  workspace_exists: [409, "Workspace already exists: the ID or the name is taken."],
+  workspace_exists: [409, "Workspace already exists: the ID or name is already in use."],
   member_not_found: [404, "Member not found"],
   forbidden_host: [403, 'The Host "{host}" is not permitted: use localhost, or add the name to ALLOWED_HOSTS.'],
   route_not_found: [404, "Route {method} {path} not found."],
@@ -51,11 +54,21 @@ export const ERRORS = {
   state_changed: [409, "The state of thread {thread_id} has changed since it was read. Read it again and retry."],
   checkpoint_not_found: [404, "Thread {thread_id} has no checkpoint {checkpoint_id}."],
   run_not_found: [404, "Run not found"],
+  webhook_not_found: [404, "Run {run_id} has no webhook delivery."],
+  webhook_delivered: [
+    409,
+    "The webhook of run {run_id} was already delivered and cannot be sent again: its content is no longer stored.",
+  ],
+  cron_not_found: [404, "Cron {cron_id} not found"],
+  trace_not_found: [404, "Trace not found"],
+  share_not_found: [404, "Share not found"],
+  share_exists: [409, "The share token is already in use: choose another token."],
   run_ended: [409, "Run {run_id} has ended: its status is {status}. Only a pending or running run can be cancelled."],
   run_active: [409, "Run {run_id} is {status}. Cancel it, or wait for it to end, before you delete it."],
+  app_failed: [502, "The HTTP app of the project failed. {reason}"],
   graph_failed: [422, "The graph's code failed: {reason}"],
   dataset_not_found: [404, "Dataset not found"],
-  dataset_exists: [409, "Dataset already exists: {field} is taken."],
+  dataset_exists: [409, "Dataset already exists: {field} is already in use."],
   dataset_mismatch: [
     409,
     'dataset_id {dataset_id} belongs to the dataset "{name}", not "{dataset_name}". Send only the ID or only the name.',
@@ -66,22 +79,55 @@ export const ERRORS = {
   ],
   dataset_is_managed: [
     400,
-    'The dataset "{name}" gets its examples only from uploaded results: add examples by uploading results.',
+    'The dataset "{name}" contains only examples from uploaded results: upload results to add examples.',
   ],
+  dataset_without_schemas: [
+    400,
+    'The dataset "{name}" contains examples from uploaded results, which are not validated against schemas: omit the schemas.',
+  ],
+  dataset_version_not_found: [404, "Dataset version not found: {reason}."],
   example_not_found: [404, "Example not found"],
-  example_exists: [409, "Example already exists: the ID {example_id} is taken."],
+  example_exists: [409, "Example already exists: the ID {example_id} is already in use."],
   session_not_found: [404, "Session not found"],
   session_exists: [409, "Session already exists."],
+  experiment_expires: [
+    400,
+    'The traces of an experiment are its results and do not expire: omit trace_tier, or set it to "longlived".',
+  ],
   session_elsewhere: [400, "Session {session_id} does not belong to this dataset. Use a session of the same dataset."],
   feedback_not_found: [404, "Feedback not found"],
-  feedback_exists: [409, "Feedback already exists: the ID {feedback_id} is taken."],
+  feedback_exists: [409, "Feedback already exists: the ID {feedback_id} is already in use."],
+  feedback_token_not_found: [404, "The feedback token is unknown or has expired. Request a new token."],
   feedback_config_not_found: [404, "Feedback config not found"],
   feedback_config_exists: [
     409,
     'The feedback key "{key}" already has a different config. Use PATCH to change the config.',
   ],
   comparative_not_found: [404, "Comparative experiment not found"],
-  comparative_exists: [409, "Comparative experiment already exists: the ID {id} is taken."],
+  comparative_exists: [409, "Comparative experiment already exists: the ID {id} is already in use."],
+  annotation_queue_not_found: [404, "Annotation queue not found"],
+  annotation_queue_exists: [409, "Annotation queue already exists: the ID {queue_id} is already in use."],
+  annotation_queue_item_not_found: [404, "Run not found in the annotation queue"],
+  queued_run_not_found: [404, "Run {run_id} not found: only stored runs can be added to a queue."],
+  prompt_not_found: [404, "Prompt not found"],
+  prompt_exists: [409, 'Prompt already exists: the name "{name}" is already in use.'],
+  commit_not_found: [
+    404,
+    'Commit "{commit}" not found in the prompt "{name}", or the hash prefix matches several commits: use the full hash.',
+  ],
+  parent_not_latest: [
+    409,
+    'The parent commit {parent} is not the latest commit of the prompt "{name}", which is {latest}. Pull the prompt and commit again.',
+  ],
+  nothing_to_commit: [409, "Nothing to commit: prompt has not changed since latest commit"],
+  prompt_tag_not_found: [404, 'Tag "{tag}" not found'],
+  not_offered: [404, "{feature} is not supported. {instead}"],
+  price_not_found: [404, "Price not found"],
+  price_exists: [
+    409,
+    'The price "{name}" already exists with this pattern, path, provider and start time: update the existing price.',
+  ],
+  too_many_prices: [400, "The workspace has reached the limit of {max} prices: delete some of them."],
   bad_trace_body: [400, "{reason}"],
   bad_dotted_order: [400, "{reason}"],
   unsupported_encoding: [415, 'The content encoding "{encoding}" is not supported: use gzip, zstd, or none.'],
@@ -100,13 +146,13 @@ export const ERRORS = {
   flow_failed: [400, 'The authorization at "{provider_id}" failed: {reason}. Start a new authorization.'],
   no_public_url: [
     400,
-    "The public URL of this server is not known: set THREADMILL_PUBLIC_URL, or the provider's default_redirect_uri.",
+    "The public URL of this server cannot be determined: set THREADMILL_PUBLIC_URL, or the provider's default_redirect_uri.",
   ],
   redirect_uri_not_allowed: [
     400,
-    'The redirect URI {uri} is not in the allowed_redirect_uris of OAuth provider "{provider_id}". Add the URI or use another.',
+    'The redirect URI {uri} is not in the allowed_redirect_uris of OAuth provider "{provider_id}". Add the URI, or use another URI.',
   ],
-  discovery_failed: [400, "Discovery of the MCP server failed: {reason}"],
+  discovery_failed: [400, "Discovery from the MCP server failed: {reason}"],
   provider_unavailable: [
     503,
     'The token for "{provider_id}" has expired and could not be refreshed: {reason}. Try again.',
@@ -131,11 +177,8 @@ export const ERRORS = {
     "These names are reserved and cannot be used for secrets: {names}. Rename or remove these secrets.",
   ],
   revision_not_found: [404, "Revision ID {revision_id} not found."],
-  revision_not_redeployable: [400, "Revision {revision_id} cannot be deployed again: {reason}"],
-  revision_ended: [
-    400,
-    "Revision {revision_id} cannot be interrupted: its deployment has already ended with status {status}.",
-  ],
+  revision_not_redeployable: [400, "Revision {revision_id} cannot be redeployed: {reason}"],
+  revision_ended: [400, "Revision {revision_id} cannot be interrupted: it has already finished with status {status}."],
   push_token_source: [400, "Push tokens are only available for 'internal_docker' source deployments."],
   no_registry: [
     400,
@@ -161,7 +204,7 @@ export const ERRORS = {
   ],
   forbidden_worker: [
     403,
-    "A deployment's service worker requires a separate host name: use {slug}.localhost or THREADMILL_DEPLOYMENTS_DOMAIN.",
+    "Service workers of a deployment require a separate host name: use {slug}.localhost or THREADMILL_DEPLOYMENTS_DOMAIN.",
   ],
   forbidden_origin: [
     403,
@@ -179,6 +222,8 @@ export class ApiError extends Error {
   override name = "ApiError";
   readonly code: ErrorCode;
   readonly status: number;
+  /** Additional headers of the response. */
+  readonly headers: Readonly<Record<string, string>> = {};
 
   constructor(code: ErrorCode, details: Record<string, unknown> = {}, cause?: unknown) {
     const [status, template] = ERRORS[code];
@@ -189,8 +234,8 @@ export class ApiError extends Error {
   }
 
   /** Recreates an error that another thread threw, with its complete message. */
-  static of(code: ErrorCode, message: string): ApiError {
-    return Object.assign(new ApiError(code), { message });
+  static of(code: ErrorCode, message: string, response: Partial<Pick<ApiError, "status" | "headers">> = {}): ApiError {
+    return Object.assign(new ApiError(code), { message, ...response });
   }
 }
 
@@ -223,6 +268,6 @@ export class LeaseLostError extends Error {
   override name = "LeaseLostError";
 
   constructor(run_id: string) {
-    super(`This worker no longer holds the lease of run ${run_id}, so nothing was written.`);
+    super(`This worker no longer holds the lease on run ${run_id}, so nothing was written.`);
   }
 }

@@ -16,7 +16,37 @@ export interface Caller {
   tenant_id: string;
   user_id: string;
   scopes: readonly Scope[];
+  /** The user that the project's authentication handler returned; undefined for keys and JWTs. */
+  user?: AuthUser | undefined;
+  /** What the project's authorization handlers grant to `user` in this request. A resource without a grant is not accessible. */
+  grants?: Grants;
 }
+
+/** A user object of the project's authentication handler, with any other fields. */
+export interface AuthUser {
+  identity: string;
+  display_name: string;
+  is_authenticated: boolean;
+  permissions: string[];
+  [field: string]: unknown;
+}
+
+export type Grants = Readonly<Partial<Record<AuthResource, Grant>>>;
+export type AuthResource = "assistants" | "threads" | "crons" | "store";
+
+export interface Grant {
+  /** Undefined if all records of the workspace are accessible. */
+  filter: MetadataFilter | undefined;
+  /** Metadata that a handler adds to a record that the request creates without a body. */
+  metadata?: Readonly<Record<string, unknown>> | undefined;
+}
+
+/** A condition on records: their metadata contains these values, or they are assistants with these IDs. */
+export type MetadataFilter =
+  | { contains: Readonly<Record<string, unknown>> }
+  | { all: MetadataFilter[] }
+  | { any: MetadataFilter[] }
+  | { assistant_ids: string[] };
 
 /** The workspace that exists in every database. */
 export const DEFAULT_TENANT = "00000000-0000-0000-0000-000000000001";

@@ -34,10 +34,10 @@ export function unsearchableReason(object: object): string | undefined {
   };
   if (!isWithin(object, 1))
     return keys > MAX_SEARCHABLE.keys
-      ? `has more than ${MAX_SEARCHABLE.keys} keys and list elements that are lists or objects`
+      ? `has more than ${MAX_SEARCHABLE.keys} keys and nested list elements in total`
       : `is nested more than ${MAX_SEARCHABLE.levels} levels deep`;
   return new TextEncoder().encode(JSON.stringify(object)).length > MAX_SEARCHABLE.bytes
-    ? `has more than ${MAX_SEARCHABLE.bytes} bytes as JSON`
+    ? `is larger than ${MAX_SEARCHABLE.bytes} bytes as JSON`
     : undefined;
 }
 
@@ -142,7 +142,7 @@ const MEANING = {
   404: "The record does not exist, or it belongs to another workspace or user.",
   409: "The record is in a state that does not permit this operation.",
   413: "The body is too large.",
-  422: "The request does not match this contract.",
+  422: "The request is invalid. The error identifies the invalid field.",
   500: "The server is not healthy.",
 } as const;
 

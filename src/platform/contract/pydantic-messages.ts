@@ -16,7 +16,7 @@ const TYPES: Record<string, PydanticMessage> = {
   array: ["list_type", "Input should be a valid list"],
 };
 
-/** The message for an issue of zod that was reported with `reportInput`. */
+/** The message for a zod issue. The value must have been parsed with `reportInput`. */
 export function messageForIssue(issue: z.core.$ZodIssue): PydanticMessage {
   switch (issue.code) {
     case "invalid_type":

@@ -16,7 +16,7 @@ const validationError = z
 
 export const invalidResponse = jsonResponse(
   z.object({ detail: z.array(validationError) }).openapi("HTTPValidationError"),
-  "The request does not match this contract. Each reason names the field that it concerns.",
+  "The request is invalid. Each error identifies the invalid field.",
 );
 
 type Issue = z.core.$ZodIssue;

@@ -36,12 +36,14 @@ export interface Database {
   readonly worker_id: number;
   /** Whether the database was available when last used. Sends no query. */
   isAvailable(): boolean;
+  /** Counts the connections of this process on Postgres. */
+  connections?(): { active: number; idle: number; waiting: number };
   /**
-   * Runs `work` in a transaction and returns its value after the commit. `work` may await only queries of its `tx`. A
-   * deadlock or serialization failure repeats it.
+   * Runs `work` in a transaction and returns its value after the commit. `work` may await only queries of its `tx`. A deadlock or
+   * serialization failure repeats it.
    *
-   * @param hint emitted when a write that it causes can see this write: after the commit on Postgres; immediately on
-   * SQLite, so that both writes share a commit
+   * @param hint emitted as soon as the writes that it triggers can see this write: after the commit on Postgres; immediately on SQLite, so
+   * that both writes share a commit
    */
   write<T>(work: (tx: Tx) => Promise<T>, hint?: Hint): Promise<T>;
   /** Like `write`, for one statement that waits for no lock. On Postgres it uses a connection that no request uses. */
@@ -52,6 +54,8 @@ export interface Database {
   freeLocks(worker_ids: readonly number[]): Promise<void>;
   close(): Promise<void>;
 }
+
+export type JsonOperator = "=" | ">" | ">=" | "<" | "<=";
 
 /** The differences between the two databases. `now_ms()` and `json_contains()` exist in both. */
 export interface Dialect {
@@ -79,6 +83,17 @@ export interface Dialect {
   jsonEntries(json: RawBuilder<string | null>): RawBuilder<unknown>;
   /** The number at a path of a column with JSON text, or null. */
   jsonNumber(column: string, path: readonly string[]): RawBuilder<number | null>;
+  /** Whether a field of the object in a column with JSON text has the type of `value` and compares to it. Texts compare by their bytes. */
+  jsonCompare(
+    column: string,
+    field: string,
+    operator: JsonOperator,
+    value: string | number | boolean | null,
+  ): RawBuilder<boolean>;
+  /** The first part of a text that matches a regular expression, or null. The expression has no capturing groups. */
+  matchingText(text: Expression<string>, pattern: string): RawBuilder<string | null>;
+  /** Aggregates numbers to one text with commas, without nulls, in no order; null without numbers. */
+  joinNumbers(number: Expression<number | null>): RawBuilder<string | null>;
   /** Maximum number of parameters in a statement. */
   readonly max_parameters: number;
   /** Whether an error reports the violation of a unique index. */

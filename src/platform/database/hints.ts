@@ -10,6 +10,10 @@ export type Hint =
   | { kind: "thread"; thread_id: string }
   /** The run has new events, or has ended. */
   | { kind: "events"; run_id: string }
+  /** The next tick of a cron has changed. */
+  | { kind: "crons" }
+  /** A run with a webhook has ended, or a webhook is to be sent again. */
+  | { kind: "webhooks" }
   /** An OAuth flow has ended. */
   | { kind: "flow"; auth_id: string }
   /** The refresh of an OAuth token has succeeded or failed. */

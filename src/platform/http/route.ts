@@ -11,10 +11,24 @@ import type { BodyParser } from "./body-parser.ts";
 export type OnAccessEnd = (listener: (error: ApiError) => void) => () => void;
 
 export interface Env {
-  /** The caller of a request from within this process. A network connection cannot set it. */
-  Bindings: { caller?: Caller };
-  Variables: { caller: Caller; body_parser: BodyParser; onAccessEnd: OnAccessEnd };
+  /**
+   * Of a request from within this process: its caller, and whether the HTTP app of the project or a webhook sends it. A network connection
+   * cannot set them.
+   */
+  Bindings: { caller?: Caller | undefined; origin?: "app" | "webhook" | undefined };
+  Variables: { caller: Caller; body_parser: BodyParser; onAccessEnd: OnAccessEnd; authorize: Authorize | undefined };
 }
+
+/** The parts of a checked request that its authorization reads and may replace. */
+export interface RequestParts {
+  params: object;
+  query: object;
+  body: unknown;
+  caller: Caller;
+}
+
+/** Authorizes a checked request, and returns the parts to handle. */
+export type Authorize = (route: RouteConfig, parts: RequestParts) => Promise<RequestParts>;
 
 export type App = OpenAPIHono<Env>;
 
@@ -121,7 +135,8 @@ export function handleRoute<R extends RouteConfig>(
       context,
     };
     if (mismatches.length > 0) throw errors.invalid(mismatches);
-    return handler(checked as unknown as Checked<R>);
+    const authorized = await context.get("authorize")?.(route, checked as RequestParts);
+    return handler({ ...checked, ...authorized } as unknown as Checked<R>);
   });
 }
 

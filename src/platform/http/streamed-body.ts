@@ -6,7 +6,7 @@ const encoder = new TextEncoder();
 export interface Sink {
   /** @returns false if the reader is slow; then wait for {@link Sink.drained} before the next write */
   write(text: string): boolean;
-  /** @throws the reason of `signal` */
+  /** @throws `signal.reason` when `signal` is aborted */
   drained(signal: AbortSignal): Promise<void>;
   end(): void;
   fail(error: unknown): void;

@@ -79,7 +79,7 @@ export async function withTimeout<T>(work: Promise<T>, timeout_ms: number): Prom
   return Promise.race([work, timeout]).finally(() => clearTimeout(timer));
 }
 
-/** Settles like `work`, or rejects with the reason of the signal when it is aborted. The work continues. */
+/** Settles like `work`, or rejects with `signal.reason` when the signal is aborted. The work continues. */
 export function unlessAborted<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {
     const onAbort = () => reject(signal.reason);

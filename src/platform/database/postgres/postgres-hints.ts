@@ -11,7 +11,7 @@ function channelOf(url: string): string {
   return schema === undefined ? "threadmill" : `threadmill_${schema}`;
 }
 
-/** Hints of an interval are sent together, outside of transactions: a commit that notifies takes a lock of the whole database. */
+/** Hints of an interval are sent together, outside of transactions: a commit that notifies takes a database-wide lock. */
 const BATCH_MS = 10;
 
 /** Delay before a lost connection is reopened. Until then, all listeners poll. */
@@ -88,7 +88,7 @@ export class PostgresHints implements Hints {
       // The process may stop before the connection is open.
       if (this.#closed) return;
       const { message, code } = error as Error & { code?: string };
-      log.warn({ error: message }, "hint connection failed; polling until it is reopened");
+      log.warn({ error: message }, "notification connection failed; polling until the connection is restored");
       // A server without free connections does respond.
       if (code?.startsWith("53")) pool.resume();
       else if (!(await this.#poolResponds())) pool.suspend(message);
@@ -139,7 +139,7 @@ export class PostgresHints implements Hints {
     const text = "select pg_notify($1, payload) from unnest($2::text[]) as payload";
     await this.#options.pool
       .use((client) => client.query(text, [this.#channel, payloads]))
-      .catch((error: Error) => this.#options.log.debug({ error: error.message }, "hints not sent"));
+      .catch((error: Error) => this.#options.log.debug({ error: error.message }, "sending notifications failed"));
   }
 
   #receive(payload: string): void {

@@ -11,14 +11,19 @@ export interface PoolOptions {
   log: Log;
 }
 
-/** Maximum wait for a connection. */
-const ACQUIRE_MS = 4_000;
+/** Maximum wait for a connection. A database that does not respond is noticed after {@link CONNECT_MS}. */
+const ACQUIRE_MS = 30_000;
+/** Maximum wait in the queue of the pool and for a new connection, after which the caller is queued again. */
+const CONNECT_MS = 4_000;
 /** Delay after a refused connection while this process has none. */
 const RETRY_MS = 100;
 /** Interval at which a pool that has shrunk grows by one connection. */
 const GROW_MS = 10_000;
 /** Time that active queries have to finish when the pool closes. */
 const CLOSE_MS = 2_000;
+
+/** Whether the connections are in use, or a new one took too long. Errors of pg-pool, without a code. */
+const isTimeout = (error: unknown): boolean => /connection timeout|timeout exceeded/.test((error as Error).message);
 
 /** Whether the server or the role has too many connections. */
 const isFull = (error: unknown): boolean => (error as { code?: string }).code === "53300";
@@ -71,6 +76,12 @@ export class PostgresPool {
     return this.#suspended !== undefined;
   }
 
+  /** `waiting`: callers without a connection. */
+  get connections(): { active: number; idle: number; waiting: number } {
+    const { totalCount, idleCount, waitingCount } = this.#pool;
+    return { active: totalCount - idleCount, idle: idleCount, waiting: waitingCount };
+  }
+
   async close(): Promise<void> {
     clearInterval(this.#growing);
     const timer = setTimeout(() => this.#closeAll(), CLOSE_MS);
@@ -85,7 +96,7 @@ export class PostgresPool {
       ...config,
       min: 1,
       max: size,
-      connectionTimeoutMillis: ACQUIRE_MS,
+      connectionTimeoutMillis: CONNECT_MS,
       onConnect: async (client) => void (await client.query(prepare)),
     });
     // Without listeners, the error of a broken connection ends the process. The pool replaces the connection, but listens to idle
@@ -106,7 +117,10 @@ export class PostgresPool {
       try {
         return await this.#pool.connect();
       } catch (error) {
-        if (!isFull(error) || performance.now() > deadline) throw error;
+        if (performance.now() > deadline) throw error;
+        // While the server responds, requests wait: it and this process may only be busy.
+        if (isTimeout(error)) continue;
+        if (!isFull(error)) throw error;
         this.#shrink();
         if (this.#clients.size === 0) await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
       }

@@ -59,6 +59,17 @@ const dialect: Dialect = {
     case jsonb_typeof(value) when 'string' then 'text' when 'boolean' then value::text else jsonb_typeof(value) end as kind
     from jsonb_each((${json})::jsonb))`,
   jsonNumber: (column, path) => sql<number | null>`((${sql.ref(column)})::jsonb #>> ${path}::text[])::double precision`,
+  jsonCompare: (column, field, operator, value) => {
+    const member = sql`(${sql.ref(column)})::jsonb -> ${field}::text`;
+    const json = sql`${JSON.stringify(value)}::jsonb`;
+    const compared =
+      typeof value === "string" && operator !== "="
+        ? sql`((${sql.ref(column)})::jsonb ->> ${field}::text) collate "C" ${sql.raw(operator)} ${value}`
+        : sql`${member} ${sql.raw(operator)} ${json}`;
+    return sql<boolean>`coalesce(jsonb_typeof(${member}) = jsonb_typeof(${json}) and ${compared}, false)`;
+  },
+  matchingText: (text, pattern) => sql<string | null>`substring(${text}, ${pattern}::text)`,
+  joinNumbers: (number) => sql<string | null>`string_agg((${number})::text, ',')`,
   max_parameters: 60_000,
   isUniqueViolation: (error) => (error as { code?: string })?.code === "23505",
 };
@@ -68,8 +79,18 @@ const types: pg.CustomTypesConfig = {
   getTypeParser: (id, format) => (id === pg.types.builtins.INT8 ? Number : pg.types.getTypeParser(id, format)),
 };
 
+const DEFAULT_POOL_SIZE = 10;
+
+/** Maximum connections of {@link openPostgres}: those of the pool, and one for notifications. */
+export const maxConnections = (pool_size = DEFAULT_POOL_SIZE): number => pool_size + 1;
+
 /** Opens connections when they are needed. */
-export function openPostgres({ url, log, pool_size: size = 10, lease_ms = 4_000 }: PostgresOptions): Database {
+export function openPostgres({
+  url,
+  log,
+  pool_size: size = DEFAULT_POOL_SIZE,
+  lease_ms = 4_000,
+}: PostgresOptions): Database {
   const worker_id = randomInt(1, 2 ** 31 - 1);
   const config: pg.PoolConfig = {
     connectionString: withoutApplicationName(url),
@@ -100,6 +121,7 @@ export function openPostgres({ url, log, pool_size: size = 10, lease_ms = 4_000 
     hints,
     worker_id,
     isAvailable: () => !pool.isSuspended,
+    connections: () => pool.connections,
     write,
     writeNow(work) {
       const { connection } = hints;

@@ -12,7 +12,7 @@ const OWN_FOLDERS: ReadonlySet<string> = new Set(["control", "type-schemas", "ho
 
 /**
  * Creates a data folder that only the current user can read. Corrects the modes of an existing folder and its databases, which earlier
- * versions left readable. A folder with other files (/tmp, a home) keeps its mode.
+ * versions left readable. A folder with other files (/tmp, a home directory) keeps its mode.
  */
 export function restrictDataFolder(folder: string, log: Log): void {
   mkdirSync(folder, { recursive: true, mode: FOLDER_MODE });
@@ -26,7 +26,10 @@ export function restrictDataFolder(folder: string, log: Log): void {
     log.warn({ folder }, "data folder contains other files; its mode was not changed, so other users can list it");
 }
 
-/** Called before SQLite opens the file: SQLite creates the files beside a database with its mode. */
+/**
+ * Called before SQLite opens the file: SQLite creates the other files of a database, such as the write-ahead log, with the mode of this
+ * file.
+ */
 export function createPrivateFile(file: string): void {
   closeSync(openSync(file, "a", FILE_MODE));
 }

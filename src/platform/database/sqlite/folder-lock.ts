@@ -53,7 +53,7 @@ function lockExclusively(files: LockFiles, message: (pid: string) => string): ()
  * Like {@link lockFolder}, for processes that share the folder. Each of them keeps a read transaction open on `lock.db`, which prevents an
  * exclusive lock.
  *
- * @param onExclusive called before, under an exclusive lock, if no other process holds the folder
+ * @param onExclusive called first, under an exclusive lock, if no other process holds the folder
  */
 export async function shareFolder(folder: string, onExclusive: () => Promise<void>): Promise<() => void> {
   const files = filesOf(folder);

@@ -41,7 +41,7 @@ export class GroupCommit {
   }
 
   add<T>(run: (tx: Tx) => Promise<T>): Promise<T> {
-    // An OAuth provider may respond after the service has stopped.
+    // A write may arrive after the service has stopped, for example when an OAuth provider responds late.
     if (!this.#connection.isOpen) return Promise.reject(new Error("The database is closed."));
     return new Promise<T>((resolve, reject) => {
       this.#queue.push({ run, resolve: resolve as (value: unknown) => void, reject });

@@ -25,6 +25,7 @@ export function connect({ file, busy_timeout_ms, synchronous, cache_mb, now }: C
   connection.function("text_contains", { deterministic: true }, (text, part) =>
     text === null ? null : Number(String(text).toLowerCase().includes(String(part))),
   );
+  connection.function("matching_text", { deterministic: true }, matchingText());
   connection.function("json_text", { deterministic: true }, (json, field) => fieldText(json, String(field)));
   return connection;
 }
@@ -50,6 +51,15 @@ function jsonContains(): (whole: SQLInputValue, part: SQLInputValue) => number {
       matchers.set(part, isIn);
     }
     return isIn(JSON.parse(String(whole ?? "null"))) ? 1 : 0;
+  };
+}
+
+/** Compiles an expression once for all rows. */
+function matchingText(): (text: SQLInputValue, pattern: SQLInputValue) => string | null {
+  let last = { pattern: "", expression: /(?:)/ };
+  return (text, pattern) => {
+    if (last.pattern !== pattern) last = { pattern: String(pattern), expression: new RegExp(String(pattern)) };
+    return last.expression.exec(String(text))?.[0] ?? null;
   };
 }
 

@@ -102,6 +102,17 @@ const dialect: Dialect = {
     sql<
       number | null
     >`json_extract(${sql.ref(column)}, ${`$${path.map((part) => `.${JSON.stringify(part)}`).join("")}`})`,
+  jsonCompare: (column, field, operator, value) => {
+    const path = `$.${JSON.stringify(field)}`;
+    const type = sql`json_type(${sql.ref(column)}, ${path})`;
+    // JSON true and false are 1 and 0 in SQLite, so their type decides.
+    if (typeof value === "boolean" || value === null) return sql<boolean>`coalesce(${type} = ${String(value)}, false)`;
+    const types = typeof value === "string" ? sql`('text')` : sql`('integer', 'real')`;
+    return sql<boolean>`coalesce(${type} in ${types}
+      and json_extract(${sql.ref(column)}, ${path}) ${sql.raw(operator)} ${value}, false)`;
+  },
+  matchingText: (text, pattern) => sql<string | null>`matching_text(${text}, ${pattern})`,
+  joinNumbers: (number) => sql<string | null>`group_concat(${number})`,
   max_parameters: 32_000,
   isUniqueViolation: (error) => /UNIQUE constraint failed/.test((error as Error)?.message),
 };
@@ -161,7 +172,7 @@ const MIN_CHECKPOINT_BYTES = 4 * 1024 * 1024;
 
 /**
  * Copies the write-ahead log into the database in a thread. On the serving thread this took 20 % of the time under load. The thread never
- * blocks a writer. The less frequent checkpoints of the writer copy the rest, also when the thread fails.
+ * blocks a writer. The less frequent checkpoints of the writer copy the rest, even if the thread fails.
  */
 function walCheckpointer(file: string): BackgroundService {
   const thread = new WorkerRpc<CheckpointOperations>({

@@ -23,7 +23,7 @@ export class GrowingBytes {
     this.#length = length;
   }
 
-  /** Returns the bytes as text, with U+FFFD for invalid UTF-8, and empties the buffer. The capacity stays. */
+  /** Returns the bytes as text, with U+FFFD for invalid UTF-8, and empties the buffer. The capacity is kept. */
   takeText(): string {
     const text = this.#bytes.toString("utf8", 0, this.#length);
     this.#length = 0;

@@ -118,10 +118,10 @@ export class JsonRows {
   }
 
   #takeKey(text: string, from: number): void {
-    this.#key = parseAt(text, from, "key") as string;
+    this.#key = parseAt(text, from, "the key") as string;
     this.#keyText = text;
     if (this.#key === this.#options.array) {
-      if (this.#isFound) throw new JsonError(`has a second member ${JSON.stringify(this.#key)} at byte ${from}`);
+      if (this.#isFound) throw new JsonError(`has a duplicate key ${JSON.stringify(this.#key)} at byte ${from}`);
       this.#isFound = true;
     }
     this.#state = "after key";
@@ -172,7 +172,7 @@ function parseAt(text: string, from: number, what: string, before = ""): unknown
     const reason = error.message.replace(/ in JSON at position (\d+)( \(line.*\))?$/, (_, position) => {
       return ` at byte ${from + Buffer.byteLength(text.slice(0, Number(position))) - Buffer.byteLength(before)}`;
     });
-    throw new JsonError(`has a ${what} at byte ${from} that ${reason}`);
+    throw new JsonError(`has an error in ${what} at byte ${from}: it ${reason}`);
   }
 }
 
@@ -191,7 +191,10 @@ type State =
   | "after row"
   | "end";
 
-/** The state after each allowed byte, by the character of the same number. "value": the byte begins a key, a member or a row. */
+/**
+ * The state after each allowed byte. The keys are the characters whose codes are the bytes. "value": the byte begins a key, a member or a
+ * row.
+ */
 interface Rule {
   expected: string;
   next: Record<string, State | "value">;

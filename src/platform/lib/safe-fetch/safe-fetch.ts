@@ -14,7 +14,8 @@ import {
 /**
  * Fetches a URL that a caller has supplied, with its complete body.
  *
- * @throws FetchRefusedError if the rules forbid the request; FetchFailedError without a response; the reason of the signal in `init`
+ * @throws FetchRefusedError if the rules forbid the request; FetchFailedError without a response; the reason of `init.signal` when it is
+ * aborted
  */
 export type SafeFetch = (url: string | URL, init?: RequestInit) => Promise<Response>;
 
@@ -35,7 +36,7 @@ export function createSafeFetch(rules: FetchRules, limits: FetchLimits, lookup: 
       if (error instanceof FetchRefusedError || error instanceof FetchFailedError) throw error;
       if (request.signal.aborted) throw request.signal.reason;
       if (deadline.aborted) throw new FetchFailedError("timeout", `No response within ${limits.timeout_ms} ms.`);
-      throw new FetchFailedError("unreachable", "The connection failed, or the server did not respond.", error);
+      throw new FetchFailedError("unreachable", "The connection failed or was closed without a response.", error);
     }
   };
 }
@@ -61,8 +62,8 @@ const mayFollow = (from: URL, to: URL, rules: FetchRules): boolean =>
 interface FetchLimits {
   /** Total time, from DNS resolution to the last byte, over all redirects. */
   timeout_ms: number;
-  /** Maximum size of the decompressed body. */
-  max_bytes: number;
+  /** Maximum size of the decompressed body. `ignore_body`: the response has none, and the connection is closed after the headers. */
+  max_bytes: number | "ignore_body";
 }
 
 /** Shared by all requests of a redirect chain. */
@@ -78,7 +79,7 @@ async function sendRequest({ rules, limits, lookup, signal }: FetchContext, hop:
   const addresses = await unlessAborted(signal, resolve(hop.url.hostname, lookup));
   // If one address is forbidden, all are: which one a connection uses is undefined.
   if (addresses.length === 0 || !addresses.every(({ address }) => mayConnect(address, hop.url.protocol, rules)))
-    throw new FetchRefusedError("The URL must name a host on the public internet.");
+    throw new FetchRefusedError("The URL must refer to a host on the public internet.");
   // Loaded with the first fetch, which saves 60 ms at startup.
   const { Agent, fetch } = await import("undici");
   const agent = new Agent({ pipelining: 0, connect: { lookup: pinnedLookup(addresses), timeout: limits.timeout_ms } });
@@ -86,7 +87,8 @@ async function sendRequest({ rules, limits, lookup, signal }: FetchContext, hop:
     const { method, body = null } = hop;
     const headers = [...hop.headers] as [string, string][];
     const response = await fetch(hop.url, { method, headers, body, redirect: "manual", dispatcher: agent, signal });
-    const bytes = await readBody(response.body, limits.max_bytes);
+    const { max_bytes } = limits;
+    const bytes = max_bytes === "ignore_body" ? null : await readBody(response.body, max_bytes);
     const { status, statusText } = response;
     const whole = new Response(BODILESS_STATUSES.has(status) ? null : bytes, {
       status,
@@ -176,6 +178,8 @@ function headersFor(headers: Headers, { dropBody, crossOrigin }: { dropBody: boo
 export interface FetchRules {
   /** Permits http and https to loopback addresses, for development and tests. */
   allow_loopback: boolean;
+  /** Permits http and every port of public hosts. The caller has its own rules for both. */
+  allow_http_and_all_ports?: boolean;
 }
 
 /** Names of home and company networks and of cloud metadata services. */
@@ -187,16 +191,18 @@ export function urlRefusal(url: string, rules: FetchRules): string | undefined {
   if (!URL.canParse(url)) return "The URL must be absolute, such as https://example.com/path.";
   const { protocol, username, password, port, hostname } = new URL(url);
   const local = rules.allow_loopback && isLoopbackHost(hostname);
-  if (protocol !== "https:" && !(local && protocol === "http:")) return "The URL must begin with https://.";
+  const mayUseHttp = local || rules.allow_http_and_all_ports;
+  if (protocol !== "https:" && !(mayUseHttp && protocol === "http:")) return "The URL must begin with https://.";
   if (username !== "" || password !== "") return "The URL must not contain a user name or a password.";
   if (local) return undefined;
-  if (!isPublicHost(hostname)) return "The URL must name a host on the public internet.";
+  if (!isPublicHost(hostname)) return "The URL must refer to a host on the public internet.";
   // The URL parser removes port 443. Other ports below 1024 belong to services that could misinterpret a request.
-  if (port !== "" && Number(port) < 1024) return "The URL must use port 443, or a port of at least 1024.";
+  if (port !== "" && Number(port) < 1024 && !rules.allow_http_and_all_ports)
+    return "The URL must use port 443, or port 1024 or higher.";
   return undefined;
 }
 
-/** The URL parser has already normalized `0x7f.1`, `2130706433` and full-width digits to `127.0.0.1`. */
+/** The URL parser has already normalized forms such as `0x7f.1`, `2130706433` and full-width digits. */
 function isPublicHost(hostname: string): boolean {
   const address = addressOfHost(hostname);
   if (address !== undefined) return isPublicAddress(address);
@@ -205,14 +211,15 @@ function isPublicHost(hostname: string): boolean {
 }
 
 const mayConnect = (address: string, protocol: string, rules: FetchRules): boolean =>
-  (rules.allow_loopback && isLoopbackAddress(address)) || (protocol === "https:" && isPublicAddress(address));
+  (rules.allow_loopback && isLoopbackAddress(address)) ||
+  ((protocol === "https:" || rules.allow_http_and_all_ports === true) && isPublicAddress(address));
 
 /** The rules forbid the request. The message is for the caller and reveals nothing about the target. */
 export class FetchRefusedError extends Error {
   override name = "FetchRefusedError";
 }
 
-/** The request had no usable response. The message is for the caller, the cause for the log. */
+/** The request got no usable response. The message is for the caller, the cause for the log. */
 export class FetchFailedError extends Error {
   override name = "FetchFailedError";
   readonly reason: "timeout" | "too_large" | "unreachable";
