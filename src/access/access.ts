@@ -31,7 +31,8 @@ interface AccessOptions extends Pick<VaultContext, "database" | "log"> {
   /** API keys from environment variables. */
   api_keys: readonly string[];
   issuer: OidcIssuer | undefined;
-  is_loopback: boolean;
+  /** Whether callers need no key until the first one exists. */
+  may_be_open: boolean;
 }
 
 /** Grant for an open service and for keys from environment variables: access lasts as long as the process. */
@@ -61,13 +62,13 @@ export class Access implements BackgroundService {
   /** Whether the service may be open. Permanently false after the first credential is configured or created. */
   #mayBeOpen: boolean;
 
-  constructor({ database, log, api_keys, issuer, is_loopback }: AccessOptions) {
+  constructor({ database, log, api_keys, issuer, may_be_open }: AccessOptions) {
     this.#database = database;
     this.#log = log;
     this.#issuer = issuer;
     this.#grants = new GrantWatch({ database, log });
     this.#digests = api_keys.map(digestOf);
-    this.#mayBeOpen = is_loopback && api_keys.length === 0 && issuer === undefined;
+    this.#mayBeOpen = may_be_open && api_keys.length === 0 && issuer === undefined;
   }
 
   start(): void {
@@ -98,12 +99,22 @@ export class Access implements BackgroundService {
     return this.#revocableAdmission(grant, { tenant_id: member.tenant_id, user_id, scopes });
   }
 
+  /** Like {@link admit}, but undefined if there is no valid key or JWT. */
+  async admitIfValid(credentials: Credentials): Promise<Admission | undefined> {
+    try {
+      return await this.admit(credentials);
+    } catch (error) {
+      if (error instanceof ApiError && error.code === "unauthorized") return undefined;
+      throw error;
+    }
+  }
+
   #revocableAdmission(grant: Grant, caller: Caller): Admission {
     return { caller, onEnd: (listener) => this.#grants.watch(grant, listener), isLimited: true };
   }
 
   /**
-   * Whether every local client has full access because no key was ever created. Another process can create a key at any time, so each
+   * Whether every local client has full access because no key has ever been created. Another process can create a key at any time, so each
    * call queries the database (7 µs on SQLite) until a key exists.
    */
   async isOpen(): Promise<boolean> {
@@ -132,7 +143,7 @@ export class Access implements BackgroundService {
     this.#database
       .write((tx) => touchApiKey(tx, key_id, TOUCH_INTERVAL_MS))
       .catch((error: Error) =>
-        this.#log.warn({ key_id, error: error.message }, "update of an API key's last_used_at failed"),
+        this.#log.warn({ key_id, error: error.message }, "updating an API key's last_used_at failed"),
       )
       .finally(() => this.#touching.delete(key_id));
   }
@@ -145,7 +156,7 @@ export class Access implements BackgroundService {
     return { tenant_id, user_id: "admin", scopes: SCOPES };
   }
 
-  /** The user's membership in the requested workspace, or in the only workspace of the user. */
+  /** The user's membership in the requested workspace, or in the user's only workspace. */
   async #memberOf(user_id: string, requested: string | undefined): Promise<WorkspaceMemberRow> {
     const { read } = this.#database;
     if (requested) {

@@ -80,7 +80,7 @@ export class GrantWatch implements BackgroundService {
   #check(): void {
     this.#isCheckRequested = this.#watched.size > 0;
     this.#checking ??= this.#checkWhileRequested()
-      .catch((error) => this.#log.warn({ error }, "access check of open responses failed"))
+      .catch((error) => this.#log.warn({ error }, "access check for open responses failed"))
       .finally(() => {
         this.#checking = undefined;
       });

@@ -3,3 +3,4 @@ export type { Access, Admission } from "./access.ts";
 export type { VaultContext } from "./context.ts";
 export type { AadContext, Seal } from "./encryption/seal.ts";
 export { listWorkspaces } from "./storage/workspaces.ts";
+export { isOperator } from "./workspaces.ts";

@@ -43,7 +43,7 @@ export class OidcIssuer {
     const unknown = configured.find((name) => !SCOPES.includes(name as Scope));
     if (unknown !== undefined)
       throw new ConfigError(
-        `THREADMILL_OIDC_SCOPES has the unknown scope "${unknown}". Valid scopes: ${SCOPES.join(", ")}.`,
+        `THREADMILL_OIDC_SCOPES contains the unknown scope "${unknown}". Valid scopes: ${SCOPES.join(", ")}.`,
       );
   }
 
@@ -95,7 +95,7 @@ export class OidcIssuer {
     if (!response.ok) throw new Error(`${url} returned status ${response.status}.`);
     const document = (await response.json()) as { issuer?: unknown; jwks_uri?: unknown };
     if (document.issuer !== issuer)
-      throw new Error(`${url} names the issuer "${document.issuer}", but THREADMILL_OIDC_ISSUER is "${issuer}".`);
+      throw new Error(`${url} contains the issuer "${document.issuer}", but THREADMILL_OIDC_ISSUER is "${issuer}".`);
     const keys = URL.parse(String(document.jwks_uri));
     if (!keys || !this.#isPermitted(keys))
       throw new Error(`${url} has a jwks_uri that is not allowed: "${document.jwks_uri}".`);

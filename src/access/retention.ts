@@ -16,5 +16,7 @@ export function retention(
   const deleteAll = async () => {
     while ((await database.write((tx) => deleteBatch(tx, BATCH_SIZE))) === BATCH_SIZE);
   };
-  return periodicService(interval_ms, deleteAll, (error) => log.error({ error, table }, "deletion of old rows failed"));
+  return periodicService(interval_ms, deleteAll, (error) =>
+    log.error({ error, table }, "deleting expired rows failed"),
+  );
 }

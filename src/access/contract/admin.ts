@@ -13,26 +13,26 @@ const userId = z
   .string()
   .min(1)
   .max(256)
-  .openapi({ description: "User ID: the `sub` of a JWT, or the owner of API keys." });
+  .openapi({ description: "User ID: the `sub` claim of a JWT, or the owner of an API key." });
 
 const scopes = z.array(z.enum(SCOPES)).min(1);
 
 export const ApiKey = z
   .object({
-    id: z.string().openapi({ description: "Public part of the key, between `tmk_` and the next `_`." }),
+    id: z.string().openapi({ description: "Public part of the key: the characters between `tmk_` and the next `_`." }),
     tenant_id: uuid,
     user_id: userId,
     name: z.string(),
     scopes,
     created_at: timestamp,
-    last_used_at: timestamp.nullable().openapi({ description: "Time of last use, with a resolution of one minute." }),
+    last_used_at: timestamp.nullable().openapi({ description: "Time of last use, accurate to one minute." }),
     revoked_at: timestamp.nullable(),
   })
   .openapi("ApiKey");
 export type ApiKey = z.infer<typeof ApiKey>;
 
 export const NewApiKey = ApiKey.extend({
-  key: z.string().openapi({ description: "The API key. Only this response contains it." }),
+  key: z.string().openapi({ description: "The API key. It is returned only once, in this response." }),
 }).openapi("NewApiKey");
 export type NewApiKey = z.infer<typeof NewApiKey>;
 
@@ -54,7 +54,7 @@ const workspaceName = z
   .string()
   .min(1)
   .max(256)
-  .refine((name) => !z.guid().safeParse(name).success, "the name of a workspace must not be a UUID");
+  .refine((name) => !z.guid().safeParse(name).success, "a workspace name must not be a UUID");
 
 export const WorkspaceCreate = z
   .object({
@@ -64,9 +64,9 @@ export const WorkspaceCreate = z
   .openapi("WorkspaceCreate");
 export type WorkspaceCreate = z.output<typeof WorkspaceCreate>;
 
-const role = z
-  .enum(ROLES)
-  .openapi({ description: "Role for requests with a JWT. An `admin` has all scopes in the workspace." });
+const role = z.enum(ROLES).openapi({
+  description: "Role of the user in requests authenticated with a JWT. An `admin` has all scopes in the workspace.",
+});
 
 export const Member = z.object({ user_id: userId, role, created_at: timestamp }).openapi("Member");
 export type Member = z.infer<typeof Member>;
@@ -99,7 +99,7 @@ export const adminRoutes = {
     ...operation("revokeApiKey", "delete", "/admin/keys/{key_id}"),
     summary: "Revoke an API key",
     description:
-      "New requests with the key are rejected immediately. Open streams that use the key end within one second.",
+      "New requests with the key are rejected immediately. Open streams that use the key are closed within one second.",
     request: { params: z.object({ key_id: z.string() }) },
     responses: { 204: { description: "The key is revoked." }, ...errorResponses(404) },
   }),
@@ -142,7 +142,7 @@ export const adminRoutes = {
   }),
 } as const;
 
-/** Head of the OpenAPI document. */
+/** The OpenAPI document without its paths and schemas. */
 export const adminDocument = {
   openapi: "3.1.0",
   info: {
@@ -150,6 +150,6 @@ export const adminDocument = {
     version: "0.1.0",
     description:
       "API keys, workspaces and members. Requires the scope `admin`. Administrators of the default workspace manage all " +
-      "workspaces, other administrators only their own. A 422 lists every invalid field; other errors have the body `{detail}`.",
+      "workspaces; other administrators manage only their own. A 422 response lists every invalid field; other errors have the body `{detail}`.",
   },
 };

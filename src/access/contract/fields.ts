@@ -24,7 +24,7 @@ export const nullish = <T extends z.ZodType>(schema: T) => nullable(schema).opti
 
 type Tag = "Auth Service (v2)" | "Agent Connections (v2)";
 
-/** Operations of the routes below a tag of the OpenAPI document. */
+/** Declares the operations of routes that the OpenAPI document lists under a tag. */
 export const operationsOf =
   (tag: Tag) =>
   <M extends "get" | "post" | "patch" | "delete", P extends string>(name: string, method: M, path: P) => ({

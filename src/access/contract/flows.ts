@@ -32,7 +32,7 @@ export const AuthenticateRequest = z
       description: "ID of the user's token to return. No other token is returned.",
     }),
     is_default: withDefault(laxBoolean, true).openapi({
-      description: "Whether a new token becomes the user's default token at the provider.",
+      description: "Whether a new token becomes the user's default token for the provider.",
     }),
   })
   .openapi("AuthenticateRequest");
@@ -63,7 +63,7 @@ export type WaitAnswer = z.infer<typeof WaitAnswer>;
 const page = {
   302: { description: "Redirect to a page that shows the result." },
   400: {
-    description: "Error page: no open authorization matches the request.",
+    description: "Error page: no pending authorization matches the request.",
     content: { "text/html": { schema: z.string() } },
   },
 };
@@ -108,14 +108,17 @@ export const flowRoutes = {
   /** A long poll: responds when the flow has ended or after `timeout` seconds. */
   waitForAuthentication: createRoute({
     ...operation("wait_for_auth_completion", "get", "/v2/auth/wait/{auth_id}"),
-    summary: "Wait until an authorization ends",
+    summary: "Wait for an authorization to complete",
     request: {
       params: z.object({ auth_id: text }),
       query: z.object({
         timeout: laxInt({}).default(30).openapi({ default: 30, description: "Timeout in seconds, at most 600." }),
       }),
     },
-    responses: { 200: jsonResponse(WaitAnswer, "The result of the authorization, or `timeout`."), ...refusals() },
+    responses: {
+      200: jsonResponse(WaitAnswer, "The result of the authorization, or `timeout` if it is still pending."),
+      ...refusals(),
+    },
   }),
   /** The redirect URI. A browser sends no API key; the state authenticates the request. */
   oauthCallback: createRoute({
@@ -124,25 +127,27 @@ export const flowRoutes = {
     summary: "OAuth redirect URI for browsers",
     request: {
       params: providerParams,
-      query: returnedQuery.extend({ iss: optional(text).openapi({ description: "RFC 9207." }) }),
+      query: returnedQuery.extend({
+        iss: optional(text).openapi({ description: "Issuer of the response (RFC 9207)." }),
+      }),
     },
     responses: { ...page, ...refusals() },
   }),
-  /** For web apps that receive the redirect themselves and forward the parameters with the credentials of the user. */
+  /** For web apps that receive the redirect themselves and forward the parameters with the user's credentials. */
   postOauthCallback: createRoute({
     ...operation("oauth_callback_post", "post", "/v2/auth/callback/{provider_id}"),
-    summary: "Complete an authorization with the parameters of the redirect",
+    summary: "Complete an authorization with the query parameters of the redirect",
     request: {
       params: providerParams,
       body: jsonBody(z.object({ code: text, state: text }).openapi("OAuthCallback")),
     },
     responses: { 200: jsonResponse(Connected, "The token is stored."), ...refusals(400) },
   }),
-  /** GitHub redirects here after the installation of an app. */
+  /** GitHub redirects here after an app has been installed. */
   oauthSetup: createRoute({
     ...operation("oauth_setup", "get", "/v2/auth/setup/{provider_id}"),
     security: [],
-    summary: "Setup URL of a GitHub App",
+    summary: "Show the result page after the setup of a GitHub App",
     request: {
       params: providerParams,
       query: returnedQuery.extend({

@@ -79,7 +79,7 @@ export const providerRoutes = {
   }),
   createProvider: createRoute({
     ...operation("create_oauth_provider", "post", "/v2/auth/providers"),
-    summary: "Create an OAuth provider. Fails with 409 if the provider_id exists in the workspace",
+    summary: "Create an OAuth provider. Fails with 409 if the provider_id already exists in the workspace",
     request: { body: jsonBody(ProviderCreate) },
     responses: { 200: provider, ...refusals(409) },
   }),
@@ -91,7 +91,7 @@ export const providerRoutes = {
   }),
   updateProvider: createRoute({
     ...operation("update_oauth_provider", "patch", "/v2/auth/providers/{provider_id}"),
-    summary: "Update an OAuth provider. A change of the client or of a URL cancels open flows",
+    summary: "Update an OAuth provider. Changing the client or a URL cancels pending authorizations",
     request: { params: providerParams, body: jsonBody(ProviderUpdate) },
     responses: { 200: provider, ...refusals(404) },
   }),

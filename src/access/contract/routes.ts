@@ -15,15 +15,15 @@ export const authServiceRoutes = {
   connections: connectionRoutes,
 } as const;
 
-/** Head of the OpenAPI document. */
+/** The OpenAPI document without its paths and schemas. */
 export const authServiceDocument = {
   openapi: "3.1.0",
   info: {
     title: "Threadmill control plane",
     version: "0.1.0",
     description:
-      "OAuth providers, and users' tokens for their agents. A 422 lists every invalid field; other errors have the body " +
-      "`{detail}`, including 401 (no valid key), 413 (body too large) and 503 (retry). Unknown body fields and query " +
+      "OAuth providers and users' tokens for their agents. A 422 response lists every invalid field. All other errors, including " +
+      "401 (missing or invalid key), 413 (body too large) and 503 (retry later), have the body `{detail}`. Unknown body fields and query " +
       "parameters are ignored.",
   },
   tags: [

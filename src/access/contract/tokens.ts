@@ -59,30 +59,33 @@ export const tokenRoutes = {
   }),
   deleteTokens: createRoute({
     ...operation("delete_oauth_tokens_for_user", "delete", "/v2/auth/tokens"),
-    summary: "Delete all tokens of the caller at a provider, for all agents",
+    summary: "Delete all of the caller's tokens for a provider",
     request: { query: providerParams },
     responses: {
-      200: jsonResponse(TokensDeleted, "All tokens of the caller at the provider are deleted."),
+      200: jsonResponse(TokensDeleted, "The caller's tokens for the provider are deleted."),
       ...refusals(),
     },
   }),
   checkTokenExists: createRoute({
     ...operation("check_oauth_token_exists", "get", "/v2/auth/tokens/exists"),
-    summary: "Check whether the caller has a token at a provider",
+    summary: "Check whether the caller has a token for a provider",
     request: { query: providerParams },
     responses: {
       200: jsonResponse(
         z.object({ has_token: z.boolean() }).openapi("OAuthTokenStatusResponse"),
-        "Whether the caller has a token at the provider.",
+        "Whether the caller has a token for the provider.",
       ),
       ...refusals(),
     },
   }),
   checkTokensExist: createRoute({
     ...operation("check_oauth_tokens_exist_batch", "post", "/v2/auth/tokens/exists/batch"),
-    summary: "Check at which providers the caller has a token",
+    summary: "Check which providers the caller has a token for",
     request: { body: jsonBody(Batch) },
-    responses: { 200: jsonResponse(BatchAnswer, "A boolean for each requested provider."), ...refusals() },
+    responses: {
+      200: jsonResponse(BatchAnswer, "For each requested provider, whether the caller has a token."),
+      ...refusals(),
+    },
   }),
   importToken: createRoute({
     ...operation("import_oauth_token", "post", "/v2/auth/tokens/import"),
@@ -110,7 +113,7 @@ export const tokenRoutes = {
   }),
   listTokenEvents: createRoute({
     ...operation("list_token_events_for_user", "get", "/v2/auth/token-events"),
-    summary: "List events of the caller's tokens",
+    summary: "List the caller's token events",
     request: {
       query: optionalProvider.extend({ limit: laxInt({ ge: 1, le: 200 }).default(50).openapi({ default: 50 }) }),
     },

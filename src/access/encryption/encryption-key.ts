@@ -22,10 +22,10 @@ export const generateEncryptionKey = (): EncryptionKey => keyFromBytes(randomByt
 
 export const keyToBase64 = ({ key }: EncryptionKey): string => key.export().toString("base64");
 
-/** @throws ConfigError with the source `where`, never with the key */
+/** @throws ConfigError whose message names the source `where` and never contains the key */
 export function parseEncryptionKey(text: string, where: string): EncryptionKey {
   const bytes = Buffer.from(text, "base64");
-  // The decoder ignores invalid characters, so a typing error would produce a different key.
+  // The decoder ignores invalid characters, so a typo would produce a different key.
   if (bytes.length === KEY_BYTES && bytes.toString("base64") === text.padEnd(44, "=")) return keyFromBytes(bytes);
   throw new ConfigError(`${where} is not a 32-byte key in base64: generate a key with "${KEY_GENERATION_COMMAND}".`);
 }

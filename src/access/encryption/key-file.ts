@@ -10,7 +10,7 @@ import {
   requireKeys,
 } from "./encryption-key.ts";
 
-const HEADING = `# Encryption keys of Threadmill: 32 bytes in base64, one key per line. The first key encrypts, all keys decrypt.
+const HEADING = `# Encryption keys of Threadmill: 32 bytes in base64, one key per line. The first key encrypts; all keys decrypt.
 # Keep a backup: without this file, the secrets in the database cannot be decrypted and Threadmill does not start.
 `;
 
@@ -99,7 +99,7 @@ export class KeyFile {
     let file: number | undefined;
     try {
       file = fs.openSync(this.path, "r");
-      // From the same open file, because a rotation can replace the file at any time.
+      // Both are read from the same open file, because a rotation can replace the file at any time.
       return { version: versionOf(fs.fstatSync(file)), text: fs.readFileSync(file, "utf8") };
     } catch (error) {
       throw new ConfigError(

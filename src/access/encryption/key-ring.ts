@@ -41,8 +41,7 @@ export class KeyRing implements Seal {
 
   open(sealed: string, aad: AadContext): string {
     const key_id = SEALED.exec(sealed)?.[1];
-    if (key_id === undefined)
-      throw new SealError(aad, undefined, "the stored value is not in the format of an encrypted value");
+    if (key_id === undefined) throw new SealError(aad, undefined, "the stored value is not an encrypted value");
     if (!this.#find(key_id)) this.reloadIfChanged();
     const key = this.#find(key_id);
     if (key) return openWith(key, sealed, aad);
@@ -81,7 +80,7 @@ export function openWith({ key_id, key }: EncryptionKey, sealed: string, aad: Aa
     new SealError(aad, key_id, "the stored value was modified, or was encrypted for another row, column or workspace");
   const [, id, text = ""] = SEALED.exec(sealed) ?? [];
   const bytes = Buffer.from(text, "base64url");
-  // The decoder ignores the last bits of the last character, so that two texts decode to the same bytes.
+  // The decoder ignores the last bits of the last character, so two different texts can decode to the same bytes.
   const isWellFormed = id === key_id && bytes.length >= NONCE_BYTES + TAG_BYTES && bytes.toString("base64url") === text;
   if (!isWellFormed) throw mismatch();
   const decipher = createDecipheriv(CIPHER, key, bytes.subarray(0, NONCE_BYTES), { authTagLength: TAG_BYTES });

@@ -17,7 +17,7 @@ export interface KeySettings {
 /** The variable with a path has the suffix `_FILE`. */
 export const KEYS_VARIABLE = "THREADMILL_ENCRYPTION_KEYS";
 
-/** @throws ConfigError if both variables are set, or none on Postgres, where several processes must share the keys */
+/** @throws ConfigError if both variables are set, or if neither is set on Postgres, where several processes must share the keys */
 export function keySourceOf(settings: KeySettings): KeySource {
   const { encryption_keys: keys, encryption_keys_file: path, data_dir, database_url } = settings;
   if (keys.length > 0 && path !== undefined)

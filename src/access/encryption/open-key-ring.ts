@@ -61,7 +61,7 @@ export async function checkKeys(database: Database, keys: readonly EncryptionKey
     const missing = [...rows.values()].filter((row) => row.retired_at === null && !ids.has(row.key_id));
     if (missing.length > 0) {
       throw new ConfigError(
-        `${database.description} uses ${idsOf(missing)}, which ${where} does not contain: add the key after the first key. If no secret is encrypted with this key, run "threadmill keys rotate-encryption --retire".`,
+        `${database.description} uses ${idsOf(missing)}, which ${where} does not contain: add each missing key after the first key. If no secret is encrypted with a missing key, run "threadmill keys rotate-encryption --retire".`,
       );
     }
     for (const key of keys) await checkKey(tx, key, rows.get(key.key_id));
@@ -80,7 +80,7 @@ async function checkKey(tx: Tx, key: EncryptionKey, row: EncryptionKeyRow | unde
     if (openWith(key, row.check_value, aad) === CHECK_TEXT) return;
   } catch {}
   throw new ConfigError(
-    `The check value of the encryption key ${key_id} in the table encryption_keys does not match the key: restore the database that belongs to this key.`,
+    `The encryption key ${key_id} does not match its check value in the table encryption_keys: restore the original key, or the database that was encrypted with this key.`,
   );
 }
 

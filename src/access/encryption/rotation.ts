@@ -17,7 +17,7 @@ const BATCH_SIZE = 200;
 
 export interface RotationProgress {
   table: SealedColumn["table"];
-  /** Number of the table's values that were encrypted again. */
+  /** Number of the table's values that were re-encrypted. */
   texts: number;
 }
 
@@ -31,7 +31,7 @@ export async function isRotationPending(database: Database, ring: KeyRing): Prom
 }
 
 /**
- * Seals all texts of other keys with the first key. It can run while services run, and be repeated after an interruption: a text is
+ * Reseals all texts of other keys with the first key. It can run while services run, and be repeated after an interruption: a text is
  * replaced only if it has not changed since it was read.
  *
  * @returns an error for each text that could not be opened and stays unchanged
@@ -103,7 +103,7 @@ export async function countByKey(database: Pick<Database, "read">): Promise<Map<
   return counts;
 }
 
-/** Retires the keys without sealed texts, except one, and returns their ids. A service can start without a retired key. */
+/** Retires the keys without sealed texts, except the key `except`, and returns their ids. A service can start without a retired key. */
 export function retireUnused(database: Database, except?: string): Promise<string[]> {
   return database.write(async (tx) => {
     const used = await countByKey({ read: tx });

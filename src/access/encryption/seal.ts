@@ -32,5 +32,5 @@ export class SealError extends Error {
 export const noEncryption: Seal = { seal: failWithoutKeys, open: failWithoutKeys };
 
 function failWithoutKeys(): never {
-  throw new Error("This process serves only the agent server and has no encryption keys.");
+  throw new Error("This process runs only the agent server (--only agents), which has no access to encryption keys.");
 }

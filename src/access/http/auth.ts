@@ -2,27 +2,48 @@ import type { MiddlewareHandler } from "hono";
 import { type Caller, mayUse, type Scope } from "../../platform/contract/caller.ts";
 import { ApiError } from "../../platform/errors.ts";
 import { pathBelow } from "../../platform/http/base-url.ts";
-import type { Env } from "../../platform/http/route.ts";
-import { type Access, type Credentials, permanentAdmission } from "../access.ts";
+import type { Authorize, Env } from "../../platform/http/route.ts";
+import { type Access, type Admission, type Credentials, permanentAdmission } from "../access.ts";
 import { isPublic, scopeOf } from "./scopes.ts";
+
+/** Authenticates and authorizes the users of the agent server with code of the project. */
+export interface CustomAuthentication {
+  authenticate(request: Request): Promise<Caller>;
+  authorize: Authorize;
+}
 
 /**
  * Precedes routing and validation, so that an unauthorized client learns neither which routes exist nor the format of their bodies.
  * Public paths have no caller.
  *
  * @param max_open maximum number of open responses per user
+ * @param custom undefined if the project has no authentication handler
  */
-export function authenticate(access: Access, prefix: string, max_open: number): MiddlewareHandler<Env> {
+export function authenticate(
+  access: Access,
+  prefix: string,
+  max_open: number,
+  custom: CustomAuthentication | undefined,
+): MiddlewareHandler<Env> {
   const answers = new OpenResponseLimit(max_open);
   return async (context, next) => {
     const path = pathBelow(prefix, context.req.path);
     if (path !== undefined && isPublic(context.req.method, path)) return next();
     const internal = context.env?.caller;
+    const scope = path === undefined ? undefined : scopeOf(path, context.req.method);
+    const credentials = credentialsOf((name) => context.req.header(name));
     const { caller, onEnd, isLimited } = internal
       ? permanentAdmission(internal)
-      : await access.admit(credentialsOf((name) => context.req.header(name)));
-    const scope = path === undefined ? undefined : scopeOf(path, context.req.method);
+      : custom && (scope ?? "agents") === "agents"
+        ? await admitToAgents(access, credentials, custom, { request: context.req.raw, scope })
+        : await access.admit(credentials);
     if (scope && !mayUse(caller, scope)) throw new ApiError("missing_scope", { scope });
+    if (caller.user) {
+      // A graph acts as its user, also after the module was removed from langgraph.json.
+      if (!custom)
+        throw new ApiError("auth_failed", {}, new Error("The run belongs to a user, but auth.path is not set."));
+      context.set("authorize", custom.authorize);
+    }
     if (isLimited) answers.check(caller, context.req.path);
     context.set("caller", caller);
     context.set("onAccessEnd", (listener) => {
@@ -35,6 +56,25 @@ export function authenticate(access: Access, prefix: string, max_open: number): 
     // Responses that may contain secrets must not be cached.
     if (scope && SECRET_SCOPES.has(scope)) context.header("cache-control", "no-store");
   };
+}
+
+/**
+ * Admits a request to the agent server of a project with an authentication handler: as an administrator with a key or a JWT, else as a user
+ * of the handler. Paths without a scope accept any key, but a key without the scope `admin` does not permit requests that need `agents`.
+ */
+async function admitToAgents(
+  access: Access,
+  credentials: Credentials,
+  custom: CustomAuthentication,
+  { request, scope }: { request: Request; scope: Scope | null | undefined },
+): Promise<Admission> {
+  const admission = await access.admitIfValid(credentials);
+  if (admission && mayUse(admission.caller, "admin")) return admission;
+  if (admission && !scope) {
+    const scopes = admission.caller.scopes.filter((other) => other !== "agents");
+    return { ...admission, caller: { ...admission.caller, scopes } };
+  }
+  return { caller: await custom.authenticate(request), onEnd: () => () => undefined, isLimited: true };
 }
 
 const SECRET_SCOPES: ReadonlySet<Scope> = new Set(["tokens", "providers", "deployments", "admin"]);

@@ -30,10 +30,10 @@ export function serveFlows(app: App, mounts: readonly string[], flows: Flows, op
 
   serveAt(app, mounts, routes.waitForAuthentication, ({ caller, params, query, context }) => {
     const abort = clientAbortOf(context);
-    // After the end of the caller's access, the response must not contain a token.
+    // After the caller's access has ended, the response must not contain a token.
     const ended = unlessAborted(abort.signal, flows.wait(caller, params.auth_id, query.timeout, abort.signal));
     const text = ended.then((result) => JSON.stringify(result));
-    return keepAliveResponse(text, {}, abort, (error) => log.error({ error }, "OAuth flow wait failed"));
+    return keepAliveResponse(text, {}, abort, (error) => log.error({ error }, "waiting for an OAuth flow failed"));
   });
 
   serveAt(app, mounts, routes.discoverMcpProvider, async ({ caller, body, context }) =>
@@ -111,7 +111,7 @@ function donePage(status: string | undefined, provider: string | undefined): Res
   return page(200, provider && PROVIDER_ID.test(provider) ? `${title}: ${provider}` : title, text);
 }
 
-/** Renders a page without scripts and external resources. Requests from the page send no referrer. */
+/** Renders a page without scripts or external resources. Requests from the page send no referrer. */
 function page(status: number, title: string, text: string): Response {
   const content = html`<!doctype html>
 <html lang="en">

@@ -1,7 +1,7 @@
 import type { Scope } from "../../platform/contract/caller.ts";
 
 /**
- * Paths that need no authentication: health checks, shared resources (token in the path), OAuth callbacks (single-use state) and
+ * Paths that need no authentication: health checks, shared resources and feedback tokens (token in the path), OAuth callbacks (single-use state) and
  * uploads (single-use token in the URL).
  */
 const PUBLIC_PATHS: readonly (readonly [methods: readonly string[], path: RegExp])[] = [
@@ -10,7 +10,10 @@ const PUBLIC_PATHS: readonly (readonly [methods: readonly string[], path: RegExp
   [["GET", "HEAD"], /^\/app(\/(?!api(\/|$)).*)?$/],
   [["GET", "HEAD"], /^\/?$/],
   [["GET", "HEAD"], /^(\/api-host)?\/o\//],
-  [["GET", "HEAD"], /^(\/api\/v1)?\/public\//],
+  [["GET", "HEAD"], /^\/prompts\//],
+  [["GET", "HEAD"], /^((\/api)?\/v2|\/api\/v1)?\/public\//],
+  [["POST"], /^((\/api)?\/v2|\/api\/v1)?\/public\/[^/]+\/runs\/query$/],
+  [["GET", "POST"], /^(\/api\/v1)?\/feedback\/tokens\/[^/]+$/],
   [["GET"], /^(\/api-host)?\/v2\/auth\/(callback\/[^/]+|setup\/[^/]+|done)$/],
   [["GET"], /^(\/api-host)?\/host-oauth-callback\/[^/]+$/],
   [["PUT"], /^(\/api-host)?\/v2\/uploads\/[^/]+$/],
@@ -32,13 +35,15 @@ const SCOPES_BY_PATH: readonly (readonly [path: string, scope: Scope | null, met
   ["/runs/*/stream", "agents"],
   ["/runs/wait", "agents"],
   ["/runs/stream", "agents"],
-  // Of the agent server or of traces: the handler checks the scope when it knows the body.
+  // Belongs to the agent server or to traces, depending on the body, so the handler checks the scope.
   ["/runs/batch", null],
   ["/runs/cancel", "agents"],
   ["/runs/crons", "agents"],
   // All other paths below /runs belong to experiments.
   ["/runs/*", "experiments"],
   ["/runs", null],
+  ["/webhooks", "agents"],
+  ["/store", "agents"],
   ["/deployments", "agents"],
   ["/api/v1", "experiments"],
   ["/api/v2", "experiments"],
@@ -47,11 +52,21 @@ const SCOPES_BY_PATH: readonly (readonly [path: string, scope: Scope | null, met
   ["/sessions", "experiments"],
   ["/feedback", "experiments"],
   ["/feedback-configs", "experiments"],
+  ["/annotation-queues", "experiments"],
+  ["/repos", "experiments"],
+  ["/commits", "experiments"],
+  ["/likes", "experiments"],
+  ["/settings", "experiments"],
+  ["/workspaces", "experiments"],
+  ["/model-price-map", "experiments"],
   ["/public", "experiments"],
   ["/otel", "experiments"],
   ["/v1/platform", "experiments"],
   ["/v2/runs", "experiments"],
   ["/v2/datasets", "experiments"],
+  ["/v2/public", "experiments"],
+  ["/v2/threads", "experiments"],
+  ["/v2/traces", "experiments"],
   ["/v2/auth/providers", "providers", WRITE_METHODS],
   // Agent-owned tokens, which all users of the agent share.
   ["/v2/auth/agents/*/providers", "admin"],
@@ -64,10 +79,14 @@ const SCOPES_BY_PATH: readonly (readonly [path: string, scope: Scope | null, met
   ["/admin", "admin"],
   ["/internal", "admin"],
   ["/app/api/session", null],
+  ["/app/api/annotation-queues", "experiments"],
   ["/app/api/datasets", "experiments"],
+  ["/app/api/traces", "experiments"],
+  ["/app/api/reprice", "experiments"],
   ["/app/api/runs", "agents"],
   ["/app/api/threads", "agents"],
   ["/info", null],
+  ["/metrics", "admin"],
   ["/openapi.json", null],
   ["/docs", null],
 ];

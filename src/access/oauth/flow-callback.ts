@@ -155,6 +155,6 @@ async function failFlow(
   return { status: "failed", reason };
 }
 
-/** The text comes from the provider. */
+/** The text comes from the provider and may contain control characters. */
 const printableLine = (text: string | undefined): string | null =>
   text ? text.replaceAll(/[^\x20-\x7e]/g, "?").slice(0, 300) : null;

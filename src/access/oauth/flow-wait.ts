@@ -8,10 +8,10 @@ import { findToken } from "../storage/tokens.ts";
 import { ensureFreshToken } from "./refresh.ts";
 
 /**
- * Waits until a flow that the caller started has ended. The result is `not_found` for flows of other callers and for failed or
- * cancelled flows, because the API has no status for them.
+ * Waits until a flow that the caller started has ended. The result is `not_found` for flows of other callers and for failed or cancelled
+ * flows, because the API has no status for them.
  *
- * @param signal aborted when the client disconnects or the service stops; the result is `timeout` then
+ * @param signal aborted when the client disconnects or the service stops, in which case the result is `timeout`
  */
 export async function waitForFlow(
   context: VaultContext,

@@ -17,7 +17,7 @@ import { waitForFlow } from "./flow-wait.ts";
 import { discoverProvider } from "./mcp-discovery.ts";
 import { ensureFreshToken } from "./refresh.ts";
 
-/** The default of the clients is 300 s. */
+/** Clients wait 300 s by default. */
 const MAX_WAIT_MS = 600_000;
 
 /** Time until an expired flow is deleted. */
@@ -26,7 +26,7 @@ const RETENTION_MS = 24 * 3_600_000;
 interface RunUser {
   tenant_id: string;
   user_id: string;
-  /** Assistants are the agents of the Auth Service. */
+  /** The Auth Service uses assistant IDs as agent IDs. */
   assistant_id: string;
 }
 
@@ -38,7 +38,7 @@ interface RunTokenRequest {
   token_id?: string | undefined;
 }
 
-/** OAuth flows, and the deletion of expired flows. */
+/** Manages OAuth flows, and deletes expired flows. */
 export class Flows implements BackgroundService {
   readonly #context: VaultContext;
   readonly #retention: BackgroundService;

@@ -53,7 +53,7 @@ async function discoverAndRegister(
     const { authorization_endpoint, token_endpoint, revocation_endpoint } = found.as;
     for (const url of [authorization_endpoint, token_endpoint, revocation_endpoint])
       if (url !== undefined && urlRefusal(url, context.fetch_rules) !== undefined)
-        throw new DiscoveryError("an endpoint of the authorization server has an address that is not allowed.");
+        throw new DiscoveryError("the authorization server has an endpoint at an address that is not allowed.");
     const client = await register(context, found.as, redirect_uri);
     return rowOf(context, tenant_id, body, found, client);
   } catch (error) {
@@ -114,7 +114,7 @@ async function discover(context: ProviderContext, mcp_server_url: string): Promi
   const { authorization_endpoint, token_endpoint, code_challenge_methods_supported: methods } = as;
   if (!authorization_endpoint || !token_endpoint) {
     throw new DiscoveryError(
-      `the metadata of the authorization server ${issuer} has no authorization_endpoint or no token_endpoint.`,
+      `the metadata of the authorization server ${issuer} lacks an authorization_endpoint or a token_endpoint.`,
     );
   }
   if (methods && !methods.includes("S256")) {
@@ -184,7 +184,7 @@ function validateResource(metadata: JsonObject, server: URL): oauth.ResourceServ
   const { resource, authorization_servers } = metadata;
   const url = typeof resource === "string" && URL.canParse(resource) ? new URL(resource) : undefined;
   const matches = url?.origin === server.origin && server.pathname.startsWith(url.pathname.replace(/\/$/, ""));
-  if (!matches) throw new DiscoveryError(`the metadata is for another resource than ${server.href}.`);
+  if (!matches) throw new DiscoveryError(`the metadata describes a resource other than ${server.href}.`);
   const servers = Array.isArray(authorization_servers)
     ? authorization_servers.filter((entry) => URL.canParse(entry))
     : [];
@@ -203,7 +203,7 @@ async function authorizationServerMetadata(
     // Rejects metadata of another issuer.
     return tryRequest("the metadata of the authorization server", () => oauth.processDiscoveryResponse(url, response));
   }
-  throw new DiscoveryError(`the authorization server ${issuer} publishes no metadata.`);
+  throw new DiscoveryError(`the authorization server ${issuer} does not publish metadata.`);
 }
 
 async function fetchMetadata(

@@ -56,7 +56,7 @@ export interface AuthorizationResponse {
   scopes: readonly string[];
 }
 
-/** @throws errors for {@link describeFailure}, also when `iss` is not the issuer of the provider */
+/** @throws errors that {@link describeFailure} describes, also when `iss` is not the provider's issuer */
 export async function exchangeCode(
   context: ProviderContext,
   provider: ProviderRow,
@@ -80,7 +80,7 @@ export async function exchangeCode(
 
 /**
  * @returns the grant, with the old refresh token when the provider returns no new one
- * @throws errors for {@link describeFailure}
+ * @throws errors that {@link describeFailure} describes
  */
 export async function refreshGrant(
   context: ProviderContext,

@@ -67,9 +67,8 @@ export class Providers {
   }
 
   /**
-   * Updates a provider. A change of the client or of an address cancels open flows, because their responses belong to the old values.
-   * A change of the origin of the token endpoint also drops the client secret and all grants, because they must not be sent to
-   * another origin.
+   * Updates a provider. A change of the client or of an address cancels open flows, because their responses belong to the old values. A
+   * change of the token endpoint's origin also drops the client secret and all grants, because they must not be sent to another origin.
    *
    * @throws InvalidRequestError for an address that may not be fetched; ApiError oauth_provider_not_found
    */
@@ -96,7 +95,7 @@ export class Providers {
     return providerOf(updated.row);
   }
 
-  /** Removes the secrets of all tokens, so that their owners must authorize again. Connections stay. @returns the old rows */
+  /** Removes the secrets of all tokens, so that their owners must authorize again. Connections are kept. @returns the old rows */
   async #invalidateGrants(tx: Tx, { tenant_id, user_id }: Caller, provider_id: string) {
     const { seal } = this.#context;
     await lockProvider(tx, tenant_id, provider_id);

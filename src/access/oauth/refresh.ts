@@ -131,7 +131,7 @@ async function storeGrant(
   const current = await findToken(database.read, leased.tenant_id, leased.token_id);
   if (current)
     return unlessExpired(context, current, { status: "unavailable", reason: "the token was renewed concurrently" });
-  // The user has deleted the token during the refresh, so the new token is not stored.
+  // The user deleted the token during the refresh, so the new token is not stored.
   void revokeGrant(context, provider, secret);
   return { status: "deleted" };
 }

@@ -27,7 +27,7 @@ export async function listEndedKeys(tx: Tx, key_ids: readonly string[]): Promise
   return (await tx.all(query.compile(tx.k))).map(({ key_id }) => key_id);
 }
 
-/** Whether a key was ever created. Revoked keys stay in the table. */
+/** Whether a key has ever been created. Revoked keys stay in the table. */
 export const hasApiKeys = async (tx: Tx): Promise<boolean> => (await tx.first(anyQuery(tx, {}))) !== undefined;
 
 const anyQuery = prepared<object, { key_id: string }>((k) => k.selectFrom("api_keys").select("key_id").limit(1));

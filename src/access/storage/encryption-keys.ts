@@ -52,7 +52,7 @@ export interface SealedText {
   sealed: string;
 }
 
-/** A page of the texts of a column that are not sealed with `key_id`: ordered by row id, starting after the row `after`. */
+/** A page of a column's texts that are not sealed with `key_id`, ordered by row id, starting after the row `after`. */
 export function listSealedByOtherKeys(
   tx: Tx,
   { table, primary_key, column }: SealedColumn,

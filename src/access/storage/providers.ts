@@ -25,7 +25,10 @@ const providerById = (tx: Tx, tenant_id: string, provider_id: string) =>
 export const findProvider = (tx: Tx, tenant_id: string, provider_id: string): Promise<ProviderRow | undefined> =>
   tx.first(providerById(tx, tenant_id, provider_id));
 
-/** Serializes the insertion of tokens, and prevents it during a deletion. Lock order: flows, provider, tokens. */
+/**
+ * Locks the provider's row: transactions insert tokens one at a time, and not while the provider is being deleted. Lock order: flows,
+ * provider, tokens.
+ */
 export const lockProvider = (tx: Tx, tenant_id: string, provider_id: string): Promise<ProviderRow | undefined> =>
   tx.first(tx.dialect.forUpdate(providerById(tx, tenant_id, provider_id)));
 

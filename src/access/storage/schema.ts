@@ -41,12 +41,12 @@ export interface ApiKeyRow {
   digest: string;
   scopes: string;
   created_at: number;
-  /** Time of last use, with a resolution of one minute. */
+  /** Time of last use, accurate to one minute. */
   last_used_at: number | null;
   revoked_at: number | null;
 }
 
-/** An encryption key that this database has used. The service does not start without every registered key that is not retired. */
+/** An encryption key that this database has used. The service starts only if every registered key that is not retired is configured. */
 export interface EncryptionKeyRow {
   key_id: string;
   /** A known text that is sealed with the key. */

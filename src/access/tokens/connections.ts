@@ -59,7 +59,11 @@ export class Connections {
     revokeInBackground(this.#context, removed.provider, removed.tokens);
   }
 
-  /** Replaces the agent's connections at the provider, for caller and agent. @throws ApiError oauth_provider_not_found */
+  /**
+   * Stores an agent-owned token. Its connection replaces those of the agent at the provider that the caller can see.
+   *
+   * @throws ApiError oauth_provider_not_found
+   */
   async putToken(
     { tenant_id, user_id }: Caller,
     { agent_id, provider_id }: { agent_id: string; provider_id: string },
@@ -100,7 +104,7 @@ async function connect(tx: Tx, token: TokenRow, agent_id: string, created_by: st
   return connectionOf({ ...(await insertConnection(tx, connection)), provider_account_label, scopes, expires_at });
 }
 
-/** Deletes tokens of agents that have lost their last connection. */
+/** Deletes agent-owned tokens that have lost their last connection. */
 async function deleteUnused(
   tx: Tx,
   connections: readonly { tenant_id: string; token_id: string }[],

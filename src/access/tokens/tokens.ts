@@ -37,7 +37,7 @@ export class Tokens {
     return rows.map(tokenSummaryOf);
   }
 
-  /** Result by provider ID; false for a provider that does not exist. */
+  /** Whether the caller has a token, by provider ID; false for a provider that does not exist. */
   async exist({ tenant_id, user_id }: Caller, provider_ids: readonly string[]): Promise<Record<string, boolean>> {
     const connected = await providersWithTokens(this.#context.database.read, { tenant_id, user_id }, provider_ids);
     return Object.fromEntries(provider_ids.map((provider_id) => [provider_id, connected.has(provider_id)]));
@@ -70,7 +70,7 @@ export class Tokens {
         ...(typeof provider_account_label === "string" && { provider_account_label }),
         ...(typeof is_default === "boolean" && { is_default: is_default ? 1 : 0 }),
       });
-      // The token was deleted in the meantime. The error rolls back, which keeps the former default.
+      // The token was deleted in the meantime. The error rolls the transaction back, so the previous default is kept.
       if (!updated) throw new ApiError("oauth_token_not_found");
       return updated;
     });
@@ -88,7 +88,7 @@ export class Tokens {
     this.#afterDeletion(owner, deleted);
   }
 
-  /** Also cancels open flows. Succeeds when there are no tokens or no such provider. */
+  /** Also cancels open flows. Succeeds even if there are no tokens or the provider does not exist. */
   async deleteAll(owner: Caller, provider_id: string): Promise<TokensDeleted> {
     const { tenant_id, user_id } = owner;
     const selection = { tenant_id, user_id, provider_id };
