@@ -6,7 +6,7 @@ import { activateRolloutIfNewer, mayClaimAsRollout } from "./storage/active-roll
 interface ActivationOptions {
   database: Database;
   default_assistants: DefaultAssistants;
-  /** Undefined outside of deployments: there, only one rollout uses the database. */
+  /** Undefined outside of deployments, where only one rollout uses the database. */
   rollout: number | undefined;
 }
 
@@ -21,7 +21,7 @@ export class Activation {
     this.#options = options;
   }
 
-  /** Synchronizes default assistants at the start, if the rollout is active or needs no activation. */
+  /** Synchronizes default assistants at startup, if the rollout is active or needs no activation. */
   async start(): Promise<void> {
     const { database, rollout } = this.#options;
     if (rollout === undefined || (await mayClaimAsRollout(database.read, rollout))) await this.#syncDefaults();

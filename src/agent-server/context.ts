@@ -1,17 +1,23 @@
 import type { Database } from "../platform/database/database.ts";
-import { DatabaseUnavailableError } from "../platform/database/database-errors.ts";
-import { ApiError } from "../platform/errors.ts";
+import type { CustomAuth } from "./auth/custom-auth.ts";
 import type { Engine } from "./engine/index.ts";
 import type { GraphCatalog } from "./graph-catalog.ts";
 import type { GraphQuery } from "./graph-hosts/host.ts";
-import { GraphQueryError } from "./graph-hosts/query-host.ts";
+import { queryFailure } from "./graph-hosts/query-host.ts";
 import type { TypeSchemaReader } from "./graph-hosts/type-schemas/reader.ts";
+import type { ThreadTtl } from "./storage/threads.ts";
+import type { WebhookPolicy } from "./webhooks/webhook-policy.ts";
 
 export interface AgentContext {
   database: Database;
   engine: Engine;
   catalog: GraphCatalog;
   type_schemas: TypeSchemaReader;
+  webhooks: WebhookPolicy;
+  /** Undefined if the project has no authentication handler. */
+  auth: CustomAuth | undefined;
+  /** The time to live of threads that are created without one: `checkpointer.ttl` of langgraph.json. */
+  thread_ttl: Partial<ThreadTtl>;
 }
 
 /** @throws ApiError graph_not_found, graph_unavailable, graph_failed; unavailable if no host responds */
@@ -20,10 +26,6 @@ export async function queryGraph<Q extends GraphQuery>({ engine, catalog }: Agen
   try {
     return await engine.reader.query(query);
   } catch (error) {
-    if (!(error instanceof GraphQueryError)) throw error;
-    if (error.kind === DatabaseUnavailableError.name) throw new DatabaseUnavailableError(error.message);
-    if (error.kind === "GraphHostError")
-      throw new ApiError("unavailable", { reason: `The graph could not process the request. ${error.message}` }, error);
-    throw new ApiError("graph_failed", { reason: `${error.kind}: ${error.message}` }, error);
+    throw queryFailure(error);
   }
 }

@@ -11,7 +11,7 @@ export function mergedMetadata(stored: string, given: object | undefined): strin
   const reason = given && unsearchableReason(merged);
   if (reason)
     throw new ApiError("invalid_request", {
-      reason: `body.metadata: the result of merging with the stored metadata ${reason}`,
+      reason: `body.metadata: the merged metadata (stored and new) ${reason}`,
     });
   return JSON.stringify(merged);
 }

@@ -3,6 +3,7 @@ import type { Tx } from "../../platform/database/database.ts";
 import { ApiError } from "../../platform/errors.ts";
 import { isUuid, newId } from "../../platform/lib/ids.ts";
 import { isoOfMilliseconds } from "../../platform/lib/times.ts";
+import { filterOf } from "../auth/grants.ts";
 import { type AgentContext, queryGraph } from "../context.ts";
 import type {
   AssistantCreate,
@@ -30,7 +31,7 @@ import {
 } from "../storage/assistants.ts";
 import { listActiveRunsOfAssistant } from "../storage/runs.ts";
 import type { AssistantRow, AssistantVersionRow } from "../storage/schema.ts";
-import { listThreadsOfAssistant, lockThread } from "../storage/threads.ts";
+import { listThreadIds, lockThread } from "../storage/threads.ts";
 import { removeThread } from "../threads/threads.ts";
 import { defaultAssistantId } from "./default-assistants.ts";
 
@@ -41,8 +42,9 @@ export class Assistants {
     this.#context = context;
   }
 
-  async create({ tenant_id }: Caller, body: AssistantCreate): Promise<Assistant> {
+  async create(caller: Caller, body: AssistantCreate): Promise<Assistant> {
     const { database, catalog } = this.#context;
+    const { tenant_id } = caller;
     catalog.require(body.graph_id);
     const assistant_id = body.assistant_id ?? newId();
     const { graph_id, name, description } = body;
@@ -53,7 +55,8 @@ export class Assistants {
     const row = await database.write(async (tx) => {
       const created = await insertAssistant(tx, fields);
       if (created) return created;
-      const existing = body.if_exists === "do_nothing" ? await findAssistant(tx, tenant_id, assistant_id) : undefined;
+      const find = () => findAssistant(tx, tenant_id, assistant_id, filterOf(caller, "assistants"));
+      const existing = body.if_exists === "do_nothing" ? await find() : undefined;
       if (!existing) throw new ApiError("assistant_exists");
       return existing;
     });
@@ -90,10 +93,10 @@ export class Assistants {
    */
   async delete(caller: Caller, assistant_id: string, { delete_threads }: { delete_threads: boolean }): Promise<void> {
     const { database, engine } = this.#context;
-    // This query reads every thread of the workspace, so it precedes the transaction, which checks each thread again.
-    const found = delete_threads
-      ? await listThreadsOfAssistant(database.search, caller.tenant_id, idOf(assistant_id))
-      : [];
+    // This query reads every thread of the workspace, so it runs before the transaction, which checks each thread again.
+    const access = delete_threads ? filterOf(caller, "threads") : undefined;
+    const filter = { metadata: { assistant_id: assistantIdOf(assistant_id) }, access };
+    const found = delete_threads ? await listThreadIds(database.search, caller.tenant_id, filter) : [];
     const cancels = await database.write(async (tx) => {
       const assistant = await requireAssistant(tx, caller, assistant_id, lockAssistant);
       if (this.#isDefault(assistant)) throw new ApiError("assistant_is_default", { assistant_id });
@@ -105,7 +108,7 @@ export class Assistants {
       }
       const threads = delete_threads ? [...found, ...active.map(({ thread_id }) => thread_id)] : [];
       for (const thread_id of new Set(threads)) {
-        const thread = await lockThread(tx, caller.tenant_id, thread_id);
+        const thread = await lockThread(tx, caller.tenant_id, thread_id, access);
         if (thread && !thread.hidden && JSON.parse(thread.metadata).assistant_id === assistant.assistant_id)
           stopped.push(...(await removeThread(tx, thread)));
       }
@@ -113,6 +116,7 @@ export class Assistants {
       return stopped;
     });
     engine.publishCancels(cancels);
+    engine.deleteTraces();
   }
 
   #isDefault(assistant: AssistantRow): boolean {
@@ -121,13 +125,15 @@ export class Assistants {
     );
   }
 
-  async search({ tenant_id }: Caller, { metadata, graph_id, name, ...paging }: AssistantSearch): Promise<Assistant[]> {
-    const rows = await searchAssistants(this.#context.database.search, tenant_id, { metadata, graph_id, name }, paging);
+  async search(caller: Caller, { metadata, graph_id, name, ...paging }: AssistantSearch): Promise<Assistant[]> {
+    const filter = { metadata, graph_id, name, access: filterOf(caller, "assistants") };
+    const rows = await searchAssistants(this.#context.database.search, caller.tenant_id, filter, paging);
     return rows.map(toAssistant);
   }
 
-  count({ tenant_id }: Caller, filter: AssistantFilter): Promise<number> {
-    return countAssistants(this.#context.database.search, tenant_id, filter);
+  count(caller: Caller, filter: AssistantFilter): Promise<number> {
+    const access = filterOf(caller, "assistants");
+    return countAssistants(this.#context.database.search, caller.tenant_id, { ...filter, access });
   }
 
   async versions(caller: Caller, assistant_id: string, filter: VersionSearch): Promise<AssistantVersion[]> {
@@ -192,13 +198,13 @@ function schemasOf(declared: GraphSchemas, typed: TypeSchemas | undefined): Sche
     output_schema: pick("output"),
     state_schema: pick("state"),
     config_schema: pick("config"),
-    // JavaScript graphs declare one schema for both.
+    // JavaScript graphs declare one schema for config and context.
     context_schema: pick("config"),
   };
 }
 
 /** The name of a graph refers to its default assistant. */
-const idOf = (assistant_id: string): string =>
+export const assistantIdOf = (assistant_id: string): string =>
   isUuid(assistant_id) ? assistant_id.toLowerCase() : defaultAssistantId(assistant_id);
 
 /**
@@ -212,14 +218,19 @@ async function requireAssistant(
   assistant_id: string,
   find = findAssistant,
 ): Promise<AssistantRow> {
-  const found = await find(tx, caller.tenant_id, idOf(assistant_id));
+  const found = await findAssistantOrGraph(tx, caller, assistant_id, find);
   if (!found) throw new ApiError("assistant_not_found");
   return found;
 }
 
 /** Like {@link requireAssistant}, but returns undefined if the assistant does not exist. */
-export const findAssistantOrGraph = (tx: Tx, caller: Caller, assistant_id: string): Promise<AssistantRow | undefined> =>
-  findAssistant(tx, caller.tenant_id, idOf(assistant_id));
+export const findAssistantOrGraph = (
+  tx: Tx,
+  caller: Caller,
+  assistant_id: string,
+  find = findAssistant,
+): Promise<AssistantRow | undefined> =>
+  find(tx, caller.tenant_id, assistantIdOf(assistant_id), filterOf(caller, "assistants"));
 
 function toVersion({
   tenant_id: _,

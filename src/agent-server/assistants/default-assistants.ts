@@ -29,7 +29,9 @@ export class DefaultAssistants {
     this.#catalog = catalog;
   }
 
-  /** After a change of the graphs: deletes default assistants of removed graphs. Each workspace synchronizes at its next request. */
+  /**
+   * Called after the graphs have changed: deletes default assistants of removed graphs. Each workspace synchronizes at its next request.
+   */
   async renew(): Promise<void> {
     this.#synced = new Map();
     const graph_ids = this.#catalog.graphs.map(({ graph_id }) => graph_id);

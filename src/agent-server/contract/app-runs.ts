@@ -14,8 +14,8 @@ const RunOverviewQuery = z.object({
   run_id: uuid.optional(),
   created_from: epochMs
     .optional()
-    .openapi({ description: "Returns only runs that were accepted at this time or later." }),
-  created_until: epochMs.optional().openapi({ description: "Returns only runs that were accepted before this time." }),
+    .openapi({ description: "Returns only runs that were created at this time or later." }),
+  created_until: epochMs.optional().openapi({ description: "Returns only runs that were created before this time." }),
   limit: queryInt(1, 500).default(100).openapi({ default: 100 }),
   cursor: z
     .string()
@@ -34,17 +34,17 @@ export const RunOverviewItem = z
     graph_id: z.string(),
     status: RunStatus,
     multitask_strategy: MultitaskStrategy,
-    is_stateless: z
-      .boolean()
-      .openapi({ description: "Whether the run is stateless. Its hidden thread is deleted when the run ends." }),
+    is_stateless: z.boolean().openapi({
+      description: "Whether the run is stateless. The hidden thread of a stateless run is deleted when the run ends.",
+    }),
     attempt: z.int().openapi({ description: "Number of attempts." }),
     stopping: nullable(CancelAction).openapi({
-      description: "The requested cancel action while a cancellation is pending.",
+      description: "Requested cancel action if the run is being cancelled; otherwise null.",
     }),
     cancel_reason: nullable(z.string()),
     error: nullable(z.object({ error: z.string(), message: z.string() })),
     created_at: timestamp,
-    start_at: timestamp.openapi({ description: "Earliest start." }),
+    start_at: timestamp.openapi({ description: "Earliest time at which the run can start." }),
     started_at: nullable(timestamp),
     ended_at: nullable(timestamp),
   })
@@ -56,7 +56,7 @@ const RunOverviewPage = z
     runs: z.array(RunOverviewItem),
     next: nullable(z.string()).openapi({
       description:
-        "The `cursor` parameter for the next page; null on the last page. A page before the last can contain fewer than `limit` runs, or none.",
+        "The `cursor` parameter for the next page; null on the last page. A page can contain fewer than `limit` runs, or none, even if it is not the last page.",
     }),
   })
   .openapi("RunOverviewPage");
@@ -66,7 +66,7 @@ const RunMinute = z
   .object({
     at: timestamp.openapi({ description: "Start of the minute." }),
     accepted: z.int(),
-    started: z.int().openapi({ description: "First attempts." }),
+    started: z.int().openapi({ description: "Number of runs whose first attempt started in this minute." }),
     ended: z.int(),
     waiting: z.int().openapi({ description: "Number of queued runs at the end of the minute." }),
     running: z.int().openapi({ description: "Number of running runs at the end of the minute." }),
@@ -91,13 +91,13 @@ export const appRunRoutes = routeGroup("Web app", {
     path: "/app/api/runs",
     summary: "List the workspace's runs",
     request: { query: RunOverviewQuery },
-    responses: { 200: jsonResponse(RunOverviewPage, "A page.") },
+    responses: { 200: jsonResponse(RunOverviewPage, "A page of runs.") },
   },
 
   getRunThroughput: {
     method: "get",
     path: "/app/api/runs/stats",
     summary: "Count runs by minute",
-    responses: { 200: jsonResponse(RunThroughput, "The last hour.") },
+    responses: { 200: jsonResponse(RunThroughput, "Run counts for each minute of the last hour.") },
   },
 });

@@ -20,7 +20,7 @@ export const appThreadRoutes = routeGroup("Web app", {
     summary: "Search threads by text and other filters",
     request: { body: jsonBody(threadTextSearch) },
     responses: {
-      200: { ...jsonResponse(z.array(PartialThread), "One page."), headers: paginationHeaders },
+      200: { ...jsonResponse(z.array(PartialThread), "A page of threads."), headers: paginationHeaders },
       ...errorResponses(422),
     },
   },

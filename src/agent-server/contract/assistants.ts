@@ -61,7 +61,7 @@ export const assistantPatch = z
   .openapi("AssistantPatch");
 export type AssistantPatch = z.output<typeof assistantPatch>;
 
-/** `metadata` matches assistants whose metadata contains it, also nested; `name` is a case-insensitive substring. */
+/** `metadata` matches assistants whose metadata contains it, including nested values; `name` is a case-insensitive substring. */
 export const assistantFilter = z
   .object({
     metadata: optional(searchable),
@@ -132,7 +132,7 @@ export const assistantRoutes = routeGroup("Assistants", {
     path: "/assistants/{assistant_id}",
     summary: "Update an assistant",
     description:
-      "Creates a new version and makes it the current version, even if the body is empty. Its number is the highest existing version number plus one.",
+      "Creates a new version and makes it the current version, even if the body is empty. The version number is the highest existing version number plus one.",
     request: { params, body: jsonBody(assistantPatch) },
     responses: { 200: jsonResponse(Assistant, "The updated assistant."), ...errorResponses(404, 422) },
   },
@@ -146,7 +146,7 @@ export const assistantRoutes = routeGroup("Assistants", {
       params,
       query: z.object({
         delete_threads: queryFlag(
-          "Whether to also delete the threads whose `metadata.assistant_id` is the ID of this assistant.",
+          "Whether to also delete the threads whose `metadata.assistant_id` is this assistant's ID.",
         ),
       }),
     },
@@ -225,7 +225,7 @@ export const assistantRoutes = routeGroup("Assistants", {
       body: jsonBody(z.object({ version: optional(z.int().min(1)) })),
     },
     responses: {
-      200: jsonResponse(Assistant, "The assistant with the fields of that version."),
+      200: jsonResponse(Assistant, "The assistant, with the fields of the given version."),
       ...errorResponses(404, 422),
     },
   },

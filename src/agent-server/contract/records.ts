@@ -84,7 +84,7 @@ export const Interrupt = z
   .looseObject({
     id: z.string(),
     value: z.unknown().optional(),
-    response_schema: jsonObject.optional().openapi({ description: "JSON Schema of the expected answer." }),
+    response_schema: jsonObject.optional().openapi({ description: "JSON Schema of the expected response." }),
     namespace: z
       .array(z.string())
       .optional()
@@ -109,7 +109,7 @@ export const Thread = z
       z.object({ strategy: z.enum(["delete", "keep_latest"]), ttl_minutes: z.number(), expires_at: timestamp }),
     )
       .optional()
-      .openapi({ description: "Only with include=ttl." }),
+      .openapi({ description: "Only present with `include=ttl`." }),
     extracted: jsonObject
       .optional()
       .openapi({ description: "Values selected by `extract`. Only present in search results." }),

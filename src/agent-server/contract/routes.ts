@@ -1,8 +1,11 @@
 import { assistantRoutes } from "./assistants.ts";
+import { cronRoutes } from "./crons.ts";
 import { runRoutes, statelessRunRoutes } from "./runs.ts";
+import { storeRoutes } from "./store.ts";
 import { systemRoutes } from "./system.ts";
 import { threadStateRoutes } from "./thread-state.ts";
 import { threadRoutes } from "./threads.ts";
+import { webhookRoutes } from "./webhooks.ts";
 
 /** All routes of the agent server, by resource. */
 export const agentServerRoutes = {
@@ -10,11 +13,14 @@ export const agentServerRoutes = {
   assistants: assistantRoutes,
   threads: { ...threadRoutes, ...threadStateRoutes },
   runs: { ...runRoutes, ...statelessRunRoutes },
+  crons: cronRoutes,
+  webhooks: webhookRoutes,
+  store: storeRoutes,
 };
 
 /**
- * Head of the agent server's OpenAPI document. `version` is the document's version, not Threadmill's version or the API
- * level.
+ * The agent server's OpenAPI document without its paths and schemas. `version` is the document's version, not Threadmill's version or the
+ * API level.
  */
 export const agentServerInfo = {
   openapi: "3.1.0",
@@ -27,10 +33,13 @@ export const agentServerInfo = {
       "fields and query parameters are ignored; a body field that is null is treated as missing.",
   },
   tags: [
-    { name: "Assistants", description: "Graphs with a configuration and a name." },
+    { name: "Assistants", description: "Named configurations of graphs." },
     { name: "Threads", description: "Conversations: state, history, checkpoints." },
     { name: "Thread Runs", description: "Executions of an assistant on a thread." },
     { name: "Stateless Runs", description: "Executions without a thread." },
-    { name: "System", description: "The server itself." },
+    { name: "Crons", description: "Runs on a schedule." },
+    { name: "Webhooks", description: "Delivery of the requests that are sent to webhook URLs when runs end." },
+    { name: "Store", description: "JSON objects shared by graphs and clients." },
+    { name: "System", description: "Server health and version." },
   ],
 };

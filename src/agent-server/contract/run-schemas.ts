@@ -6,6 +6,7 @@ import {
   optional,
   repeated,
   searchable,
+  uuid,
   withDefault,
 } from "../../platform/contract/fields.ts";
 import { Config, Durability, MultitaskStrategy, StreamMode } from "./records.ts";
@@ -13,7 +14,7 @@ import { Config, Durability, MultitaskStrategy, StreamMode } from "./records.ts"
 const send = z.object({ node: z.string().min(1), input: withDefault(z.unknown(), null) }).openapi("Send");
 const target = z.union([z.string().min(1), send]);
 
-/** Resumes or redirects a graph instead of an input. A `resume` of null is valid: test for the key with `"resume" in command`. */
+/** Resumes or redirects a graph; sent instead of an input. A `resume` of null is valid: test for the key with `"resume" in command`. */
 export const command = z
   .object({
     resume: z.unknown().optional().openapi({
@@ -44,20 +45,23 @@ export const checkpointRef = z
   .openapi("CheckpointRef");
 export type CheckpointRef = z.output<typeof checkpointRef>;
 
-/** Effect of a disconnect of the client on the run. */
+/** Effect of a client disconnect on the run. */
 export const OnDisconnect = z.enum(["cancel", "continue"]).openapi("OnDisconnect");
 export type OnDisconnect = z.infer<typeof OnDisconnect>;
 
 /** Node names, or `*` for every node. */
 const nodes = optional(z.union([z.literal("*"), z.array(z.string())], 'must be "*" or a list of nodes'));
 
-/** A URL, or a path on this server. Accepted for compatibility, but never called. */
+/** {@link WebhookPolicy} decides which URLs are accepted. */
 const webhook = z
   .string()
   .min(1)
   .max(65_536)
   .refine((url) => URL.canParse(url, "http://relative.invalid"), "must be a URL or a path")
-  .openapi({ format: "uri-reference" });
+  .openapi({
+    format: "uri-reference",
+    description: "URL, or path of a route of the project, that gets a POST request when the run ends.",
+  });
 
 /** A hundred years, in seconds. An unbounded delay could overflow a Date. */
 const MAX_DELAY_S = 100 * 366 * 24 * 3600;
@@ -78,7 +82,9 @@ const shared = {
   stream_mode: withDefault(repeated(StreamMode), ["values"]),
   stream_subgraphs: withDefault(z.boolean(), false),
   stream_resumable: withDefault(z.boolean(), false),
-  feedback_keys: optional(z.array(z.string())),
+  feedback_keys: optional(
+    z.array(z.string()).max(0, "is not supported: create a feedback token with POST /feedback/tokens"),
+  ),
   after_seconds: optional(z.number().min(0).max(MAX_DELAY_S)).openapi({
     description: "Minimum delay in seconds before the run starts.",
   }),
@@ -86,10 +92,21 @@ const shared = {
   durability: optional(Durability).openapi({ description: "When to store checkpoints. Default: `sync`." }),
   checkpoint_during: optional(z.boolean()).openapi({ deprecated: true }),
   // No default: the body takes precedence over the query.
-  on_disconnect: optional(OnDisconnect).openapi({ description: "Default: continue." }),
-  langsmith_tracer: optional(z.object({ project_name: optional(z.string()), example_id: optional(z.string()) })),
+  on_disconnect: optional(OnDisconnect).openapi({
+    description: "Whether to cancel the run when its client disconnects. Default: `continue`.",
+  }),
+  langsmith_tracer: optional(
+    z.object({
+      project_name: optional(z.string().min(1).max(1000)),
+      example_id: optional(uuid),
+    }),
+  ).openapi({
+    description:
+      "`project_name` sets the project of the trace. `example_id` links the run to an example of the project's dataset.",
+  }),
   strict_resume: withDefault(z.boolean(), false).openapi({
-    description: "Accepted for compatibility, but has no effect.",
+    description:
+      "Whether the run fails with `UnknownInterruptError`, and leaves the thread as it is, if `command.resume` contains the ID of an interrupt that is not open.",
   }),
 };
 

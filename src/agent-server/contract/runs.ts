@@ -41,11 +41,11 @@ export const runCancelMany = z
   .openapi("RunCancelMany", {
     type: "object",
     properties: {
-      thread_id: { type: "string", format: "uuid", description: "The thread of `run_ids`." },
+      thread_id: { type: "string", format: "uuid", description: "The thread that the runs in `run_ids` belong to." },
       run_ids: {
         type: "array",
         items: { type: "string", format: "uuid" },
-        description: "IDs of the runs to cancel. If any of them cannot be cancelled, none is.",
+        description: "IDs of the runs to cancel. If any of these runs cannot be cancelled, none of them is cancelled.",
       },
       status: {
         type: "string",
@@ -58,7 +58,7 @@ export type RunCancelMany = z.output<typeof runCancelMany>;
 
 const statelessParams = z.object({ run_id: uuid });
 
-/** Query of the requests that wait for the end of a run. The `on_disconnect` of a body takes precedence. */
+/** Query parameters of requests that wait for a run to end. The `on_disconnect` of a body takes precedence. */
 const waitQuery = z.object({
   cancel_on_disconnect: queryCancel.optional().openapi({
     description:
@@ -68,7 +68,10 @@ const waitQuery = z.object({
 });
 
 const streamQuery = waitQuery.extend({
-  namespace: repeated(z.string()).optional().openapi({ description: "Accepted for compatibility, but has no effect." }),
+  namespace: repeated(z.string())
+    .refine((values) => values.length === 0, "is not supported: use stream_subgraphs, and select events by their name")
+    .optional()
+    .openapi({ description: "Not supported." }),
 });
 
 const joinStreamQuery = waitQuery.extend({
@@ -82,7 +85,8 @@ const resumeHeaders = z.object({
 });
 
 const CONTENT_LOCATION = "Path of the run. The last segment is the run ID.";
-const LOCATION = "Path to request with GET after a broken connection. Includes the query string of this request.";
+const LOCATION =
+  "Path for resuming the response with GET after the connection is lost. Includes the query string of this request.";
 
 const runCreated = {
   ...jsonResponse(Run, "The pending run."),
@@ -189,7 +193,7 @@ export const runRoutes = routeGroup("Thread Runs", {
     summary: "Cancel a run",
     description:
       "`interrupt` keeps the run and its checkpoints. `rollback` deletes both and restores the thread. A run that has ended " +
-      "cannot be cancelled; this includes paused runs.",
+      "or is paused cannot be cancelled.",
     request: {
       params: runParams,
       query: z.object({
@@ -216,7 +220,7 @@ export const runRoutes = routeGroup("Thread Runs", {
     summary: "Cancel several runs",
     description:
       "Cancels the given runs of one thread (all or none), or all runs with a given status. Returns when the cancellations " +
-      "are durable; the runs stop shortly afterwards.",
+      "are stored; the runs stop shortly afterwards.",
     request: { query: z.object({ action: CancelAction.default("interrupt") }), body: jsonBody(runCancelMany) },
     responses: { 204: { description: "The runs will stop." }, ...errorResponses(404, 409, 422) },
   },

@@ -5,12 +5,16 @@ import { routeGroup } from "../../platform/contract/operation.ts";
 /** `version` is the API level that the official clients compare, not Threadmill's version; `flags` are the features that they check for. */
 export const ServerInfo = z
   .looseObject({
-    version: z.string().openapi({ example: "0.16.0" }),
+    version: z.string().openapi({ example: "0.16.14" }),
     threadmill_version: z.string(),
     langgraph_js_version: z.string().optional(),
     context: z.literal("js").openapi({ description: "Programming language of the graphs." }),
     flags: jsonObject,
     metadata: jsonObject,
+    host: z.object({ kind: z.string(), project_id: z.string().nullable(), tenant_id: z.string().nullable() }).openapi({
+      description:
+        "IDs of the deployment and the workspace that this server belongs to; null if it does not run as part of a deployment.",
+    }),
   })
   .openapi("ServerInfo");
 export type ServerInfo = z.infer<typeof ServerInfo>;
@@ -33,5 +37,28 @@ export const systemRoutes = routeGroup("System", {
     path: "/info",
     summary: "Get the server's version and features",
     responses: { 200: jsonResponse(ServerInfo, "Version and features.") },
+  },
+
+  /** Counters and histograms are those of the process that responds, so each process is scraped. */
+  metrics: {
+    method: "get",
+    path: "/metrics",
+    summary: "Get server metrics",
+    description: "Requires an administrator of the default workspace.",
+    request: {
+      query: z.object({
+        format: z
+          .enum(["prometheus", "json"])
+          .default("prometheus")
+          .openapi({ description: "Format of the response." }),
+      }),
+    },
+    responses: {
+      200: {
+        description: "Metrics.",
+        content: { "text/plain": { schema: z.string() }, "application/json": { schema: z.array(jsonObject) } },
+      },
+      ...errorResponses(422),
+    },
   },
 });

@@ -20,13 +20,49 @@ import { routeGroup } from "../../platform/contract/operation.ts";
 import { PartialThread, Thread, ThreadStatus, ThreadStreamMode } from "./records.ts";
 import { command } from "./run-schemas.ts";
 
+/** 100 years. */
+const MAX_TTL_MINUTES = 52_560_000;
+
+const pruneStrategy = z.enum(["delete", "keep_latest"]);
+
 /** Time to live of a thread without an update. `keep_latest` deletes only the thread's old checkpoints. */
 export const threadTtl = z
   .object({
-    ttl: z.number().positive().openapi({ description: "Time to live, in minutes since the thread's last update." }),
-    strategy: withDefault(z.enum(["delete", "keep_latest"]), "delete"),
+    ttl: z
+      .number()
+      .positive()
+      .max(MAX_TTL_MINUTES)
+      .openapi({ description: "Time to live, in minutes since the thread's last update." }),
+    strategy: withDefault(pruneStrategy, "delete"),
   })
   .openapi("ThreadTtl");
+export type ThreadTtlRequest = z.output<typeof threadTtl>;
+
+export const threadPrune = z
+  .object({
+    thread_ids: z.array(uuid).max(1000),
+    strategy: withDefault(pruneStrategy, "delete").openapi({
+      description: "`delete` deletes the threads, `keep_latest` only their old checkpoints.",
+    }),
+  })
+  .openapi("ThreadPrune");
+export type ThreadPrune = z.output<typeof threadPrune>;
+
+const storedSize = z.object({ count: z.int(), bytes: z.int() });
+
+/** What the checkpoints of a thread occupy in the database, in bytes without indexes. */
+export const threadStorage = z
+  .object({
+    thread_id: uuid,
+    total_bytes: z.int(),
+    checkpoints: storedSize,
+    channel_values: storedSize.extend({
+      by_channel: z.record(z.string(), z.object({ versions: z.int(), bytes: z.int() })),
+    }),
+    pending_writes: storedSize,
+  })
+  .openapi("ThreadStorage");
+export type ThreadStorage = z.infer<typeof threadStorage>;
 
 // State updates: one checkpoint per superstep.
 const superstep = z.object({
@@ -60,7 +96,7 @@ export const threadPatch = z
   .openapi("ThreadPatch");
 export type ThreadPatch = z.output<typeof threadPatch>;
 
-/** `metadata` and `values` match threads that contain them, also nested. */
+/** `metadata` and `values` match threads that contain them, including nested values. */
 export const threadFilter = z
   .object({
     metadata: optional(searchable),
@@ -89,7 +125,9 @@ export const threadSearch = z
       selectOf([...Thread.omit({ ttl: true, extracted: true }).keyof().options, "context"]),
     ),
     extract: optional(
-      z.record(z.string(), extractPath).refine((paths) => Object.keys(paths).length <= 10, "at most 10 paths"),
+      z
+        .record(z.string(), extractPath)
+        .refine((paths) => Object.keys(paths).length <= 10, "must contain at most 10 paths"),
     ),
   })
   .openapi("ThreadSearch");
@@ -136,7 +174,7 @@ export const threadRoutes = routeGroup("Threads", {
       query: z.object({
         include: repeated(z.enum(["ttl"]))
           .optional()
-          .openapi({ description: "Fields to return that are omitted by default." }),
+          .openapi({ description: "Additional fields to return. They are omitted by default." }),
       }),
     },
     responses: { 200: jsonResponse(Thread, "The thread."), ...errorResponses(404, 422) },
@@ -169,7 +207,28 @@ export const threadRoutes = routeGroup("Threads", {
     responses: { 204: { description: "Deleted." }, ...errorResponses(404, 422) },
   },
 
-  /** An unknown source is 409, not 404, as in the official document. */
+  pruneThreads: {
+    method: "post",
+    path: "/threads/prune",
+    summary: "Delete threads or their old checkpoints",
+    description:
+      "Threads that do not exist are skipped. `delete` also stops active runs; `keep_latest` skips threads with active runs.",
+    request: { body: jsonBody(threadPrune) },
+    responses: {
+      200: jsonResponse(z.object({ pruned_count: z.int() }), "The number of changed threads."),
+      ...errorResponses(422),
+    },
+  },
+
+  getThreadStorage: {
+    method: "get",
+    path: "/threads/{thread_id}/storage",
+    summary: "Get the size of a thread's checkpoints",
+    request: { params: threadParams },
+    responses: { 200: jsonResponse(threadStorage, "The sizes."), ...errorResponses(404, 422) },
+  },
+
+  /** An unknown source causes a 409, not a 404, as in the official document. */
   copyThread: {
     method: "post",
     path: "/threads/{thread_id}/copy",
@@ -185,12 +244,12 @@ export const threadRoutes = routeGroup("Threads", {
     path: "/threads/{thread_id}/stream",
     summary: "Stream a thread's events",
     description:
-      "Streams the events of all runs of the thread, one run after the other. The stream ends when the thread is deleted.",
+      "Streams the events of all runs of the thread, one run after another. The stream ends when the thread is deleted.",
     request: {
       params: threadParams,
       query: z.object({
-        stream_mode: streamModes.openapi({ description: "Default: run_modes." }),
-        stream_modes: streamModes.openapi({ description: "Alias of `stream_mode`." }),
+        stream_mode: streamModes.openapi({ description: "Default: `run_modes`." }),
+        stream_modes: streamModes.openapi({ description: "Alias for `stream_mode`." }),
       }),
       headers: z.object({
         "Last-Event-ID": z.string().optional().openapi({

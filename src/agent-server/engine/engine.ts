@@ -1,3 +1,4 @@
+import type { Registry } from "prom-client";
 import type { Database } from "../../platform/database/database.ts";
 import { type BackgroundService, periodicService } from "../../platform/lib/background-service.ts";
 import type { Log } from "../../platform/lib/log.ts";
@@ -6,16 +7,23 @@ import { HostPool } from "../graph-hosts/pool.ts";
 import { QueryHost } from "../graph-hosts/query-host.ts";
 import { deleteEndedTemporaryRuns, deleteExpiredEvents } from "../storage/events.ts";
 import type { RunRow } from "../storage/schema.ts";
+import { deleteEndedDeliveries } from "../storage/webhooks.ts";
+import { Store, type StoreSettings } from "../store/store.ts";
 import { type FetchAs, type FindToken, readCheckpoints } from "./execution/host-requests.ts";
 import { Rescue } from "./run-leases.ts";
+import { RunMetrics } from "./run-metrics.ts";
 import { type PendingCancel, publishCancels } from "./settlement/cancel.ts";
 import { Cancellations } from "./settlement/cancellations.ts";
+import type { SettleContext } from "./settlement/settle.ts";
 import { EventLog } from "./streams/event-log.ts";
 import { ThreadLog } from "./streams/thread-log.ts";
+import { RunTraces, type TracingSettings } from "./tracing/run-traces.ts";
+import { TraceDeletions } from "./tracing/trace-deletions.ts";
+import { TraceQueue, type TraceStore } from "./tracing/trace-queue.ts";
 import { Worker } from "./worker.ts";
 
 /** Pool sizes, timeouts and leases; see config/settings. */
-export interface EngineSettings {
+export interface EngineSettings extends TracingSettings {
   hosts: number;
   jobs_per_worker: number;
   lease_ms: number;
@@ -28,6 +36,7 @@ export interface EngineSettings {
   poll_ms: number;
   /** Other processes use the same SQLite file, which has no notifications between processes. */
   share_data: boolean;
+  store: StoreSettings;
   /** Rollout of a deployment's instance. Only instances of the active rollout execute runs. */
   rollout: number | undefined;
 }
@@ -41,8 +50,11 @@ export interface EngineOptions {
   /** Returns the current graphs. Called for each new host. */
   setup: () => HostSetup;
   log: Log;
+  metrics: Registry;
   findToken: FindToken;
   fetchAs: FetchAs;
+  /** Undefined if no traces are stored. */
+  traceStore: TraceStore | undefined;
 }
 
 /** Poll interval of subscribers to hints, in case a hint is lost. */
@@ -50,8 +62,9 @@ const IDLE_POLL_MS = 1_000;
 const QUERY_TIMEOUT_MS = 30_000;
 /** Maximum interval between sweeps. A shorter retention shortens it, down to 50 ms. */
 const MAX_RETENTION_INTERVAL_MS = 10_000;
-/** Runs per transaction of the retention, so that other writes do not wait long. */
+/** Number of runs that the retention processes per transaction, so that other writes do not wait long. */
 const RETENTION_BATCH = 200;
+const WEBHOOK_RETENTION_MS = 30 * 86_400_000;
 
 /** Executes runs. The API stores a pending run and emits a hint; the engine claims, executes and settles it. */
 export class Engine {
@@ -59,11 +72,15 @@ export class Engine {
   readonly threadEvents: ThreadLog;
   readonly cancellations: Cancellations;
   readonly reader: QueryHost;
+  readonly store: Store;
   readonly #pool: HostPool;
   readonly #worker: Worker;
   readonly #rescue: Rescue;
   readonly #maintenance: BackgroundService[];
+  readonly #traces: RunTraces | undefined;
+  readonly #trace_deletions: TraceDeletions;
   readonly #options: EngineOptions;
+  readonly #settling: SettleContext;
 
   constructor(options: EngineOptions) {
     const { settings, database, log, startHost, startReader, setup, findToken, fetchAs } = options;
@@ -72,9 +89,18 @@ export class Engine {
     const idle_poll_ms = settings.share_data ? settings.poll_ms : IDLE_POLL_MS;
     this.events = new EventLog(database, isSingleProcess ? IDLE_POLL_MS : settings.poll_ms);
     this.threadEvents = new ThreadLog(database, this.events, idle_poll_ms);
-    this.cancellations = new Cancellations({ database, events: this.events, log });
+    const queue = options.traceStore && new TraceQueue(options.traceStore, log);
+    this.#traces = queue && new RunTraces(settings, queue, log);
+    this.#trace_deletions = new TraceDeletions({ database, queue, log });
+    const deleteTraces = () => this.#trace_deletions.sweep();
+    const readers = () => this.events.readers;
+    const metrics = new RunMetrics({ registry: options.metrics, database, readers });
+    const settling = { database, events: this.events, log, metrics, traces: this.#traces, deleteTraces };
+    this.#settling = settling;
+    this.cancellations = new Cancellations(settling);
     const onRequest = (request: HostRequest) => readCheckpoints(database, request);
     this.reader = new QueryHost({ startHost: startReader, setup, timeout_ms: QUERY_TIMEOUT_MS, log, onRequest });
+    this.store = new Store(database, settings.store, (query) => this.reader.query(query));
     this.#pool = new HostPool(
       {
         startHost,
@@ -87,16 +113,21 @@ export class Engine {
       },
       {
         onMessage: (message, host) => this.#worker.onMessage(message, host),
-        onHostLost: (runs, reason) => this.#worker.onHostLost(runs, reason),
+        onHostLost: (runs, reason) => {
+          metrics.onHostFailure();
+          this.#worker.onHostLost(runs, reason);
+        },
         onEvicted: (runs) => this.#worker.onEvicted(runs),
         onCapacity: () => this.#worker.onCapacity(),
       },
     );
     const readState = (run: RunRow) => this.#readState(run);
-    const shared = { ...settings, database, events: this.events, log, readState };
+    const shared = { ...settings, ...settling, readState, store: this.store };
     this.#worker = new Worker({ ...shared, findToken, fetchAs, pool: this.#pool, idle_poll_ms });
     this.#rescue = new Rescue(shared);
-    this.#maintenance = [this.#rescue.service(), retention(database, settings.event_retention_ms, log)];
+    const retained = retention(database, settings.event_retention_ms, log);
+    const sweeper = storeSweeper(this.store, settings.store, log);
+    this.#maintenance = [this.#rescue.service(), retained, sweeper, this.#trace_deletions];
   }
 
   /** Starts the graph hosts, and claims runs while this instance's rollout is active. */
@@ -112,7 +143,7 @@ export class Engine {
     return this.#pool.loaded;
   }
 
-  /** Loads the graphs again for new runs and reads. */
+  /** Reloads the graphs for new runs and reads. */
   reload(): Promise<Record<string, string>> {
     this.reader.reload();
     return this.#pool.reload();
@@ -120,16 +151,21 @@ export class Engine {
 
   /** Publishes cancels after the commit of {@link cancelLocked}. */
   publishCancels(cancels: readonly PendingCancel[]): void {
-    const { database, log } = this.#options;
-    publishCancels({ database, events: this.events, log }, cancels);
+    publishCancels(this.#settling, cancels);
+  }
+
+  /** Deletes the traces of deleted runs, after the commit of the deletion. */
+  deleteTraces(): void {
+    this.#trace_deletions.sweep();
   }
 
   /** Waits up to `grace_ms` for runs to end, returns the remaining runs to the queue, and stops all services. */
   async stop(grace_ms: number): Promise<void> {
     await this.#worker.drain(grace_ms);
     await this.#worker.stop();
+    await this.#traces?.stop();
     await Promise.all(this.#maintenance.map((service) => service.stop()));
-    await Promise.all([this.#pool.stop(), this.reader.stop()]);
+    await Promise.all([this.#pool.stop(), this.reader.stop(), this.store.stop()]);
   }
 
   async #readState(run: RunRow): Promise<StateSummary | undefined> {
@@ -138,19 +174,28 @@ export class Engine {
     try {
       return await this.reader.query({ kind: "summary", graph: { graph_id: run.graph_id, config }, checkpoint });
     } catch (error) {
-      this.#options.log.warn({ error, run_id: run.run_id }, "reading the state of an ended run failed");
+      this.#options.log.warn({ error, run_id: run.run_id }, "reading the state of a finished run failed");
       return undefined;
     }
   }
 }
 
-/** Deletes expired events and the records of stateless runs, `retention_ms` after their runs ended. */
+/** Deletes expired events and the records of stateless runs, `retention_ms` after their runs ended, and old webhooks. */
 function retention(database: Database, retention_ms: number, log: Log): BackgroundService {
   const sweep = async () => {
     while ((await database.write((tx) => deleteExpiredEvents(tx, retention_ms, RETENTION_BATCH))) > 0);
     while ((await database.write((tx) => deleteEndedTemporaryRuns(tx, retention_ms, RETENTION_BATCH))) > 0);
+    while ((await database.write((tx) => deleteEndedDeliveries(tx, WEBHOOK_RETENTION_MS, RETENTION_BATCH))) > 0);
   };
   return periodicService(Math.min(MAX_RETENTION_INTERVAL_MS, Math.max(retention_ms, 50)), sweep, (error) =>
     log.error({ error }, "event retention failed"),
   );
 }
+
+/** Deletes expired items of the store. */
+const storeSweeper = (store: Store, { ttl }: StoreSettings, log: Log): BackgroundService =>
+  periodicService(
+    ttl.sweep_interval_ms,
+    () => store.sweep(),
+    (error) => log.error({ error }, "deleting expired store items failed"),
+  );

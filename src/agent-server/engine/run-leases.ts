@@ -8,9 +8,8 @@ import { findHeld, type HeldRun, renewLeases } from "../storage/run-leases.ts";
 import type { RunRow } from "../storage/schema.ts";
 import type { Executor } from "./execution/executor.ts";
 import { runFields } from "./run-log.ts";
-import { settle } from "./settlement/settle.ts";
+import { type SettleContext, settle } from "./settlement/settle.ts";
 import { MAX_ATTEMPTS, verdictOn } from "./settlement/verdict.ts";
-import type { EventLog } from "./streams/event-log.ts";
 
 export interface HeartbeatOptions {
   database: Database;
@@ -79,7 +78,7 @@ export class Heartbeat {
     if (locked.length > 0 && !this.#renewing)
       this.#renewing = database
         .write((tx) => renewLeases(tx, { worker_id, lease_ms, run_ids: left, waits: true }))
-        .catch((error) => log.warn({ error, run_ids: left }, "renewing the leases of locked runs failed"))
+        .catch((error) => log.warn({ error, run_ids: left }, "renewing the leases on locked runs failed"))
         .finally(() => {
           this.#renewing = undefined;
         });
@@ -87,8 +86,7 @@ export class Heartbeat {
   }
 }
 
-interface RescueOptions extends HeartbeatOptions {
-  events: EventLog;
+interface RescueOptions extends HeartbeatOptions, SettleContext {
   /** Set in instances of a deployment: they rescue runs only while their rollout is active. */
   rollout: number | undefined;
   readState(run: RunRow): Promise<StateSummary | undefined>;
@@ -143,7 +141,7 @@ export class Rescue {
     for (const run of runs) log.warn({ ...runFields(run), attempt: run.attempt }, "run rescued");
     if (runs.length > 0) database.hints.emit({ kind: "runs" });
     for (const run of runs.filter((one) => !this.#mayContinue(one)))
-      await this.#end(run).catch((error) => log.error({ error, run_id: run.run_id }, "lost run not ended"));
+      await this.#end(run).catch((error) => log.error({ error, run_id: run.run_id }, "ending a lost run failed"));
     return runs.map(({ run_id }) => run_id);
   }
 
@@ -153,7 +151,7 @@ export class Rescue {
 
   async #end(run: RunRow): Promise<void> {
     const { database, readState } = this.#options;
-    const message = `All ${run.attempt} attempts ended because the process that executed the run died or lost its database connection.`;
+    const message = `All ${run.attempt} attempts failed because the process executing the run exited or lost its database connection.`;
     const error = run.cancel_action === null ? { error: "TooManyAttempts", message } : undefined;
     const state = run.cancel_action === "rollback" ? undefined : await readState(run);
     const ended = error ? "error" : "aborted";

@@ -1,6 +1,9 @@
 import type { RunRow } from "../storage/schema.ts";
 
-export type LoggedRun = Pick<RunRow, "run_id" | "thread_id" | "assistant_id" | "tenant_id" | "attempt" | "started_at">;
+export type LoggedRun = Pick<
+  RunRow,
+  "run_id" | "thread_id" | "assistant_id" | "tenant_id" | "attempt" | "started_at" | "webhook"
+>;
 
 /** Log fields that identify a run. Logs use `workspace_id` for the tenant, as the API does. */
 export const runFields = ({ run_id, thread_id, assistant_id, tenant_id }: LoggedRun) => ({

@@ -117,7 +117,7 @@ export class Worker implements BackgroundService, PoolListener {
 
   /** @returns false if no host has a free slot; `#request` is kept for the next attempt */
   async #claim(): Promise<boolean> {
-    const { database, pool, rollout, log } = this.#options;
+    const { database, pool, rollout, log, metrics } = this.#options;
     const limit = pool.capacity();
     if (limit === 0) return false;
     const request = this.#request;
@@ -138,6 +138,7 @@ export class Worker implements BackgroundService, PoolListener {
       });
     for (const run of runs) {
       log.info({ ...runFields(run), attempt: run.attempt }, "run claimed");
+      metrics.onClaim(run);
       database.hints.emit({ kind: "thread", thread_id: run.thread_id });
       const earlier = this.#running.get(run.run_id);
       const executor = new Executor(run, held_at, { ...this.#options, onDone: (done) => this.#done(done) });
@@ -173,7 +174,7 @@ export class Worker implements BackgroundService, PoolListener {
   }
 
   #wakeIn(ms: number): void {
-    // Polls cover delays that exceed the maximum of a timer (24 days).
+    // Polls cover delays that exceed the maximum delay of a timer (24 days).
     if (ms > MAX_TIMER_MS) return;
     setTimeout(() => this.wake(), ms).unref();
   }
@@ -220,6 +221,9 @@ export class Worker implements BackgroundService, PoolListener {
         else this.#options.log[message.level](JSON.parse(message.fields), message.message);
         break;
       }
+      case "trace":
+        this.#options.traces?.onMessage(message);
+        break;
       case "done": {
         const executor = this.#executorOf(message);
         if (executor) void executor.onDone(message.outcome, host);

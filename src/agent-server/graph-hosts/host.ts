@@ -1,18 +1,32 @@
+import type { AuthQuery } from "./auth-queries.ts";
+
 /**
  * The protocol between the service and a graph host: a worker thread, or the serving thread itself (`--inline`), that executes user graphs.
  * It passes only plain data. The host serializes graph values to JSON text, which the service does not parse.
  */
 
-export interface GraphToLoad {
-  graph_id: string;
+import type { AppQuery, AppRequest, FetchRequest } from "./host-http.ts";
+import type { EmbedQuery, StoreRequest } from "./host-store.ts";
+
+export interface ModuleExport {
   file: string;
   export_name: string;
+}
+
+export interface GraphToLoad extends ModuleExport {
+  graph_id: string;
 }
 
 export interface HostSetup {
   graphs: readonly GraphToLoad[];
   env: Readonly<Record<string, string>>;
   project_dir: string;
+  /** The embedding function of the store. Loaded when it is first called. */
+  embed?: ModuleExport | undefined;
+  /** The HTTP app of the project. Only its own host has it. */
+  app?: ModuleExport | undefined;
+  /** The authentication module of the project. Loaded when it is first needed. */
+  auth?: ModuleExport | undefined;
 }
 
 /** A run to execute. runs/merge-request.ts creates its `kwargs`. */
@@ -36,6 +50,9 @@ export interface RunKwargs {
   interrupt_before?: "*" | string[] | null;
   interrupt_after?: "*" | string[] | null;
   durability?: "sync" | "async" | "exit" | null;
+  /** The user is one of the project's authentication handler, so its permissions are not scopes of a key. */
+  is_custom_user?: true;
+  strict_resume?: boolean;
   [other: string]: unknown;
 }
 
@@ -46,6 +63,23 @@ export interface RunConfig {
   metadata?: Record<string, unknown>;
   [other: string]: unknown;
 }
+
+/** How a host traces a run. */
+export interface TraceOrder {
+  /** Name of the session of the trace. */
+  project_name: string;
+  example_id: string | undefined;
+  /** Start of the first attempt in milliseconds: all attempts of a run are one trace. */
+  started_at: number;
+  /** The run of the client's trace that this run is a part of. */
+  parent: TraceParent | undefined;
+  /** Added to the metadata and tags of the root. */
+  metadata: Record<string, unknown>;
+  tags: string[];
+}
+
+/** A run of LangSmith's clients, with its path in the trace, or the run of an OpenTelemetry span, whose trace is unknown. */
+export type TraceParent = { kind: "run"; dotted_order: string } | { kind: "span"; run_id: string };
 
 export interface RunCommand {
   resume?: unknown;
@@ -138,28 +172,7 @@ export interface TokenRequest {
 /** An access token, or the URL at which the user can grant one. The token is never stored. */
 export type TokenAnswer = { token: string } | { auth_url: string };
 
-/** An HTTP request by a run's graph to this server. The host assigns `id`, and reads the response body chunk by chunk. */
-export type FetchRequest =
-  | {
-      op: "fetch";
-      id: number;
-      method: string;
-      /** Path and query, without the prefix under which the service is mounted. */
-      path: string;
-      headers: [name: string, value: string][];
-      body?: Uint8Array;
-    }
-  | { op: "fetch_read"; id: number }
-  /** The response is no longer needed. */
-  | { op: "fetch_cancel"; id: number };
-
-export interface FetchAnswer {
-  status: number;
-  headers: [name: string, value: string][];
-  has_body: boolean;
-}
-
-export type HostRequest = CheckpointRequest | TokenRequest | FetchRequest;
+export type HostRequest = CheckpointRequest | TokenRequest | FetchRequest | StoreRequest | AppRequest;
 
 export type LogLevel = "debug" | "info" | "warn" | "error";
 
@@ -236,11 +249,11 @@ export interface StagedUpdate {
 
 export type ToHost =
   /** `head`: the thread's newest root checkpoint. `prior_writes`: writes of earlier claims of the run on its first checkpoint. */
-  | { type: "start"; order: RunOrder; head: CheckpointData | null; prior_writes: WriteKey[] }
+  | { type: "start"; order: RunOrder; head: CheckpointData | null; prior_writes: WriteKey[]; trace?: TraceOrder }
   | { type: "abort"; run_id: string; epoch: number; reason: AbortReason }
   /** Requests a stop after the current step. The run continues in another process. */
   | { type: "drain"; run_id: string; epoch: number }
-  | { type: "query"; id: number; query: GraphQuery }
+  | { type: "query"; id: number; query: GraphQuery | EmbedQuery | AppQuery | AuthQuery }
   | { type: "reply"; id: number; value?: unknown; error?: { name: string; message: string } }
   | { type: "ping"; id: number };
 
@@ -253,6 +266,8 @@ export type FromHost =
   | { type: "request"; id: number; run?: RunEpoch; request: HostRequest }
   /** A write without a reply. If it fails, no later write of the run is stored. */
   | { type: "store"; run_id: string; epoch: number; write: CheckpointWrite }
+  /** Runs of the trace of a run, as JSON objects of `POST /runs` separated by commas. Nothing follows the last message of an epoch. */
+  | { type: "trace"; run_id: string; epoch: number; runs: Uint8Array<ArrayBuffer>; is_last: boolean }
   /** `fields` is a JSON object. `run` is absent while modules are loaded. */
   | { type: "log"; run?: RunEpoch; level: LogLevel; message: string; fields: string }
   | { type: "query_result"; id: number; value?: unknown; error?: { name: string; message: string } }

@@ -26,7 +26,7 @@ export interface PoolListener {
   onCapacity(): void;
 }
 
-/** Maximum additional hosts beside unresponsive ones. Each uses about 60 MB. */
+/** Maximum number of additional hosts while others are unresponsive. Each uses about 60 MB. */
 const MAX_ADDITIONAL = 4;
 
 /** Maximum isolated hosts, each for one run that may have killed a host. */
@@ -55,7 +55,7 @@ export class PooledHost {
 
   constructor(isolated: boolean) {
     this.isolated = isolated;
-    // A rejection need not be handled.
+    // Callers need not handle a rejection.
     this.loaded.promise.catch(() => undefined);
   }
 
@@ -68,7 +68,7 @@ export class PooledHost {
   }
 }
 
-/** Assigns runs to responsive hosts, starts additional hosts beside unresponsive ones, and terminates hosts that hang. */
+/** Assigns runs to responsive hosts, starts additional hosts while others are unresponsive, and terminates hosts that hang. */
 export class HostPool implements BackgroundService {
   readonly #options: PoolOptions;
   readonly #listener: PoolListener;
@@ -142,7 +142,7 @@ export class HostPool implements BackgroundService {
   /** Logs each warning once, because all hosts load the same graphs. */
   #warn(warnings: readonly string[]): void {
     for (const warning of warnings)
-      if (!this.#warned.has(warning)) this.#options.log.warn({ warning }, "graph uses conflicting packages");
+      if (!this.#warned.has(warning)) this.#options.log.warn({ warning }, "graph loads several copies of a package");
     for (const warning of warnings) this.#warned.add(warning);
   }
 
@@ -202,7 +202,7 @@ export class HostPool implements BackgroundService {
     host.loaded.reject(new Error(`The graph host exited while loading the graphs: ${reason}.`));
     this.#hosts.delete(host);
     if (this.#stopped) return;
-    this.#options.log.error({ reason, run_ids: [...host.runs.keys()] }, "graph host died");
+    this.#options.log.error({ reason, run_ids: [...host.runs.keys()] }, "graph host exited unexpectedly");
     // A host that died while it loaded the graphs may fail again, so the restart is delayed.
     const delay_ms = host.ready ? 0 : RESTART_DELAY_MS;
     if (!host.isolated && !host.retiring) setTimeout(() => this.#fill(), delay_ms).unref();
@@ -221,8 +221,8 @@ export class HostPool implements BackgroundService {
   }
 
   async #ping(): Promise<void> {
-    // After this thread was blocked, timers run before the messages that the hosts have sent: responses, and starts of runs. An
-    // eviction would execute such runs twice.
+    // If this thread was blocked, timers run before the messages that the hosts have sent: responses, and starts of runs. An eviction would
+    // execute such runs twice.
     await setImmediate();
     if (this.#stopped) return;
     const now = performance.now();

@@ -1,5 +1,7 @@
-import { toHostError } from "../../platform/database/database-errors.ts";
+import { DatabaseUnavailableError, toHostError } from "../../platform/database/database-errors.ts";
+import { ApiError } from "../../platform/errors.ts";
 import type { Log } from "../../platform/lib/log.ts";
+import type { AuthDecision, AuthQuery, AuthRefusal } from "./auth-queries.ts";
 import type {
   FromHost,
   GraphHost,
@@ -12,13 +14,17 @@ import type {
   StartHost,
   StateSummary,
 } from "./host.ts";
+import type { AppQuery, AppRoutes, FetchAnswer } from "./host-http.ts";
+import type { EmbedQuery } from "./host-store.ts";
 
 export interface QueryHostOptions {
   startHost: StartHost;
   setup: () => HostSetup;
   onRequest(request: HostRequest): Promise<unknown>;
-  /** The host is terminated when a query takes longer. */
+  /** A query that takes longer fails. */
   timeout_ms: number;
+  /** After a timeout, the host is terminated if it does not respond within this time. Default: it is terminated immediately. */
+  ping_timeout_ms?: number;
   log: Log;
 }
 
@@ -32,8 +38,23 @@ export class GraphQueryError extends Error {
   }
 }
 
+/** The error for callers. */
+export function queryFailure(error: unknown): unknown {
+  if (!(error instanceof GraphQueryError)) return error;
+  if (error.kind === DatabaseUnavailableError.name) return new DatabaseUnavailableError(error.message);
+  if (error.kind === "GraphHostError")
+    return new ApiError("unavailable", { reason: `The graph could not process the request. ${error.message}` }, error);
+  return new ApiError("graph_failed", { reason: `${error.kind}: ${error.message}` }, error);
+}
+
 /** Strings are JSON text. */
 interface Results {
+  app: FetchAnswer | Uint8Array | undefined;
+  app_routes: AppRoutes;
+  embed: Float32Array;
+  auth_handlers: string[];
+  authenticate: { user: string } | AuthRefusal;
+  authorize: AuthDecision | AuthRefusal;
   state: string;
   summary: StateSummary;
   history: HistoryPage;
@@ -49,21 +70,24 @@ export class QueryHost {
   readonly #pending = new Map<number, PromiseWithResolvers<unknown>>();
   #host: GraphHost | undefined;
   #nextId = 1;
+  #ping: NodeJS.Timeout | undefined;
 
   constructor(options: QueryHostOptions) {
     this.#options = options;
   }
 
   /** @throws GraphQueryError when the graph fails or the query times out */
-  query<Q extends GraphQuery>(query: Q): Promise<Results[Q["kind"]]> {
+  query<Q extends GraphQuery | EmbedQuery | AppQuery | AuthQuery>(
+    query: Q,
+    timeout_ms = this.#options.timeout_ms,
+  ): Promise<Results[Q["kind"]]> {
     this.#host ??= this.#start();
     const id = this.#nextId++;
     const result = Promise.withResolvers<unknown>();
-    const { timeout_ms } = this.#options;
-    const timer = setTimeout(
-      () => this.#discard(`The graph host did not answer within ${timeout_ms} ms and was terminated.`),
-      timeout_ms,
-    );
+    const timer =
+      timeout_ms === Number.POSITIVE_INFINITY
+        ? undefined
+        : setTimeout(() => this.#onTimeout(id, timeout_ms), timeout_ms);
     this.#pending.set(id, result);
     this.#host.send({ type: "query", id, query });
     return result.promise.finally(() => clearTimeout(timer)) as Promise<Results[Q["kind"]]>;
@@ -77,8 +101,21 @@ export class QueryHost {
   }
 
   async stop(): Promise<void> {
+    this.#clearPing();
     await this.#host?.terminate();
     this.#host = undefined;
+  }
+
+  /** With `ping_timeout_ms`, a query that never ends does not affect others, unless it blocks the host. */
+  #onTimeout(id: number, timeout_ms: number): void {
+    const { ping_timeout_ms } = this.#options;
+    const terminate = () => this.#discard(`The graph host did not respond within ${timeout_ms} ms and was terminated.`);
+    if (ping_timeout_ms === undefined) {
+      terminate();
+      return;
+    }
+    this.#host?.send({ type: "ping", id });
+    this.#ping ??= setTimeout(terminate, ping_timeout_ms);
   }
 
   #start(): GraphHost {
@@ -91,10 +128,15 @@ export class QueryHost {
 
   #receive(host: GraphHost, message: FromHost): void {
     if (message.type === "query_result") {
-      const pending = this.#pending.get(message.id);
-      this.#pending.delete(message.id);
+      const pending = this.#settle(message.id);
       if (message.error) pending?.reject(new GraphQueryError(message.error.name, message.error.message));
       else pending?.resolve(message.value);
+    } else if (message.type === "pong") {
+      this.#clearPing();
+      const { timeout_ms } = this.#options;
+      this.#settle(message.id)?.reject(
+        new GraphQueryError("TimeoutError", `The query took longer than ${timeout_ms} ms.`),
+      );
     } else if (message.type === "log") {
       this.#options.log[message.level](JSON.parse(message.fields), message.message);
     } else if (message.type === "request") {
@@ -106,7 +148,19 @@ export class QueryHost {
     }
   }
 
+  #settle(id: number): PromiseWithResolvers<unknown> | undefined {
+    const pending = this.#pending.get(id);
+    this.#pending.delete(id);
+    return pending;
+  }
+
+  #clearPing(): void {
+    clearTimeout(this.#ping);
+    this.#ping = undefined;
+  }
+
   #discard(reason: string): void {
+    this.#clearPing();
     this.#options.log.error({ reason }, "query graph host terminated");
     void this.#host?.terminate();
     this.#host = undefined;

@@ -4,6 +4,7 @@ import { ApiError } from "../../platform/errors.ts";
 import { type ClientAbort, clientAbortOf } from "../../platform/http/client-abort.ts";
 import { keepAliveResponse } from "../../platform/http/json-responses.ts";
 import { type App, type Env, serve } from "../../platform/http/route.ts";
+import type { SelectHeaders } from "../../platform/lib/header-selection.ts";
 import type { Log } from "../../platform/lib/log.ts";
 import { agentServerRoutes } from "../contract/routes.ts";
 import type { OnDisconnect, StatelessRunCreate } from "../contract/runs.ts";
@@ -12,12 +13,15 @@ import type { Disconnects } from "../runs/disconnects.ts";
 import { type RunPath, type Runs, toRun } from "../runs/runs.ts";
 import { selectFields } from "./select.ts";
 import { SseFormatter, sseResponse } from "./sse.ts";
+import { withHeadersOf } from "./trace-headers.ts";
 
 export interface RunRoutesOptions {
   runs: Runs;
   cancellations: Cancellations;
   disconnects: Disconnects;
   heartbeat_ms: number;
+  /** Headers that become configurable values of new runs. */
+  configurable_headers: SelectHeaders | undefined;
   log: Log;
 }
 
@@ -25,19 +29,20 @@ export function serveRuns(app: App, options: RunRoutesOptions): void {
   const { runs, cancellations } = options;
   const routes = agentServerRoutes.runs;
   const responses = new RunResponses(options);
+  const withHeaders = withHeadersOf(options.configurable_headers);
 
   serve(app, routes.createRun, async ({ caller, params, body, context }) => {
-    const run = await runs.create(caller, params.thread_id, body);
+    const run = await runs.create(caller, params.thread_id, withHeaders(body, context));
     return context.json(toRun(run), 200, responses.createdAt(run));
   });
 
   serve(app, routes.createRunStream, async ({ caller, params, query, body, context }) => {
-    const run = await runs.create(caller, params.thread_id, body);
+    const run = await runs.create(caller, params.thread_id, withHeaders(body, context));
     return responses.streamNew(run, run, context, isCancelledOnDisconnect(body, query));
   });
 
   serve(app, routes.createRunWait, async ({ caller, params, query, body, context }) => {
-    const run = await runs.create(caller, params.thread_id, body);
+    const run = await runs.create(caller, params.thread_id, withHeaders(body, context));
     return responses.waitForNew(run, run, context, isCancelledOnDisconnect(body, query));
   });
 
@@ -72,22 +77,29 @@ export function serveRuns(app: App, options: RunRoutesOptions): void {
   });
 
   serve(app, routes.createStatelessRun, async ({ caller, body, context }) => {
-    const run = await createOne(runs, caller, body);
+    const run = await createOne(runs, caller, withHeaders(body, context));
     return context.json(toRun(run), 200, responses.createdAt({ run_id: run.run_id }));
   });
 
   serve(app, routes.createStatelessRunStream, async ({ caller, query, body, context }) => {
-    const run = await createOne(runs, caller, body);
+    const run = await createOne(runs, caller, withHeaders(body, context));
     return responses.streamNew(run, { run_id: run.run_id }, context, isCancelledOnDisconnect(body, query));
   });
 
   serve(app, routes.createStatelessRunWait, async ({ caller, query, body, context }) => {
-    const run = await createOne(runs, caller, body);
+    const run = await createOne(runs, caller, withHeaders(body, context));
     return responses.waitForNew(run, { run_id: run.run_id }, context, isCancelledOnDisconnect(body, query));
   });
 
   serve(app, routes.createRunBatch, async ({ caller, body, context }) =>
-    context.json((await runs.createStateless(caller, body)).map(toRun)),
+    context.json(
+      (
+        await runs.createStateless(
+          caller,
+          body.map((one) => withHeaders(one, context)),
+        )
+      ).map(toRun),
+    ),
   );
 
   serve(app, routes.joinStatelessRun, (request) => responses.join(request));

@@ -3,6 +3,7 @@ import { jsonArrayResponse } from "../../platform/http/json-responses.ts";
 import { type App, jsonText, serve } from "../../platform/http/route.ts";
 import type { Log } from "../../platform/lib/log.ts";
 import { agentServerRoutes } from "../contract/routes.ts";
+import type { ThreadRetention } from "../threads/thread-retention.ts";
 import type { ThreadStates } from "../threads/thread-states.ts";
 import type { Threads } from "../threads/threads.ts";
 import { pageHeaders, selectThreads } from "./select.ts";
@@ -10,12 +11,16 @@ import { SseFormatter, sseResponse } from "./sse.ts";
 
 export interface ThreadRoutesOptions {
   threads: Threads;
+  thread_retention: ThreadRetention;
   states: ThreadStates;
   heartbeat_ms: number;
   log: Log;
 }
 
-export function serveThreads(app: App, { threads, states, heartbeat_ms, log }: ThreadRoutesOptions): void {
+export function serveThreads(
+  app: App,
+  { threads, thread_retention, states, heartbeat_ms, log }: ThreadRoutesOptions,
+): void {
   const routes = agentServerRoutes.threads;
   const formatter = new SseFormatter();
   const onHistoryError = (error: unknown) => log.warn({ error }, "history response failed");
@@ -31,8 +36,16 @@ export function serveThreads(app: App, { threads, states, heartbeat_ms, log }: T
 
   serve(app, routes.countThreads, async ({ caller, body, context }) => context.json(await threads.count(caller, body)));
 
-  serve(app, routes.getThread, async ({ caller, params, context }) =>
-    context.json(await threads.get(caller, params.thread_id)),
+  serve(app, routes.pruneThreads, async ({ caller, body, context }) =>
+    context.json({ pruned_count: await thread_retention.prune(caller, body) }),
+  );
+
+  serve(app, routes.getThread, async ({ caller, params, query, context }) =>
+    context.json(await threads.get(caller, params.thread_id, query)),
+  );
+
+  serve(app, routes.getThreadStorage, async ({ caller, params, context }) =>
+    context.json(await thread_retention.storage(caller, params.thread_id)),
   );
 
   serve(app, routes.patchThread, async ({ caller, params, headers, body, context }) => {

@@ -5,7 +5,7 @@ import type { RunConfig, RunKwargs } from "../graph-hosts/host.ts";
 import type { AssistantRow } from "../storage/schema.ts";
 
 export type RunRequest = Partial<Pick<RunCreate, "checkpoint" | "checkpoint_id">> &
-  Omit<StatelessRunCreate, "on_completion"> & { multitask_strategy?: RunCreate["multitask_strategy"] };
+  Omit<StatelessRunCreate, "assistant_id" | "on_completion"> & { multitask_strategy?: RunCreate["multitask_strategy"] };
 
 /** Keys of `configurable` that the service sets. Values of clients are ignored. */
 const RESERVED = new Set(["thread_id", "run_id", "graph_id", "assistant_id", "user_id", "checkpoint_ns"]);
@@ -53,17 +53,23 @@ export function mergeRequest(
   const context = { ...(JSON.parse(assistant.context) as JsonObject), ...request.context };
   return {
     metadata: { ...metadata, graph_id, assistant_id },
-    kwargs: toKwargs(request, config, context, run.temporary),
+    kwargs: {
+      ...toKwargs(request, config, context, run.temporary),
+      ...(caller.user && { is_custom_user: true }),
+    },
   };
 }
 
 /** The run's user. `langgraph_auth_` keys are not copied into the metadata of checkpoints. */
-const identityOf = ({ user_id, scopes }: Caller): JsonObject => ({
-  user_id,
-  langgraph_auth_user: { identity: user_id, is_authenticated: true, display_name: user_id, permissions: [...scopes] },
-  langgraph_auth_user_id: user_id,
-  langgraph_auth_permissions: [...scopes],
-});
+function identityOf({ user_id, scopes, user }: Caller): JsonObject {
+  const permissions = user?.permissions ?? [...scopes];
+  return {
+    user_id,
+    langgraph_auth_user: user ?? { identity: user_id, is_authenticated: true, display_name: user_id, permissions },
+    langgraph_auth_user_id: user_id,
+    langgraph_auth_permissions: permissions,
+  };
+}
 
 function toKwargs(request: RunRequest, config: RunConfig, context: JsonObject, temporary: boolean): RunKwargs {
   return {
@@ -76,10 +82,12 @@ function toKwargs(request: RunRequest, config: RunConfig, context: JsonObject, t
     interrupt_after: request.interrupt_after ?? null,
     webhook: request.webhook ?? null,
     feedback_keys: request.feedback_keys ?? null,
+    ...(request.strict_resume && { strict_resume: true }),
     temporary,
     subgraphs: request.stream_subgraphs,
     resumable: request.stream_resumable,
     durability: durabilityOf(request),
+    ...(request.langsmith_tracer && { langsmith_tracer: request.langsmith_tracer }),
   };
 }
 

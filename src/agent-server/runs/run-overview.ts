@@ -1,6 +1,7 @@
 import type { Caller } from "../../platform/contract/caller.ts";
 import { type Database, readNow } from "../../platform/database/database.ts";
 import { isoOfMilliseconds } from "../../platform/lib/times.ts";
+import { filterOf } from "../auth/grants.ts";
 import type {
   RunMinute,
   RunOverviewItem,
@@ -39,11 +40,12 @@ export class RunOverview {
   }
 
   /** Newest first. A page can have fewer runs than its limit if few runs match; `next` continues after the last scanned run. */
-  async list({ tenant_id }: Caller, query: RunOverviewQuery): Promise<RunOverviewPage> {
+  async list(caller: Caller, query: RunOverviewQuery): Promise<RunOverviewPage> {
     const { limit, cursor, ...conditions } = query;
     const { read } = this.#database;
     const after = cursor === undefined ? undefined : positionOf(cursor);
-    const filter = { ...conditions, tenant_id, after, limit: limit + 1 };
+    const access = filterOf(caller, "threads");
+    const filter = { ...conditions, tenant_id: caller.tenant_id, access, after, limit: limit + 1 };
     const isIndexed = query.run_id !== undefined || areActive(query.status);
     const back_to = isIndexed ? undefined : await findPositionBefore(read, filter, this.#max_scanned - 1);
     const rows = await listRunsOfTenant(read, { ...filter, back_to });
@@ -52,12 +54,13 @@ export class RunOverview {
   }
 
   /** The last hour, by minute. */
-  async throughput({ tenant_id }: Caller): Promise<RunThroughput> {
+  async throughput(caller: Caller): Promise<RunThroughput> {
     const { read } = this.#database;
+    const counted = { tenant_id: caller.tenant_id, access: filterOf(caller, "threads"), limit: MAX_COUNTED };
     const now = await readNow(read);
     const [active, ended] = await Promise.all([
-      countRunsByMinute(read, { tenant_id, ended_from: null, limit: MAX_COUNTED }),
-      countRunsByMinute(read, { tenant_id, ended_from: now - HOUR_MS, limit: MAX_COUNTED }),
+      countRunsByMinute(read, { ...counted, ended_from: null }),
+      countRunsByMinute(read, { ...counted, ended_from: now - HOUR_MS }),
     ]);
     const isCut = ended.reduce((sum, { count }) => sum + count, 0) === MAX_COUNTED;
     return { minutes: throughput({ now, active, ended, isCut }) };

@@ -6,6 +6,8 @@ import { newId } from "../../platform/lib/ids.ts";
 import type { JsonObject } from "../../platform/lib/json/json.ts";
 import { isoOfMilliseconds } from "../../platform/lib/times.ts";
 import { findAssistantOrGraph } from "../assistants/assistants.ts";
+import { filterOf } from "../auth/grants.ts";
+import { publicKwargs, requireAccessToRun } from "../auth/run-access.ts";
 import type { AgentContext } from "../context.ts";
 import type { Run } from "../contract/records.ts";
 import type { RunCreate, StatelessRunCreate } from "../contract/run-schemas.ts";
@@ -14,7 +16,7 @@ import { lastEventSeq } from "../storage/events.ts";
 import { deleteRun } from "../storage/run-deletion.ts";
 import { findRun, insertRun, listActiveRuns, listRuns, lockThreadAndRun, type RunFilter } from "../storage/runs.ts";
 import type { AssistantRow, RunKey, RunRow, ThreadRow } from "../storage/schema.ts";
-import { insertThread, lockThread, setThreadBusy } from "../storage/threads.ts";
+import { insertThread, isThreadExpired, lockThread, setThreadBusy } from "../storage/threads.ts";
 import { MAX_TRIES, requireCheckpoint, requireThread, type ThreadStates } from "../threads/thread-states.ts";
 import { mergeRequest, type RunRequest, startingCheckpoint, withoutReserved } from "./merge-request.ts";
 
@@ -35,49 +37,73 @@ export class Runs {
 
   /** Accepts a run on a thread. An accepted run is durable: it ends even if this process dies. */
   async create(caller: Caller, thread_id: string, body: RunCreate): Promise<RunRow> {
-    const assistant = await this.#requireAssistant(caller, body.assistant_id);
-    const cancels: PendingCancel[] = [];
-    const run = await this.#context.database.write(async (tx) => {
-      cancels.length = 0;
-      const thread = await this.#lockOrCreateThread(tx, caller, thread_id, body);
-      await requireCheckpoint(tx, thread_id, startingCheckpoint(body));
-      const active = thread.status === "busy" ? await listActiveRuns(tx, thread_id) : [];
-      if (active.length > 0) cancels.push(...(await applyMultitaskStrategy(tx, body.multitask_strategy, active)));
-      if (cancels.length === 0) return this.#insert(tx, caller, assistant, thread, body, active.length > 0);
-      // A rollback may have deleted runs and restored the thread's record.
-      const now = (await lockThread(tx, caller.tenant_id, thread_id)) as ThreadRow;
-      return this.#insert(tx, caller, assistant, now, body, now.status === "busy");
-    }, startHint(body));
+    const assistant = await this.requireAssistant(caller, body.assistant_id);
+    const add = (tx: Tx) => this.addToThread(tx, caller, assistant, thread_id, body);
+    const { run, cancels } = await this.#context.database.write(add, startHint(body));
     this.#context.engine.publishCancels(cancels);
     return run;
   }
 
+  /** Like {@link create}, in a transaction. The caller publishes the cancels after the commit. */
+  async addToThread(
+    tx: Tx,
+    caller: Caller,
+    assistant: AssistantRow,
+    thread_id: string,
+    body: RunCreate,
+  ): Promise<{ run: RunRow; cancels: PendingCancel[] }> {
+    const thread = await this.#lockOrCreateThread(tx, caller, thread_id, body);
+    await requireCheckpoint(tx, thread_id, startingCheckpoint(body));
+    const active = thread.status === "busy" ? await listActiveRuns(tx, thread_id) : [];
+    const cancels = active.length > 0 ? await applyMultitaskStrategy(tx, body.multitask_strategy, active) : [];
+    if (cancels.length === 0)
+      return { run: await this.#insert(tx, caller, assistant, thread, body, active.length > 0), cancels };
+    // A rollback may have deleted runs and restored the thread's record.
+    const now = (await lockThread(tx, caller.tenant_id, thread_id)) as ThreadRow;
+    return { run: await this.#insert(tx, caller, assistant, now, body, now.status === "busy"), cancels };
+  }
+
   /** Accepts stateless runs, all or none. Each has its own hidden thread. */
   async createStateless(caller: Caller, bodies: StatelessRunCreate[]): Promise<RunRow[]> {
-    const assistants = await Promise.all(bodies.map((body) => this.#requireAssistant(caller, body.assistant_id)));
+    const assistants = await Promise.all(bodies.map((body) => this.requireAssistant(caller, body.assistant_id)));
     return this.#context.database.write(
       async (tx) => {
         const rows: RunRow[] = [];
-        for (const [i, body] of bodies.entries()) {
-          const assistant = assistants[i] as AssistantRow;
-          const { graph_id, assistant_id } = assistant;
-          const { tenant_id } = caller;
-          const temporary = body.on_completion === "delete";
-          const metadata = JSON.stringify({ ...body.metadata, graph_id, assistant_id });
-          const hidden = temporary ? 1 : 0;
-          const thread = await insertThread(tx, { thread_id: newId(), tenant_id, metadata, hidden });
-          rows.push(await this.#insert(tx, caller, assistant, thread as ThreadRow, body, false, temporary));
-        }
+        for (const [i, body] of bodies.entries())
+          rows.push(await this.addStateless(tx, caller, assistants[i] as AssistantRow, body));
         return rows;
       },
       startHint(...bodies),
     );
   }
 
+  /** Accepts a stateless run in a transaction. */
+  async addStateless(
+    tx: Tx,
+    caller: Caller,
+    assistant: AssistantRow,
+    body: Omit<StatelessRunCreate, "assistant_id">,
+  ): Promise<RunRow> {
+    const { graph_id, assistant_id } = assistant;
+    const { tenant_id } = caller;
+    const temporary = body.on_completion === "delete";
+    const ttl = temporary ? {} : this.#context.thread_ttl;
+    const metadata = JSON.stringify({ ...body.metadata, graph_id, assistant_id });
+    const thread = await insertThread(tx, {
+      thread_id: newId(),
+      tenant_id,
+      metadata,
+      hidden: temporary ? 1 : 0,
+      ...ttl,
+    });
+    return this.#insert(tx, caller, assistant, thread as ThreadRow, body, false, temporary);
+  }
+
   async find(caller: Caller, { run_id, thread_id }: RunPath): Promise<RunRow> {
-    const run = await findRun(this.#context.database.read, { tenant_id: caller.tenant_id, run_id, thread_id });
-    if (!run) throw new ApiError("run_not_found");
-    return run;
+    const { read } = this.#context.database;
+    const run = await findRun(read, { tenant_id: caller.tenant_id, run_id, thread_id });
+    const isDeleted = run?.ended_at != null && (await isThreadExpired(read, run.thread_id));
+    return requireAccessToRun(read, caller, isDeleted ? undefined : run);
   }
 
   async get(caller: Caller, path: RunPath): Promise<Run> {
@@ -102,15 +128,15 @@ export class Runs {
       await this.find(caller, { thread_id, run_id });
       const record = await this.#states.recordWithout(caller, thread_id, run_id);
       const done = await database.write(async (tx) => {
-        const run = await lockThreadAndRun(tx, { tenant_id: caller.tenant_id, thread_id, run_id });
-        if (!run) throw new ApiError("run_not_found");
+        const found = await lockThreadAndRun(tx, { tenant_id: caller.tenant_id, thread_id, run_id });
+        const run = await requireAccessToRun(tx, caller, found);
         if (run.ended_at === null) throw new ApiError("run_active", { run_id, status: run.status });
         if ((await listActiveRuns(tx, thread_id)).length > 0) throw new ApiError("thread_busy");
         if (!(await this.#states.storeIfUnchanged(tx, caller, thread_id, record))) return false;
         await deleteRun(tx, run);
         return true;
       });
-      if (done) return;
+      if (done) return this.#context.engine.deleteTraces();
       if (tries === MAX_TRIES) throw new ApiError("state_changed", { thread_id });
     }
   }
@@ -160,11 +186,12 @@ export class Runs {
       hasMetadata = true;
       yield events;
     }
-    // Every stream begins with the metadata, also that of a run that ended before its start.
+    // Every stream begins with the metadata, including the stream of a run that ended before it started.
     if (!hasMetadata) yield metadata;
   }
 
-  async #requireAssistant(caller: Caller, assistant_id: string): Promise<AssistantRow> {
+  /** @throws ApiError no_such_assistant, graph_not_found, graph_unavailable */
+  async requireAssistant(caller: Caller, assistant_id: string): Promise<AssistantRow> {
     const assistant = await findAssistantOrGraph(this.#context.database.read, caller, assistant_id);
     if (!assistant) throw new ApiError("no_such_assistant", { assistant_id });
     this.#context.catalog.require(assistant.graph_id);
@@ -173,13 +200,14 @@ export class Runs {
 
   async #lockOrCreateThread(tx: Tx, caller: Caller, thread_id: string, body: RunCreate): Promise<ThreadRow> {
     const { tenant_id } = caller;
-    const thread = await lockThread(tx, tenant_id, thread_id);
+    const filter = filterOf(caller, "threads");
+    const thread = await lockThread(tx, tenant_id, thread_id, filter);
     if (thread && !thread.hidden) return thread;
     if (thread || body.if_not_exists === "reject") throw new ApiError("thread_not_found", { thread_id });
     const metadata = JSON.stringify(withoutReserved(body.metadata));
-    const created = await insertThread(tx, { thread_id, tenant_id, metadata, hidden: 0 });
-    // Created by a concurrent request, or by another tenant.
-    const found = created ?? (await lockThread(tx, tenant_id, thread_id));
+    const created = await insertThread(tx, { thread_id, tenant_id, metadata, hidden: 0, ...this.#context.thread_ttl });
+    // Created by a concurrent request, by another tenant, or by another user.
+    const found = created ?? (await lockThread(tx, tenant_id, thread_id, filter));
     if (!found) throw new ApiError("thread_not_found", { thread_id });
     return found;
   }
@@ -214,6 +242,7 @@ export class Runs {
       temporary: temporary ? 1 : 0,
       delay_ms: Math.round((request.after_seconds ?? 0) * 1000),
       thread_snapshot: busy ? null : JSON.stringify(snapshot),
+      webhook: this.#context.webhooks.accept(request.webhook),
     });
   }
 }
@@ -239,7 +268,7 @@ export function toRun(row: RunRow): Run {
     updated_at: isoOfMilliseconds(row.updated_at),
     status: row.status,
     metadata: JSON.parse(row.metadata),
-    kwargs: JSON.parse(row.kwargs),
+    kwargs: JSON.parse(publicKwargs(row)),
     multitask_strategy: row.multitask_strategy,
     ...(row.cancel_reason !== null && { cancel_reason: row.cancel_reason }),
   };

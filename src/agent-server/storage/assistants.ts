@@ -1,7 +1,8 @@
+import type { MetadataFilter } from "../../platform/contract/caller.ts";
 import { nowMs, type Tx } from "../../platform/database/database.ts";
 import type { AssistantFilter, VersionSearch } from "../contract/assistants.ts";
 import type { AssistantRow, AssistantVersionRow } from "./schema.ts";
-import { escapeLike, like, matching, type Paging, paged } from "./search.ts";
+import { accessible, escapeLike, like, matching, type Paging, paged } from "./search.ts";
 
 export type NewAssistant = Omit<AssistantRow, "version" | "created_at" | "updated_at">;
 
@@ -21,15 +22,30 @@ export async function insertAssistant(tx: Tx, assistant: NewAssistant): Promise<
 const insertVersion = (tx: Tx, { updated_at: _, ...version }: AssistantRow) =>
   tx.run(tx.k.insertInto("assistant_versions").values({ ...version, created_at: nowMs }));
 
-const assistantQuery = (tx: Tx, tenant_id: string, assistant_id: string) =>
-  tx.k.selectFrom("assistants").selectAll().where("assistant_id", "=", assistant_id).where("tenant_id", "=", tenant_id);
+const assistantQuery = (tx: Tx, tenant_id: string, assistant_id: string, filter: MetadataFilter | undefined) =>
+  tx.k
+    .selectFrom("assistants")
+    .selectAll()
+    .where("assistant_id", "=", assistant_id)
+    .where("tenant_id", "=", tenant_id)
+    .$call(accessible(filter));
 
-export const findAssistant = (tx: Tx, tenant_id: string, assistant_id: string): Promise<AssistantRow | undefined> =>
-  tx.first(assistantQuery(tx, tenant_id, assistant_id));
+/** An assistant of the tenant that meets the filter. */
+export const findAssistant = (
+  tx: Tx,
+  tenant_id: string,
+  assistant_id: string,
+  filter?: MetadataFilter,
+): Promise<AssistantRow | undefined> => tx.first(assistantQuery(tx, tenant_id, assistant_id, filter));
 
 /** Like {@link findAssistant}, but also locks the row until the transaction ends. */
-export const lockAssistant = (tx: Tx, tenant_id: string, assistant_id: string): Promise<AssistantRow | undefined> =>
-  tx.first(tx.dialect.forUpdate(assistantQuery(tx, tenant_id, assistant_id)));
+export const lockAssistant = (
+  tx: Tx,
+  tenant_id: string,
+  assistant_id: string,
+  filter?: MetadataFilter,
+): Promise<AssistantRow | undefined> =>
+  tx.first(tx.dialect.forUpdate(assistantQuery(tx, tenant_id, assistant_id, filter)));
 
 /** Stores the assistant's fields as its next version: the highest number plus one, whichever version is current. */
 export async function insertNextVersion(tx: Tx, assistant: Omit<AssistantRow, "version">): Promise<AssistantRow> {
@@ -75,28 +91,35 @@ export const listVersions = (
   return tx.all(query.orderBy("version", "desc").limit(limit).offset(offset));
 };
 
+/** Deletes an assistant with its versions and its crons. */
 export async function deleteAssistant(tx: Tx, { tenant_id, assistant_id }: AssistantKey): Promise<void> {
-  for (const table of ["assistants", "assistant_versions"] as const)
+  for (const table of ["assistants", "assistant_versions", "crons"] as const)
     await tx.run(tx.k.deleteFrom(table).where("tenant_id", "=", tenant_id).where("assistant_id", "=", assistant_id));
 }
 
 export const searchAssistants = (
   tx: Tx,
   tenant_id: string,
-  filter: AssistantFilter,
+  filter: AccessibleAssistants,
   paging: Paging,
 ): Promise<AssistantRow[]> =>
   tx.all(assistantsMatching(tx, tenant_id, filter).selectAll().$call(paged(paging, "assistant_id")));
 
-export async function countAssistants(tx: Tx, tenant_id: string, filter: AssistantFilter): Promise<number> {
+export async function countAssistants(tx: Tx, tenant_id: string, filter: AccessibleAssistants): Promise<number> {
   const row = await tx.first(
     assistantsMatching(tx, tenant_id, filter).select((s) => s.fn.countAll<number>().as("count")),
   );
   return Number(row?.count ?? 0);
 }
 
-function assistantsMatching(tx: Tx, tenant_id: string, { metadata, graph_id, name }: AssistantFilter) {
-  let query = tx.k.selectFrom("assistants").where("tenant_id", "=", tenant_id).$call(matching({ metadata }));
+type AccessibleAssistants = AssistantFilter & { access?: MetadataFilter | undefined };
+
+function assistantsMatching(tx: Tx, tenant_id: string, { metadata, graph_id, name, access }: AccessibleAssistants) {
+  let query = tx.k
+    .selectFrom("assistants")
+    .where("tenant_id", "=", tenant_id)
+    .$call(matching({ metadata }))
+    .$call(accessible(access));
   if (graph_id !== undefined) query = query.where("graph_id", "=", graph_id);
   if (name !== undefined) query = query.where(like("name", `%${escapeLike(name)}%`));
   return query;

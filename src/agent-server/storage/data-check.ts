@@ -34,7 +34,7 @@ export async function checkData({ read }: Database, file: string): Promise<void>
   const runs = await lastRun(read);
   if (runs < note.runs)
     throw new ConfigError(
-      `Runs are missing in the database ${file}: the highest run number is ${runs}, but at least ${note.runs} is expected. Restore the database file and its -wal file together. To accept the loss, for example after a power failure or when restoring an older backup, delete ${noteOf(file)}.`,
+      `Runs are missing from the database ${file}: the highest run number is ${runs}, but at least ${note.runs} is expected. Restore the database file and its -wal file together. To accept the loss, for example after a power failure or when restoring an older backup, delete ${noteOf(file)}.`,
     );
   if (note.closed || statSync(file).size > MAX_CHECKED_BYTES) return;
   const row = (await read.first(sql<{ quick_check: string }>`pragma quick_check(1)`.compile(read.k))) as {
@@ -62,7 +62,7 @@ export function noteData(
     writeFileSync(written, JSON.stringify({ runs, closed: closed && !isShared } satisfies Note), { mode: 0o600 });
     renameSync(written, noteOf(file));
   };
-  const onError = (error: unknown) => log.warn({ error, file }, "writing the database note failed");
+  const onError = (error: unknown) => log.warn({ error, file }, "writing the .note file of the database failed");
   const noting = periodicService(NOTE_INTERVAL_MS, () => note(false), onError);
   return {
     start() {
@@ -115,12 +115,12 @@ export function explainOpening(error: unknown, file: string): unknown {
   const kind = sqliteCodeOf(error);
   if (isDiskFull(error))
     return new ConfigError(
-      `The disk with the data folder ${dirname(file)} is full: free space, or choose another folder with --data.`,
+      `The disk with the data folder ${dirname(file)} is full: free up space, or choose another folder with --data.`,
     );
   if (kind === SQLITE.corrupt || kind === SQLITE.notADatabase) return damaged(file, message);
   if (kind === SQLITE.readOnly || kind === SQLITE.cannotOpen || ["EACCES", "EROFS", "EPERM"].includes(code))
     return new ConfigError(
-      `The data folder ${dirname(file)} cannot be written (${message}): change its owner or mode, or choose another folder with --data.`,
+      `The data folder ${dirname(file)} is not writable (${message}): change its owner or mode, or choose another folder with --data.`,
     );
   return error;
 }

@@ -96,7 +96,7 @@ export async function* unfold(
     if (base_seq !== null) {
       const base = base_run_id === null ? textOf(last, base_seq) : await outputOf(tx, base_run_id);
       if (typeof base !== "string")
-        throw new Error(`The event log is corrupt: the delta base of event ${seq} is missing.`);
+        throw new Error(`The event log is corrupt: event ${seq} refers to an earlier event that is missing.`);
       text = applyDelta(base, { copies: copies ?? "", added: data });
     }
     if (text.length >= LONG) last.set(event, { seq, text });

@@ -61,7 +61,7 @@ const insertQuery = prepared<Omit<RunEventRow, "created_at">, unknown>((k, p) =>
   }),
 );
 
-/** Before the deletion of a run: stores events of other runs whole if they are deltas of its output. */
+/** Called before a run is deleted: stores events of other runs whole if they are deltas of its output. */
 export async function releaseOutput(tx: Tx, { run_id, thread_id }: Omit<ThreadRunKey, "tenant_id">): Promise<void> {
   const others = tx.k.selectFrom("runs").select("run_id").where("thread_id", "=", thread_id);
   const rows = await tx.all(

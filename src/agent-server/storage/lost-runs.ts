@@ -50,13 +50,14 @@ export const lockLostRuns = async (tx: Tx, lost: Lost): Promise<RunRow[]> => {
   return runs.filter(({ thread_id }) => locked.has(thread_id));
 };
 
-/** Returns runs that {@link lockLostRuns} has locked to the queue; the attempt counts. */
+/** Returns to the queue the runs that {@link lockLostRuns} has locked; the attempt counts. */
 export const returnLostRuns = (tx: Tx, run_ids: string[]): Promise<number> =>
   tx.run(returnToQueue(tx, { spent: 1, crashed: 0, delay_ms: 0 }).where("run_id", "in", run_ids));
 
 /**
- * Shifts the times of active runs after the clock was set back: they would be due in the future, and new runs would overtake them. Their
- * order and delays stay unchanged. Called at the start of the only process of an embedded database, whose own clock is monotonic.
+ * Shifts the times of active runs after the clock was set back: otherwise they would be due in the future, and new runs would overtake
+ * them. Their order and delays stay unchanged. Called at startup of the only process that uses an embedded database, whose own clock is
+ * monotonic.
  */
 export async function shiftFutureRuns(tx: Tx): Promise<void> {
   const isAhead = (e: ExpressionBuilder<Schema, "runs">) =>
@@ -75,6 +76,6 @@ export async function shiftFutureRuns(tx: Tx): Promise<void> {
   );
 }
 
-/** Called at the start of the only process of an embedded database: all running runs have lost their worker. */
+/** Called at startup of the only process that uses an embedded database: all running runs have lost their worker. */
 export const expireLeases = (tx: Tx): Promise<number> =>
   tx.run(tx.k.updateTable("runs").set({ lease_until: 0 }).where("status", "=", RUNNING));

@@ -1,12 +1,13 @@
 import { sql } from "kysely";
 import type { Tx } from "../../platform/database/database.ts";
-import { versionsIn } from "./checkpoints.ts";
+import { versionsIn } from "./checkpoints/checkpoints.ts";
 import { releaseOutput } from "./events.ts";
 import type { ThreadRunKey } from "./schema.ts";
+import { requestTraceDeletions } from "./trace-deletions.ts";
 
 type RunOfThread = Omit<ThreadRunKey, "tenant_id">;
 
-/** Deletes a run with its events and its checkpoints. Values that checkpoints of later runs reference stay. */
+/** Deletes a run with its events and its checkpoints. Values that checkpoints of later runs reference are kept. */
 export async function deleteRun(tx: Tx, run: RunOfThread): Promise<void> {
   await releaseOutput(tx, run);
   await deleteWrites(tx, run);
@@ -26,7 +27,9 @@ export async function deleteLastRun(tx: Tx, { thread_id, run_id }: RunOfThread):
 }
 
 async function deleteRecord(tx: Tx, run_id: string): Promise<void> {
+  await requestTraceDeletions(tx, { column: "run_id", id: run_id });
   await tx.run(tx.k.deleteFrom("run_events").where("run_id", "=", run_id));
+  await tx.run(tx.k.deleteFrom("webhook_deliveries").where("run_id", "=", run_id));
   await tx.run(tx.k.deleteFrom("runs").where("run_id", "=", run_id));
 }
 

@@ -165,7 +165,7 @@ export interface Held {
 export type HeldRun = Pick<RunRow, "run_id" | "epoch" | "cancel_action">;
 
 /**
- * Renews the leases of the runs that a worker executes. The leases of runs that it holds but could not end expire.
+ * Renews the leases of the runs that a worker executes. The leases of runs that the worker holds but could not end are not renewed.
  *
  * @param waits waits for locked rows, also those locked by a long write of the run itself; otherwise skips them
  */

@@ -1,8 +1,11 @@
 import { type SqlBool, sql } from "kysely";
-import type { Tx } from "../../platform/database/database.ts";
+import type { MetadataFilter } from "../../platform/contract/caller.ts";
+import { nowMs, type Tx } from "../../platform/database/database.ts";
 import type { RunOverviewQuery } from "../contract/app-runs.ts";
 import type { RunStatus } from "../contract/records.ts";
+import { PENDING, RUNNING } from "./runs.ts";
 import type { RunRow } from "./schema.ts";
+import { onAccessibleThread } from "./search.ts";
 
 const COLUMNS = [
   "seq",
@@ -27,6 +30,7 @@ export type RunOverviewRow = Pick<RunRow, (typeof COLUMNS)[number]> & { failure:
 
 export interface RunOverviewFilter extends Omit<RunOverviewQuery, "cursor"> {
   tenant_id: string;
+  access: MetadataFilter | undefined;
   /** The last run of the previous page. */
   after: RunPosition | undefined;
   /** Excludes runs before this position. */
@@ -43,7 +47,10 @@ function newestFirst(tx: Tx, filter: RunOverviewFilter) {
   const { created_from, created_until, after } = filter;
   // The plus excludes the index on created_at: for active runs the index on ended_at is faster.
   const created_at = areActive(filter.status) ? sql<number>`+created_at` : sql.ref<number>("created_at");
-  let query = tx.k.selectFrom("runs").where("tenant_id", "=", filter.tenant_id);
+  let query = tx.k
+    .selectFrom("runs")
+    .where("tenant_id", "=", filter.tenant_id)
+    .$call(onAccessibleThread(filter.access, "runs.thread_id"));
   if (created_from !== undefined) query = query.where(created_at, ">=", created_from);
   if (created_until !== undefined) query = query.where(created_at, "<", created_until);
   if (after) query = query.where(sql<SqlBool>`(${created_at}, seq) < (${after.created_at}, ${after.seq})`);
@@ -71,6 +78,21 @@ export function listRunsOfTenant(tx: Tx, filter: RunOverviewFilter): Promise<Run
   return tx.all(query.limit(filter.limit));
 }
 
+/** Counts the active runs of all workspaces with one status. */
+export async function countActiveRuns(tx: Tx, status: "pending" | "running"): Promise<number> {
+  // A partial index contains the runs with the literal status.
+  const runs = tx.k.selectFrom("runs").where("status", "=", status === "pending" ? PENDING : RUNNING);
+  const row = await tx.first(runs.select(sql<number>`count(*)`.as("count")));
+  return Number(row?.count);
+}
+
+/** Milliseconds since the start time of the oldest pending run; 0 if no run is due. */
+export async function oldestDueMs(tx: Tx): Promise<number> {
+  const age = sql<number | null>`${nowMs} - min(start_at)`.as("age_ms");
+  const row = await tx.first(tx.k.selectFrom("runs").select(age).where("status", "=", PENDING));
+  return Math.max(0, Number(row?.age_ms ?? 0));
+}
+
 const MINUTE_MS = 60_000;
 
 /** Number of runs that were accepted, started and ended in these minutes since the epoch. */
@@ -87,9 +109,17 @@ export interface RunCount {
  */
 export async function countRunsByMinute(
   tx: Tx,
-  { tenant_id, ended_from, limit }: { tenant_id: string; ended_from: number | null; limit: number },
+  {
+    tenant_id,
+    ended_from,
+    limit,
+    access,
+  }: { tenant_id: string; ended_from: number | null; limit: number; access: MetadataFilter | undefined },
 ): Promise<RunCount[]> {
-  const runs = tx.k.selectFrom("runs").where("tenant_id", "=", tenant_id);
+  const runs = tx.k
+    .selectFrom("runs")
+    .where("tenant_id", "=", tenant_id)
+    .$call(onAccessibleThread(access, "runs.thread_id"));
   const chosen = (
     ended_from === null
       ? runs.where("ended_at", "is", null)

@@ -1,8 +1,10 @@
 import { sql } from "kysely";
+import type { MetadataFilter } from "../../platform/contract/caller.ts";
 import { nowMs, type Tx } from "../../platform/database/database.ts";
 import { prepared } from "../../platform/database/prepared.ts";
 import type { CancelAction, RunStatus } from "../contract/records.ts";
 import type { RunKey, RunRow, ThreadRunKey, ThreadSnapshot } from "./schema.ts";
+import { onAccessibleThread } from "./search.ts";
 import { lockThread, type ThreadKey } from "./threads.ts";
 
 export interface NewRun
@@ -18,6 +20,7 @@ export interface NewRun
     | "multitask_strategy"
     | "temporary"
     | "thread_snapshot"
+    | "webhook"
   > {
   /** Delay between the run's acceptance and its earliest start. */
   delay_ms: number;
@@ -41,6 +44,7 @@ const insertQuery = prepared<NewRun, RunRow>((k, p) =>
       multitask_strategy: p("multitask_strategy"),
       temporary: p("temporary"),
       thread_snapshot: p("thread_snapshot"),
+      webhook: p("webhook"),
       status: "pending",
       start_at: sql<number>`now_ms() + ${p("delay_ms")}`,
       run_after: sql<number>`now_ms() + ${p("delay_ms")}`,
@@ -53,7 +57,7 @@ const insertQuery = prepared<NewRun, RunRow>((k, p) =>
     .returningAll(),
 );
 
-// Partial indexes are used only if the status is a literal of the statement, not a parameter.
+// Partial indexes are used only if the status is a literal in the statement, not a parameter.
 export const PENDING = sql.lit<"pending">("pending");
 export const RUNNING = sql.lit<"running">("running");
 
@@ -169,10 +173,20 @@ export async function wasOvertaken(tx: Tx, { thread_id, seq }: Pick<RunRow, "thr
 /** Pending and running runs of a tenant with a `seq` below `before`, newest first. */
 export const listActiveRunsOfTenant = (
   tx: Tx,
-  { tenant_id, before, limit }: { tenant_id: string; before: number | undefined; limit: number },
+  {
+    tenant_id,
+    before,
+    limit,
+    access,
+  }: { tenant_id: string; before: number | undefined; limit: number; access: MetadataFilter | undefined },
 ): Promise<RunRow[]> => {
   // The condition on ended_at selects the same runs as one on the status, and has an index by workspace.
-  const active = tx.k.selectFrom("runs").selectAll().where("tenant_id", "=", tenant_id).where("ended_at", "is", null);
+  const active = tx.k
+    .selectFrom("runs")
+    .selectAll()
+    .where("tenant_id", "=", tenant_id)
+    .where("ended_at", "is", null)
+    .$call(onAccessibleThread(access, "runs.thread_id"));
   const page = before === undefined ? active : active.where("seq", "<", before);
   return tx.all(page.orderBy("seq", "desc").limit(limit));
 };

@@ -12,6 +12,11 @@ declare module "../../platform/database/schema.ts" {
     checkpoint_values: CheckpointValueRow;
     checkpoint_writes: CheckpointWriteRow;
     active_rollout: ActiveRolloutRow;
+    crons: CronRow;
+    store_items: StoreItemRow;
+    store_vectors: StoreVectorTable;
+    trace_deletions: TraceDeletionRow;
+    webhook_deliveries: WebhookDeliveryRow;
   }
 }
 
@@ -46,6 +51,12 @@ export interface ThreadRow {
   error: string | null;
   /** 1 for the thread of a stateless run: not listed, and deleted when its run ends. */
   hidden: number;
+  /** What happens when the time to live is over; null for a thread without one. */
+  ttl_strategy: "delete" | "keep_latest" | null;
+  /** Time to live after the last update. */
+  ttl_ms: number | null;
+  /** 1 after the old checkpoints were deleted, until the thread has a new state. */
+  pruned: number;
   created_at: number;
   updated_at: number;
   state_updated_at: number;
@@ -83,6 +94,8 @@ export interface RunRow {
   /** The requested cancel action; null if no cancellation was requested. */
   cancel_action: CancelAction | null;
   cancel_reason: string | null;
+  /** URL that is called when the run ends. */
+  webhook: string | null;
   /** Response body of wait and join, as JSON; null until the run has ended. */
   output: string | null;
   /** 1: the run's thread is deleted when the run ends. */
@@ -165,7 +178,7 @@ export interface CheckpointWriteRow {
   task_path: string;
   /** Position among the task's writes; negative for errors, interrupts and resume values, where the newest is valid. */
   idx: number;
-  /** With a negative `idx` the `seq` of the writing run, else 0. The highest layer is valid, so a rollback restores the layer below. */
+  /** The `seq` of the writing run if `idx` is negative, else 0. The highest layer is valid, so a rollback restores the layer below. */
   layer: number;
   tenant_id: string;
   run_id: string | null;
@@ -174,10 +187,90 @@ export interface CheckpointWriteRow {
   value: string;
 }
 
+/** A deleted run whose trace is to be deleted. */
+export interface TraceDeletionRow {
+  run_id: string;
+  tenant_id: string;
+  created_at: number;
+  /** 1 after the first deletion. It is repeated once. */
+  done: number;
+}
+
 /** The rollout of a deployment whose instances execute runs. Empty in a database that belongs to one service. */
 export interface ActiveRolloutRow {
   /** Always 1. */
   id: number;
   rollout: number;
   since: number;
+}
+
+export interface CronRow {
+  cron_id: string;
+  tenant_id: string;
+  assistant_id: string;
+  thread_id: string | null;
+  schedule: string;
+  timezone: string | null;
+  end_at: number | null;
+  enabled: 0 | 1;
+  on_run_completed: "delete" | "keep" | null;
+  /** The fields of the runs, as JSON. */
+  payload: string;
+  metadata: string;
+  /** The caller that created the cron. Its runs have this user and these scopes. */
+  user_id: string;
+  scopes: string;
+  /** The caller's `user` as JSON; null for a caller with a key. */
+  auth_user: string | null;
+  /** The next tick; null if the cron is disabled or has ended. */
+  next_at: number | null;
+  created_at: number;
+  updated_at: number;
+}
+
+/** The request to the webhook of an ended run. */
+export interface WebhookDeliveryRow {
+  run_id: string;
+  tenant_id: string;
+  url: string;
+  /** The origin of the URL. */
+  origin: string;
+  /** The body without the time of the request, as JSON; null once it is delivered. */
+  payload: string | null;
+  status: "pending" | "delivered" | "failed";
+  attempts: number;
+  /** Earliest time of the next request; while a process sends the delivery, the end of its lease. Null after the end. */
+  next_at: number | null;
+  response_status: number | null;
+  error: string | null;
+  /** Start of the retries. */
+  queued_at: number;
+  created_at: number;
+  updated_at: number;
+}
+
+/** An item is unreadable from `expires_at` on, even if its row still exists. */
+export interface StoreItemRow {
+  tenant_id: string;
+  /** The labels, each followed by a dot. */
+  namespace: string;
+  key: string;
+  /** JSON. */
+  value: string;
+  created_at: number;
+  updated_at: number;
+  /** Time to live after a write, and after a read that refreshes it. */
+  ttl_ms: number | null;
+  expires_at: number | null;
+}
+
+interface StoreVectorTable extends Omit<StoreVectorRow, "vector_no"> {
+  vector_no: Generated<number>;
+}
+
+/** The embedding of one text of an item. */
+export interface StoreVectorRow extends Pick<StoreItemRow, "tenant_id" | "namespace" | "key"> {
+  vector_no: number;
+  /** 32-bit floating point numbers, little-endian, of length 1 as a vector. */
+  vector: Uint8Array;
 }

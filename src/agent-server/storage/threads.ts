@@ -1,18 +1,34 @@
 import { type RawBuilder, sql, type UpdateObject } from "kysely";
+import type { MetadataFilter } from "../../platform/contract/caller.ts";
 import { nowMs, type Tx } from "../../platform/database/database.ts";
 import { prepared } from "../../platform/database/prepared.ts";
 import type { Schema } from "../../platform/database/schema.ts";
 import type { ThreadStatus } from "../contract/records.ts";
 import type { ThreadRow } from "./schema.ts";
-import { escapeLike, like, matching, type Paging, paged } from "./search.ts";
+import { accessible, escapeLike, like, matching, type Paging, paged } from "./search.ts";
+import { requestTraceDeletions } from "./trace-deletions.ts";
 
-export type NewThread = Pick<ThreadRow, "thread_id" | "tenant_id" | "metadata" | "hidden">;
+export type ThreadTtl = Pick<ThreadRow, "ttl_strategy" | "ttl_ms">;
+export type NewThread = Pick<ThreadRow, "thread_id" | "tenant_id" | "metadata" | "hidden"> & Partial<ThreadTtl>;
 
-/** Stores a new, idle thread. Undefined if the id is taken. */
-export const insertThread = (tx: Tx, thread: NewThread): Promise<ThreadRow | undefined> =>
-  tx.first(insertQuery(tx, thread));
+/** Whether the time to live of a thread is over. Such a thread reads as missing before the sweeper deletes it. */
+const isExpired = sql<boolean>`(threads.ttl_strategy = 'delete' and threads.status <> 'busy'
+  and threads.updated_at + threads.ttl_ms <= now_ms())`;
+const isReadable = sql<boolean>`(threads.ttl_ms is null or not ${isExpired})`;
 
-const insertQuery = prepared<NewThread, ThreadRow>((k, p) =>
+/** Stores a new, idle thread. Undefined if the id is taken; that of an expired thread is free. */
+export async function insertThread(tx: Tx, thread: NewThread): Promise<ThreadRow | undefined> {
+  const row = { ttl_strategy: null, ttl_ms: null, ...thread };
+  const inserted = await tx.first(insertQuery(tx, row));
+  if (inserted) return inserted;
+  const { thread_id } = thread;
+  const expired = tx.k.selectFrom("threads").select("thread_id").where("thread_id", "=", thread_id).where(isExpired);
+  // The sweeper may have deleted it meanwhile.
+  if (await tx.first(tx.dialect.forUpdate(expired))) await deleteThread(tx, thread_id);
+  return tx.first(insertQuery(tx, row));
+}
+
+const insertQuery = prepared<NewThread & ThreadTtl, ThreadRow>((k, p) =>
   k
     .insertInto("threads")
     .values({
@@ -20,6 +36,9 @@ const insertQuery = prepared<NewThread, ThreadRow>((k, p) =>
       tenant_id: p("tenant_id"),
       metadata: p("metadata"),
       hidden: p("hidden"),
+      ttl_strategy: p("ttl_strategy"),
+      ttl_ms: p("ttl_ms"),
+      pruned: 0,
       status: "idle",
       idle_status: "idle",
       config: "{}",
@@ -36,23 +55,94 @@ const insertQuery = prepared<NewThread, ThreadRow>((k, p) =>
 
 export type ThreadKey = Pick<ThreadRow, "thread_id" | "tenant_id">;
 
-/** A thread of the tenant, including hidden ones. */
-export const findThread = (tx: Tx, tenant_id: string, thread_id: string): Promise<ThreadRow | undefined> =>
-  tx.first(findQuery(tx, { tenant_id, thread_id }));
+type ThreadArguments = [tenant_id: string, thread_id: string, filter?: MetadataFilter | undefined];
+
+/** A thread of the tenant that meets the filter, including hidden ones. */
+export const findThread = (
+  tx: Tx,
+  ...[tenant_id, thread_id, filter]: ThreadArguments
+): Promise<ThreadRow | undefined> =>
+  tx.first(
+    filter
+      ? filteredQuery(tx, { tenant_id, thread_id }, filter).where(isReadable)
+      : findQuery(tx, { tenant_id, thread_id }),
+  );
+
+const filteredQuery = (tx: Tx, { tenant_id, thread_id }: ThreadKey, filter: MetadataFilter) =>
+  tx.k
+    .selectFrom("threads")
+    .selectAll()
+    .where("thread_id", "=", thread_id)
+    .where("tenant_id", "=", tenant_id)
+    .$call(accessible(filter));
 
 const findQuery = prepared<ThreadKey, ThreadRow>((k, p) =>
-  k.selectFrom("threads").selectAll().where("thread_id", "=", p("thread_id")).where("tenant_id", "=", p("tenant_id")),
+  k
+    .selectFrom("threads")
+    .selectAll()
+    .where("thread_id", "=", p("thread_id"))
+    .where("tenant_id", "=", p("tenant_id"))
+    .where(isReadable),
 );
 
 /** Like {@link findThread}, and locks the row. Transactions that change a thread's runs or state take this lock first. */
-export const lockThread = (tx: Tx, tenant_id: string, thread_id: string): Promise<ThreadRow | undefined> =>
-  tx.first(lockQuery(tx, { tenant_id, thread_id }));
+export async function lockThread(
+  tx: Tx,
+  tenant_id: string,
+  thread_id: string,
+  filter?: MetadataFilter,
+  { even_expired = false } = {},
+): Promise<ThreadRow | undefined> {
+  const key = { tenant_id, thread_id };
+  const found = await tx.first(
+    filter
+      ? tx.dialect.forUpdate(filteredQuery(tx, key, filter).select(isReadable.as("is_readable")))
+      : lockQuery(tx, key),
+  );
+  if (!found) return undefined;
+  const { is_readable, ...row } = found;
+  return even_expired || is_readable ? row : undefined;
+}
 
-const lockQuery = prepared<ThreadKey, ThreadRow>((k, p, tx) =>
+const lockQuery = prepared<ThreadKey, ThreadRow & { is_readable: boolean }>((k, p, tx) =>
   tx.dialect.forUpdate(
-    k.selectFrom("threads").selectAll().where("thread_id", "=", p("thread_id")).where("tenant_id", "=", p("tenant_id")),
+    k
+      .selectFrom("threads")
+      .selectAll()
+      .select(isReadable.as("is_readable"))
+      .where("thread_id", "=", p("thread_id"))
+      .where("tenant_id", "=", p("tenant_id")),
   ),
 );
+
+/** Whether a thread exists whose time to live is over. */
+export const isThreadExpired = async (tx: Tx, thread_id: string): Promise<boolean> =>
+  (await tx.first(expiredQuery(tx, { thread_id }))) !== undefined;
+
+const expiredQuery = prepared<{ thread_id: string }, unknown>((k, p) =>
+  k.selectFrom("threads").select("thread_id").where("thread_id", "=", p("thread_id")).where(isExpired),
+);
+
+/** Threads whose time to live is over and that were not pruned since, the longest expired first. Without threads with active runs. */
+export const listExpiredThreads = (
+  tx: Tx,
+  limit: number,
+): Promise<Pick<ThreadRow, "tenant_id" | "thread_id" | "ttl_strategy" | "updated_at">[]> => {
+  const expires_at = sql<number>`(updated_at + ttl_ms)`;
+  return tx.all(
+    tx.k
+      .selectFrom("threads")
+      .select(["tenant_id", "thread_id", "ttl_strategy", "updated_at"])
+      .where("ttl_ms", "is not", null)
+      .where("pruned", "=", sql.lit(0))
+      .where(expires_at, "<=", nowMs)
+      .where("status", "!=", "busy")
+      .orderBy(expires_at)
+      .limit(limit),
+  );
+};
+
+export const setPruned = (tx: Tx, thread_id: string): Promise<number> => updateThread(tx, thread_id, { pruned: 1 });
 
 export interface ThreadFilter {
   ids?: string[];
@@ -61,6 +151,8 @@ export interface ThreadFilter {
   status?: ThreadStatus;
   /** Substring of the stored values, keys included, or prefix of the id; case-insensitive (SQLite: A to Z only). */
   text?: string;
+  /** See docs/custom-auth.md. */
+  access?: MetadataFilter | undefined;
 }
 
 export const searchThreads = (tx: Tx, tenant_id: string, filter: ThreadFilter, paging: Paging): Promise<ThreadRow[]> =>
@@ -71,12 +163,14 @@ export async function countThreads(tx: Tx, tenant_id: string, filter: ThreadFilt
   return Number(row?.count ?? 0);
 }
 
-function threadsMatching(tx: Tx, tenant_id: string, { ids, metadata, values, status, text }: ThreadFilter) {
+function threadsMatching(tx: Tx, tenant_id: string, { ids, metadata, values, status, text, access }: ThreadFilter) {
   let query = tx.k
     .selectFrom("threads")
     .where("tenant_id", "=", tenant_id)
     .where("hidden", "=", 0)
-    .$call(matching({ metadata, values }));
+    .where(isReadable)
+    .$call(matching({ metadata, values }))
+    .$call(accessible(access));
   if (ids) query = query.where("thread_id", "in", ids.length > 0 ? ids : [""]);
   if (status) query = query.where("status", "=", status);
   if (text)
@@ -90,14 +184,21 @@ function threadsMatching(tx: Tx, tenant_id: string, { ids, metadata, values, sta
   return query;
 }
 
-/** Ids of the threads whose metadata names the assistant. */
-export async function listThreadsOfAssistant(tx: Tx, tenant_id: string, assistant_id: string): Promise<string[]> {
-  const query = threadsMatching(tx, tenant_id, { metadata: { assistant_id } }).select("thread_id");
-  return (await tx.all(query)).map(({ thread_id }) => thread_id);
+export async function listThreadIds(tx: Tx, tenant_id: string, filter: ThreadFilter): Promise<string[]> {
+  const rows = await tx.all(threadsMatching(tx, tenant_id, filter).select("thread_id"));
+  return rows.map(({ thread_id }) => thread_id);
 }
 
-export async function setThreadMetadata(tx: Tx, thread_id: string, metadata: string): Promise<ThreadRow> {
-  const query = tx.k.updateTable("threads").set({ metadata, updated_at: nowMs }).where("thread_id", "=", thread_id);
+/** Changes a thread at the request of a client. */
+export async function patchThread(
+  tx: Tx,
+  thread_id: string,
+  changes: Pick<ThreadRow, "metadata"> & Partial<ThreadTtl>,
+): Promise<ThreadRow> {
+  const query = tx.k
+    .updateTable("threads")
+    .set({ ...changes, pruned: 0, updated_at: nowMs })
+    .where("thread_id", "=", thread_id);
   return (await tx.first(query.returningAll())) as ThreadRow;
 }
 
@@ -130,6 +231,7 @@ const settleQuery = prepared<ThreadOutcome, unknown>((k, p) =>
       values: p("values"),
       interrupts: p("interrupts"),
       error: p("error"),
+      pruned: 0,
       updated_at: nowMs,
       state_updated_at: nowMs,
     })
@@ -143,7 +245,7 @@ const updateThread = (tx: Tx, thread_id: string, changes: UpdateObject<Schema, "
 export const setThreadStatus = (tx: Tx, thread_id: string, status: ThreadStatus): Promise<number> =>
   updateThread(tx, thread_id, { status: unlessBusy(sql.val(status)), idle_status: status, updated_at: nowMs });
 
-/** Recomputes the status of a thread after the removal of a run that never started. */
+/** Recomputes the status of a thread after a run that never started has been removed. */
 export const recomputeStatus = (tx: Tx, thread_id: string): Promise<number> =>
   updateThread(tx, thread_id, { status: unlessBusy(sql.ref("idle_status")), updated_at: nowMs });
 
@@ -160,14 +262,18 @@ const unlessBusy = (status: RawBuilder<unknown>) =>
   sql<ThreadStatus>`case when exists (select 1 from runs where runs.thread_id = threads.thread_id
     and runs.status in ('pending', 'running')) then 'busy' else ${status} end`;
 
+/** Deletes a thread with its runs and its crons. */
 export async function deleteThread(tx: Tx, thread_id: string): Promise<void> {
   const runs = tx.k.selectFrom("runs").select("run_id").where("thread_id", "=", thread_id);
+  await requestTraceDeletions(tx, { column: "thread_id", id: thread_id });
   await tx.run(tx.k.deleteFrom("run_events").where("run_id", "in", runs));
+  await tx.run(tx.k.deleteFrom("webhook_deliveries").where("run_id", "in", runs));
   await tx.run(tx.k.deleteFrom("runs").where("thread_id", "=", thread_id));
+  await tx.run(tx.k.deleteFrom("crons").where("thread_id", "=", thread_id));
   await deleteThreadState(tx, thread_id);
 }
 
-/** Deletes a thread and its checkpoints; its runs and their events stay. */
+/** Deletes a thread and its checkpoints; its runs and their events are kept. */
 export async function deleteThreadState(tx: Tx, thread_id: string): Promise<void> {
   for (const query of deleteStateQueries) await tx.run(query(tx, { thread_id }));
 }

@@ -2,6 +2,7 @@ import type { Caller } from "../../platform/contract/caller.ts";
 import type { Tx } from "../../platform/database/database.ts";
 import { ApiError } from "../../platform/errors.ts";
 import { cleanJsonText } from "../../platform/lib/json/json.ts";
+import { filterOf } from "../auth/grants.ts";
 import { type AgentContext, queryGraph } from "../context.ts";
 import type { CheckpointRef } from "../contract/run-schemas.ts";
 import type { HistorySearch, StateUpdate } from "../contract/thread-state.ts";
@@ -13,8 +14,8 @@ import type {
   StateSummary,
 } from "../graph-hosts/host.ts";
 import { findAssistant } from "../storage/assistants.ts";
-import { insertCheckpoint, insertWrites } from "../storage/checkpoint-inserts.ts";
-import { findCheckpoint, findHead } from "../storage/checkpoints.ts";
+import { findCheckpoint, findHead } from "../storage/checkpoints/checkpoints.ts";
+import { insertCheckpoint, insertWrites } from "../storage/checkpoints/inserts.ts";
 import { listActiveRuns } from "../storage/runs.ts";
 import type { ThreadRow } from "../storage/schema.ts";
 import { findThread, lockThread, settleThread } from "../storage/threads.ts";
@@ -139,7 +140,7 @@ export class ThreadStates {
 
   /** Stores a staged update if the thread is idle and its newest checkpoint is still the update's base. */
   #store(
-    { tenant_id }: Caller,
+    caller: Caller,
     at: CheckpointKey,
     { puts, writes, base, state }: StagedUpdate,
     { isCopy }: { isCopy: boolean },
@@ -149,8 +150,7 @@ export class ThreadStates {
     const [first] = puts.filter(({ checkpoint_ns }) => checkpoint_ns === "");
     const from = at.checkpoint_ns || isCopy ? undefined : (at.checkpoint_id ?? base ?? null);
     return this.#context.database.write(async (tx) => {
-      const thread = await lockThread(tx, tenant_id, thread_id);
-      if (!thread) throw new ApiError("thread_not_found", { thread_id });
+      const { tenant_id } = await requireThread(tx, caller, thread_id, lockThread);
       if ((await listActiveRuns(tx, thread_id)).length > 0) throw new ApiError("thread_busy");
       if ((await findHead(tx, thread_id)) !== base) return false;
       if (first && from !== undefined && first.parent_checkpoint_id !== from) return false;
@@ -199,10 +199,10 @@ export async function requireCheckpoint(
 
 /**
  * @param find `lockThread` locks the row
- * @throws ApiError thread_not_found, also for the hidden thread of a stateless run
+ * @throws ApiError thread_not_found, also for the hidden thread of a stateless run, and for a thread that the caller cannot access
  */
 export async function requireThread(tx: Tx, caller: Caller, thread_id: string, find = findThread): Promise<ThreadRow> {
-  const thread = await find(tx, caller.tenant_id, thread_id);
+  const thread = await find(tx, caller.tenant_id, thread_id, filterOf(caller, "threads"));
   if (!thread || thread.hidden) throw new ApiError("thread_not_found", { thread_id });
   return thread;
 }

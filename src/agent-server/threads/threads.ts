@@ -4,10 +4,11 @@ import { ApiError } from "../../platform/errors.ts";
 import { newId } from "../../platform/lib/ids.ts";
 import { isObject } from "../../platform/lib/json/json.ts";
 import { isoOfMilliseconds } from "../../platform/lib/times.ts";
+import { filterOf, grantedMetadata } from "../auth/grants.ts";
 import type { AgentContext } from "../context.ts";
 import type { ThreadTextSearch } from "../contract/app-threads.ts";
 import type { Thread, ThreadStreamMode } from "../contract/records.ts";
-import type { ThreadCreate, ThreadFilter, ThreadPatch, ThreadSearch } from "../contract/threads.ts";
+import type { ThreadCreate, ThreadFilter, ThreadPatch, ThreadSearch, ThreadTtlRequest } from "../contract/threads.ts";
 import {
   cancelLocked,
   type PendingCancel,
@@ -26,8 +27,9 @@ import {
   findThread,
   insertThread,
   lockThread,
+  patchThread,
   searchThreads,
-  setThreadMetadata,
+  type ThreadTtl,
 } from "../storage/threads.ts";
 import { requireThread, type ThreadStates } from "./thread-states.ts";
 
@@ -46,9 +48,11 @@ export class Threads {
     const thread_id = body.thread_id ?? newId();
     const metadata = JSON.stringify(body.metadata);
     const { row, created } = await database.write(async (tx) => {
-      const inserted = await insertThread(tx, { thread_id, tenant_id: caller.tenant_id, metadata, hidden: 0 });
+      const ttl = body.ttl ? ttlOf(body.ttl) : this.#context.thread_ttl;
+      const inserted = await insertThread(tx, { thread_id, tenant_id: caller.tenant_id, metadata, hidden: 0, ...ttl });
       if (inserted) return { row: inserted, created: true };
-      const existing = body.if_exists === "do_nothing" ? await findThread(tx, caller.tenant_id, thread_id) : undefined;
+      const find = () => findThread(tx, caller.tenant_id, thread_id, filterOf(caller, "threads"));
+      const existing = body.if_exists === "do_nothing" ? await find() : undefined;
       if (!existing || existing.hidden) throw new ApiError("thread_exists");
       return { row: existing, created: false };
     });
@@ -63,14 +67,16 @@ export class Threads {
     return this.get(caller, thread_id);
   }
 
-  async get(caller: Caller, thread_id: string): Promise<Thread> {
-    return toThread(await requireThread(this.#context.database.read, caller, thread_id));
+  async get(caller: Caller, thread_id: string, { include }: { include?: readonly "ttl"[] } = {}): Promise<Thread> {
+    const row = await requireThread(this.#context.database.read, caller, thread_id);
+    return { ...toThread(row), ...(include?.includes("ttl") && { ttl: ttlRecord(row) }) };
   }
 
   async patch(caller: Caller, thread_id: string, body: ThreadPatch): Promise<Thread> {
     const row = await this.#context.database.write(async (tx) => {
       const thread = await requireThread(tx, caller, thread_id, lockThread);
-      return setThreadMetadata(tx, thread_id, mergedMetadata(thread.metadata, body.metadata));
+      const metadata = mergedMetadata(thread.metadata, body.metadata);
+      return patchThread(tx, thread_id, { metadata, ...(body.ttl && ttlOf(body.ttl)) });
     });
     return toThread(row);
   }
@@ -82,6 +88,7 @@ export class Threads {
       removeThread(tx, await requireThread(tx, caller, thread_id, lockThread)),
     );
     engine.publishCancels(cancels);
+    engine.deleteTraces();
     database.hints.emit({ kind: "thread", thread_id });
   }
 
@@ -89,7 +96,7 @@ export class Threads {
    * The events of a thread, run after run, until it is deleted. `after` is the id of the last received event; `-` returns all events,
    * undefined only new events.
    *
-   * @throws ApiError thread_not_found; invalid_request for an id that is not of this stream
+   * @throws ApiError thread_not_found; invalid_request for an id that does not belong to this stream
    */
   async events(
     caller: Caller,
@@ -104,27 +111,28 @@ export class Threads {
     return eventsOf(engine.threadEvents.follow(thread, position, signal), modes);
   }
 
-  async search({ tenant_id }: Caller, body: ThreadSearch & Pick<ThreadTextSearch, "text">): Promise<Thread[]> {
+  async search(caller: Caller, body: ThreadSearch & Pick<ThreadTextSearch, "text">): Promise<Thread[]> {
     const { ids, metadata, values, status, text, extract, ...paging } = body;
-    const filter = { ids, metadata, values, status, text };
-    const rows = await searchThreads(this.#context.database.search, tenant_id, filter, paging);
+    const filter = { ids, metadata, values, status, text, access: filterOf(caller, "threads") };
+    const rows = await searchThreads(this.#context.database.search, caller.tenant_id, filter, paging);
     return rows.map((row) => {
       const thread = toThread(row);
       return extract ? { ...thread, extracted: extractPaths(thread, extract) } : thread;
     });
   }
 
-  count({ tenant_id }: Caller, filter: ThreadFilter): Promise<number> {
-    return countThreads(this.#context.database.search, tenant_id, filter);
+  count(caller: Caller, filter: ThreadFilter): Promise<number> {
+    const access = filterOf(caller, "threads");
+    return countThreads(this.#context.database.search, caller.tenant_id, { ...filter, access });
   }
 
   /** A new thread with the same state and history, and no runs. */
   async copy(caller: Caller, source_id: string): Promise<Thread> {
     const row = await this.#context.database.write(async (tx) => {
-      const source = await lockThread(tx, caller.tenant_id, source_id);
+      const source = await lockThread(tx, caller.tenant_id, source_id, filterOf(caller, "threads"));
       if (!source || source.hidden) throw new ApiError("copy_source_not_found", { thread_id: source_id });
       const thread_id = newId();
-      const metadata = JSON.stringify({ ...JSON.parse(source.metadata), thread_id });
+      const metadata = mergedMetadata(source.metadata, { thread_id, ...grantedMetadata(caller, "threads") });
       return copyThread(tx, source, { thread_id, metadata });
     });
     return toThread(row);
@@ -152,6 +160,22 @@ function positionOf(id: string): Position {
     });
   return { started_at: Number(started_at), seq: Number(seq), event: Number(event) };
 }
+
+const MS_PER_MINUTE = 60_000;
+
+const ttlOf = ({ strategy, ttl }: ThreadTtlRequest): ThreadTtl => ({
+  ttl_strategy: strategy,
+  ttl_ms: Math.ceil(ttl * MS_PER_MINUTE),
+});
+
+const ttlRecord = ({ ttl_strategy, ttl_ms, updated_at }: ThreadRow): Thread["ttl"] =>
+  ttl_strategy && ttl_ms !== null
+    ? {
+        strategy: ttl_strategy,
+        ttl_minutes: ttl_ms / MS_PER_MINUTE,
+        expires_at: isoOfMilliseconds(updated_at + ttl_ms),
+      }
+    : null;
 
 /** Deletes a locked thread and cancels its active runs. Returns the cancels to publish after the commit. */
 export async function removeThread(tx: Tx, thread: ThreadRow): Promise<PendingCancel[]> {

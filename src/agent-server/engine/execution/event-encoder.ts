@@ -58,7 +58,7 @@ export class EventEncoder {
   }
 }
 
-/** The smallest delta below half of the text. The second base is tried only if the first gives no small delta. */
+/** The smallest delta that is shorter than half of the text. The second base is tried only if the first gives no small delta. */
 function smallestDelta(text: string, ...bases: (BaseText | undefined)[]): Delta | undefined {
   let best: Delta | undefined;
   let size = text.length / 2;

@@ -7,17 +7,15 @@ import { lastEventSeq } from "../../storage/events.ts";
 import { returnRunIfHeld } from "../../storage/run-leases.ts";
 import { findRun } from "../../storage/runs.ts";
 import type { RunRow } from "../../storage/schema.ts";
-import { type Settlement, settle } from "../settlement/settle.ts";
+import { type SettleContext, type Settlement, settle } from "../settlement/settle.ts";
 import { MAX_ATTEMPTS, MAX_CRASHES, verdictOn } from "../settlement/verdict.ts";
-import type { EventLog } from "../streams/event-log.ts";
 import type { Feed } from "../streams/feed.ts";
 import { bindThread } from "./bind-thread.ts";
 import { type HostRequestOptions, HostRequests } from "./host-requests.ts";
 import { Journal, type Unwritten } from "./journal.ts";
-import { hasMetadataEvent, loadResumePoint, metadataEvent, orderOf } from "./resume-point.ts";
+import { hasMetadataEvent, loadResumePoint, metadataEvent, orderOf, refusedResume } from "./resume-point.ts";
 
-export interface ExecutorOptions extends HostRequestOptions {
-  events: EventLog;
+export interface ExecutorOptions extends HostRequestOptions, SettleContext {
   pool: HostPool;
   cancel_grace_ms: number;
   run_timeout_ms: number;
@@ -45,11 +43,11 @@ export class Executor {
   #stopping: AbortReason | undefined;
   /** Error of a failed write, unless the fence refused the write. */
   #write_failure: unknown;
-  /** Error of a read of the graph while the database was unavailable. */
+  /** Error of a read that the graph requested while the database was unavailable. */
   #read_failure: unknown;
   #isRefused = false;
   #ended: Promise<void> | undefined;
-  /** Last confirmation of the lease, by performance.now(). */
+  /** Time of the last confirmation of the lease, from performance.now(). */
   held_at: number;
   readonly #timers: NodeJS.Timeout[] = [];
 
@@ -86,7 +84,7 @@ export class Executor {
       log.error({ error, run_id: this.run.run_id }, "starting the run failed; run returned to the queue");
       await this.handBack(NO_HOST_DELAY_MS);
     } finally {
-      // A host that did not receive the order never reports its end.
+      // A host that did not receive the run never reports its end.
       if (host && !isSent) pool.release(this.run, host);
     }
   }
@@ -111,9 +109,16 @@ export class Executor {
     const { head, begun, base } = await loadResumePoint(database, this.run, order);
     if (base) this.#journal.setDeltaBase(base);
     if (this.#ended) return false;
-    host.send({ type: "start", order, head, prior_writes: begun });
+    const refused = await refusedResume(database.read, this.run, order.kwargs);
+    if (refused) {
+      const outcome = { ended: "error", output: "null", state: undefined, error: refused.error } as const;
+      await this.#end(async () => this.#settle(outcome, await this.#journal.close(), refused.thread_status));
+      return false;
+    }
+    const trace = this.#options.traces?.begin(this.run, order.kwargs);
+    host.send({ type: "start", order, head, prior_writes: begun, trace });
     this.#after(run_timeout_ms, () => void this.stop("timeout"));
-    // stop() was called before the host had the run.
+    // stop() was called before the host received the run.
     if (this.#stopping) host.send({ type: "abort", run_id, epoch, reason: this.#stopping });
     return true;
   }
@@ -127,7 +132,7 @@ export class Executor {
     this.#options.log[level]({ ...JSON.parse(fields), run_id, thread_id, assistant_id, graph_id }, message);
   }
 
-  /** If the graph fails after a failed read, the failure of the read is the reason. */
+  /** If the graph fails after a failed read, the run ends with the error of the read. */
   onReadFailure(error: unknown): void {
     this.#read_failure = error;
   }
@@ -149,6 +154,8 @@ export class Executor {
   }
 
   async onDone(outcome: HostOutcome, host: PooledHost): Promise<void> {
+    // A node that was aborted stores nothing.
+    if (outcome.ended !== "aborted") this.requests.finish();
     await this.#end(() => this.#conclude(outcome));
     this.#options.pool.release(this.run, host);
   }
@@ -156,9 +163,10 @@ export class Executor {
   /** Ends or returns a run whose host died. */
   async onHostLost(reason: string): Promise<void> {
     const { crashes } = this.run;
+    this.#options.traces?.onHostLost(this.run);
     if (this.#stopping) return this.#settleWithoutHost();
     if (crashes + 1 >= MAX_CRASHES) {
-      const message = `The graph host died ${crashes + 1} times while it executed this run: ${reason}.`;
+      const message = `The graph host crashed ${crashes + 1} times while executing this run: ${reason}.`;
       return this.#settleWithoutHost({ error: "GraphHostError", message });
     }
     // 0.5 s, then 1 s: the cause of the crash may be temporary.
@@ -178,7 +186,7 @@ export class Executor {
       // The run did not cause the outage, so the attempt is not counted.
       const spent = isDisconnected(failure) ? 0 : 1;
       if (this.run.attempt < MAX_ATTEMPTS) return this.#return({ spent, crashed: 0, delay_ms: DATABASE_DELAY_MS });
-      const message = `A database query failed in attempt ${this.run.attempt}, the last attempt. See the server's log for the cause.`;
+      const message = `A database query failed during the last attempt (attempt ${this.run.attempt}). See the server's log for the cause.`;
       return this.#settle({ ...outcome, ended: "error", error: { error: "DatabaseError", message } }, unwritten);
     }
     // The fence refuses the last steps of a cancelled run.
@@ -204,13 +212,19 @@ export class Executor {
     });
   }
 
-  async #settle(outcome: HostOutcome, { events, steps }: Unwritten): Promise<void> {
+  /** @param thread_status of a run that leaves its thread as it is */
+  async #settle(
+    outcome: HostOutcome,
+    { events, steps }: Unwritten,
+    thread_status?: Settlement["thread_status"],
+  ): Promise<void> {
     const { state } = outcome;
-    const { status, thread_status, output, event } = verdictOn(outcome, this.#stopping);
+    const verdict = verdictOn(outcome, this.#stopping);
+    const { status, output, event } = verdict;
     const settlement: Settlement = {
       run: this.run,
       status,
-      thread_status,
+      thread_status: thread_status ?? verdict.thread_status,
       cancelled: this.#stopping === "cancelled",
       output: cleanJsonText(output),
       state: state && { ...state, values: cleanJsonText(state.values), interrupts: cleanJsonText(state.interrupts) },
@@ -249,10 +263,11 @@ export class Executor {
       // The run is still `running` in the database: the rescue ends it when the lease expires.
       this.#options.log.error(
         { error, run_id: this.run.run_id },
-        "settling the run failed; run remains until its lease expires",
+        "updating the run failed; the run stays claimed until its lease expires",
       );
     }
     await this.#journal.close();
+    this.#options.traces?.onStop(this.run);
     this.#feed.live = false;
     // Waiting readers continue to read from the database.
     this.#feed.wake();
@@ -265,7 +280,7 @@ export class Executor {
     else this.#write_failure = error;
   }
 
-  /** The fence refuses writes as soon as a cancel is stored, before its hint arrives: reads the intent from the row. */
+  /** The fence refuses writes as soon as a cancel is stored, possibly before its hint arrives, so the intent is read from the row. */
   async #reloadCancelIntent(): Promise<void> {
     const row = await findRun(this.#options.database.read, this.run);
     // Replaces other reasons: only a settlement with `cancelled` can end the run.

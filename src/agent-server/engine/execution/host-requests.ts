@@ -1,22 +1,18 @@
+import type { AuthUser, Caller } from "../../../platform/contract/caller.ts";
 import type { Database, Tx } from "../../../platform/database/database.ts";
 import { hideDriverMessage } from "../../../platform/database/database-errors.ts";
 import { ApiError } from "../../../platform/errors.ts";
 import type { Log } from "../../../platform/lib/log.ts";
 import { unlessAborted } from "../../../platform/lib/signal.ts";
-import type {
-  CheckpointWrite,
-  FetchAnswer,
-  FetchRequest,
-  HostRequest,
-  RunKwargs,
-  TokenAnswer,
-  TokenRequest,
-} from "../../graph-hosts/host.ts";
-import { insertCheckpoint, insertWrites } from "../../storage/checkpoint-inserts.ts";
-import { findCheckpoint, listCheckpoints } from "../../storage/checkpoints.ts";
+import { FetchResponses, requestOf } from "../../graph-hosts/fetch-exchange.ts";
+import type { CheckpointWrite, HostRequest, RunKwargs, TokenAnswer, TokenRequest } from "../../graph-hosts/host.ts";
+import { findCheckpoint, listCheckpoints } from "../../storage/checkpoints/checkpoints.ts";
+import { insertCheckpoint, insertWrites } from "../../storage/checkpoints/inserts.ts";
 import { holdsLease } from "../../storage/run-leases.ts";
 import type { RunRow } from "../../storage/schema.ts";
+import type { Store } from "../../store/store.ts";
 import type { Journal } from "./journal.ts";
+import { RunStore } from "./run-store.ts";
 
 /** The user of a run's requests, from the run's record and never from its graph. */
 interface RunUser {
@@ -25,16 +21,20 @@ interface RunUser {
   assistant_id: string;
   /** Scopes of the caller who created the run. */
   scopes: readonly string[];
+  /** See {@link Caller}. */
+  user: AuthUser | undefined;
 }
 
 function userOf({ tenant_id, assistant_id, kwargs }: RunRow): RunUser {
-  const { configurable = {} } = (JSON.parse(kwargs) as RunKwargs).config;
-  const permissions = configurable.langgraph_auth_permissions;
-  const scopes = Array.isArray(permissions) ? permissions.map(String) : [];
-  return { tenant_id, assistant_id, user_id: String(configurable.user_id), scopes };
+  const { config, is_custom_user } = JSON.parse(kwargs) as RunKwargs;
+  const { user_id, langgraph_auth_permissions: permissions, langgraph_auth_user } = config.configurable ?? {};
+  const owner = { tenant_id, assistant_id, user_id: String(user_id) };
+  if (is_custom_user) return { ...owner, scopes: ["agents"], user: langgraph_auth_user as AuthUser };
+  return { ...owner, scopes: Array.isArray(permissions) ? permissions.map(String) : [], user: undefined };
 }
 
 export interface HostRequestOptions extends TokenRequestOptions {
+  store: Store;
   fetchAs: FetchAs;
 }
 
@@ -43,13 +43,14 @@ export class HostRequests {
   readonly #run: RunRow;
   readonly #journal: Journal;
   readonly #options: HostRequestOptions;
-  readonly #fetches: FetchRequests;
+  readonly #fetches = new FetchResponses();
+  readonly #store: RunStore;
 
   constructor(run: RunRow, journal: Journal, options: HostRequestOptions) {
     this.#run = run;
     this.#journal = journal;
     this.#options = options;
-    this.#fetches = new FetchRequests(options.fetchAs);
+    this.#store = new RunStore(run, options.store, journal);
   }
 
   async answer(request: HostRequest): Promise<unknown> {
@@ -57,7 +58,7 @@ export class HostRequests {
     switch (request.op) {
       case "put":
       case "put_writes":
-        return this.#journal.commit((tx) => this.#insert(tx, request));
+        return this.#journal.commit(this.#stepOf(request));
       case "get":
       case "list":
         // A run must read its own writes, including writes that are not committed yet.
@@ -65,9 +66,14 @@ export class HostRequests {
         return readCheckpoints(database, request);
       case "token":
         return answerTokenRequest(this.#run, request, this.#options);
+      case "store":
+        return this.#store.answer(request.operations);
       case "fetch":
+        await this.#store.flush();
         await refuseUnlessHeld(database, this.#run);
-        return this.#fetches.fetch(userOf(this.#run), request);
+        return this.#fetches.start(request.id, (signal) =>
+          this.#options.fetchAs(userOf(this.#run), requestOf(request, signal)),
+        );
       case "fetch_read":
         return this.#fetches.read(request.id);
       case "fetch_cancel":
@@ -81,12 +87,27 @@ export class HostRequests {
 
   /** Stores a write without a reply. An error takes effect when the run ends. */
   store(write: CheckpointWrite): void {
-    this.#journal.store((tx) => this.#insert(tx, write));
+    this.#journal.store(this.#stepOf(write));
+  }
+
+  /** Commits the writes of the graph that no checkpoint followed. */
+  finish(): void {
+    const staged = this.#store.takeStaged();
+    if (staged) this.#journal.store(staged);
   }
 
   /** Aborts the open requests to this server when the run ends. */
   close(): void {
     this.#fetches.cancelAll();
+  }
+
+  /** The results of a node, with its writes to the store. */
+  #stepOf(write: CheckpointWrite): (tx: Tx) => Promise<void> {
+    const staged = this.#store.takeStaged();
+    return async (tx) => {
+      await staged?.(tx);
+      await this.#insert(tx, write);
+    };
   }
 
   #insert(tx: Tx, write: CheckpointWrite): Promise<void> {
@@ -155,62 +176,6 @@ async function refuseUnlessHeld({ read }: Database, run: RunRow): Promise<void> 
 /** Answers a request as if the user had sent it. */
 export type FetchAs = (user: RunUser, request: Request) => Promise<Response>;
 
-interface Exchange {
-  controller: AbortController;
-  body?: ReadableStreamDefaultReader<Uint8Array>;
-}
-
-/** Headers that name the caller or the origin: the run's record names the caller, and a graph has no origin. */
-const DROPPED_HEADERS = new Set(["authorization", "host", "origin", "x-api-key", "x-tenant-id", "x-auth-scheme"]);
-
-/** The open requests of a graph to this server. The host reads each response in chunks. */
-class FetchRequests {
-  readonly #open = new Map<number, Exchange>();
-  readonly #fetchAs: FetchAs;
-
-  constructor(fetchAs: FetchAs) {
-    this.#fetchAs = fetchAs;
-  }
-
-  cancelAll(): void {
-    for (const id of this.#open.keys()) this.cancel(id);
-  }
-
-  async fetch(user: RunUser, request: Extract<FetchRequest, { op: "fetch" }>): Promise<FetchAnswer> {
-    const { id, method, path, headers, body } = request;
-    const exchange: Exchange = { controller: new AbortController() };
-    this.#open.set(id, exchange);
-    const response = await this.#fetchAs(
-      user,
-      new Request(new URL(path, "http://localhost"), {
-        method,
-        headers: headers.filter(([name]) => !DROPPED_HEADERS.has(name)) as [string, string][],
-        body: body as Uint8Array<ArrayBuffer> | undefined,
-        signal: exchange.controller.signal,
-      }),
-    );
-    exchange.body = response.body?.getReader();
-    if (!exchange.body) this.#open.delete(id);
-    else if (!this.#open.has(id)) void exchange.body.cancel();
-    return { status: response.status, headers: [...response.headers], has_body: exchange.body !== undefined };
-  }
-
-  /** @returns a chunk of the response body; undefined at its end */
-  async read(id: number): Promise<Uint8Array | undefined> {
-    const chunk = await this.#open.get(id)?.body?.read();
-    if (chunk && !chunk.done) return chunk.value;
-    this.#open.delete(id);
-    return undefined;
-  }
-
-  cancel(id: number): void {
-    const exchange = this.#open.get(id);
-    this.#open.delete(id);
-    exchange?.controller.abort();
-    exchange?.body?.cancel().catch(() => undefined);
-  }
-}
-
 /**
  * Answers a read of a host's checkpointer, and refuses other requests.
  *
@@ -227,15 +192,19 @@ export async function readCheckpoints(database: Database, request: HostRequest):
         return await listCheckpoints(request.metadata ? database.search : database.read, request);
       case "token":
         throw new Error(
-          "OAuth tokens are available only during a run, not while the graph is loaded or its state is read.",
+          "OAuth tokens are available only during a run, not while the graph is being loaded or its state is being read.",
+        );
+      case "store":
+        throw new Error(
+          "The store is available only during a run, not while the graph is being loaded or its state is being read.",
         );
       case "fetch":
         throw new Error(
-          "Requests to this server are possible only during a run, not while the graph is loaded or its state is read.",
+          "Requests to this server are possible only during a run, not while the graph is being loaded or its state is being read.",
         );
       default:
         throw new Error(
-          "Checkpoints can be stored only during a run, not while the graph is loaded or its state is read.",
+          "Checkpoints can be stored only during a run, not while the graph is being loaded or its state is being read.",
         );
     }
   } catch (error) {

@@ -1,9 +1,10 @@
-import type { Database } from "../../../platform/database/database.ts";
+import type { Database, Tx } from "../../../platform/database/database.ts";
 import type { CheckpointData, RunKwargs, RunOrder, WriteKey } from "../../graph-hosts/host.ts";
-import { findCheckpoint, findWritesOfRun } from "../../storage/checkpoints.ts";
+import { findCheckpoint, findWritesOfRun } from "../../storage/checkpoints/checkpoints.ts";
 import type { StoredEvent } from "../../storage/event-reader.ts";
 import { findLastOutput } from "../../storage/runs.ts";
-import type { RunRow } from "../../storage/schema.ts";
+import type { RunRow, ThreadRow } from "../../storage/schema.ts";
+import { findThread } from "../../storage/threads.ts";
 import { type DeltaBase, hasState } from "./event-encoder.ts";
 
 /** The first event of each attempt of a run. */
@@ -13,7 +14,10 @@ export const metadataEvent = ({ run_id, attempt }: Pick<RunRow, "run_id" | "atte
   data: JSON.stringify({ run_id, attempt }),
 });
 
-/** Whether the run's last event, `seq`, is the metadata event of this attempt. This claim stored it, or one that was handed back. */
+/**
+ * Whether the run's last event, `seq`, is the metadata event of this attempt. It was stored by this claim, or by an earlier claim that was
+ * handed back.
+ */
 export const hasMetadataEvent = ({ attempt }: RunRow, seq: number): boolean => attempt === 1 && seq === 1;
 
 export function orderOf({ run_id, epoch, attempt, thread_id, assistant_id, graph_id, kwargs }: RunRow): RunOrder {
@@ -37,4 +41,34 @@ export async function loadResumePoint({ read }: Database, run: RunRow, { kwargs 
   const checkpoint_id = String(kwargs.config.configurable?.checkpoint_id ?? head.checkpoint_id);
   const begun = epoch > 1 ? await findWritesOfRun(read, { run_id, thread_id, checkpoint_id }) : [];
   return { head, begun, base: last?.output ? { run_id: last.run_id, output: last.output } : undefined };
+}
+
+/** How LangGraph writes the ID of an interrupt: it takes an object with only such keys as answers by interrupt. */
+const INTERRUPT_ID = /^[0-9a-f]{32}$/;
+
+export interface ResumeRefusal {
+  error: { error: string; message: string };
+  thread_status: ThreadRow["status"];
+}
+
+/** Why a run with `strict_resume` must not start: it answers interrupts that are not open. */
+export async function refusedResume(
+  read: Tx,
+  { tenant_id, thread_id }: RunRow,
+  { strict_resume, command }: RunKwargs,
+): Promise<ResumeRefusal | undefined> {
+  const answers = command?.resume;
+  if (!strict_resume || typeof answers !== "object" || answers === null) return undefined;
+  const ids = Object.keys(answers);
+  if (!ids.every((id) => INTERRUPT_ID.test(id))) return undefined;
+  const thread = await findThread(read, tenant_id, thread_id);
+  const open = new Set(
+    Object.values<{ id: string }[]>(JSON.parse(thread?.interrupts ?? "{}"))
+      .flat()
+      .map(({ id }) => id),
+  );
+  const unknown = ids.filter((id) => !open.has(id));
+  if (!thread || unknown.length === 0) return undefined;
+  const message = `The thread has no open interrupt with the ID ${unknown.slice(0, 3).join(", ")}.`;
+  return { error: { error: "UnknownInterruptError", message }, thread_status: thread.idle_status };
 }

@@ -1,6 +1,8 @@
 import type { Caller } from "../../../platform/contract/caller.ts";
 import type { Tx } from "../../../platform/database/database.ts";
 import { ApiError } from "../../../platform/errors.ts";
+import { filterOf } from "../../auth/grants.ts";
+import { requireAccessToRun } from "../../auth/run-access.ts";
 import type { RunCancelMany } from "../../contract/runs.ts";
 import { findRun, listActiveRunsOfTenant, lockRun, lockThreadAndRun } from "../../storage/runs.ts";
 import type { RunRow, ThreadRunKey } from "../../storage/schema.ts";
@@ -31,7 +33,7 @@ export class Cancellations {
     wait?: AbortSignal,
   ): Promise<void> {
     const run = { tenant_id: caller.tenant_id, thread_id, run_id };
-    await this.#write(async (tx) => cancelLocked(tx, await lockActive(tx, run), intent));
+    await this.#write(async (tx) => cancelLocked(tx, await lockActive(tx, caller, run), intent));
     if (wait) await this.#context.events.ending(run, wait);
   }
 
@@ -40,12 +42,13 @@ export class Cancellations {
    *
    * @throws ApiError run_not_found or run_ended for the first of `run_ids` that cannot be cancelled
    */
-  async cancelMany({ tenant_id }: Caller, selection: RunCancelMany, intent: CancelIntent): Promise<void> {
-    if ("status" in selection) return this.#cancelByStatus(tenant_id, selection.status, intent);
+  async cancelMany(caller: Caller, selection: RunCancelMany, intent: CancelIntent): Promise<void> {
+    if ("status" in selection) return this.#cancelByStatus(caller, selection.status, intent);
+    const { tenant_id } = caller;
     const { thread_id, run_ids } = selection;
     await this.#write(async (tx) => {
       const runs = [];
-      for (const run_id of new Set(run_ids)) runs.push(await lockActive(tx, { tenant_id, thread_id, run_id }));
+      for (const run_id of new Set(run_ids)) runs.push(await lockActive(tx, caller, { tenant_id, thread_id, run_id }));
       const cancels = [];
       // Newest first: each rollback restores the thread as it was when that run was accepted.
       for (const run of runs.sort((a, b) => b.seq - a.seq)) cancels.push(...(await cancelLocked(tx, run, intent)));
@@ -61,11 +64,18 @@ export class Cancellations {
   }
 
   /** Cancels each run in its own transaction. Excludes runs that are accepted during the call. */
-  async #cancelByStatus(tenant_id: string, status: "pending" | "running" | "all", intent: CancelIntent): Promise<void> {
+  async #cancelByStatus(caller: Caller, status: "pending" | "running" | "all", intent: CancelIntent): Promise<void> {
+    const { tenant_id } = caller;
+    const access = filterOf(caller, "threads");
     const isSelected = (run: RunRow) => status === "all" || run.status === status;
     let before: number | undefined;
     for (;;) {
-      const found = await listActiveRunsOfTenant(this.#context.database.read, { tenant_id, before, limit: BATCH });
+      const found = await listActiveRunsOfTenant(this.#context.database.read, {
+        tenant_id,
+        before,
+        limit: BATCH,
+        access,
+      });
       await this.#cancelSelected(found, isSelected, intent);
       before = found.at(-1)?.seq;
       if (found.length < BATCH) return;
@@ -89,9 +99,8 @@ export class Cancellations {
   }
 }
 
-async function lockActive(tx: Tx, key: ThreadRunKey): Promise<RunRow> {
-  const run = await lockThreadAndRun(tx, key);
-  if (!run) throw new ApiError("run_not_found");
+async function lockActive(tx: Tx, caller: Caller, key: ThreadRunKey): Promise<RunRow> {
+  const run = await requireAccessToRun(tx, caller, await lockThreadAndRun(tx, key));
   if (run.ended_at !== null) throw new ApiError("run_ended", { run_id: run.run_id, status: run.status });
   return run;
 }

@@ -19,7 +19,7 @@ export async function rollBack(tx: Tx, run: RunRow): Promise<void> {
   const snapshot = run.thread_snapshot && !overtaken ? (JSON.parse(run.thread_snapshot) as ThreadSnapshot) : undefined;
   const thread = snapshot && (await findThread(tx, run.tenant_id, thread_id));
   if (!snapshot || !thread) return void (await recomputeStatus(tx, thread_id));
-  // A later change of the record keeps its time.
+  // If the record was changed later, the time of that change is kept.
   const isUnchanged = thread.updated_at === snapshot.changed_at;
   await restoreThread(tx, {
     thread_id,

@@ -9,14 +9,22 @@ import type { RunRow } from "../../storage/schema.ts";
 import { deleteThreadState, lockThread, setThreadStatus, settleThread } from "../../storage/threads.ts";
 import type { Unwritten } from "../execution/journal.ts";
 import { durationOf, type LoggedRun, runFields } from "../run-log.ts";
+import type { RunMetrics } from "../run-metrics.ts";
 import type { EventLog } from "../streams/event-log.ts";
 import { DELETED, type Ending } from "../streams/feed.ts";
+import type { RunTraces } from "../tracing/run-traces.ts";
 import { rollBack } from "./rollback.ts";
+import { storeWebhook } from "./webhook.ts";
 
 export interface SettleContext {
   database: Database;
   events: EventLog;
   log: Log;
+  metrics: RunMetrics;
+  /** Undefined if runs are not traced. */
+  traces: RunTraces | undefined;
+  /** Called after the commit of a deletion. */
+  deleteTraces(): void;
 }
 
 export interface Settlement {
@@ -34,7 +42,7 @@ export interface Settlement {
 }
 
 /**
- * Ends a run in one transaction: last events, status, the thread's status and values. A run with the cancel action `rollback` is rolled
+ * Ends a run in one transaction: last events, status, the thread's status and values, the webhook. A run with the cancel action `rollback` is rolled
  * back instead. Publishes the end after the commit.
  *
  * @returns false if another worker holds the run
@@ -49,6 +57,7 @@ export async function settle(context: SettleContext, settlement: Settlement): Pr
     return settlement.cancelled ? endCancelled(tx, settlement) : end(tx, settlement);
   });
   if (ending) publishRunEnd(context, run, ending, ending === DELETED ? [] : unwritten.events);
+  if (ending && ending !== DELETED) context.traces?.onEnd(run, settlement);
   return ending !== undefined;
 }
 
@@ -84,6 +93,7 @@ async function settleThreadOf(
   tx: Tx,
   { run, thread_status, state, error }: Omit<Settlement, "unwritten">,
 ): Promise<void> {
+  await storeWebhook(tx, run, { values: state?.values, error });
   // The thread of a stateless run is deleted when the run ends. The events of the run are kept for its readers.
   if (run.temporary) return deleteThreadState(tx, run.thread_id);
   if (!state) return void (await setThreadStatus(tx, run.thread_id, thread_status));
@@ -93,7 +103,7 @@ async function settleThreadOf(
 
 /** Notifies readers of the end of a run, and workers that its thread is free, after the commit. */
 export function publishRunEnd(
-  { database, events, log }: SettleContext,
+  { database, events, log, metrics, traces, deleteTraces }: SettleContext,
   run: LoggedRun,
   ending: Ending,
   last_events: Unwritten["events"] = [],
@@ -105,6 +115,11 @@ export function publishRunEnd(
   events.release(run_id, feed);
   database.hints.emit({ kind: "events", run_id });
   database.hints.emit({ kind: "runs" });
-  if (ending === DELETED) log.info({ ...runFields(run), attempt }, "run rolled back");
-  else log.info({ ...runFields(run), status: ending.status, attempt, duration_ms: durationOf(run) }, "run settled");
+  metrics.onEnd(run, ending === DELETED ? "rolled_back" : ending.status);
+  if (run.webhook !== null) database.hints.emit({ kind: "webhooks" });
+  if (ending === DELETED) {
+    traces?.onDelete(run_id);
+    deleteTraces();
+    log.info({ ...runFields(run), attempt }, "run rolled back");
+  } else log.info({ ...runFields(run), status: ending.status, attempt, duration_ms: durationOf(run) }, "run settled");
 }

@@ -15,7 +15,7 @@ export interface Verdict {
   event: [event: string, data: string] | undefined;
 }
 
-/** @param stopping the reason for which the run was stopped, if it was */
+/** @param stopping the reason why the run was stopped; undefined if it was not stopped */
 export function verdictOn({ ended, output, error }: HostOutcome, stopping: AbortReason | undefined): Verdict {
   if (stopping === "timeout")
     return failure("timeout", {

@@ -24,6 +24,11 @@ export class EventLog {
     database.hints.listen("events", ({ run_id }) => this.#feeds.get(run_id)?.wake());
   }
 
+  /** Number of requests that stream or wait for a run. */
+  get readers(): number {
+    return [...this.#feeds.values()].reduce((sum, feed) => sum + feed.readers, 0);
+  }
+
   /** Returns a run's feed. Each caller must call {@link release} afterwards. */
   hold(run_id: string): Feed {
     const feed = this.#feeds.get(run_id) ?? new Feed();
@@ -39,8 +44,8 @@ export class EventLog {
   /**
    * Waits for the end of a run. Undefined if the run does not exist or was deleted.
    *
-   * @param isNew this request has accepted the run: skips the first check of its status
-   * @throws the reason of `signal`
+   * @param isNew whether this request has accepted the run; skips the first check of its status
+   * @throws `signal.reason` when `signal` is aborted
    */
   async ending(run: RunKey, signal: AbortSignal, { isNew = false } = {}): Promise<Ending | undefined> {
     const feed = this.hold(run.run_id);
@@ -63,7 +68,7 @@ export class EventLog {
   /**
    * The run's events after `seq`, in order, until the run has ended. One `gap` event replaces expired events.
    *
-   * @throws the reason of `signal`
+   * @throws `signal.reason` when `signal` is aborted
    */
   async *follow(run: RunKey, seq: number, signal: AbortSignal): AsyncGenerator<readonly StoredEvent[]> {
     const feed = this.hold(run.run_id);
@@ -117,7 +122,7 @@ export class EventLog {
     return row.ended_at === null ? undefined : { status: row.status, output: row.output };
   }
 
-  /** Hints of other processes can be lost, so waits for their runs have a timeout. */
+  /** Hints from other processes can be lost, so waits for their runs have a timeout. */
   #wait(feed: Feed, updates: Signal): Promise<void> {
     return updates.wait(feed.live ? undefined : this.#poll_ms);
   }

@@ -63,6 +63,10 @@ export class Feed {
     for (const subscriber of this.#subscribers) subscriber.notify();
   }
 
+  get readers(): number {
+    return this.#subscribers.size;
+  }
+
   /** @returns a signal that is notified of new events, of the end of the run, and when `abort` is aborted */
   subscribe(abort: AbortSignal): Signal {
     const subscriber = new Signal({ abort });

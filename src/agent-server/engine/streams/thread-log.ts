@@ -7,8 +7,8 @@ import { findThread, type ThreadKey } from "../../storage/threads.ts";
 import type { EventLog } from "./event-log.ts";
 
 /**
- * A position in the stream of a thread: a run, in the order of their starts, and one of its events. 0 is the lifecycle event of the
- * start, {@link END} is after all events.
+ * A position in a thread's stream: a run (runs are ordered by their start) and one of its events. 0 is the lifecycle event of the start,
+ * {@link END} is after all events.
  */
 export interface Position extends Pick<StartedRun, "started_at" | "seq"> {
   event: number;
@@ -52,9 +52,9 @@ export class ThreadLog {
   }
 
   /**
-   * The events of a thread after a position, live. Ends when the thread is deleted.
+   * Yields the stored events of a thread after a position, then new events. Ends when the thread is deleted.
    *
-   * @throws the reason of `signal`
+   * @throws `signal.reason` when `signal` is aborted
    */
   async *follow(thread: ThreadKey, after: Position, signal: AbortSignal): AsyncGenerator<ThreadEvent[]> {
     let at = after;
@@ -114,5 +114,5 @@ export class ThreadLog {
   }
 }
 
-/** Lifecycle events of the end of a run by status. Other statuses name their own event. */
+/** Lifecycle event of a run's end, by status. For other statuses, the event has the name of the status. */
 const END_EVENTS: Partial<Record<string, string>> = { success: "completed", error: "failed", timeout: "failed" };

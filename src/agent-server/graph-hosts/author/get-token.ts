@@ -58,7 +58,7 @@ class TokenInterrupt extends Error {
   readonly interrupts: readonly { id: string; value: TokenInterruptValue }[];
 
   constructor(value: TokenInterruptValue) {
-    super(`The user must grant a token for "${value.provider}".`);
+    super(`The user must authorize access to "${value.provider}".`);
     this.interrupts = [{ id: tokenInterruptId(value.auth_url), value }];
   }
 }

@@ -16,7 +16,9 @@ import type { ServiceConnection } from "./connection.ts";
 import type { Library } from "./loading/library.ts";
 import { StateSerializer, type Stored } from "./serializer.ts";
 
-/** The context of a use of a graph. LangGraph passes `configurable` to every call of the checkpointer, including those of subgraphs. */
+/**
+ * The context in which a graph is used. LangGraph passes `configurable` to every call of the checkpointer, including those of subgraphs.
+ */
 export interface Scope {
   /** The run that writes; absent for queries. */
   run?: RunEpoch;

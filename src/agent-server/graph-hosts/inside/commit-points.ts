@@ -44,7 +44,7 @@ export class CommitPoints {
       this.#seenAtInput = versionsSeenByUserNodes(checkpoint);
       return false;
     }
-    // Only the first step after the input can consist of internal nodes alone.
+    // Only the first step after the input can consist of internal nodes only.
     this.#seenAtInput = undefined;
     return seenAtInput === undefined || seenAtInput !== versionsSeenByUserNodes(checkpoint);
   }

@@ -10,7 +10,7 @@ import type {
 
 /** A batch with this many events is sent before the turn ends. */
 const MAX_EVENTS = 64;
-/** After this many event messages within {@link BATCH_MS}, events wait for a batch of the same time. */
+/** After this many event messages within {@link BATCH_MS}, later events are sent in batches, one per {@link BATCH_MS}. */
 const MAX_MESSAGES = 4;
 const BATCH_MS = 1;
 
@@ -44,7 +44,7 @@ export class ServiceConnection {
     });
   }
 
-  /** Delays events after many messages in a short time: a batch costs the service one message. */
+  /** Batches events after many messages in a short time, because the service handles a batch as one message. */
   #postEvents(message: FromHost): void {
     const now = performance.now();
     if (now - this.#windowStart > BATCH_MS) {

@@ -8,6 +8,7 @@ import type { Library } from "./loading/library.ts";
 import type { CompiledGraph, LoadedGraph, LoadedGraphs } from "./loading/load.ts";
 import { openTasks, summarize } from "./state.ts";
 import { StreamTranslator, sourceModes } from "./stream-modes.ts";
+import { type TracedExecution, tracingCallbacks } from "./tracer.ts";
 import { toWire } from "./wire.ts";
 
 export class RunControls {
@@ -44,6 +45,8 @@ export interface Execution {
   controls: RunControls;
   emit: (event: string, data: string) => void;
   requestToken: RequestToken;
+  /** Undefined if the run is not traced. */
+  tracing: TracedExecution | undefined;
 }
 
 /** Never rejects: an error is returned as an outcome. */
@@ -85,6 +88,7 @@ async function stream(
   const options = {
     ...streamOptions(execution, scope, resumed),
     ...(control && { control }),
+    ...(execution.tracing && { callbacks: tracingCallbacks(library, execution.tracing) }),
     signal: controls.signal,
     streamMode: sourceModes(kwargs.stream_mode),
     subgraphs: kwargs.subgraphs,

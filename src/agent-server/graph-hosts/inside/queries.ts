@@ -1,5 +1,6 @@
 import type { StateSnapshot } from "@langchain/langgraph";
 import { selectState } from "../../threads/select-state.ts";
+import type { AuthQuery } from "../auth-queries.ts";
 import type {
   FromHost,
   GraphInUse,
@@ -12,8 +13,12 @@ import type {
   StateUpdate,
   ToHost,
 } from "../host.ts";
+import type { EmbedQuery } from "../host-store.ts";
+import type { AppServer } from "./app-server.ts";
+import { answerAuth } from "./auth-handlers.ts";
 import { type Scope, withScope } from "./checkpointer.ts";
 import { toCommand } from "./commands.ts";
+import { embed } from "./loading/embeddings.ts";
 import type { Library } from "./loading/library.ts";
 import type { CompiledGraph, FactoryRuntime, LoadedGraph, LoadedGraphs } from "./loading/load.ts";
 import { summarize, toConfigurable, toThreadState } from "./state.ts";
@@ -23,16 +28,23 @@ type QueryMessage = Extract<ToHost, { type: "query" }>;
 type QueryResult = Extract<FromHost, { type: "query_result" }>;
 
 /** Never rejects: an error is returned as a result. */
-export async function runQuery({ id, query }: QueryMessage, graphs: LoadedGraphs): Promise<QueryResult> {
+export async function runQuery(
+  { id, query }: QueryMessage,
+  graphs: LoadedGraphs,
+  app_server: AppServer,
+): Promise<QueryResult> {
   try {
-    return { type: "query_result", id, value: await resultOf(query, graphs) };
+    const isForApp = query.kind === "app" || query.kind === "app_routes";
+    return { type: "query_result", id, value: await (isForApp ? app_server.answer(query) : resultOf(query, graphs)) };
   } catch (error) {
     const { name, message } = error instanceof Error ? error : { name: "Error", message: String(error) };
     return { type: "query_result", id, error: { name, message } };
   }
 }
 
-async function resultOf(query: GraphQuery, graphs: LoadedGraphs): Promise<unknown> {
+async function resultOf(query: GraphQuery | EmbedQuery | AuthQuery, graphs: LoadedGraphs): Promise<unknown> {
+  if (query.kind === "embed") return embed(await graphs.embeddings(), query);
+  if (!("graph" in query)) return answerAuth(await graphs.auth(), query);
   const loaded = await loadGraph(query.graph, graphs, ACCESS[query.kind]);
   const { graph, library } = loaded;
   switch (query.kind) {

@@ -1,22 +1,19 @@
 import { AsyncLocalStorage } from "node:async_hooks";
+import type { JsonObject } from "../../../platform/lib/json/json.ts";
 import { unlessAborted } from "../../../platform/lib/signal.ts";
 import type { RequestToken } from "../author/token-interrupt.ts";
-import type {
-  FetchAnswer,
-  FetchRequest,
-  FromHost,
-  HostSetup,
-  LogLevel,
-  RunEpoch,
-  RunOrder,
-  ToHost,
-  TokenAnswer,
-} from "../host.ts";
+import { fetchByMessages } from "../fetch-exchange.ts";
+import type { FromHost, HostOutcome, HostSetup, LogLevel, RunEpoch, RunOrder, ToHost, TokenAnswer } from "../host.ts";
+import type { NewFetch } from "../host-http.ts";
+import { AppServer } from "./app-server.ts";
 import { createCheckpointer } from "./checkpointer.ts";
 import { ServiceConnection } from "./connection.ts";
 import { executeRun, RunControls } from "./execute.ts";
 import { loadGraphs } from "./loading/load.ts";
 import { runQuery } from "./queries.ts";
+import { createStore, type RequestStore } from "./store.ts";
+import { type EndOfTrace, TraceSink } from "./trace-sink.ts";
+import { withDeployment } from "./tracer.ts";
 import { toWire } from "./wire.ts";
 
 export function startRuntime(
@@ -26,15 +23,23 @@ export function startRuntime(
   const connection = new ServiceConnection(send);
   installGlobals();
   const loading = inContext({ connection }, () =>
-    loadGraphs(setup, (library) => createCheckpointer(library, connection)),
+    loadGraphs(setup, (library) => ({
+      checkpointer: createCheckpointer(library, connection),
+      store: createStore(library, requestStore),
+    })),
   );
+  const app_server = new AppServer({
+    connection,
+    load: async () => (await loading).app(),
+    inRequest: (app_request, work) => inContext({ connection, app_request }, work),
+  });
   const runs = new Map<string, RunControls>();
   void loading.then((graphs) =>
     connection.post({ type: "loaded", failures: graphs.failures, warnings: graphs.warnings }),
   );
 
   async function start(
-    { order, head, prior_writes }: Extract<ToHost, { type: "start" }>,
+    { order, head, prior_writes, trace }: Extract<ToHost, { type: "start" }>,
     controls: RunControls,
   ): Promise<void> {
     const graphs = await loading;
@@ -45,11 +50,16 @@ export function startRuntime(
     const emit = (event: string, data: string) => connection.emit(order, event, data);
     const requestToken: RequestToken = (request) =>
       unlessAborted(controls.signal, connection.request(order, { ...request, op: "token" }) as Promise<TokenAnswer>);
+    const { run_id, epoch } = order;
+    const send = (runs: Uint8Array<ArrayBuffer>, is_last: boolean) =>
+      connection.post({ type: "trace", run_id, epoch, runs, is_last });
+    const tracing = trace && { order, trace, sink: new TraceSink(order, withDeployment(trace), send) };
     const outcome = await inContext({ connection, run: { order, signal: controls.signal } }, () =>
-      executeRun({ order, head, prior_writes, graphs, controls, emit, requestToken }),
+      executeRun({ order, head, prior_writes, graphs, controls, emit, requestToken, tracing }),
     );
     runs.delete(keyOf(order));
-    connection.post({ type: "done", run_id: order.run_id, epoch: order.epoch, outcome });
+    connection.post({ type: "done", run_id, epoch, outcome });
+    await tracing?.sink.finish(endOfTrace(outcome, controls));
   }
 
   return {
@@ -58,7 +68,7 @@ export function startRuntime(
         case "start": {
           const controls = new RunControls();
           runs.set(keyOf(message.order), controls);
-          // After the thread was blocked, an abort that follows this message is handled first.
+          // If the thread was blocked, an abort that follows this message is handled first.
           setImmediate(() => void start(message, controls));
           break;
         }
@@ -70,7 +80,7 @@ export function startRuntime(
           break;
         case "query":
           void loading.then(async (graphs) =>
-            connection.post(await inContext({ connection }, () => runQuery(message, graphs))),
+            connection.post(await inContext({ connection }, () => runQuery(message, graphs, app_server))),
           );
           break;
         case "reply":
@@ -83,12 +93,21 @@ export function startRuntime(
   };
 }
 
+function endOfTrace({ ended, output, error }: HostOutcome, { abort_reason }: RunControls): EndOfTrace {
+  if (ended === "drained" || abort_reason === "lease_lost") return { kind: "continues" };
+  if (abort_reason !== undefined) return { kind: "stopped" };
+  const interrupts = ended === "interrupted" ? (JSON.parse(output) as JsonObject | null)?.__interrupt__ : undefined;
+  return { kind: "ended", error: error && `${error.error}: ${error.message}`, interrupts };
+}
+
 const keyOf = ({ run_id, epoch }: RunEpoch) => `${run_id} ${epoch}`;
 
 interface ProjectContext {
   connection: ServiceConnection;
   /** Absent while modules are loaded and queries run. */
   run?: { order: RunOrder; signal: AbortSignal };
+  /** The request that the HTTP app responds to. */
+  app_request?: { id: number; signal: AbortSignal };
 }
 
 /** Identifies the run of a call: client libraries read their logger and `fetch` from `globalThis`, and the runs of a host share a thread. */
@@ -146,47 +165,46 @@ function textOf(value: unknown): string {
   }
 }
 
-/**
- * `fetch` to this server without a socket, with the identity of the run's caller.
- *
- * @throws Error outside of a run; the reason of the signal of the run or the request
- */
-async function fetchInProcess(input: string | URL | Request, init?: RequestInit): Promise<Response> {
+/** @throws Error outside of a run; `signal.reason` when the run is aborted */
+const requestStore: RequestStore = async (operations) => {
   const { connection, run } = contextStorage.getStore() ?? {};
   if (!connection || !run)
     throw new Error(
-      "A client without a URL works only during a run. Outside of runs, pass the URL of the server to the client.",
+      "The store is available only during a run, not while the graph is being loaded or its state is being read.",
+    );
+  return (await unlessAborted(run.signal, connection.request(run.order, { op: "store", operations }))) as unknown[];
+};
+
+/**
+ * `fetch` to this server without a socket, with the identity of the caller of the run or of the request to the HTTP app.
+ *
+ * @throws Error outside of a run and of a request to the HTTP app; `signal.reason` when one of their signals is aborted
+ */
+async function fetchInProcess(input: string | URL | Request, init?: RequestInit): Promise<Response> {
+  const { connection, run, app_request } = contextStorage.getStore() ?? {};
+  const signal = run?.signal ?? app_request?.signal;
+  if (!connection || !signal)
+    throw new Error(
+      "A client without a URL works only during a run or a request to the HTTP app. Elsewhere, pass the URL of the server to the client.",
     );
   const request = new Request(input, init);
   const { pathname, search } = new URL(request.url);
-  const id = connection.nextId();
-  const { order } = run;
-  const signal = AbortSignal.any([run.signal, request.signal]);
-  const cancel = () => void connection.request(order, { op: "fetch_cancel", id }).catch(() => undefined);
-  signal.addEventListener("abort", cancel, { once: true });
-  const close = () => signal.removeEventListener("abort", cancel);
-  const fetchRequest: FetchRequest = {
+  const message: NewFetch = {
     op: "fetch",
-    id,
+    id: connection.nextId(),
     method: request.method,
     path: `${pathname}${search}`,
     headers: [...request.headers],
     body: request.body === null ? undefined : new Uint8Array(await request.arrayBuffer()),
   };
-  const { status, headers, has_body } = (await unlessAborted(
-    signal,
-    connection.request(order, fetchRequest),
-  )) as FetchAnswer;
-  if (!has_body) close();
-  const read = async (controller: ReadableStreamDefaultController) => {
-    const chunk = await unlessAborted(signal, connection.request(order, { op: "fetch_read", id }));
-    if (chunk) return controller.enqueue(chunk);
-    close();
-    controller.close();
-  };
-  // Chunks are not prefetched, so a slow reader needs no memory.
-  const body = new ReadableStream({ pull: read, cancel }, { highWaterMark: 0 });
-  return new Response(has_body ? body : null, { status, headers: headers as [string, string][] });
+  return fetchByMessages(message, AbortSignal.any([signal, request.signal]), (sent) =>
+    connection.request(
+      run?.order,
+      app_request && sent.op === "fetch"
+        ? { op: "app_fetch", id: app_request.id, is_next: false, request: sent }
+        : sent,
+    ),
+  );
 }
 
 function installGlobals(): void {

@@ -23,7 +23,7 @@ export class StreamTranslator {
   readonly #messages: MessageEvents;
   /** The last complete state of the root graph. */
   lastValues: unknown;
-  /** The same as JSON text, if it was sent as an event. */
+  /** The last complete state as JSON text, if it was sent as an event. */
   lastValuesText: string | undefined;
   /** The interrupts of the root graph: empty for a breakpoint, undefined if it was not interrupted. */
   interrupts: unknown[] | undefined;
@@ -124,7 +124,7 @@ class MessageEvents {
   }
 
   takeToken([chunk, metadata]: [unknown, Record<string, unknown>]): void {
-    // A node may also return a chunk. The chunks of a model have its type in the metadata.
+    // A node may also return a chunk, but only chunks from a model have `ls_model_type` in their metadata.
     if (!isChunk(chunk) || metadata.ls_model_type === undefined) return;
     const id = chunk.id;
     if (!id) return;

@@ -50,7 +50,7 @@ export class SchemaCache {
     this.#entries.set(key, entry);
   }
 
-  /** @throws Error of the file system when the folder cannot be written */
+  /** @throws a file system error when the folder cannot be written */
   async keep(key: string, entry: CachedSchemas): Promise<void> {
     this.keepInMemory(key, entry);
     if (this.#dir === undefined) return;

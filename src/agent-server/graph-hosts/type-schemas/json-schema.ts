@@ -134,7 +134,7 @@ class SchemaWriter {
     return alternatives.length === 1 ? only : { anyOf: alternatives };
   }
 
-  /** Of the types that LangGraph converts to messages: a list of messages if permitted, otherwise one message. */
+  /** Reduces the types that LangGraph converts to messages to a list of messages if that is permitted, otherwise to one message. */
   #simplifyMessages(parts: ts.Type[]): ts.Type[] {
     if (!parts.some(({ symbol }) => symbol?.name === "SerializedConstructor")) return parts;
     const lists = parts.filter((part) => this.#checker.isArrayType(part));

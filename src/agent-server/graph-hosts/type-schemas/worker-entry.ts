@@ -87,7 +87,7 @@ class GraphPrograms {
 const isUnchanged = (files: Record<string, string>): boolean =>
   Object.entries(files).every(([path, hash]) => hashOf(ts.sys.readFile(path)) === hash);
 
-/** @param inputs receives the files that determine the options, also missing ones */
+/** @param inputs receives the files that determine the options, including missing ones */
 function optionsOf(project_dir: string, inputs: Set<string>): ts.CompilerOptions {
   const config = join(project_dir, "tsconfig.json");
   inputs.add(config);

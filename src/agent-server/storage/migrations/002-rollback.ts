@@ -14,7 +14,7 @@ export const rollback: Migration = {
     "alter table run_events add column base_run_id text",
     "alter table run_events add column prefix integer",
     "alter table run_events add column suffix integer",
-    // Partial index: ended runs stay, so a sweep over all of them would become slower with time.
+    // Partial index: ended runs are kept, so a sweep over all of them would become slower over time.
     "drop index runs_ended",
     "create index runs_to_expire on runs (ended_at) where ended_at is not null and expired_seq is null",
     "create index runs_temporary on runs (ended_at) where temporary = 1",

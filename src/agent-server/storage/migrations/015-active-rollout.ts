@@ -1,9 +1,8 @@
 import type { Migration } from "../../../platform/database/migrate.ts";
 
 /**
- * Names the table of migration 007 after its content. Instances of an earlier version may serve while those of a new
- * revision migrate the database that they share, so a view keeps the former name readable: the statements that claim
- * runs name it.
+ * Renames the table of migration 007 after its content. Instances of an earlier version may serve while those of a new revision migrate the
+ * database that they share, so a view keeps the former name readable: their statements that claim runs use that name.
  */
 export const activeRollout: Migration = {
   name: "015-active-rollout",

@@ -8,9 +8,29 @@ export interface Library {
   langgraph: Pick<typeof import("@langchain/langgraph"), "Command" | "Send"> &
     Partial<Pick<typeof import("@langchain/langgraph"), "RunControl">>;
   checkpoint: typeof import("@langchain/langgraph-checkpoint");
+  /** Undefined if the version has no such modules: its runs are not traced. */
+  tracing: TracingLibrary | undefined;
   /** Undefined if the version has no such module. */
   schemas: Partial<typeof import("@langchain/langgraph/zod/schema")> | undefined;
 }
+
+/** The tracer of the graph's own copies of LangChain and LangSmith, which LangChain itself has loaded. */
+export interface TracingLibrary {
+  LangChainTracer: typeof import("@langchain/core/tracers/tracer_langchain").LangChainTracer;
+  CallbackManager: typeof import("@langchain/core/callbacks/manager").CallbackManager;
+  RunTree: LangSmithRunTree;
+}
+
+interface LangSmithRunTree {
+  new (config: { name: string }): { project_name: string };
+  getSharedClient(): TracingClient;
+  /** @returns the run that the headers name, as the parent of other runs */
+  fromHeaders(headers: { "langsmith-trace": string }, config: object): RunTreeLike;
+}
+
+/** What tracers need of LangSmith's client. */
+export type TracingClient = NonNullable<ConstructorParameters<TracingLibrary["LangChainTracer"]>[0]>["client"];
+type RunTreeLike = Parameters<InstanceType<TracingLibrary["LangChainTracer"]>["updateFromRunTree"]>[0];
 
 /** Loads the copies of LangGraph that each graph uses. Graphs with the same copies share them. */
 export class Libraries {
@@ -38,6 +58,19 @@ async function loadLibrary(langgraph: string, messages: string, format: ModuleFo
     langgraph: (await load(langgraph, format)) as Library["langgraph"],
     checkpoint: (await loadDependency("@langchain/langgraph-checkpoint")) as Library["checkpoint"],
     schemas: (await loadDependency("@langchain/langgraph/zod/schema").catch(() => undefined)) as Library["schemas"],
+    tracing: await loadTracing(messages, format).catch(() => undefined),
+  };
+}
+
+async function loadTracing(messages: string, format: ModuleFormat): Promise<TracingLibrary> {
+  const modules = ["@langchain/core/tracers/tracer_langchain", "@langchain/core/callbacks/manager", "langsmith"];
+  const [tracer, manager, langsmith] = (await Promise.all(
+    modules.map((specifier) => load(locate(specifier, { from: messages, format }), format)),
+  )) as [TracingLibrary, TracingLibrary, TracingLibrary];
+  return {
+    LangChainTracer: tracer.LangChainTracer,
+    CallbackManager: manager.CallbackManager,
+    RunTree: langsmith.RunTree,
   };
 }
 
@@ -49,7 +82,9 @@ export function warningsOf(graph_id: string, copies: readonly PackageCopy[]): st
   return [...Map.groupBy(copies, ({ name }) => name)]
     .filter(([, same]) => same.length > 1)
     .map(([name, same]) => {
-      const locations = same.map(({ folder, format }) => `${fileURLToPath(folder)} (by ${format})`).join(" and ");
-      return `The graph "${graph_id}" uses ${same.length} copies of ${name}: ${locations}. Checks such as instanceof fail for objects of another copy: install one version for all packages.`;
+      const locations = same
+        .map(({ folder, format }) => `${fileURLToPath(folder)} (loaded with ${format})`)
+        .join(" and ");
+      return `The graph "${graph_id}" loads ${same.length} copies of ${name}: ${locations}. Checks such as instanceof fail across copies. Make sure that all packages use the same installation and load it in the same module format.`;
     });
 }

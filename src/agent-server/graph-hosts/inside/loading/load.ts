@@ -1,8 +1,10 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import type { BaseCheckpointSaver, Pregel } from "@langchain/langgraph";
-import type { GraphToLoad, HostSetup, RunConfig } from "../../host.ts";
+import type { BaseCheckpointSaver, BaseStore, Pregel } from "@langchain/langgraph";
+import type { HostSetup, ModuleExport, RunConfig } from "../../host.ts";
+import { type Auth, asAuth } from "./auth.ts";
+import { asEmbeddings, type Embeddings } from "./embeddings.ts";
 import { Libraries, type Library, warningsOf } from "./library.ts";
 import { type Imported, importModule } from "./packages.ts";
 
@@ -32,9 +34,23 @@ export interface LoadedGraphs {
    * @throws Error when the graph is unknown or failed to load
    */
   get(graph_id: string, config: RunConfig, runtime: FactoryRuntime): Promise<LoadedGraph>;
+  /** @throws Error when the project has no embedding function, or it fails to load */
+  embeddings(): Promise<Embeddings>;
+  /**
+   * The export that `http.app` names.
+   *
+   * @throws Error when it fails to load
+   */
+  app(): Promise<unknown>;
+  /** @throws Error when the project has no authentication module, or it fails to load */
+  auth(): Promise<Auth>;
 }
 
-export type CreateCheckpointer = (library: Library) => BaseCheckpointSaver<string>;
+/** What the service provides to graphs. */
+export interface Persistence {
+  checkpointer: BaseCheckpointSaver<string>;
+  store: BaseStore;
+}
 
 interface Exported {
   value: unknown;
@@ -42,27 +58,50 @@ interface Exported {
 }
 
 /** Loads all graphs of the project. A graph that fails to load does not affect the other graphs. */
-export async function loadGraphs(setup: HostSetup, createCheckpointer: CreateCheckpointer): Promise<LoadedGraphs> {
+export async function loadGraphs(
+  setup: HostSetup,
+  createPersistence: (library: Library) => Persistence,
+): Promise<LoadedGraphs> {
   const failures: Record<string, string> = {};
   const warnings: string[] = [];
   const exported = new Map<string, Exported>();
-  const checkpointers = new Map<Library, BaseCheckpointSaver<string>>();
+  const persistences = new Map<Library, Persistence>();
   const libraries = new Libraries();
   const importProjectModule = importerFor(setup.project_dir);
   for (const graph of setup.graphs) {
     try {
       const { value, copies } = await importGraph(graph, importProjectModule);
       const library = await libraries.of(pathToFileURL(graph.file).href);
-      if (!checkpointers.has(library)) checkpointers.set(library, createCheckpointer(library));
+      if (!persistences.has(library)) persistences.set(library, createPersistence(library));
       exported.set(graph.graph_id, { value, library });
       warnings.push(...warningsOf(graph.graph_id, copies));
     } catch (error) {
       failures[graph.graph_id] = reasonOf(error, setup.project_dir);
     }
   }
+  let embeddings: Promise<Embeddings> | undefined;
+  let auth: Promise<Auth> | undefined;
   return {
     failures,
     warnings,
+    embeddings() {
+      if (!setup.embed) throw new Error("langgraph.json has no store.index");
+      embeddings ??= importExport(setup.embed, importProjectModule).then(({ value }) => asEmbeddings(value));
+      return embeddings;
+    },
+    async app() {
+      if (!setup.app) throw new Error("langgraph.json has no http.app");
+      try {
+        return (await importExport(setup.app, importProjectModule)).value;
+      } catch (error) {
+        throw new Error(reasonOf(error, setup.project_dir));
+      }
+    },
+    auth() {
+      if (!setup.auth) throw new Error("langgraph.json has no auth.path");
+      auth ??= importExport(setup.auth, importProjectModule).then(({ value }) => asAuth(value));
+      return auth;
+    },
     async get(graph_id, config, runtime) {
       if (graph_id in failures) throw new Error(failures[graph_id]);
       const found = exported.get(graph_id);
@@ -72,8 +111,8 @@ export async function loadGraphs(setup: HostSetup, createCheckpointer: CreateChe
         typeof value === "function"
           ? compile(await (value as Factory)(config, runtime), graph_id)
           : (value as CompiledGraph);
-      // Replaces a checkpointer with which the graph was compiled: the service stores the state.
-      graph.checkpointer = checkpointers.get(library) as never;
+      // Replaces the checkpointer and the store with which the graph was compiled: the service stores state and items.
+      Object.assign(graph, persistences.get(library));
       return { graph, library };
     },
   };
@@ -148,12 +187,17 @@ async function registerTsx(project_dir: string): Promise<void> {
   cjs.register();
 }
 
-async function importGraph({ file, export_name }: GraphToLoad, importFile: ImportFile) {
+async function importGraph({ file, export_name }: ModuleExport, importFile: ImportFile) {
   if (file.endsWith(".py")) {
     throw new Error(
       `${file} is a Python file, but this version runs only JavaScript and TypeScript graphs: use a .ts or .js module, or serve the Python graph elsewhere and call it through RemoteGraph`,
     );
   }
+  const { value, copies } = await importExport({ file, export_name }, importFile);
+  return { value: typeof value === "function" && !isGraph(value) ? value : compile(value, export_name), copies };
+}
+
+async function importExport({ file, export_name }: ModuleExport, importFile: ImportFile) {
   if (!existsSync(file)) throw new Error(`${file} does not exist`);
   const { exports, copies } = await importFile(file);
   const found = exports[export_name] ?? (exports.default as Record<string, unknown> | undefined)?.[export_name];
@@ -162,8 +206,7 @@ async function importGraph({ file, export_name }: GraphToLoad, importFile: Impor
       `${file} has no export "${export_name}"; it exports ${Object.keys(exports).join(", ") || "nothing"}`,
     );
   }
-  const value = await found;
-  return { value: typeof value === "function" && !isGraph(value) ? value : compile(value, export_name), copies };
+  return { value: await found, copies };
 }
 
 interface GraphLike {

@@ -1,7 +1,7 @@
-import { nowMs, type Tx } from "../../platform/database/database.ts";
-import { prepared } from "../../platform/database/prepared.ts";
-import type { NewCheckpointData, WriteData } from "../graph-hosts/host.ts";
-import type { CheckpointRow, CheckpointValueRow, CheckpointWriteRow, RunRow } from "./schema.ts";
+import { nowMs, type Tx } from "../../../platform/database/database.ts";
+import { prepared } from "../../../platform/database/prepared.ts";
+import type { NewCheckpointData, WriteData } from "../../graph-hosts/host.ts";
+import type { CheckpointRow, CheckpointValueRow, CheckpointWriteRow, RunRow } from "../schema.ts";
 
 /** The writer of a checkpoint: a run, or a state update, with `run_id` null and `seq` 0. */
 export type Author = Pick<RunRow, "tenant_id" | "epoch" | "seq"> & { run_id: string | null };

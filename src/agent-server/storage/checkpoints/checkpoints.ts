@@ -1,8 +1,8 @@
 import { sql } from "kysely";
-import type { Tx } from "../../platform/database/database.ts";
-import { prepared } from "../../platform/database/prepared.ts";
-import type { CheckpointData, CheckpointFilter, ValueData, WriteData } from "../graph-hosts/host.ts";
-import type { CheckpointRow } from "./schema.ts";
+import type { Tx } from "../../../platform/database/database.ts";
+import { prepared } from "../../../platform/database/prepared.ts";
+import type { CheckpointData, CheckpointFilter, ValueData, WriteData } from "../../graph-hosts/host.ts";
+import type { CheckpointRow } from "../schema.ts";
 
 type Namespace = Pick<CheckpointRow, "thread_id" | "checkpoint_ns">;
 
@@ -133,7 +133,7 @@ function groupByNamespace(versionsOf: Map<Row, ChannelVersion[]>): [Namespace, s
   return [...groups.values()].map(([namespace, versions]) => [namespace, [...versions]]);
 }
 
-/** Below the limits of parameters per statement: 65,535 on Postgres, 32,766 on SQLite. */
+/** Below the limit on bind parameters per statement: 65,535 on Postgres, 32,766 on SQLite. */
 const MAX_PARAMETERS = 1000;
 
 async function findValues(tx: Tx, { thread_id, checkpoint_ns }: Namespace, versions: string[]): Promise<ValueData[]> {

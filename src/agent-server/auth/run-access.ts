@@ -1,0 +1,34 @@
+import type { Caller } from "../../platform/contract/caller.ts";
+import type { Tx } from "../../platform/database/database.ts";
+import { ApiError } from "../../platform/errors.ts";
+import type { RunKwargs } from "../graph-hosts/host.ts";
+import type { RunRow } from "../storage/schema.ts";
+import { findThread } from "../storage/threads.ts";
+import { filterOf } from "./grants.ts";
+
+/**
+ * A run belongs to its thread. A stateless run also belongs to its user, because its thread is deleted when the run ends.
+ *
+ * @throws ApiError run_not_found
+ */
+export async function requireAccessToRun(tx: Tx, caller: Caller, run: RunRow | undefined): Promise<RunRow> {
+  if (!run) throw new ApiError("run_not_found");
+  const filter = filterOf(caller, "threads");
+  if (!filter || isOwnStateless(caller, run)) return run;
+  if (await findThread(tx, run.tenant_id, run.thread_id, filter)) return run;
+  throw new ApiError("run_not_found");
+}
+
+function isOwnStateless({ user_id }: Caller, { temporary, kwargs }: RunRow): boolean {
+  if (temporary === 0) return false;
+  const { is_custom_user, config } = JSON.parse(kwargs) as RunKwargs;
+  return is_custom_user === true && config.configurable?.user_id === user_id;
+}
+
+/** The settings of a run as JSON, without the user object of an authentication handler, which may contain tokens. */
+export function publicKwargs({ kwargs }: RunRow): string {
+  if (!kwargs.includes('"is_custom_user":true')) return kwargs;
+  const parsed = JSON.parse(kwargs) as RunKwargs;
+  if (parsed.is_custom_user) delete parsed.config.configurable?.langgraph_auth_user;
+  return JSON.stringify(parsed);
+}

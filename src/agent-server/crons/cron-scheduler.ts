@@ -1,0 +1,155 @@
+import type { Caller } from "../../platform/contract/caller.ts";
+import { readNow } from "../../platform/database/database.ts";
+import { DatabaseUnavailableError } from "../../platform/database/database-errors.ts";
+import { ApiError } from "../../platform/errors.ts";
+import type { BackgroundService } from "../../platform/lib/background-service.ts";
+import type { JsonObject } from "../../platform/lib/json/json.ts";
+import type { Log } from "../../platform/lib/log.ts";
+import { Signal, withTimeout } from "../../platform/lib/signal.ts";
+import type { AgentContext } from "../context.ts";
+import type { Runs } from "../runs/runs.ts";
+import { mayClaimAsRollout } from "../storage/active-rollout.ts";
+import { advanceCron, type DueCron, disableDueCron, findNextTick, listDueCrons } from "../storage/crons.ts";
+import type { RunRow } from "../storage/schema.ts";
+import { lockThread } from "../storage/threads.ts";
+import { payloadOf } from "./crons.ts";
+import { nextTick } from "./schedule.ts";
+
+/** Maximum time between two sweeps. The process that changes a cron sweeps at its tick, so this matters only if that process dies. */
+const MAX_WAIT_MS = 5_000;
+
+/** Later ticks were missed: no process was running, or the database was unavailable. */
+const MAX_DELAY_MS = 60_000;
+
+/** Crons of one sweep, and how many are handled at the same time. */
+const BATCH = { size: 500, concurrent: 20 };
+
+export interface CronSchedulerOptions {
+  context: Pick<AgentContext, "database" | "engine" | "auth">;
+  runs: Runs;
+  /** What to do about missed ticks: nothing, or one run for the last of them. */
+  missed: "skip" | "last";
+  /** Rollout of a deployment's instance. Only instances of the active rollout create runs. */
+  rollout: number | undefined;
+  log: Log;
+}
+
+/**
+ * Creates the runs of crons. Any number of processes may do this: the transaction that inserts a run also moves the cron from this tick
+ * to the next one, so each tick has one run.
+ */
+export class CronScheduler implements BackgroundService {
+  readonly #options: CronSchedulerOptions;
+  readonly #changed = new Signal();
+  readonly #removeListener: () => void;
+  #isStopped = false;
+  #loop: Promise<void> | undefined;
+
+  constructor(options: CronSchedulerOptions) {
+    this.#options = options;
+    this.#removeListener = options.context.database.hints.listen("crons", this.#changed.notify);
+  }
+
+  start(): void {
+    this.#loop = this.#run();
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    this.#removeListener();
+    this.#changed.notify();
+    if (this.#loop) await withTimeout(this.#loop, MAX_WAIT_MS);
+  }
+
+  async #run(): Promise<void> {
+    const { log } = this.#options;
+    while (!this.#isStopped) {
+      this.#changed.reset();
+      const wait_ms = await this.#sweep().catch((error) => {
+        if (!this.#isStopped) log.error({ error }, "cron sweep failed");
+        return MAX_WAIT_MS;
+      });
+      if (wait_ms > 0 && !this.#isStopped) await this.#changed.wait(wait_ms);
+    }
+  }
+
+  /** Creates the runs that are due. Returns the time until the next sweep. */
+  async #sweep(): Promise<number> {
+    const { context, rollout } = this.#options;
+    const { read } = context.database;
+    if (rollout !== undefined && !(await mayClaimAsRollout(read, rollout))) return MAX_WAIT_MS;
+    const due = await listDueCrons(read, BATCH.size);
+    for (let i = 0; i < due.length && !this.#isStopped; i += BATCH.concurrent)
+      await Promise.all(due.slice(i, i + BATCH.concurrent).map((cron) => this.#handle(cron)));
+    if (due.length === BATCH.size) return 0;
+    const next = await findNextTick(read);
+    if (next?.next_at == null) return MAX_WAIT_MS;
+    return Math.min(MAX_WAIT_MS, Math.max(1, next.next_at - (await readNow(read))));
+  }
+
+  async #handle(cron: DueCron): Promise<void> {
+    const { context, log } = this.#options;
+    const fields = { cron_id: cron.cron_id, tick: new Date(cron.next_at).toISOString() };
+    try {
+      const run = await this.#fire(cron);
+      if (run) log.info({ ...fields, run_id: run.run_id, thread_id: run.thread_id }, "cron run created");
+    } catch (error) {
+      if (error instanceof DatabaseUnavailableError) throw error;
+      // For example, the thread is busy and the strategy is `reject`, or the graph is not available any more. The cron must not stay
+      // due: it would take the place of others in each sweep.
+      log.warn({ ...fields, error: error instanceof ApiError ? error.message : error }, "cron run not created");
+      await context.database.write(async (tx) => {
+        const now = await readNow(tx);
+        let tick: number | null;
+        try {
+          tick = nextTick(cron, now);
+        } catch (reason) {
+          // For example, the time zone is unknown to this version of Node.js. It would stop each sweep.
+          log.error({ ...fields, error: reason }, "cron disabled: its schedule or time zone is invalid");
+          await disableDueCron(tx, dueOf(cron));
+          return;
+        }
+        await advanceCron(tx, dueOf(cron), tick);
+      });
+    }
+  }
+
+  /** Undefined if another process has handled the tick, or if it was missed. */
+  async #fire(cron: DueCron): Promise<RunRow | undefined> {
+    const { context, runs, missed } = this.#options;
+    const { database, engine } = context;
+    const { caller, metadata } = await authorizeTick(cron, context.auth);
+    const assistant = await runs.requireAssistant(caller, cron.assistant_id);
+    const body = { ...payloadOf(cron), metadata, strict_resume: false };
+    const fired = await database.write(
+      async (tx) => {
+        // All transactions lock the thread first.
+        if (cron.thread_id !== null) await lockThread(tx, cron.tenant_id, cron.thread_id);
+        const now = await readNow(tx);
+        if ((await advanceCron(tx, dueOf(cron), nextTick(cron, now))) === 0) return undefined;
+        if (missed === "skip" && now - cron.next_at > MAX_DELAY_MS) return undefined;
+        if (cron.thread_id !== null)
+          return runs.addToThread(tx, caller, assistant, cron.thread_id, { ...body, if_not_exists: "reject" });
+        const on_completion = cron.on_run_completed ?? "delete";
+        return { run: await runs.addStateless(tx, caller, assistant, { ...body, on_completion }), cancels: [] };
+      },
+      { kind: "runs", isNew: true },
+    );
+    if (fired) engine.publishCancels(fired.cancels);
+    return fired?.run;
+  }
+}
+
+/** Asks the handlers for each run, because the permissions of the user may have changed since the cron was created. */
+async function authorizeTick(cron: DueCron, auth: AgentContext["auth"]) {
+  const { tenant_id, user_id, cron_id, thread_id, assistant_id } = cron;
+  const metadata = { ...JSON.parse(cron.metadata), cron_id } as JsonObject;
+  const caller: Caller = { tenant_id, user_id, scopes: JSON.parse(cron.scopes) };
+  if (cron.auth_user === null) return { caller, metadata };
+  if (!auth) throw new ApiError("auth_failed", {}, new Error("auth.path is no longer set"));
+  const user = { ...caller, user: JSON.parse(cron.auth_user) };
+  const payload = { ...payloadOf(cron), assistant_id, metadata };
+  return auth.authorizeRun(user, payload, thread_id ?? undefined);
+}
+
+const dueOf = ({ cron_id, next_at }: DueCron) => ({ cron_id, due: next_at });

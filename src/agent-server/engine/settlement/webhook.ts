@@ -1,0 +1,50 @@
+import type { Tx } from "../../../platform/database/database.ts";
+import { isoOfMilliseconds } from "../../../platform/lib/times.ts";
+import { publicKwargs } from "../../auth/run-access.ts";
+import { findRun } from "../../storage/runs.ts";
+import type { RunRow } from "../../storage/schema.ts";
+import { findThread } from "../../storage/threads.ts";
+import { insertWebhookDelivery } from "../../storage/webhooks.ts";
+
+/** The end of a run for its webhook, as JSON texts. */
+interface RunEnd {
+  /** Undefined if the run has not changed the thread's values. */
+  values?: string | undefined;
+  /** `{error, message}`. */
+  error?: string | null;
+}
+
+/**
+ * Stores the webhook of a run, in the transaction that has ended the run and not yet deleted its thread. The payload is a copy: later runs
+ * change the thread, and a stateless run has no thread.
+ */
+export async function storeWebhook(tx: Tx, { webhook, ...key }: RunRow, { values, error }: RunEnd): Promise<void> {
+  if (webhook === null) return;
+  const run = (await findRun(tx, key)) as RunRow;
+  const state = values ?? (await findThread(tx, run.tenant_id, run.thread_id))?.values ?? null;
+  const { run_id, tenant_id } = run;
+  const payload = payloadOf(run, state, error ?? null);
+  // A path to a route of the project has no origin.
+  const origin = URL.parse(webhook)?.origin ?? "";
+  await insertWebhookDelivery(tx, { run_id, tenant_id, url: webhook, origin, payload });
+}
+
+/** JSON text. Parsing the values would block the thread that serves requests: a state may have megabytes. */
+function payloadOf(run: RunRow, values: string | null, error: string | null): string {
+  const { run_id, thread_id, assistant_id, status, multitask_strategy, cancel_reason, started_at, ended_at } = run;
+  const fields = {
+    run_id,
+    thread_id,
+    assistant_id,
+    created_at: isoOfMilliseconds(run.created_at),
+    updated_at: isoOfMilliseconds(run.updated_at),
+    status,
+    multitask_strategy,
+    ...(cancel_reason !== null && { cancel_reason }),
+    run_started_at: started_at === null ? null : isoOfMilliseconds(started_at),
+    run_ended_at: ended_at === null ? null : isoOfMilliseconds(ended_at),
+  };
+  const texts = { metadata: run.metadata, kwargs: publicKwargs(run), values, ...(error !== null && { error }) };
+  const members = Object.entries(texts).map(([name, text]) => `,"${name}":${text}`);
+  return `${JSON.stringify(fields).slice(0, -1)}${members.join("")}}`;
+}

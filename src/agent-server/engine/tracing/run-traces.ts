@@ -1,0 +1,144 @@
+import type { Log } from "../../../platform/lib/log.ts";
+import type { FromHost, RunKwargs, TraceOrder } from "../../graph-hosts/host.ts";
+import type { RunRow } from "../../storage/schema.ts";
+import type { TraceEnd, TraceQueue } from "./trace-queue.ts";
+import { isRequested, projectOf, traceOrderOf } from "./trace-request.ts";
+
+export interface TracingSettings {
+  /** The fraction of runs that are traced. */
+  tracing_rate: number;
+  tracing_project: string | undefined;
+  trace_stateless: boolean;
+}
+
+/** A run whose host has not sent the end of its trace yet. */
+interface OpenTrace {
+  run: RunRow;
+  /** Set once the run has ended. */
+  end?: TraceEnd | undefined;
+  timer?: NodeJS.Timeout;
+}
+
+/** How a run has ended, as far as its trace shows it. */
+export interface RunEnd {
+  cancelled: boolean;
+  status: RunRow["status"];
+  error: string | null;
+}
+
+/** After the end of a run, its host has this time to send the end of the trace. */
+const LAST_MESSAGE_MS = 5_000;
+const WARNING_INTERVAL_MS = 10_000;
+
+const LOST = "the worker was lost";
+
+/** The traces of the runs that this process executes. Nothing here delays a run. */
+export class RunTraces {
+  readonly #settings: TracingSettings;
+  readonly #queue: TraceQueue;
+  readonly #log: Log;
+  readonly #open = new Map<string, OpenTrace>();
+  #skipped = 0;
+  #warned_at = Number.NEGATIVE_INFINITY;
+
+  constructor(settings: TracingSettings, queue: TraceQueue, log: Log) {
+    this.#settings = settings;
+    this.#queue = queue;
+    this.#log = log;
+  }
+
+  /** How a claimed run is traced; undefined if it is not. While the queue is full, whole traces are skipped, never parts of one. */
+  begin(run: RunRow, kwargs: RunKwargs): TraceOrder | undefined {
+    if (!this.#isTraced(run, kwargs)) return undefined;
+    if (this.#queue.isFull && run.epoch === 1) return this.#skip();
+    this.#open.set(run.run_id, { run });
+    return traceOrderOf(run, kwargs, this.#settings.tracing_project);
+  }
+
+  onMessage({ run_id, epoch, runs, is_last }: Extract<FromHost, { type: "trace" }>): void {
+    const open = this.#open.get(run_id);
+    if (open?.run.epoch !== epoch) return;
+    if (runs.byteLength > 0) this.#queue.addRuns(open.run.tenant_id, run_id, runs);
+    if (is_last) this.#close(open);
+  }
+
+  /** Called after a run has ended in the database. */
+  onEnd(run: RunRow, end: RunEnd): void {
+    const open = this.#open.get(run.run_id);
+    // The host sends the whole trace of a run that it has completed in one attempt.
+    if (run.epoch > 1 || end.cancelled || end.status === "timeout") {
+      const kwargs = JSON.parse(run.kwargs) as RunKwargs;
+      const trace_end = this.#endOf(run, kwargs, end);
+      if (open) open.end = trace_end;
+      else if (run.epoch > 0 && this.#isTraced(run, kwargs)) this.#queue.addEnd(run.tenant_id, trace_end);
+    }
+    if (!open) return;
+    clearTimeout(open.timer);
+    open.timer = setTimeout(() => this.#close(open), LAST_MESSAGE_MS).unref();
+  }
+
+  /** Called after a run was deleted. Its stored runs are deleted by {@link TraceDeletions}. */
+  onDelete(run_id: string): void {
+    clearTimeout(this.#open.get(run_id)?.timer);
+    this.#open.delete(run_id);
+    this.#queue.discard(run_id);
+  }
+
+  /** Called when the host of a run died. */
+  onHostLost({ run_id, epoch }: RunRow): void {
+    if (this.#open.get(run_id)?.run.epoch === epoch) this.#open.delete(run_id);
+  }
+
+  /** Called when the process no longer executes an attempt. */
+  onStop({ run_id, epoch }: RunRow): void {
+    const open = this.#open.get(run_id);
+    if (open?.run.epoch === epoch && !open.timer)
+      open.timer = setTimeout(() => this.#close(open), LAST_MESSAGE_MS).unref();
+  }
+
+  /** Waits for the last messages of hosts, up to 1 s, and for the queue. */
+  async stop(): Promise<void> {
+    for (let tries = 0; tries < 20 && [...this.#open.values()].some(({ timer }) => timer); tries++)
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    for (const open of this.#open.values()) this.#close(open);
+    await this.#queue.stop();
+  }
+
+  #close(open: OpenTrace): void {
+    clearTimeout(open.timer);
+    if (this.#open.get(open.run.run_id) === open) this.#open.delete(open.run.run_id);
+    if (open.end) this.#queue.addEnd(open.run.tenant_id, open.end);
+    open.end = undefined;
+  }
+
+  #isTraced(run: RunRow, kwargs: RunKwargs): boolean {
+    const { tracing_rate, trace_stateless } = this.#settings;
+    if (tracing_rate === 0) return false;
+    const requested = isRequested(kwargs);
+    if (requested || (run.temporary === 1 && !trace_stateless)) return requested;
+    return shareOf(run.run_id) < tracing_rate;
+  }
+
+  #skip(): undefined {
+    this.#skipped++;
+    if (performance.now() - this.#warned_at < WARNING_INTERVAL_MS) return;
+    this.#warned_at = performance.now();
+    this.#log.warn({ skipped: this.#skipped }, "runs not traced: too many traces are waiting to be stored");
+  }
+
+  #endOf(run: RunRow, kwargs: RunKwargs, { cancelled, status, error }: RunEnd): TraceEnd {
+    const message = error === null ? undefined : (JSON.parse(error) as { message: string }).message;
+    const replaced = cancelled ? "cancelled" : status === "timeout" ? message : undefined;
+    return {
+      run_id: run.run_id,
+      name: run.graph_id,
+      session_name: projectOf(run, kwargs, this.#settings.tracing_project),
+      started_at: run.started_at ?? Date.now(),
+      error: replaced,
+      open_error: replaced ?? LOST,
+    };
+  }
+}
+
+/** A number from 0 to 1 by the random end of an id, so that the decision is the same in all attempts. */
+const shareOf = (id: string): number => Number.parseInt(id.slice(-8), 16) / 2 ** 32;

@@ -1,0 +1,24 @@
+import type { MetadataFilter } from "../../platform/contract/caller.ts";
+
+/** A query to the authentication module of the project. `user` and `value` are JSON texts. */
+export type AuthQuery =
+  /** The names under which handlers are registered. */
+  | { kind: "auth_handlers" }
+  | { kind: "authenticate"; method: string; url: string; headers: [name: string, value: string][] }
+  | { kind: "authorize"; event: AuthEvent; user: string; value: string };
+
+export type AuthEvent =
+  | `${"assistants" | "threads" | "crons"}:${"create" | "read" | "update" | "delete" | "search"}`
+  | "threads:create_run"
+  | `store:${"put" | "get" | "search" | "list_namespaces" | "delete"}`;
+
+/** The response of a handler that refused a request. */
+export interface AuthRefusal {
+  refused: { status: number; message: string; headers: Record<string, string> };
+}
+
+/** A value with the changes of the handler, and its filter. */
+export interface AuthDecision {
+  value: string;
+  filter: MetadataFilter | undefined;
+}

@@ -1,0 +1,40 @@
+/** The part of the host protocol (host.ts) for HTTP. */
+
+/** HTTP between the service and a host, in both directions. The sender assigns `id`, and reads the response body chunk by chunk. */
+export type FetchRequest =
+  | {
+      op: "fetch";
+      id: number;
+      method: string;
+      /** Path and query, without the prefix under which the service is mounted. */
+      path: string;
+      headers: [name: string, value: string][];
+      body?: Uint8Array;
+    }
+  | { op: "fetch_read"; id: number }
+  /** The response is no longer needed. */
+  | { op: "fetch_cancel"; id: number };
+
+export type NewFetch = Extract<FetchRequest, { op: "fetch" }>;
+
+export interface FetchAnswer {
+  status: number;
+  headers: [name: string, value: string][];
+  has_body: boolean;
+}
+
+/** A request by the HTTP app of the project. `id` is that of the request that the app responds to. */
+export type AppRequest =
+  /** The next chunk of the body of that request. */
+  | { op: "app_body"; id: number }
+  /** `is_next`: that request itself, which a middleware passes on to the routes of the service. */
+  | { op: "app_fetch"; id: number; is_next: boolean; request: NewFetch };
+
+/** A query to the HTTP app of the project. */
+export type AppQuery =
+  | { kind: "app_routes" }
+  /** `origin`: of the URL of a new request. `has_body`: the app requests the body in chunks. */
+  | { kind: "app"; origin?: string; has_body?: boolean; request: FetchRequest };
+
+/** The routes and middleware of a Hono app, in its syntax, with method ALL for every method; null for another app. */
+export type AppRoutes = readonly { method: string; path: string; is_middleware: boolean }[] | null;

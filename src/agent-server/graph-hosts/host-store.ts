@@ -1,0 +1,48 @@
+/** The part of the host protocol (host.ts) for the store. */
+
+/** An operation on the store of the run's workspace. */
+export type StoreOperation =
+  /** `value` is JSON. `index`: paths of the texts for semantic search. */
+  | { kind: "put"; namespace: string[]; key: string; value: string; index?: false | string[] }
+  | { kind: "get" | "delete"; namespace: string[]; key: string }
+  | {
+      kind: "search";
+      namespace_prefix: string[];
+      filter?: Record<string, unknown>;
+      query?: string;
+      limit?: number;
+      offset?: number;
+    }
+  | {
+      kind: "namespaces";
+      prefix?: string[];
+      suffix?: string[];
+      max_depth?: number;
+      limit?: number;
+      offset?: number;
+    };
+
+/** Operations on the store by a run's graph. The reply is the list of their results. */
+export interface StoreRequest {
+  op: "store";
+  operations: StoreOperation[];
+}
+
+/** A result of `get` and `search`. Times are ISO 8601. */
+export interface StoreItem {
+  namespace: string[];
+  key: string;
+  value: Record<string, unknown>;
+  created_at: string;
+  updated_at: string;
+  score?: number;
+}
+
+/** A query to the embedding function of the store. */
+export interface EmbedQuery {
+  kind: "embed";
+  texts: string[];
+  /** Whether the texts are those of searches, and not of items. */
+  is_query: boolean;
+  dims: number;
+}

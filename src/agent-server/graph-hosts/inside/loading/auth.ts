@@ -1,0 +1,15 @@
+/** What `auth.path` names: an `Auth` of `@langchain/langgraph-sdk/auth`, of the project's own copy of the package. */
+export interface Auth {
+  authenticate: (request: Request) => unknown;
+  callbacks: Readonly<Record<string, (context: object) => unknown>>;
+}
+
+/** @throws Error unless the export is an Auth with an authenticate handler */
+export function asAuth(value: unknown): Auth {
+  const handlers = (value as { "~handlerCache"?: Partial<Auth> } | null | undefined)?.["~handlerCache"];
+  if (!handlers) throw new Error("the export of auth.path is not an Auth object from @langchain/langgraph-sdk/auth");
+  const { authenticate, callbacks = {} } = handlers;
+  if (typeof authenticate !== "function")
+    throw new Error("the Auth object of auth.path has no authenticate handler: add one with its authenticate method");
+  return { authenticate, callbacks };
+}

@@ -1,0 +1,42 @@
+import type { EmbedQuery } from "../../host-store.ts";
+
+/** What `store.index.embed` names: a function of texts, or an object with the methods of LangChain's embeddings. */
+export type Embeddings =
+  | ((texts: string[]) => unknown)
+  | { embedDocuments(texts: string[]): unknown; embedQuery(text: string): unknown };
+
+/** @throws Error unless the export is a function or has the methods */
+export function asEmbeddings(value: unknown): Embeddings {
+  const { embedDocuments, embedQuery } = (value ?? {}) as Record<string, unknown>;
+  if (typeof value === "function" || (typeof embedDocuments === "function" && typeof embedQuery === "function"))
+    return value as Embeddings;
+  throw new Error(
+    "the export must be a function that takes a list of texts, or an object with embedDocuments and embedQuery",
+  );
+}
+
+/** One vector of length 1 for each text, one after the other. */
+export async function embed(embeddings: Embeddings, { texts, is_query, dims }: EmbedQuery): Promise<Float32Array> {
+  const vectors: unknown =
+    typeof embeddings === "function"
+      ? await embeddings(texts)
+      : is_query
+        ? await Promise.all(texts.map((text) => embeddings.embedQuery(text)))
+        : await embeddings.embedDocuments(texts);
+  if (!isList(vectors) || vectors.length !== texts.length)
+    throw new Error(`the embedding function must return a list of ${texts.length} vectors, one for each text`);
+  const packed = new Float32Array(texts.length * dims);
+  for (const [n, vector] of vectors.entries()) {
+    if (!isList(vector) || vector.length !== dims)
+      throw new Error(`vector ${n} must be a list of ${dims} numbers (store.index.dims)`);
+    const length = Math.hypot(...(vector as number[]));
+    if (!Number.isFinite(length)) throw new Error(`vector ${n} contains a value that is not a finite number`);
+    packed.set(length === 0 ? vector : Array.from(vector as ArrayLike<number>, (number) => number / length), n * dims);
+  }
+  return packed;
+}
+
+const isList = (
+  value: unknown,
+): value is ArrayLike<number> & Iterable<unknown> & { entries(): Iterable<[number, unknown]> } =>
+  Array.isArray(value) || ArrayBuffer.isView(value);

@@ -1,0 +1,20 @@
+/** The texts at a path of a JSON value, which matches `TEXT_PATH`: strings, numbers and booleans as they are, objects and lists as JSON. */
+export function textsAt(value: unknown, path: string): string[] {
+  let found: unknown[] = [value];
+  if (path !== "$")
+    for (const [, field, index] of path.matchAll(/([^.[\]]+)|\[([^\]]+)\]/g))
+      found = found.flatMap((part) => (field === undefined ? itemsAt(part, index as string) : memberOf(part, field)));
+  return found.filter((part) => part !== null).map((part) => (typeof part === "string" ? part : JSON.stringify(part)));
+}
+
+const memberOf = (part: unknown, field: string): unknown[] =>
+  typeof part === "object" && part !== null && Object.hasOwn(part, field)
+    ? [(part as Record<string, unknown>)[field]]
+    : [];
+
+function itemsAt(part: unknown, index: string): unknown[] {
+  if (!Array.isArray(part)) return [];
+  if (index === "*") return part;
+  const item = part.at(Number(index));
+  return item === undefined ? [] : [item];
+}

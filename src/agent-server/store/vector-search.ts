@@ -1,0 +1,106 @@
+import type { Database } from "../../platform/database/database.ts";
+import { WorkerRpc } from "../../platform/lib/worker-rpc.ts";
+import { lastVectorNo, listVectors } from "../storage/store/vectors.ts";
+import type { Nearest, VectorOperations } from "./vector-search-thread.ts";
+
+/** Vectors per query of the database: a page of 384 dimensions has 3 MB. */
+const PAGE = 2_000;
+/** The vectors of the workspaces that were searched last stay in memory, up to this many bytes. */
+const MAX_BYTES = 2 ** 30;
+/** Deleted vectors stay in memory until the workspace has this many times the vectors of its first load. */
+const MAX_GROWTH = 2;
+const MIN_RELOAD = 10_000;
+
+interface Loaded {
+  last_no: number;
+  count: number;
+  /** Vectors of the first load. */
+  initial: number | undefined;
+  loading: Promise<void>;
+  /** Searches in progress, during which the vectors stay in memory. */
+  users: number;
+}
+
+const newlyLoaded = (): Loaded => ({ last_no: 0, count: 0, initial: undefined, loading: Promise.resolve(), users: 0 });
+
+/** Finds the `limit` most similar vectors in the namespaces with a prefix. */
+type FindNearest = (prefix: string, query: Float32Array, limit: number) => Promise<Nearest>;
+
+/**
+ * Exact search over the vectors of a workspace in a worker thread. The first search of a workspace loads its vectors, later ones load what
+ * was added since. Deleted vectors are still found: the caller checks whether they exist.
+ */
+export class VectorSearch {
+  readonly #database: Database;
+  readonly #dims: number;
+  /** In the order of their last search. */
+  readonly #loaded = new Map<string, Loaded>();
+  readonly #worker = new WorkerRpc<VectorOperations>({
+    entry: new URL("./vector-search-thread", import.meta.url),
+    name: "vector search",
+    lostError: (cause) => {
+      this.#loaded.clear();
+      return cause as Error;
+    },
+  });
+
+  constructor(database: Database, dims: number) {
+    this.#database = database;
+    this.#dims = dims;
+  }
+
+  /** Calls `work` with a search of the vectors that were committed before this call. */
+  async use<T>(tenant_id: string, work: (nearest: FindNearest) => Promise<T>): Promise<T> {
+    const loaded = this.#loaded.get(tenant_id) ?? newlyLoaded();
+    this.#loaded.delete(tenant_id);
+    this.#loaded.set(tenant_id, loaded);
+    loaded.users++;
+    try {
+      loaded.loading = loaded.loading.catch(() => undefined).then(() => this.#load(tenant_id, loaded));
+      await loaded.loading;
+      await this.#evict();
+      return await work((...args) => this.#worker.call("search", [tenant_id, ...args]));
+    } finally {
+      loaded.users--;
+    }
+  }
+
+  stop(): Promise<void> {
+    return this.#worker.terminate();
+  }
+
+  async #load(tenant_id: string, loaded: Loaded): Promise<void> {
+    const isSole = loaded.users === 1;
+    if (isSole && loaded.initial !== undefined && loaded.count > Math.max(MIN_RELOAD, loaded.initial * MAX_GROWTH)) {
+      await this.#worker.call("drop", [tenant_id]);
+      Object.assign(loaded, { last_no: 0, count: 0, initial: undefined });
+    }
+    const last = await lastVectorNo(this.#database, tenant_id);
+    while (loaded.last_no < last) {
+      const rows = await listVectors(this.#database.search, tenant_id, { after: loaded.last_no, last, limit: PAGE });
+      if (rows.length > 0)
+        await this.#worker.call("add", [
+          tenant_id,
+          {
+            dims: this.#dims,
+            numbers: rows.map(({ vector_no }) => vector_no),
+            namespaces: rows.map(({ namespace }) => namespace),
+            vectors: rows.map(({ vector }) => vector),
+          },
+        ]);
+      loaded.last_no = rows.length < PAGE ? last : (rows.at(-1)?.vector_no ?? last);
+      loaded.count += rows.length;
+    }
+    loaded.initial ??= loaded.count;
+  }
+
+  async #evict(): Promise<void> {
+    let bytes = 0;
+    for (const [tenant_id, { count, users }] of [...this.#loaded].reverse()) {
+      bytes += count * this.#dims * 4;
+      if (bytes <= MAX_BYTES || users > 0) continue;
+      this.#loaded.delete(tenant_id);
+      await this.#worker.call("drop", [tenant_id]);
+    }
+  }
+}
